@@ -12,7 +12,7 @@ What writers share: ``write`` (elements, coordinates by name, losses), ``spannin
 from __future__ import annotations
 
 from regularize.adapters.reading import detect, read
-from regularize.adapters.registry import Adapter, adapters
+from regularize.adapters.registry import Adapter, adapter_named, adapters
 from regularize.adapters.sniffers import has_root, root_tag
 
-__all__ = ["Adapter", "adapters", "detect", "has_root", "read", "root_tag"]
+__all__ = ["Adapter", "adapter_named", "adapters", "detect", "has_root", "read", "root_tag"]

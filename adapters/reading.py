@@ -14,7 +14,7 @@ import numpy as np
 from regularize.adapters.common import outside
 from regularize.adapters.common.admission import admitted
 from regularize.adapters.common.digits import significant_digits
-from regularize.adapters.registry import Adapter, adapters, readable
+from regularize.adapters.registry import Adapter, adapter_named, adapters, builtin_of, readable
 from regularize.adapters.sniffers import HEAD
 from regularize.displayed import LONGEST_NAME
 from regularize.errors import ModelError, ReadError, RegularizeError, UnknownFormat
@@ -34,6 +34,9 @@ def detect(path: str | os.PathLike[str]) -> Adapter:
     """
     name = model_file(path)
     suffix = Path(name).suffix.lower()
+    builtin = builtin_of(read_head(name, HEAD), suffix)
+    if builtin is not None:
+        return builtin
     known = [adapters()[each] for each in readable()]
     found = by_content(name)
     by_suffix = [adapter for adapter in found or known if suffix in adapter.suffixes]
@@ -71,12 +74,9 @@ def read(
         MissingExtra: The format needs a package that is not installed.
     """
     path = model_file(source)
-    if format is None:
-        adapter = detect(path)
-    elif format in adapters():
-        adapter = adapters()[format]
-    else:
-        raise UnknownFormat(format, readable())
+    adapter = detect(path) if format is None else adapter_named(format)
+    if adapter is None:
+        raise UnknownFormat(str(format), readable())
     reader = adapter.load_reader()
     _check_options(adapter.name, reader, options)
     if packages and "packages" in inspect.signature(reader).parameters:

@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
-from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
@@ -28,7 +26,7 @@ from regularize.model.mechanism import Mechanism
 GROUP = "regularize.adapters"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Adapter:
     """One format: how to recognise it, and which functions read and write it.
 
@@ -108,6 +106,8 @@ class Adapter:
 
 
 def _importable(module: str) -> bool:
+    from importlib.util import find_spec  # where a format needs more than this package
+
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:  # a parent package of a dotted name is absent
@@ -143,7 +143,7 @@ BUILTIN: tuple[Adapter, ...] = (
         name="json",
         title="The project's own JSON, complete and lossless",
         suffixes=(".json",),
-        reader="regularize.adapters.native.native:read",
+        reader="regularize.adapters.native.read:read",
         patcher="regularize.adapters.native.patch:NativePatcher",
         writer="regularize.adapters.native.native:write",
         sniff=is_native,
@@ -243,7 +243,29 @@ def adapters() -> Mapping[str, Adapter]:
     return MappingProxyType(found)
 
 
+def adapter_named(name: str | None) -> Adapter | None:
+    """The format of a name, None where there is none; only other names ask other packages."""
+    builtin = next((adapter for adapter in BUILTIN if adapter.name == name), None)
+    return adapters().get(name or "") if builtin is None else builtin
+
+
+def builtin_of(head: bytes, suffix: str) -> Adapter | None:
+    """The one built-in format that both the first bytes and the suffix of a file belong to.
+
+    What such a file is need not be asked of other packages, and they are not looked for.
+    """
+    fitting = [
+        adapter
+        for adapter in BUILTIN
+        if adapter.reader and adapter.sniff and suffix in adapter.suffixes and adapter.sniff(head)
+    ]
+    return fitting[0] if len(fitting) == 1 else None
+
+
 def _installed_adapters() -> list[Adapter]:
+    # Takes longer than to read a small model; most files are known without it.
+    from importlib.metadata import entry_points
+
     found = []
     for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
         # A broken package must not keep the other formats from being read.

@@ -7,16 +7,16 @@ from collections.abc import Callable
 
 HEAD = 4096  # bytes that a sniffer sees
 
-_PROLOG = re.compile(r"\ufeff?(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>)*", re.S)
-_TAG = re.compile(r"<([A-Za-z_][\w.:-]*)")
+_PROLOG = r"(?s)\ufeff?(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>)*"
+_TAG = r"<([A-Za-z_][\w.:-]*)"
 
 
 def root_tag(head: bytes) -> str | None:
     """Tag of the root element of an XML file, given its first bytes; None if it is no XML."""
     wide = head[:2] in (b"\xff\xfe", b"\xfe\xff")
     text = head.decode("utf-16" if wide else "utf-8-sig", errors="ignore")
-    prolog = _PROLOG.match(text)
-    tag = _TAG.match(text, prolog.end() if prolog else 0)
+    prolog = re.match(_PROLOG, text)
+    tag = re.match(_TAG, text[prolog.end() if prolog else 0 :])
     return tag[1] if tag else None
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import wraps
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -26,7 +26,7 @@ UNBOUNDED = ("max_step",)
 LENGTHS = {"q": "nq", "v": "nv", "a": "nv", "tau": "nv"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Kind:
     """What values of an argument are like.
 
@@ -305,7 +305,11 @@ def checked_but_states(method: Callable[P, T]) -> Callable[P, T]:
     return _checked(method, {})
 
 
-def _checked(method: Callable[P, T], lengths: Mapping[str, str]) -> Callable[P, T]:
+#: States of a method, and its other arguments: names, places, kinds and defaults.
+_Wanted: TypeAlias = tuple[list[tuple[str, int]], list[tuple[str, int, Kind, Any]]]
+
+
+def _wanted(method: Callable[..., Any], lengths: Mapping[str, str]) -> _Wanted:
     parameters = inspect.signature(method).parameters
     kinds = kinds_of(method)
     states = [(name, k) for k, name in enumerate(parameters) if name in lengths]
@@ -314,10 +318,19 @@ def _checked(method: Callable[P, T], lengths: Mapping[str, str]) -> Callable[P, 
         for k, name in enumerate(parameters)
         if name in kinds and name not in LENGTHS
     ]
+    return states, others
+
+
+def _checked(method: Callable[P, T], lengths: Mapping[str, str]) -> Callable[P, T]:
     where = method.__qualname__
+    wanted: _Wanted | None = None
 
     @wraps(method)
     def called(*arguments: P.args, **options: P.kwargs) -> T:
+        nonlocal wanted
+        if wanted is None:  # few methods of a robot are ever called
+            wanted = _wanted(method, lengths)
+        states, others = wanted
         given: list[Any] = list(arguments)
         named: dict[str, Any] = options
         for name, k in states:

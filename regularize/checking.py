@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor, as_completed
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regularize.door import opened
 from regularize.errors import RegularizeError
@@ -17,6 +16,9 @@ from regularize.reduction.setting import portion
 from regularize.report.analysis import Analysis
 from regularize.solving import reduce
 from regularize.statics.per_joint import PerJoint
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 
 class Report(Analysis):
@@ -106,6 +108,8 @@ def check_each(
         for source in sources:
             yield source, _checked(source, options)
         return
+    from concurrent.futures import as_completed  # where there is an executor
+
     running = {executor.submit(_checked, source, options): source for source in sources}
     for future in as_completed(running):
         yield running[future], future.result()

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from regularize import streams
+import regularize.streams as streams
 from regularize.commands import (
     bench,
     check,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 #: Characters that move a cursor, break a line, turn the direction of writing, or are none.
-_UNSAFE = re.compile(
+_UNSAFE = (
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
     "\ud800-\udfff]"
 )
@@ -16,7 +16,9 @@ LONGEST_NAME = 200
 
 def displayed(text: str) -> str:
     """The text with every unsafe character written as its escape, of a backslash and its code."""
-    return _UNSAFE.sub(lambda found: _escape(ord(found[0])), text)
+    if text.isprintable():  # none of them is
+        return text
+    return re.sub(_UNSAFE, lambda found: _escape(ord(found[0])), text)
 
 
 def displayed_name(name: str) -> str:

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from regularize.adapters import adapters, read
-from regularize.adapters.urdf.objects import from_urdf_object
 from regularize.errors import UnknownFormat
-from regularize.model.density import with_materials
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Mechanism
 
@@ -48,11 +46,18 @@ def load(
         ModelError: The object is none that can be read.
     """
     if not isinstance(source, (str, PathLike)):
+        from regularize.adapters.urdf.objects import from_urdf_object  # of other parsers
+
         mechanism = from_urdf_object(source, **options)
     else:
         if loops is not None:
             options["loops"] = loops
-        mechanism = with_materials(read(source, format=format, **options))
+        mechanism = read(source, format=format, **options)
+        massless = (body for body in mechanism.bodies if body.inertia is None and body.geometry)
+        if any(body.name != mechanism.ground for body in massless):
+            from regularize.model.density import with_materials  # files of shapes are opened there
+
+            mechanism = with_materials(mechanism)
     if absorb_gaps:
         from regularize.as_designed.absorb import with_gaps_absorbed  # only where it is asked for
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -64,6 +63,8 @@ def _target(path: Path) -> Path:
 
 def _part(target: Path, data: bytes) -> str:
     """A complete file beside the target, with the permissions that the target has or would get."""
+    import tempfile  # only where something is written
+
     mode = target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask()
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:80]}.")
     try:

@@ -20,8 +20,7 @@ from random_mechanisms import random_network
 import regularize as rg
 from regularize.manifold.continuation import Continuation, random_walks
 from regularize.model.mechanism import Mechanism
-from regularize.reduction.descent import Descent, Lowest
-from regularize.reduction.margins import THOROUGH
+from regularize.reduction.descent import THOROUGH, Descent, Lowest
 from regularize.reduction.reduce import Reduction
 
 TRAPS = Path(__file__).resolve().parents[2] / "shared/corpus/traps"

@@ -17,8 +17,7 @@ import regularize as rg
 from regularize.manifold.extent import sized_loops
 from regularize.manifold.tolerances import EXACT
 from regularize.reduction.cuts import without_rows
-from regularize.reduction.descent import Descent
-from regularize.reduction.margins import THOROUGH
+from regularize.reduction.descent import THOROUGH, Descent
 from regularize.reduction.missed_rows import missed_rows, place_words
 from regularize.reduction.reduce import Reduction
 from regularize.reduction.slopes import slope_of_all, slope_of_kept

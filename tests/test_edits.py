@@ -35,6 +35,18 @@ def places(text: str) -> XmlPlaces:
     return XmlPlaces(EditedText("a.xml", text, "utf-8"))
 
 
+def torn() -> Mechanism:
+    """A four-bar whose closing joint is 50 m away from where its loop could be closed."""
+    mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
+    shift = np.eye(4)
+    shift[0, 3] = 50.0
+    joints = [
+        replace(joint, T_parent_joint=joint.T_parent_joint @ shift) if joint.closure else joint
+        for joint in mechanism.joints
+    ]
+    return replace(mechanism, joints=tuple(joints))
+
+
 @pytest.mark.parametrize(
     ("text", "after"),
     [
@@ -160,29 +172,16 @@ def test_freedoms_that_are_wanted_and_finite_motions_that_are_lost(bars: Mechani
 
 
 def test_open_loops_are_not_fixed(tmp_path: Path) -> None:
-    mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
-    closing = next(joint for joint in mechanism.joints if joint.closure)
-    shift = np.eye(4)
-    shift[0, 3] = 50.0
-    far = replace(closing, T_parent_joint=closing.T_parent_joint @ shift)
-    joints = tuple(far if joint is closing else joint for joint in mechanism.joints)
     path = tmp_path / "far.json"
-    rg.save(replace(mechanism, joints=joints), path)
+    rg.save(torn(), path)
     with pytest.raises(UnsupportedExport, match="the loops are open"):
         rg.fix(path)
 
 
 def test_gaps_that_no_frame_closes_are_not_blamed_on_the_file() -> None:
-    mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
-    shift = np.eye(4)
-    shift[0, 3] = 50.0
-    joints = [
-        replace(joint, T_parent_joint=joint.T_parent_joint @ shift) if joint.closure else joint
-        for joint in mechanism.joints
-    ]
     patcher: Any = SimpleNamespace(movable=lambda joint: (False, False))
     with pytest.raises(UnsupportedExport, match="and no change of joint frames as small as the"):
-        closed_in_file(replace(mechanism, joints=tuple(joints)), patcher)
+        closed_in_file(torn(), patcher)
 
 
 def test_formats_that_are_not_edited_say_what_to_do(tmp_path: Path) -> None:
@@ -206,15 +205,8 @@ def test_what_to_change_elsewhere_and_directions_that_are_none(tmp_path: Path) -
 
 
 def test_loops_that_cannot_be_closed_are_not_written(tmp_path: Path) -> None:
-    mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
-    shift = np.eye(4)
-    shift[0, 3] = 50.0
-    joints = [
-        replace(joint, T_parent_joint=joint.T_parent_joint @ shift) if joint.closure else joint
-        for joint in mechanism.joints
-    ]
     with pytest.raises(UnsupportedExport, match="SDF holds no open loops, and those of the model"):
-        rg.save(replace(mechanism, joints=tuple(joints)), tmp_path / "far.sdf")
+        rg.save(torn(), tmp_path / "far.sdf")
 
 
 def test_the_file_of_closing_joints_may_be_named(tmp_path: Path) -> None:

@@ -15,8 +15,7 @@ import regularize as rg
 from regularize.cli import main
 from regularize.dynamics.proof_limits import near_limits
 from regularize.model.mechanism import Coupling
-from regularize.reduction.descent import Descent
-from regularize.reduction.margins import THOROUGH
+from regularize.reduction.descent import THOROUGH, Descent
 from regularize.reduction.reduce import Reduction
 from regularize.render.sarif import as_sarif
 from regularize.report.analysis import Analysis

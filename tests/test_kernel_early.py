@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dynamics_table import weighed
+from mechanisms import n_fourbar
 from test_kernel import of_dense_algebra
 
 import regularize as rg
@@ -78,3 +79,19 @@ def test_loops_that_share_little_keep_the_order_that_needs_no_watching() -> None
         ]
     robot = rg.to_pinocchio(rg.reduce(weighed(mechanism_of("windows", joints))))
     assert not comes_early(robot)
+
+
+def test_an_order_that_leaves_a_row_without_a_pivot_is_none() -> None:
+    """A loop that holds a driven crank would leave the row of the drive nothing."""
+    robot = rg.to_pinocchio(rg.reduce(weighed(n_fourbar(10))))
+    found = machine_of(robot.model, robot.constraints, robot.rank, robot.massive)
+    assert found is not None
+    driven = found[0].driven([0])
+    step = step_sections(driven)
+    assert step is not None and not any(step[1]["early"])
+    q, v = robot.q0, robot.admissible_velocity(robot.q0, {robot.model.names[1]: 0.7})
+    wanted = np.append(np.zeros(robot.rows), -0.4)
+    a = robot.driven_kernel((0,)).stabilized_dynamics(q, v, np.zeros(len(v)), wanted)
+    assert a[0] == pytest.approx(0.4, abs=1e-12)
+    rows, bias = robot.constraints.jacobian_and_bias(robot.data, q, v)
+    assert rows @ a + bias == pytest.approx(0.0, abs=1e-10)

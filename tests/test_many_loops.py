@@ -17,7 +17,7 @@ from regularize.model.connections import DisjointSets, biconnected
 from regularize.model.cycles import Cycle, minimum_cycle_basis
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Coupling, Mechanism
-from regularize.reduction import mobility
+from regularize.reduction import many_loops, mobility
 from regularize.reduction.many_loops import LoopRanks, each_configuration
 from regularize.reduction.short_loops import ShortLoops
 from regularize.statics.reactions import reactions
@@ -73,7 +73,7 @@ def test_steps_aside_open_no_loop_far(monkeypatch: pytest.MonkeyPatch) -> None:
         opened.append(np.abs(loops.residual(loops.state(q))).max() * loops.length)
         return each_configuration(loops, q, cycles, rtol)
 
-    monkeypatch.setattr(mobility, "each_configuration", looked_at)
+    monkeypatch.setattr(many_loops, "each_configuration", looked_at)
     reduction = rg.reduce(scissor(60), configurations=0)
     assert (reduction.mobility, reduction.redundant) == (2, 180)
     closed, aside = opened

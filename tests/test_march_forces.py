@@ -6,6 +6,7 @@ import ctypes
 from dataclasses import replace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from scipy import LowLevelCallable
 from test_marching import compare, compiled, fourbar, moved, on_a_base, push, with_inertia
@@ -118,6 +119,85 @@ def test_springs_and_dampers_of_joints_that_close_loops(
     others = [same.names.index(found.names[k]) for k in columns]
     assert columns
     assert found.coordinates[:, columns] == pytest.approx(same.coordinates[:, others], abs=1e-7)
+
+
+def held(kind: str, dynamics: JointDynamics) -> rg.Robot:
+    """A body of unit moments of inertia and 2 kg that a joint holds, which closes the only loop."""
+    joints = [
+        joint_in_world("base", "ground", "body", "free", Z, (0.0, 0.0, 0.0)),
+        joint_in_world("holder", "ground", "body", kind, Z, (0.0, 0.0, 0.0)),
+    ]
+    joints[1] = replace(joints[1], dynamics=dynamics)
+    mechanism = mechanism_of(f"held by a {kind} joint", joints)
+    inertia = Inertia(2.0, np.zeros(3), np.eye(3))
+    bodies = [replace(b, inertia=inertia if b.name == "body" else None) for b in mechanism.bodies]
+    still = replace(mechanism, bodies=tuple(bodies), gravity=(0.0, 0.0, 0.0))
+    return rg.to_pinocchio(rg.reduce(still, cuts=["holder"]))
+
+
+@pytest.mark.parametrize("marching", [pytest.param(True, marks=compiled), False])
+def test_a_damped_closing_joint_of_two_freedoms_lets_rates_decay(
+    marching: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robot = held("cylindrical", JointDynamics(damping=np.array([3.0, 0.8])))
+    calls, v = marched(monkeypatch), np.array([0.0, 0.0, 0.6, 0.0, 0.0, 1.2])
+    motion = moved(robot, monkeypatch, marching, v=v)
+    assert bool(calls) == marching
+    decayed = np.exp(-np.outer(motion.time, [3.0 / 2.0, 0.8]))
+    assert motion.v[:, [2, 5]] == pytest.approx(decayed * v[[2, 5]], abs=1e-9)
+
+
+@pytest.mark.parametrize("marching", [pytest.param(True, marks=compiled), False])
+def test_a_closing_ball_with_a_spring_swings(
+    marching: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """About a fixed axis, from where the spring does not rest: a damped oscillator."""
+    rest = np.array([0.0, 0.0, -0.3])
+    law = JointDynamics(np.full(3, 0.4), stiffness=np.full(3, 9.0), rest_position=rest)
+    calls, robot = marched(monkeypatch), held("spherical", law)
+    motion = moved(robot, monkeypatch, marching)
+    t, rate = motion.time, np.sqrt(9.0 - 0.2**2)
+    swing = 0.3 * np.exp(-0.2 * t) * (np.cos(rate * t) + 0.2 / rate * np.sin(rate * t))
+    angle = 2.0 * np.arctan2(motion.q[:, 5], motion.q[:, 6])
+    assert bool(calls) == marching
+    assert angle == pytest.approx(swing - 0.3, abs=1e-8)
+
+
+def spatial(kind: str, dynamics: JointDynamics) -> Mechanism:
+    """A loop of hinges askew whose last joint has several freedoms."""
+    axes = [(0, 0, 1), (0.3, 1, 0.1), (1, 0.2, 0.1), (0, 0.2, 1), (0.5, 0.5, 0.1), (0.1, 1, 0.4)]
+    points = np.array([[0, 0, 0], [1, 5, 1], [9, 4, 3], [10, 1, -1], [8, 0, 2], [5, -3, 1]]) / 10
+    count = 8 - {"cylindrical": 2, "spherical": 3, "planar": 3}[kind]
+    bodies = ["ground", *(f"body {k}" for k in range(count - 1)), "ground"]
+    joints = [
+        joint_in_world(name, bodies[k], bodies[k + 1], "revolute", axes[k], tuple(points[k]))
+        for k, name in enumerate("ABCDEF"[: count - 1])
+    ]
+    last = joint_in_world("last", bodies[-2], "ground", kind, (0.2, 0.4, 1.0), (0.4, -0.1, 0.1))
+    return with_inertia(mechanism_of(kind, [*joints, replace(last, dynamics=dynamics)]))
+
+
+@compiled
+@pytest.mark.parametrize("kind", ["cylindrical", "spherical", "planar"])
+def test_what_acts_in_joints_of_several_freedoms(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Springs that do not rest, dampers and friction: the same in the tree and where it is cut."""
+    freedoms = 2 if kind == "cylindrical" else 3
+    part = np.linspace(0.5, 1.5, freedoms)
+    law = JointDynamics(0.3 * part, 0.1 * part, np.full(freedoms, 3.0), 0.2 * part)
+    calls, times, motions = marched(monkeypatch), np.linspace(0.0, 0.5, 4), []
+    for cut in ("last", "A"):
+        robot = rg.to_pinocchio(rg.reduce(spatial(kind, law), cuts=[cut]))
+        still = np.zeros(robot.model.nv)
+        motions.append(compare(robot, monkeypatch, v=still, slip=0.2, times=times))
+    closing, within = motions
+    (closure,), data = closing.robot.constraints.closures, closing.robot.data
+    pin.forwardKinematics(closing.robot.model, data, closing.q[-1])
+    columns = closing.robot.constraints.closing_columns
+    assert closing.coordinates[-1, columns] == pytest.approx(closure.position(data), abs=1e-14)
+    assert len(calls) > 1 and closing.energy_drift < 1e-9 and within.energy_drift < 1e-9
+    assert closing.coordinates == pytest.approx(within.coordinates, abs=1e-7)
 
 
 def spring(t: float, q: Array, v: Array) -> Array:

@@ -14,6 +14,7 @@ import regularize as rg
 from regularize.dynamics import dormand_prince, integrator
 from regularize.dynamics.marching import Marching
 from regularize.kernel.compiled import Kernel
+from regularize.kernel.machine import frame_about
 from regularize.model.joint_dynamics import JointDynamics
 from regularize.model.mechanism import Inertia, Mechanism, joint_in_world, mechanism_of
 
@@ -165,8 +166,7 @@ def test_steps_keep_away_from_where_branches_cross() -> None:
 
 @compiled
 def test_what_the_kernel_leaves_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Prescribed motions."""
-    robot = rg.to_pinocchio(rg.reduce(on_a_base("prismatic"), cuts=["D"]))
+    """Dampers in a ball joint whose axes are not those of its frame."""
     calls: list[object] = []
     go = Marching.go
 
@@ -175,10 +175,17 @@ def test_what_the_kernel_leaves_to_python(monkeypatch: pytest.MonkeyPatch) -> No
         return go(self, *given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Marching, "go", counted)
-    rg.simulate(robot, duration=0.1, drive={"A": "0.1*sin(t)"})
-    assert not calls
-    rg.simulate(robot, duration=0.1, torques={"A": 0.1})
-    assert calls
+    mechanism = on_a_base("spherical")
+    askew = np.vstack([np.zeros((3, 3)), frame_about(np.full(3, 3**-0.5))[:3, :3]])
+    law = JointDynamics(np.full(3, 0.1))
+    for screws, marches in ((askew, False), (np.eye(6, 3, -3), True)):
+        joints = [
+            replace(j, screws=screws, dynamics=law) if j.name == "base" else j
+            for j in mechanism.joints
+        ]
+        robot = rg.to_pinocchio(rg.reduce(replace(mechanism, joints=tuple(joints)), cuts=["D"]))
+        rg.simulate(robot, duration=0.1)
+        assert bool(calls) == marches
 
 
 def test_the_coefficients_are_those_of_scipy() -> None:

@@ -45,7 +45,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
         assert group == "regularize.adapters"
         return [Point(name, f"package:{name}", group) for name in values]
 
-    monkeypatch.setattr(registry, "entry_points", found)
+    monkeypatch.setattr("importlib.metadata.entry_points", found)
     adapters.cache_clear()
     yield values
     monkeypatch.undo()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import bisect
 import codecs
-import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -209,6 +208,8 @@ class EditedText:
 
     def diff(self, after: EditedText) -> str:
         """Unified difference to another text, line ends left out."""
+        import difflib  # only where a difference is shown
+
         name = f"{self.path}:{self.member}" if self.member else self.path
         lines = difflib.unified_diff(
             _LINE.split(self.text), _LINE.split(after.text), name, name, lineterm=""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from difflib import get_close_matches
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Way out of an unknown name: the nearest known one, or a few of them; starts with ``;``."""
+    from difflib import get_close_matches  # only where something is wrong
+
     known = list(known)
     close = get_close_matches(name, known, n=1, cutoff=0.6)
     if close:

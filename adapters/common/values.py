@@ -1,6 +1,6 @@
 """Values of JSON and YAML files that know where they stand.
 
-Both are trees of mappings, lists and words, and read alike::
+Both are trees of mappings, lists and words, and read alike; ``yaml_values`` reads the latter::
 
     root = read_json(path)  # or read_yaml(path)
     for joint in root["joints"].items():
@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
 import numpy as np
-import yaml
 
 from regularize.adapters.common.located import Located
 from regularize.adapters.common.names import suggestion
@@ -32,12 +31,12 @@ from regularize.model.diagnostic import Source
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Value(Located):
     """A value of a file.
 
     Attributes:
-        raw: Data of JSON, or a node of YAML.
+        raw: Data of JSON; in a subclass what another parser makes of a file.
         path: The file as the user named it.
         where: Its place in the file, such as ``joints[2]/position``; empty at the top.
     """
@@ -49,23 +48,12 @@ class Value(Located):
     @property
     def source(self) -> Source:
         """Where it stands."""
-        line = self.raw.start_mark.line + 1 if isinstance(self.raw, yaml.Node) else None
-        return Source(self.path, line, self.where or None)
+        return Source(self.path, None, self.where or None)
 
     @property
     def data(self) -> Any:
         """A mapping or a list of what is inside, or plain data; None for null."""
-        node = self.raw
-        if isinstance(node, yaml.MappingNode):
-            return {str(key.value): value for key, value in node.value}
-        if isinstance(node, yaml.SequenceNode):
-            return node.value
-        if not isinstance(node, yaml.ScalarNode):
-            return node
-        try:
-            return yaml.SafeLoader("").construct_document(node)
-        except (yaml.YAMLError, ValueError) as error:
-            raise self.error("holds a value that plain YAML does not have") from error
+        return self.raw
 
     def _expected(self, what: str) -> ReadError:
         data = self.data
@@ -76,7 +64,7 @@ class Value(Located):
         return self.error(f"expected {what}, found {shown}")
 
     def _at(self, key: str, raw: Any) -> Value:
-        return Value(raw, self.path, f"{self.where}/{key}" if self.where else key)
+        return type(self)(raw, self.path, f"{self.where}/{key}" if self.where else key)
 
     def _members(self) -> Mapping[str, Any]:
         members = self.data
@@ -121,19 +109,29 @@ class Value(Located):
         entries = self.data
         if not isinstance(entries, list):
             raise self.error("expected a list in [ ]")
-        return [Value(raw, self.path, f"{self.where}[{i}]") for i, raw in enumerate(entries)]
+        kind = type(self)
+        return [kind(raw, self.path, f"{self.where}[{i}]") for i, raw in enumerate(entries)]
 
     def each(self, key: str) -> list[Value]:
         """The entries of a list that is a member of a mapping; none where it is absent."""
         return self.maybe(key, Value.items) or []
 
+    @property
+    def _word(self) -> str | None:
+        """The string that it is; None where it is none."""
+        return self.raw if isinstance(self.raw, str) else None
+
+    @property
+    def _numeral(self) -> Any:
+        """What it is as a number."""
+        return self.raw
+
     def text(self) -> str:
         """A string; in YAML any word."""
-        if isinstance(self.raw, yaml.ScalarNode):
-            return str(self.raw.value)
-        if not isinstance(self.raw, str):
+        word = self._word
+        if word is None:
             raise self._expected("a string")
-        return self.raw
+        return word
 
     def texts(self) -> list[str]:
         """A list of strings."""
@@ -148,14 +146,12 @@ class Value(Located):
 
     def number(self) -> float:
         """A finite number."""
-        data = self.data
+        given = self._numeral
         try:
-            # YAML 1.1 takes numbers such as 1e-3 for words.
-            written = isinstance(self.raw, yaml.ScalarNode) and isinstance(data, str)
-            number = float(data) if written or isinstance(data, int | float) else math.nan
-        except (ValueError, OverflowError):
+            number = float(given) if isinstance(given, int | float) else math.nan
+        except OverflowError:
             number = math.nan
-        if isinstance(data, bool) or not math.isfinite(number):
+        if isinstance(given, bool) or not math.isfinite(number):
             raise self._expected("a finite number")
         return number
 
@@ -170,6 +166,10 @@ class Value(Located):
         """Numbers nested as the shape says; -1 stands for any count."""
         if not shape:
             return np.array(self.number())
+        if len(shape) == 1 and isinstance(self.raw, list) and {*map(type, self.raw)} == {float}:
+            row = np.array(self.raw)
+            if shape[0] in (-1, len(row)) and np.isfinite(row).all():
+                return row  # the way of most rows; any other is looked at one by one
         entries = self.items()
         if shape[0] >= 0 and len(entries) != shape[0]:
             raise self.error(f"expected {shape[0]} entries, found {len(entries)}")
@@ -187,25 +187,3 @@ def read_json(path: str) -> Value:
         raise ReadError(path, f"byte {error.start} is not UTF-8; save the file so") from error
     except RecursionError as error:
         raise ReadError(path, "is nested too deeply (more than about 1000 levels)") from error
-
-
-def read_yaml(path: str, expected: str) -> Value:
-    """The mapping that a YAML file holds.
-
-    Args:
-        path: The file.
-        expected: What the file should hold, for the error message.
-
-    Raises:
-        ReadError: The file is not YAML, or holds something else.
-    """
-    try:
-        root = yaml.compose(read_bytes(path), Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        reason = getattr(error, "problem", None) or "unreadable characters"
-        line = None if mark is None else mark.line + 1
-        raise ReadError(path, f"not YAML ({reason}); correct it there", line=line) from error
-    if not isinstance(root, yaml.MappingNode):
-        raise ReadError(path, f"expected {expected}")
-    return Value(root, path)

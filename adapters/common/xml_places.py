@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -69,7 +68,9 @@ class Place:
     def get(self, attribute: str) -> str | None:
         """Value of an attribute, entities replaced; None where there is none."""
         span = self.values.get(attribute)
-        return None if span is None else html.unescape(self.document.text[slice(*span)])
+        from html import unescape  # with a table of all entities
+
+        return None if span is None else unescape(self.document.text[slice(*span)])
 
     def child(self, *tags: str) -> Place | None:
         """The first child with one of the tags."""

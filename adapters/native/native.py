@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.native.read import MARK, VERSION, read
+from regularize.adapters.native.read import MARK, VERSION
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import Coupling, Joint, JointLimits, Mechanism
 from regularize.model.quantity import COLUMNS
@@ -21,8 +21,6 @@ from regularize.output_files import write_text
 
 #: Names of the entries of a coupling's term.
 TERM = ("joint", "freedom", "coefficient")
-
-__all__ = ["as_dict", "dumps", "read", "write"]
 
 
 def write(mechanism: Mechanism, path: str) -> tuple[Diagnostic, ...]:

@@ -23,7 +23,7 @@ import numpy as np
 
 from regularize.adapters.common.draft import Side
 from regularize.adapters.common.names import suggestion
-from regularize.adapters.common.values import Value, read_yaml
+from regularize.adapters.common.values import Value
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.lie.screw import IDENTITY
 from regularize.model.joint import joint_screws
@@ -38,6 +38,8 @@ TYPES = ("SPHERICAL", "FIXED", "CARDAN", *UNIVERSAL)
 
 def parse(path: str) -> Value:
     """Content of a file; raises ``ReadError`` if it is no such description."""
+    from regularize.adapters.common.yaml_values import read_yaml  # where there is such a file
+
     root = read_yaml(path, "`closed_loop: [[frame, frame], ...]` and the like")
     if root.get("closed_loop") is None:
         raise root.error(

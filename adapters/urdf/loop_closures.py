@@ -15,7 +15,7 @@ import numpy as np
 from regularize.adapters.common.draft import Side
 from regularize.adapters.common.names import suggestion
 from regularize.adapters.common.pose import rotation_between
-from regularize.adapters.common.values import Value, read_yaml
+from regularize.adapters.common.values import Value
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.lie.screw import Array, inverse, transform
 from regularize.model.mechanism import JointLimits
@@ -30,6 +30,8 @@ def close(file: str, draft: UrdfDraft) -> None:
     Raises:
         ReadError: The file is not of either layout.
     """
+    from regularize.adapters.common.yaml_values import read_yaml  # where there is such a file
+
     data = read_yaml(file, "`closures:`, or `ball_loops:` and `pin_loops:`")
     for each in data.each("closures"):
         _hinge_at_root(each, draft)

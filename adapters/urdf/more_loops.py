@@ -11,9 +11,6 @@ import numpy as np
 from regularize.adapters.common.freedoms import GENERIC, joint_of_freedoms
 from regularize.adapters.common.gazebo_plugins import Attachment
 from regularize.adapters.common.xml import Node
-from regularize.adapters.sdf import joint as sdf_joint
-from regularize.adapters.sdf.frames import MODEL, pose_of
-from regularize.adapters.sdf.joint_values import limits
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.lie.screw import IDENTITY, Array
 
@@ -24,6 +21,11 @@ CLOSING = re.compile(r"closing_(.+)_1")
 def read_gazebo(node: Node, draft: UrdfDraft) -> None:
     """Add the SDF joints and welding plugins in a ``<gazebo>``: closed at zero coordinates."""
     for each in node.children("joint"):
+        # Loaded where there is SDF in a URDF file.
+        from regularize.adapters.sdf import joint as sdf_joint
+        from regularize.adapters.sdf.frames import pose_of
+        from regularize.adapters.sdf.joint_values import limits
+
         kind = sdf_joint.kind_of(each, sdf_joint.KINDS)
         parent, child = (draft.link(end.text(), end) for end in map(each.need, ENDS))
         T_child = pose_of(each.child("pose"))
@@ -44,6 +46,8 @@ def _axis(node: Node, R_model_joint: Array, tag: str) -> Array:
     if xyz is None:
         return np.array([0.0, 0.0, 1.0])
     direction = xyz.direction(xyz.numbers(None, 3))
+    from regularize.adapters.sdf.frames import MODEL
+
     in_model = node.need(tag).says("use_parent_model_frame")
     if in_model or xyz.get("expressed_in") == MODEL:
         return np.asarray(R_model_joint.T @ direction)

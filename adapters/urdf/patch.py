@@ -17,7 +17,6 @@ from regularize.adapters.common.edits import (
 from regularize.adapters.common.patching import FileReference, XmlPatcher
 from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml_places import Place
-from regularize.adapters.sdf.patch import SdfJointPatch
 from regularize.adapters.urdf import frames_patch, sidecar_patch
 from regularize.adapters.urdf.gepetto import KEY
 from regularize.adapters.urdf.loop_element import axes_of, loop_element
@@ -49,6 +48,8 @@ class UrdfPatcher(XmlPatcher):
         if place is None or not joint.closure:
             return ()
         if place.tag == "joint" and place.parent is not None and place.parent.tag == "gazebo":
+            from regularize.adapters.sdf.patch import SdfJointPatch  # SDF in a URDF file
+
             return SdfJointPatch.KINDS
         if place.tag in (*LOOPS, "joint", "link"):
             return tuple(LOOP_TYPES)
@@ -131,6 +132,8 @@ class UrdfPatcher(XmlPatcher):
     def _edits(self, place: Place, wanted: WantedKind, found: Patch) -> list[Edit]:
         joint, parent = wanted.joint, place.parent
         if place.tag == "joint" and parent is not None and parent.tag == "gazebo":
+            from regularize.adapters.sdf.patch import SdfJointPatch
+
             return SdfJointPatch(self, place).edits(wanted, found)
         if place.tag == "joint":
             if not joint.closure:

@@ -31,7 +31,7 @@ from dataclasses import replace
 import numpy as np
 
 from regularize.adapters.common.pose import rotation_rpy
-from regularize.adapters.common.values import Value, read_yaml
+from regularize.adapters.common.values import Value
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.adapters.urdf.joint import AXIAL, TYPES
 from regularize.adapters.urdf.loop_closures import close_loop, loop_link
@@ -60,6 +60,8 @@ def close(file: str, draft: UrdfDraft) -> None:
     Raises:
         ReadError: The file is not of this layout.
     """
+    from regularize.adapters.common.yaml_values import read_yaml  # where there is such a file
+
     data = read_yaml(file, "`closing_joints:` with a list of joints")
     for entry in data.each("closing_joints"):
         _close(entry, draft)

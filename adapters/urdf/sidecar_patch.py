@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import yaml
 
 from regularize.adapters.common.edits import Edit, EditedText, WantedKind
 from regularize.adapters.common.freedoms import axis_letter
@@ -47,7 +46,7 @@ def edits(wanted: WantedKind, text: EditedText) -> Iterator[Edit]:
     key, _, entries = _entries(wanted.joint, text)
     entry = _index(wanted.joint)
     if key == "closed_loop":
-        root: Any = yaml.compose(text.text, Loader=yaml.SafeLoader)
+        root = _composed(text)
         node = _member(root, "type").value[entry]
     else:
         node = _member(entries.value[entry], "type")
@@ -116,15 +115,22 @@ def taken_out(joint: Joint, text: EditedText) -> Edit:
 
 def _end(node: Any) -> int:
     """Where the last word of a node ends; nodes in lines of their own end at the next word."""
-    if isinstance(node, yaml.ScalarNode) or node.flow_style or not node.value:
+    if node.id == "scalar" or node.flow_style or not node.value:
         return int(node.end_mark.index)
     last = node.value[-1]
     return _end(last[1] if isinstance(last, tuple) else last)
 
 
+def _composed(text: EditedText) -> Any:
+    """The node of a whole file."""
+    import yaml  # what a file could hold is known without its nodes
+
+    return yaml.compose(text.text, Loader=yaml.SafeLoader)
+
+
 def _entries(joint: Joint, text: EditedText) -> tuple[str, Any, Any]:
     """The list that a closing joint is an entry of: its name, the node of that, and its own."""
-    root: Any = yaml.compose(text.text, Loader=yaml.SafeLoader)
+    root = _composed(text)
     key = (joint.source.element or "" if joint.source else "").partition("[")[0]
     return next((name.value, name, value) for name, value in root.value if name.value == key)
 
@@ -141,11 +147,10 @@ def _table(joint: Joint) -> dict[str, str]:
     return ROBOT_DATA if element.startswith("closing_joints") else {}
 
 
-def _member(node: yaml.Node, key: str) -> yaml.Node:
+def _member(node: Any, key: str) -> Any:
     for name, value in node.value:
         if name.value == key:
-            found: yaml.Node = value
-            return found
+            return value
     raise ModelError(f"has no {key!r}; add it")
 
 
@@ -155,7 +160,7 @@ def retyped(wanted: Sequence[WantedKind], text: EditedText) -> Iterator[Edit]:
     Raises:
         ModelError: The file has no word for a kind, or gives the joint another one already.
     """
-    root: Any = yaml.compose(text.text, Loader=yaml.SafeLoader)
+    root = _composed(text)
     lists = {name.value: value for name, value in root.value}
     words: dict[str, list[str]] = {"joint_name": [], "joint_type": []}
     given = [entry.value for entry in lists["joint_name"].value] if "joint_name" in lists else []

@@ -13,7 +13,6 @@ from dataclasses import replace
 
 from regularize.adapters.common.names import suggestion
 from regularize.adapters.common.tolerances import read_tolerance
-from regularize.adapters.common.values import read_yaml
 from regularize.adapters.urdf.draft import UrdfDraft
 
 
@@ -23,6 +22,8 @@ def add(path: str, draft: UrdfDraft) -> None:
     Raises:
         ReadError: There is no such joint, or no such unit.
     """
+    from regularize.adapters.common.yaml_values import read_yaml  # where there is such a file
+
     stated = read_yaml(path, "`tolerances:` with the names of joints").members("tolerances")
     for name, value in stated.items():
         if name not in draft.joints:

@@ -14,7 +14,6 @@ from regularize.manifold.projection import project
 from regularize.manifold.tolerances import EXACT
 from regularize.model.cycles import Cycle
 from regularize.model.graph import EdgeId, Graph
-from regularize.reduction.many_loops import LoopRanks
 from regularize.reduction.mobility import CellMobility
 
 #: What noise shows of itself, in units of the moves that undo it: in singular values over the
@@ -170,6 +169,8 @@ def _clear(loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], near: float
     Measured by its own size no loop has a singular value that noise may keep from zero, and the
     loops are clearly independent of each other.
     """
+    from regularize.reduction.many_loops import LoopRanks  # loaded where there are many
+
     each = LoopRanks(loops, cycles, loops.state(q), EXACT.rank)
     sizes = [own.values / own.values[:, :1] for own in each.own]
     noisy = any(np.any((values > EXACT.closed) & (values <= SHOWN**2 * near)) for values in sizes)

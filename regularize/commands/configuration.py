@@ -19,7 +19,6 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -195,6 +194,8 @@ def _strings(path: Path, key: str, value: object) -> tuple[str, ...]:
 def _known(path: Path, what: str, table: Mapping[str, Any], keys: Sequence[str]) -> None:
     for key in table:
         if key not in keys:
+            from difflib import get_close_matches  # only where something is wrong
+
             close = get_close_matches(key, keys, n=1)
             meant = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(keys)}"
             raise ReadError(str(path), f"{what} has no entry {key!r}; {meant}")

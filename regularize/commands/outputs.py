@@ -112,12 +112,12 @@ def check_read(outputs: Iterable[Output], read: Iterable[str]) -> None:
 
 def files_of(mechanism: Mechanism, outputs: Sequence[Output] = ()) -> Iterator[str]:
     """The files that a model was read from, with those files of shapes named as outputs are."""
-    from regularize.model.meshes import find_mesh
-
     yield from (*([mechanism.path] if mechanism.path else ()), *mechanism.files)
     names = {output.path.name for output in outputs}
     for shape in (shape for body in mechanism.bodies for shape in body.geometry):
         if shape.uri is not None and Path(shape.uri).name in names:
+            from regularize.model.meshes import find_mesh
+
             try:
                 yield str(find_mesh(shape.uri, mechanism.path))
             except ReadError:  # said where it is drawn

@@ -89,9 +89,11 @@ class AllCoordinates:
             q[self.drives.positions], v[self._given] = position, rate
         if self.robot.rows == 0 or not (np.isfinite(q).all() and np.isfinite(v).all()):
             return q, v  # numbers that are none are those of a step that went much too far
-        if self._held is None and self.robot.stepped:
+        driven = tuple(self._given.tolist())
+        kernel = self.robot.driven_kernel(driven) if self.robot.stepped else None
+        if kernel is not None:
             limits = (0.0 if self._leaping else self.closed, self.robot.tolerances.singular)
-            found = self.robot.kernel.close_motion(q, v, np.array(limits))
+            found = kernel.close_motion(q, v, np.array([*limits, len(driven)]))
             if found is not None:
                 return found[0], found[1]
         until = 0.0 if self._leaping else None

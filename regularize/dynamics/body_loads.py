@@ -13,7 +13,6 @@ from regularize.arguments import vector
 from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.geometry import body_frame
 from regularize.pinocchio_model.robot import Robot
 
 
@@ -52,7 +51,7 @@ class BodyLoad:
             raise ModelError(f"the axes of a load are 'ground' or 'body'; got {self.axes!r:.60}")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BodyLoads:
     """What acts on bodies of a robot.
 
@@ -74,6 +73,9 @@ class BodyLoads:
             ModelError: There is no such body, or a load does not consist of six numbers.
         """
         places, loads = [], []
+        if given:
+            from regularize.pinocchio_model.geometry import body_frame  # and all about shapes
+
         for name, load in given.items():
             robot.reduction.mechanism.body(name)
             if not isinstance(load, BodyLoad):

@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 _NUMBER, _DATA = ctypes.c_double, ctypes.c_void_p
 _TORQUE = ctypes.CFUNCTYPE(_NUMBER, _NUMBER, _DATA)
 _FORCES = ctypes.CFUNCTYPE(ctypes.c_int, _NUMBER, _DATA, _DATA, _DATA, _DATA)
+_MOTION = ctypes.CFUNCTYPE(ctypes.c_int, _NUMBER, _DATA, _DATA)
+_THREE = _NUMBER * 3
 
 #: Signatures as ``scipy.LowLevelCallable`` writes them.
 TORQUE = "double (double, void *)"
 FORCES = "int (double, double *, double *, double *, void *)"
+MOTION = "int (double, double *, void *)"
 
 
 def _address(function: LowLevelCallable, what: str, signature: str) -> tuple[int, int | None]:
@@ -105,6 +108,68 @@ class CompiledForces:
         return tau
 
 
+class CompiledMotion:
+    """A compiled motion over time.
+
+    Args:
+        function: The function ``int motion(double t, double *motion, void *data)``, which writes
+            position, rate and acceleration and returns 0; any other number ends the motion.
+        what: What messages call it.
+
+    Attributes:
+        address: Where it is, and where its data are, 0 where there are none.
+
+    Raises:
+        ModelError: It has another signature.
+    """
+
+    def __init__(self, function: LowLevelCallable, what: str) -> None:
+        """Find it."""
+        place, data = _address(function, what, MOTION)
+        self.address = (place, data or 0)
+        self._kept, self._call, self._data, self._what = function, _MOTION(place), data, what
+
+    def __call__(self, t: float) -> tuple[float, float, float]:
+        """Position, rate and acceleration at a time.
+
+        Raises:
+            ModelError: The function does not return 0.
+        """
+        values = _THREE()
+        found = self._call(t, ctypes.addressof(values), self._data)
+        if found != 0:
+            raise ModelError(f"{self._what}: the compiled function returned {found} at {t:.6g} s")
+        position, rate, acceleration = values
+        return position, rate, acceleration
+
+
+class MotionCalledBack:
+    """A Python function of a motion that C code calls.
+
+    Args:
+        function: Position, rate and acceleration by time.
+
+    Attributes:
+        address: Where C finds it, and 0.
+        error: What the function raised, which ended the motion, or None.
+    """
+
+    def __init__(self, function: Callable[[float], tuple[float, float, float]]) -> None:
+        """Make it known to C."""
+        self.error: BaseException | None = None
+
+        def called(t: float, its_motion: int, _: object) -> int:
+            try:
+                _THREE.from_address(its_motion)[:] = list(function(t))
+            except BaseException as error:  # C code knows no exceptions: it is raised behind it
+                self.error = error
+                return 1
+            return 0
+
+        self._kept = _MOTION(called)
+        self.address = (ctypes.cast(self._kept, _DATA).value or 0, 0)
+
+
 class CalledBack:
     """A Python function of joint forces that C code calls.
 
@@ -159,3 +224,8 @@ def compiled_or_own(function: Any, what: str, make: Callable[[LowLevelCallable],
     if isinstance(function, _TORQUE.__bases__):
         raise ModelError(f"{what}: pass scipy.LowLevelCallable(function) of a compiled function")
     return function
+
+
+def bits(address: tuple[int, int]) -> Array:
+    """Addresses among numbers: the same bits."""
+    return np.array(address, dtype=np.uint64).view(np.float64)

@@ -10,9 +10,8 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from regularize.errors import ModelError
 
@@ -40,10 +39,6 @@ class Taylor:
     def __neg__(self) -> Taylor:
         """The negative."""
         return Taylor(-self.value, -self.rate, -self.acceleration)
-
-    def __pos__(self) -> Taylor:
-        """The same."""
-        return self
 
     def __add__(self, other: Taylor) -> Taylor:
         """Sum."""
@@ -114,23 +109,88 @@ FUNCTIONS: dict[str, Callable[[Taylor], Taylor]] = {
     "abs": _function(abs, lambda x: math.copysign(1.0, x), lambda x: 0.0),
 }
 
-_OPERATORS: dict[type, Callable[..., Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Pow: operator.pow,
-    ast.UAdd: operator.pos,
-    ast.USub: operator.neg,
+#: Operations on two values.
+_BINARY: dict[str, Callable[[Taylor, Taylor], Taylor]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "**": operator.pow,
+}
+_UNARY: dict[str, Callable[[Taylor], Taylor]] = {"negative": operator.neg, **FUNCTIONS}
+#: All operations on a stack, in the order of their codes in ``drives.c``.
+OPERATIONS = ("number", "time", *_BINARY, *_UNARY)
+
+_OPERATORS: dict[type, str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.Pow: "**",
 }
 _CONSTANTS = {"pi": math.pi, "e": math.e}
 #: Names of the time.
 _TIME = ("t", "time")
 
-Evaluated = Callable[[Taylor], Taylor]
+
+@dataclass(frozen=True)
+class Expression:
+    """An arithmetic expression of the time, as operations on a stack.
+
+    Attributes:
+        text: What was written.
+        operations: Each an operation, and the number where it is one.
+    """
+
+    text: str
+    operations: tuple[tuple[str, float], ...]
+
+    def __call__(self, t: float) -> tuple[float, float, float]:
+        """Value, rate and acceleration at a time.
+
+        Raises:
+            ModelError: There are none.
+        """
+        try:
+            found = self._at(Taylor(float(t), 1.0))
+            return float(found.value), float(found.rate), float(found.acceleration)
+        except (ArithmeticError, ValueError, TypeError) as error:
+            raise ModelError(
+                f"{self.text!r} has no value or no rates at t = {t:g}: {error}"
+            ) from error
+
+    def _at(self, time: Taylor) -> Taylor:
+        stack: list[Taylor] = []
+        for operation, number in self.operations:
+            if operation in _BINARY:
+                last = stack.pop()
+                stack.append(_BINARY[operation](stack.pop(), last))
+            elif operation in _UNARY:
+                stack.append(_UNARY[operation](stack.pop()))
+            else:
+                stack.append(time if operation == "time" else Taylor(number))
+        return stack[0]
+
+    def numbers(self, deepest: int = 32) -> list[float] | None:
+        """Codes of the operations, and behind those of numbers the numbers.
+
+        Args:
+            deepest: How many values the stack of ``drives.c`` has.
+
+        Returns:
+            None where it needs more.
+        """
+        depth = most = 0
+        result: list[float] = []
+        for operation, number in self.operations:
+            depth += 1 if operation in ("number", "time") else -1 if operation in _BINARY else 0
+            most = max(most, depth)
+            result.append(float(OPERATIONS.index(operation)))
+            result += [number] if operation == "number" else []
+        return result if most <= deepest else None
 
 
-def parse(text: str) -> Callable[[float], tuple[float, float, float]]:
+def parse(text: str) -> Expression:
     """An expression as a function of the time: value, rate and acceleration.
 
     Args:
@@ -143,41 +203,36 @@ def parse(text: str) -> Callable[[float], tuple[float, float, float]]:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError) as error:
         raise ModelError(f"{text!r} is no arithmetic expression of the time t") from error
-    root = _compiled(tree.body, text)
-
-    def motion(t: float) -> tuple[float, float, float]:
-        try:
-            found = root(Taylor(float(t), 1.0))
-            return float(found.value), float(found.rate), float(found.acceleration)
-        except (ArithmeticError, ValueError, TypeError) as error:
-            raise ModelError(f"{text!r} has no value or no rates at t = {t:g}: {error}") from error
-
-    return motion
+    return Expression(text, tuple(_operations(tree.body, text)))
 
 
-def _compiled(node: ast.expr, text: str) -> Evaluated:
-    """A part of an expression as a function of the time."""
+def _operations(node: ast.expr, text: str) -> Iterator[tuple[str, float]]:
+    """Operations that leave a part of an expression on the stack."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        constant = Taylor(float(node.value))
-        return lambda t: constant
-    if isinstance(node, ast.Name) and node.id in _TIME:
-        return lambda t: t
-    if isinstance(node, ast.Name) and node.id in _CONSTANTS:
-        named = Taylor(_CONSTANTS[node.id])
-        return lambda t: named
-    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        binary = _OPERATORS[type(node.op)]
-        left, right = _compiled(node.left, text), _compiled(node.right, text)
-        return lambda t: binary(left(t), right(t))
-    if isinstance(node, ast.UnaryOp) and type(node.op) in _OPERATORS:
-        unary, operand = _OPERATORS[type(node.op)], _compiled(node.operand, text)
-        return lambda t: unary(operand(t))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-        function = FUNCTIONS.get(node.func.id)
-        if function is not None and len(node.args) == 1:
-            argument = _compiled(node.args[0], text)
-            return lambda t: function(argument(t))
-    raise ModelError(
-        f"{ast.unparse(node)!r} in {text!r} is not understood; known are numbers, the time t, "
-        f"pi, e, + - * / ** and {', '.join(FUNCTIONS)}"
-    )
+        yield "number", float(node.value)
+    elif isinstance(node, ast.Name) and node.id in _TIME:
+        yield "time", 0.0
+    elif isinstance(node, ast.Name) and node.id in _CONSTANTS:
+        yield "number", _CONSTANTS[node.id]
+    elif isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        yield from _operations(node.left, text)
+        yield from _operations(node.right, text)
+        yield _OPERATORS[type(node.op)], 0.0
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd | ast.USub):
+        yield from _operations(node.operand, text)
+        if isinstance(node.op, ast.USub):
+            yield "negative", 0.0
+    elif (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and not node.keywords
+        and node.func.id in FUNCTIONS
+        and len(node.args) == 1
+    ):
+        yield from _operations(node.args[0], text)
+        yield node.func.id, 0.0
+    else:
+        raise ModelError(
+            f"{ast.unparse(node)!r} in {text!r} is not understood; known are numbers, the time t, "
+            f"pi, e, + - * / ** and {', '.join(FUNCTIONS)}"
+        )

@@ -29,7 +29,7 @@ JointForces: TypeAlias = Callable[[float, Array, Array], Array]
 FINEST = 100 * float(np.finfo(np.float64).eps)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AppliedForces:
     """All joint forces from outside.
 

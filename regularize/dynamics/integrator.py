@@ -16,7 +16,7 @@ import pinocchio as pin
 
 from regularize.dynamics.all_coordinates import AllCoordinates
 from regularize.dynamics.dormand_prince import A_EXTRA, C_EXTRA, E3, E5, A, B, C, D
-from regularize.dynamics.marching import LEAP, Marched, Marching
+from regularize.dynamics.marching import LEAP, TOLERATED, Marched, Marching
 from regularize.dynamics.recording import Counters, Sample
 from regularize.errors import RegularizeError
 from regularize.lie.screw import Array
@@ -25,9 +25,8 @@ STAGES = len(B)
 
 #: Steps in a row that may find no way past it where motions are prescribed.
 PATIENCE = 3
-#: Lengths that are tried to pass it, in usual steps, and the error that is then accepted.
+#: Lengths that are tried to pass it, in usual steps.
 LENGTHS = (1.5, 1.35, 1.2, 1.1, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
-TOLERATED = 1e4
 
 
 class StepTooSmall(RegularizeError):
@@ -47,7 +46,7 @@ class StepTooSmall(RegularizeError):
         )
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Integrator:
     """Integrates a robot's motion.
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import pinocchio as pin
 
-from regularize.dynamics.compiled_functions import CalledBack, CompiledForces, CompiledTorque
+from regularize.dynamics.compiled_functions import CalledBack, CompiledForces, CompiledTorque, bits
 from regularize.dynamics.inputs import AppliedForces, JointForces
 from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array
@@ -15,7 +16,7 @@ from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.pinocchio_model.robot import Robot
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Loads:
     """Joint forces over time, configuration and velocity.
 
@@ -48,15 +49,16 @@ class Loads:
         return np.asarray(self.working(t, q, v) + self.springs(q))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Laws:
     """Joint forces as the kernel computes them; see ``loads.c``.
 
     Attributes:
         joints: Of every velocity: constant forces, damping, dry friction, stiffness of springs,
-            where these rest, and addresses of functions and of their data, shape (7, nv).
-        closing: Damping, dry friction, stiffness and rest of joints that close loops, shape
-            (4, closures).
+            where these rest, the sense of the joint, and addresses of functions and of their data,
+            shape (8, nv).
+        closing: Damping, dry friction, stiffness and rest of the freedoms of joints that close
+            loops, shape (4, f).
         wrenches: Wrenches on the parts, shape (parts, 21).
         functions: Addresses of functions of all joint forces, and of their data, shape (4,).
         called: The Python functions among them, or None.
@@ -78,7 +80,7 @@ def joint_laws(loads: Loads) -> Laws | None:
     """Joint forces as numbers and addresses.
 
     Returns:
-        None where forces act in joints of several freedoms that are no coordinates of the model.
+        None where ``_within_joints`` finds none.
     """
     robot, applied = loads.robot, loads.applied
     if not isinstance(applied, AppliedForces):
@@ -91,52 +93,61 @@ def joint_laws(loads: Loads) -> Laws | None:
     plain = False
     for index, _, torque in applied.varying:
         if isinstance(torque, CompiledTorque):
-            joints[5:, index] = _bits(torque.address)
+            joints[6:, index] = bits(torque.address)
         else:
             plain = True
     if isinstance(applied.forces, CompiledForces):
-        functions[:2] = _bits(applied.forces.address)
+        functions[:2] = bits(applied.forces.address)
     else:
         plain = plain or applied.forces is not None
     called = None
     if plain:
         model, of_python = robot.model, partial(applied.of_functions, compiled=False)
         called = CalledBack(of_python, model.nq, model.nv)
-        functions[2:] = _bits(called.address)
+        functions[2:] = bits(called.address)
     return Laws(joints, closing, wrenches, functions, called)
 
 
-def _bits(address: tuple[int, int]) -> Array:
-    """Addresses among numbers: the same bits."""
-    return np.array(address, dtype=np.uint64).view(np.float64)
-
-
 def _within_joints(robot: Robot) -> tuple[Array, Array] | None:
-    """What acts within the joints: those of the tree, (7, nv), and those that close loops."""
-    joints, closures = robot.passive.joints, robot.constraints.closures
-    laws: Array = np.zeros((7, robot.model.nv))
-    closing: Array = np.zeros((4, len(closures)))
-    single: dict[int, int] = {
-        closure.edge.columns[0]: i
-        for i, closure in enumerate(closures)
-        if closure.edge is not None and closure.edge.freedoms == 1 and not closure.edge.group
-    }
+    """What acts within the joints: those of the tree, (8, nv), and those that close loops, (4, f).
+
+    Returns:
+        None where a coordinate of the mechanism is no single one of the model, where friction acts
+        in a joint that follows another one faster or slower, or a spring in a planar joint whose
+        velocity turns with it.
+    """
+    joints, map_ = robot.passive.joints, robot.passive.coordinates
     amounts = np.array([joints.damping, joints.friction, joints.stiffness])
-    columns, rates = np.flatnonzero(amounts.any(axis=0)).tolist(), robot.passive.coordinates.rates
-    for column in columns:
-        places = np.flatnonzero(rates[column])
-        if not len(places) and column in single:
-            i = single[column]
-            closing[:, i] = *amounts[:, column], joints.rest_position[column]
-            continue
-        if len(places) != 1 or abs(rates[column, places[0]]) != 1.0 or laws[1:4, places].any():
+    rests = joints.rest_position - map_.of_tree(pin.neutral(robot.model))
+    laws: Array = np.zeros((8, robot.model.nv))
+    laws[5], planar = 1.0, _planar(robot)
+    for joint in robot.joints:
+        begin = int(robot.model.idx_vs[joint.index])
+        freedoms = sum(edge.freedoms for edge in joint.edges)
+        laws[5, begin : begin + freedoms] = -1.0 if joint.reversed else 1.0
+    closed = robot.constraints.closing_columns
+    closing = np.vstack([amounts, joints.rest_position])[:, closed]
+    amounts[:, closed] = 0.0
+    for column in np.flatnonzero(amounts.any(axis=0)).tolist():
+        places = np.flatnonzero(map_.rates[column])
+        if len(places) != 1:
             return None
-        place = int(places[0])
-        if joints.stiffness[column] and not robot.counted(place):
+        place, factor = int(places[0]), float(map_.rates[column, places[0]])
+        damping, friction, stiffness = amounts[:, column].tolist()
+        if (friction and abs(factor) != 1.0) or (stiffness and place in planar):
             return None
-        laws[1:4, place] = amounts[:, column]
-        laws[4, place] = rates[column, place] * joints.rest_position[column]
+        laws[1:4, place] += factor**2 * damping, friction, factor**2 * stiffness
+        if stiffness:  # of several springs, where they rest together
+            part = factor * stiffness / laws[3, place]
+            laws[4, place] += part * (rests[column] - factor * laws[4, place])
     return laws, closing
+
+
+def _planar(robot: Robot) -> set[int]:
+    """Velocities of planar joints, which are no rates of coordinates."""
+    parts = [] if robot.machine is None else robot.machine[0].parts
+    planes = [part for part in parts if part.kind == "plane"]
+    return {part.rate + k for part in planes for k in range(part.freedoms)}
 
 
 def style_with_rotors(robot: Robot) -> str:

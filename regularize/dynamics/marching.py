@@ -1,8 +1,7 @@
 """Whole steps of an integration by the compiled kernel: stages, projection and energy balance.
 
 It does what ``Integrator`` does, for robots whose joint forces it knows, and leaves to it what it
-cannot do: singular configurations and prescribed motions. Python functions of forces are called
-from there.
+cannot do: singular configurations. Python functions of forces and motions are called from there.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from regularize.dynamics.all_coordinates import CORRECTED, DEPENDENT, AllCoordinates
+from regularize.dynamics.compiled_functions import CalledBack, MotionCalledBack
 from regularize.dynamics.dormand_prince import A_EXTRA, C_EXTRA, E3, E5, A, B, D
 from regularize.dynamics.loads import Laws, joint_laws
 from regularize.dynamics.recording import Counters, Sample
@@ -21,6 +21,9 @@ from regularize.lie.screw import Array
 
 #: Fraction of the usual step below which a singular configuration is suspected ahead.
 LEAP = 0.05
+#: Error of a step, in those that are borne, with which a singular configuration is passed, and with
+#: which driven coordinates are where they have to be.
+TOLERATED = 1e4
 #: Evaluations that the dense output of a step takes.
 EXTRA = len(C_EXTRA) + 1
 
@@ -30,7 +33,7 @@ _METHOD = np.concatenate([A.ravel(), B, E5, E3])
 _DENSE = np.concatenate([A_EXTRA.ravel(), D.ravel()])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Marched:
     """Where steps have led, and the last one of them. Arrays are as ``motion.c`` writes them.
 
@@ -67,8 +70,9 @@ class Marching:
     """Steps of a robot's motion by the compiled kernel.
 
     Args:
-        kernel: The kernel.
+        kernel: The kernel, with rows for the drives behind the others.
         laws: Joint forces, see ``joint_laws``.
+        drives: Prescribed motions, see ``drive_numbers``.
         options: As ``motion.c`` lists them up to those of the laws; the first two are those of each
             call.
 
@@ -77,10 +81,19 @@ class Marching:
         stuck: Whether the next step takes another way.
     """
 
-    def __init__(self, kernel: Any, laws: Laws, options: Sequence[float]) -> None:
+    def __init__(
+        self,
+        kernel: Any,
+        laws: Laws,
+        drives: tuple[Array, Sequence[MotionCalledBack]],
+        options: Sequence[float],
+    ) -> None:
         """Begin without steps."""
-        self._kernel, self._called = kernel, laws.called
-        self._laws = laws.joints.ravel(), laws.closing.ravel(), laws.wrenches.ravel()
+        self._kernel, self._drives = kernel, int(drives[0][0])
+        self._called: list[CalledBack | MotionCalledBack] = [*drives[1]]
+        self._called += [] if laws.called is None else [laws.called]
+        forces = laws.joints.ravel(), laws.closing.ravel(), laws.wrenches.ravel()
+        self._laws = (*forces, drives[0])
         self._options = np.concatenate([options, [laws.loaded], laws.functions])
         self._dense = np.concatenate([self._options, _DENSE])
         self._terms: tuple[Marched, Array] | None = None
@@ -98,15 +111,23 @@ class Marching:
         conserve: bool,
     ) -> Marching | None:
         """Steps of these equations; None where the kernel cannot make them."""
-        robot, loads = equations.robot, equations.loads
-        laws = None if len(equations.drives) or not robot.stepped else joint_laws(loads)
+        robot, loads, drives = equations.robot, equations.loads, equations.drives
+        laws = joint_laws(loads) if robot.stepped else None
         if laws is None:
             return None
-        passive = robot.passive.joints
-        options = [0.0, 0.0, rtol, atol, max_step, conserve, passive.dissipates]
-        options += [loads.slip or passive.slip, equations.closed]
-        options += [robot.tolerances.singular, LEAP, DEPENDENT, CORRECTED]
-        made = cls(robot.kernel, laws, options)
+        kernel = robot.driven_kernel(tuple(drives.velocities.tolist()))
+        if kernel is None:
+            return None
+        passive, driven = robot.passive.joints, len(drives) > 0
+        options = [0.0, 0.0, rtol, atol, max_step, conserve and not driven]
+        options += [passive.dissipates or driven, loads.slip or passive.slip, equations.closed]
+        options += [robot.tolerances.singular, LEAP, DEPENDENT, CORRECTED, TOLERATED]
+        motions: tuple[Array, list[MotionCalledBack]] = np.zeros(1), []  # their count
+        if driven:
+            from regularize.dynamics.drive_numbers import drive_numbers  # with their expressions
+
+            motions = drive_numbers(drives)
+        made = cls(kernel, laws, motions, options)
         made.careful = equations.careful
         return made
 
@@ -167,15 +188,16 @@ class Marching:
         found = self._kernel.motion_between(*state, self._options)
         if found is None:
             return None
-        q, v, (work, correction) = found
+        q, v, (work, correction), multipliers = found
         counters.correction += correction
-        return Sample(t, q, v, float(work))
+        return Sample(t, q, v, float(work), multipliers[len(multipliers) - self._drives :])
 
     def _raise(self) -> None:
-        """Raise what a function of forces raised.
+        """Raise what a function of forces or motions raised.
 
         Raises:
             BaseException: That.
         """
-        if self._called is not None and self._called.error is not None:
-            raise self._called.error
+        for each in self._called:
+            if each.error is not None:
+                raise each.error

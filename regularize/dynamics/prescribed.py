@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regularize.dynamics.expression import parse
+from regularize.dynamics.compiled_functions import CompiledMotion, compiled_or_own
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
-from regularize.manifold.continuation import Continuation
-from regularize.manifold.driving import drive
-from regularize.pinocchio_model.constraints import RobotConstraints
-from regularize.pinocchio_model.robot import Robot
-from regularize.reduction.pivoting import NotIndependent, tied
+
+if TYPE_CHECKING:
+    from scipy import LowLevelCallable
+    from scipy.interpolate import CubicSpline
+
+    from regularize.pinocchio_model.robot import Robot
 
 #: A prescribed motion: time to position, velocity and acceleration.
 Prescribed: TypeAlias = Callable[[float], tuple[float, float, float]]
 #: What a user may write for one: a value, an expression of the time t, a function of the time that
 #: returns the position, or the position, its rate and its acceleration, or a table of times and
-#: positions, through which a cubic spline goes.
-Drive: TypeAlias = float | str | Callable[[float], Any] | tuple[ArrayLike, ArrayLike]
+#: positions, through which a cubic spline goes; functions may be compiled ones.
+Drive: TypeAlias = (
+    "float | str | Callable[[float], Any] | tuple[ArrayLike, ArrayLike] | LowLevelCallable"
+)
 
 #: Distance in seconds of the values that a function without rates is differentiated by: with seven
 #: of them truncation and rounding are about 1e-9 of the acceleration.
@@ -46,33 +50,56 @@ def prescribed(joint: str, motion: Drive, duration: float) -> Prescribed:
     Raises:
         ModelError: It is no expression, no table that lasts as long, or gives no finite numbers.
     """
-    if isinstance(motion, str):
-        found = parse(motion)
-    elif callable(motion):
-        found = _differentiated(motion)
-    elif isinstance(motion, tuple):
-        found = _spline(joint, motion, duration)
+    from regularize.dynamics.expression import Expression, parse  # where something is driven
+
+    what = f"the motion of joint {joint!r}"
+    given = compiled_or_own(motion, what, partial(CompiledMotion, what=what))
+    if isinstance(given, str):
+        found: Prescribed = parse(given)
+    elif isinstance(given, CompiledMotion):
+        found = given
+    elif callable(given):
+        found = _differentiated(given)
+    elif isinstance(given, tuple):
+        found = _spline(joint, given, duration)
     else:
-        constant = float(motion)
-        found = lambda t: (constant, 0.0, 0.0)  # noqa: E731
-
-    def checked(t: float) -> tuple[float, float, float]:
-        values = found(t)
-        if len(values) != 3 or not np.all(np.isfinite(values)):
-            raise ModelError(
-                f"the motion of joint {joint!r} has to be three finite numbers, position, rate and "
-                f"acceleration, got {values} at {t:g} s"
-            )
-        if max(abs(values[0]), abs(values[1])) > FASTEST:
-            raise ModelError(
-                f"joint {joint!r} would be driven to {values[0]:g} rad or m at {values[1]:g} per "
-                f"second at {t:g} s, which no machine does"
-            )
-        return values
-
+        found = Expression(str(given), (("number", float(given)),))
+    checked = CheckedMotion(joint, found)
     for t in np.linspace(0.0, duration, 101).tolist():
         checked(t)
     return checked
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedMotion:
+    """A prescribed motion whose values are looked at.
+
+    Attributes:
+        joint: Name of the joint, for messages.
+        found: The motion.
+    """
+
+    joint: str
+    found: Prescribed
+
+    def __call__(self, t: float) -> tuple[float, float, float]:
+        """Position, rate and acceleration at a time.
+
+        Raises:
+            ModelError: They are no finite numbers, or too large.
+        """
+        values = self.found(t)
+        if len(values) != 3 or not np.all(np.isfinite(values)):
+            raise ModelError(
+                f"the motion of joint {self.joint!r} has to be three finite numbers, position, "
+                f"rate and acceleration, got {values} at {t:g} s"
+            )
+        if max(abs(values[0]), abs(values[1])) > FASTEST:
+            raise ModelError(
+                f"joint {self.joint!r} would be driven to {values[0]:g} rad or m at "
+                f"{values[1]:g} per second at {t:g} s, which no machine does"
+            )
+        return values
 
 
 def _differentiated(motion: Callable[[float], Any]) -> Prescribed:
@@ -88,7 +115,22 @@ def _differentiated(motion: Callable[[float], Any]) -> Prescribed:
     return found
 
 
-def _spline(joint: str, table: tuple[ArrayLike, ArrayLike], duration: float) -> Prescribed:
+@dataclass(frozen=True, eq=False)
+class Spline:
+    """A cubic spline through a table.
+
+    Attributes:
+        curve: The spline.
+    """
+
+    curve: CubicSpline
+
+    def __call__(self, t: float) -> tuple[float, float, float]:
+        """Position, rate and acceleration at a time."""
+        return float(self.curve(t)), float(self.curve(t, 1)), float(self.curve(t, 2))
+
+
+def _spline(joint: str, table: tuple[ArrayLike, ArrayLike], duration: float) -> Spline:
     """A cubic spline through a table."""
     times, values = (np.array(column, dtype=np.float64) for column in table)
     if times.ndim != 1 or times.shape != values.shape or len(times) < 2:
@@ -106,11 +148,10 @@ def _spline(joint: str, table: tuple[ArrayLike, ArrayLike], duration: float) -> 
         )
     from scipy.interpolate import CubicSpline  # takes longer to load than a motion to compute
 
-    spline = CubicSpline(times, values)
-    return lambda t: (float(spline(t)), float(spline(t, 1)), float(spline(t, 2)))
+    return Spline(CubicSpline(times, values))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Drives:
     """Coordinates of a model that follow prescribed motions.
 
@@ -169,6 +210,12 @@ class Drives:
             NotIndependent: The motions of some of the joints follow from each other.
             ModelError: The loops do not let them get there.
         """
+        # Loaded where something is driven.
+        from regularize.manifold.continuation import Continuation
+        from regularize.manifold.driving import drive
+        from regularize.pinocchio_model.constraints import RobotConstraints
+        from regularize.reduction.pivoting import NotIndependent, tied
+
         free = robot.split(q).free
         dependent = tied(free[self.velocities], robot.reduction.rtol)
         if dependent:

@@ -10,7 +10,6 @@ import numpy as np
 from regularize.lie.screw import Array
 from regularize.manifold.tolerances import EXACT
 from regularize.model.diagnostic import Diagnostic
-from regularize.reduction.descent import Descent
 from regularize.reduction.reduce import Reduction
 
 
@@ -33,6 +32,8 @@ def near_limits(
         parts = [part for part in reduction.parts if part.edges[0] in cell.edges]
         if not any(part.held or part.parallelograms for part in parts):
             continue
+        from regularize.reduction.descent import Descent  # few proofs have limits
+
         watched = Descent.of(reduction.graph, reduction.coupled, reduction.q, cell, reduction.cuts)
         joints = (reduction.graph.edges[e].joint.name for e in cell.edges)
         columns = reduction.graph.columns(cell.edges)

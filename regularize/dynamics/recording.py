@@ -17,7 +17,7 @@ from regularize.model.graph import coordinate_names
 from regularize.pinocchio_model.robot import Robot
 
 
-@dataclass
+@dataclass(eq=False)
 class Counters:
     """What a simulation has cost.
 
@@ -36,7 +36,7 @@ class Counters:
     evaluations: int = 0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sample:
     """A motion at one time.
 

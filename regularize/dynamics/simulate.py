@@ -89,8 +89,10 @@ def simulate(
         rates: Joint rates to begin with, by name, in place of ``v``; the other joints follow.
         drive: Prescribed motions of joints with one freedom by name: a value, an expression of the
             time such as ``"0.3*sin(2*pi*t)"``, a function that returns the position, or position,
-            rate and acceleration, or a pair of times and positions. The mechanism is moved to where
-            they begin. ``drive_forces`` of the result are the forces that they need.
+            rate and acceleration, a compiled one, ``int motion(double t, double *motion, void
+            *data)``, which writes these three and returns 0, or a pair of times and positions. The
+            mechanism is moved to where they begin. ``drive_forces`` of the result are the forces
+            that they need.
         times: Times at which the motion is recorded, increasing, in seconds; by default 100 per
             second.
         coordinates: What is integrated: ``all`` joint coordinates of the tree; ``minimal``:

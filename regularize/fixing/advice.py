@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regularize.adapters import adapters
+from regularize.adapters import adapter_named
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import RegularizeError
 from regularize.fixing.plan import smallest, wanted_kinds
@@ -35,7 +35,7 @@ def editable(reduction: Reduction) -> bool:
 
 def _patcher(reduction: Reduction) -> Patcher | None:
     mechanism = reduction.mechanism
-    adapter = adapters().get(mechanism.format)
+    adapter = adapter_named(mechanism.format)
     if mechanism.path is None or adapter is None or not adapter.installed:
         return None
     made = adapter.load_patcher()

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from functools import wraps
 from typing import Any
 
-from regularize.adapters import adapters
+from regularize.adapters import adapter_named
 from regularize.errors import RegularizeError
 from regularize.model.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction
@@ -34,7 +34,7 @@ def cures(
 
 def held_kinds(mechanism: Mechanism) -> dict[str, Collection[str]]:
     """What ``fix`` can make of each joint in the file of a mechanism; empty where there is none."""
-    adapter = adapters().get(mechanism.format)
+    adapter = adapter_named(mechanism.format)
     try:
         patcher = adapter.load_patcher() if adapter is not None and mechanism.path else None
         opened = patcher(mechanism) if patcher is not None else None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from regularize.kernel.machine import Machine
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Row:
     """A row of the loops, a coupling, or what a part follows another one by.
 
@@ -28,7 +28,7 @@ class Row:
     loop: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Cluster:
     """Parts that are solved as one.
 

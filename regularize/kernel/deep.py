@@ -32,7 +32,7 @@ from regularize.lie.screw import Array
 OPERATIONS = ("replace", "eliminate")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class _Cell:
     """A number, a vector or a matrix that the kernel stores: where, and its value as a sample."""
 

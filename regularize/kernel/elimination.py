@@ -23,6 +23,7 @@ from regularize.kernel.loop_sets import loop_sections
 from regularize.kernel.machine import Machine
 from regularize.kernel.pattern import Pattern, least_degree
 from regularize.kernel.plane import plane_sections
+from regularize.kernel.point_rows import point_sections
 from regularize.kernel.posing import posed_anyhow
 from regularize.kernel.programs import BodyPrograms, unknowns_of
 from regularize.kernel.readiness import Readiness
@@ -142,7 +143,14 @@ def step_sections(
     rank = {unknown: k for k, unknown in enumerate(pattern.order)}
     inner = _inner(machine, clusters)
     columns = machine.columns()
-    flat = None if soft or loose or any(programs.deep) else plane_sections(machine)
+    plain = not (soft or loose or any(programs.deep))
+    kept = {
+        loop
+        for cluster, early in zip(clusters, earlies, strict=True)
+        for loop in cluster.loops
+        if early or not plain
+    }
+    flat = plane_sections(machine, kept) if plain else None
     sizes = {
         "clusters": len(clusters),
         "unknowns": len(pattern.order),
@@ -171,7 +179,7 @@ def step_sections(
         "coupled": [k for i in constants for k in rows[i].columns],
         "coefficient": [x for i in constants for x in rows[i].coefficients or ()],
         **programs.sections(),
-        **(flat or {"flat": [False, False]}),
+        **(flat or {"flat": [False, False], **point_sections(machine, kept)}),
         "start": pattern.start,
         "below": pattern.below,
         "block": pattern.block,

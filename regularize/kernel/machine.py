@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from regularize.lie.screw import Array, inverse, transform
+from regularize.lie.screw import Array, cross, inverse, transform
 
 #: How parts move, as in ``tables.h``.
 KINDS = ("turn", "circle", "slide", "ball", "free", "plane")
@@ -18,7 +18,7 @@ CLOSINGS = ("nothing", "hinge", "screw", "ball", "free", "several")
 _FREEDOMS = {"turn": 1, "circle": 1, "slide": 1, "ball": 3, "free": 6, "plane": 3}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MovingPart:
     """One elementary motion of the tree, and the body behind it.
 
@@ -54,7 +54,7 @@ class MovingPart:
         return _FREEDOMS[self.kind]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Loop:
     """A closure between two parts.
 
@@ -81,7 +81,7 @@ class Loop:
     covectors: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Machine:
     """A tree of parts with closed loops.
 
@@ -113,6 +113,15 @@ class Machine:
     def rows(self) -> int:
         """Number of rows, couplings included."""
         return sum(len(loop.covectors) for loop in self.loops) + len(self.couplings)
+
+    def driven(self, velocities: Sequence[int]) -> Machine:
+        """The machine with a row for each of some velocities, behind the others."""
+        return replace(
+            self,
+            couplings=np.vstack([self.couplings, np.eye(self.nv)[list(velocities)]]),
+            targets=np.concatenate([self.targets, np.zeros(len(velocities))]),
+            rank=self.rank + len(velocities),
+        )
 
     def columns(self) -> list[int]:
         """First column of each part, the ground included, and the number of all."""
@@ -148,11 +157,13 @@ class Machine:
             "closures": len(loops),
             "loop_rows": int(row[-1]),
             "rows": self.rows,
+            "closing_freedoms": sum(loop.screws.shape[1] for loop in loops),
             "state": 2 * self.nv + 1,
         }
         sections = {
             "parent": [0, *(part.parent for part in parts)],
             "kind": [0, *(KINDS.index(part.kind) for part in parts)],
+            "hinge": [0, *(_hinge(part) for part in parts)],
             "coordinate": [0, *(part.coordinate for part in parts)],
             "column": column,
             "rate": rate,
@@ -195,6 +206,13 @@ class Machine:
         return sizes, sections
 
 
+def _hinge(part: MovingPart) -> int:
+    """Whether a part only turns about a point of its parent, and is that the parent's origin."""
+    if part.kind not in ("turn", "circle") or part.pitch:
+        return 0
+    return 1 if part.placement[:3, 3].any() else 2
+
+
 def _to_z(part: MovingPart) -> Array:
     """The frame in which the kernel has a part, seen from its own: its axis is z there."""
     return frame_about(part.axis) if part.kind in ("turn", "circle", "slide") else np.eye(4)
@@ -221,10 +239,10 @@ def _in_part(loop: Loop, turned: Array) -> Array:
 
 def frame_about(z: Array) -> Array:
     """A frame whose z axis is a unit vector."""
-    x = np.roll(np.eye(3)[int(np.argmax(np.abs(z)))], 1)
+    x = np.eye(3)[(int(np.argmax(np.abs(z))) + 1) % 3]
     x = x - z * (x @ z)
     x = x / np.linalg.norm(x)
-    return transform(np.column_stack([x, np.cross(z, x), z]))
+    return transform(np.column_stack([x, cross(z, x), z]))
 
 
 def _poses(poses: Any) -> Array:

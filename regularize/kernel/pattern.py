@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from regularize.kernel.readiness import Readiness
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Pattern:
     """Where the entries of factors are, and where they go.
 
@@ -32,7 +32,7 @@ class Pattern:
     below: list[int] = field(default_factory=list)
     block: list[int] = field(default_factory=list)
     update: list[int] = field(default_factory=list)
-    widest: int = 4
+    widest: int = 5
     _place: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def place(self, one: int, two: int) -> int:

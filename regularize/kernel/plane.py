@@ -6,23 +6,27 @@ while every motion is zero, so that only the parts' own motions turn them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
 from regularize.kernel.machine import Loop, Machine, closing_of, frame_about
+from regularize.kernel.point_rows import flat_point_sections
 from regularize.kernel.posing import freedoms
 from regularize.lie.screw import Array
 
 
-def plane_sections(machine: Machine, *, rounding: float = 1e-13) -> dict[str, Any] | None:
+def plane_sections(
+    machine: Machine, kept: Collection[int] = (), *, rounding: float = 1e-13
+) -> dict[str, Any] | None:
     """Sections of a machine whose parts turn about parallel axes or slide across them.
 
     What its rows say of other motions does not matter: there are none.
 
     Args:
         machine: The machine.
+        kept: Loops whose rows stay as they are.
         rounding: Largest component of a unit twist out of the plane that is none.
 
     Returns:
@@ -61,15 +65,18 @@ def plane_sections(machine: Machine, *, rounding: float = 1e-13) -> dict[str, An
             [(x.second, x.second_frame) for x in machine.loops],
         )
     ]
+    hinges = np.array(ends[0]).reshape(-1, 3) @ axes[:, :2]
+    points_of_rows = np.array(arms_of_rows).reshape(-1, 3) @ axes[:, :2]
     return {
+        **flat_point_sections(covectors, hinges - points_of_rows, kept, rounding),
         "flat": [True, hinged],
-        "flat_first": np.array(ends[0]).reshape(-1, 3) @ axes[:, :2],
+        "flat_first": hinges,
         "flat_second": np.array(ends[1]).reshape(-1, 3) @ axes[:, :2],
         "flat_placement": np.array([np.zeros(3), *arms]) @ axes[:, :2],
         "flat_axis": np.concatenate(columns),
         "flat_inertia": np.array(inertias),
         "flat_gravity": machine.gravity @ axes[:, :2],
-        "flat_point": np.array(arms_of_rows).reshape(-1, 3) @ axes[:, :2],
+        "flat_point": points_of_rows,
         "flat_covector": np.concatenate([np.zeros((0, 3)), *covectors]),
     }
 

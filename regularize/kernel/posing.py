@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from regularize.lie.screw import Array
 GROUPS = {"ball": np.eye(6)[:, 3:], "free": np.eye(6), "plane": np.eye(6)[:, [0, 1, 5]]}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Posed:
     """Parts, columns and rows about the origin of the ground, linear parts first.
 
@@ -38,6 +39,7 @@ def freedoms(part: MovingPart) -> Array:
     return np.concatenate([part.pitch * part.axis, part.axis])[:, None]
 
 
+@lru_cache(maxsize=1)  # several tables of a machine are made from it
 def posed_anyhow(machine: Machine) -> Posed:
     """The machine at joint values without any relation between them; its loops are open."""
     rng = np.random.default_rng(0)

@@ -8,7 +8,7 @@ from regularize.kernel.clusters import Cluster
 from regularize.kernel.machine import Machine
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Program:
     """What the kernel does to a cluster, one operation behind the other.
 
@@ -37,7 +37,7 @@ def unknowns_of(machine: Machine, cluster: Cluster) -> list[int]:
     return [*columns, *(-1 - r for r in cluster.rows)]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BodyPrograms:
     """The programs of all clusters; those without are eliminated in joint coordinates.
 

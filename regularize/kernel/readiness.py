@@ -80,8 +80,10 @@ class Readiness:
     def eliminate(self, unknown: int, others: Iterable[int]) -> None:
         """Take what an unknown's pivot makes of the entries of those that it is coupled to."""
         K, i, at = self._matrix, self._place[unknown], [self._place[x] for x in others]
-        if unknown < 0:
+        if unknown < 0 or K[i, i] == 0.0:
             self._pivots.append(-float(K[i, i]))
+        if K[i, i] == 0.0:  # rows that came sooner leave nothing: this order is none
+            return
         K[np.ix_(at, at)] -= np.outer(K[at, i], K[at, i] / K[i, i])
 
     def of(self, row: int) -> bool:
@@ -91,5 +93,5 @@ class Readiness:
 
     @property
     def clearness(self) -> float:
-        """Least pivot of the rows as a part of the largest one."""
+        """Least pivot of the rows as a part of the largest one; 0 where any unknown has none."""
         return min(self._pivots) / max(self._pivots)

@@ -22,13 +22,18 @@ SOURCES = Path(__file__).parent / "c"
 @cache
 def names(of: str) -> tuple[str, ...]:
     """Names in a list of ``tables.h``: ``SIZES``, ``INTEGERS``, ``REALS`` or ``WORKSPACE``."""
-    text = (SOURCES / "tables.h").read_text(encoding="utf-8")
-    found = re.search(rf"#define {of}\(X\)((?:.*\\\n)*.*)", text)
-    assert found is not None, "the header has this list"
-    return tuple(re.findall(r"X\((\w+)", found[1]))
+    begun = _header().split(f"#define {of}(X)")[1]
+    # The list goes on where a line ends with a backslash.
+    listed = re.split(r"(?<!\\)\n", begun, maxsplit=1)[0]
+    return tuple(re.findall(r"X\((\w+)", listed))
 
 
-@dataclass(frozen=True, eq=False)
+@cache
+def _header() -> str:
+    return (SOURCES / "tables.h").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Tables:
     """Tables of a machine, as the C code reads them.
 

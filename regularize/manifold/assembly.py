@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from regularize.manifold.gaps import (
     CLOSED,
     Candidates,
     Gap,
-    Obstacle,
     chords_fitted,
     closure_errors,
     gaps,
@@ -32,6 +31,9 @@ from regularize.model.graph import Graph, coordinate_names
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
 from regularize.model.short_repr import ShortRepr
+
+if TYPE_CHECKING:
+    from regularize.manifold.obstacles import Obstacle
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,12 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
+from regularize.manifold.tolerances import REGULAR
 
 Indices = NDArray[np.intp]
-
-#: Smallest over largest pivot above which a quick decomposition loses no more than half the
-#: digits: the condition of the system itself is then below about a thousand.
-REGULAR = 1e-3
 
 
 @dataclass(frozen=True, eq=False)

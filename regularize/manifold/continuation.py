@@ -22,15 +22,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
-from regularize.manifold.constraints import ConstraintSet
 from regularize.manifold.least_norm import least_norm, ranks_of
 from regularize.manifold.projection import CONTRACTING, Convergence, Mask, moved, project
 from regularize.manifold.tolerances import EXACT, Tolerances
+
+if TYPE_CHECKING:
+    from regularize.manifold.constraints import ConstraintSet
 
 #: First correction by the length of the step up to which the solution is the one next to it.
 ASIDE = CONTRACTING
@@ -38,7 +41,7 @@ ASIDE = CONTRACTING
 EASY = 0.05
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Stepped:
     """Configurations after one step of continuation.
 

@@ -37,34 +37,6 @@ class Gap:
     rotation: float
 
 
-@dataclass(frozen=True)
-class Obstacle:
-    """A loop that cannot be closed.
-
-    Attributes:
-        loop: The closing joint of the loop.
-        joints: Names of all its joints.
-        gap: What stays open at the best configuration found.
-        alone: Whether it stays open even when all other loops are left open.
-        as_point: Whether it could be closed alone if its closing joint, a weld, held a point only.
-    """
-
-    loop: str
-    joints: tuple[str, ...]
-    gap: Gap
-    alone: bool
-    as_point: bool = False
-
-    def __str__(self) -> str:
-        """One sentence without a full stop."""
-        how = "even alone" if self.alone else "together with the loops before it"
-        return (
-            f"the loop through {self.loop!r} cannot be closed {how}: "
-            f"{self.gap.translation * 1e3:.3g} mm and {np.degrees(self.gap.rotation):.3g}° stay "
-            "open" + (", but it closes if only a point is held" if self.as_point else "")
-        )
-
-
 def closure_errors(loops: LoopKinematics, q: Array) -> Array:
     """Errors of all closure equations and couplings at a configuration (n,), shape (6 L + C,)."""
     return np.asarray(loops.residual(loops.state(q))[0])

@@ -25,7 +25,7 @@ from regularize.model.loop_tree import LoopTree
 Indices: TypeAlias = NDArray[np.intp]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class State:
     """Poses and screws at N configurations, in the frame of the root node.
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
-from regularize.manifold.block_rows import REGULAR, BlockRows
+from regularize.manifold.tolerances import REGULAR
+
+if TYPE_CHECKING:
+    from regularize.manifold.block_rows import BlockRows
 
 
 def least_norm(
@@ -35,7 +39,7 @@ def least_norm(
     Returns:
         Solutions, shape (N, n) or (N, n, k).
     """
-    if isinstance(matrices, BlockRows):
+    if not isinstance(matrices, np.ndarray):
         rank = matrices.shape[0]
         if values.ndim == 2 and not (held is not None and held.any()):
             found, good = matrices.least_norm(values)
@@ -83,7 +87,7 @@ def ranks_of(
         singular: Singular values below this fraction of the largest do not count.
         held: Columns that are left out, shape (n,).
     """
-    if isinstance(matrices, BlockRows):
+    if not isinstance(matrices, np.ndarray):
         if not (held is not None and held.any()) and matrices.independent():
             return np.full(matrices.configurations, matrices.shape[0])
         matrices = matrices.dense()

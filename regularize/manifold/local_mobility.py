@@ -24,7 +24,7 @@ Evidence: TypeAlias = Literal[
 EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LocalMobility:
     """How many freedoms finite motions have at a configuration, and why.
 
@@ -47,7 +47,7 @@ class LocalMobility:
     stress: Array | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LocalBranch:
     """One of the branches that meet at a configuration.
 

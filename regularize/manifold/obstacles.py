@@ -8,17 +8,46 @@ closed all at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from regularize.lie.screw import Array
 from regularize.manifold.constraints import View
-from regularize.manifold.gaps import CLOSED, Obstacle, closure_errors, gaps
+from regularize.manifold.gaps import CLOSED, Gap, closure_errors, gaps
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import Mask, project
 from regularize.manifold.starts import first_closed, perturbed
 from regularize.model.cycles import minimum_cycle_basis
 from regularize.model.graph import EdgeId, Graph, spanning_tree
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """A loop that cannot be closed.
+
+    Attributes:
+        loop: The closing joint of the loop.
+        joints: Names of all its joints.
+        gap: What stays open at the best configuration found.
+        alone: Whether it stays open even when all other loops are left open.
+        as_point: Whether it could be closed alone if its closing joint, a weld, held a point only.
+    """
+
+    loop: str
+    joints: tuple[str, ...]
+    gap: Gap
+    alone: bool
+    as_point: bool = False
+
+    def __str__(self) -> str:
+        """One sentence without a full stop."""
+        how = "even alone" if self.alone else "together with the loops before it"
+        return (
+            f"the loop through {self.loop!r} cannot be closed {how}: "
+            f"{self.gap.translation * 1e3:.3g} mm and {np.degrees(self.gap.rotation):.3g}° stay "
+            "open" + (", but it closes if only a point is held" if self.as_point else "")
+        )
 
 
 class Culprits:

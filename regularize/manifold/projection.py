@@ -16,15 +16,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
-from regularize.manifold.constraints import ConstraintSet
 from regularize.manifold.least_norm import least_norm
 from regularize.manifold.tolerances import EXACT, Tolerances
+
+if TYPE_CHECKING:
+    from regularize.manifold.constraints import ConstraintSet
 
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -46,7 +48,7 @@ class Convergence(IntEnum):
     OPEN = 2  #: It did not converge, which says nothing about whether there is a solution.
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Projected:
     """Configurations after a projection.
 

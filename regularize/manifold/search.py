@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,11 +12,14 @@ from regularize.lie.screw import Array
 from regularize.manifold.constraints import View
 from regularize.manifold.continuation import Continuation
 from regularize.manifold.driving import drive
-from regularize.manifold.gaps import CLOSED, Candidates, Obstacle, chords_fitted, largest_error
+from regularize.manifold.gaps import CLOSED, Candidates, chords_fitted, largest_error
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.manifold.projection import Mask, project
 from regularize.manifold.starts import first_closed, perturbed
 from regularize.model.graph import coordinate_names
+
+if TYPE_CHECKING:
+    from regularize.manifold.obstacles import Obstacle
 
 
 class Search:

@@ -21,6 +21,9 @@ from regularize.lie.subalgebra import RTOL
 ROUNDING = 1e-14
 #: Closure errors that count as none, in units of the noise: Newton's last step is not exact.
 MARGIN = 100.0
+#: Smallest over largest pivot above which a quick decomposition loses no more than half the
+#: digits: the condition of the system itself is then below about a thousand.
+REGULAR = 1e-3
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ SUBGROUP_KINDS = frozenset(
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Edge:
     """An elementary joint between two nodes.
 
@@ -92,7 +92,7 @@ class CouplingRow:
     offset: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """Nodes and edges of a mechanism.
 

@@ -22,7 +22,7 @@ from regularize.model.joint_motion import joint_position, motion
 from regularize.model.joint_values import dynamics_of
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PassiveJoints:
     """What acts within the joints of a mechanism.
 

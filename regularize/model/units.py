@@ -14,12 +14,12 @@ SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0}
 FORCES = {"": 1.0, "N": 1.0, "kN": 1e3, "mN": 1e-3}
 TORQUES = {"": 1.0, "Nm": 1.0, "kNm": 1e3, "mNm": 1e-3, "Nmm": 1e-3}
 
-_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf|nan)\s*([^,]*?)\s*")
+_NUMBER = r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf|nan)\s*([^,]*?)\s*"
 
 
 def parts(text: str) -> tuple[float, str] | None:
     """Number and unit of a text such as ``-30 deg``; None where it does not begin with a number."""
-    found = _NUMBER.fullmatch(text)
+    found = re.fullmatch(_NUMBER, text)
     return None if found is None else (float(found[1]), found[2].replace("μ", "µ"))
 
 

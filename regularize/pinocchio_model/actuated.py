@@ -1,50 +1,39 @@
-"""What actuators do to a tree with its rows: inverse dynamics, derivatives, Jacobians."""
+"""What actuators do to a tree with its rows: inverse dynamics, derivatives, Jacobians.
+
+What computes them is loaded by the method that is called: a simulation needs none of it.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regularize.arguments import checked, checked_but_states
 from regularize.errors import ModelError, UnsupportedExport
-from regularize.kernel.c_source import write_c
 from regularize.lie.screw import Array
 from regularize.manifold.tolerances import Tolerances
-from regularize.pinocchio_model.actuation import (
-    Actuation,
-    ActuatorSplit,
-    actuator_split,
-    frame_jacobian,
-)
-from regularize.pinocchio_model.derivatives import AccelerationDerivatives, dynamics_derivatives
-from regularize.pinocchio_model.forces import InverseDynamics, inverse_dynamics
-from regularize.pinocchio_model.inverse_derivatives import (
-    CompiledMotionForces,
-    InverseDynamicsDerivatives,
-    MotionForces,
-    fully_actuated,
-    inverse_dynamics_derivatives,
-)
-from regularize.pinocchio_model.lifting import (
-    Lift,
-    lifted_derivatives,
-    lifted_inverse_derivatives,
-)
 from regularize.pinocchio_model.solvers import ConstrainedTree
 from regularize.pinocchio_model.stabilization import Stabilization
-from regularize.pinocchio_model.world_rows import WorldRows
 from regularize.reduction.reduce import Reduction
 
+if TYPE_CHECKING:
+    from regularize.pinocchio_model.actuation import Actuation, ActuatorSplit
+    from regularize.pinocchio_model.derivatives import AccelerationDerivatives
+    from regularize.pinocchio_model.forces import InverseDynamics
+    from regularize.pinocchio_model.inverse_derivatives import InverseDynamicsDerivatives
+    from regularize.pinocchio_model.lifting import Lift
+    from regularize.pinocchio_model.world_rows import WorldRows
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class ActuatedTree(ConstrainedTree, ABC):
     """A tree with its rows, some of whose joints are actuated.
 
@@ -147,6 +136,8 @@ class ActuatedTree(ConstrainedTree, ABC):
     @cached_property
     def world_rows(self) -> WorldRows:
         """The rows in the form that has derivatives."""
+        from regularize.pinocchio_model.world_rows import WorldRows
+
         return WorldRows(self.model, self.constraints.closures, self.constraints.coupling)
 
     @checked
@@ -179,6 +170,8 @@ class ActuatedTree(ConstrainedTree, ABC):
             ModelError: The model marks no joint as actuated and none is given.
             UnsupportedExport: An actuated joint is a cut; choose other cuts.
         """
+        from regularize.pinocchio_model.forces import inverse_dynamics
+
         given = self.passive_forces(q, v) if passive else np.zeros(self.model.nv)
         return inverse_dynamics(self, q, v, a, self._actuators(actuated, weights), given)
 
@@ -193,19 +186,25 @@ class ActuatedTree(ConstrainedTree, ABC):
         weights: ArrayLike | None = None,
     ) -> InverseDynamicsDerivatives:
         """``inverse_dynamics`` and its derivatives; arguments as there."""
+        from regularize.pinocchio_model import inverse_derivatives as needed
+
         if self.kernel is not None:
             actuation = self._actuators(actuated, weights)
-            found = fully_actuated(self, q, v, a, actuation)
+            found = needed.fully_actuated(self, q, v, a, actuation)
             if found is not None:
                 return found
-            return inverse_dynamics_derivatives(CompiledMotionForces(self, q, v, a), actuation)
+            return needed.inverse_dynamics_derivatives(
+                needed.CompiledMotionForces(self, q, v, a), actuation
+            )
         q, v, a = self._given(q=q, v=v, a=a)
         tree, lift = self.expanded, self.lift(q, v)
         actuation = tree.actuation(actuated, weights)
         if lift is not None:
+            from regularize.pinocchio_model.lifting import lifted_inverse_derivatives
+
             return lifted_inverse_derivatives(lift, a, actuation)
-        motion = MotionForces(tree, tree.world_rows, q, v, a)
-        return inverse_dynamics_derivatives(motion, actuation)
+        motion = needed.MotionForces(tree, tree.world_rows, q, v, a)
+        return needed.inverse_dynamics_derivatives(motion, actuation)
 
     @checked
     def actuator_jacobian(
@@ -231,6 +230,8 @@ class ActuatedTree(ConstrainedTree, ABC):
         Raises:
             ModelError: The actuators do not determine the motion of the frame.
         """
+        from regularize.pinocchio_model.actuation import actuator_split, frame_jacobian
+
         split = actuator_split(self, q, self.actuation(actuated))
         jacobian = frame_jacobian(self, q, frame, relative_to)
         self._check_determined(split, jacobian @ split.locked, f"frame {frame!r}")
@@ -242,6 +243,8 @@ class ActuatedTree(ConstrainedTree, ABC):
 
         Arguments and errors as of ``actuator_jacobian``.
         """
+        from regularize.pinocchio_model.actuation import actuator_split
+
         split = actuator_split(self, q, self.actuation(actuated))
         self._check_determined(split, split.locked, "every joint")
         return split.motions()
@@ -280,12 +283,16 @@ class ActuatedTree(ConstrainedTree, ABC):
         found = self._compiled_derivatives(q, v, tau, frequency, damping)
         if found is not None:
             return found
+        from regularize.pinocchio_model.derivatives import dynamics_derivatives
+
         q, v, tau = self._given(q=q, v=v, tau=tau)
         tree, lift = self.expanded, self.lift(q, v)
         errors = tree.residual(q if lift is None else lift.q) if frequency else None
         terms = None if errors is None else Stabilization(errors, frequency, damping)
         with self.massive_motion():
             if lift is not None:
+                from regularize.pinocchio_model.lifting import lifted_derivatives
+
                 return lifted_derivatives(lift, tau, terms)
             return dynamics_derivatives(tree, tree.world_rows, q, v, tau, terms)
 
@@ -302,7 +309,14 @@ class ActuatedTree(ConstrainedTree, ABC):
             found = kernel.stabilized_derivatives(q, v, tau, terms.residual, factors)
         else:
             found = kernel.dynamics_derivatives(q, v, tau)
-        return None if found is None else AccelerationDerivatives.of(found)
+        return None if found is None else self._derivatives(found)
+
+    @cached_property
+    def _derivatives(self) -> Callable[[Array], AccelerationDerivatives]:
+        """What makes derivatives of the kernel's numbers; looked up once, for it is quick."""
+        from regularize.pinocchio_model.derivatives import AccelerationDerivatives
+
+        return AccelerationDerivatives.of
 
     @checked
     def to_c(self, path: str | Path) -> Path:
@@ -321,6 +335,8 @@ class ActuatedTree(ConstrainedTree, ABC):
                 "C source knows neither the style 'legacy' nor a universal joint that closes a "
                 "loop of the caller's model; choose 'rows', or write the joint as two hinges"
             )
+        from regularize.kernel.c_source import write_c
+
         model = self.model
         joints = [
             f"{model.names[j]}: {model.idx_vs[j]}"

@@ -15,6 +15,7 @@ equation of a constrained motion; see ``inverse_derivatives``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,8 +25,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
+from regularize.model.mechanism import Mechanism
 from regularize.pinocchio_model.solvers import ConstrainedTree
 from regularize.pinocchio_model.split import Split
+
+
+def actuated_joints(mechanism: Mechanism, given: Sequence[str] | None) -> Sequence[str]:
+    """Names of the actuated joints, by default of those that the model marks.
+
+    Raises:
+        ModelError: The model marks none and none is given.
+    """
+    names = [joint.name for joint in mechanism.joints if joint.actuated] if given is None else given
+    if given is None and not names:
+        raise ModelError(
+            "the model does not say which joints are actuated; name them: actuated=[...]"
+        )
+    return names
 
 
 @dataclass(frozen=True, eq=False)

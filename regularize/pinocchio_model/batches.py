@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from regularize.arguments import numbers
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 
 def batch(

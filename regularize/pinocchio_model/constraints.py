@@ -9,8 +9,6 @@ import pinocchio as pin
 
 from regularize.errors import ClosureLost, NotClosed, NotFinite
 from regularize.lie.screw import Array
-from regularize.manifold.continuation import Continuation
-from regularize.manifold.driving import drive
 from regularize.manifold.projection import Convergence, project
 from regularize.manifold.tolerances import EXACT, ROUNDING
 from regularize.pinocchio_model.actuated import ActuatedTree
@@ -145,6 +143,10 @@ def close_loops(robot: ActuatedTree, q: Array, *, hold: Sequence[str] = ()) -> A
 
 def follow(robot: ActuatedTree, q: Array, targets: Mapping[str, float]) -> Array:
     """The configuration that is reached when joints move to given values; see ``Robot.follow``."""
+    # Loaded where joints are led.
+    from regularize.manifold.continuation import Continuation
+    from regularize.manifold.driving import drive
+
     columns = robot.velocity_indices(list(targets))
     now = q[[robot.position_index(int(column)) for column in columns]]
     constraints = RobotConstraints(robot, reference=np.asarray(q, dtype=np.float64))

@@ -32,6 +32,8 @@ class ModelCoordinates:
     Attributes:
         columns: Which of the mechanism's coordinates each velocity of the model is, -1 for slack
             joints; of ball joints the one that is nearest, shape (nv,).
+        backwards: Indices of ball joints and free ones that the tree passes backwards, and their
+            coordinates among those of the mechanism.
         coupling: Coupling rows over all joint coordinates of the mechanism, shape (C, n).
         offset: Their right-hand sides, shape (C,).
 
@@ -51,6 +53,11 @@ class ModelCoordinates:
         """Write the map and the couplings as matrices."""
         self.graph, self.model = graph, model
         self._neutral = pin.neutral(model)
+        self.backwards = [
+            (joint.index, list(joint.edges[0].columns))
+            for joint in joints
+            if joint.reversed and joint.edges[0].group
+        ]
         self._map: Array = np.zeros((model.nv, graph.freedoms))
         for joint in joints:
             row = model.idx_vs[joint.index]

@@ -21,7 +21,7 @@ LETTERS = {"R": "revolute", "P": "prismatic", "H": "helical"}
 AXIAL = re.compile(r"(?:RUB|[RPH]|Revolute(?:Unbounded)?|Prismatic|Helical)([XYZ]|Unaligned)")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class JointPart:
     """A joint model, or one of those that make up a composite joint.
 
@@ -141,7 +141,7 @@ def angle_of(q: Array) -> float:
     return float(np.arctan2(q[1], q[0]))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MimicJoint:
     """A joint of the model that moves as another one does: value = scaling times its + offset.
 

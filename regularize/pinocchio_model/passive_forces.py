@@ -19,7 +19,7 @@ from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.rows import ClosureRows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PassiveForces:
     """Forces within the joints of a robot.
 
@@ -73,10 +73,18 @@ class PassiveForces:
 
     def _rates(self, data: Any, q: Array, wanted: Array) -> Array:
         """Rates of joint coordinates by the velocity, of closing joints the wanted, (n, nv)."""
-        rates = self.coordinates.rates.copy()
+        rates, model = self.coordinates.rates.copy(), self.coordinates.model
+        for j, columns in self.coordinates.backwards:
+            if np.any(wanted[columns]):
+                # The model has the parent's twist in the parent's axes; rates are in the child's.
+                pin.forwardKinematics(model, data, q)
+                pose = model.jointPlacements[j].actInv(data.liMi[j])
+                turn = pose.rotation if model.nvs[j] == 3 else pose.toActionMatrix()
+                begin = model.idx_vs[j]
+                rates[columns, begin : begin + len(turn)] @= turn
         for closure, columns in self._closing(wanted):
-            pin.computeJointJacobians(self.coordinates.model, data, q)
-            rates[columns] = closure.rates(self.coordinates.model, data)
+            pin.computeJointJacobians(model, data, q)
+            rates[columns] = closure.rates(model, data)
         return rates
 
     def _closing(self, wanted: Array) -> list[tuple[ClosureRows, list[ColumnId]]]:

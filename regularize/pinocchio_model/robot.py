@@ -7,11 +7,10 @@ of the cuts become constraints. Everything is computed by Pinocchio from the mod
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pinocchio as pin
@@ -23,20 +22,24 @@ from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.mechanism import shortened
 from regularize.pinocchio_model.actuated import ActuatedTree
-from regularize.pinocchio_model.actuation import Actuation
 from regularize.pinocchio_model.batches import batch
 from regularize.pinocchio_model.body_rows import BodyRows
 from regularize.pinocchio_model.constraints import close_loops, follow
 from regularize.pinocchio_model.coordinates import ModelCoordinates
-from regularize.pinocchio_model.forces import ConstraintForces, constraint_forces
 from regularize.pinocchio_model.joint_reading import series_of
-from regularize.pinocchio_model.lifting import Lift
 from regularize.pinocchio_model.massless_motion import naming, require_mass
 from regularize.pinocchio_model.passive_forces import PassiveForces
 from regularize.pinocchio_model.split import Split
 from regularize.pinocchio_model.split import mass_matrix as mass_matrix
 from regularize.pinocchio_model.stabilization import Stabilization
 from regularize.pinocchio_model.tree import TreeJoint
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from regularize.pinocchio_model.actuation import Actuation
+    from regularize.pinocchio_model.forces import ConstraintForces
+    from regularize.pinocchio_model.lifting import Lift
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +95,8 @@ class Robot(ActuatedTree):
         tree = self.expanded
         if not isinstance(self.constraints, BodyRows):
             return None
+        from regularize.pinocchio_model.lifting import Lift  # few models lack coordinates
+
         maps = self._coordinates, tree._coordinates
         return Lift.of(tree, tree.world_rows, maps, self.coordinates(q), v)
 
@@ -187,6 +192,8 @@ class Robot(ActuatedTree):
         In the style ``rows`` a cut is a joint of the mechanism, and the wrench is the joint's; in
         the others it is what the two halves of a cut body exert on each other.
         """
+        from regularize.pinocchio_model.forces import constraint_forces  # loaded where wanted
+
         return constraint_forces(self, q, v, self.forward_dynamics(q, v, tau), tau)
 
     @checked
@@ -194,13 +201,10 @@ class Robot(ActuatedTree):
         self, actuated: Sequence[str] | None = None, weights: ArrayLike | None = None
     ) -> Actuation:
         """Actuators by the names of their joints; by default those that the model marks."""
+        from regularize.pinocchio_model.actuation import Actuation, actuated_joints  # where wanted
+
         mechanism = self.reduction.mechanism
-        if actuated is None:
-            actuated = [j.name for j in mechanism.joints if j.actuated]
-            if not actuated:
-                raise ModelError(
-                    "the model does not say which joints are actuated; name them: actuated=[...]"
-                )
+        actuated = actuated_joints(mechanism, actuated)
         joints = [name for name in actuated for _ in range(mechanism.joint(name).freedoms)]
         return Actuation.of(tuple(joints), self.velocity_indices(actuated), weights)
 
@@ -319,6 +323,10 @@ class Robot(ActuatedTree):
     def coordinates(self, q: Array) -> Array:
         """The mechanism's joint coordinates, those of the cuts included, shape (n,)."""
         result = self._coordinates.of_tree(q)
+        found = None if self.kernel is None else self.kernel.closing_coordinates(q)
+        if found is not None:
+            result[self.constraints.closing_columns] = found
+            return result
         pin.forwardKinematics(self.model, self.data, q)
         for closure in self.constraints.closures:
             if closure.edge is not None and closure.edge.freedoms:

@@ -23,7 +23,7 @@ from regularize.model.joint_motion import body_jacobian, joint_position, motion
 from regularize.reduction.cuts import Cut
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ClosureRows:
     """One closed loop of the model.
 
@@ -193,6 +193,11 @@ class ConstraintRows:
             row += count
         self.coupling, self.targets = coupling, targets
         self._no_acceleration = np.zeros(model.nv)
+
+    @cached_property
+    def closing_columns(self) -> list[int]:
+        """Coordinates of the mechanism that closing joints have, one after the other."""
+        return [column for each in self.closures if each.edge for column in each.edge.columns]
 
     def __len__(self) -> int:
         """Number of rows."""

@@ -79,6 +79,26 @@ class ConstrainedTree:
         """The compiled kernel; None where there is none or it does not know a joint or a row."""
         return None if Kernel is None or self.tables is None else compiled(self.tables)
 
+    @cached_property
+    def _driven_kernels(self) -> dict[tuple[int, ...], Any]:
+        return {(): self.kernel}
+
+    def driven_kernel(self, velocities: tuple[int, ...]) -> Any:
+        """The compiled kernel with a row for each of some velocities, behind the others.
+
+        A row's multiplier is the force that makes the velocity what it is.
+
+        Returns:
+            None where there is no kernel.
+        """
+        known = self._driven_kernels
+        if velocities not in known:
+            tables = None
+            if self.kernel is not None and self.machine is not None:
+                tables = tables_of(self.machine[0].driven(velocities))
+            known[velocities] = None if tables is None else compiled(tables)
+        return known[velocities]
+
     @property
     def computed_by(self) -> str:
         """What computes accelerations: ``compiled`` code of this project, or ``Python``."""

@@ -21,7 +21,7 @@ from regularize.pinocchio_model.massless_motion import require_mass
 from regularize.reduction.cuts import independent_rows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Split:
     """Singular vectors of the rows at a configuration, cut at their rank.
 

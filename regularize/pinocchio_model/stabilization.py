@@ -9,7 +9,7 @@ import numpy as np
 from regularize.lie.screw import Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Stabilization:
     r"""Baumgarte's terms :math:`2 \zeta \omega J v + \omega^2 r(q)`, which are added to the bias.
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pinocchio as pin
@@ -31,9 +31,11 @@ from regularize.model.graph import NodeId
 from regularize.pinocchio_model.rows import ClosureRows
 from regularize.pinocchio_model.tips import Tip
 from regularize.pinocchio_model.tree import TreeBuilder
-from regularize.pinocchio_model.welds import Weld, chosen_welds
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction
+
+if TYPE_CHECKING:
+    from regularize.pinocchio_model.welds import Weld
 
 #: Compliance of an implied row; its multiplier is zero whatever the value.
 COMPLIANCE = 1.0
@@ -74,6 +76,8 @@ def weld_closures(
         every_row: Whether implied rows are kept as well.
         composite: Whether a joint of several freedoms is one joint of the model.
     """
+    from regularize.pinocchio_model.welds import chosen_welds  # one style cuts no bodies
+
     welds = chosen_welds(reduction, anyway=every_row)
     if slack:
         # Frames in place of points: rotations of the joint are rows of their own.

@@ -17,7 +17,7 @@ from regularize.model.mechanism import Inertia
 SINGLE = ("PX", "PY", "PZ", "RX", "RY", "RZ")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tip:
     """A second copy of a body at the end of a cut joint, to be welded to the body itself.
 

@@ -23,8 +23,7 @@ from regularize.pinocchio_model.coordinate_rows import (
     weld_rows,
 )
 from regularize.reduction.cuts import Cut, independent_rows, outside
-from regularize.reduction.descent import Descent, Lowest
-from regularize.reduction.margins import THOROUGH
+from regularize.reduction.descent import THOROUGH, Descent, Lowest
 from regularize.reduction.missed_rows import place_words
 from regularize.reduction.reduce import Part, Reduction
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,10 +25,12 @@ from regularize.model.cycles import MANY_LOOPS
 from regularize.model.graph import EdgeId, NodeId
 from regularize.reduction.certificate import Certificate
 from regularize.reduction.cuts import ReducedLoops
-from regularize.reduction.descent import Lowest
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.part import Part
 from regularize.reduction.setting import Setting
+
+if TYPE_CHECKING:
+    from regularize.reduction.descent import Lowest
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,15 +161,10 @@ class Walked:
 
 
 class AlikeCells:
-    """What is known of the cells of a mechanism, of one of all that are alike.
+    """What is known of the cells of a mechanism, of one of all that are alike."""
 
-    Args:
-        setting: The assembled mechanism and the options.
-    """
-
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self) -> None:
         """Begin with none."""
-        self._alone = len(setting.graph.cells) < 2
         self._known: dict[tuple[object, ...], list[Walked]] = {}
 
     def figure(
@@ -174,7 +172,7 @@ class AlikeCells:
     ) -> Figure | None:
         """What a cell is recognised by; None where none can be alike, or walks say less of it."""
         many = sum(len(part.cuts) for part in parts) > MANY_LOOPS
-        return None if self._alone or many else Figure.of(setting, edges, parts)
+        return None if many else Figure.of(setting, edges, parts)
 
     def remember(
         self,

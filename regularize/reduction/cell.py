@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from regularize.lie.screw import Array
 from regularize.manifold.gaps import CLOSED
 from regularize.model.graph import EdgeId
-from regularize.reduction.alike import AlikeCells
 from regularize.reduction.certificate import Certificate, Certifier
 from regularize.reduction.cuts import Cut
 from regularize.reduction.groups import grouped, with_rows
 from regularize.reduction.margins import weakest
 from regularize.reduction.mobility import CellMobility, cell_mobility, generic_configurations
-from regularize.reduction.numerical import Numerical, numerically_reduced
 from regularize.reduction.part import (
     Part,
     reduce_part,
@@ -27,8 +26,12 @@ from regularize.reduction.part import (
 )
 from regularize.reduction.setting import Setting
 
+if TYPE_CHECKING:
+    from regularize.reduction.alike import AlikeCells
+    from regularize.reduction.numerical import Numerical
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Cell:
     """A cell with everything that was derived for it.
 
@@ -51,7 +54,11 @@ def reduce_cells(setting: Setting, *, numerical: Numerical, configurations: int)
         numerical: Whether to remove rows on numerical evidence as well, and where they are missed.
         configurations: Number of configurations for the certificates.
     """
-    memory = AlikeCells(setting)
+    memory = None
+    if len(setting.graph.cells) > 1:
+        from regularize.reduction.alike import AlikeCells  # loaded where cells can be alike
+
+        memory = AlikeCells()
     return [
         _reduced(setting, edges, memory, numerical=numerical, configurations=configurations)
         for edges in setting.graph.cells
@@ -61,7 +68,7 @@ def reduce_cells(setting: Setting, *, numerical: Numerical, configurations: int)
 def _reduced(
     setting: Setting,
     edges: Sequence[EdgeId],
-    memory: AlikeCells,
+    memory: AlikeCells | None,
     *,
     numerical: Numerical,
     configurations: int,
@@ -79,8 +86,8 @@ def _reduced(
     for tolerance in (rtol, 0.1 * rtol, 0.01 * rtol) if _closed(setting, edges) else ():
         parts = [reduce_part(setting, block, tolerance) for block in blocks]
         setting.done(0.4)
-        figure = memory.figure(setting, edges, parts)
-        before = memory.recall(setting, figure)
+        figure = None if memory is None else memory.figure(setting, edges, parts)
+        before = None if memory is None else memory.recall(setting, figure)
         if before is None:
             visited, first = certify(_cuts(parts))
             if not first.holds:
@@ -98,6 +105,8 @@ def _reduced(
             proved = [thinned(setting, with_rigid_joints(setting, part)) for part in found]
             seen = proved
             if numerical and mobility.finite == mobility.actual:
+                from regularize.reduction.numerical import numerically_reduced  # where asked for
+
                 # What depends on other rows to first order only holds a shaky mechanism.
                 seen = numerically_reduced(setting, proved, mobility, anyway=numerical == "anyway")
             # Where walks leave what was seen, what is proved still holds.
@@ -115,7 +124,7 @@ def _reduced(
                 # What is seen and not proved is measured by what was asked for.
                 firm = place is None or place.ratio > setting.rtol or _seen(final)
                 if certificate.holds and firm:
-                    if before is None:
+                    if before is None and memory is not None:
                         memory.remember(figure, setting, first, mobility, settled, place)
                     return Cell(mobility, tuple(final), replace(certificate, nearest=place))
     return _unreduced(setting, edges, blocks)

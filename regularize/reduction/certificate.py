@@ -11,14 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
 from regularize.lie.screw import Array
 from regularize.manifold.batches import CHUNK, in_parts
-from regularize.manifold.block_rows import BlockRows
-from regularize.manifold.constraints import ConstraintSet
 from regularize.manifold.continuation import Continuation, random_walks
 from regularize.manifold.kinematics import LoopKinematics, State
 from regularize.manifold.least_norm import least_norm
@@ -26,11 +24,15 @@ from regularize.manifold.tolerances import Tolerances
 from regularize.model.cycles import MANY_LOOPS
 from regularize.model.graph import EdgeId
 from regularize.reduction.cuts import Cut, ReducedLoops
-from regularize.reduction.descent import Lowest
 from regularize.reduction.setting import Sampler, Setting
-from regularize.reduction.short_loops import ShortLoops
 
-Rows: TypeAlias = ReducedLoops | ShortLoops
+if TYPE_CHECKING:
+    from regularize.manifold.block_rows import BlockRows
+    from regularize.manifold.constraints import ConstraintSet
+    from regularize.reduction.descent import Lowest
+    from regularize.reduction.short_loops import ShortLoops
+
+Rows: TypeAlias = "ReducedLoops | ShortLoops"
 
 #: Steps of each walker.
 STEPS = 2
@@ -114,7 +116,13 @@ class Certifier:
         """
         loops, ordered = self.setting.loops(self.edges, cuts)
         large = len(loops.chords) > MANY_LOOPS
-        rows = (ShortLoops if large else ReducedLoops)(loops, ordered)
+        rows: Rows
+        if large:
+            from regularize.reduction.short_loops import ShortLoops  # loaded where there are many
+
+            rows = ShortLoops(loops, ordered)
+        else:
+            rows = ReducedLoops(loops, ordered)
         sampler = self.setting.sampler
         many = sampler is not None and self.configurations >= MANY * max(1, len(loops.chords)) ** 2
         rng = self.setting.rng()
@@ -173,7 +181,7 @@ class Certifier:
         walkers = max(4, -(-count // STEPS))
         start = self.setting.assembly.q[loops.columns]
         # Sparse rows are asked for no more than what steps of a walk need.
-        continuation = Continuation(cast(ConstraintSet, rows), self.setting.tolerances)
+        continuation = Continuation(cast("ConstraintSet", rows), self.setting.tolerances)
         sizes = [min(CHUNK, walkers - first) for first in range(0, walkers, CHUNK)]
         parts = [random_walks(continuation, start, walkers=n, steps=STEPS, rng=rng) for n in sizes]
         return np.concatenate(parts, axis=1)
@@ -205,10 +213,10 @@ def _velocity_error(
     loops = rows.loops
     state = loops.state(q)
     kept: Array | BlockRows
-    if isinstance(rows, ShortLoops):
-        kept = rows.residual_jacobian(rows.state(q)) * loops.units
-    else:
+    if isinstance(rows, ReducedLoops):
         kept = rows.residual_jacobian(state) * loops.units
+    else:
+        kept = rows.residual_jacobian(rows.state(q)) * loops.units
     velocities = rng.normal(size=q.shape)
     velocities -= least_norm(kept, (kept @ velocities[..., None])[..., 0], tolerances.singular)
     rates = (loops.jacobian(state) * loops.units) @ velocities[..., None]

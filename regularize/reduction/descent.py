@@ -66,6 +66,10 @@ class Effort:
     hopeless: float = 3.0
 
 
+#: Of a second look, where a first one came near or nothing is proved.
+THOROUGH = Effort(8, 60, 20.0)
+
+
 @dataclass(frozen=True, eq=False)
 class _Look:
     """What is seen at N configurations.

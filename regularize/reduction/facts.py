@@ -10,7 +10,7 @@ from regularize.model.graph import EdgeId, NodeId
 from regularize.reduction.motion_spaces import SpaceId
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fact:
     """What is known of the relative motion of two bodies, and why.
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import chain, combinations, islice, pairwise
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -21,13 +21,15 @@ from regularize.model.cycles import candidate_cycles, minimum_cycle_basis
 from regularize.model.graph import Edge, EdgeId, Graph, NodeId, breadth_first, nodes_of
 from regularize.reduction.closing import ClosedPart, close_at, close_in_order, loop_of, orders
 from regularize.reduction.cuts import ReducedLoops
-from regularize.reduction.held import Held, hold, with_virtual_joints
 from regularize.reduction.mobility import CellMobility, singular_values
 from regularize.reduction.motion_spaces import MotionSpaces
 from regularize.reduction.part import Part, Ungrouped, cut_at, reduce_part
 from regularize.reduction.propagation import Propagation
 from regularize.reduction.rank import decide_rank
 from regularize.reduction.setting import Setting
+
+if TYPE_CHECKING:
+    from regularize.reduction.held import Held
 
 #: Two bodies and the algebra of the group in which one shall move against the other.
 Wanted: TypeAlias = tuple[NodeId, NodeId, Array]
@@ -160,6 +162,8 @@ def _closed(
     tries: int = 6,
 ) -> Iterator[tuple[ClosedPart, list[Held]]]:
     """Ways to close the part with virtual joints that explain everything, and what holds them."""
+    from regularize.reduction.held import hold, with_virtual_joints  # few mechanisms have such
+
     graph, virtual = with_virtual_joints(setting.graph, wanted)
     spaces = MotionSpaces(part.rtol)
     screws = part.screws | {v.index: v.screws for v in virtual}

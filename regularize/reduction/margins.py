@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,14 +13,13 @@ from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.cycles import MANY_LOOPS
 from regularize.model.graph import Graph
 from regularize.reduction.cuts import Cut, ReducedLoops
-from regularize.reduction.descent import Descent, Effort, Lowest
 from regularize.reduction.groups import with_rows
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.part import Part
 from regularize.reduction.setting import Setting
 
-#: Of a second look, where a first one came near or nothing is proved.
-THOROUGH = Effort(8, 60, 20.0)
+if TYPE_CHECKING:
+    from regularize.reduction.descent import Lowest
 
 
 def condition(graph: Graph, cells: Sequence[CellMobility], cuts: Sequence[Cut], q: Array) -> Array:
@@ -64,6 +64,8 @@ def weakest(
     loops = sum(len(part.cuts) for part in parts)
     if not removed or mobility.finite == 0 or not mobility.generic.rank or loops > MANY_LOOPS:
         return None
+    from regularize.reduction.descent import THOROUGH, Descent, Effort  # where rows were removed
+
     down = Descent.of(
         setting.graph,
         with_rows(setting, parts).graph,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import EdgeId, coordinate_names
-from regularize.reduction.descent import Lowest
 from regularize.reduction.reduce import Reduction
+
+if TYPE_CHECKING:
+    from regularize.reduction.descent import Lowest
 
 
 def missed_rows(reduction: Reduction) -> Iterator[Diagnostic]:

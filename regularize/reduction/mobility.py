@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +19,15 @@ from regularize.lie.screw import Array, read_only
 from regularize.manifold.batches import in_parts
 from regularize.manifold.continuation import Continuation, random_walks
 from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.local_mobility import LocalBranch, LocalMobility
+from regularize.manifold.local_mobility import LocalMobility
 from regularize.manifold.projection import moved
 from regularize.manifold.tolerances import EXACT, Tolerances
 from regularize.model.cycles import MANY_LOOPS, Cycle
 from regularize.model.graph import EdgeId
-from regularize.reduction.many_loops import each_configuration
 from regularize.reduction.rank import Rank, decide_rank
+
+if TYPE_CHECKING:
+    from regularize.manifold.local_mobility import LocalBranch
 
 #: Configurations at which the rank of many loops is taken.
 FEW = 3
@@ -187,6 +190,8 @@ def _added_up(
     None where they do not add up everywhere: at the pose, on the walks, and beside a configuration
     of the walks, off the closed ones too.
     """
+    from regularize.reduction.many_loops import each_configuration  # loaded where there are many
+
     found = each_configuration(loops, q, cycles, rtol)
     clear = [0.0 if each.factors is None else each.factors.clearness for each in found]
     generic = int(np.argmax(clear))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -21,11 +21,13 @@ from regularize.lie.screw import Array, read_only
 from regularize.manifold.tolerances import EXACT
 from regularize.model.graph import ColumnId
 from regularize.reduction.cuts import ReducedLoops, independent_rows, without_rows
-from regularize.reduction.descent import Lowest
 from regularize.reduction.margins import weakest
 from regularize.reduction.mobility import CellMobility, generic_configurations
 from regularize.reduction.part import Part
 from regularize.reduction.setting import Setting
+
+if TYPE_CHECKING:
+    from regularize.reduction.descent import Lowest
 
 #: Whether rows are removed on numerical evidence: not, where they are needed nowhere, or anyway.
 Numerical: TypeAlias = bool | Literal["anyway"]

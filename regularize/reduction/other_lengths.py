@@ -8,6 +8,7 @@ mechanism has is topological; only the rest needs the lengths as they are.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +17,12 @@ from regularize.manifold.tolerances import Tolerances
 from regularize.model.cycles import minimum_cycle_basis
 from regularize.model.graph_building import build
 from regularize.model.mechanism import Mechanism
-from regularize.reduction.axis_relations import AxisRelations, elements
 from regularize.reduction.mobility import CellMobility, generic_configurations, singular_values
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
+
+if TYPE_CHECKING:
+    from regularize.reduction.axis_relations import AxisRelations
 
 
 def with_other_lengths(reduction: Reduction, tries: int = 4) -> Reduction:
@@ -63,6 +66,8 @@ def _coupled(reduction: Reduction, part: Part) -> bool:
 
 def _relations(reduction: Reduction, part: Part, cell: CellMobility) -> AxisRelations:
     """Relations that hold at the configurations that the part's cell was walked to."""
+    from regularize.reduction.axis_relations import AxisRelations, elements  # few have any left
+
     graph, loops = reduction.graph, reduction.loops
     visited = cell.configurations[[0, *range(-min(4, len(cell.configurations)), 0)]]
     q = np.repeat(reduction.q[None], len(visited), axis=0)

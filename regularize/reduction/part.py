@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from regularize.lie import subalgebra
 from regularize.lie.screw import Array
 from regularize.manifold.extent import sized_loops
-from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.connections import DisjointSets
 from regularize.model.cycles import Cycle, minimum_cycle_basis
-from regularize.model.graph import ColumnId, EdgeId
+from regularize.model.graph import EdgeId
 from regularize.reduction.classification import loop_algebra, topological_redundancy
 from regularize.reduction.closing import close_part
 from regularize.reduction.cuts import (
@@ -24,19 +23,21 @@ from regularize.reduction.cuts import (
     cut_of,
     without_rows,
 )
-from regularize.reduction.descent import Lowest
 from regularize.reduction.facts import Closing
-from regularize.reduction.held import Held
 from regularize.reduction.mobility import CellMobility, singular_values
 from regularize.reduction.motion_spaces import MotionSpaces
 from regularize.reduction.rank import decide_rank
 from regularize.reduction.setting import Setting, portion
 
+if TYPE_CHECKING:
+    from regularize.reduction.descent import Lowest
+    from regularize.reduction.held import Held
+
 #: The numbers are off; the mechanism is shaky; its rank is another one at the assembled pose.
 Ungrouped: TypeAlias = Literal["noise", "undecided", "shaky", "singular"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Part:
     """A biconnected part with its reduced constraints.
 
@@ -203,14 +204,11 @@ def with_rank(setting: Setting, part: Part, mobility: CellMobility) -> Part:
     """The part with the rank of its own loop equations at the configurations of its cell."""
     graph = setting.graph
     cut = {c.edge.index for c in part.cuts}
-    tree = [e for e in part.edges if e not in cut]
-    loops = LoopKinematics(graph, part.edges, tree)
-    if loops.freedoms == mobility.freedoms and 6 * len(loops.chords) == mobility.equations:
+    columns, own = graph.columns(mobility.edges), graph.columns(sorted(part.edges))
+    if len(own) == mobility.freedoms and 6 * len(cut) == mobility.equations:
         return replace(part, rank=mobility.generic.rank)
-    columns = graph.columns(mobility.edges)
-    own = [columns.index(ColumnId(c)) for c in loops.columns]
-    q = mobility.configurations[:, own]
-    loops = sized_loops(graph, q[0], part.edges, tree)
+    q = mobility.configurations[:, [columns.index(column) for column in own]]
+    loops = sized_loops(graph, q[0], part.edges, [e for e in part.edges if e not in cut])
     values = singular_values(loops, q, part.cycles, couplings=False)
     rank = max(decide_rank(s, setting.rtol).rank for s in values)
     return replace(part, rank=rank)

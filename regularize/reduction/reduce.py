@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,13 +30,15 @@ from regularize.model.named_columns import table_html
 from regularize.reduction.cell import reduce_cells
 from regularize.reduction.certificate import CONFIGURATIONS, Certificate
 from regularize.reduction.cuts import Cut
-from regularize.reduction.held import Held
 from regularize.reduction.margins import condition
 from regularize.reduction.mobility import CellMobility
-from regularize.reduction.numerical import Numerical
 from regularize.reduction.part import Part
 from regularize.reduction.prescribed import prescribed_cuts
 from regularize.reduction.setting import Progress, Sampler, Setting, forward
+
+if TYPE_CHECKING:
+    from regularize.reduction.held import Held
+    from regularize.reduction.numerical import Numerical
 
 __all__ = ["CONFIGURATIONS", "Certificate", "Part", "Reduction", "reduce"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 
 import numpy as np
 
@@ -54,6 +53,8 @@ def bars(report: Analysis) -> str:
     found = report.misfit
     if found is None or not found.entries:
         return ""
+    from html import escape  # with a table of all entities
+
     groups: list[tuple[str, list[tuple[str, float, float]]]] = [
         ("misfit, mm", _bars(found.entries, angular=False)),
         ("misfit, degrees", _bars(found.entries, angular=True)),

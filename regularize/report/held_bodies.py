@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regularize.lie.motion_type import MotionType, motion_type
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import CouplingRow, EdgeId, Graph
-from regularize.reduction.held import Held
 from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
 from regularize.report.words import counted, listed, motion_words, names
+
+if TYPE_CHECKING:
+    from regularize.reduction.held import Held
 
 
 def limits(reduction: Reduction) -> Iterator[Diagnostic]:

@@ -22,7 +22,6 @@ from regularize.manifold.extent import center_and_length, sized_loops
 from regularize.manifold.kinematics import LoopKinematics
 from regularize.model.cycles import MANY_LOOPS
 from regularize.model.graph import ColumnId, NodeId
-from regularize.reduction.many_loops import each_configuration
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
@@ -269,6 +268,8 @@ def _random_velocities(
 
     None where many loops by themselves do not tell the velocities of all.
     """
+    from regularize.reduction.many_loops import each_configuration  # loaded where there are many
+
     rng, cycles = np.random.default_rng(reduction.seed), reduction.cycles(cell)
     shape = (loops.freedoms, min(6, cell.actual))
     found = []

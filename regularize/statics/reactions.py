@@ -18,7 +18,6 @@ from regularize.lie.screw import Array
 from regularize.model.cycles import MANY_LOOPS
 from regularize.model.graph import EdgeId
 from regularize.model.short_repr import ShortRepr
-from regularize.reduction.many_loops import LoopRanks
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.statics.equilibrium import Equilibrium
@@ -73,6 +72,8 @@ def _fields(
     """Every edge of a cell with the wrenches of self-stress in it, shape (6, states)."""
     loops = equilibrium.loops
     if len(loops.chords) > MANY_LOOPS:
+        from regularize.reduction.many_loops import LoopRanks  # loaded where there are many
+
         cycles = reduction.cycles(cell)
         each = LoopRanks(loops, cycles, equilibrium.state, reduction.rtol)
         if each.rank is not None:

@@ -6,9 +6,10 @@
 Errors are those of ``assets/benchmarks/references.json``, which has more than twelve digits (see
 ``references.py``), at its times. Of every program the quickest of all settings that reach an error
 counts: integrators, step sizes, stiffness of constraints. Warm is the simulation alone, the best of
-several runs. Cold is a process from a file to the result: of this package a whole one, of the
-others one that imports them, and the simulation; to build their models is not counted. A program
-that no setting brings to an error has no ratio: its settings are listed with their errors.
+several runs. Cold is a process from a file to the result: of this package and of MuJoCo a whole
+one, of the others, which build their models by calls, one that imports them, and the simulation; to
+build these is not counted. A program that no setting brings to an error has no ratio: its settings
+are listed with their errors.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -29,7 +31,7 @@ import references
 from measuring import ASSETS, finish, timed
 from numpy.typing import NDArray
 from trajectory_drake import of_drake
-from trajectory_peers import Poses, Problem, Run, of_exudyn, of_mujoco
+from trajectory_peers import Poses, Problem, Run, begun, mjcf, of_exudyn, of_mujoco
 
 import regularize as rg
 
@@ -267,6 +269,28 @@ def cold(problem: Problem, rtol: float) -> float:
     )
 
 
+def cold_mujoco(problem: Problem, setting: str) -> float:
+    """A process of MuJoCo from a file to the poses, at one of its settings."""
+    integrator, stiff, step = re.fullmatch(r"(\w+), (\S+) steps (\S+)", setting).groups()  # type: ignore[union-attr]
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/model.xml"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(mjcf(problem, float(step), integrator, float(stiff)))
+        return process(
+            "import numpy, mujoco\n"
+            f"model = mujoco.MjModel.from_xml_path({path!r})\n"
+            "data, done, found = mujoco.MjData(model), 0, []\n"
+            f"for name, rate in {begun(problem)}.items():\n"
+            "    data.qvel[model.joint(name).dofadr[0]] = rate\n"
+            f"for time in {problem.times}:\n"
+            f"    steps = round(time / {step})\n"
+            "    mujoco.mj_step(model, data, nstep=steps - done)\n"
+            "    done = steps\n"
+            "    mujoco.mj_kinematics(model, data)\n"
+            "    found.append((numpy.array(data.xipos), numpy.array(data.ximat)))\n"
+        )
+
+
 def compared(problem: Problem) -> Iterator[tuple[str, float]]:
     """Names and ratios of one problem, how many times as quick this package is."""
     rows = measured(problem)
@@ -284,7 +308,10 @@ def compared(problem: Problem) -> Iterator[tuple[str, float]]:
             if other is not None:
                 yield f"{problem.name} to {error:.0e} beside {program}", other.seconds / own.seconds
                 if start is not None:
-                    taken = process(f"import numpy, {module}") + other.seconds
+                    if program == "MuJoCo":
+                        taken = cold_mujoco(problem, other.setting)
+                    else:
+                        taken = process(f"import numpy, {module}") + other.seconds
                     yield f"{problem.name} to {error:.0e} beside {program}, cold", taken / start
 
 

@@ -1,9 +1,21 @@
-/* Vectors of three numbers, rotations row by row. Results may not overlap arguments. */
+/* Vectors of three numbers, rotations row by row. Results may not overlap arguments.
+ *
+ * Three numbers are too few for loops: what compilers do so that these take two at once takes longer
+ * than they do. */
 #ifndef REGULARIZE_ALGEBRA_H
 #define REGULARIZE_ALGEBRA_H
 
 #ifdef _MSC_VER
 #define restrict __restrict
+#endif
+
+/* Functions whose constant arguments are worth code of their own. */
+#if defined(_MSC_VER)
+#define UNROLLED static __forceinline
+#elif defined(__GNUC__)
+#define UNROLLED static inline __attribute__((always_inline))
+#else
+#define UNROLLED static inline
 #endif
 
 static inline double dot(const double *a, const double *b) {
@@ -32,6 +44,18 @@ static inline void add(const double *a, double *restrict b) {
     b[0] += a[0], b[1] += a[1], b[2] += a[2];
 }
 
+static inline void add_scaled(double factor, const double *a, double *restrict b) {
+    b[0] += factor * a[0], b[1] += factor * a[1], b[2] += factor * a[2];
+}
+
+static inline void scale(double factor, const double *a, double *restrict b) {
+    b[0] = factor * a[0], b[1] = factor * a[1], b[2] = factor * a[2];
+}
+
+static inline void sum(const double *a, const double *b, double *restrict c) {
+    c[0] = a[0] + b[0], c[1] = a[1] + b[1], c[2] = a[2] + b[2];
+}
+
 static inline void subtract(const double *a, const double *b, double *restrict c) {
     c[0] = a[0] - b[0], c[1] = a[1] - b[1], c[2] = a[2] - b[2];
 }
@@ -54,12 +78,18 @@ static inline void rotate_back(const double *R, const double *a, double *restric
     b[2] = R[2] * a[0] + R[5] * a[1] + R[8] * a[2];
 }
 
+/* c = a B, of rows */
+static inline void multiply_row(const double *a, const double *B, double *restrict c) {
+    c[0] = a[0] * B[0] + a[1] * B[3] + a[2] * B[6];
+    c[1] = a[0] * B[1] + a[1] * B[4] + a[2] * B[7];
+    c[2] = a[0] * B[2] + a[1] * B[5] + a[2] * B[8];
+}
+
 /* C = A B */
 static inline void multiply(const double *A, const double *B, double *restrict C) {
-    for (int i = 0; i < 3; ++i) {
-        const double *a = A + 3 * i;
-        for (int j = 0; j < 3; ++j) C[3 * i + j] = a[0] * B[j] + a[1] * B[3 + j] + a[2] * B[6 + j];
-    }
+    multiply_row(A, B, C);
+    multiply_row(A + 3, B, C + 3);
+    multiply_row(A + 6, B, C + 6);
 }
 
 /* Pose of b in the frame in which a stands: c = a b. */

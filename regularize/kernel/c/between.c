@@ -14,9 +14,9 @@ enum { DENSE_OPTIONS = OPTIONS + (EXTRA - 1 + TERMS - 3) * ALL_STAGES };
  * where a stage finds no acceleration. */
 static int step_terms(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
     const int size = t->size[state_size], nq = t->size[nq_size];
-    const double *start = in[1], *end = in[1] + size, *weight = in[7] + OPTIONS;
+    const double *start = in[1], *end = in[1] + size, *weight = in[8] + OPTIONS;
     double standing[STANDING], *F = out[0];
-    const Motion m = {t, w, in[4], in[5], in[6], weight, in[7], standing};
+    const Motion m = {t, w, in[4], in[5], in[6], in[7], weight, in[8], standing};
     const double h = in[3][MADE], begun = in[3][BEGAN];
     for (int i = 0; i < STANDING; ++i) standing[i] = in[3][i];
     for (int i = 0; i < STAGES * size; ++i) w->slope[i] = in[2][i];
@@ -50,12 +50,13 @@ static int step_terms(const Tables *t, Workspace *w, const double *const *in, do
     return 0;
 }
 
-/* Configuration, velocity, and work and what was corrected in the energy, at a part of the step. */
+/* Configuration, velocity, work and what was corrected in the energy, and, where there are drives, the
+ * multipliers of the rows, at a part of the step. */
 static int motion_between(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
     const int size = t->size[state_size], nq = t->size[nq_size], nv = t->size[nv_size];
     const double x = in[2][0], *F = in[1];
     double standing[STANDING], *y = w->stage;
-    const Motion m = {t, w, in[4], in[5], in[6], in[7], in[7], standing};
+    const Motion m = {t, w, in[4], in[5], in[6], in[7], in[8], in[8], standing};
     for (int i = 0; i < STANDING; ++i) standing[i] = in[3][i];
     standing[CORRECTION] = 0.0;
     for (int i = 0; i < size; ++i) {
@@ -68,9 +69,15 @@ static int motion_between(const Tables *t, Workspace *w, const double *const *in
     for (int i = 0; i < nq; ++i) out[0][i] = in[0][i];
     integrate(t, y, out[0]);
     for (int i = 0; i < nv; ++i) out[1][i] = y[nv + i];
-    out[2][0] = y[2 * nv];
-    if (close_state(t, w, in[7] + CLOSED, 0, out[0], out[1])) return 1;
-    balance(&m, y[2 * nv], out[0], out[1]);
-    out[2][1] = standing[CORRECTION];
+    const double work = y[2 * nv], time = in[3][BEGAN] + x * in[3][MADE];
+    if (drive(&m, time) || close_driven(&m, 0, out[0], out[1])) return 1;
+    balance(&m, work, out[0], out[1]);
+    out[2][0] = work, out[2][1] = standing[CORRECTION];
+    fill(0.0, t->size[rows_size], out[3]);
+    if (drives_of(&m)) {
+        double power;
+        if (accelerate_state(&m, time, 0, out[0], out[1], w->correction, &power)) return 1;
+        for (int r = 0; r < t->size[rows_size]; ++r) out[3][r] = w->multiplier[r];
+    }
     return 0;
 }

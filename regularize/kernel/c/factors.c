@@ -11,7 +11,7 @@
 /* Pivots below this part of what they were before elimination are rounding. */
 static const double lost = 1e-11;
 /* Most unknowns of a block. */
-enum { WIDEST = 4 };
+enum { WIDEST = 5 };
 
 /* Entries of unknowns: where those of each begin, the unknowns below it, how its pivot changes those
  * of these (block), and a list of the entries that other pivots change. */
@@ -19,55 +19,99 @@ typedef struct {
     const int *start, *below, *block, *update;
 } Factors;
 
-/* Take from what is below an unknown what its pivot makes of it, and those of unknowns before it,
- * so many in all; divide their entries there by the pivots. */
-static inline void eliminate_block(const Factors *pattern, double *restrict entry, int u,
-                                   const int width) {
-    const int *below = pattern->below + pattern->start[u] + 1;
-    const int count = pattern->start[u + 1] - pattern->start[u] - 1;
-    double *row[WIDEST], inverse[WIDEST], l[WIDEST];
-    for (int s = 0; s < width; ++s) {
-        row[s] = entry + pattern->start[u - s] + 1 + s;
-        inverse[s] = entry[pattern->start[u - s]];
-    }
-    for (int i = 0; i < count; ++i) {
-        double *other = entry + pattern->start[below[i]] - i;
-        for (int s = 0; s < width; ++s) l[s] = row[s][i] * inverse[s];
-        for (int j = i; j < count; ++j) {
-            double change = l[0] * row[0][j];
-            for (int s = 1; s < width; ++s) change += l[s] * row[s][j];
-            other[j] -= change;
-        }
-        for (int s = 0; s < width; ++s) row[s][i] = l[s];
+/* Take from the entries of a block's unknowns a, b, ... with so many below what those before them make
+ * of them, by the entries L of the block. */
+UNROLLED void take_before(const int width, int count, double (*l)[WIDEST],
+                          const double *restrict a, double *restrict b, double *restrict c,
+                          double *restrict d, double *restrict e) {
+    if (width == 1) return;
+    for (int j = 0; j < count; ++j) {
+        b[j] -= l[0][1] * a[j];
+        if (width > 2) c[j] -= l[0][2] * a[j] + l[1][2] * b[j];
+        if (width > 3) d[j] -= l[0][3] * a[j] + l[1][3] * b[j] + l[2][3] * c[j];
+        if (width > 4) e[j] -= l[0][4] * a[j] + l[1][4] * b[j] + l[2][4] * c[j] + l[3][4] * d[j];
     }
 }
 
-/* Put the inverse of an unknown's pivot in its place, and take what it makes of them from the entries
- * of those below it: of those behind it in its block at once, of all others with the last of the
- * block. */
-static inline void eliminate_unknown(Factors *pattern, double *restrict entry, int u) {
-    const int first = pattern->start[u], last = pattern->start[u + 1], block = pattern->block[u];
-    const double inverse = 1.0 / entry[first];
-    entry[first] = inverse;
-    if (block > 0) {
-        switch (block) {
-        case 1: eliminate_block(pattern, entry, u, 1); break;
-        case 2: eliminate_block(pattern, entry, u, 2); break;
-        case 3: eliminate_block(pattern, entry, u, 3); break;
-        default: eliminate_block(pattern, entry, u, WIDEST);
-        }
-        return;
+/* Take multiples of so many of them from those of another one. */
+UNROLLED void take_block(const int width, int count, const double *l, const double *restrict a,
+                         const double *restrict b, const double *restrict c,
+                         const double *restrict d, const double *restrict e,
+                         double *restrict other) {
+    for (int j = 0; j < count; ++j) {
+        double change = l[0] * a[j];
+        if (width > 1) change += l[1] * b[j];
+        if (width > 2) change += l[2] * c[j];
+        if (width > 3) change += l[3] * d[j];
+        if (width > 4) change += l[4] * e[j];
+        other[j] -= change;
     }
-    const int end = block == 0 ? last : first + 1 - block;
-    for (int i = first + 1; i < end; ++i) {
+}
+
+/* The pivot of an unknown of a block, and what its entries with those before it become; loops of
+ * constant lengths one by one, as compilers leave nested ones. */
+UNROLLED double pivot_of(const int r, double *const *row, double (*l)[WIDEST],
+                         const double *inverse) {
+    double pivot = row[r][r], x[WIDEST];
+    if (r > 0) x[0] = row[0][r];
+    if (r > 1) x[1] = row[1][r] - l[0][1] * x[0];
+    if (r > 2) x[2] = row[2][r] - l[0][2] * x[0] - l[1][2] * x[1];
+    if (r > 3) x[3] = row[3][r] - l[0][3] * x[0] - l[1][3] * x[1] - l[2][3] * x[2];
+    for (int s = 0; s < r; ++s) {
+        row[s][r] = l[s][r] = x[s] * inverse[s];
+        pivot -= l[s][r] * x[s];
+    }
+    return pivot;
+}
+
+/* Eliminate the unknowns of a block, so many: put the inverses of their pivots in their places, and
+ * take what they make of them from the entries of those below. */
+UNROLLED void eliminate_block(const Factors *pattern, double *entry, int u, const int width,
+                              double *pivot) {
+    const int *start = pattern->start + u, *below = pattern->below + start[width - 1] + 1 - width;
+    const int end = start[width] - start[width - 1] - 1 + width;
+    double *row[WIDEST], inverse[WIDEST], l[WIDEST][WIDEST], factor[WIDEST] = {0};
+    for (int s = 0; s < WIDEST; ++s) row[s] = entry + (s < width ? start[s] - s : start[0]);
+    pivot[0] = row[0][0], inverse[0] = 1.0 / pivot[0];
+    if (width > 1) pivot[1] = pivot_of(1, row, l, inverse), inverse[1] = 1.0 / pivot[1];
+    if (width > 2) pivot[2] = pivot_of(2, row, l, inverse), inverse[2] = 1.0 / pivot[2];
+    if (width > 3) pivot[3] = pivot_of(3, row, l, inverse), inverse[3] = 1.0 / pivot[3];
+    if (width > 4) pivot[4] = pivot_of(4, row, l, inverse), inverse[4] = 1.0 / pivot[4];
+    for (int s = 0; s < width; ++s) row[s][s] = inverse[s];
+    take_before(width, end - width, l, row[0] + width, row[1] + width, row[2] + width,
+                row[3] + width, row[4] + width);
+    for (int i = width; i < end; ++i) {
+        double *other = entry + pattern->start[below[i]];
+        for (int s = 0; s < width; ++s) factor[s] = row[s][i] * inverse[s];
+        take_block(width, end - i, factor, row[0] + i, row[1] + i, row[2] + i, row[3] + i,
+                   row[4] + i, other);
+        for (int s = 0; s < width; ++s) row[s][i] = factor[s];
+    }
+}
+
+/* The same of an unknown that has a list of these entries. */
+static inline void eliminate_listed(Factors *pattern, double *restrict entry, int u,
+                                    double *pivot) {
+    const int first = pattern->start[u], last = pattern->start[u + 1];
+    const double inverse = 1.0 / entry[first];
+    pivot[0] = entry[first];
+    entry[first] = inverse;
+    for (int i = first + 1; i < last; ++i) {
         const double l = entry[i] * inverse;
-        if (block == 0) {
-            for (int j = i; j < last; ++j) entry[*pattern->update++] -= l * entry[j];
-        } else {
-            double *other = entry + pattern->start[u + i - first] - i;
-            for (int j = i; j < last; ++j) other[j] -= l * entry[j];
-        }
+        for (int j = i; j < last; ++j) entry[*pattern->update++] -= l * entry[j];
         entry[i] = l;
+    }
+}
+
+/* Eliminate the unknowns of the block that begins with one; their number, and their pivots. */
+static int eliminate_unknowns(Factors *pattern, double *entry, int u, double *pivot) {
+    switch (pattern->block[u]) {
+    case 0: eliminate_listed(pattern, entry, u, pivot); return 1;
+    case 1: eliminate_block(pattern, entry, u, 1, pivot); return 1;
+    case -1: eliminate_block(pattern, entry, u, 2, pivot); return 2;
+    case -2: eliminate_block(pattern, entry, u, 3, pivot); return 3;
+    case -3: eliminate_block(pattern, entry, u, 4, pivot); return 4;
+    default: eliminate_block(pattern, entry, u, WIDEST, pivot); return WIDEST;
     }
 }
 
@@ -90,6 +134,37 @@ static const double doubtful = 1e-7, doubtful_early = 1e-6;
  * sound, so that there are no accelerations, and where these were found in another way. */
 enum { NONE, SMALL, LOST, REPLACED };
 
+/* The first half of the solution of the unknowns of a block, with a border of so many columns; the
+ * unknown behind them. */
+UNROLLED int solve_block_forth(const Tables *t, Workspace *w, int u, const int width,
+                               const int columns) {
+    const int *start = t->start + u, *below = t->below + start[width - 1] + 1 - width;
+    const int end = start[width] - start[width - 1] - 1 + width;
+    double *restrict solution = w->solution, *border = w->border, *mine = border + columns * u;
+    double y[WIDEST];
+    const double *row[WIDEST];
+    for (int s = 0; s < width; ++s) {
+        row[s] = w->entry + start[s] - s;
+        y[s] = solution[u + s];
+        for (int r = 0; r < s; ++r) {
+            y[s] -= row[r][s] * y[r];
+            add_times(-row[r][s], mine + columns * r, columns, mine + columns * s);
+        }
+        solution[u + s] = y[s];
+    }
+    for (int i = width; i < end; ++i) {
+        double l[WIDEST], *of_other = border + columns * below[i], change = 0.0;
+        for (int s = 0; s < width; ++s) l[s] = row[s][i], change += l[s] * y[s];
+        solution[below[i]] -= change;
+        for (int k = 0; k < columns; ++k) {
+            change = l[0] * mine[k];
+            for (int s = 1; s < width; ++s) change += l[s] * mine[columns * s + k];
+            of_other[k] -= change;
+        }
+    }
+    return u + width;
+}
+
 /* Factors L D L^T of a cluster's equations, and the solution's first half, with a border of so many
  * columns.
  *
@@ -99,26 +174,27 @@ static inline int factorise(const Tables *t, Workspace *w, int c, const int colu
                             const int **update) {
     const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
     Factors pattern = {t->start, t->below, t->block, *update};
-    double *entry = w->entry, least = 0.0, most = 0.0;
-    for (int u = begin; u < end; ++u) {
-        const double pivot = entry[t->start[u]];
-        if (!sound(t, w, u, pivot)) {
-            w->doubt[0] = t->early[c] ? LOST : NONE;
-            return 1;
+    double least = 0.0, most = 0.0, pivot[WIDEST];
+    for (int u = begin; u < end;) {
+        const int first = u, last = u + eliminate_unknowns(&pattern, w->entry, u, pivot);
+        for (; u < last; ++u) {
+            const double mine = pivot[u - first];
+            if (!sound(t, w, u, mine)) {
+                w->doubt[0] = t->early[c] ? LOST : NONE;
+                return 1;
+            }
+            if (!t->is_row[u]) continue;
+            if (mine < most) most = mine;
+            if (least == 0.0 || mine > least) least = mine;
         }
-        if (t->is_row[u]) {
-            if (pivot < most) most = pivot;
-            if (least == 0.0 || pivot > least) least = pivot;
-        }
-        eliminate_unknown(&pattern, entry, u);
     }
-    for (int u = begin; u < end; ++u) {
-        const double y = w->solution[u];
-        for (int i = t->start[u] + 1; i < t->start[u + 1]; ++i) {
-            const double l = entry[i];
-            const int other = t->below[i];
-            w->solution[other] -= l * y;
-            add_times(-l, w->border + columns * u, columns, w->border + columns * other);
+    for (int u = begin; u < end;) {
+        switch (t->block[u]) {
+        case -1: u = solve_block_forth(t, w, u, 2, columns); break;
+        case -2: u = solve_block_forth(t, w, u, 3, columns); break;
+        case -3: u = solve_block_forth(t, w, u, 4, columns); break;
+        case -4: u = solve_block_forth(t, w, u, WIDEST, columns); break;
+        default: u = solve_block_forth(t, w, u, 1, columns);
         }
     }
     if (least > (t->early[c] ? doubtful_early : doubtful) * most) w->doubt[0] = SMALL;
@@ -127,170 +203,35 @@ static inline int factorise(const Tables *t, Workspace *w, int c, const int colu
     return 0;
 }
 
-/* What the unknowns below one make of the second half of its solution y, in two sums, which do not wait
- * for each other. */
-static inline double solve_unknown(const Tables *t, const Workspace *w, int u, double y) {
-    const double *restrict entry = w->entry, *restrict solution = w->solution;
-    const int last = t->start[u + 1];
-    int i = t->start[u];
-    double other = 0.0;
-    y *= entry[i];
-    for (++i; i + 1 < last; i += 2) {
-        y -= entry[i] * solution[t->below[i]];
-        other -= entry[i + 1] * solution[t->below[i + 1]];
+/* The second half of the solution of the unknowns of a block. */
+UNROLLED void solve_block_back(const Tables *t, Workspace *w, int u, const int width) {
+    const int *start = t->start + u, *below = t->below + start[width - 1] + 1 - width;
+    const int end = start[width] - start[width - 1] - 1 + width;
+    double *restrict solution = w->solution, y[WIDEST];
+    const double *row[WIDEST];
+    for (int s = 0; s < width; ++s) {
+        row[s] = w->entry + start[s] - s;
+        y[s] = row[s][s] * solution[u + s];
     }
-    if (i < last) y -= entry[i] * solution[t->below[i]];
-    return y + other;
-}
-
-/* Sides of a soft cluster's equations: as many as given, a step of 7 from one unknown to the next. */
-enum { SIDES = 7 };
-
-/* The second half of the solution of several sides. */
-static void solve_back(const Tables *t, const Workspace *w, int begin, int end, int sides,
-                       double *x) {
-    for (int u = end - 1; u >= begin; --u) {
-        double *mine = x + SIDES * u;
-        for (int s = 0; s < sides; ++s) mine[s] *= w->entry[t->start[u]];
-        for (int i = t->start[u] + 1; i < t->start[u + 1]; ++i) {
-            const double l = w->entry[i], *other = x + SIDES * t->below[i];
-            for (int s = 0; s < sides; ++s) mine[s] -= l * other[s];
-        }
+    for (int i = width; i < end; ++i) {
+        const double other = solution[below[i]];
+        for (int s = 0; s < width; ++s) y[s] -= row[s][i] * other;
+    }
+    for (int s = width - 1; s >= 0; --s) {
+        for (int r = s + 1; r < width; ++r) y[s] -= row[s][r] * y[r];
+        solution[u + s] = y[s];
     }
 }
 
-/* The first half. */
-static void solve_forth(const Tables *t, const Workspace *w, int begin, int end, int sides,
-                        double *x) {
-    for (int u = begin; u < end; ++u) {
-        const double *mine = x + SIDES * u;
-        for (int i = t->start[u] + 1; i < t->start[u + 1]; ++i) {
-            double *other = x + SIDES * t->below[i];
-            for (int s = 0; s < sides; ++s) other[s] -= w->entry[i] * mine[s];
+/* The second half of the solution of a cluster. */
+static void solve_unknowns_back(const Tables *t, Workspace *w, int begin, int end) {
+    while (end > begin) {
+        switch (t->block[end - 1]) {
+        case 2: solve_block_back(t, w, end -= 2, 2); break;
+        case 3: solve_block_back(t, w, end -= 3, 3); break;
+        case 4: solve_block_back(t, w, end -= 4, 4); break;
+        case WIDEST: solve_block_back(t, w, end -= WIDEST, WIDEST); break;
+        default: solve_block_back(t, w, end -= 1, 1);
         }
-    }
-}
-
-/* Subtract from r what the matrix before elimination makes of x. */
-static void take_product(const Tables *t, const Workspace *w, int begin, int end, int sides,
-                         const double *x, double *r) {
-    for (int u = begin; u < end; ++u) {
-        const double *mine = x + SIDES * u;
-        double *of_mine = r + SIDES * u;
-        for (int s = 0; s < sides; ++s) of_mine[s] -= w->whole[t->start[u]] * mine[s];
-        for (int i = t->start[u] + 1; i < t->start[u + 1]; ++i) {
-            const double value = w->whole[i], *other = x + SIDES * t->below[i];
-            double *of_other = r + SIDES * t->below[i];
-            for (int s = 0; s < sides; ++s) {
-                of_mine[s] -= value * other[s];
-                of_other[s] -= value * mine[s];
-            }
-        }
-    }
-}
-
-/* Softness of rows that may depend on each other, as a part of what the rows weigh: with less of it
- * multipliers are lost to rounding, with more the iteration takes longer. */
-static const double softness = 1e-6;
-/* Change of accelerations that ends the iteration, as a part of themselves, and steps to get there. */
-static const double settled = 1e-14;
-enum { STEPS = 20 };
-
-/* Sum of J^2 / H over a cluster's entries by its number of rows: about what a row weighs. */
-static double weight_of_rows(const Tables *t, const Workspace *w, int begin, int end) {
-    double sum = 0.0;
-    int rows = 0;
-    for (int u = begin; u < end; ++u) {
-        if (t->is_row[u]) {
-            ++rows;
-            continue;
-        }
-        for (int i = t->start[u] + 1; i < t->start[u + 1]; ++i) {
-            if (t->is_row[t->below[i]]) sum += w->whole[i] * w->whole[i] / w->whole[t->start[u]];
-        }
-    }
-    return rows ? sum / rows : 0.0;
-}
-
-/* Solve the equations of a cluster whose rows may depend on each other.
- *
- * Rows yield a little, -softness in place of the zeros, and what they yielded is put right by
- * iteration (Parikh and Boyd, Proximal algorithms, 4.1): accelerations settle where rows that depend
- * on each other agree, and multipliers at the smallest ones. Sides are the right-hand side and, where
- * the cluster is not on the ground, those of the six accelerations of its parent; the solutions
- * take their place. Returns 1 where they do not settle. */
-static int solve_softly(const Tables *t, Workspace *w, int c, Reading *at) {
-    const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
-    const int sides = t->cluster_parent[c] == 0 ? 1 : SIDES;
-    double *x = w->found, *r = w->missing;
-    for (int i = t->start[begin]; i < t->start[end]; ++i) w->whole[i] = w->entry[i];
-    const double yielding = -softness * weight_of_rows(t, w, begin, end);
-    note_pivots(t, w, begin, end);
-    for (int u = begin; u < end; ++u) {
-        double *side = w->side + SIDES * u;
-        if (t->is_row[u]) w->entry[t->start[u]] += yielding;
-        side[0] = w->solution[u];
-        for (int s = 1; s < sides; ++s) side[s] = w->border[6 * u + s - 1];
-        fill(0.0, SIDES, x + SIDES * u);
-    }
-    if (sides == 1 ? factorise(t, w, c, 0, &at->update) : factorise(t, w, c, 6, &at->update)) {
-        return 1;
-    }
-    for (int step = 0; step < STEPS; ++step) {
-        double change[SIDES] = {0}, size[SIDES] = {0};
-        for (int i = SIDES * begin; i < SIDES * end; ++i) r[i] = w->side[i];
-        take_product(t, w, begin, end, sides, x, r);
-        solve_forth(t, w, begin, end, sides, r);
-        solve_back(t, w, begin, end, sides, r);
-        int done = 1;
-        for (int u = begin; u < end; ++u) {
-            for (int s = 0; s < sides; ++s) {
-                const double by = r[SIDES * u + s];
-                x[SIDES * u + s] += by;
-                if (t->is_row[u]) continue;
-                change[s] = fmax(change[s], fabs(by));
-                size[s] = fmax(size[s], fabs(x[SIDES * u + s]));
-            }
-        }
-        for (int s = 0; s < sides; ++s) done = done && change[s] <= settled * size[s];
-        if (!done) continue;
-        for (int u = begin; u < end; ++u) {
-            w->solution[u] = x[SIDES * u];
-            for (int s = 1; s < sides; ++s) w->border[6 * u + s - 1] = x[SIDES * u + s];
-        }
-        return 0;
-    }
-    return 1;
-}
-
-/* What a soft cluster takes from the inertia of its parent, and adds to its wrench. */
-static void yield_softly(const Tables *t, Workspace *w, int begin, int end, int parent) {
-    double *M = w->spatial + 36 * parent, *f = w->wrench + 6 * parent;
-    for (int u = begin; u < end; ++u) {
-        const double *F = w->side + SIDES * u + 1, *X = w->border + 6 * u;
-        if (t->is_row[u]) continue; /* a parent's acceleration moves no row */
-        for (int i = 0; i < 6; ++i) {
-            for (int j = 0; j < 6; ++j) M[6 * i + j] -= F[i] * X[j];
-            f[i] += F[i] * w->solution[u];
-        }
-    }
-}
-
-/* Take from the multipliers of a soft cluster what does nothing.
- *
- * Where rows yield, multipliers that do nothing are a solution of the equations for their own
- * yielding, and others hardly are: a few solutions leave nothing else of them. */
-static void take_idle(const Tables *t, Workspace *w, int c) {
-    const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
-    const double yielding = -softness * weight_of_rows(t, w, begin, end);
-    double *x = w->found;
-    for (int u = begin; u < end; ++u) x[SIDES * u] = w->solution[u];
-    for (int again = 0; again < 4; ++again) {
-        for (int u = begin; u < end; ++u) x[SIDES * u] *= t->is_row[u] ? yielding : 0.0;
-        solve_forth(t, w, begin, end, 1, x);
-        solve_back(t, w, begin, end, 1, x);
-    }
-    for (int u = begin; u < end; ++u) {
-        if (t->is_row[u]) w->solution[u] -= x[SIDES * u];
     }
 }

@@ -24,7 +24,7 @@ static inline void load_part(const Tables *t, Workspace *w, int b) {
     S[3] = dot(RI + 3, R + 3), S[4] = dot(RI + 3, R + 6), S[5] = dot(RI + 6, R + 6);
     double swept[3], spin[3];
     cross(omega, rigid + 1, swept);
-    for (int i = 0; i < 3; ++i) f[i] = own[0] * a[i];
+    scale(own[0], a, f);
     add_cross(alpha, rigid + 1, f);
     add_cross(omega, swept, f);
     spin[0] = S[0] * omega[0] + S[1] * omega[1] + S[2] * omega[2];
@@ -40,7 +40,7 @@ static inline void load_part(const Tables *t, Workspace *w, int b) {
 /* Wrench that an acceleration needs. */
 static inline void act_rigid(const double *rigid, const double *a, double *restrict f) {
     const double *mc = rigid + 1, *S = rigid + 4, *alpha = a + 3;
-    for (int i = 0; i < 3; ++i) f[i] = rigid[0] * a[i];
+    scale(rigid[0], a, f);
     add_cross(alpha, mc, f);
     f[3] = S[0] * alpha[0] + S[1] * alpha[1] + S[2] * alpha[2];
     f[4] = S[1] * alpha[0] + S[3] * alpha[1] + S[4] * alpha[2];
@@ -65,7 +65,8 @@ static inline void add_rigid(const double *rigid, const double *d, double *restr
     const double e[3] = {mc[0] + 0.5 * m * d[0], mc[1] + 0.5 * m * d[1], mc[2] + 0.5 * m * d[2]};
     const double x = e[0] * d[0], y = e[1] * d[1], z = e[2] * d[2];
     sum[0] += m;
-    for (int i = 0; i < 3; ++i) sum[1 + i] += mc[i] + m * d[i];
+    add(mc, sum + 1);
+    add_scaled(m, d, sum + 1);
     S[0] += rigid[4] + 2.0 * (y + z);
     S[1] += rigid[5] - e[0] * d[1] - e[1] * d[0];
     S[2] += rigid[6] - e[0] * d[2] - e[2] * d[0];

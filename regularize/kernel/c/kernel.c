@@ -5,6 +5,11 @@
  * with arrays whose shapes stand in the list of entries below, and returns 0, or 1 where the state needs another way
  * of computing.
  */
+#if defined(__GNUC__) && !defined(__clang__)
+/* Vectors have three numbers: what two at once save is less than what bringing them together takes. */
+#pragma GCC optimize("no-tree-slp-vectorize")
+#endif
+
 #include "tables.h"
 
 #include "algebra.h"
@@ -12,7 +17,9 @@
 #include "kinematics.c"
 #include "inertia.c"
 #include "loop_rows.c"
+#include "point_rows.c"
 #include "factors.c"
+#include "soft.c"
 #include "deep.c"
 #include "plane.c"
 #include "step.c"
@@ -26,6 +33,7 @@
 #include "shortest_deep.c"
 #include "projection.c"
 #include "inverse.c"
+#include "closing_joints.c"
 #include "motion.c"
 #include "between.c"
 
@@ -50,12 +58,12 @@ static int part_motions(const Tables *t, Workspace *w, const double *const *in,
     return 0;
 }
 
-/* Shape of an array: a number times a size, by another size. */
+/* Shape of an array: a number times a size, by another size; 0 times where it has any length. */
 typedef struct {
     int times, rows, columns;
 } Shape;
 
-#define MOST_ARRAYS 8
+#define MOST_ARRAYS 9
 
 typedef struct {
     const char *name;
@@ -69,7 +77,7 @@ typedef struct {
     X(part_poses) X(part_motions) X(forward_dynamics) X(constrained_dynamics)                      \
     X(stabilized_dynamics) X(jacobian) X(bias) X(dynamics_derivatives) X(stabilized_derivatives)   \
     X(residual) X(newton_step) X(project) X(project_velocity) X(inverse_terms) X(force_changes)    \
-    X(row_changes) X(actuated_derivatives) X(close_motion)     \
+    X(row_changes) X(actuated_derivatives) X(close_motion) X(closing_coordinates)     \
     X(march) X(step_terms) X(motion_between)
 
 #define PLACE(name) entry_##name,
@@ -83,8 +91,8 @@ enum { ENTRIES(PLACE) number_of_entries };
 #define ERRORS {1, rows_size, one_size}
 #define BY_VELOCITY {1, nv_size, nv_size}
 #define FORCES                                                                                     \
-    {LAWS, nv_size, one_size}, {CLOSING_LAWS, closures_size, one_size},                            \
-        {WRENCH_NUMBERS, parts_size, one_size}
+    {LAWS, nv_size, one_size}, {CLOSING_LAWS, closing_freedoms_size, one_size},                            \
+        {WRENCH_NUMBERS, parts_size, one_size}, {0, one_size, one_size}
 
 static const Entry entries[number_of_entries] = {
     {"part_poses", part_poses, 1, 1, {CONFIGURATION}, {{12, parts_size, one_size}}},
@@ -115,19 +123,21 @@ static const Entry entries[number_of_entries] = {
     {"actuated_derivatives", actuated_derivatives, 4, 5,
      {CONFIGURATION, VELOCITY, VELOCITY, VELOCITY},
      {VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY}},
-    {"close_motion", close_motion, 3, 2, {CONFIGURATION, VELOCITY, SINGLE(2)},
+    {"close_motion", close_motion, 3, 2, {CONFIGURATION, VELOCITY, SINGLE(3)},
      {CONFIGURATION, VELOCITY}},
-    {"march", march, 8, 6,
+    {"closing_coordinates", closing_coordinates, 1, 1, {CONFIGURATION},
+     {{1, closing_freedoms_size, one_size}}},
+    {"march", march, 9, 6,
      {CONFIGURATION, VELOCITY, SINGLE(STANDING), FORCES, SINGLE(STAGES * METHOD_ROWS),
       SINGLE(OPTIONS)},
      {CONFIGURATION, VELOCITY, SINGLE(STANDING), CONFIGURATION, {STAGES, state_size, one_size},
       {2, state_size, one_size}}},
-    {"step_terms", step_terms, 8, 1,
+    {"step_terms", step_terms, 9, 1,
      {CONFIGURATION, {2, state_size, one_size}, {STAGES, state_size, one_size}, SINGLE(STANDING),
       FORCES, SINGLE(DENSE_OPTIONS)},
      {{TERMS + 1, state_size, one_size}}},
-    {"motion_between", motion_between, 8, 3,
+    {"motion_between", motion_between, 9, 4,
      {CONFIGURATION, {TERMS + 1, state_size, one_size}, SINGLE(1), SINGLE(STANDING), FORCES,
       SINGLE(OPTIONS)},
-     {CONFIGURATION, VELOCITY, SINGLE(2)}},
+     {CONFIGURATION, VELOCITY, SINGLE(2), ERRORS}},
 };

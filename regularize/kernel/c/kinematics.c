@@ -9,25 +9,17 @@
 #include "algebra.h"
 #include "tables.h"
 
-/* Whether a part only turns about a point of its parent. */
-static inline int is_hinge(const Tables *t, int b) {
-    return t->kind[b] <= CIRCLE && t->pitch[b] == 0.0;
+/* Turn about z of what follows: the rotation placed, its first two columns mixed; a row of it. */
+static inline void turn_row(const double *R, double c, double s, double *restrict out) {
+    out[0] = R[0] * c + R[1] * s;
+    out[1] = R[1] * c - R[0] * s;
+    out[2] = R[2];
 }
 
-/* Turn about z of what follows: the rotation placed, its first two columns mixed. */
-static inline void turn(const double *R, double c, double s, double *out) {
-    for (int i = 0; i < 9; i += 3) {
-        out[i] = R[i] * c + R[i + 1] * s;
-        out[i + 1] = R[i + 1] * c - R[i] * s;
-        out[i + 2] = R[i + 2];
-    }
-}
-
-/* Move the origin of a pose along its own axes. */
-static inline void advance(double *pose, const double *by) {
-    double step[3];
-    rotate(pose, by, step);
-    add(step, pose + 9);
+static inline void turn(const double *R, double c, double s, double *restrict out) {
+    turn_row(R, c, s, out);
+    turn_row(R + 3, c, s, out + 3);
+    turn_row(R + 6, c, s, out + 6);
 }
 
 /* Cosine and sine that an unbounded part turns by. */
@@ -39,92 +31,109 @@ static inline void circle(const Tables *t, int b, const double *q, double *c, do
     }
 }
 
-/* Pose of part b after its parent's. */
-static inline void place_part(const Tables *t, Workspace *w, int b, const double *configuration) {
-    const double *parent = w->pose + 12 * t->parent[b], *q = configuration + t->coordinate[b];
-    double placed[12], R[9], *pose = w->pose + 12 * b, c, s, value;
-    const double *placement = t->placement + 12 * b;
-    if (placement[0] == 1.0 && placement[4] == 1.0 && placement[8] == 1.0) {
-        for (int i = 0; i < 9; ++i) placed[i] = parent[i];
-        rotate(parent, placement + 9, placed + 9);
-        add(parent + 9, placed + 9);
-    } else {
-        compose(parent, placement, placed);
-    }
-    copy(placed + 9, pose + 9);
-    switch (t->kind[b]) {
-    case TURN:
-        value = t->scaling[b] * q[0] + t->offset[b];
-        turn(placed, cos(value), sin(value), pose);
-        if (t->pitch[b] != 0.0) {
-            for (int i = 0; i < 3; ++i) pose[9 + i] += t->pitch[b] * value * placed[3 * i + 2];
-        }
-        break;
-    case CIRCLE:
-        circle(t, b, q, &c, &s);
-        turn(placed, c, s, pose);
-        break;
-    case SLIDE:
-        value = t->scaling[b] * q[0] + t->offset[b];
-        for (int i = 0; i < 9; ++i) pose[i] = placed[i];
-        for (int i = 0; i < 3; ++i) pose[9 + i] += value * placed[3 * i + 2];
-        break;
-    case BALL:
-        quaternion(q, R);
-        multiply(placed, R, pose);
-        break;
-    case FREE:
-        advance(placed, q);
-        copy(placed + 9, pose + 9);
-        quaternion(q + 3, R);
-        multiply(placed, R, pose);
-        break;
-    case PLANE:
-        for (int i = 0; i < 3; ++i) pose[9 + i] += placed[3 * i] * q[0] + placed[3 * i + 1] * q[1];
-        turn(placed, q[2], q[3], pose);
-        break;
-    }
-}
-
 /* Axis i of a part's frame. */
 static inline void axis(const double *pose, int i, double *out) {
     out[0] = pose[i], out[1] = pose[3 + i], out[2] = pose[6 + i];
 }
 
-/* Twists of the columns of part b. */
-static inline void move_part(const Tables *t, Workspace *w, int b) {
-    const double *pose = w->pose + 12 * b;
-    double *J = w->motion + 6 * t->column[b];
+/* Lever from the origin of a part's parent to its placement, and the rotation of that, which may be
+ * there already. */
+static inline const double *begin_pose(const Tables *t, const Workspace *w, int b, double *lever,
+                                       double *turned) {
+    const double *parent = w->pose + 12 * t->parent[b], *placement = t->placement + 12 * b;
+    if (t->parent[b] == 0) {
+        copy(placement + 9, lever);
+        return placement;
+    }
+    if (t->hinge[b] == 2) {
+        lever[0] = lever[1] = lever[2] = 0.0;
+    } else {
+        rotate(parent, placement + 9, lever);
+    }
+    if (placement[0] == 1.0 && placement[4] == 1.0 && placement[8] == 1.0) return parent;
+    multiply(parent, placement, turned);
+    return turned;
+}
+
+/* Cosine and sine of the angle of a turning part. */
+static inline void angle_of(const Tables *t, int b, const double *q, double *c, double *s) {
+    if (t->kind[b] == CIRCLE) {
+        circle(t, b, q, c, s);
+    } else {
+        const double value = t->scaling[b] * q[0] + t->offset[b];
+        *c = cos(value), *s = sin(value);
+    }
+}
+
+/* Pose of hinge b after its parent's, the lever between their origins, and the twist of its column. */
+static inline void place_hinge(const Tables *t, Workspace *w, int b, const double *configuration) {
+    const double *origin = w->pose + 12 * t->parent[b] + 9;
+    double *restrict pose = w->pose + 12 * b, *restrict lever = w->lever + 3 * b;
+    double *restrict J = w->motion + 6 * t->column[b], turned[9], c, s;
+    const double *placed = begin_pose(t, w, b, lever, turned);
+    angle_of(t, b, configuration + t->coordinate[b], &c, &s);
+    turn(placed, c, s, pose);
+    sum(origin, lever, pose + 9);
+    J[0] = J[1] = J[2] = 0.0;
+    axis(placed, 2, J + 3);
+}
+
+/* The same of any part. */
+static inline void place_part(const Tables *t, Workspace *w, int b, const double *configuration) {
+    if (t->hinge[b]) {
+        place_hinge(t, w, b, configuration);
+        return;
+    }
+    const double *origin = w->pose + 12 * t->parent[b] + 9, *q = configuration + t->coordinate[b];
+    double *restrict pose = w->pose + 12 * b, *restrict lever = w->lever + 3 * b;
+    double *J = w->motion + 6 * t->column[b], turned[9], R[9], c, s, value;
+    const double *placed = begin_pose(t, w, b, lever, turned);
     fill(0.0, 6 * (t->column[b + 1] - t->column[b]), J);
     switch (t->kind[b]) {
     case TURN:
-    case CIRCLE:
+        value = t->scaling[b] * q[0] + t->offset[b];
+        angle_of(t, b, q, &c, &s);
+        turn(placed, c, s, pose);
         axis(pose, 2, J + 3);
-        for (int i = 0; i < 3; ++i) J[i] = t->pitch[b] * J[3 + i];
+        scale(t->pitch[b], J + 3, J);
+        add_scaled(value, J, lever);
         break;
     case SLIDE:
+        value = t->scaling[b] * q[0] + t->offset[b];
+        for (int i = 0; i < 9; ++i) pose[i] = placed[i];
         axis(pose, 2, J);
+        add_scaled(value, J, lever);
         break;
     case BALL:
+        quaternion(q, R);
+        multiply(placed, R, pose);
         for (int i = 0; i < 3; ++i) axis(pose, i, J + 6 * i + 3);
         break;
     case FREE:
+        for (int i = 0; i < 3; ++i) lever[i] += dot(placed + 3 * i, q);
+        quaternion(q + 3, R);
+        multiply(placed, R, pose);
         for (int i = 0; i < 3; ++i) axis(pose, i, J + 6 * i), axis(pose, i, J + 6 * (i + 3) + 3);
         break;
     case PLANE:
+        for (int i = 0; i < 3; ++i) lever[i] += placed[3 * i] * q[0] + placed[3 * i + 1] * q[1];
+        turn(placed, q[2], q[3], pose);
         axis(pose, 0, J), axis(pose, 1, J + 6), axis(pose, 2, J + 15);
         break;
     }
+    sum(origin, lever, pose + 9);
+}
+
+/* The pose of the ground. */
+static inline void place_ground(Workspace *w) {
+    static const double ground[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
+    for (int i = 0; i < 12; ++i) w->pose[i] = ground[i];
 }
 
 /* Poses of all parts, and the twists of all columns. */
 static void positions(const Tables *t, Workspace *w, const double *q) {
-    static const double ground[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
-    for (int i = 0; i < 12; ++i) w->pose[i] = ground[i];
-    for (int b = 1; b < t->size[parts_size]; ++b) {
-        place_part(t, w, b, q);
-        move_part(t, w, b);
-    }
+    place_ground(w);
+    for (int b = 1; b < t->size[parts_size]; ++b) place_part(t, w, b, q);
 }
 
 /* The twist with which part b moves against its parent, about its own origin. */
@@ -137,32 +146,47 @@ static inline void relative_twist(const Tables *t, const Workspace *w, int b, co
     }
 }
 
-/* Twist of part b and its acceleration while no column accelerates, from its parent's.
+/* Twist of hinge b and its acceleration while no column accelerates, from its parent's. */
+static inline void carry_hinge(const Tables *t, Workspace *w, int b, const double *rates) {
+    const int p = t->parent[b], k = t->column[b];
+    const double *V = w->twist + 6 * p, *A = w->drift + 6 * p, *d = w->lever + 3 * b;
+    const double rate = t->pace[k] * rates[t->rate[k]], *axis = w->motion + 6 * k + 3;
+    double *restrict v = w->twist + 6 * b, *restrict a = w->drift + 6 * b, own[3], swept[3];
+    scale(rate, axis, own);
+    if (p == 0) {
+        v[0] = v[1] = v[2] = a[3] = a[4] = a[5] = 0.0;
+        copy(own, v + 3);
+        copy(A, a);
+        return;
+    }
+    copy(V, v);
+    sum(V + 3, own, v + 3);
+    copy(A, a);
+    copy(A + 3, a + 3);
+    add_cross(V + 3, own, a + 3);
+    if (t->hinge[b] == 2) return;
+    cross(V + 3, d, swept);
+    add(swept, v);
+    add_cross(A + 3, d, a);
+    add_cross(V + 3, swept, a);
+}
+
+/* The same of any part.
  *
  * With the lever d between the origins, the parent's rate O, and the relative twist (u, o):
  *   v = v_p + O x d + u,                    rate = O + o,
  *   a = a_p + alpha_p x d + O x (O x d + 2 u) + o x u,   alpha = alpha_p + O x o. */
 static inline void carry_part(const Tables *t, Workspace *w, int b, const double *rates) {
-    const int p = t->parent[b];
-    const double *V = w->twist + 6 * p, *A = w->drift + 6 * p;
-    double d[3], own[6], swept[3];
-    double *restrict v = w->twist + 6 * b, *restrict a = w->drift + 6 * b;
-    subtract(w->pose + 12 * b + 9, w->pose + 12 * p + 9, d);
-    cross(V + 3, d, swept);
-    if (is_hinge(t, b)) {
-        const int k = t->column[b];
-        const double rate = t->pace[k] * rates[t->rate[k]], *axis = w->motion + 6 * k + 3;
-        for (int i = 0; i < 3; ++i) {
-            own[3 + i] = rate * axis[i];
-            v[i] = V[i] + swept[i];
-            v[3 + i] = V[3 + i] + own[3 + i];
-            a[i] = A[i], a[3 + i] = A[3 + i];
-        }
-        add_cross(A + 3, d, a);
-        add_cross(V + 3, swept, a);
-        add_cross(V + 3, own + 3, a + 3);
+    if (t->hinge[b]) {
+        carry_hinge(t, w, b, rates);
         return;
     }
+    const int p = t->parent[b];
+    const double *V = w->twist + 6 * p, *A = w->drift + 6 * p;
+    const double *d = w->lever + 3 * b;
+    double own[6], swept[3];
+    double *restrict v = w->twist + 6 * b, *restrict a = w->drift + 6 * b;
+    cross(V + 3, d, swept);
     relative_twist(t, w, b, rates, own);
     for (int i = 0; i < 3; ++i) {
         v[i] = V[i] + swept[i] + own[i];
@@ -176,13 +200,16 @@ static inline void carry_part(const Tables *t, Workspace *w, int b, const double
     add_cross(V + 3, own + 3, a + 3);
 }
 
-/* Twists of all parts and their accelerations while no column accelerates.
- *
- * The ground accelerates as given, shape (3,): against gravity where that acts. */
-static void velocities(const Tables *t, Workspace *w, const double *rates, const double *ground) {
+/* The ground accelerates as given, shape (3,): against gravity where that acts. */
+static inline void move_ground(Workspace *w, const double *ground) {
     fill(0.0, 6, w->twist);
     fill(0.0, 6, w->drift);
     copy(ground, w->drift);
+}
+
+/* Twists of all parts and their accelerations while no column accelerates. */
+static void velocities(const Tables *t, Workspace *w, const double *rates, const double *ground) {
+    move_ground(w, ground);
     for (int b = 1; b < t->size[parts_size]; ++b) carry_part(t, w, b, rates);
 }
 
@@ -192,11 +219,10 @@ static void accelerations_beyond(const Tables *t, Workspace *w, const double *ra
     fill(0.0, 6, w->acceleration);
     for (int b = 1; b < t->size[parts_size]; ++b) {
         const int p = t->parent[b];
-        double d[3], own[6], *a = w->acceleration + 6 * b;
-        subtract(w->pose + 12 * b + 9, w->pose + 12 * p + 9, d);
+        double own[6], *a = w->acceleration + 6 * b;
         relative_twist(t, w, b, rates, own);
         for (int i = 0; i < 6; ++i) a[i] = w->acceleration[6 * p + i] + own[i];
-        add_cross(w->acceleration + 6 * p + 3, d, a);
+        add_cross(w->acceleration + 6 * p + 3, w->lever + 3 * b, a);
     }
 }
 

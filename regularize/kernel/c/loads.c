@@ -13,10 +13,11 @@
 #include "tables.h"
 
 /* Joint forces, each (nv,): constant ones, damping, dry friction, stiffness of springs and where
- * they rest; springs act in joints with one coordinate. Functions of torques, and their data. */
-enum { CONSTANT, DAMPING, FRICTION, STIFFNESS, REST, TORQUE, TORQUE_DATA, LAWS };
+ * they rest, 1 where the joint moves its child against its parent and -1 where it is the other way
+ * round. Functions of torques, and their data. */
+enum { CONSTANT, DAMPING, FRICTION, STIFFNESS, REST, SENSE, TORQUE, TORQUE_DATA, LAWS };
 
-/* The same in joints with one freedom that close loops, each (closures,). */
+/* The same in joints that close loops, each (closing_freedoms,). */
 enum { CLOSING_DAMPING, CLOSING_FRICTION, CLOSING_STIFFNESS, CLOSING_REST, CLOSING_LAWS };
 
 /* Of each part: wrench about its origin in its own axes, the same in ground axes, and the sum of the
@@ -32,79 +33,8 @@ static void *data_of(const double *bits) {
     return data;
 }
 
-/* Screw of a closing joint with one freedom in its frame as the kernel has it. */
-static void closing_screw_of(const Tables *t, int i, double *screw) {
-    const double *own = t->closing_screws + 6 * t->closing_screw[i];
-    for (int k = 0; k < 6; ++k) screw[k] = t->closing[i] == HINGE ? 0.0 : own[k];
-    if (t->closing[i] == HINGE) screw[5] = sqrt(dot(own + 3, own + 3));
-}
-
-/* Covector in ground axes, and the point that it is about, that takes the twist of a closing joint's
- * second part against the first to the joint's rate. */
-static void closing_covector(const Tables *t, const Workspace *w, int i, double *x, double *W) {
-    const int child = t->sign[i] > 0 ? t->second[i] : t->first[i];
-    const double *frame = t->sign[i] > 0 ? t->second_frame + 12 * i : t->first_frame + 12 * i;
-    double pose[12], screw[6];
-    compose(w->pose + 12 * child, frame, pose);
-    closing_screw_of(t, i, screw);
-    rotate(pose, screw, W);
-    rotate(pose, screw + 3, W + 3);
-    const double factor = t->sign[i] / work(screw, screw);
-    for (int k = 0; k < 6; ++k) W[k] *= factor;
-    copy(pose + 9, x);
-}
-
-/* How far the spring of a closing joint is from rest, after positions(). */
-static double closing_stretch(const Motion *m, int i) {
-    const Tables *t = m->t;
-    double first[12], second[12], pose[12], screw[6];
-    compose(m->w->pose + 12 * t->first[i], t->first_frame + 12 * i, first);
-    compose(m->w->pose + 12 * t->second[i], t->second_frame + 12 * i, second);
-    between(t->sign[i] > 0 ? first : second, t->sign[i] > 0 ? second : first, pose);
-    closing_screw_of(t, i, screw);
-    return nearest(screw, pose) - m->closing[CLOSING_REST * t->size[closures_size] + i];
-}
-
-/* Energy in the springs of closing joints, after positions(). */
-static double energy_of_closing(const Motion *m) {
-    double energy = 0.0;
-    for (int i = 0; i < m->t->size[closures_size]; ++i) {
-        const double stiffness = m->closing[CLOSING_STIFFNESS * m->t->size[closures_size] + i];
-        if (stiffness == 0.0) continue;
-        const double stretch = closing_stretch(m, i);
-        energy += 0.5 * stiffness * stretch * stretch;
-    }
-    return energy;
-}
-
-/* Add what acts in closing joints to the wrenches of the parts; the power of what springs do not. */
-static double load_closing(const Motion *m) {
-    const Tables *t = m->t;
-    Workspace *w = m->w;
-    const int count = t->size[closures_size];
-    const double *damping = m->closing + CLOSING_DAMPING * count;
-    const double *friction = m->closing + CLOSING_FRICTION * count;
-    const double *stiffness = m->closing + CLOSING_STIFFNESS * count;
-    double power = 0.0;
-    for (int i = 0; i < count; ++i) {
-        if (damping[i] == 0.0 && friction[i] == 0.0 && stiffness[i] == 0.0) continue;
-        double x[3], W[6], twist[6], d[3];
-        closing_covector(t, w, i, x, W);
-        rate_between(t, w, i, x, twist);
-        const double rate = work(W, twist);
-        double force = -damping[i] * rate;
-        if (friction[i] != 0.0) force -= friction[i] * tanh(rate / m->options[SLIP]);
-        power += force * rate;
-        if (stiffness[i] != 0.0) force -= stiffness[i] * closing_stretch(m, i);
-        for (int k = 0; k < 6; ++k) W[k] *= force;
-        subtract(x, w->pose + 12 * t->second[i] + 9, d);
-        add_wrench(W, d, w->wrench + 6 * t->second[i]);
-        for (int k = 0; k < 6; ++k) W[k] = -W[k];
-        subtract(x, w->pose + 12 * t->first[i] + 9, d);
-        add_wrench(W, d, w->wrench + 6 * t->first[i]);
-    }
-    return power;
-}
+#include "joint_loads.c"
+#include "closing_loads.c"
 
 /* Wrenches of the parts from outside; their power. */
 static double load_bodies_from_outside(const Motion *m) {
@@ -126,25 +56,24 @@ static double load_bodies_from_outside(const Motion *m) {
     return power;
 }
 
-/* Add joint forces (nv,) of what acts on bodies and in closing joints; the power of what changes the
- * energy. */
-static double apply_loads(const Motion *m, const double *q, const double *v, double *tau) {
+/* Add joint forces (nv,) of what acts on bodies and in closing joints, and the power of what changes
+ * the energy; 1 where a closing joint's coordinates are not found. */
+static int apply_loads(const Motion *m, const double *q, const double *v, double *tau,
+                       double *power) {
     const Tables *t = m->t;
     Workspace *w = m->w;
     positions(t, w, q);
     accelerations_beyond(t, w, v);
-    double power = load_bodies_from_outside(m);
-    power += load_closing(m);
+    *power += load_bodies_from_outside(m);
+    if (load_closing(m, power)) return 1;
     for (int b = t->size[parts_size] - 1; b > 0; --b) {
         const int p = t->parent[b];
-        double d[3];
         for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
             tau[t->rate[k]] += t->pace[k] * work(w->wrench + 6 * b, w->motion + 6 * k);
         }
-        subtract(w->pose + 12 * b + 9, w->pose + 12 * p + 9, d);
-        add_wrench(w->wrench + 6 * b, d, w->wrench + 6 * p);
+        add_wrench(w->wrench + 6 * b, w->lever + 3 * b, w->wrench + 6 * p);
     }
-    return power;
+    return 0;
 }
 
 /* Add joint forces (nv,) of functions, and their power; 1 where one ends the motion. */
@@ -171,24 +100,16 @@ static int apply_functions(const Motion *m, double time, const double *q, const 
 }
 
 /* Joint forces (nv,) at a state, and the power of those that change the energy; 1 where a function
- * ends the motion. */
+ * ends the motion, or a closing joint's coordinates are not found. */
 static int apply_laws(const Motion *m, double time, const double *q, const double *v, double *tau,
                       double *power) {
-    const Tables *t = m->t;
-    const int nv = t->size[nv_size];
+    const int nv = m->t->size[nv_size];
     *power = 0.0;
     for (int i = 0; i < nv; ++i) {
-        tau[i] = m->laws[CONSTANT * nv + i] - m->laws[DAMPING * nv + i] * v[i];
-        const double friction = m->laws[FRICTION * nv + i];
-        if (friction != 0.0) tau[i] -= friction * tanh(v[i] / m->options[SLIP]);
+        tau[i] = m->laws[CONSTANT * nv + i];
         *power += tau[i] * v[i];
     }
-    for (int b = 1; b < t->size[parts_size]; ++b) {
-        const int i = t->rate[t->column[b]];
-        const double stiffness = m->laws[STIFFNESS * nv + i];
-        if (stiffness == 0.0 || !t->own[t->column[b]]) continue;
-        tau[i] -= stiffness * (q[t->coordinate[b]] - m->laws[REST * nv + i]);
-    }
-    if (m->options[LOADED] != 0.0) *power += apply_loads(m, q, v, tau);
+    *power += load_joints(m, q, v, tau);
+    if (m->options[LOADED] != 0.0 && apply_loads(m, q, v, tau, power)) return 1;
     return apply_functions(m, time, q, v, tau, power);
 }

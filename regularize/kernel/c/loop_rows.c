@@ -7,6 +7,11 @@ typedef struct {
     const int *h, *j, *update, *stiff, *body, *row, *constant;
 } Reading;
 
+/* Joint force of a column. */
+static inline double force_of(const Tables *t, int k, const double *tau) {
+    return t->own[k] ? tau[t->rate[k]] : 0.0;
+}
+
 /* Twist of a closure's row frame point x as a point of what column k of part b moves. */
 static inline void twist_at(const Workspace *w, int b, int k, const double *x, double *twist) {
     double arm[3];
@@ -37,7 +42,8 @@ static inline void motion_at(const Workspace *w, int b, const double *x, double 
     double arm[3], swept[3];
     subtract(x, w->pose + 12 * b + 9, arm);
     cross(V + 3, arm, swept);
-    for (int i = 0; i < 3; ++i) v[i] = V[i] + swept[i], a[i] = A[i];
+    sum(V, swept, v);
+    copy(A, a);
     add_cross(A + 3, arm, a);
     add_cross(V + 3, swept, a);
 }
@@ -58,26 +64,32 @@ static inline void turn_covectors(const Tables *t, Workspace *w, int c) {
     }
 }
 
-/* Rows of a closure: covectors in ground axes, right-hand sides, and the point x that they refer to.
+/* Rate of the velocity of a closure's second part against the first at a point that the latter
+ * carries, in its axes, while no column accelerates.
  *
  * In a frame that moves with the first part, the relative velocity u = v2 - v1 at its origin and
  * the relative rate have the rates a2 - a1 - (O1 + O2) x u and alpha2 - alpha1 - O1 x O2. */
-static void load_covectors(const Tables *t, Workspace *w, int c, double *x) {
+static inline void rate_at_rest(const Tables *t, const Workspace *w, int c, const double *x,
+                                double *rate) {
     const int one = t->first[c], two = t->second[c];
     const double *O1 = w->twist + 6 * one + 3, *O2 = w->twist + 6 * two + 3;
-    double v1[3], a1[3], v2[3], rate[6], u[3], both[3];
-    row_point(t, w, c, x);
-    turn_covectors(t, w, c);
+    double v1[3], a1[3], v2[3], u[3], both[3];
     motion_at(w, one, x, v1, a1);
     motion_at(w, two, x, v2, rate);
     subtract(v1, v2, u);
-    for (int i = 0; i < 3; ++i) {
-        both[i] = O1[i] + O2[i];
-        rate[i] -= a1[i];
-        rate[3 + i] = w->drift[6 * two + 3 + i] - w->drift[6 * one + 3 + i];
-    }
+    sum(O1, O2, both);
+    add_scaled(-1.0, a1, rate);
+    subtract(w->drift + 6 * two + 3, w->drift + 6 * one + 3, rate + 3);
     add_cross(both, u, rate);
     add_cross(O2, O1, rate + 3);
+}
+
+/* Rows of a closure: covectors in ground axes, right-hand sides, and the point x that they refer to. */
+static void load_covectors(const Tables *t, Workspace *w, int c, double *x) {
+    double rate[6];
+    row_point(t, w, c, x);
+    turn_covectors(t, w, c);
+    rate_at_rest(t, w, c, x, rate);
     for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
         const double *g = w->covectors + 6 * r;
         w->row_side[r] = -dot(g, rate) - dot(g + 3, rate + 3) - w->wanted[r];

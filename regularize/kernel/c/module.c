@@ -159,11 +159,13 @@ static int compute(Kernel *self, const Call *call, Py_ssize_t N, int threads) {
     return failed;
 }
 
-/* Whether all numbers are finite: nothing is left of each without itself. */
+/* Whether all numbers are finite: zero times each is. Two sums do not wait for each other. */
 static int are_finite(const double *numbers, Py_ssize_t count) {
-    int others = 0;
-    for (Py_ssize_t i = 0; i < count; ++i) others |= numbers[i] - numbers[i] != 0.0;
-    return !others;
+    double even = 0.0, odd = 0.0;
+    Py_ssize_t i = 0;
+    for (; i + 1 < count; i += 2) even += 0.0 * numbers[i], odd += 0.0 * numbers[i + 1];
+    if (i < count) even += 0.0 * numbers[i];
+    return even + odd == 0.0;
 }
 
 /* Check the inputs' shapes, and find the number of states; -2 if one is wrong. */
@@ -171,8 +173,9 @@ static Py_ssize_t states_of(const Tables *t, const Entry *entry, const Numbers *
     Py_ssize_t N = -1;
     for (int i = 0; i < entry->inputs; ++i) {
         const Py_ssize_t length = length_of(t, &entry->in[i]);
-        const int batch = views[i].axes == 2;
-        if (views[i].axes < 1 || views[i].axes > 2 || views[i].shape[batch] != length) {
+        const int batch = views[i].axes == 2, any = entry->in[i].times == 0;
+        if (views[i].axes < 1 || views[i].axes > 2 - any ||
+            (!any && views[i].shape[batch] != length)) {
             PyErr_Format(refused, "%s: argument %d must have shape (%zd,) or (N, %zd)",
                          entry->name, i + 1, length, length);
             return -2;

@@ -26,160 +26,70 @@ enum {
  * absolute error; the longest step; whether the energy balance is kept, and whether the work counts
  * in the error; the rate below which friction falls off; errors of the rows that are good enough,
  * and pivots that are none; part of the usual step below which it stops, part of the best distance
- * from dependence, and part of the kinetic energy up to which the balance is corrected; whether forces
- * act on bodies or in closing joints; functions of forces and their data, see loads.c. */
+ * from dependence, part of the kinetic energy up to which the balance is corrected, and errors by
+ * what is borne that driven coordinates may have; whether forces act on bodies or in closing joints;
+ * functions of forces and their data, see loads.c. */
 enum {
     UNTIL, SAMPLED, RELATIVE, ABSOLUTE, LONGEST, CONSERVE, LOSSY, SLIP, CLOSED, SINGULAR, LEAP,
-    DEPENDENCE, CORRECTED, LOADED, FUNCTIONS, OPTIONS = FUNCTIONS + 4
+    DEPENDENCE, CORRECTED, TOLERATED, LOADED, FUNCTIONS, OPTIONS = FUNCTIONS + 4
 };
 
 /* The method: A (STAGES, STAGES), B, and the two estimates of the error, (STAGES,) each. */
 enum { ROW_B = STAGES, ROW_FIFTH, ROW_THIRD, METHOD_ROWS };
 
-/* Angle that a group's tangent step may have: the series of its rate is exact up to there. */
-static const double widest = 1.0;
-
 /* What a motion is computed from. */
 typedef struct {
     const Tables *t;
     Workspace *w;
-    const double *laws, *closing, *wrenches, *method, *options;
+    const double *laws, *closing, *wrenches, *drives, *method, *options;
     double *standing;
 } Motion;
 
-/* The sum of Bernoulli numbers by n! times the n-th bracket of step x with velocity v: the rate of
- * a tangent step of a group, both twists in the moving frame, linear part first. */
-static int group_rate(const double *x, const double *v, double *rate) {
-    static const double even[] = {1.0 / 12.0, -1.0 / 720.0, 1.0 / 30240.0, -1.0 / 1209600.0,
-                                  1.0 / 47900160.0, -691.0 / 1307674368000.0,
-                                  1.0 / 74724249600.0};
-    double term[6], next[6];
-    for (int i = 0; i < 6; ++i) term[i] = rate[i] = v[i];
-    for (int n = 0; n < 14; ++n) {
-        const double factor = n == 0 ? 0.5 : n % 2 ? even[n / 2] : 0.0;
-        bracket(x, term, next);
-        for (int i = 0; i < 6; ++i) term[i] = next[i], rate[i] += factor * next[i];
-    }
-    return dot(x + 3, x + 3) > widest * widest;
-}
-
-/* Rates (nv,) of the tangent step at velocities; 1 where it turns a part too far. */
-static int step_rates(const Tables *t, const double *step, const double *v, double *rates) {
-    int far = 0;
-    for (int i = 0; i < t->size[nv_size]; ++i) rates[i] = v[i];
-    for (int b = 1; b < t->size[parts_size]; ++b) {
-        const int first = t->column[b], count = t->column[b + 1] - first, at = t->rate[first];
-        if (count == 1 || !t->own[first]) continue;
-        double x[6] = {0}, twist[6] = {0}, rate[6];
-        for (int i = 0; i < count; ++i) {
-            const int place = t->kind[b] == BALL ? i + 3 : t->kind[b] == PLANE && i == 2 ? 5 : i;
-            x[place] = step[at + i], twist[place] = v[at + i];
-        }
-        far |= group_rate(x, twist, rate);
-        for (int i = 0; i < count; ++i) {
-            const int place = t->kind[b] == BALL ? i + 3 : t->kind[b] == PLANE && i == 2 ? 5 : i;
-            rates[at + i] = rate[place];
-        }
-    }
-    return far;
-}
-
+#include "tangent.c"
+#include "closing.c"
 #include "loads.c"
+#include "balance.c"
+#include "drives.c"
 
-/* Kinetic and potential energy at a state. */
-static void energies(const Motion *m, const double *q, const double *v, double *energy) {
-    static const double rest[3] = {0.0, 0.0, 0.0};
+/* Acceleration (nv,) at a state, after drive(), and the power of forces and drives; 1 where it is not
+ * found. What the drives have to do is left behind the other multipliers.
+ *
+ * Between the ends of a step, rows that depend on each other on closed loops contradict each other
+ * a little: those that are independent where it begins, at stage 0, stand for all of them. */
+static int accelerate_state(const Motion *m, double time, int stage, const double *q,
+                            const double *v, double *a, double *power) {
     const Tables *t = m->t;
-    const Workspace *w = m->w;
-    const int nv = t->size[nv_size];
-    energy[0] = energy[1] = 0.0;
-    positions(t, m->w, q);
-    velocities(t, m->w, v, rest);
-    for (int b = 1; b < t->size[parts_size]; ++b) {
-        const double *I = t->inertia + 10 * b, *pose = w->pose + 12 * b, *twist = w->twist + 6 * b;
-        const int k = t->column[b], i = t->rate[k];
-        double speed[3], turn[3], swept[3], centre[3];
-        rotate_back(pose, twist, speed);
-        rotate_back(pose, twist + 3, turn);
-        cross(turn, I + 1, swept);
-        energy[0] += 0.5 * I[0] * dot(speed, speed) + dot(speed, swept) +
-                     0.5 * (I[4] * turn[0] * turn[0] + I[7] * turn[1] * turn[1] +
-                            I[9] * turn[2] * turn[2]) +
-                     I[5] * turn[0] * turn[1] + I[6] * turn[0] * turn[2] + I[8] * turn[1] * turn[2];
-        rotate(pose, I + 1, centre);
-        energy[1] -= I[0] * dot(t->gravity, pose + 9) + dot(t->gravity, centre);
-        for (int c = k; c < t->column[b + 1]; ++c) {
-            const double rate = v[t->rate[c]];
-            energy[0] += 0.5 * t->armature[c] * rate * rate;
-        }
-        if (m->laws[STIFFNESS * nv + i] != 0.0 && t->own[k]) {
-            const double stretch = q[t->coordinate[b]] - m->laws[REST * nv + i];
-            energy[1] += 0.5 * m->laws[STIFFNESS * nv + i] * stretch * stretch;
-        }
-    }
-    energy[1] += energy_of_closing(m);
-}
-
-/* Bring a configuration and a velocity onto the closed loops by the shortest steps; 1 where that
- * fails. Limits are errors of the rows that are good enough, and pivots that are none; a careful step
- * is made whatever the errors, which rows next to dependence make much more of. */
-static int close_state(const Tables *t, Workspace *w, const double *limits, int careful, double *q,
-                       double *v) {
-    const int nv = t->size[nv_size], rows = t->size[rows_size];
-    if (rows == 0) return 0;
-    for (int round = 0; round < 5; ++round) {
-        double largest = 0.0;
-        if (row_errors(t, w, q, w->values)) return 1;
-        for (int r = 0; r < rows; ++r) largest = fmax(largest, fabs(w->values[r]));
-        if (!(largest > limits[0] || (careful && round == 0)) || round == 4) break;
-        if (correct(t, w, q, w->values, NULL, limits[1], w->correction)) return 1;
-        integrate(t, w->correction, q);
-    }
-    load_rows_of_velocities(t, w);
-    row_speeds(t, w, v, w->values);
+    Workspace *w = m->w;
+    const double *in[] = {q, v, w->drawn};
+    if (apply_laws(m, time, q, v, w->drawn, power)) return 1;
     w->clearness[0] = 1.0;
-    if (correct_velocities(t, w, q, w->values, NULL, limits[1], w->correction)) return 1;
-    add_to(w->correction, nv, v);
+    ask_of_rows(m);
+    if (t->size[soft_unknowns_size]) {
+        if (eliminated_dynamics(t, w, in, stage > 0, a)) return 1;
+    } else if (accelerate_under(t, w, in, a)) {
+        return 1;
+    }
+    if (drives_of(m)) {
+        if (t->size[soft_unknowns_size]) {
+            solve_multipliers(t, w, w->forces, w->multiplier);
+        } else {
+            find_multipliers(t, w, w->multiplier);
+        }
+        *power += power_of_drives(m, v);
+    }
     return 0;
 }
 
-/* Lengthen or shorten a velocity so that the energy balance holds, where that is wanted. */
-static void balance(const Motion *m, double work, const double *q, double *v) {
-    double energy[2];
-    if (m->options[CONSERVE] == 0.0) return;
-    energies(m, q, v, energy);
-    if (isnan(m->standing[TOTAL])) m->standing[TOTAL] = energy[0] + energy[1] - work;
-    const double missing = m->standing[TOTAL] + work - energy[0] - energy[1];
-    if (missing != 0.0 && fabs(missing) <= m->options[CORRECTED] * energy[0]) {
-        const double factor = sqrt(1.0 + missing / energy[0]);
-        for (int i = 0; i < m->t->size[nv_size]; ++i) v[i] *= factor;
-        m->standing[CORRECTION] += fabs(missing);
-    }
-}
-
 /* Derivative of the state y, reached at configuration q and a time in a stage; 1 where it is not found, 2 where
- * the tangent step is too wide.
- *
- * Between the ends of a step, rows that depend on each other on closed loops contradict each other
- * a little: those that are independent where it begins stand for all of them. */
+ * the tangent step is too wide. */
 static int derive_state(const Motion *m, double time, int stage, double *q, const double *y) {
-    const int nv = m->t->size[nv_size], soft = m->t->size[soft_unknowns_size];
+    const int nv = m->t->size[nv_size];
     double *slope = m->w->slope + m->t->size[state_size] * stage, *v = m->w->moved;
-    const double *in[] = {q, v, m->w->drawn};
-    double *const out[] = {slope + nv};
     for (int i = 0; i < nv; ++i) v[i] = y[nv + i];
-    if (m->standing[CAREFUL] != 0.0 && close_state(m->t, m->w, m->options + CLOSED, 1, q, v)) {
-        return 1;
-    }
-    if (apply_laws(m, time, q, v, m->w->drawn, slope + 2 * nv)) return 1;
+    if (drive(m, time)) return 1;
+    if (m->standing[CAREFUL] != 0.0 && close_driven(m, 1, q, v)) return 1;
     m->standing[EVALUATIONS] += 1.0;
-    m->w->clearness[0] = 1.0;
-    if (soft) {
-        fill(0.0, m->t->size[rows_size], m->w->wanted);
-        if (eliminated_dynamics(m->t, m->w, in, stage > 0, out[0])) return 1;
-    } else if (forward_dynamics(m->t, m->w, in, out)) {
-        return 1;
-    }
+    if (accelerate_state(m, time, stage, q, v, slope + nv, slope + 2 * nv)) return 1;
     return step_rates(m->t, y, v, slope) ? 2 : 0;
 }
 
@@ -243,14 +153,16 @@ static const double rounding = 1e-14;
 /* How a step is shortened that comes nearer, and what becomes of the distance that is wanted then. */
 static const double evading = 0.93, yielding = 0.25;
 
-/* The end of a step on the closed loops, and the distance of the rows from dependence there; 1 where
- * there is none. */
-static int end_step(const Motion *m, const double *q, double *clear) {
+/* The end of a step of length h on the closed loops, and the distance of the rows from dependence
+ * there; 1 where there is none, 2 where driven coordinates went astray: their rates jump. */
+static int end_step(const Motion *m, const double *q, double h, double *clear) {
     Workspace *w = m->w;
     for (int i = 0; i < m->t->size[nq_size]; ++i) w->reached[i] = q[i];
     integrate(m->t, w->ended, w->reached);
     for (int i = 0; i < m->t->size[nv_size]; ++i) w->moved[i] = w->ended[m->t->size[nv_size] + i];
-    if (close_state(m->t, w, m->options + CLOSED, 0, w->reached, w->moved)) return 1;
+    if (drive(m, m->standing[TIME] + h)) return 1;
+    if (are_astray(m, w->reached, w->moved)) return 2;
+    if (close_driven(m, 0, w->reached, w->moved)) return 1;
     *clear = m->t->size[rows_size] ? sqrt(w->clearness[0]) : 1.0;
     return 0;
 }
@@ -283,10 +195,14 @@ static int make_step(const Motion *m, double *q, double *v, double *q_begun) {
         } else if (!(error < 1.0)) {
             h *= isfinite(error) ? fmax(0.2, 0.9 * pow(error, -0.125)) : 0.2;
         } else {
-            if (end_step(m, q, &clear)) return 1;
-            const double nearest = fmin(part, clear / fmax(clear, at[BEST]));
-            if (nearest * nearest >= wanted) break;
-            h *= evading, wanted *= yielding;
+            const int ended = end_step(m, q, h, &clear);
+            if (ended == 1) return 1;
+            if (ended == 0) {
+                const double nearest = fmin(part, clear / fmax(clear, at[BEST]));
+                if (nearest * nearest >= wanted) break;
+                wanted *= yielding;
+            }
+            h *= ended ? 0.2 : evading;
         }
     }
     balance(m, w->ended[2 * nv], w->reached, w->moved);
@@ -302,21 +218,13 @@ static int make_step(const Motion *m, double *q, double *v, double *q_begun) {
     return 0;
 }
 
-/* The nearest configuration with closed loops, and the velocity without what opens them. */
-static int close_motion(const Tables *t, Workspace *w, const double *const *in,
-                        double *const *out) {
-    for (int i = 0; i < t->size[nq_size]; ++i) out[0][i] = in[0][i];
-    for (int i = 0; i < t->size[nv_size]; ++i) out[1][i] = in[1][i];
-    return close_state(t, w, in[2], 0, out[0], out[1]);
-}
-
 /* Go on from a state until a step ends at a time or beyond. Of the last step, the configuration and
  * the state y at its beginning, the slopes of its stages and y at its end are what is known of the
  * motion within it. Where no step was made, the last ones are not written. */
 static int march(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
     const int size = t->size[state_size];
     double *q = out[0], *v = out[1], *at = out[2];
-    const Motion m = {t, w, in[3], in[4], in[5], in[6], in[7], at};
+    const Motion m = {t, w, in[3], in[4], in[5], in[6], in[7], in[8], at};
     for (int i = 0; i < t->size[nq_size]; ++i) q[i] = out[3][i] = in[0][i];
     for (int i = 0; i < t->size[nv_size]; ++i) v[i] = in[1][i];
     for (int i = 0; i < STANDING; ++i) at[i] = in[2][i];

@@ -18,27 +18,25 @@ static inline void turn_flat(const double *pose, const double *a, double *restri
     b[1] = pose[1] * a[0] + pose[0] * a[1];
 }
 
-/* Arm of a part's origin from its parent's, along the plane's axes. */
-static inline void flat_arm(const Tables *t, const Workspace *w, int b, double *d) {
-    const double *one = w->pose + 4 * t->parent[b] + 2, *two = w->pose + 4 * b + 2;
-    d[0] = two[0] - one[0], d[1] = two[1] - one[1];
-}
-
-/* Pose of part b after its parent's, and the twists of its columns. */
+/* Pose of part b after its parent's, the lever between their origins (2), and the twists of its
+ * columns. */
 static inline void place_flat(const Tables *t, Workspace *w, int b, const double *configuration) {
     const double *parent = w->pose + 4 * t->parent[b], *q = configuration + t->coordinate[b];
     const double *axis = t->flat_axis + 3 * t->column[b];
     double arm[2] = {t->flat_placement[2 * b], t->flat_placement[2 * b + 1]}, c = 1.0, s = 0.0, value;
-    double *restrict pose = w->pose + 4 * b;
-    switch (t->kind[b]) {
-    case TURN:
-        value = t->scaling[b] * q[0] + t->offset[b];
-        c = cos(value), s = axis[2] * sin(value);
-        break;
-    case CIRCLE:
-        circle(t, b, q, &c, &s);
+    double *restrict pose = w->pose + 4 * b, *restrict lever = w->lever + 2 * b;
+    double *restrict J = w->motion + 3 * t->column[b];
+    if (t->hinge[b]) {
+        angle_of(t, b, q, &c, &s);
         s *= axis[2];
-        break;
+        pose[0] = parent[0] * c - parent[1] * s;
+        pose[1] = parent[1] * c + parent[0] * s;
+        turn_flat(parent, arm, lever);
+        pose[2] = parent[2] + lever[0], pose[3] = parent[3] + lever[1];
+        J[0] = J[1] = 0.0, J[2] = axis[2];
+        return;
+    }
+    switch (t->kind[b]) {
     case SLIDE:
         value = t->scaling[b] * q[0] + t->offset[b];
         arm[0] += value * axis[0], arm[1] += value * axis[1];
@@ -50,11 +48,11 @@ static inline void place_flat(const Tables *t, Workspace *w, int b, const double
     }
     pose[0] = parent[0] * c - parent[1] * s;
     pose[1] = parent[1] * c + parent[0] * s;
-    turn_flat(parent, arm, pose + 2);
-    pose[2] += parent[2], pose[3] += parent[3];
-    for (int k = t->column[b]; k < t->column[b + 1]; ++k, axis += 3) {
-        turn_flat(pose, axis, w->motion + 3 * k);
-        w->motion[3 * k + 2] = axis[2];
+    turn_flat(parent, arm, lever);
+    pose[2] = parent[2] + lever[0], pose[3] = parent[3] + lever[1];
+    for (int k = t->column[b]; k < t->column[b + 1]; ++k, axis += 3, J += 3) {
+        turn_flat(pose, axis, J);
+        J[2] = axis[2];
     }
 }
 
@@ -63,14 +61,22 @@ static inline void load_flat(const Tables *t, Workspace *w, int b, const double 
     const double *V = w->twist + 3 * t->parent[b], *A = w->drift + 2 * t->parent[b];
     const double *own = t->flat_inertia + 4 * b, O = V[2];
     double *restrict v = w->twist + 3 * b, *restrict a = w->drift + 2 * b;
-    double *restrict rigid = w->rigid + 4 * b, *restrict f = w->wrench + 3 * b, d[2], u[3] = {0};
-    for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
-        add_times(t->pace[k] * rates[t->rate[k]], w->motion + 3 * k, 3, u);
+    double *restrict rigid = w->rigid + 4 * b, *restrict f = w->wrench + 3 * b;
+    const double *d = w->lever + 2 * b;
+    v[0] = V[0] - O * d[1], v[1] = V[1] + O * d[0], v[2] = O;
+    a[0] = A[0] - O * O * d[0], a[1] = A[1] - O * O * d[1];
+    if (t->hinge[b]) {
+        const int k = t->column[b];
+        v[2] += t->pace[k] * rates[t->rate[k]] * w->motion[3 * k + 2];
+    } else {
+        double u[3] = {0};
+        for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
+            add_scaled(t->pace[k] * rates[t->rate[k]], w->motion + 3 * k, u);
+        }
+        const double both = 2.0 * O + u[2];
+        add(u, v);
+        a[0] -= both * u[1], a[1] += both * u[0];
     }
-    flat_arm(t, w, b, d);
-    const double both = 2.0 * O + u[2];
-    v[0] = V[0] - O * d[1] + u[0], v[1] = V[1] + O * d[0] + u[1], v[2] = O + u[2];
-    a[0] = A[0] - O * O * d[0] - both * u[1], a[1] = A[1] - O * O * d[1] + both * u[0];
     rigid[0] = own[0], rigid[3] = own[3];
     turn_flat(w->pose + 4 * b, own + 1, rigid + 1);
     f[0] = own[0] * a[0] - v[2] * v[2] * rigid[1];
@@ -97,42 +103,64 @@ static inline void add_flat_action(const double *M, const double *a, double *res
     f[2] += M[2] * a[0] + M[4] * a[1] + M[5] * a[2];
 }
 
-/* Entries of inertia at the columns of part b, and their right-hand sides. */
-static inline void load_flat_columns(const Tables *t, Workspace *w, int b, const double *tau,
-                                     int rooted, Reading *at) {
+/* Entries of inertia of a wrench, as load_before() has them. */
+static inline void load_flat_before(const Tables *t, Workspace *w, int b, int unknown, int rooted,
+                                    double *f, Reading *at) {
+    for (; t->inner[b]; b = t->parent[b]) {
+        const int p = t->parent[b];
+        const double *d = w->lever + 2 * b, *I = w->motion + 3 * t->column[p];
+        f[2] += d[0] * f[1] - d[1] * f[0];
+        if (t->hinge[p]) {
+            w->entry[*at->h++] = I[2] * f[2];
+            continue;
+        }
+        for (int i = t->column[p]; i < t->column[p + 1]; ++i, I += 3) {
+            w->entry[*at->h++] = dot(I, f);
+        }
+    }
+    if (rooted) return;
+    const double *d = w->lever + 2 * b;
+    f[2] += d[0] * f[1] - d[1] * f[0];
+    copy(f, w->border + 3 * unknown);
+}
+
+/* Entries of inertia at the column of hinge b, and its right-hand side. */
+static inline void load_flat_hinge(const Tables *t, Workspace *w, int b, const double *tau,
+                                   int rooted, Reading *at) {
+    const int k = t->column[b], unknown = t->column_unknown[k];
+    const double *I = w->rigid + 4 * b, J = w->motion[3 * k + 2];
+    double f[3] = {-J * I[2], J * I[1], J * I[3]};
+    if (t->dense[b]) {
+        const double *M = w->spatial + 6 * b;
+        f[0] += J * M[2], f[1] += J * M[4], f[2] += J * M[5];
+    }
+    w->entry[*at->h++] = J * f[2] + t->armature[k];
+    w->solution[unknown] = force_of(t, k, tau) - J * w->wrench[3 * b + 2];
+    load_flat_before(t, w, b, unknown, rooted, f, at);
+}
+
+/* The same at the columns of any part. */
+static void load_flat_columns(const Tables *t, Workspace *w, int b, const double *tau, int rooted,
+                              Reading *at) {
     const double *I = w->rigid + 4 * b;
     for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
         const double *J = w->motion + 3 * k;
         const int unknown = t->column_unknown[k];
         double f[3] = {I[0] * J[0] - I[2] * J[2], I[0] * J[1] + I[1] * J[2],
-                       I[3] * J[2] + I[1] * J[1] - I[2] * J[0]}, d[2];
+                       I[3] * J[2] + I[1] * J[1] - I[2] * J[0]};
         if (t->dense[b]) add_flat_action(w->spatial + 6 * b, J, f);
         for (int i = t->column[b]; i <= k; ++i) w->entry[*at->h++] = dot(w->motion + 3 * i, f);
         w->entry[t->start[unknown]] += t->armature[k];
-        w->solution[unknown] = (t->own[k] ? tau[t->rate[k]] : 0.0) - dot(J, w->wrench + 3 * b);
-        int a = b;
-        for (; t->inner[a]; a = t->parent[a]) {
-            const int p = t->parent[a];
-            flat_arm(t, w, a, d);
-            f[2] += d[0] * f[1] - d[1] * f[0];
-            for (int i = t->column[p]; i < t->column[p + 1]; ++i) {
-                w->entry[*at->h++] = dot(w->motion + 3 * i, f);
-            }
-        }
-        if (!rooted) {
-            flat_arm(t, w, a, d);
-            f[2] += d[0] * f[1] - d[1] * f[0];
-            copy(f, w->border + 3 * unknown);
-        }
+        w->solution[unknown] = force_of(t, k, tau) - dot(J, w->wrench + 3 * b);
+        load_flat_before(t, w, b, unknown, rooted, f, at);
     }
 }
 
 /* Hand a part's inertia and wrench on to its parent. */
 static inline void hand_on_flat(const Tables *t, Workspace *w, int b) {
     const int p = t->parent[b];
-    const double *I = w->rigid + 4 * b, *f = w->wrench + 3 * b;
-    double *sum = w->wrench + 3 * p, d[2];
-    flat_arm(t, w, b, d);
+    const double *I = w->rigid + 4 * b, *f = w->wrench + 3 * b, *d = w->lever + 2 * b;
+    double *sum = w->wrench + 3 * p;
     sum[0] += f[0], sum[1] += f[1], sum[2] += f[2] + d[0] * f[1] - d[1] * f[0];
     const double first[2] = {I[1] + I[0] * d[0], I[2] + I[0] * d[1]};
     const double second = I[3] + d[0] * (I[1] + first[0]) + d[1] * (I[2] + first[1]);
@@ -168,6 +196,25 @@ static inline void load_flat_way(const Tables *t, Workspace *w, int c, int b, do
     }
 }
 
+/* The same of two forces through the point x with the plane's axes, of some size. */
+static inline void load_flat_forces(const Tables *t, Workspace *w, int c, int b, double size,
+                                    const double *x, Reading *at) {
+    for (; b != t->last_common[c]; b = t->parent[b]) {
+        const double *origin = w->pose + 4 * b + 2, dx = x[0] - origin[0], dy = x[1] - origin[1];
+        const double *J = w->motion + 3 * t->column[b];
+        if (t->hinge[b]) {
+            const double turn = size * J[2];
+            w->entry[*at->j++] = -turn * dy;
+            w->entry[*at->j++] = turn * dx;
+            continue;
+        }
+        for (int k = t->column[b]; k < t->column[b + 1]; ++k, J += 3) {
+            w->entry[*at->j++] = size * (J[0] - J[2] * dy);
+            w->entry[*at->j++] = size * (J[1] + J[2] * dx);
+        }
+    }
+}
+
 /* Velocity and acceleration of a part at a point, while no column accelerates. */
 static inline void flat_motion_at(const Workspace *w, int b, const double *x, double *v, double *a) {
     const double *V = w->twist + 3 * b, *A = w->drift + 2 * b, *origin = w->pose + 4 * b + 2;
@@ -181,12 +228,23 @@ static inline void load_flat_closure(const Tables *t, Workspace *w, int c, Readi
     const int one = t->first[c], two = t->second[c];
     const double *pose = w->pose + 4 * one, both = w->twist[3 * one + 2] + w->twist[3 * two + 2];
     double x[2], v1[2], v2[2], a1[2], a2[2];
-    turn_flat(pose, t->flat_point + 2 * c, x);
+    turn_flat(pose, (t->forces[c] < 0 ? t->flat_point : t->flat_first) + 2 * c, x);
     x[0] += pose[2], x[1] += pose[3];
     flat_motion_at(w, one, x, v1, a1);
     flat_motion_at(w, two, x, v2, a2);
     const double rate[2] = {a2[0] - a1[0] + both * (v2[1] - v1[1]),
                             a2[1] - a1[1] - both * (v2[0] - v1[0])};
+    if (t->forces[c] == 2) {
+        const int r = t->row[c];
+        const double size = t->point_row[3 * r];
+        double wanted[6];
+        change_wanted(t, w, c, wanted);
+        w->solution[t->row_unknown[r]] = -size * rate[0] - wanted[0];
+        w->solution[t->row_unknown[r + 1]] = -size * rate[1] - wanted[1];
+        load_flat_forces(t, w, c, two, size, x, at);
+        load_flat_forces(t, w, c, one, -size, x, at);
+        return;
+    }
     for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
         double *g = w->covectors + 3 * r;
         turn_flat(pose, t->flat_covector + 3 * r, g);
@@ -217,7 +275,11 @@ static int eliminate_flat(const Tables *t, Workspace *w, int c, const double *ta
     if (!rooted) fill(0.0, 3 * (end - begin), w->border + 3 * begin);
     for (int i = t->cluster_part[c]; i < t->cluster_part[c + 1]; ++i) {
         const int b = t->part_list[i];
-        load_flat_columns(t, w, b, tau, rooted, at);
+        if (t->hinge[b]) {
+            load_flat_hinge(t, w, b, tau, rooted, at);
+        } else {
+            load_flat_columns(t, w, b, tau, rooted, at);
+        }
         if (t->inner[b] || !rooted) hand_on_flat(t, w, b);
     }
     for (int i = t->cluster_loop[c]; i < t->cluster_loop[c + 1]; ++i) {
@@ -231,18 +293,18 @@ static int eliminate_flat(const Tables *t, Workspace *w, int c, const double *ta
 
 /* The second half of a cluster's solution, and the accelerations that others move against. */
 static void solve_flat_cluster(const Tables *t, Workspace *w, int c) {
-    const int begin = t->cluster_unknown[c], parent = t->cluster_parent[c];
+    const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
+    const int parent = t->cluster_parent[c];
     const double *A = w->acceleration + 3 * parent;
-    for (int u = t->cluster_unknown[c + 1] - 1; u >= begin; --u) {
-        const double moved = parent ? dot(w->border + 3 * u, A) : 0.0;
-        w->solution[u] = solve_unknown(t, w, u, w->solution[u] - moved);
+    if (parent) {
+        for (int u = begin; u < end; ++u) w->solution[u] -= dot(w->border + 3 * u, A);
     }
+    solve_unknowns_back(t, w, begin, end);
     for (int i = t->cluster_part[c + 1] - 1; i >= t->cluster_part[c]; --i) {
         const int b = t->part_list[i];
         if (!t->dense[b]) continue;
-        const double *P = w->acceleration + 3 * t->parent[b];
-        double d[2], *a = w->acceleration + 3 * b;
-        flat_arm(t, w, b, d);
+        const double *P = w->acceleration + 3 * t->parent[b], *d = w->lever + 2 * b;
+        double *a = w->acceleration + 3 * b;
         a[0] = P[0] - P[2] * d[1], a[1] = P[1] + P[2] * d[0], a[2] = P[2];
         for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
             add_times(w->solution[t->column_unknown[k]], w->motion + 3 * k, 3, a);

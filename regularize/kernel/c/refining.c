@@ -32,12 +32,10 @@ static void solve_cluster_forth(const Tables *t, Workspace *w, int c) {
     for (int i = t->cluster_part[c]; i < t->cluster_part[c + 1]; ++i) {
         const int b = t->part_list[i], p = t->parent[b];
         const double *f = w->wrench + 6 * b;
-        double d[3];
         for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
             w->solution[t->column_unknown[k]] -= dot6(w->motion + 6 * k, f);
         }
-        subtract(w->pose + 12 * b + 9, w->pose + 12 * p + 9, d);
-        if (p) add_wrench(f, d, w->wrench + 6 * p);
+        if (p) add_wrench(f, w->lever + 3 * b, w->wrench + 6 * p);
     }
     for (int u = begin; u < end; ++u) {
         const int first = t->start[u], last = t->start[u + 1];
@@ -79,10 +77,9 @@ static void leave_rows(const Tables *t, Workspace *w, const double *found) {
 static void leave_sides(const Tables *t, Workspace *w, const double *tau, const double *found) {
     for (int b = 1; b < t->size[parts_size]; ++b) {
         const int p = t->parent[b];
-        double d[3], *a = w->acceleration + 6 * b, *f = w->wrench + 6 * b;
-        subtract(w->pose + 12 * b + 9, w->pose + 12 * p + 9, d);
+        double *a = w->acceleration + 6 * b, *f = w->wrench + 6 * b;
         for (int i = 0; i < 6; ++i) a[i] = w->acceleration[6 * p + i];
-        add_cross(a + 3, d, a);
+        add_cross(a + 3, w->lever + 3 * b, a);
         for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
             add6(found[t->column_unknown[k]], w->motion + 6 * k, a);
         }
@@ -92,14 +89,13 @@ static void leave_sides(const Tables *t, Workspace *w, const double *tau, const 
     leave_rows(t, w, found);
     for (int b = t->size[parts_size] - 1; b > 0; --b) {
         const int p = t->parent[b];
-        double d[3], *f = w->wrench + 6 * b;
+        double *f = w->wrench + 6 * b;
         for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
             const int u = t->column_unknown[k];
             w->solution[u] = (t->own[k] ? tau[t->rate[k]] : 0.0) - t->armature[k] * found[u]
                              - dot6(w->motion + 6 * k, f);
         }
-        subtract(w->pose + 12 * b + 9, w->pose + 12 * p + 9, d);
-        add_wrench(f, d, w->wrench + 6 * p);
+        add_wrench(f, w->lever + 3 * b, w->wrench + 6 * p);
     }
     for (int row = 0; row < t->size[constants_size]; ++row) {
         const double y = found[t->row_unknown[t->size[loop_rows_size] + row]];

@@ -12,6 +12,11 @@
 #define CLOSING_ACCURACY 1e-14
 #define MOST_CLOSING 5
 
+/* The coordinates of a closing joint of several freedoms, and the twists of these in the moved frame. */
+typedef struct {
+    double value[MOST_CLOSING], twist[6 * MOST_CLOSING];
+} Coordinates;
+
 /* c = a^-1 b of poses. */
 static inline void between(const double *a, const double *b, double *c) {
     double d[3];
@@ -111,9 +116,11 @@ static int solve_few(double *A, double *b, int n) {
 
 /* Motion along several screws, one after the other, that comes nearest to a pose: the twist that is
  * left does no work on their twists in the moved frame. 1 where it is not found. */
-static int nearest_motion(const double *screws, int count, const double *pose, double *motion) {
-    double q[MOST_CLOSING] = {0.0}, columns[6 * MOST_CLOSING], A[MOST_CLOSING * MOST_CLOSING];
+static int nearest_motion(const double *screws, int count, const double *pose, double *motion,
+                          Coordinates *found) {
+    double *q = found->value, *columns = found->twist, A[MOST_CLOSING * MOST_CLOSING];
     double step[MOST_CLOSING], moved[12], next[12], left[6], along[6], largest = 1.0;
+    fill(0.0, count, q);
     for (int round = 0; round < CLOSING_STEPS; ++round) {
         static const double still[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
         for (int i = 0; i < 12; ++i) motion[i] = still[i];
@@ -154,6 +161,7 @@ static int closing_motion(const Tables *t, int i, const double *pose, double *mo
     const double *screws = t->closing_screws + 6 * t->closing_screw[i];
     const int count = t->closing_screw[i + 1] - t->closing_screw[i];
     double twist[6];
+    Coordinates found;
     for (int k = 0; k < 12; ++k) motion[k] = still[k];
     switch (t->closing[i]) {
     case SCREW:
@@ -168,7 +176,7 @@ static int closing_motion(const Tables *t, int i, const double *pose, double *mo
         break;
     case SEVERAL:
         if (count > MOST_CLOSING) return 1;
-        return nearest_motion(screws, count, pose, motion);
+        return nearest_motion(screws, count, pose, motion, &found);
     }
     return 0;
 }

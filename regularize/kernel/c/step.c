@@ -13,20 +13,52 @@
 #include "algebra.h"
 #include "tables.h"
 
-/* Entries of inertia at the columns of part b, and their right-hand sides. */
+/* Entries of inertia of a wrench, that of a column's acceleration about the origin of part b, at the
+ * columns of the parts before it in its cluster, and its border. */
+static inline void load_before(const Tables *t, Workspace *w, int b, int unknown, int rooted,
+                               double *f, Reading *at) {
+    for (; t->inner[b]; b = t->parent[b]) {
+        const int p = t->parent[b];
+        const double *I = w->motion + 6 * t->column[p];
+        if (t->hinge[b] != 2) add_cross(w->lever + 3 * b, f, f + 3);
+        if (t->hinge[p]) {
+            w->entry[*at->h++] = dot(I + 3, f + 3);
+            continue;
+        }
+        for (int i = t->column[p]; i < t->column[p + 1]; ++i, I += 6) {
+            w->entry[*at->h++] = dot(I, f) + dot(I + 3, f + 3);
+        }
+    }
+    if (rooted) return;
+    double *F = w->border + 6 * unknown;
+    add_cross(w->lever + 3 * b, f, f + 3);
+    for (int i = 0; i < 6; ++i) F[i] = f[i];
+}
+
+/* Entries of inertia at the column of hinge b, and its right-hand side. */
+static inline void load_hinge(const Tables *t, Workspace *w, int b, const double *tau, int rooted,
+                              Reading *at) {
+    const int k = t->column[b], unknown = t->column_unknown[k];
+    const double *axis = w->motion + 6 * k + 3;
+    double f[6];
+    act_spin(w->rigid + 10 * b, axis, f);
+    if (t->dense[b]) {
+        const double *M = w->spatial + 36 * b;
+        for (int i = 0; i < 6; ++i) f[i] += dot(M + 6 * i + 3, axis);
+    }
+    w->entry[*at->h++] = dot(axis, f + 3) + t->armature[k];
+    w->solution[unknown] = force_of(t, k, tau) - dot(axis, w->wrench + 6 * b + 3);
+    load_before(t, w, b, unknown, rooted, f, at);
+}
+
+/* The same at the columns of any part. */
 static void load_columns(const Tables *t, Workspace *w, int b, const double *tau, int rooted,
                          Reading *at) {
-    const double *rigid = w->rigid + 10 * b, *wrench = w->wrench + 6 * b;
-    const int hinge = is_hinge(t, b);
     for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
         const double *J = w->motion + 6 * k;
         const int unknown = t->column_unknown[k];
-        double f[6], d[3];
-        if (hinge) {
-            act_spin(rigid, J + 3, f);
-        } else {
-            act_rigid(rigid, J, f);
-        }
+        double f[6];
+        act_rigid(w->rigid + 10 * b, J, f);
         if (t->dense[b]) {
             const double *M = w->spatial + 36 * b;
             for (int i = 0; i < 6; ++i) f[i] += dot(M + 6 * i, J) + dot(M + 6 * i + 3, J + 3);
@@ -36,32 +68,20 @@ static void load_columns(const Tables *t, Workspace *w, int b, const double *tau
             w->entry[*at->h++] = dot(I, f) + dot(I + 3, f + 3);
         }
         w->entry[t->start[unknown]] += t->armature[k];
-        w->solution[unknown] = (t->own[k] ? tau[t->rate[k]] : 0.0) - dot(J, wrench)
-                               - dot(J + 3, wrench + 3);
-        int a = b;
-        for (; t->inner[a]; a = t->parent[a]) {
-            const int p = t->parent[a];
-            subtract(w->pose + 12 * a + 9, w->pose + 12 * p + 9, d);
-            add_cross(d, f, f + 3);
-            for (int i = t->column[p]; i < t->column[p + 1]; ++i) {
-                const double *I = w->motion + 6 * i;
-                w->entry[*at->h++] = dot(I, f) + dot(I + 3, f + 3);
-            }
-        }
-        if (!rooted) {
-            double *F = w->border + 6 * unknown;
-            subtract(w->pose + 12 * a + 9, w->pose + 12 * t->parent[a] + 9, d);
-            add_cross(d, f, f + 3);
-            for (int i = 0; i < 6; ++i) F[i] = f[i];
-        }
+        w->solution[unknown] = force_of(t, k, tau) - dot6(J, w->wrench + 6 * b);
+        load_before(t, w, b, unknown, rooted, f, at);
     }
 }
 
 /* Hand a part's inertia and wrench on to its parent. */
 static void hand_on(const Tables *t, Workspace *w, int b) {
     const int p = t->parent[b];
-    double d[3];
-    subtract(w->pose + 12 * b + 9, w->pose + 12 * p + 9, d);
+    const double *d = w->lever + 3 * b;
+    if (t->hinge[b] == 2 && t->inner[b] && !t->dense[b]) {
+        add_to(w->rigid + 10 * b, 10, w->rigid + 10 * p);
+        add_to(w->wrench + 6 * b, 6, w->wrench + 6 * p);
+        return;
+    }
     add_wrench(w->wrench + 6 * b, d, w->wrench + 6 * p);
     if (t->inner[b]) {
         add_rigid(w->rigid + 10 * b, d, w->rigid + 10 * p);
@@ -125,11 +145,20 @@ static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double 
     if (!rooted) fill(0.0, 6 * (end - begin), w->border + 6 * begin);
     for (int i = t->cluster_part[c]; i < t->cluster_part[c + 1]; ++i) {
         const int b = t->part_list[i];
-        load_columns(t, w, b, tau, rooted, at);
+        if (t->hinge[b]) {
+            load_hinge(t, w, b, tau, rooted, at);
+        } else {
+            load_columns(t, w, b, tau, rooted, at);
+        }
         if (t->inner[b] || !rooted) hand_on(t, w, b);
     }
     for (int i = t->cluster_loop[c]; i < t->cluster_loop[c + 1]; ++i) {
-        load_closure(t, w, t->loop_list[i], at);
+        const int closure = t->loop_list[i];
+        if (t->forces[closure] < 0) {
+            load_closure(t, w, closure, at);
+        } else {
+            load_point_closure(t, w, closure, at);
+        }
     }
     load_constants(t, w, c, at);
     if (t->stiffened[c]) stiffen(t, w, c, at);
@@ -146,28 +175,23 @@ static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double 
 
 /* The second half of a cluster's solution, and the accelerations that others move against. */
 static void solve_cluster(const Tables *t, Workspace *w, int c) {
-    const int begin = t->cluster_unknown[c], parent = t->cluster_parent[c];
+    const int begin = t->cluster_unknown[c], end = t->cluster_unknown[c + 1];
+    const int parent = t->cluster_parent[c];
     const double *A = w->acceleration + 6 * parent;
     if (t->deep[c]) {
         solve_deep(t, w, c);
         return;
     }
-    for (int u = t->cluster_unknown[c + 1] - 1; u >= begin; --u) {
-        double y = w->solution[u];
-        if (parent) {
-            const double *Y = w->border + 6 * u;
-            y -= dot(Y, A) + dot(Y + 3, A + 3);
-        }
-        if (!t->soft[c]) y = solve_unknown(t, w, u, y);
-        w->solution[u] = y;
+    if (parent) {
+        for (int u = begin; u < end; ++u) w->solution[u] -= dot6(w->border + 6 * u, A);
     }
+    if (!t->soft[c]) solve_unknowns_back(t, w, begin, end);
     for (int i = t->cluster_part[c + 1] - 1; i >= t->cluster_part[c]; --i) {
         const int b = t->part_list[i], p = t->parent[b];
         if (!t->dense[b]) continue;
-        double d[3], *a = w->acceleration + 6 * b;
-        subtract(w->pose + 12 * b + 9, w->pose + 12 * p + 9, d);
+        double *a = w->acceleration + 6 * b;
         for (int j = 0; j < 6; ++j) a[j] = w->acceleration[6 * p + j];
-        add_cross(a + 3, d, a);
+        add_cross(a + 3, w->lever + 3 * b, a);
         for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
             const double rate = w->solution[t->column_unknown[k]];
             for (int j = 0; j < 6; ++j) a[j] += rate * w->motion[6 * k + j];
@@ -182,9 +206,16 @@ static int solve_step(const Tables *t, Workspace *w, const double *const *in) {
     const double against[3] = {-t->gravity[0], -t->gravity[1], -t->gravity[2]};
     Reading at = {t->h_place, t->j_place, t->update, t->stiff_place,
                   t->deep_body, t->deep_row, t->deep_entry};
-    positions(t, w, in[0]);
-    velocities(t, w, in[1], against);
+    place_ground(w);
+    move_ground(w, against);
     for (int b = 1; b < t->size[parts_size]; ++b) {
+        if (t->hinge[b]) {
+            place_hinge(t, w, b, in[0]);
+            carry_hinge(t, w, b, in[1]);
+        } else {
+            place_part(t, w, b, in[0]);
+            carry_part(t, w, b, in[1]);
+        }
         load_part(t, w, b);
         if (t->dense[b]) fill(0.0, 36, w->spatial + 36 * b);
     }
@@ -226,6 +257,7 @@ static int accelerate_under(const Tables *t, Workspace *w, const double *const *
 static int forward_dynamics(const Tables *t, Workspace *w, const double *const *in,
                             double *const *out) {
     fill(0.0, t->size[rows_size], w->wanted);
+    w->given[0] = 0.0;
     return accelerate_under(t, w, in, out[0]);
 }
 
@@ -233,20 +265,26 @@ static int forward_dynamics(const Tables *t, Workspace *w, const double *const *
 static int stabilized_dynamics(const Tables *t, Workspace *w, const double *const *in,
                                double *const *out) {
     for (int r = 0; r < t->size[rows_size]; ++r) w->wanted[r] = in[3][r];
+    w->given[0] = 1.0;
     return accelerate_under(t, w, in, out[0]);
 }
 
-/* The same, and the multipliers of the rows. */
-static int constrained_dynamics(const Tables *t, Workspace *w, const double *const *in,
-                                double *const *out) {
-    if (forward_dynamics(t, w, in, out)) return 1;
+/* Multipliers of the rows (rows,), after accelerate_under(). */
+static void find_multipliers(const Tables *t, Workspace *w, double *multipliers) {
     if (w->doubt[0] == REPLACED && t->size[soft_unknowns_size] == 0) {
-        solve_multipliers(t, w, w->forces, out[1]);
-        return 0;
+        solve_multipliers(t, w, w->forces, multipliers);
+        return;
     }
     for (int c = 0; c < t->size[clusters_size]; ++c) {
         if (t->soft[c]) take_idle(t, w, c);
     }
-    for (int r = 0; r < t->size[rows_size]; ++r) out[1][r] = -w->solution[t->row_unknown[r]];
+    write_multipliers(t, w, multipliers);
+}
+
+/* Acceleration, and the multipliers of the rows. */
+static int constrained_dynamics(const Tables *t, Workspace *w, const double *const *in,
+                                double *const *out) {
+    if (forward_dynamics(t, w, in, out)) return 1;
+    find_multipliers(t, w, out[1]);
     return 0;
 }

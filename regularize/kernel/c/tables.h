@@ -27,15 +27,18 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(soft_unknowns) X(soft_values) X(cells)                                                       \
     X(sets) X(free) X(alone) X(set_values) X(set_rates) X(squares) X(row_values) X(basis_values)   \
     X(responses) X(state) X(row_entries) X(row_factors)           \
-    X(gram_numbers) X(gram_rows) X(near_cells)
+    X(gram_numbers) X(gram_rows) X(near_cells) X(closing_freedoms)
 
 /* Whole numbers.
  *   parent, kind, coordinate: of each part; coordinate is the place in q
+ *   hinge: 1 where a part only turns about a point of its parent, 2 where that is its origin
  *   column: first column of each part, and one number more at the end
  *   rate: place in v of each column; own: 1 where the column's acceleration is that of v itself, 0
  *   where the column follows another one (a mimic joint), by a coupling row
  *   first, second: parts on both sides of each closure; first carries the row frame
  *   row: first row of each closure, and one number more
+ *   forces: how many rows of each closure, the first ones, are forces through the closing joint's
+ *   frame, the others couples, in the step alone; -1 where it has them as they are
  *   closing_screw: first screw of each closure, and one number more
  *   closing, sign: see closing below; 1 where the second part is the child of the closing joint
  *   coupling: first entry of each constant row, and one number more; coupled: the columns. Rows of
@@ -79,7 +82,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   rows' entries
  *   flat: 1 where the step is made in a plane, and where all closing joints are hinges there */
 #define INTEGERS(X)                                                                                \
-    X(size) X(parent) X(kind) X(coordinate) X(column) X(rate) X(own) X(first) X(second) X(row)     \
+    X(size) X(parent) X(kind) X(hinge) X(coordinate) X(column) X(rate) X(own) X(first) X(second) X(row)     \
+    X(forces)                                                                                      \
     X(closing_screw) X(closing) X(sign) X(coupling) X(coupled) X(cluster_parent)                   \
     X(cluster_part) X(part_list)                                                                   \
     X(cluster_loop) X(loop_list) X(cluster_constant) X(constant_list) X(cluster_unknown) X(inner)  \
@@ -105,6 +109,8 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   closing_screws: freedoms of closing joints, linear part first
  *   covector: each row of the closures in axes of its first part, linear part first, divided by a
  *   length
+ *   point_row: of each row of the closures whose forces are counted, the axis of its force or couple in
+ *   axes of the first part, divided by a length; change: what each of them is of the given rows (6)
  *   coefficient: entries of the constant rows; target: right-hand sides of the couplings
  * Where the step is made in a plane, in frames that have its axes while all motions are zero:
  *   flat_placement: arm of each part's origin in its parent (2); flat_axis: twist of each column in
@@ -113,18 +119,19 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   and covector (3); flat_first, flat_second: where closing hinges are in both parts (2) */
 #define REALS(X)                                                                                   \
     X(placement) X(pitch) X(scaling) X(offset) X(pace) X(inertia) X(armature) X(gravity)           \
-    X(row_point) X(first_frame) X(second_frame) X(closing_screws) X(covector) X(coefficient)       \
+    X(row_point) X(first_frame) X(second_frame) X(closing_screws) X(covector) X(point_row)         \
+    X(change) X(coefficient)                                                                       \
     X(target) X(flat_placement) X(flat_axis) X(flat_inertia) X(flat_gravity) X(flat_point)         \
     X(flat_covector) X(flat_first) X(flat_second)
 
 /* What a computation writes to: name, numbers for each, of what.
- *   pose: of each part in ground axes; motion: twist of each column, ground axes, about the origin
+ *   pose: of each part in ground axes; lever: from its parent's origin to its own; motion: twist of each column, ground axes, about the origin
  *   of its part, linear part first; twist: velocity of each part, in the same way;
  *   drift: classical acceleration of each part's origin and angular acceleration, at zero
  *   acceleration of all columns; acceleration: the same at the accelerations found
  * and, for the step: rigid: inertia of each part with what is rigidly behind it, as in the table;
  *   spatial: what moving parts behind it add; wrench: what its motion needs at zero acceleration;
- *   wanted: what is added to the rates of the rows;
+ *   wanted: what is added to the rates of the rows; given: 0 where that is nothing;
  *   doubt: about the accelerations found, see factors.c;
  *   entry, solution, border: factors of the clusters' equations, their right-hand sides, and those
  *   of the six accelerations of the part that a cluster moves against; covectors: rows of the
@@ -139,7 +146,7 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
  *   closures; mass, rows: matrices of the velocities; by_state, rows_by_state: derivatives of
  *   forces and of row rates; the others: see elimination.c and responses.c */
 #define WORKSPACE(X)                                                                               \
-    X(pose, 12, parts) X(motion, 6, columns) X(twist, 6, parts) X(drift, 6, parts)                 \
+    X(pose, 12, parts) X(lever, 3, parts) X(motion, 6, columns) X(twist, 6, parts) X(drift, 6, parts)                 \
     X(acceleration, 6, parts) X(rigid, 10, parts) X(wrench, 6, parts) X(spatial, 36, parts)        \
     X(entry, 1, values) X(solution, 1, unknowns) X(border, 6, unknowns) X(covectors, 6, loop_rows) \
     X(pivot, 1, unknowns) X(whole, 1, soft_values) X(side, 7, soft_unknowns)                       \
@@ -156,10 +163,11 @@ enum { TURN, CIRCLE, SLIDE, BALL, FREE, PLANE };
     X(row_response, 1, set_rates) X(basis, 1, basis_values) X(reduced, 1, basis_values)            \
     X(response, 1, responses) X(bound, 1, nv) X(loose, 1, nv) X(order, 1, rows)                    \
     X(swapped, 1, nv)                                                                              \
-    X(correction, 1, nv) X(trial, 1, nq) X(wanted, 1, rows) X(doubt, 1, one)              \
+    X(correction, 1, nv) X(trial, 1, nq) X(wanted, 1, rows) X(given, 1, one) X(doubt, 1, one)              \
     X(clearness, 1, one) X(drawn, 1, nv) X(moved, 1, nv) X(reached, 1, nq) X(begun, 1, state)      \
     X(ended, 1, state) X(stage, 1, state) X(slope, 16, state) X(row_entry, 1, row_entries)         \
-    X(row_factor, 1, row_factors) X(multiplier, 1, rows) X(near_cell, 1, near_cells)
+    X(row_factor, 1, row_factors) X(multiplier, 1, rows) X(driven, 3, rows) X(near_cell, 1, near_cells) \
+    X(freedom, 1, closing_freedoms)
 
 /* How the joint that closes a loop moves. */
 enum { NOTHING, HINGE, SCREW, CLOSING_BALL, CLOSING_FREE, SEVERAL };
