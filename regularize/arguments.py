@@ -22,7 +22,7 @@ T = TypeVar("T")
 #: Numbers by the names that they have in every function: positive ones, and one without bound.
 POSITIVE = ("rtol", "near", "length_scale", "duration", "slip", "frequency")
 UNBOUNDED = ("max_step",)
-#: Lengths of states by their names: the attribute of the Pinocchio model that holds it.
+#: Lengths of states by their names: the attribute of the robot that holds it.
 LENGTHS = {"q": "nq", "v": "nv", "a": "nv", "tau": "nv"}
 
 
@@ -263,11 +263,11 @@ def place_of(entry: T, entries: Sequence[T]) -> int:
     raise ModelError(f"it is none of {known:.60}: {entry!r:.60}")
 
 
-def state(model: Any, name: str, value: Any) -> Array:
+def state(robot: Any, name: str, value: Any) -> Array:
     """A configuration or what acts on its velocities, in the length that a model has.
 
     Args:
-        model: The ``pinocchio.Model``.
+        robot: What has these lengths: a robot, or a ``pinocchio.Model``.
         name: One of ``LENGTHS``.
         value: What was given for it.
 
@@ -275,7 +275,7 @@ def state(model: Any, name: str, value: Any) -> Array:
         TypeError: It is no array of numbers.
         ModelError: It has another shape, or a number is not finite.
     """
-    return vector(name, value, getattr(model, LENGTHS[name]))
+    return vector(name, value, getattr(robot, LENGTHS[name]))
 
 
 def vector(name: str, value: Any, length: int) -> Array:
@@ -335,9 +335,9 @@ def _checked(method: Callable[P, T], lengths: Mapping[str, str]) -> Callable[P, 
         named: dict[str, Any] = options
         for name, k in states:
             if k < len(given):
-                given[k] = state(given[0].model, name, given[k])
+                given[k] = state(given[0], name, given[k])
             elif name in named:
-                named[name] = state(given[0].model, name, named[name])
+                named[name] = state(given[0], name, named[name])
         for name, k, kind, default in others:
             value = given[k] if k < len(given) else named.get(name, default)
             if not is_default(value, default):

@@ -81,8 +81,8 @@ class MissingPinocchio(MissingExtra):
         super().__init__(what, "pinocchio", "")
         self.args = (
             f"{what} needs Pinocchio, which is not installed: pip install pin (Linux and macOS; "
-            "elsewhere from conda-forge). Reading, checking, cures, fixing and closed forms work "
-            "without it",
+            "elsewhere from conda-forge). Reading, checking, cures, fixing, closed forms and, "
+            "where the kernel is compiled, simulation work without it",
         )
 
 

@@ -23,7 +23,7 @@ from regularize.kernel.elimination import tables_of
 from regularize.kernel.sections import Tables
 from regularize.lie.screw import Array
 from regularize.model.mechanism import joint_in_world, mechanism_of
-from regularize.pinocchio_model.machine_reading import machine_of
+from regularize.pinocchio_model.machine_reading import machine_of, tree_of
 from regularize.pinocchio_model.rows import ConstraintRows
 from regularize.pinocchio_model.split import Split, mass_matrix
 
@@ -69,9 +69,8 @@ def every_joint() -> pin.Model:
 
 def test_without_a_compiler_python_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     model = every_joint()
-    found = machine_of(
-        model, ConstraintRows(model, [], np.zeros((0, model.nv)), np.zeros(0)), 0, True
-    )
+    rows = ConstraintRows(tree_of(model), [], np.zeros((0, model.nv)), np.zeros(0))
+    found = machine_of(rows.tree, rows, 0, True)
     tables = tables_of(found[0]) if found else None
     assert tables is not None and compiled(tables) is not None
     monkeypatch.setattr(compiled_module, "Kernel", None)
@@ -89,8 +88,8 @@ def test_without_a_compiler_python_computes(monkeypatch: pytest.MonkeyPatch) -> 
 def test_parts_are_and_move_where_the_bodies_of_pinocchio_are_and_move() -> None:
     model = every_joint()
     data = model.createData()
-    rows = ConstraintRows(model, [], np.zeros((0, model.nv)), np.zeros(0))
-    found = machine_of(model, rows, 0, True)
+    rows = ConstraintRows(tree_of(model), [], np.zeros((0, model.nv)), np.zeros(0))
+    found = machine_of(rows.tree, rows, 0, True)
     assert found is not None
     machine, part_of = found
     kernel = compiled(tables_of(machine))
@@ -121,9 +120,8 @@ def test_parts_are_and_move_where_the_bodies_of_pinocchio_are_and_move() -> None
 @cache
 def tables_of_every_joint() -> Tables:
     model = every_joint()
-    found = machine_of(
-        model, ConstraintRows(model, [], np.zeros((0, model.nv)), np.zeros(0)), 0, True
-    )
+    rows = ConstraintRows(tree_of(model), [], np.zeros((0, model.nv)), np.zeros(0))
+    found = machine_of(rows.tree, rows, 0, True)
     assert found is not None
     return tables_of(found[0])
 
@@ -148,6 +146,30 @@ def test_numbers_that_are_not_aligned_are_copied() -> None:
     assert numbers(shifted).flags.aligned and numbers(q) is q
     for one, two in ((shifted, q), (shifted[0], q[0])):
         np.testing.assert_array_equal(kernel.part_poses(one), kernel.part_poses(two))
+
+
+def test_arrays_that_begin_in_another_way_are_buffers() -> None:
+    """What a sample does not show is asked for."""
+    robot = robot_of("stewart_6ups")
+    samples: list[Array] = []
+
+    def empty(shape: int | tuple[int, ...]) -> Array:
+        array = np.empty(shape)
+        array.flags.writeable = bool(samples)
+        samples.append(array)
+        return array
+
+    assert robot.tables is not None and Kernel is not None
+    other = Kernel(robot.tables.integers, robot.tables.reals, empty, numbers)
+    ((q, v),) = states(robot, 1)
+    tau = np.ones(robot.model.nv)
+    many = [np.tile(each, (3, 1)) for each in (q, v, tau)]
+    for given in ((q, v, tau), many):
+        found, expected = (x.constrained_dynamics(*given) for x in (other, robot.kernel))
+        for one, same in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, same)
+    np.testing.assert_array_equal(other.jacobian(many[0]), robot.kernel.jacobian(many[0]))
+    assert len(samples) == 6
 
 
 def test_batches_are_the_states_one_by_one_in_any_number_of_threads() -> None:
@@ -260,8 +282,8 @@ def test_a_tree_of_every_joint_accelerates_as_that_of_pinocchio() -> None:
     model = every_joint()
     model.armature = np.linspace(0.0, 0.3, model.nv)
     data = model.createData()
-    rows = ConstraintRows(model, [], np.zeros((0, model.nv)), np.zeros(0))
-    found = machine_of(model, rows, 0, True)
+    rows = ConstraintRows(tree_of(model), [], np.zeros((0, model.nv)), np.zeros(0))
+    found = machine_of(rows.tree, rows, 0, True)
     assert found is not None
     kernel = compiled(tables_of(found[0]))
     rng = np.random.default_rng(3)
@@ -280,8 +302,8 @@ def test_mimic_joints_and_couplings_are_rows() -> None:
         model.addJoint(parent, pin.JointModelRZ(), place, f"j{k}")
         model.appendBodyToJoint(k + 1, pin.Inertia.Random(), pin.SE3.Random())
     model = pin.transformJointIntoMimic(model, 3, 4, -2.0, 0.3)
-    rows = ConstraintRows(model, [], np.array([[1.0, 3.0, 0.0]]), np.zeros(1))
-    found = machine_of(model, rows, 1, True)
+    rows = ConstraintRows(tree_of(model), [], np.array([[1.0, 3.0, 0.0]]), np.zeros(1))
+    found = machine_of(rows.tree, rows, 1, True)
     assert found is not None
     kernel = compiled(tables_of(found[0]))
     rng = np.random.default_rng(6)

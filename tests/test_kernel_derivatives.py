@@ -16,7 +16,7 @@ import regularize as rg
 from regularize.kernel.compiled import Kernel, compiled
 from regularize.kernel.elimination import tables_of
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.machine_reading import machine_of
+from regularize.pinocchio_model.machine_reading import machine_of, tree_of
 from regularize.pinocchio_model.rows import ConstraintRows
 from regularize.pinocchio_model.split import free_velocities, mass_matrix, saddle_inverse
 
@@ -156,8 +156,8 @@ def test_derivatives_of_every_joint() -> None:
         model.appendBodyToJoint(k, pin.Inertia.Random(), pin.SE3.Random())
     model = pin.transformJointIntoMimic(model, 7, model.njoints - 1, -0.7, 0.2)
     model.armature = rng.random(model.nv)
-    rows = ConstraintRows(model, [], np.zeros((0, model.nv)), np.zeros(0))
-    found = machine_of(model, rows, 0, True)
+    rows = ConstraintRows(tree_of(model), [], np.zeros((0, model.nv)), np.zeros(0))
+    found = machine_of(rows.tree, rows, 0, True)
     assert found is not None
     kernel = compiled(tables_of(found[0]))
     q = pin.integrate(model, pin.neutral(model), rng.normal(size=model.nv))

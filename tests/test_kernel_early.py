@@ -41,7 +41,7 @@ def star(legs: int, base: str, straight: bool) -> Mechanism:
 
 def comes_early(robot: rg.Robot) -> bool:
     """Whether rows of a cluster come before some of their columns."""
-    found = machine_of(robot.model, robot.constraints, robot.rank, robot.massive)
+    found = machine_of(robot.tree, robot.constraints, robot.rank, robot.massive)
     assert found is not None
     step = step_sections(found[0])
     assert step is not None
@@ -84,7 +84,7 @@ def test_loops_that_share_little_keep_the_order_that_needs_no_watching() -> None
 def test_an_order_that_leaves_a_row_without_a_pivot_is_none() -> None:
     """A loop that holds a driven crank would leave the row of the drive nothing."""
     robot = rg.to_pinocchio(rg.reduce(weighed(n_fourbar(10))))
-    found = machine_of(robot.model, robot.constraints, robot.rank, robot.massive)
+    found = machine_of(robot.tree, robot.constraints, robot.rank, robot.massive)
     assert found is not None
     driven = found[0].driven([0])
     step = step_sections(driven)

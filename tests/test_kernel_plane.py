@@ -16,7 +16,7 @@ from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.model.body import Body, Inertia
 from regularize.model.mechanism import Mechanism, joint_in_world
-from regularize.pinocchio_model.machine_reading import machine_of
+from regularize.pinocchio_model.machine_reading import machine_of, tree_of
 from regularize.pinocchio_model.rows import ConstraintRows
 from regularize.pinocchio_model.split import Split, mass_matrix
 
@@ -25,9 +25,8 @@ pytestmark = pytest.mark.skipif(Kernel is None, reason="without a compiled kerne
 
 def without_loops(model: pin.Model) -> Machine:
     """The machine of a tree."""
-    found = machine_of(
-        model, ConstraintRows(model, [], np.zeros((0, model.nv)), np.zeros(0)), 0, True
-    )
+    rows = ConstraintRows(tree_of(model), [], np.zeros((0, model.nv)), np.zeros(0))
+    found = machine_of(rows.tree, rows, 0, True)
     assert found is not None
     return found[0]
 
@@ -103,7 +102,7 @@ def tilted_press(R: Array) -> Mechanism:
 def test_loops_in_a_plane_are_those_of_dense_algebra(axis: tuple[float, ...]) -> None:
     R = screw.exp(np.array([0.0, 0.0, 0.0, *axis]))[:3, :3]
     robot = rg.to_pinocchio(rg.reduce(tilted_press(R)))
-    found = machine_of(robot.model, robot.constraints, robot.rank, robot.massive)
+    found = machine_of(robot.tree, robot.constraints, robot.rank, robot.massive)
     assert found is not None and plane_sections(found[0]) is not None
     rng, model, data = np.random.default_rng(5), robot.model, robot.model.createData()
     for q, v in states(robot, 3):

@@ -36,7 +36,7 @@ FORCES = {
 
 def mixed(robot: rg.Robot, seed: int) -> Machine:
     """The robot for the kernel with other rows that say the same."""
-    found = machine_of(robot.model, robot.constraints, robot.rank, robot.massive)
+    found = machine_of(robot.tree, robot.constraints, robot.rank, robot.massive)
     assert found is not None
     rng, loops = np.random.default_rng(seed), []
     for loop in found[0].loops:

@@ -12,7 +12,6 @@ and what they need beyond the joint forces is :math:`(M a + n - \tau - J^T \lamb
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.dynamics.loads import Loads
 from regularize.dynamics.prescribed import Drives
@@ -24,7 +23,7 @@ from regularize.pinocchio_model.constraints import RobotConstraints
 from regularize.pinocchio_model.massless_motion import MasslessMotion
 from regularize.pinocchio_model.robot import Robot
 from regularize.pinocchio_model.solvers import Acceleration
-from regularize.pinocchio_model.split import Split, mass_matrix
+from regularize.pinocchio_model.split import Split, TreeTerms
 
 #: Part of the kinetic energy up to which the energy balance is corrected.
 CORRECTED = 1e-4
@@ -134,9 +133,9 @@ class AllCoordinates:
             tau = working + self.loads.springs(q)
             if self._held is None:
                 return self._accelerate(q, v, tau), float(working @ v)
+            a, needed = self._driven(t, q, v, tau)
         except NotFinite:  # a step that went much too far
             return np.full(len(v), np.nan), np.nan
-        a, needed = self._driven(t, q, v, tau)
         return a, float(working @ v + needed @ v[self._given])
 
     def drive_forces(self, t: float, q: Array, v: Array) -> Array:
@@ -148,15 +147,14 @@ class AllCoordinates:
     def _driven(self, t: float, q: Array, v: Array, tau: Array) -> tuple[Array, Array]:
         """Acceleration, and the forces of the drives."""
         robot, rest, given = self.robot, self._rest, self._given
-        jacobian, bias = robot.constraints.jacobian_and_bias(robot.data, q, v)
+        M, still, jacobian, bias = robot.states.terms(q, v)
         rows = jacobian[:, rest]
         if not np.isfinite(rows).all():  # a step that went much too far
             return np.full(len(v), np.nan), np.full(len(given), np.nan)
         parts = Split.of(rows, robot.rank)
         a = np.zeros(len(v))
         a[given] = self.drives.at(t)[2]
-        M = mass_matrix(robot.model, robot.data, q)
-        force = tau - pin.nonLinearEffects(robot.model, robot.data, q, v) - M @ a
+        force = tau - still - M @ a
         try:
             a[rest] = parts.response(M[np.ix_(rest, rest)], force[rest], -bias - jacobian @ a)
         except MasslessMotion as error:
@@ -164,7 +162,7 @@ class AllCoordinates:
             velocity[rest] = error.velocity
             with robot.massive_motion():
                 raise MasslessMotion(velocity) from error
-        needed = pin.rnea(robot.model, robot.data, q, v, a) - tau
+        needed = M @ a + still - tau
         multipliers = parts.solve_transposed(needed[rest])
         return a, np.asarray(needed[given] - jacobian[:, given].T @ multipliers)
 
@@ -197,11 +195,10 @@ def acceleration_near(robot: Robot, left: Array) -> Acceleration:
     """
     if robot.rank == robot.rows or robot.style == "legacy" or not robot.massive:
         return robot.forward_dynamics
-    combine, model = left[:, : robot.rank].T, robot.model
+    combine = left[:, : robot.rank].T
 
     def accelerate(q: Array, v: Array, tau: Array) -> Array:
-        jacobian, bias = robot.constraints.jacobian_and_bias(robot.data, q, v)
-        rows, drift = combine @ jacobian, combine @ bias
-        return np.asarray(pin.forwardDynamics(model, robot.data, q, v, tau, rows, drift, 0.0))
+        M, needed, jacobian, bias = robot.states.terms(q, v)
+        return TreeTerms(M, needed, combine @ jacobian, combine @ bias).acceleration(tau)
 
     return accelerate

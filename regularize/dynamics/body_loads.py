@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from regularize.arguments import vector
@@ -57,12 +56,12 @@ class BodyLoads:
 
     Attributes:
         robot: The robot.
-        places: Of each load the body's frame among those of the model.
+        places: Of each load the joint that carries the body, and the body's frame in the joint's.
         loads: The loads.
     """
 
     robot: Robot
-    places: tuple[int, ...]
+    places: tuple[tuple[int, Array], ...]
     loads: tuple[BodyLoad, ...]
 
     @classmethod
@@ -74,10 +73,12 @@ class BodyLoads:
         """
         places, loads = [], []
         if given:
-            from regularize.pinocchio_model.geometry import body_frame  # and all about shapes
+            pass  # and all about shapes
 
         for name, load in given.items():
             robot.reduction.mechanism.body(name)
+            if name not in robot.places:
+                raise ModelError(f"body {name!r} is within a joint and has no place in the model")
             if not isinstance(load, BodyLoad):
                 if np.shape(load) != (6,):
                     raise ModelError(
@@ -85,26 +86,21 @@ class BodyLoads:
                         f"{load!r:.60}"
                     )
                 load = BodyLoad(*np.reshape(load, (2, 3)))
-            places.append(body_frame(robot.model, name))
+            places.append(robot.places[name])
             loads.append(load)
         return cls(robot, tuple(places), tuple(loads))
 
     def __call__(self, q: Array) -> Array:
         """Joint forces, shape (nv,)."""
-        model, data = self.robot.model, self.robot.data
-        tau: Array = np.zeros(model.nv)
-        if self.places:
-            pin.computeJointJacobians(model, data, q)
-        for frame, load in zip(self.places, self.loads, strict=True):
-            pin.updateFramePlacement(model, data, frame)
-            R = data.oMf[frame].rotation
-            axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-            jacobian = pin.getFrameJacobian(model, data, frame, axes)
+        tau: Array = np.zeros(self.robot.nv)
+        for (joint, place), load in zip(self.places, self.loads, strict=True):
+            T = self.robot.states.poses(q)[joint] @ place
             force, moment = np.asarray(load.force), np.asarray(load.moment)
             if load.axes == "body":
-                force, moment = R @ force, R @ moment
-            moment = moment + np.cross(R @ np.asarray(load.point), force)
-            tau += jacobian.T @ np.concatenate([force, moment])
+                force, moment = T[:3, :3] @ force, T[:3, :3] @ moment
+            point = T[:3, :3] @ np.asarray(load.point) + T[:3, 3]
+            wrench = np.concatenate([force, moment + np.cross(point, force)])
+            tau += self.robot.states.between(q, 0, joint).T @ wrench
         return tau
 
     def numbers(self) -> Array | None:
@@ -118,10 +114,9 @@ class BodyLoads:
             return None
         machine, part_of = known
         result: Array = np.zeros((len(machine.parts) + 1, 21))
-        for frame, load in zip(self.places, self.loads, strict=True):
-            place = self.robot.model.frames[frame]
-            part = part_of[place.parentJoint]
-            T = screw.inverse(machine.turned(part)) @ np.asarray(place.placement.homogeneous)
+        for (joint, place), load in zip(self.places, self.loads, strict=True):
+            part = part_of[joint]
+            T = screw.inverse(machine.turned(part)) @ place
             point = T[:3, :3] @ np.asarray(load.point) + T[:3, 3]
             force, moment = np.asarray(load.force), np.asarray(load.moment)
             if load.axes == "body":

@@ -171,7 +171,7 @@ def joint_forces(
             another signature.
         UnsupportedExport: An actuated joint is a cut; choose other cuts.
     """
-    constant = np.zeros(robot.model.nv)
+    constant = np.zeros(robot.nv)
     varying: list[tuple[int, str, Callable[[float], float]]] = []
     for name, torque in torques.items():
         index = robot.velocity_indices([name])

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.dynamics.all_coordinates import AllCoordinates
 from regularize.dynamics.dormand_prince import A_EXTRA, C_EXTRA, E3, E5, A, B, C, D
@@ -76,9 +75,8 @@ class Integrator:
 
     def __post_init__(self) -> None:
         """Evaluate the beginning and guess a step."""
-        self._model = self.equations.robot.model
-        self._flat = self._model.nq == self._model.nv
-        self._n = int(self._model.nv)
+        self._space = self.equations.robot.tree.space
+        self._flat, self._n = self._space.flat, self.equations.robot.nv
         self._slopes: Array = np.zeros((STAGES + 1 + len(C_EXTRA), 2 * self._n + 1))
         self._arrive()
         self._marching = Marching.of(
@@ -109,14 +107,12 @@ class Integrator:
         slope[n:-1], slope[-1] = a, power
 
     def _at(self, step: Array) -> Array:
-        if self._flat:
-            return self.q + step
-        return np.asarray(pin.integrate(self._model, self.q, step))
+        return self._space.integrate(self.q, step)
 
     def _step_rate(self, q: Array, v: Array) -> Array:
         """Rate of the tangent step from the step's beginning at a velocity."""
-        rate = pin.dDifference(self._model, self.q, q, pin.ArgumentPosition.ARG1)
-        return np.asarray(rate @ v)
+        step = self._space.difference(self.q, q)
+        return np.asarray(np.linalg.solve(self._space.velocity_by_step(step), v))
 
     def _first_step(self) -> float:
         """The rule of Hairer, Nørsett, Wanner, II.4, without its extra evaluation."""
@@ -291,7 +287,7 @@ class Integrator:
         for i, coefficients in enumerate(self._dense[::-1]):
             y = (y + coefficients) * (x if i % 2 == 0 else 1 - x)
         y = y + self._values[0]
-        q = np.asarray(pin.integrate(self._model, q_start, y[: self._n]))
+        q = self._space.integrate(q_start, y[: self._n])
         q, v = self.equations.project(t, q, y[self._n : -1])
         if self.conserve:
             v = self._balanced(q, v, float(y[-1]))

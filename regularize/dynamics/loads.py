@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.dynamics.compiled_functions import CalledBack, CompiledForces, CompiledTorque, bits
 from regularize.dynamics.inputs import AppliedForces, JointForces
@@ -37,12 +36,12 @@ class Loads:
 
     def working(self, t: float, q: Array, v: Array) -> Array:
         """Joint forces that change the energy, shape (nv,): all but those of springs."""
-        lost = self.robot.passive.dissipative(self.robot.data, q, v, self.slip)
+        lost = self.robot.passive.dissipative(q, v, self.slip)
         return lost if self.applied is None else lost + self.applied(t, q, v)
 
     def springs(self, q: Array) -> Array:
         """Joint forces of springs, shape (nv,)."""
-        return self.robot.passive.springs(self.robot.data, q)
+        return self.robot.passive.springs(q)
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         """All joint forces, shape (nv,)."""
@@ -102,8 +101,8 @@ def joint_laws(loads: Loads) -> Laws | None:
         plain = plain or applied.forces is not None
     called = None
     if plain:
-        model, of_python = robot.model, partial(applied.of_functions, compiled=False)
-        called = CalledBack(of_python, model.nq, model.nv)
+        of_python = partial(applied.of_functions, compiled=False)
+        called = CalledBack(of_python, robot.nq, robot.nv)
         functions[2:] = bits(called.address)
     return Laws(joints, closing, wrenches, functions, called)
 
@@ -118,11 +117,11 @@ def _within_joints(robot: Robot) -> tuple[Array, Array] | None:
     """
     joints, map_ = robot.passive.joints, robot.passive.coordinates
     amounts = np.array([joints.damping, joints.friction, joints.stiffness])
-    rests = joints.rest_position - map_.of_tree(pin.neutral(robot.model))
-    laws: Array = np.zeros((8, robot.model.nv))
+    rests = joints.rest_position - map_.of_tree(robot.tree.space.neutral)
+    laws: Array = np.zeros((8, robot.nv))
     laws[5], planar = 1.0, _planar(robot)
     for joint in robot.joints:
-        begin = int(robot.model.idx_vs[joint.index])
+        begin = robot.tree.idx_vs[joint.index]
         freedoms = sum(edge.freedoms for edge in joint.edges)
         laws[5, begin : begin + freedoms] = -1.0 if joint.reversed else 1.0
     closed = robot.constraints.closing_columns

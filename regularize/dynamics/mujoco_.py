@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.dynamics.loads import Loads
 from regularize.dynamics.recording import Counters, Sample
 from regularize.errors import MissingExtra, ModelError, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.mujoco_warnings import collected
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.robot import Robot
 
 AXES = dict(zip("XYZ", np.eye(3), strict=True))

@@ -70,7 +70,7 @@ def prescribed(joint: str, motion: Drive, duration: float) -> Prescribed:
     return checked
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CheckedMotion:
     """A prescribed motion whose values are looked at.
 
@@ -115,7 +115,7 @@ def _differentiated(motion: Callable[[float], Any]) -> Prescribed:
     return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Spline:
     """A cubic spline through a table.
 
@@ -199,7 +199,7 @@ class Drives:
 
     def held(self, robot: Robot) -> NDArray[np.bool_]:
         """Which velocities of a robot are given, shape (nv,)."""
-        held = np.zeros(robot.model.nv, dtype=bool)
+        held = np.zeros(robot.nv, dtype=bool)
         held[self.velocities] = True
         return held
 
@@ -222,7 +222,7 @@ class Drives:
             raise NotIndependent([self.names[i] for i in dependent], free.shape[1])
         target = self.at(0.0)[0]
         constraints = RobotConstraints(robot, reference=q)
-        start = np.zeros((1, robot.model.nv))
+        start = np.zeros((1, robot.nv))
         goal = (target - q[self.positions])[None]
         along = Continuation(constraints, robot.tolerances)
         arrived = drive(along, start, self.velocities.tolist(), goal)

@@ -156,10 +156,14 @@ def simulation_of(
         findings: What should be known besides those of the robot.
     """
     if coordinates is None:
-        coordinates = np.array([robot.coordinates(sample) for sample in q])
+        coordinates = robot.states.coordinates(robot.passive.coordinates, q)
     if closure is None:
-        closure = np.array([np.max(np.abs(robot.residual(sample)), initial=0.0) for sample in q])
-    energy = np.array([robot.energy(a, b) for a, b in zip(q, v, strict=True)])
+        errors = None if robot.kernel is None else robot.kernel.residual(q)
+        if errors is None:
+            errors = np.array([robot.residual(sample) for sample in q])
+        closure = np.max(np.abs(errors), axis=1, initial=0.0)
+    kinetic, gravity = robot.states.energies(q, v)
+    energy = kinetic + gravity + [robot.passive.energy(sample) for sample in q]
     return Simulation(
         robot=robot,
         time=read_only(time),

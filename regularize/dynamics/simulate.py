@@ -189,7 +189,7 @@ def simulate(
     if engine == "rows" and plain and not isinstance(model, Robot):
         engine = style_with_rotors(robot)
         robot = robot if engine == "rows" else to_pinocchio(robot.reduction, engine)
-    q = robot.q0 if q is None else state(robot.model, "q", q)
+    q = robot.q0 if q is None else state(robot, "q", q)
     q = close_loops(robot, q) if robot.rows else np.array(q)
     applied = joint_forces(robot, torques or {}, forces, loads)
     drives = Drives.of(robot, motions)
@@ -199,7 +199,7 @@ def simulate(
         rates = {**(rates or {}), **given} if v is None else rates
     if rates:
         v = robot.admissible_velocity(q, rates)
-    v = np.zeros(robot.model.nv) if v is None else np.array(state(robot.model, "v", v))
+    v = np.zeros(robot.nv) if v is None else np.array(state(robot, "v", v))
     if engine == "mujoco":
         from regularize.dynamics.mujoco_ import MujocoEngine
 
@@ -238,7 +238,7 @@ def _robot(model: Mechanism | Reduction | Robot, style: str) -> Robot:
     else:
         reduction = reduce_mechanism(model) if isinstance(model, Mechanism) else model
         robot = to_pinocchio(steadied(reduction), style)
-    if robot.model.nv == 0:
+    if robot.nv == 0:
         raise ModelError("the mechanism has no joint that could move")
     assembly = robot.reduction.assembly
     if not assembly.closed:

@@ -87,7 +87,7 @@ class Simulation(ShortRepr, NamedColumns):
 
     def _repr_html_(self) -> str:
         """A small table for notebooks."""
-        return table_html(f"Simulation of {self.robot.model.name}", self.as_dict())
+        return table_html(f"Simulation of {self.robot.tree.name}", self.as_dict())
 
     def as_dict(self) -> dict[str, Any]:
         """Figures of the run, as plain numbers."""

@@ -90,7 +90,7 @@ class LoopDynamics(crocoddyl.DifferentialActionModelAbstract):  # type: ignore[m
         """Acceleration and cost; where there is no u, at the end of the horizon, the cost alone."""
         robot, (q, v) = self.robot, self._state(x)
         if u is None:
-            data.xout = np.zeros(robot.model.nv)
+            data.xout = np.zeros(robot.nv)
             self._update(data, q, v, data.xout)
             self.costs.calc(data.costs, x)
         else:

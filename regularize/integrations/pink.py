@@ -68,10 +68,10 @@ class LoopTask(Task):  # type: ignore[misc]
     def _checked_data(self, configuration: pink.Configuration) -> Any:
         """Pink's own data, where the kernel does not do without."""
         model = configuration.model
-        if (model.nq, model.nv) != (self.robot.model.nq, self.robot.model.nv):
+        if (model.nq, model.nv) != (self.robot.nq, self.robot.nv):
             raise ModelError(
                 f"the configuration has nq {model.nq} and nv {model.nv}, the robot nq "
-                f"{self.robot.model.nq} and nv {self.robot.model.nv}: make it of robot.model"
+                f"{self.robot.nq} and nv {self.robot.nv}: make it of robot.model"
             )
         return configuration.data if self.robot.kernel is None else None
 

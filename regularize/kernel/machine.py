@@ -16,6 +16,7 @@ KINDS = ("turn", "circle", "slide", "ball", "free", "plane")
 CLOSINGS = ("nothing", "hinge", "screw", "ball", "free", "several")
 #: Freedoms of each kind, and how many numbers of q it takes.
 _FREEDOMS = {"turn": 1, "circle": 1, "slide": 1, "ball": 3, "free": 6, "plane": 3}
+_COORDINATES = {"turn": 1, "circle": 2, "slide": 1, "ball": 4, "free": 7, "plane": 4}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,6 +53,11 @@ class MovingPart:
     def freedoms(self) -> int:
         """Number of its columns."""
         return _FREEDOMS[self.kind]
+
+    @property
+    def coordinates(self) -> int:
+        """How many numbers of q it takes."""
+        return _COORDINATES[self.kind]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

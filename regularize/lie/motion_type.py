@@ -80,7 +80,7 @@ def _named(form: MotionAlgebra, rtol: float) -> MotionType:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GeneratedAlgebra:
     """The motion algebra that screws generate.
 

@@ -9,6 +9,7 @@ expresses frame b in frame a. Every function is vectorised over leading axes.
 
 from __future__ import annotations
 
+import math
 from typing import TypeAlias
 
 import numpy as np
@@ -156,6 +157,32 @@ def exp(twist: Array) -> Array:
     S += S2
     S += S3
     return S
+
+
+def rotation_of(quaternion: ArrayLike) -> Array:
+    """The rotations of unit quaternions x y z w, shape (..., 3, 3)."""
+    q = np.asarray(quaternion, dtype=np.float64)
+    W = cross_matrix(q[..., :3])
+    return np.asarray(np.eye(3) + 2.0 * (q[..., 3:, None] * W + W @ W))
+
+
+def quaternion_of(R: Array) -> tuple[float, float, float, float]:
+    """The unit quaternion x y z w of a rotation, shape (3, 3).
+
+    Of the columns of the quaternion's products a long one is taken.
+    """
+    (a, b, c), (d, e, f), (g, h, i) = R.tolist()
+    if a + e + i > 0.0:
+        found = (h - f, c - g, d - b, 1.0 + a + e + i)
+    elif a >= e and a >= i:
+        found = (1.0 + a - e - i, b + d, c + g, h - f)
+    elif e >= i:
+        found = (b + d, 1.0 - a + e - i, f + h, c - g)
+    else:
+        found = (c + g, f + h, 1.0 - a - e + i, d - b)
+    size = math.hypot(*found)
+    x, y, z, w = (entry / size for entry in found)
+    return x, y, z, w
 
 
 def log_rotation(R: Array) -> Array:

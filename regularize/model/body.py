@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regularize.lie.screw import IDENTITY, Array, read_only
+from regularize.lie.screw import IDENTITY, Array, cross_matrix, read_only
 from regularize.model.diagnostic import Source
 from regularize.model.short_repr import ShortRepr
 
@@ -35,6 +35,19 @@ class Inertia(ShortRepr):
         """The same mass properties seen from frame a, given ``T_a_body``."""
         R = T[:3, :3]
         return Inertia(self.mass, R @ self.center + T[:3, 3], R @ self.matrix @ R.T)
+
+    @property
+    def spatial(self) -> Array:
+        """Spatial inertia about the frame's origin, linear part first, shape (6, 6)."""
+        moment = self.mass * cross_matrix(self.center)
+        matrix = np.zeros((6, 6))
+        matrix[:3, :3], matrix[:3, 3:], matrix[3:, :3] = self.mass * np.eye(3), -moment, moment
+        matrix[3:, 3:] = self.matrix - moment @ cross_matrix(self.center)
+        return matrix
+
+    def scaled(self, factor: float) -> Inertia:
+        """The inertia times a factor, which may be negative."""
+        return Inertia(factor * self.mass, self.center, factor * self.matrix)
 
     @staticmethod
     def total(parts: Iterable[Inertia]) -> Inertia:

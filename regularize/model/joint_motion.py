@@ -89,17 +89,18 @@ def joint_position(joint: Moving, T_parent_child: Array) -> Array:
 
     Args:
         joint: The joint; the search starts at zero.
-        T_parent_child: The child's joint frame in the parent's joint frame, shape (4, 4).
+        T_parent_child: The child's joint frame in the parent's joint frame, shape (4, 4); of groups
+            of motions (..., 4, 4).
 
     Returns:
-        Radians and metres, shape (freedoms,).
+        Radians and metres, shape (..., freedoms).
     """
     if joint.freedoms == 0:
         return np.zeros(0)
     if joint.group:
         whole = joint.freedoms == 6
-        twist = log(T_parent_child) if whole else log_rotation(T_parent_child[:3, :3])
-        return np.asarray(joint.screws[-joint.freedoms :].T @ twist)
+        twist = log(T_parent_child) if whole else log_rotation(T_parent_child[..., :3, :3])
+        return np.asarray(twist @ joint.screws[-joint.freedoms :])
     q = np.zeros(joint.freedoms)
     for _ in range(STEPS):
         # Newton on the twist that is still missing, seen from the moved frame.

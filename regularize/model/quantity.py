@@ -15,7 +15,7 @@ from regularize.model.units import METRES, RADIANS, parts
 COLUMNS = ("translation", "rotation")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Quantity:
     """What is given for every joint.
 

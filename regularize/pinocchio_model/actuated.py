@@ -108,7 +108,7 @@ class ActuatedTree(ConstrainedTree, ABC):
         Raises:
             ModelError: The joint's coordinates are no separate numbers.
         """
-        model = self.model
+        model = self.tree
         j = self._joint_of(velocity)
         if model.nqs[j] != model.nvs[j]:
             raise ModelError(
@@ -121,11 +121,11 @@ class ActuatedTree(ConstrainedTree, ABC):
     def counted(self, velocity: int) -> bool:
         """Whether an entry of v is the rate of a coordinate of its own."""
         j = self._joint_of(velocity)
-        return bool(self.model.nqs[j] == self.model.nvs[j])
+        return bool(self.tree.nqs[j] == self.tree.nvs[j])
 
     def _joint_of(self, velocity: int) -> int:
         """Index of the joint that an entry of v belongs to."""
-        ends = np.add(self.model.idx_vs, self.model.nvs)
+        ends = np.add(self.tree.idx_vs, self.tree.nvs)
         return 1 + int(np.flatnonzero(velocity < ends[1:])[0])
 
     @property
@@ -138,7 +138,7 @@ class ActuatedTree(ConstrainedTree, ABC):
         """The rows in the form that has derivatives."""
         from regularize.pinocchio_model.world_rows import WorldRows
 
-        return WorldRows(self.model, self.constraints.closures, self.constraints.coupling)
+        return WorldRows(self.tree, self.constraints.closures, self.constraints.coupling)
 
     @checked
     def inverse_dynamics(
@@ -172,7 +172,7 @@ class ActuatedTree(ConstrainedTree, ABC):
         """
         from regularize.pinocchio_model.forces import inverse_dynamics
 
-        given = self.passive_forces(q, v) if passive else np.zeros(self.model.nv)
+        given = self.passive_forces(q, v) if passive else np.zeros(self.nv)
         return inverse_dynamics(self, q, v, a, self._actuators(actuated, weights), given)
 
     @checked_but_states
@@ -253,10 +253,10 @@ class ActuatedTree(ConstrainedTree, ABC):
         if np.max(np.abs(moves), initial=0.0) > 1e-7:
             size = np.max(np.abs(split.locked), axis=1)
             free = [
-                self.model.names[j]
-                for j in range(1, self.model.njoints)
-                for i in [self.model.idx_vs[j]]
-                if np.max(size[i : i + self.model.nvs[j]], initial=0.0) > 1e-7
+                self.tree.names[j]
+                for j in range(1, self.tree.njoints)
+                for i in [self.tree.idx_vs[j]]
+                if np.max(size[i : i + self.tree.nvs[j]], initial=0.0) > 1e-7
             ]
             raise ModelError(
                 f"the actuators do not determine how {what} moves: with all of them locked, "
@@ -337,7 +337,7 @@ class ActuatedTree(ConstrainedTree, ABC):
             )
         from regularize.kernel.c_source import write_c
 
-        model = self.model
+        model = self.tree
         joints = [
             f"{model.names[j]}: {model.idx_vs[j]}"
             + (f" to {model.idx_vs[j] + model.nvs[j] - 1}" if model.nvs[j] > 1 else "")

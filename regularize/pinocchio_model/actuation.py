@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
 from regularize.model.mechanism import Mechanism
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.solvers import ConstrainedTree
 from regularize.pinocchio_model.split import Split
 
@@ -111,7 +111,7 @@ class ActuatorSplit:
 
 def actuator_split(tree: ConstrainedTree, q: Array, actuation: Actuation) -> ActuatorSplit:
     """Free velocities at a configuration, by what the actuators see of them."""
-    free = Split.of(tree.constraints.jacobian(tree.data, q), tree.rank).free
+    free = Split.of(tree.jacobian(q), tree.rank).free
     return actuation.split(free)
 
 

@@ -17,14 +17,16 @@ from regularize.model.graph import Edge, Graph, NodeId
 from regularize.model.joint import Joint
 from regularize.pinocchio_model.body_rows import BodyRows
 from regularize.pinocchio_model.callers_model import CallersModel
+from regularize.pinocchio_model.closure_rows import ClosureRows
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.exporting import to_pinocchio
 from regularize.pinocchio_model.findings import left_over, massless_tips, opened
 from regularize.pinocchio_model.holding import anchors, holds_of, rigid_constraints
 from regularize.pinocchio_model.importing import body_names, from_pinocchio
 from regularize.pinocchio_model.joint_reading import series_of
+from regularize.pinocchio_model.machine_reading import tree_of
 from regularize.pinocchio_model.robot import Robot
-from regularize.pinocchio_model.rows import ClosureRows, ConstraintRows
+from regularize.pinocchio_model.rows import ConstraintRows
 from regularize.pinocchio_model.series_closure import series_closure
 from regularize.pinocchio_model.solvers import is_massive
 from regularize.pinocchio_model.styles import PROXIMAL, joint_closure, row_covectors
@@ -129,23 +131,24 @@ def augmented(
         place.setdefault(graph.node_of[name], at)
         if i > 0 and i not in mimicking:
             joints.append(TreeJoint(int(ends[i]) - counts[i] + 1, edges[i], False))
-    coordinates = ModelCoordinates(graph, model, joints, mimics=True, held=held)
+    tree = tree_of(model)
+    coordinates = ModelCoordinates(graph, tree, joints, mimics=True, held=held)
     closures = [
-        series_closure(model, place, graph, cut)
+        series_closure(place, graph, cut)
         if cut.edge.split
-        else joint_closure(model, place, cut, cut.T_node_frame, row_covectors(cut))
+        else joint_closure(place, cut, cut.T_node_frame, row_covectors(cut))
         for cut in reduction.cuts
     ]
     q0 = read_only(coordinates.configuration(reduction.q))
     make_rows = BodyRows if in_part else ConstraintRows
-    regular = is_massive(model, model.createData(), q0)
+    regular = is_massive(tree, q0)
     return Robot(
-        model=model,
-        constraints=make_rows(model, closures, coordinates.velocity_rows(), coordinates.targets),
+        tree=tree,
+        constraints=make_rows(tree, closures, coordinates.velocity_rows(), coordinates.targets),
         style=style,
-        constraint_models=_constraint_models(model, closures, style),
+        _models=partial(_made, _constraint_models(model, closures, style)),
         proximal_settings=pin.ProximalSettings(*PROXIMAL) if style == "legacy" else None,
-        rank=model.nv - reduction.mobility,
+        rank=tree.nv - reduction.mobility,
         # Pinocchio's factorisations know no mimic joints.
         massive=regular and not mimicking,
         reduction=reduction,
@@ -158,8 +161,18 @@ def augmented(
             *(() if regular else (massless_tips(),)),
         ),
         _coordinates=coordinates,
+        places={
+            body: (place[node][0], place[node][1] @ graph.T_node_body[body])
+            for body, node in graph.node_of.items()
+            if node in place
+        },
         _made=again,
     )
+
+
+def _made(constraints: Any, model: Any) -> Any:
+    """Constraints that are made already."""
+    return constraints
 
 
 def _constraint_models(model: Any, closures: Sequence[ClosureRows], style: str) -> Any:

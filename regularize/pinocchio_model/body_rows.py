@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.rows import ClosureRows, ConstraintRows
+from regularize.pinocchio_model.closure_rows import ClosureRows, DataPoses
+from regularize.pinocchio_model.library import pin
+from regularize.pinocchio_model.rows import ConstraintRows
 
 
 class BodyRows(ConstraintRows):
@@ -23,30 +24,30 @@ class BodyRows(ConstraintRows):
     def current_jacobian(self, data: Any) -> Array:
         """Rows on velocities where the joint Jacobians are up to date, shape (m, nv)."""
         rows = [
-            closure.current(data)
+            closure.current(DataPoses(data))
             @ _to_row(closure, data)
             @ (self._jacobian(data, closure.second) - self._jacobian(data, closure.first))
             for closure in self.closures
         ]
-        return np.vstack([np.zeros((0, self.model.nv)), *rows, self.coupling])
+        return np.vstack([np.zeros((0, self.tree.nv)), *rows, self.coupling])
 
     def _jacobian(self, data: Any, joint: int) -> Array:
         if joint == 0:
-            return np.zeros((6, self.model.nv))
+            return np.zeros((6, self.tree.nv))
         world = pin.ReferenceFrame.WORLD
         return np.asarray(pin.getJointJacobian(self.model, data, joint, world))
 
     def bias(self, data: Any, q: Array, v: Array) -> Array:
         """Rate of the rows at zero acceleration, shape (m,)."""
         pin.forwardKinematics(self.model, data, q, v, self._no_acceleration)
-        rates = []
+        rates, poses = [], DataPoses(data)
         for closure in self.closures:
             V1, A1 = _twists(data, closure.first)
             V2, A2 = _twists(data, closure.second)
             to_row = _to_row(closure, data)
             rate = to_row @ (A2 - A1 - screw.ad(V1) @ (V2 - V1))
-            own = closure.own_acceleration(data, to_row @ (V2 - V1))
-            rates.append(closure.current(data) @ (rate - own))
+            own = closure.own_acceleration(poses, to_row @ (V2 - V1))
+            rates.append(closure.current(poses) @ (rate - own))
         return np.concatenate([*rates, np.zeros(len(self.coupling))])
 
     def jacobian_and_bias(self, data: Any, q: Array, v: Array) -> tuple[Array, Array]:
@@ -56,7 +57,7 @@ class BodyRows(ConstraintRows):
 
 def _to_row(closure: ClosureRows, data: Any) -> Array:
     """From twists in the world to the row frame, shape (6, 6)."""
-    row = data.oMi[closure.first] * closure.anchor.joint1_placement
+    row = data.oMi[closure.first] * closure.T_first_row
     return np.asarray(row.toActionMatrixInverse())
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.errors import ClosureLost, NotClosed, NotFinite
 from regularize.lie.screw import Array
 from regularize.manifold.projection import Convergence, project
 from regularize.manifold.tolerances import EXACT, ROUNDING
 from regularize.pinocchio_model.actuated import ActuatedTree
+from regularize.pinocchio_model.library import pin
 
 #: Closure error, in parts of what counts as closed, that is borne where rounding allows for
 #: nothing better.
@@ -44,24 +44,25 @@ class RobotConstraints:
     ) -> None:
         """Note how configurations are written."""
         self.robot, self.reference, self.combined = robot, reference, combined
-        self.units = np.ones(robot.model.nv) if units is None else units
-        self._flat = robot.model.nq == robot.model.nv
+        self.units = np.ones(robot.nv) if units is None else units
+        self._space, self._flat = robot.tree.space, robot.tree.space.flat
+        self._last: tuple[bytes, Array] = b"", np.zeros(0)
         self._count = robot.rows if combined is None else len(combined)
 
     def configuration(self, x: Array) -> Array:
         """Configuration of the model, shape (nq,), from one of this constraint set."""
         if self.reference is None:
             return x
-        if self._flat:
-            return np.asarray(self.reference + x)
-        return np.asarray(pin.integrate(self.robot.model, self.reference, x))
+        key = x.tobytes()
+        if key != self._last[0]:  # errors and rows are asked for one after the other
+            self._last = key, self._space.integrate(self.reference, x)
+        return self._last[1]
 
     def rates(self, x: Array) -> Array:
         """Velocities by rates of the displacement, shape (nv, nv): one but for group joints."""
         if self.reference is None or self._flat:
-            return np.eye(self.robot.model.nv)
-        first = pin.ArgumentPosition.ARG1
-        return np.asarray(pin.dIntegrate(self.robot.model, self.reference, x, first))
+            return np.eye(self.robot.nv)
+        return self._space.velocity_by_step(x)
 
     def state(self, q: Array) -> Array:
         """The configurations themselves."""
@@ -105,9 +106,8 @@ class RobotConstraints:
         """Configurations after a unit of time at constant velocities, shape (N, nq)."""
         if self.reference is not None or self._flat:
             return q + velocity
-        return np.array(
-            [pin.integrate(self.robot.model, x, v) for x, v in zip(q, velocity, strict=True)]
-        )
+        pairs = zip(q, velocity, strict=True)
+        return np.array([self._space.integrate(x, v) for x, v in pairs])
 
 
 def close_loops(robot: ActuatedTree, q: Array, *, hold: Sequence[str] = ()) -> Array:
@@ -121,7 +121,7 @@ def close_loops(robot: ActuatedTree, q: Array, *, hold: Sequence[str] = ()) -> A
     Raises:
         NotClosed: The steps do not converge.
     """
-    held = np.zeros(robot.model.nv, dtype=bool)
+    held = np.zeros(robot.nv, dtype=bool)
     held[robot.velocity_indices(hold)] = True
     if robot.kernel is not None:
         closed = robot.kernel.project(q, held, _STEPS)
@@ -153,7 +153,7 @@ def follow(robot: ActuatedTree, q: Array, targets: Mapping[str, float]) -> Array
     goal = np.array(list(targets.values())) - now
     found = drive(
         Continuation(constraints, robot.tolerances),
-        np.zeros((1, robot.model.nv)),
+        np.zeros((1, robot.nv)),
         columns.tolist(),
         goal[None],
     )

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array, read_only
 from regularize.model.graph import CouplingRow, Graph
-from regularize.pinocchio_model.joint_reading import angle_of, parts_of
+from regularize.pinocchio_model.spanning_tree import SpanningTree
 from regularize.pinocchio_model.tree import TreeJoint
 
 
@@ -24,7 +22,7 @@ class ModelCoordinates:
 
     Args:
         graph: The mechanism's graph.
-        model: The Pinocchio model.
+        tree: The tree.
         joints: How its joints stand for the mechanism's.
         mimics: Whether the couplings are mimic joints of the model, and no rows.
         held: Rows beside the couplings.
@@ -44,23 +42,23 @@ class ModelCoordinates:
     def __init__(
         self,
         graph: Graph,
-        model: Any,
+        tree: SpanningTree,
         joints: Sequence[TreeJoint],
         *,
         mimics: bool = False,
         held: Sequence[CouplingRow] = (),
     ) -> None:
         """Write the map and the couplings as matrices."""
-        self.graph, self.model = graph, model
-        self._neutral = pin.neutral(model)
+        self.graph, self.tree = graph, tree
+        self._neutral = tree.space.neutral
         self.backwards = [
             (joint.index, list(joint.edges[0].columns))
             for joint in joints
             if joint.reversed and joint.edges[0].group
         ]
-        self._map: Array = np.zeros((model.nv, graph.freedoms))
+        self._map: Array = np.zeros((tree.nv, graph.freedoms))
         for joint in joints:
-            row = model.idx_vs[joint.index]
+            at = tree.idx_vs[joint.index]
             for edge in joint.edges:
                 block = np.eye(edge.freedoms)
                 if edge.group:
@@ -68,12 +66,11 @@ class ModelCoordinates:
                     block = edge.screws[-edge.freedoms :] * (-1.0 if joint.reversed else 1.0)
                 elif joint.reversed:
                     block = block[::-1]
-                self._map[row : row + edge.freedoms, list(edge.columns)] = block
-                row += edge.freedoms
+                self._map[at : at + edge.freedoms, list(edge.columns)] = block
+                at += edge.freedoms
         nearest = np.argmax(np.abs(self._map), axis=1) if graph.freedoms else np.zeros(0, int)
         self.columns = np.where(np.any(self._map, axis=1), nearest, -1)
-        parts = [part for j in list(model.joints)[1:] for part in parts_of(j)]
-        self._planar = [(p.idx_q, p.idx_v) for p in parts if p.short == "Planar"]
+        self._planar = [(p.coordinate, p.rate) for p in tree.parts if p.kind == "plane"]
         self._back, self._start = self._map.T.copy(), np.zeros(graph.freedoms)
         couplings = (*(() if mimics else graph.couplings), *held)
         for row in graph.couplings if mimics else ():
@@ -86,18 +83,23 @@ class ModelCoordinates:
     def configuration(self, coordinates: Array) -> Array:
         """Configuration of the model from the mechanism's joint coordinates (n,), shape (nq,)."""
         step = self._map @ np.asarray(coordinates)
-        q = np.asarray(pin.integrate(self.model, self._neutral, step))
+        q = self.tree.space.integrate(self._neutral, step)
         for k, i in self._planar:
             # The coordinates here are two slides and a turn, not a step in the plane's group.
             q[k : k + 4] = step[i], step[i + 1], np.cos(step[i + 2]), np.sin(step[i + 2])
         return q
 
     def of_tree(self, q: Array) -> Array:
-        """The mechanism's coordinates that the model has, zero at the cuts, shape (n,)."""
-        step = pin.difference(self.model, self._neutral, np.asarray(q))
+        """The mechanism's coordinates that the model has, zero at the cuts, shape (..., n).
+
+        Args:
+            q: Configurations, shape (..., nq).
+        """
+        step = self.tree.space.difference(self._neutral, np.asarray(q))
         for k, i in self._planar:
-            step[i : i + 3] = q[k], q[k + 1], angle_of(q[k + 2 : k + 4])
-        return np.asarray(self._back @ step + self._start)
+            step[..., i : i + 2] = q[..., k : k + 2]
+            step[..., i + 2] = np.arctan2(q[..., k + 3], q[..., k + 2])
+        return np.asarray(step @ self._back.T + self._start)
 
     def velocity_index(self, joint: str, freedom: int = 0) -> int:
         """Index in v, a and tau of a joint's freedom.

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.lie.screw import Array
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.solvers import ConstrainedTree
 from regularize.pinocchio_model.split import (
     free_velocities,
@@ -102,7 +102,7 @@ def balance_derivatives(
         a: Acceleration, shape (nv,).
         multipliers: They are held, shape (m,).
     """
-    nv, m = tree.model.nv, len(moving.covectors)
+    nv, m = tree.nv, len(moving.covectors)
     forces_dq, forces_dv, _ = pin.computeRNEADerivatives(tree.model, tree.data, q, v, a)
     result = np.zeros((nv + len(multipliers), 2 * nv))
     result[:nv, :nv] = forces_dq - moving.forces_by_q(multipliers)

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.lie import screw, subalgebra
 from regularize.lie.directions import TOLERANCE, directions
 from regularize.lie.screw import Array, read_only
 from regularize.pinocchio_model.actuation import Actuation
-from regularize.pinocchio_model.rows import ClosureRows
+from regularize.pinocchio_model.closure_rows import ClosureRows, Poses
 from regularize.pinocchio_model.solvers import ConstrainedTree
 from regularize.pinocchio_model.split import Split, free_velocities
 
@@ -68,8 +67,8 @@ def constraint_forces(
     tree: ConstrainedTree, q: Array, v: Array, a: Array, tau: Array
 ) -> ConstraintForces:
     """Forces at the cuts at an acceleration under joint forces; see ``Robot.constraint_forces``."""
-    parts = Split.of(tree.constraints.jacobian(tree.data, q), tree.rank)
-    generalized = pin.rnea(tree.model, tree.data, q, v, a) - tau
+    terms = tree.states.terms(q, v)
+    parts, generalized = Split.of(terms.jacobian, tree.rank), terms.M @ a + terms.needed - tau
     multipliers = parts.solve_transposed(generalized)
     loops = loop_forces(tree, q, multipliers)
     return ConstraintForces(read_only(multipliers), read_only(generalized), loops)
@@ -77,29 +76,27 @@ def constraint_forces(
 
 def loop_forces(tree: ConstrainedTree, q: Array, multipliers: Array) -> tuple[LoopForce, ...]:
     """What the cuts transmit at a configuration, from the multipliers of all rows, shape (m,)."""
-    pin.forwardKinematics(tree.model, tree.data, q)
-    loops, start = [], 0
+    poses, loops, start = tree.states.poses(q), [], 0
     for closure in tree.constraints.closures:
         mine = multipliers[start : start + len(closure.covectors)]
         start += len(closure.covectors)
-        loops.append(_loop_force(tree, closure, mine))
+        loops.append(_loop_force(poses, closure, mine))
     return tuple(loops)
 
 
-def _loop_force(tree: ConstrainedTree, closure: ClosureRows, multipliers: Array) -> LoopForce:
-    data = tree.data
-    T_world_row = (data.oMi[closure.first] * closure.anchor.joint1_placement).homogeneous
-    second = (data.oMi[closure.second] * closure.T_second_joint).homogeneous
+def _loop_force(poses: Poses, closure: ClosureRows, multipliers: Array) -> LoopForce:
+    T_world_row = poses[closure.first] @ closure.row_frame
+    second = poses[closure.second] @ closure.second_frame
     # Wrenches transform by the transposed inverse of what twists transform by.
     T_joint_row = screw.transform(None, -second[:3, 3]) @ T_world_row
     carry = screw.adjoint(screw.inverse(T_joint_row)).T
     cut = closure.cut
     removed = np.hstack([cut.removed, cut.thinned, cut.numerical])
     removed[:3] /= cut.length
-    T_joint_cut = screw.transform(None, -second[:3, 3]) @ closure.T_world_cut(data)
+    T_joint_cut = screw.transform(None, -second[:3, 3]) @ closure.T_world_cut(poses)
     return LoopForce(
         closure.cut.edge.joint.name,
-        read_only(closure.sign * (carry @ (closure.current(data).T @ multipliers))),
+        read_only(closure.sign * (carry @ (closure.current(poses).T @ multipliers))),
         read_only(screw.adjoint(screw.inverse(T_joint_cut)).T @ removed),
     )
 
@@ -148,16 +145,16 @@ def inverse_dynamics(
         actuation: The actuators.
         passive: Joint forces that act besides, shape (nv,).
     """
-    jacobian = tree.jacobian(q)
+    M, still, jacobian, _ = tree.states.terms(q, v)
     if tree.rank == len(jacobian):
         free, inverse = free_velocities(jacobian)
     else:
         parts = Split.of(jacobian, tree.rank)
         free, inverse = parts.free, parts.solve(np.eye(len(jacobian)))
     split = actuation.split(free)
-    needed = pin.rnea(tree.model, tree.data, q, v, a) - passive
+    needed = M @ a + still - passive
     tau = split.forces @ (split.driven.T @ needed)
-    produced = np.zeros(tree.model.nv)
+    produced = np.zeros(tree.nv)
     produced[actuation.index] = tau
     multipliers = read_only((needed - produced) @ inverse)
     return InverseDynamics(

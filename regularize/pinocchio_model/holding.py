@@ -21,8 +21,8 @@ from regularize.lie import screw
 from regularize.lie.directions import TOLERANCE
 from regularize.lie.screw import Array
 from regularize.model.joint import perpendiculars
+from regularize.pinocchio_model.closure_rows import ClosureRows
 from regularize.pinocchio_model.coordinate_rows import coordinate_frame, point_frame, seen_from
-from regularize.pinocchio_model.rows import ClosureRows
 from regularize.pinocchio_model.styles import COMPLIANCE
 from regularize.reduction.cuts import Cut, independent_rows
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.lie.screw import Array, read_only
 from regularize.pinocchio_model.actuation import Actuation
 from regularize.pinocchio_model.derivatives import balance_derivatives
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.solvers import ConstrainedTree
 from regularize.pinocchio_model.split import free_velocities, kept_rows, saddle_inverse
 from regularize.pinocchio_model.world_rows import WorldRows
@@ -139,7 +139,7 @@ def fully_actuated(
     Returns:
         None where one is left, or there is no kernel.
     """
-    nv, index = tree.model.nv, actuation.index
+    nv, index = tree.nv, actuation.index
     if tree.kernel is None or len(index) < nv - tree.rank:
         return None
     cost = np.zeros(nv)

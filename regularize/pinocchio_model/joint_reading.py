@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.model.joint import joint_screws
+from regularize.pinocchio_model.library import pin
 
 AXES = dict(zip("XYZ", np.eye(3), strict=True))
 #: Kinds of the joints that move about or along one axis, by the first letter of Pinocchio's names.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
 from regularize.model.joint import Joint
 from regularize.model.joint_values import dynamics_of, limits_of
@@ -16,37 +16,39 @@ from regularize.pinocchio_model.coordinates import ModelCoordinates
 HELD = ("damping", "friction", "armature")
 
 
-def write_joint_values(model: Any, coordinates: ModelCoordinates) -> None:
-    """Write limits and dynamics of the tree's joints into the arrays of their model.
+def joint_values(coordinates: ModelCoordinates) -> dict[str, Array]:
+    """Limits and dynamics of the tree's joints, by the names of the arrays of a Pinocchio model.
 
     What the mechanism leaves open is infinite, bounds that a URDF ``<limit>`` leaves out are zero,
     and components of unit quaternions get bounds just beyond one: as by Pinocchio's own readers.
     """
-    mechanism = coordinates.graph.mechanism
+    mechanism, tree = coordinates.graph.mechanism, coordinates.tree
+    found: dict[str, Array] = {}
     own = np.flatnonzero(coordinates.columns >= 0)
     columns = coordinates.columns[own]
     for key in HELD:
-        values = np.zeros(model.nv)
+        values = np.zeros(tree.nv)
         values[own] = dynamics_of(mechanism, key)[columns]
-        setattr(model, key, values)
-    model.lowerDryFrictionLimit = -np.array(model.friction)
+        found[key] = values
+    found["lowerDryFrictionLimit"] = -found["friction"]
     for key in ("velocity", "effort"):
-        bounds = np.full(model.nv, np.inf)
+        bounds = np.full(tree.nv, np.inf)
         bounds[own] = limits_of(mechanism, key)[columns]
-        setattr(model, f"upper{key.capitalize()}Limit", bounds)
-        setattr(model, f"lower{key.capitalize()}Limit", -bounds)
+        found[f"upper{key.capitalize()}Limit"] = bounds
+        found[f"lower{key.capitalize()}Limit"] = -bounds
     for key, sign in (("lower", -1.0), ("upper", 1.0)):
         bounds = limits_of(mechanism, key, unstated=0.0)
-        positions = np.full(model.nq, sign * np.inf)
-        for j in range(1, model.njoints):
-            q, v = int(model.idx_qs[j]), int(model.idx_vs[j])
-            if model.nqs[j] != model.nvs[j]:
-                end = q + model.nqs[j]
+        positions = np.full(tree.nq, sign * np.inf)
+        for j in range(1, tree.njoints):
+            q, v = tree.idx_qs[j], tree.idx_vs[j]
+            if tree.nqs[j] != tree.nvs[j]:
+                end = q + tree.nqs[j]
                 positions[end - 4 : end] = sign * 1.01
                 continue
-            for k, column in enumerate(coordinates.columns[v : v + model.nvs[j]]):
+            for k, column in enumerate(coordinates.columns[v : v + tree.nvs[j]]):
                 positions[q + k] = bounds[column] if column >= 0 else sign * np.inf
-        setattr(model, f"{key}PositionLimit", positions)
+        found[f"{key}PositionLimit"] = positions
+    return found
 
 
 def left_out(joints: Sequence[Joint], cut: Sequence[Joint]) -> list[Diagnostic]:

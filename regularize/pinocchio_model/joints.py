@@ -1,44 +1,72 @@
-"""Pinocchio joint models of elementary joints."""
+"""Elementary motions of joints, and Pinocchio's joint models of them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
+from regularize.kernel.machine import MovingPart
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.model.graph import Edge
+from regularize.pinocchio_model.library import pin
 
 
-def elementary_models(
-    edge: Edge, backwards: bool, before: Array
-) -> tuple[list[tuple[Any, Array]], Array]:
-    """Pinocchio joint models of an edge, each with its placement after the one before.
+@dataclass(frozen=True, eq=False, repr=False)
+class Motion:
+    """One elementary motion of a joint.
+
+    Attributes:
+        kind: One of ``kernel.machine.KINDS``.
+        placement: Where it starts, seen from the motion before it, shape (4, 4).
+        axis: Unit vector of ``turn``, ``circle`` and ``slide`` in its own frame, shape (3,).
+        pitch: Metres per radian of ``turn``.
+    """
+
+    kind: str
+    placement: Array
+    axis: Array = field(default_factory=lambda: np.zeros(3))
+    pitch: float = 0.0
+
+
+def motions_of(edge: Edge, backwards: bool, before: Array) -> tuple[list[Motion], Array]:
+    """Elementary motions of an edge, each with its placement after the one before.
 
     Args:
         edge: The elementary joint.
         backwards: Whether its motion is to be inverted.
-        before: Placement accumulated since the last joint model, shape (4, 4).
+        before: Placement accumulated since the last motion, shape (4, 4).
 
     Returns:
-        The models with placements, and the placement left over after the last one.
+        The motions, and the placement left over after the last one.
     """
     if edge.group:
-        model = pin.JointModelFreeFlyer() if edge.freedoms == 6 else pin.JointModelSpherical()
-        return [(model, before)], np.eye(4)
+        return [Motion("free" if edge.freedoms == 6 else "ball", before)], np.eye(4)
     order = range(edge.freedoms - 1, -1, -1) if backwards else range(edge.freedoms)
-    models = []
+    motions = []
     for k in order:
         direction, point, pitch = screw.axis_of(edge.screws[:, k])
         axis = -direction if backwards else direction
-        # A joint model turns about its own origin: go to a point of the axis and back again.
+        # A motion turns about its own origin: go to a point of the axis and back again.
         to_axis = screw.transform(None, point)
-        letter = "P" if pitch is None else "R" if abs(pitch) < 1e-12 else "H"
-        models.append((aligned(letter, axis, pitch or 0.0), before @ to_axis))
+        kind = "slide" if pitch is None else "turn"
+        pitch = 0.0 if pitch is None or abs(pitch) < 1e-12 else pitch
+        motions.append(Motion(kind, before @ to_axis, axis, pitch))
         before = screw.inverse(to_axis)
-    return models, before
+    return motions, before
+
+
+def joint_model(part: MovingPart) -> Any:
+    """Pinocchio's joint model of a part."""
+    if part.kind == "free":
+        return pin.JointModelFreeFlyer()
+    if part.kind == "ball":
+        return pin.JointModelSpherical()
+    return aligned(
+        "P" if part.kind == "slide" else "H" if part.pitch else "R", part.axis, part.pitch
+    )
 
 
 def aligned(letter: str, axis: Array, pitch: float) -> Any:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.errors import NoInertia
 from regularize.lie.screw import Array
 from regularize.model.diagnostic import Diagnostic
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.robot import Robot
 
 
@@ -50,7 +50,7 @@ def differing(legacy: Robot, rows: Robot, tolerance: float = 1e-6) -> list[Diagn
         states = (velocity, other @ one.T @ velocity)
         try:
             a, exact = (
-                robot.forward_dynamics(robot.q0, v, np.zeros(robot.model.nv))
+                robot.forward_dynamics(robot.q0, v, np.zeros(robot.nv))
                 for robot, v in zip((legacy, rows), states, strict=True)
             )
         except NoInertia:  # nothing can be compared

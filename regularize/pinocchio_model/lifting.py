@@ -25,7 +25,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array, read_only
@@ -38,6 +37,7 @@ from regularize.pinocchio_model.inverse_derivatives import (
     inverse_dynamics_derivatives,
     row_changes,
 )
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.solvers import ConstrainedTree
 from regularize.pinocchio_model.stabilization import Stabilization
 from regularize.pinocchio_model.world_rows import WorldRows

@@ -1,29 +1,32 @@
-"""A tree with its rows, read from its Pinocchio model as the kernel computes with it."""
+"""Trees with their rows as the kernel computes with them, and trees read from Pinocchio models."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.kernel.machine import Loop, Machine, MovingPart
 from regularize.lie import screw
 from regularize.lie.screw import Array
+from regularize.model.body import Inertia
+from regularize.pinocchio_model.closure_rows import ClosureRows
 from regularize.pinocchio_model.joint_reading import AXIAL, axis_of, mimic_of, series_of
-from regularize.pinocchio_model.rows import ClosureRows, ConstraintRows
+from regularize.pinocchio_model.library import pin
+from regularize.pinocchio_model.rows import ConstraintRows
+from regularize.pinocchio_model.spanning_tree import SpanningTree
 
 #: Kinds of parts by Pinocchio's names.
 GROUPS = {"Spherical": "ball", "FreeFlyer": "free", "Planar": "plane"}
 
 
 def machine_of(
-    model: Any, rows: ConstraintRows, rank: int, massive: bool
+    tree: SpanningTree, rows: ConstraintRows, rank: int, massive: bool
 ) -> tuple[Machine, list[int]] | None:
     """The machine, and the part that carries the body of each joint of the model.
 
     Args:
-        model: The Pinocchio model.
+        tree: The tree.
         rows: Its rows.
         rank: Number of independent rows.
         massive: Whether the mass matrix of the tree is regular.
@@ -31,38 +34,50 @@ def machine_of(
     Returns:
         None where a joint or a row has a form that the kernel does not know.
     """
-    parts: list[MovingPart] = []
-    part_of = [0]
-    for j in range(1, model.njoints):
-        added = _parts(model, j, part_of[model.parents[j]], len(parts))
-        if added is None:
-            return None
-        parts += added
-        part_of.append(len(parts))
-    loops = [_loop(closure, part_of) for closure in rows.closures]
-    if any(loop is None for loop in loops):
+    loops = [_loop(closure, tree.part_of) for closure in rows.closures]
+    if not tree.known or any(loop is None for loop in loops):
         return None
     machine = Machine(
-        nq=model.nq,
-        nv=model.nv,
-        parts=parts,
+        nq=tree.nq,
+        nv=tree.nv,
+        parts=tree.weighed(),
         loops=[loop for loop in loops if loop is not None],
         couplings=rows.coupling,
         targets=rows.targets,
-        armature=np.array(model.armature),
-        gravity=np.array(model.gravity.linear),
+        armature=tree.armature,
+        gravity=tree.gravity,
         rank=rank,
         massive=massive,
     )
-    return machine, part_of
+    return machine, tree.part_of
+
+
+def tree_of(model: Any) -> SpanningTree:
+    """The tree of a Pinocchio model as it stands; its frames stay with the model."""
+    armature = {"armature": np.array(model.armature)}
+    tree = SpanningTree(model.name, np.array(model.gravity.linear), values=armature)
+    tree.model = model
+    for j in range(1, model.njoints):
+        parent = int(model.parents[j])
+        parts = _parts(model, j, tree.part_of[parent], len(tree.parts))
+        if parts is None:
+            tree.known, parts = False, []
+        places = (
+            (int(model.idx_qs[j]), int(model.nqs[j])),
+            (int(model.idx_vs[j]), int(model.nvs[j])),
+        )
+        tree.append(parent, parts, model.names[j], *places)
+        mass = model.inertias[j]
+        inertia = Inertia(mass.mass, np.array(mass.lever), np.array(mass.inertia))
+        tree.bodies.append((j, inertia, np.eye(4)))
+    return tree
 
 
 def _parts(model: Any, j: int, parent: int, count: int) -> list[MovingPart] | None:
-    """The parts of a joint of the model; the last one carries its body."""
+    """The parts of a joint of the model, without what they carry."""
     placement = np.asarray(model.jointPlacements[j].homogeneous)
-    inertia = np.asarray(model.inertias[j].matrix())
     if j in set(model.mimicking_joints):
-        follower = _following(model, j, parent, placement, inertia)
+        follower = _following(model, j, parent, placement)
         return None if follower is None else [follower]
     moves: list[tuple[str, Array, Array, float, int, int]] = []
     for part in series_of(model.joints[j]):
@@ -87,14 +102,12 @@ def _parts(model: Any, j: int, parent: int, count: int) -> list[MovingPart] | No
     for k, (kind, T, axis, pitch, coordinate, rate) in enumerate(moves):
         before = parent if k == 0 else count + k
         place = placement @ T if k == 0 else T
-        mass = inertia if k + 1 == len(moves) else np.zeros((6, 6))
-        result.append(MovingPart(before, kind, place, axis, pitch, coordinate, rate, mass))
+        massless = np.zeros((6, 6))
+        result.append(MovingPart(before, kind, place, axis, pitch, coordinate, rate, massless))
     return result
 
 
-def _following(
-    model: Any, j: int, parent: int, placement: Array, inertia: Array
-) -> MovingPart | None:
+def _following(model: Any, j: int, parent: int, placement: Array) -> MovingPart | None:
     """The part of a mimic joint."""
     mimic = mimic_of(model, j)
     primary = mimic.primary
@@ -113,7 +126,7 @@ def _following(
         pitch or 0.0,
         int(model.idx_qs[primary]),
         int(model.idx_vs[primary]),
-        inertia,
+        np.zeros((6, 6)),
         mimic.scaling,
         mimic.offset,
         True,
@@ -134,9 +147,9 @@ def _loop(closure: ClosureRows, part_of: list[int]) -> Loop | None:
     return Loop(
         first=part_of[closure.first],
         second=part_of[closure.second],
-        row_frame=np.asarray(closure.anchor.joint1_placement.homogeneous),
-        first_frame=np.asarray(closure.T_first_joint.homogeneous),
-        second_frame=np.asarray(closure.T_second_joint.homogeneous),
+        row_frame=closure.row_frame,
+        first_frame=closure.first_frame,
+        second_frame=closure.second_frame,
         closing=closing,
         screws=np.zeros((6, 0)) if edge is None else edge.screws,
         sign=closure.sign,

@@ -7,16 +7,17 @@ the transposed map of velocities, as all forces do.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
+from regularize.kernel.posing import moved
+from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.model.graph import ColumnId
 from regularize.model.passive_joints import PassiveJoints
+from regularize.pinocchio_model.closure_rows import ClosureRows
 from regularize.pinocchio_model.coordinates import ModelCoordinates
-from regularize.pinocchio_model.rows import ClosureRows
+from regularize.pinocchio_model.solvers import ConstrainedTree
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,68 +27,66 @@ class PassiveForces:
     Attributes:
         joints: What acts within the mechanism's joints.
         coordinates: Where the mechanism's coordinates are in the model.
-        closures: The loops' closures.
+        tree: The tree with its loops' closures.
     """
 
     joints: PassiveJoints
     coordinates: ModelCoordinates = field(repr=False)
-    closures: tuple[ClosureRows, ...] = field(repr=False)
+    tree: ConstrainedTree = field(repr=False)
 
     @classmethod
-    def of(cls, coordinates: ModelCoordinates, closures: tuple[ClosureRows, ...]) -> PassiveForces:
+    def of(cls, coordinates: ModelCoordinates, tree: ConstrainedTree) -> PassiveForces:
         """The forces of a model's joints, and of those that close its loops."""
-        return cls(PassiveJoints.of(coordinates.graph), coordinates, closures)
+        return cls(PassiveJoints.of(coordinates.graph), coordinates, tree)
 
-    def dissipative(self, data: Any, q: Array, v: Array, slip: float | None = None) -> Array:
+    def dissipative(self, q: Array, v: Array, slip: float | None = None) -> Array:
         """Joint forces of damping and friction, shape (nv,).
 
         Args:
-            data: Pinocchio's data.
             q: Configuration, shape (nq,).
             v: Velocity, shape (nv,).
             slip: Rate in rad/s and m/s below which dry friction falls off; by default 1e-3.
         """
         if not self.joints.dissipates:
             return np.zeros(len(v))
-        rates = self._rates(data, q, self.joints.damping + self.joints.friction)
+        rates = self._rates(q, self.joints.damping + self.joints.friction)
         return np.asarray(rates.T @ self.joints.dissipative(rates @ v, slip))
 
-    def springs(self, data: Any, q: Array) -> Array:
+    def springs(self, q: Array) -> Array:
         """Joint forces of springs, shape (nv,)."""
         if not self.joints.stores:
-            return np.zeros(self.coordinates.model.nv)
-        rates = self._rates(data, q, self.joints.stiffness)
-        return np.asarray(rates.T @ self.joints.springs(self._positions(data, q)))
+            return np.zeros(self.coordinates.tree.nv)
+        rates = self._rates(q, self.joints.stiffness)
+        return np.asarray(rates.T @ self.joints.springs(self._positions(q)))
 
-    def energy(self, data: Any, q: Array) -> float:
+    def energy(self, q: Array) -> float:
         """Energy in the springs, in J."""
-        return float(self.joints.energy(self._positions(data, q))) if self.joints.stores else 0.0
+        return float(self.joints.energy(self._positions(q))) if self.joints.stores else 0.0
 
-    def _positions(self, data: Any, q: Array) -> Array:
+    def _positions(self, q: Array) -> Array:
         """Joint coordinates, of closing joints those that have a spring, shape (n,)."""
         x = self.coordinates.of_tree(q)
         for closure, columns in self._closing(self.joints.stiffness):
-            pin.forwardKinematics(self.coordinates.model, data, q)
-            x[columns] = closure.position(data)
+            x[columns] = closure.position(self.tree.states.poses(q))
         return x
 
-    def _rates(self, data: Any, q: Array, wanted: Array) -> Array:
+    def _rates(self, q: Array, wanted: Array) -> Array:
         """Rates of joint coordinates by the velocity, of closing joints the wanted, (n, nv)."""
-        rates, model = self.coordinates.rates.copy(), self.coordinates.model
+        rates, tree = self.coordinates.rates.copy(), self.coordinates.tree
         for j, columns in self.coordinates.backwards:
             if np.any(wanted[columns]):
                 # The model has the parent's twist in the parent's axes; rates are in the child's.
-                pin.forwardKinematics(model, data, q)
-                pose = model.jointPlacements[j].actInv(data.liMi[j])
-                turn = pose.rotation if model.nvs[j] == 3 else pose.toActionMatrix()
-                begin = model.idx_vs[j]
+                pose, begin = moved(tree.parts[tree.part_of[j] - 1], q), tree.idx_vs[j]
+                turn = pose[:3, :3] if tree.nvs[j] == 3 else screw.adjoint(pose)
                 rates[columns, begin : begin + len(turn)] @= turn
         for closure, columns in self._closing(wanted):
-            pin.computeJointJacobians(model, data, q)
-            rates[columns] = closure.rates(model, data)
+            between = self.tree.states.between(q, closure.first, closure.second)
+            rates[columns] = closure.rates(self.tree.states.poses(q), between)
         return rates
 
     def _closing(self, wanted: Array) -> list[tuple[ClosureRows, list[ColumnId]]]:
         """Closures whose joints have a wanted value, and the joints' columns."""
-        pairs = [(c, [] if c.edge is None else [*c.edge.columns]) for c in self.closures]
+        pairs = [
+            (c, [] if c.edge is None else [*c.edge.columns]) for c in self.tree.constraints.closures
+        ]
         return [(closure, columns) for closure, columns in pairs if np.any(wanted[columns])]

@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from regularize.arguments import checked, checked_but_states
@@ -50,6 +49,7 @@ class Robot(ActuatedTree):
         q0: Assembled reference configuration, shape (nq,).
         joints: How the model's joints stand for the mechanism's.
         findings: What could not be carried over.
+        places: For each body the model's joint that carries it, and its frame in the joint's.
         visual_model: ``pinocchio.GeometryModel`` of the shapes for show, where it was asked for.
         collision_model: The same of the shapes for collisions.
     """
@@ -59,6 +59,7 @@ class Robot(ActuatedTree):
     findings: tuple[Diagnostic, ...]
     _coordinates: ModelCoordinates = field(repr=False)
     _made: Callable[..., Robot] = field(repr=False)
+    places: Mapping[str, tuple[int, Array]] = field(repr=False)
     visual_model: Any = field(default=None, repr=False)
     collision_model: Any = field(default=None, repr=False)
 
@@ -69,7 +70,7 @@ class Robot(ActuatedTree):
     def __repr__(self) -> str:
         """The robot in one line."""
         return (
-            f"<Robot {shortened(self.model.name)!r}: nq {self.model.nq}, nv {self.model.nv}, "
+            f"<Robot {shortened(self.tree.name)!r}: nq {self.nq}, nv {self.nv}, "
             f"{self.rows} rows of rank {self.rank}, style {self.style!r}, {self.computed_by}>"
         )
 
@@ -168,22 +169,19 @@ class Robot(ActuatedTree):
             frequency: :math:`\omega` in rad/s.
             damping: :math:`\zeta`; 1 lets errors decay without oscillation.
         """
-        terms = Stabilization(self.residual(q), frequency, damping)
+        decay = Stabilization(self.residual(q), frequency, damping)
         (v,) = self._given(v=v)
-        wanted = terms.of(self.jacobian(q) @ v)
+        wanted = decay.of(self.jacobian(q) @ v)
         found = self.kernel and self.kernel.stabilized_dynamics(q, v, tau, wanted)
         if found is not None:
             return np.asarray(found)
         q, tau = self._given(q=q, tau=tau)
-        jacobian, bias = self.constraints.jacobian_and_bias(self.data, q, v)
-        bias = bias + wanted
+        terms = self.states.terms(q, v)
         if self.massive and self.rank == self.rows:
-            model, data = self.model, self.data
-            return np.array(pin.forwardDynamics(model, data, q, v, tau, jacobian, bias, 0.0))
-        force = tau - pin.nonLinearEffects(self.model, self.data, q, v)
-        M = mass_matrix(self.model, self.data, q)
+            return terms.acceleration(tau, wanted)
+        parts = Split.of(terms.jacobian, self.rank)
         with self.massive_motion():
-            return Split.of(jacobian, self.rank).response(M, force, -bias)
+            return parts.response(terms.M, tau - terms.needed, -terms.bias - wanted)
 
     @checked
     def constraint_forces(self, q: Array, v: Array, tau: Array) -> ConstraintForces:
@@ -216,19 +214,13 @@ class Robot(ActuatedTree):
     @checked
     def energies(self, q: Array, v: Array) -> tuple[float, float]:
         """Kinetic energy, and the potential energy of gravity and of joint springs, in J."""
-        model, data = self.model, self.data
-        if np.any(model.armature):
-            # Pinocchio's own function leaves the rotors of some types of joints out.
-            kinetic = 0.5 * float(v @ mass_matrix(model, data, q) @ v)
-        else:
-            kinetic = float(pin.computeKineticEnergy(model, data, q, v))
-        gravity = float(pin.computePotentialEnergy(model, data, q))
-        return kinetic, gravity + self.passive.energy(data, q)
+        kinetic, gravity = self.states.energies(q[None], v[None])
+        return float(kinetic[0]), float(gravity[0]) + self.passive.energy(q)
 
     @cached_property
     def passive(self) -> PassiveForces:
         """Damping, friction and springs of the mechanism's joints."""
-        return PassiveForces.of(self._coordinates, self.constraints.closures)
+        return PassiveForces.of(self._coordinates, self)
 
     @checked
     def passive_forces(self, q: Array, v: Array, slip: float | None = None) -> Array:
@@ -241,8 +233,7 @@ class Robot(ActuatedTree):
             v: Velocity that keeps them closed, shape (nv,).
             slip: Rate in rad/s and m/s below which dry friction falls off; by default 1e-3.
         """
-        lost = self.passive.dissipative(self.data, q, v, slip)
-        return lost + self.passive.springs(self.data, q)
+        return self.passive.dissipative(q, v, slip) + self.passive.springs(q)
 
     @checked
     def split(self, q: Array) -> Split:
@@ -271,11 +262,10 @@ class Robot(ActuatedTree):
         if found is not None:
             return np.asarray(found)
         q, v = self._given(q=q, v=v)
-        free = self.split(q).free
-        M = mass_matrix(self.model, self.data, q)
+        free, M = self.split(q).free, self.states.terms(q, v).M
         with self.massive_motion():
             require_mass(M, free)
-        return np.asarray(free @ np.linalg.solve(free.T @ M @ free, free.T @ (M @ np.asarray(v))))
+        return np.asarray(free @ np.linalg.solve(free.T @ M @ free, free.T @ (M @ v)))
 
     @checked
     def admissible_velocity(self, q: Array, rates: Mapping[str, float]) -> Array:
@@ -322,17 +312,8 @@ class Robot(ActuatedTree):
     @checked
     def coordinates(self, q: Array) -> Array:
         """The mechanism's joint coordinates, those of the cuts included, shape (n,)."""
-        result = self._coordinates.of_tree(q)
-        found = None if self.kernel is None else self.kernel.closing_coordinates(q)
-        if found is not None:
-            result[self.constraints.closing_columns] = found
-            return result
-        pin.forwardKinematics(self.model, self.data, q)
-        for closure in self.constraints.closures:
-            if closure.edge is not None and closure.edge.freedoms:
-                columns = list(closure.edge.columns)
-                result[columns] = closure.position(self.data)
-        return result
+        found: Array = self.states.coordinates(self._coordinates, q[None])[0]
+        return found
 
     @checked
     def velocity_index(self, joint: str, freedom: int = 0) -> int:

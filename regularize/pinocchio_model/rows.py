@@ -1,152 +1,18 @@
-r"""Constraint rows on a Pinocchio model: error, Jacobian and bias, in the frame of the cut.
-
-The row of a covector :math:`w` at a closure is :math:`w^T\,(V_{second} - V_{first})` in a frame on
-the first body, as in Pinocchio's ``FrameAnchorConstraintModel``, which computes it. The linear part
-of the twist is divided by the length of the part (see ``reduction.Cut``).
-"""
+"""Constraint rows on a Pinocchio model: error, Jacobian and bias."""
 
 from __future__ import annotations
 
-import math
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.lie.screw import Array
-from regularize.model.graph import Edge
-from regularize.model.joint_motion import body_jacobian, joint_position, motion
-from regularize.reduction.cuts import Cut
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ClosureRows:
-    """One closed loop of the model.
-
-    Attributes:
-        cut: Where it is closed.
-        edge: The joint that may move there, or None where the two frames have to coincide.
-        anchor: Pinocchio's model of the two frames; the first one is the row frame.
-        covectors: Rows, linear parts in units of 1/length, shape (m, 6).
-        T_first_joint: The joint frame on the first body seen from that body's Pinocchio joint.
-        T_second_joint: The same on the second body.
-        sign: 1 where the second body is the child of the cut joint, else -1.
-        T_first_cut: The cut frame seen from the first body's Pinocchio joint.
-    """
-
-    cut: Cut
-    edge: Edge | None
-    anchor: Any
-    covectors: Array
-    T_first_joint: Any
-    T_second_joint: Any
-    sign: int
-    T_first_cut: Any
-
-    def current(self, data: Any) -> Array:
-        """The covectors at the configuration of Pinocchio's data, shape (m, 6)."""
-        return self.covectors
-
-    def own_acceleration(self, data: Any, twist: Array) -> Array:
-        """What the closing joint's rates alone make of the relative acceleration, row frame, (6,).
-
-        Args:
-            data: Pinocchio's data with positions.
-            twist: Relative twist in the row frame, shape (6,).
-        """
-        return np.zeros(6)
-
-    def T_world_cut(self, data: Any) -> Array:
-        """The cut frame in the world, shape (4, 4)."""
-        return np.asarray((data.oMi[self.first] * self.T_first_cut).homogeneous)
-
-    @cached_property
-    def first(self) -> int:
-        """Pinocchio joint that carries the row frame."""
-        return int(self.anchor.joint1_id)
-
-    @cached_property
-    def second(self) -> int:
-        """Pinocchio joint on the other side."""
-        return int(self.anchor.joint2_id)
-
-    @cached_property
-    def _T_first_row(self) -> Any:
-        """The row frame seen from the first Pinocchio joint."""
-        return self.anchor.joint1_placement
-
-    @cached_property
-    def _single(self) -> tuple[Array, Callable[[Any], float]] | None:
-        """Screw and coordinate of the joint, where it has a single freedom."""
-        edge = self.edge
-        if edge is None or edge.freedoms != 1 or edge.group:
-            return None
-        return edge.screws[:, 0], _coordinate_of(edge.screws[:, 0])
-
-    def joint_pose(self, data: Any) -> Array:
-        """Relative pose of the two joint frames, parent to child, shape (4, 4)."""
-        first = data.oMi[self.first] * self.T_first_joint
-        second = data.oMi[self.second] * self.T_second_joint
-        pose = first.actInv(second) if self.sign > 0 else second.actInv(first)
-        return np.asarray(pose.homogeneous)
-
-    def position(self, data: Any) -> Array:
-        """Coordinates of the joint, shape (f,)."""
-        pose = self.joint_pose(data)
-        if self._single is not None:
-            return np.array([self._single[1](pin.SE3(pose))])
-        return np.zeros(0) if self.edge is None else joint_position(self.edge, pose)
-
-    def rates(self, model: Any, data: Any) -> Array:
-        """Rates of the joint's coordinates by velocities that keep the loop closed, (f, nv).
-
-        The Jacobians of the model's joints are up to date.
-        """
-        edge = self.edge
-        if edge is None:
-            return np.zeros((0, model.nv))
-        world = pin.ReferenceFrame.WORLD
-        one, two = (
-            pin.getJointJacobian(model, data, joint, world) if joint else np.zeros((6, model.nv))
-            for joint in (self.first, self.second)
-        )
-        child = data.oMi[self.second] * self.T_second_joint
-        if self.sign < 0:
-            child = data.oMi[self.first] * self.T_first_joint
-        if self._single is not None:
-            along = self._single[0]
-            seen = along @ child.inverse().toActionMatrix() / (along @ along)
-            return np.asarray(self.sign * (seen @ (two - one)))[None]
-        seen = np.linalg.pinv(body_jacobian(edge, self.position(data)))
-        return np.asarray(self.sign * (seen @ child.inverse().toActionMatrix() @ (two - one)))
-
-    def motion(self, pose: Any) -> Any:
-        """The joint motion nearest to a relative pose of the two joint frames."""
-        edge = self.edge
-        if self._single is not None:
-            screw, coordinate = self._single
-            return pin.exp6(screw * coordinate(pose))
-        if edge is None or edge.freedoms == 0:
-            return pin.SE3.Identity()
-        if edge.group:
-            return pose if edge.freedoms == 6 else pin.SE3(pose.rotation, np.zeros(3))
-        return pin.SE3(motion(edge, joint_position(edge, pose.homogeneous)))
-
-    def error(self, data: Any) -> Array:
-        """Twist of the second body against the first that opened the loop, row frame, (6,)."""
-        body = data.oMi[self.first]
-        frame, first = body * self._T_first_row, body * self.T_first_joint
-        second = data.oMi[self.second] * self.T_second_joint
-        if self.sign > 0:
-            expected = first * self.motion(first.actInv(second))
-        else:
-            expected = first * self.motion(second.actInv(first)).inverse()
-        gap = pin.log6(second * expected.inverse())
-        return np.asarray(frame.actInv(gap).vector)
+from regularize.pinocchio_model.closure_rows import ClosureRows, DataPoses
+from regularize.pinocchio_model.library import pin
+from regularize.pinocchio_model.spanning_tree import SpanningTree
 
 
 class AnchorData(threading.local):
@@ -169,21 +35,17 @@ class ConstraintRows:
     """All rows of a model: those of the closures, then those of the couplings.
 
     Args:
-        model: The Pinocchio model.
+        tree: The tree.
         closures: The closures.
         coupling: Rows of the couplings on velocities, shape (C, nv).
         targets: Their values on the model's coordinates, shape (C,).
     """
 
     def __init__(
-        self, model: Any, closures: Sequence[ClosureRows], coupling: Array, targets: Array
+        self, tree: SpanningTree, closures: Sequence[ClosureRows], coupling: Array, targets: Array
     ) -> None:
         """Stack the covectors of all closures."""
-        self.model, self.closures = model, tuple(closures)
-        self.anchors = pin.StdVec_ConstraintModel()
-        for closure in closures:
-            self.anchors.append(pin.ConstraintModel(closure.anchor))
-        self._own = AnchorData(self.anchors)
+        self.tree, self.closures = tree, tuple(closures)
         total = sum(len(c.covectors) for c in closures)
         self.projection = np.zeros((total, 6 * len(closures)))
         row = 0
@@ -192,7 +54,24 @@ class ConstraintRows:
             self.projection[row : row + count, 6 * i : 6 * i + 6] = closure.covectors
             row += count
         self.coupling, self.targets = coupling, targets
-        self._no_acceleration = np.zeros(model.nv)
+        self._no_acceleration = np.zeros(tree.nv)
+
+    @property
+    def model(self) -> Any:
+        """The tree as a ``pinocchio.Model``."""
+        return self.tree.model
+
+    @cached_property
+    def anchors(self) -> Any:
+        """Pinocchio's models of the frames that meet."""
+        anchors = pin.StdVec_ConstraintModel()
+        for closure in self.closures:
+            anchors.append(pin.ConstraintModel(closure.anchor(self.model)))
+        return anchors
+
+    @cached_property
+    def _own(self) -> AnchorData:
+        return AnchorData(self.anchors)
 
     @cached_property
     def closing_columns(self) -> list[int]:
@@ -216,7 +95,7 @@ class ConstraintRows:
             anchor.calc(self.model, data, anchor_data)
         twists = pin.getConstraintsJacobian(self.model, data, self.anchors, self._own.datas)
         # Pinocchio gives a vector where there is one velocity.
-        rows = self.projection @ twists.reshape(self.projection.shape[1], self.model.nv)
+        rows = self.projection @ twists.reshape(self.projection.shape[1], self.tree.nv)
         return np.vstack([rows, self.coupling]) if len(self.coupling) else rows
 
     def bias(self, data: Any, q: Array, v: Array) -> Array:
@@ -251,21 +130,6 @@ class ConstraintRows:
             coupled: Errors of the couplings, shape (C,).
         """
         pin.forwardKinematics(self.model, data, q)
-        errors = [closure.current(data) @ closure.error(data) for closure in self.closures]
+        poses = DataPoses(data)
+        errors = [closure.current(poses) @ closure.error(data) for closure in self.closures]
         return np.concatenate([*errors, coupled])
-
-
-def _coordinate_of(screw: Array) -> Callable[[Any], float]:
-    """The coordinate of a single freedom that comes nearest to a relative pose."""
-    rate = float(np.sqrt(screw[3:] @ screw[3:]))
-    if rate == 0.0:
-        along = screw[:3] / (screw[:3] @ screw[:3])
-        return lambda pose: float(along @ pose.translation)
-    x, y, z = (screw[3:] / rate).tolist()
-
-    def angle(pose: Any) -> float:
-        # The part of the rotation that turns about the axis, from its quaternion.
-        turned = pin.Quaternion(pose.rotation)
-        return 2.0 * math.atan2(x * turned.x + y * turned.y + z * turned.z, turned.w) / rate
-
-    return angle

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.model.graph import Edge, Graph, NodeId
 from regularize.model.joint_motion import joint_position
-from regularize.pinocchio_model.rows import ClosureRows
+from regularize.pinocchio_model.closure_rows import ClosureRows, Poses
 from regularize.pinocchio_model.styles import row_covectors
 from regularize.reduction.cuts import Cut
 
@@ -38,9 +36,9 @@ class SeriesClosure(ClosureRows):
     T_body_cut: Array
     eliminated: int
 
-    def current(self, data: Any) -> Array:
-        """The covectors at the configuration of Pinocchio's data, shape (m, 6)."""
-        q = joint_position(self.edge, self.joint_pose(data))
+    def current(self, poses: Poses) -> Array:
+        """The covectors where the bodies are, shape (m, 6)."""
+        q = joint_position(self.edge, self.joint_pose(poses))
         rows, own = self.rows_and_own(q)
         u = np.linalg.svd(rows @ own)[0]
         return np.asarray(u[:, self.eliminated :].T @ rows)
@@ -58,9 +56,9 @@ class SeriesClosure(ClosureRows):
         rows = row_covectors(self.cut) @ screw.adjoint(screw.inverse(T_parent_cut))
         return rows, np.column_stack(columns)
 
-    def own_acceleration(self, data: Any, twist: Array) -> Array:
+    def own_acceleration(self, poses: Poses, twist: Array) -> Array:
         """Brackets of every screw with those that it moves, times their rates, shape (6,)."""
-        own = self.rows_and_own(joint_position(self.edge, self.joint_pose(data)))[1]
+        own = self.rows_and_own(joint_position(self.edge, self.joint_pose(poses)))[1]
         rates = np.linalg.lstsq(own, twist, rcond=None)[0]
         total, moved = np.zeros(6), np.zeros(6)
         for column, rate in zip(own.T, rates, strict=True):
@@ -68,22 +66,21 @@ class SeriesClosure(ClosureRows):
             moved = moved + column * rate
         return total
 
-    def T_world_cut(self, data: Any) -> Array:
+    def T_world_cut(self, poses: Poses) -> Array:
         """The cut frame in the world, shape (4, 4)."""
-        parent = (data.oMi[self.first] * self.T_first_joint).homogeneous
-        q = joint_position(self.edge, self.joint_pose(data))
+        parent = poses[self.first] @ self.first_frame
+        q = joint_position(self.edge, self.joint_pose(poses))
         for column, value in zip(self.edge.screws.T[: self.passed], q, strict=False):
             parent = parent @ screw.exp(column * value)
         return np.asarray(parent @ self.T_body_cut)
 
 
 def series_closure(
-    model: Any, place: Mapping[NodeId, tuple[int, Array]], graph: Graph, cut: Cut
+    place: Mapping[NodeId, tuple[int, Array]], graph: Graph, cut: Cut
 ) -> SeriesClosure:
     """The closure by a joint that is cut at one of its freedoms, the others left out as well.
 
     Args:
-        model: The Pinocchio model, without coordinates for the joint.
         place: Joint that carries each node, and the node's frame in that joint's frame.
         graph: The mechanism's graph.
         cut: The cut, at one freedom of the joint.
@@ -102,12 +99,13 @@ def series_closure(
     to_body = whole.T_parent if passed == 0 else whole.T_child if passed == len(series) else None
     T_body_cut = cut.T_node_frame if to_body is None else screw.inverse(to_body) @ cut.T_node_frame
     (first, T_first), (second, T_second) = place[nodes[0]], place[nodes[-1]]
-    one, two = pin.SE3(T_first @ whole.T_parent), pin.SE3(T_second @ whole.T_child)
-    anchor = pin.FrameAnchorConstraintModel(model, first, one, second, two)
+    one, two = T_first @ whole.T_parent, T_second @ whole.T_child
     closure = SeriesClosure(
         replace(cut, edge=whole),
         whole,
-        anchor,
+        first,
+        second,
+        one,
         np.zeros((0, 6)),
         one,
         two,

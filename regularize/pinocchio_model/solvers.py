@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
-from regularize.arguments import state
+from regularize.arguments import checked_but_states, state
 from regularize.errors import ModelError
+from regularize.kernel.bodies import Bodies
 from regularize.kernel.compiled import Kernel, compiled
 from regularize.kernel.elimination import tables_of
 from regularize.kernel.machine import Machine
+from regularize.kernel.posing import mass_matrix as mass_matrix_of_parts
 from regularize.kernel.sections import Tables
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.machine_reading import machine_of
+from regularize.pinocchio_model.library import pin
+from regularize.pinocchio_model.machine_reading import machine_of, tree_of
 from regularize.pinocchio_model.rows import AnchorData, ConstraintRows
+from regularize.pinocchio_model.spanning_tree import SpanningTree
 from regularize.pinocchio_model.split import Split, mass_matrix
+from regularize.pinocchio_model.tree_states import TreeStates, Workspace
 
 #: Acceleration from configuration, velocity and joint forces.
 Acceleration = Callable[..., Array]
-
-
-class Workspace(threading.local):
-    """What Pinocchio writes to while it computes: every thread has its own.
-
-    Args:
-        model: The model.
-    """
-
-    def __init__(self, model: Any) -> None:
-        """Make room for one thread."""
-        self.data = model.createData()
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,31 +35,56 @@ class ConstrainedTree:
     """A spanning tree with the rows that close its loops: what an acceleration is solved from.
 
     Attributes:
-        model: The spanning tree.
+        tree: The spanning tree.
         constraints: The rows.
         style: One of ``robot.STYLES``; see ``styles``.
-        constraint_models: Constraints for Pinocchio's own solvers; empty in the style ``rows``.
         proximal_settings: In the style ``legacy`` the settings that its redundant rows need.
         rank: Number of independent rows at generic configurations.
         massive: Whether the mass matrix of the tree is regular, so that Pinocchio can factorise it.
     """
 
-    model: Any
+    tree: SpanningTree = field(repr=False)
     constraints: ConstraintRows = field(repr=False)
     style: str
-    constraint_models: Any
     proximal_settings: Any
     rank: int
     massive: bool
+    _models: Callable[[Any], Any] = field(repr=False)
+
+    @property
+    def model(self) -> Any:
+        """The tree as a ``pinocchio.Model``."""
+        return self.tree.model
+
+    @property
+    def nq(self) -> int:
+        """Length of configurations."""
+        return self.tree.nq
+
+    @property
+    def nv(self) -> int:
+        """Length of velocities."""
+        return self.tree.nv
+
+    @property
+    def gravity(self) -> Array:
+        """Acceleration of free fall, shape (3,)."""
+        return np.array(self.model.gravity.linear) if self.tree.changed else self.tree.gravity
+
+    @cached_property
+    def constraint_models(self) -> Any:
+        """Constraints for Pinocchio's own solvers; empty in the style ``rows``."""
+        return self._models(self.model)
 
     @cached_property
     def _workspace(self) -> Workspace:
-        return Workspace(self.model)
+        return Workspace(self.tree)
 
     @cached_property
     def machine(self) -> tuple[Machine, list[int]] | None:
         """What the kernel computes with, and the part of each joint; None where it knows none."""
-        return machine_of(self.model, self.constraints, self.rank, self.massive)
+        tree = tree_of(self.model) if self.tree.changed else self.tree
+        return machine_of(tree, self.constraints, self.rank, self.massive)
 
     @cached_property
     def tables(self) -> Tables | None:
@@ -80,10 +97,18 @@ class ConstrainedTree:
         return None if Kernel is None or self.tables is None else compiled(self.tables)
 
     @cached_property
+    def states(self) -> TreeStates:
+        """What is computed of the tree at states."""
+        known = None if self.kernel is None else self.machine
+        bodies = None if known is None else Bodies(*known, self.kernel)
+        return TreeStates(self.tree, self.constraints, self._workspace, bodies)
+
+    @cached_property
     def _driven_kernels(self) -> dict[tuple[int, ...], Any]:
         return {(): self.kernel}
 
-    def driven_kernel(self, velocities: tuple[int, ...]) -> Any:
+    @checked_but_states
+    def driven_kernel(self, velocities: Sequence[int]) -> Any:
         """The compiled kernel with a row for each of some velocities, behind the others.
 
         A row's multiplier is the force that makes the velocity what it is.
@@ -91,13 +116,13 @@ class ConstrainedTree:
         Returns:
             None where there is no kernel.
         """
-        known = self._driven_kernels
-        if velocities not in known:
+        known, rows = self._driven_kernels, tuple(velocities)
+        if rows not in known:
             tables = None
             if self.kernel is not None and self.machine is not None:
-                tables = tables_of(self.machine[0].driven(velocities))
-            known[velocities] = None if tables is None else compiled(tables)
-        return known[velocities]
+                tables = tables_of(self.machine[0].driven(rows))
+            known[rows] = None if tables is None else compiled(tables)
+        return known[rows]
 
     @property
     def computed_by(self) -> str:
@@ -131,7 +156,7 @@ class ConstrainedTree:
             raise ModelError(f"states are rows of arrays of one length; got {sorted(shapes)}")
         states = zip(q, v, tau, strict=True)
         each = [self._accelerate(*self._given(q=q, v=v, tau=tau)) for q, v, tau in states]
-        return np.array(each).reshape(len(q), self.model.nv)
+        return np.array(each).reshape(len(q), self.nv)
 
     @property
     def data(self) -> Any:
@@ -140,7 +165,7 @@ class ConstrainedTree:
 
     def _given(self, **states: Array) -> tuple[Array, ...]:
         """States by name, checked: arrays of the model's lengths, of finite numbers."""
-        return tuple(state(self.model, name, value) for name, value in states.items())
+        return tuple(state(self, name, value) for name, value in states.items())
 
     def _data_of(self, given: Any) -> Any:
         """The caller's ``pinocchio.Data``, or the thread's own where there is none.
@@ -176,32 +201,37 @@ class ConstrainedTree:
 
 def acceleration_of(tree: ConstrainedTree) -> Acceleration:
     """The acceleration of a tree under its rows, by the solver that suits its style."""
-    model, rows = tree.model, tree.constraints
-    if len(rows) == 0 and tree.massive:
-        return lambda q, v, tau: np.array(pin.aba(model, tree.data, q, v, tau))
-    if tree.style == "legacy" and tree.massive and not len(rows.coupling):
+    rows = tree.constraints
+    if tree.style == "legacy" and tree.massive and len(rows) and not len(rows.coupling):
         return _proximal(tree)
     if tree.rank < len(rows) or not tree.massive:
         return lambda q, v, tau: null_space_acceleration(tree, q, v, tau)
+    if tree.kernel is not None:
+        return lambda q, v, tau: tree.states.terms(q, v).acceleration(tau)
+    if len(rows) == 0:
+        return lambda q, v, tau: np.array(pin.aba(tree.model, tree.data, q, v, tau))
     if tree.style in ("anchors", "slack") and not len(rows.coupling):
         return _cholesky(tree)
 
     def exact(q: Array, v: Array, tau: Array) -> Array:
         data = tree.data
         jacobian, bias = rows.jacobian_and_bias(data, q, v)
-        return np.array(pin.forwardDynamics(model, data, q, v, tau, jacobian, bias, 0.0))
+        return np.array(pin.forwardDynamics(tree.model, data, q, v, tau, jacobian, bias, 0.0))
 
     return exact
 
 
-def is_massive(model: Any, data: Any, q: Array) -> bool:
+def is_massive(tree: SpanningTree, q: Array) -> bool:
     """Whether the mass matrix of the tree is regular at a configuration, to 1e-11 of its scale."""
-    M = mass_matrix(model, data, q)
+    if tree.known:
+        M = mass_matrix_of_parts(tree.weighed(), q, tree.armature)
+    else:
+        M = mass_matrix(tree.model, tree.model.createData(), q)
     scale = np.sqrt(np.abs(np.diag(M)))
     if np.any(scale == 0.0):
         return False
-    s = np.linalg.svd(M / np.outer(scale, scale), compute_uv=False)
-    return bool(np.all(s > 1e-11 * s[:1]))
+    s = np.abs(np.linalg.eigvalsh(M / np.outer(scale, scale)))
+    return bool(np.all(s > 1e-11 * np.max(s, initial=0.0)))
 
 
 def null_space_acceleration(tree: ConstrainedTree, q: Array, v: Array, tau: Array) -> Array:
@@ -210,10 +240,9 @@ def null_space_acceleration(tree: ConstrainedTree, q: Array, v: Array, tau: Arra
     For dependent rows and for trees with massless ends, where the mass matrix is singular although
     the mechanism has mass in every direction in which it can move.
     """
-    jacobian, bias = tree.constraints.jacobian_and_bias(tree.data, q, v)
-    force = tau - pin.nonLinearEffects(tree.model, tree.data, q, v)
-    M = mass_matrix(tree.model, tree.data, q)
-    return Split.of(jacobian, tree.rank).response(M, force, -bias)
+    terms = tree.states.terms(q, v)
+    parts = Split.of(terms.jacobian, tree.rank)
+    return parts.response(terms.M, tau - terms.needed, -terms.bias)
 
 
 class Factorisation(threading.local):

@@ -10,15 +10,46 @@ Where rows depend on each other, the known rank says how many directions count.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.massless_motion import require_mass
 from regularize.reduction.cuts import independent_rows
+
+
+class TreeTerms(NamedTuple):
+    """What the equations of motion of a tree with rows consist of at a state.
+
+    Attributes:
+        M: Mass matrix, shape (nv, nv).
+        needed: Joint forces that no acceleration needs, shape (nv,).
+        jacobian: Rows on velocities, shape (m, nv).
+        bias: Their rate at zero acceleration, shape (m,).
+    """
+
+    M: Array
+    needed: Array
+    jacobian: Array
+    bias: Array
+
+    def acceleration(self, tau: Array, wanted: Array | float = 0.0) -> Array:
+        """Acceleration under joint forces, no numbers where rows depend on each other, (nv,).
+
+        Args:
+            tau: Joint forces, shape (nv,).
+            wanted: What the rows' rates are short of zero by, shape (m,).
+        """
+        J = self.jacobian
+        system = np.block([[self.M, J.T], [J, np.zeros((len(J), len(J)))]])
+        values = np.concatenate([tau - self.needed, -self.bias - wanted])
+        try:
+            return np.asarray(np.linalg.solve(system, values)[: len(tau)])
+        except np.linalg.LinAlgError:
+            return np.full(len(tau), np.nan)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

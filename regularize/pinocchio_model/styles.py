@@ -24,11 +24,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.lie.screw import Array
 from regularize.model.graph import NodeId
-from regularize.pinocchio_model.rows import ClosureRows
+from regularize.pinocchio_model.closure_rows import ClosureRows
+from regularize.pinocchio_model.library import pin
 from regularize.pinocchio_model.tips import Tip
 from regularize.pinocchio_model.tree import TreeBuilder
 from regularize.reduction.cuts import Cut
@@ -52,9 +52,7 @@ def row_closures(
     for cut in reduction.cuts:
         covectors = row_covectors(cut)
         builder.add_frame(f"cut frame {cut.edge.name}", builder.place[cut.node], cut.T_node_frame)
-        closures.append(
-            joint_closure(builder.model, builder.place, cut, cut.T_node_frame, covectors)
-        )
+        closures.append(joint_closure(builder.place, cut, cut.T_node_frame, covectors))
     return builder, closures
 
 
@@ -99,9 +97,7 @@ def weld_closures(
         builder.add_frame(f"cut frame {cut.edge.name}", builder.place[cut.node], cut.T_node_frame)
         if weld.point:
             closures.append(
-                joint_closure(
-                    builder.model, builder.place, cut, weld.T_node_frame, weld.covectors(rows)
-                )
+                joint_closure(builder.place, cut, weld.T_node_frame, weld.covectors(rows))
             )
         else:
             closures.append(_tip_closure(builder, weld, weld.covectors(rows)))
@@ -112,9 +108,8 @@ def anchor_models(model: Any, closures: Sequence[ClosureRows], welds: Sequence[W
     """Pinocchio's constraint models of the welds, with the compliance of implied rows."""
     models = pin.StdVec_ConstraintModel()
     for closure, weld in zip(closures, welds, strict=True):
-        a = closure.anchor
         kind = pin.PointAnchorConstraintModel if weld.point else pin.FrameAnchorConstraintModel
-        anchor = kind(model, a.joint1_id, a.joint1_placement, a.joint2_id, _second(closure, weld))
+        anchor = kind(model, *_places(closure, weld))
         compliance = np.zeros(weld.size)
         if len(closure.covectors) < weld.size:
             compliance[list(weld.implied)] = COMPLIANCE
@@ -129,14 +124,10 @@ def rigid_models(model: Any, closures: Sequence[ClosureRows], welds: Sequence[We
     """Pinocchio's older constraint models of the welds, all rows rigid."""
     models = pin.StdVec_RigidConstraintModel()
     for closure, weld in zip(closures, welds, strict=True):
-        a = closure.anchor
         rigid = pin.RigidConstraintModel(
             pin.ContactType.CONTACT_3D if weld.point else pin.ContactType.CONTACT_6D,
             model,
-            a.joint1_id,
-            a.joint1_placement,
-            a.joint2_id,
-            _second(closure, weld),
+            *_places(closure, weld),
             pin.ReferenceFrame.LOCAL,
         )
         rigid.name = weld.cut.edge.name
@@ -144,16 +135,15 @@ def rigid_models(model: Any, closures: Sequence[ClosureRows], welds: Sequence[We
     return models
 
 
-def _second(closure: ClosureRows, weld: Weld) -> Any:
-    """Placement on the second body of the frame or the point that meets the first one."""
-    if not weld.point:
-        return closure.anchor.joint2_placement
-    relative = closure.T_first_joint.actInv(closure.anchor.joint1_placement)
-    return closure.T_second_joint * relative
+def _places(closure: ClosureRows, weld: Weld) -> tuple[int, Any, int, Any]:
+    """Both bodies with the frames or points that meet there."""
+    second = closure.T_second_joint
+    if weld.point:
+        second = second * closure.T_first_joint.actInv(closure.T_first_row)
+    return closure.first, closure.T_first_row, closure.second, second
 
 
 def joint_closure(
-    model: Any,
     place: Mapping[NodeId, tuple[int, Array]],
     cut: Cut,
     T_node_frame: Array,
@@ -162,7 +152,6 @@ def joint_closure(
     """A closure between the two bodies of a cut joint that is not in the tree.
 
     Args:
-        model: The Pinocchio model of the tree.
         place: Joint that carries each node, and the node's frame in that joint's frame.
         cut: The cut.
         T_node_frame: The row frame on the cut's body, shape (4, 4).
@@ -172,30 +161,24 @@ def joint_closure(
     other = edge.other(cut.node)
     first, second = place[cut.node], place[other]
     own, far = (edge.T_child, edge.T_parent) if cut.on_child else (edge.T_parent, edge.T_child)
-    anchor = pin.FrameAnchorConstraintModel(
-        model,
-        first[0],
-        pin.SE3(first[1] @ T_node_frame),
-        second[0],
-        pin.SE3(second[1] @ far),
-    )
     sign = -1 if cut.on_child else 1
     return ClosureRows(
         cut,
         edge,
-        anchor,
+        first[0],
+        second[0],
+        first[1] @ T_node_frame,
         covectors,
-        pin.SE3(first[1] @ own),
-        pin.SE3(second[1] @ far),
+        first[1] @ own,
+        second[1] @ far,
         sign,
-        pin.SE3(first[1] @ cut.T_node_frame),
+        first[1] @ cut.T_node_frame,
     )
 
 
 def _tip_closure(builder: TreeBuilder, weld: Weld, covectors: Array) -> ClosureRows:
     """A closure between a body and its copy."""
     first, second = builder.place[weld.cut.node], builder.tip_place[weld.cut.edge.index]
-    one, two = (pin.SE3(place[1] @ weld.T_node_frame) for place in (first, second))
-    anchor = pin.FrameAnchorConstraintModel(builder.model, first[0], one, second[0], two)
-    T_first_cut = pin.SE3(first[1] @ weld.cut.T_node_frame)
-    return ClosureRows(weld.cut, None, anchor, covectors, one, two, 1, T_first_cut)
+    one, two = (place[1] @ weld.T_node_frame for place in (first, second))
+    cut_frame = first[1] @ weld.cut.T_node_frame
+    return ClosureRows(weld.cut, None, first[0], second[0], one, covectors, one, two, 1, cut_frame)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.lie.screw import Array
 from regularize.model.graph import Edge, Graph, NodeId
@@ -15,6 +13,8 @@ from regularize.model.mechanism import Inertia
 
 #: Pinocchio joint models that move along or about one axis of their frame, linear first.
 SINGLE = ("PX", "PY", "PZ", "RX", "RY", "RZ")
+
+_NOTHING = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,24 +52,25 @@ class SharedInertia:
         """Number of massive copies of a node."""
         return sum(tip.node == node and bool(tip.edge.freedoms or tip.slack) for tip in self.tips)
 
-    def _own(self, node: NodeId) -> Any:
+    def _own(self, node: NodeId) -> Inertia:
         """Inertia of a node in its own frame; zero where nothing is known."""
-        total = pin.Inertia.Zero()
-        for name in self.graph.members[node]:
-            inertia = self.graph.mechanism.body(name).inertia
-            if inertia is not None:
-                total += pin.SE3(self.graph.T_node_body[name]).act(_inertia(inertia))
-        return total
+        bodies = [(name, self.graph.mechanism.body(name)) for name in self.graph.members[node]]
+        known = [
+            body.inertia.transformed(self.graph.T_node_body[name])
+            for name, body in bodies
+            if body.inertia is not None
+        ]
+        return known[0] if len(known) == 1 else Inertia.total([_NOTHING, *known])
 
     def _shared(self, node: NodeId) -> bool:
         """Whether equal shares of a node's inertia can stand for its copies."""
         if node == self.graph.ground:
             return False
         inertia = self._own(node)
-        principal = np.linalg.eigvalsh(np.array(inertia.inertia))
+        principal = np.linalg.eigvalsh(inertia.matrix)
         return bool(inertia.mass > 0 and principal[0] > 1e-9 * max(principal[-1], 1e-300))
 
-    def of_tip(self, node: NodeId) -> Any:
+    def of_tip(self, node: NodeId) -> Inertia:
         """Inertia of one copy of a node.
 
         A body with mass in all directions is shared out evenly. A copy of the ground does not
@@ -78,33 +79,24 @@ class SharedInertia:
         """
         own, share = self._own(node), 1.0 / (1 + self._copies(node))
         if self._shared(node):
-            return _scaled(own, share)
-        mass, center = share * own.mass, own.lever
+            return own.scaled(share)
+        mass, center = share * own.mass, own.center
         if node == self.graph.ground:
             bodies = [body.inertia for body in self.graph.mechanism.bodies if body.inertia]
             mass = float(np.mean([i.mass for i in bodies])) if bodies else 1.0
             center = next(tip.T_node_frame[:3, 3] for tip in self.tips if tip.node == node)
         if mass == 0.0:
-            return pin.Inertia.Zero()
-        return pin.Inertia(mass, np.array(center), 0.4 * mass * self.length**2 * np.eye(3))
+            return _NOTHING
+        return Inertia(mass, center, 0.4 * mass * self.length**2 * np.eye(3))
 
-    def remaining(self, node: NodeId) -> list[Any]:
+    def remaining(self, node: NodeId) -> list[Inertia]:
         """What stays of a node's inertia once its copies have theirs, in the node's frame."""
         own = self._own(node)
         copies = self._copies(node)
         if copies == 0:
-            return [own] if own.mass > 0 or np.any(own.inertia) else []
+            return [own] if own.mass > 0 or np.any(own.matrix) else []
         if self._shared(node):
-            return [_scaled(own, 1.0 / (1 + copies))]
+            return [own.scaled(1.0 / (1 + copies))]
         if own.mass == 0.0:
             return [own]
-        return [own, _scaled(self.of_tip(node), -float(copies))]
-
-
-def _inertia(inertia: Inertia) -> Any:
-    return pin.Inertia(inertia.mass, np.array(inertia.center), np.array(inertia.matrix))
-
-
-def _scaled(inertia: Any, factor: float) -> Any:
-    """The inertia times a factor, which may be negative."""
-    return pin.Inertia.FromDynamicParameters(factor * inertia.toDynamicParameters())
+        return [own, self.of_tip(node).scaled(-float(copies))]

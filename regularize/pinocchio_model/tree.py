@@ -1,13 +1,11 @@
-"""The spanning tree of a mechanism as a Pinocchio model, joints added depth-first."""
+"""How the spanning tree of a mechanism is built, joints added depth-first."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.lie import screw
 from regularize.lie.screw import IDENTITY, Array
@@ -15,7 +13,8 @@ from regularize.model.diagnostic import Diagnostic
 from regularize.model.graph import Edge, EdgeId, Graph, NodeId
 from regularize.model.joint import Joint
 from regularize.model.mechanism import Mechanism
-from regularize.pinocchio_model.joints import elementary_models
+from regularize.pinocchio_model.joints import Motion, motions_of
+from regularize.pinocchio_model.spanning_tree import SpanningTree, TreeFrame
 from regularize.pinocchio_model.tips import SINGLE, SharedInertia, Tip
 
 
@@ -35,17 +34,17 @@ class TreeJoint:
 
 
 class TreeBuilder:
-    """Adds the joints of a spanning tree to a Pinocchio model.
+    """Builds the tree of a mechanism.
 
     Args:
         graph: The mechanism's graph.
-        tree: Edges of the spanning tree.
+        edges: Edges of the spanning tree.
         tips: Bodies to cut in two.
         length: Size of the mechanism in metres, for the inertia of copies of the ground.
         composite: Whether a joint of several freedoms is one joint of the model, else a series.
 
     Attributes:
-        model: The model.
+        tree: What is built.
         joints: How its joints stand for the mechanism's.
         findings: What could not be carried over.
         place: Joint that carries each node, and the node's frame in that joint's frame.
@@ -55,7 +54,7 @@ class TreeBuilder:
     def __init__(
         self,
         graph: Graph,
-        tree: set[EdgeId],
+        edges: set[EdgeId],
         tips: Sequence[Tip] = (),
         length: float = 1.0,
         *,
@@ -63,11 +62,9 @@ class TreeBuilder:
     ) -> None:
         """Build the whole model."""
         self.composite = composite
-        self.graph, self.tree, self.tips = graph, tree, tuple(tips)
+        self.graph, self.edges, self.tips = graph, edges, tuple(tips)
         self.inertia = SharedInertia(graph, self.tips, length)
-        self.model = pin.Model()
-        self.model.name = graph.mechanism.name
-        self.model.gravity.linear = np.array(graph.mechanism.gravity)
+        self.tree = SpanningTree(graph.mechanism.name, np.array(graph.mechanism.gravity))
         self.joints: list[TreeJoint] = []
         self.findings: list[Diagnostic] = []
         self.place: dict[NodeId, tuple[int, Array]] = {graph.ground: (0, np.eye(4))}
@@ -76,10 +73,19 @@ class TreeBuilder:
         self._add_bodies(graph.ground)
         self._descend(graph.ground)
 
-    def add_frame(self, name: str, place: tuple[int, Array], T_node_frame: Array) -> int:
-        """Add an operational frame at a place of the tree; returns its index."""
-        frame = pin.Frame(name, place[0], pin.SE3(place[1] @ T_node_frame), pin.FrameType.OP_FRAME)
-        return int(self.model.addFrame(frame))
+    def add_frame(self, name: str, place: tuple[int, Array], T_node_frame: Array) -> None:
+        """Add an operational frame at a place of the tree."""
+        frame = TreeFrame(name, "OP_FRAME", place[0], place[1] @ T_node_frame)
+        self.tree.frames.append(frame)
+
+    def body_places(self) -> dict[str, tuple[int, Array]]:
+        """Joint that carries each body, and the body's frame in that joint's frame."""
+        graph, place = self.graph, self.place
+        return {
+            name: (place[node][0], place[node][1] @ graph.T_node_body[name])
+            for node in place
+            for name in graph.members[node]
+        }
 
     def _descend(self, root: NodeId) -> None:
         """Visit nodes depth-first: Pinocchio's algorithms rely on that order."""
@@ -98,7 +104,7 @@ class TreeBuilder:
         edges = [
             self.graph.edges[e]
             for e in self.graph.adjacency[node]
-            if e in self.tree and self.graph.edges[e].other(node) not in self.place
+            if e in self.edges and self.graph.edges[e].other(node) not in self.place
         ]
         return sorted(edges, key=lambda edge: self._rank.get(edge.joint.name, 0))
 
@@ -137,36 +143,21 @@ class TreeBuilder:
         T_end = last.T_parent if backwards else last.T_child
         if not first.freedoms:
             return parent, T_start @ screw.inverse(T_end)
-        parts: list[tuple[Any, Array]] = []
-        before = np.eye(4)
+        motions: list[Motion] = []
+        before = T_start
         for edge in series:
-            steps, before = elementary_models(edge, backwards, before)
-            parts += steps
+            added, before = motions_of(edge, backwards, before)
+            motions += added
         whole = len(series) == sum(e.joint is first.joint for e in self.graph.edges)
         name = first.joint.name if whole else first.name
-        parts[0] = (parts[0][0], T_start @ parts[0][1])
-        if self.composite or len(parts) == 1:
-            index = end = self._add_composite(parent, parts, name)
+        if self.composite or len(motions) == 1:
+            index = end = self.tree.add_joint(parent, motions, name)
         else:
-            index, end = 0, parent
-            for k, (part, T) in enumerate(parts):
-                end = self.model.addJoint(end, part, pin.SE3(T), f"{name}/{k + 1}")
-                self.model.addJointFrame(end)
-                index = index or end
+            index, end = self.tree.njoints, parent
+            for k, each in enumerate(motions, start=1):
+                end = self.tree.add_joint(end, [each], f"{name}/{k}")
         self.joints.append(TreeJoint(index, tuple(series), backwards))
         return end, before @ screw.inverse(T_end)
-
-    def _add_composite(self, parent: int, parts: Sequence[tuple[Any, Array]], name: str) -> int:
-        """Add one joint made of several joint models, each with its placement."""
-        joint_model, T = parts[0]
-        if len(parts) > 1:
-            joint_model = pin.JointModelComposite()
-            joint_model.addJoint(parts[0][0])
-            for part, T_part in parts[1:]:
-                joint_model.addJoint(part, pin.SE3(T_part))
-        index = int(self.model.addJoint(parent, joint_model, pin.SE3(T), name))
-        self.model.addJointFrame(index)
-        return index
 
     def _add_bodies(self, node: NodeId) -> None:
         """Append what moves with a node, and the tips that hang on it."""
@@ -183,12 +174,10 @@ class TreeBuilder:
                         source=body.source,
                     )
                 )
-            self.model.addFrame(
-                pin.Frame(self._unused(name), index, pin.SE3(T), pin.FrameType.BODY), False
-            )
+            self.tree.frames.append(TreeFrame(self._unused(name), "BODY", index, T))
         if index > 0:
             for inertia in self.inertia.remaining(node):
-                self.model.appendBodyToJoint(index, inertia, pin.SE3(T_joint_node))
+                self.tree.bodies.append((index, inertia, T_joint_node))
         for tip in self.tips:
             if tip.edge.other(tip.node) == node:
                 self._add_tip(tip)
@@ -200,19 +189,17 @@ class TreeBuilder:
         backwards = tip.node == edge.parent
         place = self._add_joint(place, [edge], backwards)
         for axis in tip.slack:
-            before = place[1] @ tip.T_node_frame
-            model = getattr(pin, f"JointModel{SINGLE[axis]}")()
-            name = f"slack {SINGLE[axis]} {edge.name}"
-            index = self.model.addJoint(place[0], model, pin.SE3(before), name)
-            self.model.addJointFrame(index)
+            kind, e = ("slide", "turn")[axis // 3], np.eye(3)[axis % 3]
+            motion = Motion(kind, place[1] @ tip.T_node_frame, e)
+            index = self.tree.add_joint(place[0], [motion], f"slack {SINGLE[axis]} {edge.name}")
             place = (index, screw.inverse(tip.T_node_frame))
         self.tip_place[edge.index] = place
         if edge.freedoms or tip.slack:
-            self.model.appendBodyToJoint(place[0], self.inertia.of_tip(tip.node), pin.SE3(place[1]))
+            self.tree.bodies.append((place[0], self.inertia.of_tip(tip.node), place[1]))
 
     def _unused(self, name: str) -> str:
-        taken = {frame.name for frame in self.model.frames}
-        return name if name not in taken else f"{name}/body"
+        taken = any(frame.name == name for frame in self.tree.frames)
+        return f"{name}/body" if taken or name == "universe" else name
 
 
 def alphabetical(mechanism: Mechanism) -> dict[str, int]:

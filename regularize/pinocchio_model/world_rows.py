@@ -34,26 +34,29 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.rows import ClosureRows
+from regularize.pinocchio_model.closure_rows import ClosureRows
+from regularize.pinocchio_model.spanning_tree import SpanningTree
 
 
 class WorldRows:
     """What the rows of closures are made of, whatever the configuration.
 
     Args:
-        model: A Pinocchio model without joints whose axes depend on their own coordinates.
+        tree: A tree without joints whose axes depend on their own coordinates.
         closures: Its closures.
         coupling: Constant rows on velocities, shape (C, nv).
     """
 
-    def __init__(self, model: Any, closures: Sequence[ClosureRows], coupling: Array) -> None:
+    def __init__(
+        self, tree: SpanningTree, closures: Sequence[ClosureRows], coupling: Array
+    ) -> None:
         """Note which velocities move which body, and the covectors on the first bodies."""
-        nv, sizes = model.nv, [len(c.covectors) for c in closures]
+        nv, sizes = tree.nv, [len(c.covectors) for c in closures]
         self.nv, self.coupling = nv, coupling
-        moves, self.below = np.zeros((model.njoints, nv)), np.zeros((nv, nv))
-        for j in range(1, model.njoints):
-            mine = slice(model.idx_vs[j], model.idx_vs[j] + model.nvs[j])
-            moves[j] = moves[model.parents[j]]
+        moves, self.below = np.zeros((tree.njoints, nv)), np.zeros((nv, nv))
+        for j in range(1, tree.njoints):
+            mine = slice(tree.idx_vs[j], tree.idx_vs[j] + tree.nvs[j])
+            moves[j] = moves[tree.parents[j]]
             moves[j, mine] = 1.0
             self.below[mine] = moves[j]
         owner = np.repeat(np.arange(len(closures)), sizes)
@@ -73,7 +76,7 @@ class WorldRows:
         self.fixed, start = np.zeros((len(owner), 6)), 0
         for closure, size in zip(closures, sizes, strict=True):
             mine = slice(start, start := start + size)
-            to_row = closure.anchor.joint1_placement.toActionMatrixInverse()
+            to_row = screw.adjoint(screw.inverse(closure.row_frame))
             self.fixed[mine] = closure.covectors @ to_row
             if closure.first:
                 self.carried.append((mine, closure.first, self.fixed[mine]))

@@ -142,18 +142,9 @@ class Setting:
     ) -> tuple[LoopKinematics, list[Cut]]:
         """Kinematics of some edges with the given cuts as chords, and the cuts in its order."""
         cut_at = {cut.edge.index: cut for cut in cuts}
-        key = tuple(edges), frozenset(cut_at)
-        loops = self._known.get(key)
-        if loops is None:
-            tree = [e for e in edges if e not in cut_at]
-            loops = sized_loops(self.graph, self.assembly.q, edges, tree, length=self.length_scale)
-            self._known[key] = loops
+        tree = [e for e in edges if e not in cut_at]
+        loops = sized_loops(self.graph, self.assembly.q, edges, tree, length=self.length_scale)
         return loops, [cut_at[chord] for chord in loops.chords]
-
-    @cached_property
-    def _known(self) -> dict[tuple[tuple[EdgeId, ...], frozenset[EdgeId]], LoopKinematics]:
-        """Kinematics by edges and chords, which the parts of an analysis ask for again."""
-        return {}
 
     def preference(self, e: EdgeId) -> tuple[int, ...]:
         """Sort key of a cut among those that keep equally few rows.

@@ -86,7 +86,7 @@ class Crossing:
     def __call__(self, known: Array) -> Pose:
         """The configuration with given known coordinates on the line, shape (known,)."""
         kinematics = self.kinematics
-        n, m = kinematics.robot.model.nv, len(known)
+        n, m = kinematics.robot.nv, len(known)
         values = self.polynomial(self.parameter(known))
         x = values[:n]
         x[kinematics.known] = known
@@ -212,7 +212,7 @@ def _values(kinematics: PartitionedKinematics, pose: Pose) -> Array:
     columns = pose.transmission.T
     m = len(columns)
     squares = [kinematics.bias(pose, column) for column in columns]
-    bend = np.zeros((kinematics.robot.model.nv, m, m))
+    bend = np.zeros((kinematics.robot.nv, m, m))
     for i in range(m):
         bend[:, i, i] = squares[i]
         for j in range(i):
@@ -223,7 +223,7 @@ def _values(kinematics: PartitionedKinematics, pose: Pose) -> Array:
 
 def _loses_rank(kinematics: PartitionedKinematics, places: list[Pose], middle: Array) -> bool:
     """Whether the rows depend on each other in the middle, and not at the ends."""
-    n = kinematics.robot.model.nv
+    n = kinematics.robot.nv
 
     def smallest(x: Array) -> float:
         rows = kinematics.whole.jacobian(x[None])[0] * kinematics.units

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.dynamics.minimal.kinematics import (
     PartitionedKinematics,
@@ -60,8 +59,7 @@ class MinimalDynamics(ShortRepr, PartitionedKinematics):
 
     def mass_matrix(self, pose: Pose) -> Array:
         """Reduced mass matrix of the known coordinates (eq. 20), shape (known, known)."""
-        # Pinocchio's bindings fill in the lower half.
-        M = pin.crba(self.robot.model, self._data, pose.q)
+        M = self.robot.states.terms(pose.q, np.zeros(self.robot.nv)).M
         return np.asarray(pose.transmission.T @ M @ pose.transmission)
 
     def forces(self, pose: Pose, v: Array, tau: Array) -> Array:
@@ -72,13 +70,14 @@ class MinimalDynamics(ShortRepr, PartitionedKinematics):
         return self._forces(pose, v, tau, self.bias(pose, v))
 
     def _forces(self, pose: Pose, v: Array, tau: Array, bias: Array) -> Array:
-        terms = pin.rnea(self.robot.model, self._data, pose.q, v, bias)
-        within = self.robot.passive.springs(self._data, pose.q) + self.dissipative(pose, v)
-        return np.asarray(pose.transmission.T @ (terms - tau - within))
+        terms = self.robot.states.terms(pose.q, v)
+        needed = terms.M @ bias + terms.needed
+        within = self.robot.passive.springs(pose.q) + self.dissipative(pose, v)
+        return np.asarray(pose.transmission.T @ (needed - tau - within))
 
     def dissipative(self, pose: Pose, v: Array) -> Array:
         """Joint forces of damping and friction, shape (nv,)."""
-        return self.robot.passive.dissipative(self._data, pose.q, v, self.slip)
+        return self.robot.passive.dissipative(pose.q, v, self.slip)
 
     def acceleration(
         self, pose: Pose, v: Array, tau: Array, prescribed: Array | None = None
@@ -134,7 +133,7 @@ class MinimalDynamics(ShortRepr, PartitionedKinematics):
             ModelError: The motors cannot produce the motion.
         """
         columns = self.known if actuated is None else columns_of(self.names, tuple(actuated))
-        nothing = np.zeros(self.robot.model.nv)
+        nothing = np.zeros(self.robot.nv)
         needed = self.mass_matrix(pose) @ known + self.forces(pose, v, nothing)
         by_motors = pose.transmission[columns].T
         tau = nothing.copy()
@@ -212,7 +211,6 @@ def minimal_dynamics(
         locked,
         tolerance,
         units,
-        robot.model.createData(),
         slip,
     )
     if motions:
@@ -236,7 +234,7 @@ def velocity_names(robot: Robot) -> tuple[str, ...]:
     """Name of the joint coordinate that every velocity of the model belongs to."""
     mechanism = robot.reduction.mechanism
     present = np.any(robot.passive.coordinates.rates, axis=1).tolist()
-    names = [""] * robot.model.nv
+    names = [""] * robot.nv
     every, start = coordinate_names(mechanism), 0
     for joint in mechanism.joints:
         if all(present[start : start + joint.freedoms]):
@@ -244,10 +242,10 @@ def velocity_names(robot: Robot) -> tuple[str, ...]:
                 names[robot.velocity_index(joint.name, freedom)] = every[start + freedom]
         start += joint.freedoms
     # Parts of a joint that is cut in the middle keep the model's own names.
-    for j in range(1, robot.model.njoints):
-        start = robot.model.idx_vs[j]
-        for k in range(robot.model.nvs[j]):
-            names[start + k] = names[start + k] or f"{robot.model.names[j]}[{k}]"
+    for j in range(1, robot.tree.njoints):
+        start = robot.tree.idx_vs[j]
+        for k in range(robot.tree.nvs[j]):
+            names[start + k] = names[start + k] or f"{robot.tree.names[j]}[{k}]"
     return tuple(names)
 
 

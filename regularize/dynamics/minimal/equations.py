@@ -34,7 +34,7 @@ class MinimalCoordinates:
     ) -> None:
         """Close the loops at the reference."""
         self.dynamics, self.explicit = dynamics, explicit
-        nothing = np.zeros(dynamics.robot.model.nv)
+        nothing = np.zeros(dynamics.robot.nv)
         self.forces: JointForces = (lambda t, q, v: nothing) if forces is None else forces
         lossy = dynamics.robot.passive.joints.dissipates
         self._works = forces is not None or bool(dynamics.driven) or lossy
@@ -45,17 +45,17 @@ class MinimalCoordinates:
         self._motions = [dynamics.forced[dynamics.names[c]] for c in self.driven]
         self._offset = dynamics.positions(dynamics.reference, self.driven)
         self._follower = Follower(dynamics)
-        self._flat = dynamics.robot.model.nq == dynamics.robot.model.nv
+        self._flat = dynamics.robot.nq == dynamics.robot.nv
         # Where the integrated and the prescribed coordinates are among the known ones.
         self._free, self._driven = np.array(dynamics.free, int), np.array(dynamics.driven, int)
 
     @property
     def far(self) -> bool:
         """Whether displacements of group joints come near to where they are no longer unique."""
-        model = self.dynamics.robot.model
-        for j in range(1, model.njoints):
-            if model.nqs[j] != model.nvs[j]:
-                start = model.idx_vs[j] + model.nvs[j] - 3
+        tree = self.dynamics.robot.tree
+        for j in range(1, tree.njoints):
+            if tree.nqs[j] != tree.nvs[j]:
+                start = tree.idx_vs[j] + tree.nvs[j] - 3
                 if float(np.linalg.norm(self._follower.pose.x[start : start + 3])) > FAR:
                     return True
         return False

@@ -41,10 +41,10 @@ class Follower:
     def __init__(self, kinematics: PartitionedKinematics) -> None:
         """Close the loops at the reference."""
         self.kinematics = kinematics
-        self.pose = kinematics.close(np.zeros(kinematics.robot.model.nv))
+        self.pose = kinematics.close(np.zeros(kinematics.robot.nv))
         self._sure = self._home = self.pose
         self._limit = GOOD * min(self.pose.condition, WELL)
-        self._flat = kinematics.robot.model.nq == kinematics.robot.model.nv
+        self._flat = kinematics.robot.nq == kinematics.robot.nv
         self._continuation = Continuation(kinematics.constraints, kinematics.robot.tolerances)
         self._crossings = Crossings(kinematics)
         self._branch: ModelBranch | None = None

@@ -16,10 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from regularize.dynamics.minimal.pose import Pose as Pose
@@ -62,7 +61,6 @@ class PartitionedKinematics:
     locked: tuple[str, ...]
     rtol: float
     units: Array = field(repr=False)
-    _data: Any = field(repr=False)
 
     @cached_property
     def known(self) -> list[int]:
@@ -132,7 +130,7 @@ class PartitionedKinematics:
 
     def displacement(self, q: Array) -> Array:
         """Displacement from the reference configuration, shape (nv,)."""
-        return np.asarray(pin.difference(self.robot.model, self.reference, q))
+        return self.robot.tree.space.difference(self.reference, q)
 
     def close(self, displacement: Array) -> Pose:
         """Solve for the dependent coordinates by Newton's method (eq. 16).
@@ -175,7 +173,7 @@ class PartitionedKinematics:
         q = self.whole.configuration(x)
         jacobian = self.robot.jacobian(q)
         rows, dependent, given, units = self._split
-        transmission = np.zeros((self.robot.model.nv, len(self.known)))
+        transmission = np.zeros((self.robot.nv, len(self.known)))
         transmission[self.known, range(len(self.known))] = 1.0
         if not len(rows):
             return Pose(x, q, transmission, 1.0, np.zeros((0, 0)), 1.0)
@@ -226,7 +224,7 @@ class PartitionedKinematics:
             known = v[self.known]
             return np.asarray(pose.bend @ known @ known)
         rows, dependent, _, _ = self._split
-        b = np.zeros(self.robot.model.nv)
+        b = np.zeros(self.robot.nv)
         b[dependent[0]] = -pose.inverse @ self.robot.bias(pose.q, v)[rows[:, 0]]
         return b
 
@@ -243,7 +241,7 @@ def choice_at(
     Raises:
         SingularConfiguration: Coordinates chosen there would not do elsewhere.
     """
-    expected = robot.model.nv - robot.reduction.mobility
+    expected = robot.nv - robot.reduction.mobility
     choice = choose(robot.jacobian(q) * units, names, columns_of(names, locked), rtol)
     if len(choice.dependent) < expected:
         raise SingularConfiguration(

@@ -44,9 +44,9 @@ class ModelBranch:
         """Note which coordinates are angles: they are found up to whole turns."""
         self._solution, self._known, self._by_joints = solution, list(known), matrix.T
         self._per_unit = 1.0 / units
-        turning = np.zeros(robot.model.nv, dtype=bool)
+        turning = np.zeros(robot.nv, dtype=bool)
         for joint in robot.joints:
-            start = robot.model.idx_vs[joint.index]
+            start = robot.tree.idx_vs[joint.index]
             for edge in joint.edges:
                 angles = np.any(edge.screws[3:] != 0.0, axis=0)
                 turning[start : start + edge.freedoms] = angles[::-1] if joint.reversed else angles
@@ -87,9 +87,7 @@ def model_branch(robot: Robot, known: Sequence[int], units: Array, q: Array) -> 
         units: One unit of every coordinate, shape (nq,).
         q: The configuration, shape (nq,).
     """
-    if robot.model.nq != robot.model.nv or any(
-        edge.group for joint in robot.joints for edge in joint.edges
-    ):
+    if robot.nq != robot.nv or any(edge.group for joint in robot.joints for edge in joint.edges):
         return None
     loops = robot.reduction.loops
     zero = robot.configuration(np.zeros(loops.freedoms))

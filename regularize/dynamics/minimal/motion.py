@@ -58,8 +58,8 @@ def simulate_minimal(
     if plain and (style := style_with_rotors(dynamics.robot)) != "rows":
         dynamics = minimal_dynamics(reduction, locked, slip=slip, style=style)
     robot = dynamics.robot
-    q = None if q is None else np.array(state(robot.model, "q", q))
-    v = None if v is None else np.array(state(robot.model, "v", v))
+    q = None if q is None else np.array(state(robot, "q", q))
+    v = None if v is None else np.array(state(robot, "v", v))
     acting = torques or forces is not None or loads
     applied = joint_forces(robot, torques or {}, forces, loads) if acting else None
     given = Drives.of(robot, drives)

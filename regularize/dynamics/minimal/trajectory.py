@@ -136,9 +136,9 @@ def started(
 
 def _velocities(dynamics: MinimalDynamics, v: Mapping[str, float] | Array | None) -> Array:
     if v is None:
-        return np.zeros(dynamics.robot.model.nv)
+        return np.zeros(dynamics.robot.nv)
     if isinstance(v, Mapping):
-        result = np.zeros(dynamics.robot.model.nv)
+        result = np.zeros(dynamics.robot.nv)
         result[columns_of(dynamics.names, v)] = list(v.values())
         return result
     return np.asarray(v, dtype=np.float64)

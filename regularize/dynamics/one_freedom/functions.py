@@ -67,7 +67,7 @@ class PathFunctions:
     def potential(self, s: Array | float, gravity: Array | None = None) -> Array:
         """Gravitational energy in J, shape (...); ``gravity`` in m/s², by default the model's."""
         s = numbers(s)
-        g = self.robot.model.gravity.linear if gravity is None else vector("gravity", gravity, 3)
+        g = self.robot.gravity if gravity is None else vector("gravity", gravity, 3)
         moments = self.functions(s.reshape(-1))[:, self.curve.n + 1 :]
         return np.asarray(-(moments @ g).reshape(s.shape))
 

@@ -64,7 +64,7 @@ class PathMotion:
         n = path.curve.n
         matrix = np.zeros((n + 4, 2))
         matrix[n, 0] = 1.0
-        matrix[n + 1 :, 1] = -self.robot.model.gravity.linear
+        matrix[n + 1 :, 1] = -self.robot.gravity
         np.subtract.at(matrix[:, 1], self._constant, self._amounts)
         self._motion = path.functions.combined(matrix)
 
@@ -81,7 +81,7 @@ class PathMotion:
         """
         path = self.path
         if q is not None and not isinstance(q, Mapping):
-            q = path.robot.coordinates(vector("q", q, path.robot.model.nq))
+            q = path.robot.coordinates(vector("q", q, path.robot.nq))
         s = 0.0 if q is None else path.locate(q)
         at = np.array([s])
         if rates:

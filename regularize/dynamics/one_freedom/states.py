@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
@@ -24,7 +23,7 @@ class States:
         self._columns: list[int] = []
         self._groups = []
         for joint in robot.joints:
-            start = int(robot.model.idx_vs[joint.index])
+            start = int(robot.tree.idx_vs[joint.index])
             for edge in joint.edges:
                 columns = list(edge.columns)
                 if edge.group and edge.freedoms:
@@ -38,13 +37,13 @@ class States:
         """Configurations of the model, shape (N, nq), from joint coordinates (N, n)."""
         if self._groups:
             return np.array([self.robot.configuration(sample) for sample in q])
-        result = np.zeros((len(q), self.robot.model.nq))
+        result = np.zeros((len(q), self.robot.nq))
         result[:, self._entries] = q[:, self._columns]
         return result
 
     def velocities(self, q: Array, v: Array) -> Array:
         """Velocities of the model, shape (N, nv), from joint velocities at coordinates (N, n)."""
-        result = np.zeros((len(q), self.robot.model.nv))
+        result = np.zeros((len(q), self.robot.nv))
         result[:, self._entries] = v[:, self._columns]
         for edge, start, reverse in self._groups:
             columns = list(edge.columns)
@@ -58,10 +57,5 @@ class States:
 
     def inertia(self, q: Array, v: Array) -> Array:
         """Twice the kinetic energy, and mass times centre of mass, shape (N, 4)."""
-        model, data = self.robot.model, self.robot.data
-        rows = np.zeros((len(q), 4))
-        for row, a, b in zip(rows, self.configurations(q), self.velocities(q, v), strict=True):
-            row[0] = 2.0 * self.robot.energies(a, b)[0]
-            row[1:] = pin.centerOfMass(model, data, a)
-            row[1:] *= data.mass[0]
-        return rows
+        a, b, states = self.configurations(q), self.velocities(q, v), self.robot.states
+        return np.column_stack([2.0 * states.energies(a, b)[0], states.moments(a)])

@@ -18,45 +18,45 @@
 #define UNROLLED static inline
 #endif
 
-static inline double dot(const double *a, const double *b) {
+UNROLLED double dot(const double *a, const double *b) {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
 /* c = a x b */
-static inline void cross(const double *a, const double *b, double *restrict c) {
+UNROLLED void cross(const double *a, const double *b, double *restrict c) {
     c[0] = a[1] * b[2] - a[2] * b[1];
     c[1] = a[2] * b[0] - a[0] * b[2];
     c[2] = a[0] * b[1] - a[1] * b[0];
 }
 
 /* c += a x b */
-static inline void add_cross(const double *a, const double *b, double *restrict c) {
+UNROLLED void add_cross(const double *a, const double *b, double *restrict c) {
     c[0] += a[1] * b[2] - a[2] * b[1];
     c[1] += a[2] * b[0] - a[0] * b[2];
     c[2] += a[0] * b[1] - a[1] * b[0];
 }
 
-static inline void copy(const double *a, double *restrict b) {
+UNROLLED void copy(const double *a, double *restrict b) {
     b[0] = a[0], b[1] = a[1], b[2] = a[2];
 }
 
-static inline void add(const double *a, double *restrict b) {
+UNROLLED void add(const double *a, double *restrict b) {
     b[0] += a[0], b[1] += a[1], b[2] += a[2];
 }
 
-static inline void add_scaled(double factor, const double *a, double *restrict b) {
+UNROLLED void add_scaled(double factor, const double *a, double *restrict b) {
     b[0] += factor * a[0], b[1] += factor * a[1], b[2] += factor * a[2];
 }
 
-static inline void scale(double factor, const double *a, double *restrict b) {
+UNROLLED void scale(double factor, const double *a, double *restrict b) {
     b[0] = factor * a[0], b[1] = factor * a[1], b[2] = factor * a[2];
 }
 
-static inline void sum(const double *a, const double *b, double *restrict c) {
+UNROLLED void sum(const double *a, const double *b, double *restrict c) {
     c[0] = a[0] + b[0], c[1] = a[1] + b[1], c[2] = a[2] + b[2];
 }
 
-static inline void subtract(const double *a, const double *b, double *restrict c) {
+UNROLLED void subtract(const double *a, const double *b, double *restrict c) {
     c[0] = a[0] - b[0], c[1] = a[1] - b[1], c[2] = a[2] - b[2];
 }
 
@@ -65,7 +65,7 @@ static inline void fill(double value, int count, double *restrict a) {
 }
 
 /* b = R a */
-static inline void rotate(const double *R, const double *a, double *restrict b) {
+UNROLLED void rotate(const double *R, const double *a, double *restrict b) {
     b[0] = R[0] * a[0] + R[1] * a[1] + R[2] * a[2];
     b[1] = R[3] * a[0] + R[4] * a[1] + R[5] * a[2];
     b[2] = R[6] * a[0] + R[7] * a[1] + R[8] * a[2];
@@ -79,14 +79,14 @@ static inline void rotate_back(const double *R, const double *a, double *restric
 }
 
 /* c = a B, of rows */
-static inline void multiply_row(const double *a, const double *B, double *restrict c) {
+UNROLLED void multiply_row(const double *a, const double *B, double *restrict c) {
     c[0] = a[0] * B[0] + a[1] * B[3] + a[2] * B[6];
     c[1] = a[0] * B[1] + a[1] * B[4] + a[2] * B[7];
     c[2] = a[0] * B[2] + a[1] * B[5] + a[2] * B[8];
 }
 
 /* C = A B */
-static inline void multiply(const double *A, const double *B, double *restrict C) {
+UNROLLED void multiply(const double *A, const double *B, double *restrict C) {
     multiply_row(A, B, C);
     multiply_row(A + 3, B, C + 3);
     multiply_row(A + 6, B, C + 6);

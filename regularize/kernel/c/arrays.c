@@ -2,7 +2,8 @@
  *
  * A buffer takes longer to ask for than a small step takes to compute. So arrays of one axis are
  * read where NumPy keeps them: the beginning of its array objects has been the same since 1.0, its
- * headers are not needed for it, and a sample says whether it still is. */
+ * headers are not needed for it, and a sample says whether it still is. Where it is, arrays are made
+ * by the function that NumPy has for compiled code. */
 #include <Python.h>
 #include <stdint.h>
 #include <string.h>
@@ -19,11 +20,18 @@ typedef struct {
 
 enum { CONTIGUOUS = 0x0001, ALIGNED = 0x0100, WRITABLE = 0x0400 };
 
+/* PyArray_NewFromDescr, which takes a reference to the description of the items, and its place in the
+ * table of functions that NumPy has for compiled code, the same in all versions. */
+typedef PyObject *(*Maker)(PyTypeObject *, PyObject *, int, const Py_ssize_t *, const Py_ssize_t *,
+                           void *, int, PyObject *);
+enum { NEW_FROM_DESCR = 94 };
+
 /* How to make arrays, and what arrays of doubles are. */
 typedef struct {
     PyObject *empty, *contiguous;
     PyTypeObject *type; /* NULL where array objects begin in another way */
     PyObject *dtype;
+    Maker make; /* NULL where NumPy has no such table */
 } Arrays;
 
 /* Numbers of one state or of several. */
@@ -34,12 +42,27 @@ typedef struct {
     Py_buffer view; /* without an object where no buffer was asked for */
 } Numbers;
 
+/* The function that makes arrays. */
+static Maker find_maker(void) {
+    PyObject *module = PyImport_ImportModule("numpy._core._multiarray_umath"), *table = NULL;
+    Maker make = NULL;
+    if (module != NULL) table = PyObject_GetAttrString(module, "_ARRAY_API");
+    if (table != NULL) {
+        void **functions = PyCapsule_GetPointer(table, NULL);
+        if (functions != NULL) memcpy(&make, functions + NEW_FROM_DESCR, sizeof make);
+    }
+    PyErr_Clear();
+    Py_XDECREF(table);
+    Py_XDECREF(module);
+    return make;
+}
+
 /* Look at a sample; 0, or -1 with an exception. */
 static int open_arrays(Arrays *self, PyObject *empty, PyObject *contiguous) {
     Py_buffer view;
     PyObject *shape = Py_BuildValue("(ii)", 2, 3), *sample = NULL, *dtype = NULL;
     int failed = -1;
-    self->type = NULL, self->dtype = NULL;
+    self->type = NULL, self->dtype = NULL, self->make = NULL;
     self->empty = Py_NewRef(empty), self->contiguous = Py_NewRef(contiguous);
     if (shape != NULL) sample = PyObject_CallOneArg(empty, shape);
     if (sample != NULL) dtype = PyObject_GetAttrString(sample, "dtype");
@@ -54,6 +77,7 @@ static int open_arrays(Arrays *self, PyObject *empty, PyObject *contiguous) {
             memcmp(array->strides, view.strides, 2 * sizeof(Py_ssize_t)) == 0) {
             self->type = (PyTypeObject *)Py_NewRef(Py_TYPE(sample));
             self->dtype = Py_NewRef(dtype);
+            self->make = find_maker();
         }
         PyBuffer_Release(&view);
     }
@@ -123,12 +147,23 @@ static inline void release_numbers(Numbers *numbers) {
 /* An empty array of a shape for one state (N < 0), or for N of them. */
 static PyObject *make_array(const Arrays *self, long rows, long columns, int flat, Py_ssize_t N,
                             Numbers *found) {
-    PyObject *sizes;
-    if (flat) {
-        sizes = N < 0 ? PyLong_FromLong(rows) : Py_BuildValue("(nl)", N, rows);
-    } else {
-        sizes = N < 0 ? Py_BuildValue("(ll)", rows, columns)
-                      : Py_BuildValue("(nll)", N, rows, columns);
+    Py_ssize_t shape[3];
+    int axes = 0;
+    if (N >= 0) shape[axes++] = N;
+    shape[axes++] = rows;
+    if (!flat) shape[axes++] = columns;
+    found->view.obj = NULL;
+    if (self->make != NULL) {
+        Py_INCREF(self->dtype);
+        PyObject *array = self->make(self->type, self->dtype, axes, shape, NULL, NULL, 0, NULL);
+        if (array != NULL) found->numbers = (double *)((const ArrayObject *)array)->data;
+        return array;
+    }
+    PyObject *sizes = PyTuple_New(axes);
+    for (int i = 0; i < axes && sizes != NULL; ++i) {
+        PyObject *size = PyLong_FromSsize_t(shape[i]);
+        if (size == NULL) Py_CLEAR(sizes);
+        if (size != NULL) PyTuple_SET_ITEM(sizes, i, size);
     }
     if (sizes == NULL) return NULL;
     PyObject *array = PyObject_CallOneArg(self->empty, sizes);

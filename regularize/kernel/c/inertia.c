@@ -7,7 +7,7 @@
 #include "tables.h"
 
 /* Inertia in ground axes and the wrench of the motion at zero acceleration, of one part. */
-static inline void load_part(const Tables *t, Workspace *w, int b) {
+UNROLLED void load_part(const Tables *t, Workspace *w, int b) {
     const double *own = t->inertia + 10 * b, *R = w->pose + 12 * b, *I = own + 4;
     double *restrict rigid = w->rigid + 10 * b, *restrict f = w->wrench + 6 * b;
     const double *a = w->drift + 6 * b, *alpha = a + 3, *omega = w->twist + 6 * b + 3;

@@ -38,7 +38,7 @@ static inline void axis(const double *pose, int i, double *out) {
 
 /* Lever from the origin of a part's parent to its placement, and the rotation of that, which may be
  * there already. */
-static inline const double *begin_pose(const Tables *t, const Workspace *w, int b, double *lever,
+UNROLLED const double *begin_pose(const Tables *t, const Workspace *w, int b, double *lever,
                                        double *turned) {
     const double *parent = w->pose + 12 * t->parent[b], *placement = t->placement + 12 * b;
     if (t->parent[b] == 0) {
@@ -66,7 +66,7 @@ static inline void angle_of(const Tables *t, int b, const double *q, double *c, 
 }
 
 /* Pose of hinge b after its parent's, the lever between their origins, and the twist of its column. */
-static inline void place_hinge(const Tables *t, Workspace *w, int b, const double *configuration) {
+UNROLLED void place_hinge(const Tables *t, Workspace *w, int b, const double *configuration) {
     const double *origin = w->pose + 12 * t->parent[b] + 9;
     double *restrict pose = w->pose + 12 * b, *restrict lever = w->lever + 3 * b;
     double *restrict J = w->motion + 6 * t->column[b], turned[9], c, s;
@@ -147,7 +147,7 @@ static inline void relative_twist(const Tables *t, const Workspace *w, int b, co
 }
 
 /* Twist of hinge b and its acceleration while no column accelerates, from its parent's. */
-static inline void carry_hinge(const Tables *t, Workspace *w, int b, const double *rates) {
+UNROLLED void carry_hinge(const Tables *t, Workspace *w, int b, const double *rates) {
     const int p = t->parent[b], k = t->column[b];
     const double *V = w->twist + 6 * p, *A = w->drift + 6 * p, *d = w->lever + 3 * b;
     const double rate = t->pace[k] * rates[t->rate[k]], *axis = w->motion + 6 * k + 3;

@@ -61,34 +61,45 @@ static void write_multipliers(const Tables *t, const Workspace *w, double *multi
     }
 }
 
+/* Entries of the rows at a column that moves their point by v. */
+static inline const int *load_point_column(const double *axes, int forces, int count, double sign,
+                                           double size, const double *v, const double *turn,
+                                           const int *place, double *restrict entry) {
+    if (forces == 3) {
+        entry[place[0]] = size * v[0];
+        entry[place[1]] = size * v[1];
+        entry[place[2]] = size * v[2];
+    } else {
+        for (int i = 0; i < forces; ++i) entry[place[i]] = sign * dot(axes + 6 * i, v);
+    }
+    if (forces == count) return place + count;
+    entry[place[forces]] = sign * dot(axes + 6 * forces, turn);
+    for (int i = forces + 1; i < count; ++i) entry[place[i]] = sign * dot(axes + 6 * i, turn);
+    return place + count;
+}
+
 /* Entries of the rows at the columns from a part down to another one. */
 static inline void load_point_way(const Tables *t, Workspace *w, int c, int b, const double sign,
                                   const double *x, Reading *at) {
-    const int begin = t->row[c], couples = begin + t->forces[c], end = t->row[c + 1];
-    const int whole = t->forces[c] == 3;
-    const double size = sign * t->point_row[3 * begin];
+    const int begin = t->row[c], forces = t->forces[c], count = t->row[c + 1] - begin;
+    const double size = sign * t->point_row[3 * begin], *axes = w->covectors + 6 * begin;
+    const int *place = at->j;
     for (; b != t->last_common[c]; b = t->parent[b]) {
-        double arm[3];
+        const double *J = w->motion + 6 * t->column[b];
+        double arm[3], v[3];
         subtract(x, w->pose + 12 * b + 9, arm);
-        for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
-            const double *J = w->motion + 6 * k;
-            double v[3];
+        if (t->hinge[b]) {
             cross(J + 3, arm, v);
-            if (!t->hinge[b]) add(J, v);
-            if (whole) {
-                w->entry[*at->j++] = size * v[0];
-                w->entry[*at->j++] = size * v[1];
-                w->entry[*at->j++] = size * v[2];
-            } else {
-                for (int r = begin; r < couples; ++r) {
-                    w->entry[*at->j++] = sign * dot(w->covectors + 6 * r, v);
-                }
-            }
-            for (int r = couples; r < end; ++r) {
-                w->entry[*at->j++] = sign * dot(w->covectors + 6 * r, J + 3);
-            }
+            place = load_point_column(axes, forces, count, sign, size, v, J + 3, place, w->entry);
+            continue;
+        }
+        for (int k = t->column[b]; k < t->column[b + 1]; ++k, J += 6) {
+            cross(J + 3, arm, v);
+            add(J, v);
+            place = load_point_column(axes, forces, count, sign, size, v, J + 3, place, w->entry);
         }
     }
+    at->j = place;
 }
 
 /* Entries and right-hand sides of the rows. */

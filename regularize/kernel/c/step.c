@@ -17,18 +17,19 @@
  * columns of the parts before it in its cluster, and its border. */
 static inline void load_before(const Tables *t, Workspace *w, int b, int unknown, int rooted,
                                double *f, Reading *at) {
-    for (; t->inner[b]; b = t->parent[b]) {
-        const int p = t->parent[b];
-        const double *I = w->motion + 6 * t->column[p];
+    const int *place = at->h;
+    for (int p; t->inner[b]; b = p) {
+        const double *I = w->motion + 6 * t->column[p = t->parent[b]];
         if (t->hinge[b] != 2) add_cross(w->lever + 3 * b, f, f + 3);
         if (t->hinge[p]) {
-            w->entry[*at->h++] = dot(I + 3, f + 3);
+            w->entry[*place++] = dot(I + 3, f + 3);
             continue;
         }
         for (int i = t->column[p]; i < t->column[p + 1]; ++i, I += 6) {
-            w->entry[*at->h++] = dot(I, f) + dot(I + 3, f + 3);
+            w->entry[*place++] = dot(I, f) + dot(I + 3, f + 3);
         }
     }
+    at->h = place;
     if (rooted) return;
     double *F = w->border + 6 * unknown;
     add_cross(w->lever + 3 * b, f, f + 3);
