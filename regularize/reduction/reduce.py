@@ -319,11 +319,8 @@ def reduce(
         raise ModelError(f"{configurations} configurations cannot be checked")
     graph = mechanism if isinstance(mechanism, Graph) else build(mechanism)
     assembly = assemble(graph, seed=seed)
-    prescribed = prescribed_cuts(graph, keep_cuts, cuts)
-    setting = Setting(
-        *(graph, assembly, prescribed, rtol, length_scale, seed, sampler, groups),
-        progress=None if progress is None else forward(progress),
-    )
+    about = (graph, assembly, prescribed_cuts(graph, keep_cuts, cuts))
+    setting = Setting(*about, rtol, length_scale, seed, sampler, groups, progress=forward(progress))
     cells = reduce_cells(setting, numerical=numerical, configurations=configurations)
     certificates = [cell.certificate for cell in cells if cell.parts]
     # What can never move has one configuration, and says nothing of how many the others have.

@@ -31,8 +31,10 @@ def portion(progress: Progress | None, start: float, end: float) -> Progress | N
     return progress and (lambda fraction: progress(start + (end - start) * fraction))
 
 
-def forward(progress: Progress) -> Progress:
+def forward(progress: Progress | None) -> Progress | None:
     """The same without the ways back where something is tried once more."""
+    if progress is None:
+        return None
     furthest = 0.0
 
     def onwards(fraction: float) -> None:
