@@ -222,8 +222,12 @@ def test_unequal_torques_turn_the_eye_about_all_three_axes() -> None:
 def test_agile_eye_runs_long_through_repartitioning_without_a_step() -> None:
     dynamics = minimal_dynamics(reduction_of("agile_eye"))
     times = np.linspace(0, 4, 201)
-    velocities = dict(zip(dynamics.independent, (1.1, -0.7, 0.4), strict=True))
+    velocities = dict(zip(("q18", "q27", "q9"), (0.7, -0.6, 0.8), strict=True))
     often = simulate(dynamics, times, v=velocities, degradation=3.0)
+    # The coordinates that are chosen to begin with need not be those whose rates were told.
+    assert set(often.partitions[0][1]) != {*velocities}
+    begun = dict(zip(dynamics.names, often.v[0], strict=True))
+    assert [begun[name] for name in velocities] == pytest.approx([0.7, -0.6, 0.8])
     seldom = simulate(dynamics, times, v=velocities, degradation=10.0)
     assert len(often.partitions) > 1
     np.testing.assert_allclose(often.q, seldom.q, atol=1e-6)

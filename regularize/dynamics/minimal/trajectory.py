@@ -18,7 +18,9 @@ import numpy as np
 from regularize.dynamics.inputs import JointForces
 from regularize.dynamics.minimal.dynamics import MinimalDynamics
 from regularize.dynamics.minimal.engine import MinimalEngine, Passage
+from regularize.dynamics.minimal.pose import Pose
 from regularize.dynamics.recording import record, simulation_of
+from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
 from regularize.reduction.pivoting import columns_of
 
@@ -81,6 +83,7 @@ def simulate(
 
     Raises:
         ClosureLost: The mechanism was driven against a limit of its motion.
+        ModelError: A named coordinate is not independent.
         NoInertia: The mechanism can move without moving any mass.
         IntegrationFailed: The integrator gave up.
     """
@@ -125,7 +128,7 @@ def started(
     return MinimalEngine(
         dynamics.repartitioned(pose.q),
         forces,
-        _velocities(dynamics, v),
+        _velocities(dynamics, pose, v),
         time,
         method,
         dict(tolerances),
@@ -134,11 +137,20 @@ def started(
     )
 
 
-def _velocities(dynamics: MinimalDynamics, v: Mapping[str, float] | Array | None) -> Array:
+def _velocities(
+    dynamics: MinimalDynamics, pose: Pose, v: Mapping[str, float] | Array | None
+) -> Array:
+    """Velocities of all coordinates, for other ones may be independent from here on."""
     if v is None:
         return np.zeros(dynamics.robot.nv)
     if isinstance(v, Mapping):
-        result = np.zeros(dynamics.robot.nv)
-        result[columns_of(dynamics.names, v)] = list(v.values())
-        return result
+        named, columns = np.zeros(dynamics.robot.nv), columns_of(dynamics.names, v)
+        others = [name for name, k in zip(v, columns, strict=True) if k not in dynamics.known]
+        if others:
+            raise ModelError(
+                f"{others[0]!r} is no independent coordinate here; name some of "
+                f"{', '.join(dynamics.independent)}, or pass an array"
+            )
+        named[columns] = list(v.values())
+        return np.asarray(pose.transmission @ named[list(dynamics.known)])
     return np.asarray(v, dtype=np.float64)
