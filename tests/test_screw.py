@@ -79,6 +79,20 @@ def test_inverse_left_jacobian_at_rest():
     np.testing.assert_array_equal(screw.inverse_left_jacobian(np.zeros(3)), np.eye(3))
 
 
+@pytest.mark.parametrize("size", [0.0, 1e-9, 1e-3, 0.199, 0.201, 1.0, 3.0, np.pi, 4.0])
+def test_wrench_of_twist_forces_of_any_size(size):
+    """The forces are those of the wrench by the twists of steps, a series of brackets."""
+    rng = np.random.default_rng(2)
+    twists, wrenches = rng.normal(size=(2, 5, 6))
+    twists[:, 3:] *= size / np.linalg.norm(twists[:, 3:], axis=1, keepdims=True)
+    minus, by_step = -screw.ad(twists), np.eye(6)
+    for k in range(60, 1, -1):
+        by_step = np.eye(6) + minus @ by_step / k
+    forces = (np.swapaxes(by_step, 1, 2) @ wrenches[..., None])[..., 0]
+    found = screw.wrench_of_twist_forces(twists, forces)
+    np.testing.assert_allclose(found, wrenches, atol=2e-13)
+
+
 def test_leading_axes_are_configurations():
     twists = np.linspace(-1, 1, 5 * 7 * 6).reshape(5, 7, 6)
     many = screw.exp(twists)

@@ -241,6 +241,42 @@ def inverse_left_jacobian(w: Array) -> Array:
     return np.asarray(np.eye(3) - 0.5 * W + factor * (W @ W))
 
 
+def wrench_of_twist_forces(twist: Array, force: Array) -> Array:
+    r"""Wrenches in the moved frame that do the work of forces along the numbers of its twist.
+
+    Where :math:`x` leads to a frame that moves with the twist :math:`V` in its own axes,
+    :math:`V = J_r(x) \dot x`; the wrench is :math:`J_r^{-T}(x) f`. With
+    :math:`J = J_l^{-1}(\omega)` of SO(3), and C its derivative along the linear part, the force is
+    :math:`J f` and the moment :math:`J m + C f`: twists are rotation vectors of dual numbers.
+
+    Args:
+        twist: The twists x, turning by less than a full turn, shape (..., 6).
+        force: Forces along their numbers, shape (..., 6).
+
+    Returns:
+        Shape (..., 6), force first.
+    """
+    v, w, f = twist[..., :3], twist[..., 3:], force[..., :3]
+    square = np.add.reduce(w * w, axis=-1)[..., None]
+    small = square < 0.04
+    safe = np.where(small, 1.0, square)
+    half = 0.5 * np.sqrt(safe)
+    cotangent, whole = half * np.cos(half) / np.sin(half), (half / np.sin(half)) ** 2
+    t = square  # of both factors the series, the second the first's derivative by the square
+    factor = 1 / 12 + t * (1 / 720 + t * (1 / 30240 + t * (1 / 1209600 + t / 47900160)))
+    slope = 1 / 720 + t * (2 / 30240 + t * (3 / 1209600 + t * 4 / 47900160))
+    factor = np.where(small, factor, (1.0 - cotangent) / safe)
+    slope = np.where(small, slope, (whole + cotangent - 2.0) / (2.0 * safe**2))
+    across = cross(w, f)
+    twice = cross(w, across)
+    along = 2.0 * np.add.reduce(v * w, axis=-1)[..., None]
+    lever = -0.5 * cross(v, f) + factor * (cross(v, across) + cross(w, cross(v, f)))
+    moment = force[..., 3:]
+    turned = moment - 0.5 * cross(w, moment) + factor * cross(w, cross(w, moment))
+    straight = f - 0.5 * across + factor * twice
+    return np.concatenate([straight, turned + lever + along * slope * twice], axis=-1)
+
+
 def log(T: Array) -> Array:
     """Twists whose exponentials are the given transforms, shape (..., 6)."""
     w = log_rotation(T[..., :3, :3])

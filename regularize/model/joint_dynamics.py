@@ -15,7 +15,8 @@ class JointDynamics:
     """Forces within a joint, one value per freedom; None where the model is silent.
 
     The joint force is ``-damping * v - friction * sign(v) - stiffness * (q - rest_position)``, and
-    ``armature`` adds to the diagonal of the mass matrix.
+    ``armature`` adds to the diagonal of the mass matrix. Of ball joints and free ones the springs
+    have the energy of the twist from rest, and the force is its slope.
 
     Attributes:
         damping: Viscous damping, N m s/rad or N s/m, shape (freedoms,).

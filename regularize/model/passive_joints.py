@@ -5,7 +5,8 @@ With the joint coordinates x, those of the cuts included, the joint forces are
 .. math:: \tau = -d\,\dot x - \mu \tanh(\dot x / \epsilon) - k\,(x - x_0).
 
 Dry friction is regularised: below the rate :math:`\epsilon` it falls off, so that a joint that
-would stick creeps instead.
+would stick creeps instead. Springs of ball joints and free ones have the energy
+:math:`s^T k s / 2` of the twist s from rest; the force is its slope along the twist of the child.
 """
 
 from __future__ import annotations
@@ -74,8 +75,20 @@ class PassiveJoints:
         return np.asarray(-self.damping * rates - self.friction * slid)
 
     def springs(self, x: Array) -> Array:
-        """Forces of springs at joint coordinates, both of shape (..., n)."""
-        return -self.stiffness * self.stretch(x)
+        """Forces of springs against joint rates at joint coordinates, both of shape (..., n).
+
+        They are minus the slope of the energy. Of ball joints and free ones rates are the twist in
+        the moving frame, by which the stretch does not change as it does by its own numbers.
+        """
+        stretch = self.stretch(x)
+        force = -self.stiffness * stretch
+        for edge in self.graph.edges:
+            columns = list(edge.columns)
+            if edge.group and np.any(self.stiffness[columns]):
+                twist, along = stretch[..., columns] @ edge.screws.T, force[..., columns]
+                wrench = screw.wrench_of_twist_forces(twist, along @ edge.screws.T)
+                force[..., columns] = wrench @ edge.screws
+        return np.asarray(force)
 
     def energy(self, x: Array) -> Array:
         """Energy in the springs at joint coordinates (..., n), in J, shape (...)."""

@@ -50,6 +50,21 @@ static int divide_by_twists(const Closing *closing, double *x) {
     return solve_few(A, x, n);
 }
 
+/* What springs of a closing joint take against rates of its coordinates (count,). */
+static void springs_of_closing(const Motion *m, int i, const Closing *at, double *force) {
+    const int n = m->t->size[closing_freedoms_size], kind = m->t->closing[i];
+    const double *stiffness = m->closing + CLOSING_STIFFNESS * n + m->t->closing_screw[i];
+    double twist[6] = {0}, along[6] = {0}, wrench[6];
+    for (int k = 0; k < at->count; ++k) {
+        force[k] = stiffness[k] * at->stretch[k];
+        add_times(at->stretch[k], at->twist + 6 * k, 6, twist);
+        add_times(force[k], at->twist + 6 * k, 6, along);
+    }
+    if (kind != CLOSING_BALL && kind != CLOSING_FREE) return;
+    wrench_of_forces(twist, along, wrench);
+    for (int k = 0; k < at->count; ++k) force[k] = work(at->twist + 6 * k, wrench);
+}
+
 /* Add what acts in a closing joint to the wrenches of its parts, and the power of what springs do not.
  * The rates of its coordinates are those that come nearest to its twist, the pseudo-inverse of the
  * twists of its freedoms on it; forces go the same way back. */
@@ -59,19 +74,20 @@ static int load_one_closing(const Motion *m, int i, double *power) {
     const int n = t->size[closing_freedoms_size];
     const double *law = m->closing + t->closing_screw[i];
     Closing at;
-    double moved[6], twist[6], W[6] = {0}, ground[6], d[3], force[6];
+    double moved[6], twist[6], W[6] = {0}, ground[6], d[3], force[6], spring[6];
     if (look_at_closing(t, w, i, rests_of_closing(m), &at)) return 1;
     rate_between(t, w, i, at.child + 9, moved);
     rotate_back(at.child, moved, twist);
     rotate_back(at.child, moved + 3, twist + 3);
     for (int k = 0; k < at.count; ++k) force[k] = t->sign[i] * work(at.twist + 6 * k, twist);
     if (divide_by_twists(&at, force)) return 1;
+    springs_of_closing(m, i, &at, spring);
     for (int k = 0; k < at.count; ++k) {
         const double rate = force[k], friction = law[CLOSING_FRICTION * n + k];
         force[k] = -law[CLOSING_DAMPING * n + k] * rate;
         if (friction != 0.0) force[k] -= friction * tanh(rate / m->options[SLIP]);
         *power += force[k] * rate;
-        force[k] -= law[CLOSING_STIFFNESS * n + k] * at.stretch[k];
+        force[k] -= spring[k];
     }
     if (divide_by_twists(&at, force)) return 1;
     for (int k = 0; k < at.count; ++k) add_times(t->sign[i] * force[k], at.twist + 6 * k, 6, W);

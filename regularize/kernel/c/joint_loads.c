@@ -56,6 +56,21 @@ static void stretch_of_joint(const Motion *m, int b, const TreeJoint *joint,
     for (int k = 0; k < joint->count; ++k) stretch[k] = twist[joint->lacks + k];
 }
 
+/* What springs of a joint take against rates of its coordinates (freedoms,). */
+static void springs_of_joint(const Motion *m, int b, const TreeJoint *joint,
+                             const double *configuration, double *force) {
+    const double *stiffness = m->laws + STIFFNESS * m->t->size[nv_size] + joint->at;
+    double stretch[6], twist[6] = {0}, along[6] = {0}, wrench[6];
+    stretch_of_joint(m, b, joint, configuration, stretch);
+    for (int k = 0; k < joint->count; ++k) {
+        force[k] = along[joint->lacks + k] = stiffness[k] * stretch[k];
+        twist[joint->lacks + k] = stretch[k];
+    }
+    if (!joint->group) return;
+    wrench_of_forces(twist, along, wrench);
+    for (int k = 0; k < joint->count; ++k) force[k] = wrench[joint->lacks + k];
+}
+
 /* Rates of a joint's coordinates (freedoms,). */
 static void rates_of_joint(const TreeJoint *joint, const double *v, double *rates) {
     const double *pose = joint->pose;
@@ -87,17 +102,17 @@ static double load_joints(const Motion *m, const double *q, const double *v, dou
     double power = 0.0;
     for (int b = 1; b < m->t->size[parts_size]; ++b) {
         TreeJoint joint;
-        double rate[6], force[6], stretch[6] = {0};
+        double rate[6], force[6], spring[6] = {0};
         if (!look_at_joint(m, b, 0, q, &joint)) continue;
         const double *law = m->laws + joint.at;
         rates_of_joint(&joint, v, rate);
-        if (look_at_joint(m, b, 1, q, &joint)) stretch_of_joint(m, b, &joint, q, stretch);
+        if (look_at_joint(m, b, 1, q, &joint)) springs_of_joint(m, b, &joint, q, spring);
         for (int k = 0; k < joint.count; ++k) {
             const double friction = law[FRICTION * nv + k];
             force[k] = -law[DAMPING * nv + k] * rate[k];
             if (friction != 0.0) force[k] -= friction * tanh(rate[k] / m->options[SLIP]);
             power += force[k] * rate[k];
-            force[k] -= law[STIFFNESS * nv + k] * stretch[k];
+            force[k] -= spring[k];
         }
         add_forces_of_joint(&joint, force, tau);
     }

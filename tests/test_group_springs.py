@@ -1,0 +1,104 @@
+"""Springs in ball joints and free ones: forces are those that the energy has, wherever they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from test_marching import compiled
+
+import regularize as rg
+from regularize.dynamics import integrator
+from regularize.lie.screw import Array
+from regularize.model.joint_dynamics import JointDynamics
+from regularize.model.mechanism import Inertia, joint_in_world, mechanism_of
+
+AXIS, PLACE = (0.3, 1.0, 0.2), (0.1, 0.2, 0.3)
+FREEDOMS = {"spherical": 3, "free": 6}
+kinds = pytest.mark.parametrize("kind", ["spherical", "free"])
+placings = pytest.mark.parametrize(
+    "placing", ["tree", "tree backwards", "closing", "closing backwards"]
+)
+
+
+def sprung(kind: str, placing: str, seed: int, turned: float = 1.0) -> rg.Robot:
+    """A body on one joint with unequal springs, which the tree has, has backwards, or lacks."""
+    rng, freedoms = np.random.default_rng(seed), FREEDOMS[kind]
+    law = JointDynamics(
+        stiffness=rng.uniform(1.0, 9.0, freedoms), rest_position=turned * rng.normal(size=freedoms)
+    )
+    bodies = ("body", "ground") if placing.endswith("backwards") else ("ground", "body")
+    joints = [replace(joint_in_world("sprung", *bodies, kind, AXIS, PLACE), dynamics=law)]
+    if placing.startswith("closing"):
+        joints.insert(0, joint_in_world("base", "ground", "body", "free", AXIS, (0.0, 0.3, 0.1)))
+    mechanism = mechanism_of(f"{kind}, {placing}", joints, ground="ground")
+    inertia = Inertia(2.0, np.array([0.2, 0.1, 0.4]), np.diag([0.9, 1.0, 1.1]))
+    given = [replace(b, inertia=inertia if b.name == "body" else None) for b in mechanism.bodies]
+    cuts = ["sprung"] if placing.startswith("closing") else []
+    robot = rg.to_pinocchio(rg.reduce(replace(mechanism, bodies=tuple(given)), cuts=cuts))
+    assert [j.reversed for j in robot.joints] == [placing == "tree backwards"]
+    return robot
+
+
+@kinds
+@placings
+@settings(deadline=None, max_examples=4)
+@given(seed=st.integers(0, 10**6), turned=st.floats(0.0, 1.2))
+def test_forces_are_the_slope_of_the_energy(
+    kind: str, placing: str, seed: int, turned: float
+) -> None:
+    robot = sprung(kind, placing, seed, turned)
+    passive, space = robot.passive, robot.tree.space
+    step = turned * np.random.default_rng(seed + 1).normal(size=robot.nv)
+    q = space.integrate(space.neutral, step)
+    stretch = passive.joints.stretch(passive._positions(q))[-FREEDOMS[kind] :]
+    assume(np.linalg.norm(stretch[-3:]) < 3.1)  # beyond half a turn the energy has an edge
+
+    def energy(of: Array) -> float:
+        return passive.energy(space.integrate(q, of))
+
+    h = 2e-3
+    slopes = [
+        (8.0 * (energy(h * e) - energy(-h * e)) - energy(2 * h * e) + energy(-2 * h * e)) / (12 * h)
+        for e in np.eye(robot.nv)
+    ]
+    assert passive.springs(q) == pytest.approx(-np.array(slopes), abs=1e-8)
+
+
+def moved(
+    robot: rg.Robot, monkeypatch: pytest.MonkeyPatch, marching: bool, **given: object
+) -> rg.Simulation:
+    """A motion without correction of the energy, with or without steps of the kernel."""
+    with monkeypatch.context() as patch:
+        if not marching:
+            patch.setattr(integrator.Marching, "of", lambda *_, **__: None)
+        return rg.simulate(robot, rtol=1e-12, conserve=False, **given)  # type: ignore[arg-type]
+
+
+@kinds
+@placings
+@pytest.mark.parametrize("marching", [pytest.param(True, marks=compiled), False])
+def test_energy_is_kept_without_correction(
+    kind: str, placing: str, marching: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robot = sprung(kind, placing, 1)
+    v = robot.project_velocity(robot.q0, np.linspace(0.5, 1.5, robot.nv))
+    motion = moved(robot, monkeypatch, marching, v=v, duration=0.1)
+    assert np.ptp(motion.energy) < 1e-10
+    assert np.abs(motion.v[-1] - v).max() > 0.1
+
+
+@compiled
+@kinds
+@placings
+def test_forces_of_the_kernel_are_those_of_python(
+    kind: str, placing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the velocity after so short a time that integration has no error."""
+    robot, short = sprung(kind, placing, 4, 0.1 if placing in ("tree", "closing") else 1.0), 1e-3
+    ours, python = (moved(robot, monkeypatch, way, duration=short) for way in (True, False))
+    assert ours.v[-1] / short == pytest.approx(python.v[-1] / short, abs=1e-12)
+    assert np.abs(ours.v[-1]).max() > 0.0
