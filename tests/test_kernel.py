@@ -254,7 +254,7 @@ def scissor(base: str, pairs: int) -> rg.Robot:
     return rg.to_pinocchio(rg.reduce(weighed(mechanism_of("scissor", joints[base == "ground" :]))))
 
 
-@pytest.mark.parametrize(("base", "pairs"), [("ground", 16), ("carriage", 16), ("ground", 51)])
+@pytest.mark.parametrize(("base", "pairs"), [("ground", 24), ("carriage", 24), ("ground", 51)])
 def test_deep_loops_are_solved_in_body_coordinates(base: str, pairs: int) -> None:
     robot = scissor(base, pairs)
     assert robot.tables is not None and robot.tables.sizes["cells"] > 0

@@ -66,8 +66,9 @@ def tables_of(machine: Machine) -> Tables | None:
 def step_sections(
     machine: Machine,
     *,
-    words: float = 0.18,
+    words: float = 0.07,
     dense: float = 2e5,
+    longest: float = 4e6,
     saving: float = 0.6,
     clear: float = 1e-4,
     most: int = 500,
@@ -76,10 +77,11 @@ def step_sections(
 
     Args:
         machine: The machine.
-        words: Words of a program of body coordinates that are worth a multiplication in joint
-            coordinates: less than the time that they take, for joint coordinates are the safer.
+        words: Words of a program of body coordinates that take as long as a multiplication in joint
+            coordinates.
         dense: Multiplications for entries in joint coordinates beyond which dense algebra is as
             quick.
+        longest: Multiplications beyond which their list takes too much room.
         saving: Part of the multiplications with which rows that come before some of their columns
             are worth what they risk: another way to solve where their pivots are small.
         clear: Least part of the largest pivot of such rows that others must have at a sample.
@@ -119,7 +121,7 @@ def step_sections(
                 if works[0] <= saving * works[1] and ready.clearness > clear:
                     structs, early = sooner, True
             work = least + _work(structs, rooted)
-            if program is not None and words * work > len(program.code):
+            if program is not None and (words * work > len(program.code) or work > longest):
                 structs, early = None, False
         earlies.append(early)
         programs.add(program if structs is None else None)
