@@ -48,9 +48,8 @@ def marked(source: bytes) -> tuple[ast.Module, list[str]]:
                 mark(node.body, node, "next")
                 mark(node.orelse, node, "end")
             case ast.Match():
-                raise NotImplementedError(
-                    "the package has no `match`; say here what it branches to"
-                )
+                for each in node.cases:
+                    mark(each.body, each.pattern, "case")
     return ast.fix_missing_locations(tree), names
 
 

@@ -27,6 +27,14 @@ def first(values):
         value = None
     while True:
         return value
+
+
+def worded(x):
+    match x:
+        case 0:
+            return "none"
+        case _:
+            return "some"
 '''
 
 
@@ -39,9 +47,12 @@ def test_each_way_out_is_noted_once_it_is_taken() -> None:
     assert set(names) == {
         *("9 true", "9 false", "11 true", "11 false"),
         *("17 next", "17 end", "18 true", "18 false"),
+        *("28 case", "30 case"),
     }
     assert space["sign"](2) == 1 and taken.keys() == {"9 true"}
     assert space["sign"](0) == 0 and taken.keys() == {"9 true", "9 false", "11 false"}
     taken.clear()
     assert space["first"]([0, 3]) == 3 and taken.keys() == {"17 next", "18 false", "18 true"}
     assert space["first"]([]) is None and "17 end" in taken
+    taken.clear()
+    assert space["worded"](3) == "some" and taken.keys() == {"30 case"}

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from test_marching import compiled
+from test_marching import compiled, moved
 
 import regularize as rg
-from regularize.dynamics import integrator
 from regularize.lie.screw import Array
 from regularize.model.joint_dynamics import JointDynamics
 from regularize.model.mechanism import Inertia, joint_in_world, mechanism_of
 
 AXIS, PLACE = (0.3, 1.0, 0.2), (0.1, 0.2, 0.3)
 FREEDOMS = {"spherical": 3, "free": 6}
+#: Without correction of the energy.
+EXACT: dict[str, object] = {"rtol": 1e-12, "conserve": False}
 kinds = pytest.mark.parametrize("kind", ["spherical", "free"])
 placings = pytest.mark.parametrize(
     "placing", ["tree", "tree backwards", "closing", "closing backwards"]
@@ -68,16 +69,6 @@ def test_forces_are_the_slope_of_the_energy(
     assert passive.springs(q) == pytest.approx(-np.array(slopes), abs=1e-8)
 
 
-def moved(
-    robot: rg.Robot, monkeypatch: pytest.MonkeyPatch, marching: bool, **given: object
-) -> rg.Simulation:
-    """A motion without correction of the energy, with or without steps of the kernel."""
-    with monkeypatch.context() as patch:
-        if not marching:
-            patch.setattr(integrator.Marching, "of", lambda *_, **__: None)
-        return rg.simulate(robot, rtol=1e-12, conserve=False, **given)  # type: ignore[arg-type]
-
-
 @kinds
 @placings
 @pytest.mark.parametrize("marching", [pytest.param(True, marks=compiled), False])
@@ -86,7 +77,7 @@ def test_energy_is_kept_without_correction(
 ) -> None:
     robot = sprung(kind, placing, 1)
     v = robot.project_velocity(robot.q0, np.linspace(0.5, 1.5, robot.nv))
-    motion = moved(robot, monkeypatch, marching, v=v, duration=0.1)
+    motion = moved(robot, monkeypatch, marching, v=v, duration=0.1, **EXACT)
     assert np.ptp(motion.energy) < 1e-10
     assert np.abs(motion.v[-1] - v).max() > 0.1
 
@@ -99,6 +90,8 @@ def test_forces_of_the_kernel_are_those_of_python(
 ) -> None:
     """By the velocity after so short a time that integration has no error."""
     robot, short = sprung(kind, placing, 4, 0.1 if placing in ("tree", "closing") else 1.0), 1e-3
-    ours, python = (moved(robot, monkeypatch, way, duration=short) for way in (True, False))
+    ours, python = (
+        moved(robot, monkeypatch, way, duration=short, **EXACT) for way in (True, False)
+    )
     assert ours.v[-1] / short == pytest.approx(python.v[-1] / short, abs=1e-12)
     assert np.abs(ours.v[-1]).max() > 0.0

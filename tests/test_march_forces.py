@@ -9,10 +9,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from scipy import LowLevelCallable
-from test_marching import compare, compiled, fourbar, moved, on_a_base, push, with_inertia
+from test_marching import compare, compiled, fourbar, marched, moved, on_a_base, push, with_inertia
 
 import regularize as rg
-from regularize.dynamics.marching import Marching
 from regularize.lie.screw import Array
 from regularize.model.joint_dynamics import JointDynamics
 from regularize.model.mechanism import Inertia, Mechanism, joint_in_world, mechanism_of
@@ -37,19 +36,6 @@ def floating() -> rg.Robot:
     robot = rg.to_pinocchio(rg.reduce(replace(mechanism, bodies=tuple(bodies))))
     robot.model.gravity.linear = np.zeros(3)
     return robot
-
-
-def marched(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Calls of the compiled march."""
-    calls: list[object] = []
-    go = Marching.go
-
-    def counted(self: Marching, *given: object) -> object:
-        calls.append(given)
-        return go(self, *given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Marching, "go", counted)
-    return calls
 
 
 @pytest.mark.parametrize("marching", [pytest.param(True, marks=compiled), False])

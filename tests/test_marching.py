@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,11 +62,25 @@ def on_a_base(kind: str) -> Mechanism:
 def moved(
     robot: rg.Robot, monkeypatch: pytest.MonkeyPatch, marching: bool, **given: object
 ) -> rg.Simulation:
-    """Half a second of motion, with or without steps of the kernel."""
+    """Half a second of motion if nothing else is said, with or without steps of the kernel."""
     with monkeypatch.context() as patch:
         if not marching:
             patch.setattr(integrator.Marching, "of", lambda *_, **__: None)
-        return rg.simulate(robot, duration=0.5, rtol=1e-10, **given)  # type: ignore[arg-type]
+        options: dict[str, Any] = {"duration": 0.5, "rtol": 1e-10, **given}
+        return rg.simulate(robot, **options)
+
+
+def marched(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Calls of the compiled march."""
+    calls: list[object] = []
+    go = Marching.go
+
+    def counted(self: Marching, *given: object) -> object:
+        calls.append(given)
+        return go(self, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Marching, "go", counted)
+    return calls
 
 
 def compare(robot: rg.Robot, monkeypatch: pytest.MonkeyPatch, **given: object) -> rg.Simulation:
@@ -167,15 +182,7 @@ def test_steps_keep_away_from_where_branches_cross() -> None:
 @compiled
 def test_what_the_kernel_leaves_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dampers in a ball joint whose axes are not those of its frame."""
-    calls: list[object] = []
-    go = Marching.go
-
-    def counted(self: Marching, *given: object) -> object:
-        calls.append(given)
-        return go(self, *given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Marching, "go", counted)
-    mechanism = on_a_base("spherical")
+    calls, mechanism = marched(monkeypatch), on_a_base("spherical")
     askew = np.vstack([np.zeros((3, 3)), frame_about(np.full(3, 3**-0.5))[:3, :3]])
     law = JointDynamics(np.full(3, 0.1))
     for screws, marches in ((askew, False), (np.eye(6, 3, -3), True)):

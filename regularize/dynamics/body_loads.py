@@ -72,9 +72,6 @@ class BodyLoads:
             ModelError: There is no such body, or a load does not consist of six numbers.
         """
         places, loads = [], []
-        if given:
-            pass  # and all about shapes
-
         for name, load in given.items():
             robot.reduction.mechanism.body(name)
             if name not in robot.places:
@@ -93,8 +90,9 @@ class BodyLoads:
     def __call__(self, q: Array) -> Array:
         """Joint forces, shape (nv,)."""
         tau: Array = np.zeros(self.robot.nv)
+        poses = self.robot.states.poses(q)
         for (joint, place), load in zip(self.places, self.loads, strict=True):
-            T = self.robot.states.poses(q)[joint] @ place
+            T = poses[joint] @ place
             force, moment = np.asarray(load.force), np.asarray(load.moment)
             if load.axes == "body":
                 force, moment = T[:3, :3] @ force, T[:3, :3] @ moment

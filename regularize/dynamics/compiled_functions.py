@@ -50,11 +50,11 @@ def _address(function: LowLevelCallable, what: str, signature: str) -> tuple[int
     return api.PyCapsule_GetPointer(capsule, name), api.PyCapsule_GetContext(capsule)
 
 
-class CompiledTorque:
-    """A compiled torque over time.
+class _Compiled:
+    """A compiled function.
 
     Args:
-        function: The function ``double torque(double t, void *data)``.
+        function: The function.
         what: What messages call it.
 
     Attributes:
@@ -64,36 +64,34 @@ class CompiledTorque:
         ModelError: It has another signature.
     """
 
+    _signature: str
+    _prototype: Callable[[int], Any]
+
     def __init__(self, function: LowLevelCallable, what: str) -> None:
         """Find it."""
-        place, data = _address(function, what, TORQUE)
-        self.address = (place, data or 0)
-        self._kept, self._call, self._data = function, _TORQUE(place), data
+        place, self._data = _address(function, what, self._signature)
+        self.address = (place, self._data or 0)
+        self._kept, self._call, self._what = function, type(self)._prototype(place), what
+
+
+class CompiledTorque(_Compiled):
+    """A compiled torque over time, ``double torque(double t, void *data)``."""
+
+    _signature, _prototype = TORQUE, _TORQUE
 
     def __call__(self, t: float) -> float:
         """Torque at a time."""
         return float(self._call(t, self._data))
 
 
-class CompiledForces:
+class CompiledForces(_Compiled):
     """Compiled joint forces.
 
-    Args:
-        function: The function ``int forces(double t, const double *q, const double *v, double *tau,
-            void *data)``, which adds to ``tau`` and returns 0; any other number ends the motion.
-
-    Attributes:
-        address: Where it is, and where its data are, 0 where there are none.
-
-    Raises:
-        ModelError: It has another signature.
+    The function ``int forces(double t, const double *q, const double *v, double *tau, void *data)``
+    adds to ``tau`` and returns 0; any other number ends the motion.
     """
 
-    def __init__(self, function: LowLevelCallable) -> None:
-        """Find it."""
-        place, data = _address(function, "forces", FORCES)
-        self.address = (place, data or 0)
-        self._kept, self._call, self._data = function, _FORCES(place), data
+    _signature, _prototype = FORCES, _FORCES
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         """Joint forces, shape (nv,).
@@ -108,26 +106,14 @@ class CompiledForces:
         return tau
 
 
-class CompiledMotion:
+class CompiledMotion(_Compiled):
     """A compiled motion over time.
 
-    Args:
-        function: The function ``int motion(double t, double *motion, void *data)``, which writes
-            position, rate and acceleration and returns 0; any other number ends the motion.
-        what: What messages call it.
-
-    Attributes:
-        address: Where it is, and where its data are, 0 where there are none.
-
-    Raises:
-        ModelError: It has another signature.
+    The function ``int motion(double t, double *motion, void *data)`` writes position, rate and
+    acceleration and returns 0; any other number ends the motion.
     """
 
-    def __init__(self, function: LowLevelCallable, what: str) -> None:
-        """Find it."""
-        place, data = _address(function, what, MOTION)
-        self.address = (place, data or 0)
-        self._kept, self._call, self._data, self._what = function, _MOTION(place), data, what
+    _signature, _prototype = MOTION, _MOTION
 
     def __call__(self, t: float) -> tuple[float, float, float]:
         """Position, rate and acceleration at a time.

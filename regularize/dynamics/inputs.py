@@ -154,7 +154,9 @@ def forces_of(given: JointForces | LowLevelCallable | None) -> JointForces | Non
     Raises:
         ModelError: A compiled function has another signature.
     """
-    found: JointForces | None = compiled_or_own(given, "forces", CompiledForces)
+    found: JointForces | None = compiled_or_own(
+        given, "forces", partial(CompiledForces, what="forces")
+    )
     return found
 
 

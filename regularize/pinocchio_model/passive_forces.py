@@ -15,7 +15,7 @@ from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.model.graph import ColumnId
 from regularize.model.passive_joints import PassiveJoints
-from regularize.pinocchio_model.closure_rows import ClosureRows
+from regularize.pinocchio_model.closure_rows import ClosureRows, Poses
 from regularize.pinocchio_model.coordinates import ModelCoordinates
 from regularize.pinocchio_model.solvers import ConstrainedTree
 
@@ -66,8 +66,8 @@ class PassiveForces:
     def _positions(self, q: Array) -> Array:
         """Joint coordinates, of closing joints those that have a spring, shape (n,)."""
         x = self.coordinates.of_tree(q)
-        for closure, columns in self._closing(self.joints.stiffness):
-            x[columns] = closure.position(self.tree.states.poses(q))
+        for closure, columns, poses in self._closing(q, self.joints.stiffness):
+            x[columns] = closure.position(poses)
         return x
 
     def _rates(self, q: Array, wanted: Array) -> Array:
@@ -79,14 +79,18 @@ class PassiveForces:
                 pose, begin = moved(tree.parts[tree.part_of[j] - 1], q), tree.idx_vs[j]
                 turn = pose[:3, :3] if tree.nvs[j] == 3 else screw.adjoint(pose)
                 rates[columns, begin : begin + len(turn)] @= turn
-        for closure, columns in self._closing(wanted):
+        for closure, columns, poses in self._closing(q, wanted):
             between = self.tree.states.between(q, closure.first, closure.second)
-            rates[columns] = closure.rates(self.tree.states.poses(q), between)
+            rates[columns] = closure.rates(poses, between)
         return rates
 
-    def _closing(self, wanted: Array) -> list[tuple[ClosureRows, list[ColumnId]]]:
-        """Closures whose joints have a wanted value, and the joints' columns."""
+    def _closing(self, q: Array, wanted: Array) -> list[tuple[ClosureRows, list[ColumnId], Poses]]:
+        """Closures whose joints have a wanted value, their columns, and where the bodies are."""
         pairs = [
             (c, [] if c.edge is None else [*c.edge.columns]) for c in self.tree.constraints.closures
         ]
-        return [(closure, columns) for closure, columns in pairs if np.any(wanted[columns])]
+        chosen = [(closure, columns) for closure, columns in pairs if np.any(wanted[columns])]
+        if not chosen:
+            return []
+        poses = self.tree.states.poses(q)
+        return [(closure, columns, poses) for closure, columns in chosen]

@@ -9,25 +9,25 @@
 #include "spatial.h"
 #include "tables.h"
 
-/* A joint of the tree: its freedoms and its first velocity; of a ball joint or a free one its pose
- * and how many of a twist's first components it lacks. */
+/* A joint of the tree: its freedoms and its first velocity, and whether it has a spring; of a ball
+ * joint or a free one its pose and how many of a twist's first components it lacks. */
 typedef struct {
-    int count, at, group, lacks, backwards;
+    int count, at, sprung, group, lacks, backwards;
     double pose[12];
 } TreeJoint;
 
-/* Look at the joint of a part; 0 where nothing acts in it, or no springs where only these count. */
-static int look_at_joint(const Motion *m, int b, int springs, const double *configuration,
-                         TreeJoint *joint) {
+/* Look at the joint of a part; 0 where nothing acts in it. */
+static int look_at_joint(const Motion *m, int b, const double *configuration, TreeJoint *joint) {
     const Tables *t = m->t;
     const int nv = t->size[nv_size], first = t->column[b], ball = t->kind[b] == BALL;
     const double *law = m->laws + t->rate[first], *q = configuration + t->coordinate[b];
     int found = 0;
-    joint->count = t->column[b + 1] - first, joint->at = t->rate[first];
+    joint->count = t->column[b + 1] - first, joint->at = t->rate[first], joint->sprung = 0;
     for (int k = 0; t->own[first] && k < joint->count; ++k) {
-        found |= law[STIFFNESS * nv + k] != 0.0;
-        found |= !springs && (law[DAMPING * nv + k] != 0.0 || law[FRICTION * nv + k] != 0.0);
+        joint->sprung |= law[STIFFNESS * nv + k] != 0.0;
+        found |= law[DAMPING * nv + k] != 0.0 || law[FRICTION * nv + k] != 0.0;
     }
+    found |= joint->sprung;
     joint->group = ball || t->kind[b] == FREE, joint->lacks = ball ? 3 : 0;
     joint->backwards = joint->group && law[SENSE * nv] < 0.0;
     if (!found || !joint->group) return found;
@@ -103,10 +103,10 @@ static double load_joints(const Motion *m, const double *q, const double *v, dou
     for (int b = 1; b < m->t->size[parts_size]; ++b) {
         TreeJoint joint;
         double rate[6], force[6], spring[6] = {0};
-        if (!look_at_joint(m, b, 0, q, &joint)) continue;
+        if (!look_at_joint(m, b, q, &joint)) continue;
         const double *law = m->laws + joint.at;
         rates_of_joint(&joint, v, rate);
-        if (look_at_joint(m, b, 1, q, &joint)) springs_of_joint(m, b, &joint, q, spring);
+        if (joint.sprung) springs_of_joint(m, b, &joint, q, spring);
         for (int k = 0; k < joint.count; ++k) {
             const double friction = law[FRICTION * nv + k];
             force[k] = -law[DAMPING * nv + k] * rate[k];
@@ -126,7 +126,7 @@ static double energy_of_joints(const Motion *m, const double *q) {
     for (int b = 1; b < m->t->size[parts_size]; ++b) {
         TreeJoint joint;
         double stretch[6];
-        if (!look_at_joint(m, b, 1, q, &joint)) continue;
+        if (!look_at_joint(m, b, q, &joint) || !joint.sprung) continue;
         stretch_of_joint(m, b, &joint, q, stretch);
         for (int k = 0; k < joint.count; ++k) {
             energy += 0.5 * stiffness[joint.at + k] * stretch[k] * stretch[k];
