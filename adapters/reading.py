@@ -160,7 +160,11 @@ def model_file(source: str | os.PathLike[str]) -> str:
             models = ["robot.urdf"]
         if len(models) != 1:
             listed = ", ".join(models[:5]) if models else "no URDF file"
-            raise ReadError(name, f"is a directory with {listed}; name the model file itself")
+            every = os.path.join(name, "*.urdf")
+            several = f", or check all of them: regularize check '{every}'" if models else ""
+            raise ReadError(
+                name, f"is a directory with {listed}; name the model file itself{several}"
+            )
         name = os.path.join(name, models[0])
     if not read_head(name, HEAD).strip():
         raise ReadError(name, "the file is empty; export or download the model again")
