@@ -1,12 +1,14 @@
 """Readers and writers of model formats, one folder per format, found through one registry.
 
 To add a format, write a module with a function ``read(path, **options) -> Mechanism`` and add one
-:class:`Adapter` to ``registry.BUILTIN``. A package outside this one names its record as an entry
+:class:`Adapter` to ``registry.FORMATS``. A package outside this one names its record as an entry
 point of the group ``regularize.adapters``. Importing this package imports no parser.
 
 What readers share lies in ``common``: values that know where they stand (``located``, ``values``,
-``xml``), the model while it is being read (``draft``), joints between marked frames (``pairs``).
-What writers share: ``write`` (elements, coordinates by name, losses), ``spanning``, ``serial``.
+``xml``), the model while it is being read (``draft``), joints between marked frames (``pairs``),
+loops in words of several formats (``closures``), what every model passes (``validation``). What
+writers share: ``write`` (elements, coordinates by name, losses, spanning trees) and ``serial``;
+what patchers share: ``edits``, ``patching``, ``slack_links``.
 """
 
 from __future__ import annotations

@@ -11,15 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common import outside
-from regularize.adapters.common.admission import admitted
-from regularize.adapters.common.digits import significant_digits
+from regularize._io.input_files import read_bytes, read_head
+from regularize.adapters.common.validation import significant_digits, validated, with_external_files
 from regularize.adapters.registry import Adapter, adapter_named, adapters, builtin_of, readable
 from regularize.adapters.sniffers import HEAD
-from regularize.displayed import LONGEST_NAME
 from regularize.errors import ModelError, ReadError, RegularizeError, UnknownFormat
-from regularize.input_files import read_bytes, read_head
-from regularize.model.mechanism import Geometry, Mechanism, shortened
+from regularize.escape import LONGEST_NAME
+from regularize.mechanism.mechanism import Geometry, Mechanism, shortened
 
 
 def detect(path: str | os.PathLike[str]) -> Adapter:
@@ -81,9 +79,9 @@ def read(
     _check_options(adapter.name, reader, options)
     if packages and "packages" in inspect.signature(reader).parameters:
         options["packages"] = packages
-    found = admitted(_read_by(reader, path, options))
+    found = validated(_read_by(reader, path, options))
     # What a saved mechanism came from is not read again.
-    found = outside.report(found, () if adapter.name == "json" else found.files)
+    found = with_external_files(found, () if adapter.name == "json" else found.files)
     found = _located(found, packages or {})
     if found.digits is not None:
         return found
@@ -93,7 +91,7 @@ def read(
 def _read_by(reader: Callable[..., Mechanism], path: str, options: Mapping[str, Any]) -> Mechanism:
     """What a reader makes of a file; whatever it stumbles over is a fault of the file."""
     try:
-        with np.errstate(all="ignore"):  # what overflows is found where numbers are admitted
+        with np.errstate(all="ignore"):  # what overflows is found where numbers are validated
             return reader(path, **options)
     except ModelError as error:
         raise ReadError(path, f"the model is inconsistent: {error}") from error

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -21,7 +22,7 @@ from regularize.adapters.sniffers import (
     is_xacro,
 )
 from regularize.errors import MissingExtra, RegularizeError, UnknownFormat
-from regularize.model.mechanism import Mechanism
+from regularize.mechanism.mechanism import Mechanism
 
 GROUP = "regularize.adapters"
 
@@ -114,7 +115,10 @@ def _importable(module: str) -> bool:
         return False
 
 
-BUILTIN: tuple[Adapter, ...] = (
+#: Formats of CAD systems are guests: any of their folders can be deleted, and its format is not
+#: known then. They share ``cad``, without which all of them are gone.
+GUESTS = ("asmt", "freecad", "mbdyn", "onshape", "simscape")
+FORMATS: tuple[Adapter, ...] = (
     Adapter(
         name="urdf",
         title="URDF, with the loops of URDF+, Isaac Sim, Drake, Gepetto YAML and CAD exporters",
@@ -129,7 +133,7 @@ BUILTIN: tuple[Adapter, ...] = (
         title="xacro, expanded to URDF",
         suffixes=(".xacro",),
         reader="regularize.adapters.urdf.xacro:read",
-        patcher="regularize.adapters.urdf.xacro_patch:XacroPatcher",
+        patcher="regularize.adapters.urdf.patch:XacroPatcher",
         sniff=is_xacro,
         extra="xacro",
         module="xacrodoc",
@@ -143,8 +147,8 @@ BUILTIN: tuple[Adapter, ...] = (
         name="json",
         title="The project's own JSON, complete and lossless",
         suffixes=(".json",),
-        reader="regularize.adapters.native.read:read",
-        patcher="regularize.adapters.native.patch:NativePatcher",
+        reader="regularize.adapters.native.native:read",
+        patcher="regularize.adapters.native.native:NativePatcher",
         writer="regularize.adapters.native.native:write",
         sniff=is_native,
         coupled=None,
@@ -223,6 +227,15 @@ BUILTIN: tuple[Adapter, ...] = (
         sniff=has_root("SimscapeMultibodyImportXML"),
     ),
 )
+
+
+def _present(adapter: Adapter) -> bool:
+    """Whether the folder of a format is there, and of a guest what guests share."""
+    here = Path(__file__).parent
+    return adapter.name not in GUESTS or all((here / n).is_dir() for n in (adapter.name, "cad"))
+
+
+BUILTIN = tuple(filter(_present, FORMATS))
 
 
 @cache

@@ -19,9 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import regularize as rg
-from regularize.report.rules import RULES
-from regularize.report.snippets.dialects import TITLES, written
-from regularize.report.snippets.table import SNIPPETS
+from regularize.report.rules import TITLES, all_rules, in_dialect
 
 HANDBOOK = Path(__file__).resolve().parent / "handbook"
 EXAMPLES = HANDBOOK.parent / "examples"
@@ -46,14 +44,13 @@ def codes() -> str:
         "URDF. Accepted findings are written down with a reason: [Models in continuous "
         "integration](continuous-integration.md).",
     ]
-    for rule in RULES:
+    for rule in all_rules():
         lines += ["", f"## {rule.code} {rule.name}", ""]
         lines += [*_filled(f"*{rule.severity}* — {rule.what} {rule.why}"), ""]
         lines += [*_filled(f"For example: {rule.example}"), ""]
         lines += [*_filled(f"What to do: {rule.fix}"), ""]
-        snippet = SNIPPETS[rule.code]
-        for title, pieces in (("Bad", snippet.bad), ("Good", snippet.good)):
-            text, dialect = written(pieces, "urdf")
+        for title, pieces in (("Bad", rule.bad), ("Good", rule.good)):
+            text, dialect = in_dialect(pieces, "urdf")
             lines += [f"{title}, in {TITLES[dialect]}:", "", "```text", text, "```", ""]
         lines.pop()
     return "\n".join(lines) + "\n"

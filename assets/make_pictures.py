@@ -8,23 +8,25 @@ Run ``python assets/make_pictures.py`` from anywhere; it writes ``assets/picture
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
 import regularize as rg
 from regularize.checking import Report
-from regularize.render import html, view
-from regularize.render.artist import draw
-from regularize.render.movie import movie, swing
-from regularize.render.painter import Painter, picture
-from regularize.render.picture import painted
-from regularize.render.scene import ghost_poses
-from regularize.report.words import counted, listed
+from regularize.page import html
+from regularize.page.artist import draw
+from regularize.page.movie import movie, swing
+from regularize.page.picture import Painter, picture, saved
+from regularize.page.scene import ghost_poses
+from regularize.report.forms import view
+from regularize.words import counted, listed
 
 ASSETS = Path(__file__).resolve().parent
 PICTURES = ASSETS / "pictures"
@@ -46,6 +48,11 @@ HANDBOOK = (
 )
 #: The mechanism whose page is shown.
 PAGE = "slider_crank"
+
+
+def painted(figure: Any, scale: float) -> Image.Image:
+    """A picture as an image."""
+    return Image.open(io.BytesIO(saved(figure, "png", scale)))
 
 
 def save(image: Image.Image, name: str) -> None:
@@ -116,7 +123,9 @@ def main() -> None:
         drawn = Painter(draw(report)).paint(q, ghost_poses(r, ghosts))
         save(painted(drawn, 1.5), name)
         said = "\n".join(f"- {line}" for line in lines(report))
-        text.append(f"#### {heading}\n\n![{drawn.title}](assets/pictures/{name}.png)\n\n{said}\n")
+        text.append(
+            f"#### {heading}\n\n![{drawn.get_label()}](assets/pictures/{name}.png)\n\n{said}\n"
+        )
         if name == FILM:
             movie(report, PICTURES / f"{name}.gif", frames=48)
     for file, ghosts in HANDBOOK:

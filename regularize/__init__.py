@@ -15,123 +15,136 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regularize.as_designed.absorb import absorb_gaps as absorb_gaps
-    from regularize.as_designed.idealise import Idealised as Idealised
-    from regularize.as_designed.idealise import idealise as idealise
-    from regularize.assembly_modes.body_pose import BodyPose as BodyPose
-    from regularize.assembly_modes.closed_form import closed_form as closed_form
-    from regularize.assembly_modes.configurations import configurations as configurations
+    from regularize.assembly_builder import AssemblyBuilder as AssemblyBuilder
+    from regularize.assembly_builder import assembly as assembly
     from regularize.building import build_model as build_model
     from regularize.checking import Report as Report
     from regularize.checking import check as check
     from regularize.checking import check_each as check_each
-    from regularize.dynamics.body_loads import BodyLoad as BodyLoad
-    from regularize.dynamics.minimal.dynamics import minimal_dynamics as minimal_dynamics
-    from regularize.dynamics.one_freedom.building import path as path
-    from regularize.dynamics.one_freedom.path import Path as Path
-    from regularize.dynamics.simulate import simulate as simulate
-    from regularize.dynamics.simulation import Simulation as Simulation
+    from regularize.design.metamodel import Metamodel as Metamodel
+    from regularize.design.metamodel import metamodel as metamodel
+    from regularize.design.reduced_dynamics import reduced_model as reduced_model
+    from regularize.design.workspace import WorkspaceMap as WorkspaceMap
+    from regularize.design.workspace import workspace as workspace
+    from regularize.errors import ClosureLost as ClosureLost
+    from regularize.errors import MissingExtra as MissingExtra
+    from regularize.errors import ModelError as ModelError
+    from regularize.errors import NoInertia as NoInertia
+    from regularize.errors import NotClosed as NotClosed
+    from regularize.errors import NotFinite as NotFinite
+    from regularize.errors import OutsideWorkspace as OutsideWorkspace
+    from regularize.errors import ReadError as ReadError
+    from regularize.errors import RegularizeError as RegularizeError
+    from regularize.errors import SingularConfiguration as SingularConfiguration
+    from regularize.errors import SingularInputs as SingularInputs
+    from regularize.errors import UnknownFormat as UnknownFormat
+    from regularize.errors import UnsupportedExport as UnsupportedExport
     from regularize.files import load as load
     from regularize.files import save as save
-    from regularize.fixing.fix import fix as fix
-    from regularize.fixing.held_cures import cures as cures
-    from regularize.manifold.assembly import Assembly as Assembly
-    from regularize.manifold.assembly import assemble as assemble
-    from regularize.metamodels.metamodel import Metamodel as Metamodel
-    from regularize.metamodels.metamodel import metamodel as metamodel
-    from regularize.metamodels.reduced_dynamics import reduced_model as reduced_model
-    from regularize.model.density import with_density as with_density
-    from regularize.model.mechanism import Mechanism as Mechanism
-    from regularize.pinocchio_model.augmenting import augment as augment
-    from regularize.pinocchio_model.closure import Closure as Closure
-    from regularize.pinocchio_model.exporting import to_pinocchio as to_pinocchio
-    from regularize.pinocchio_model.importing import from_pinocchio as from_pinocchio
-    from regularize.pinocchio_model.isostatic import isostatic as isostatic
-    from regularize.pinocchio_model.robot import Robot as Robot
+    from regularize.loops.assembly import Assembly as Assembly
+    from regularize.loops.assembly import assemble as assemble
+    from regularize.mechanism.body import Body as Body
+    from regularize.mechanism.body import Inertia as Inertia
+    from regularize.mechanism.joint import Joint as Joint
+    from regularize.mechanism.mechanism import Coupling as Coupling
+    from regularize.mechanism.mechanism import Mechanism as Mechanism
+    from regularize.modes.body_pose import BodyPose as BodyPose
+    from regularize.modes.closed_form import closed_form as closed_form
+    from regularize.modes.configurations import configurations as configurations
+    from regularize.nominal.absorb import absorb_gaps as absorb_gaps
+    from regularize.nominal.idealise import Idealised as Idealised
+    from regularize.nominal.idealise import idealise as idealise
+    from regularize.pinocchio.augmenting import augment as augment
+    from regularize.pinocchio.exporting import to_pinocchio as to_pinocchio
+    from regularize.pinocchio.importing import Closure as Closure
+    from regularize.pinocchio.importing import from_pinocchio as from_pinocchio
+    from regularize.pinocchio.isostatic import isostatic as isostatic
+    from regularize.pinocchio.robot import Robot as Robot
     from regularize.proofs.bounds import verify as verify
     from regularize.proofs.prove import prove as prove
     from regularize.proofs.verifier import Verdict as Verdict
-    from regularize.reach.workspace import WorkspaceMap as WorkspaceMap
-    from regularize.reach.workspace import workspace as workspace
-    from regularize.reduction.partitioning import partition as partition
     from regularize.reduction.reduce import Reduction as Reduction
     from regularize.reduction.reduce import reduce as reduce
+    from regularize.repair.fix import fix as fix
+    from regularize.repair.held_cures import cures as cures
     from regularize.report.misfit import Misfit as Misfit
     from regularize.report.misfit import misfit as misfit
+    from regularize.shapes.density import with_density as with_density
+    from regularize.simulation.loads import BodyLoad as BodyLoad
+    from regularize.simulation.minimal_dynamics import minimal_dynamics as minimal_dynamics
+    from regularize.simulation.partitioning import partition as partition
+    from regularize.simulation.simulate import simulate as simulate
+    from regularize.simulation.simulation import Simulation as Simulation
+    from regularize.simulation.solver import MuJoCo as MuJoCo
+    from regularize.simulation.solver import Solver as Solver
     from regularize.statics.cures import cure as cure
     from regularize.statics.joint_loads import joint_forces as joint_forces
     from regularize.statics.reactions import reactions as reactions
-    from regularize.statics.self_stress import self_stress as self_stress
+    from regularize.statics.reactions import self_stress as self_stress
 
-from regularize.displayed import did_you_mean
 from regularize.errors import MissingPinocchio as MissingPinocchio
-from regularize.errors import ModelError as ModelError
-from regularize.errors import ReadError as ReadError
-from regularize.errors import RegularizeError as RegularizeError
-from regularize.errors import UnknownFormat as UnknownFormat
+from regularize.escape import did_you_mean
+from regularize.guests import absent
 from regularize.version import __version__ as __version__
 
+#: Public names by the module that they are loaded from when they are first asked for.
+_HOMES = {
+    "assembly_builder": "AssemblyBuilder assembly",
+    "building": "build_model",
+    "checking": "Report check check_each",
+    "design.metamodel": "Metamodel metamodel",
+    "design.reduced_dynamics": "reduced_model",
+    "design.workspace": "WorkspaceMap workspace",
+    "errors": (
+        "ClosureLost MissingExtra MissingPinocchio ModelError NoInertia NotClosed "
+        "NotFinite OutsideWorkspace ReadError RegularizeError SingularConfiguration "
+        "SingularInputs UnknownFormat UnsupportedExport"
+    ),
+    "files": "load save",
+    "loops.assembly": "Assembly assemble",
+    "mechanism.body": "Body Inertia",
+    "mechanism.joint": "Joint",
+    "mechanism.mechanism": "Coupling Mechanism",
+    "modes.body_pose": "BodyPose",
+    "modes.closed_form": "closed_form",
+    "modes.configurations": "configurations",
+    "nominal.absorb": "absorb_gaps",
+    "nominal.idealise": "Idealised idealise",
+    "pinocchio.augmenting": "augment",
+    "pinocchio.exporting": "to_pinocchio",
+    "pinocchio.importing": "Closure from_pinocchio",
+    "pinocchio.isostatic": "isostatic",
+    "pinocchio.robot": "Robot",
+    "proofs.bounds": "verify",
+    "proofs.prove": "prove",
+    "proofs.verifier": "Verdict",
+    "reduction.reduce": "Reduction reduce",
+    "repair.fix": "fix",
+    "repair.held_cures": "cures",
+    "report.misfit": "Misfit misfit",
+    "shapes.density": "with_density",
+    "simulation.loads": "BodyLoad",
+    "simulation.minimal_dynamics": "minimal_dynamics",
+    "simulation.partitioning": "partition",
+    "simulation.simulate": "simulate",
+    "simulation.simulation": "Simulation",
+    "simulation.solver": "MuJoCo Solver",
+    "statics.cures": "cure",
+    "statics.joint_loads": "joint_forces",
+    "statics.reactions": "reactions self_stress",
+}
+#: What has gone, and what does the same.
+_REPLACED = {"Path": "simulate", "path": "simulate"}
+
+_ABSENT = absent()  # guests may have been left out
 _HOME = {
-    "Assembly": "manifold.assembly",
-    "Closure": "pinocchio_model.closure",
-    "Idealised": "as_designed.idealise",
-    "Mechanism": "model.mechanism",
-    "Metamodel": "metamodels.metamodel",
-    "Misfit": "report.misfit",
-    "BodyLoad": "dynamics.body_loads",
-    "BodyPose": "assembly_modes.body_pose",
-    "Path": "dynamics.one_freedom.path",
-    "Reduction": "reduction.reduce",
-    "Report": "checking",
-    "Robot": "pinocchio_model.robot",
-    "Simulation": "dynamics.simulation",
-    "Verdict": "proofs.verifier",
-    "WorkspaceMap": "reach.workspace",
-    "absorb_gaps": "as_designed.absorb",
-    "assemble": "solving",
-    "augment": "pinocchio_model.augmenting",
-    "build_model": "building",
-    "check": "checking",
-    "check_each": "checking",
-    "closed_form": "assembly_modes.closed_form",
-    "configurations": "assembly_modes.configurations",
-    "cure": "statics.cures",
-    "cures": "fixing.held_cures",
-    "fix": "fixing.fix",
-    "from_pinocchio": "pinocchio_model.importing",
-    "idealise": "as_designed.idealise",
-    "isostatic": "pinocchio_model.isostatic",
-    "joint_forces": "statics.joint_loads",
-    "load": "files",
-    "metamodel": "metamodels.metamodel",
-    "minimal_dynamics": "dynamics.minimal.dynamics",
-    "misfit": "report.misfit",
-    "partition": "solving",
-    "path": "dynamics.one_freedom.building",
-    "prove": "proofs.prove",
-    "reactions": "statics.reactions",
-    "reduce": "solving",
-    "reduced_model": "metamodels.reduced_dynamics",
-    "save": "files",
-    "self_stress": "statics.self_stress",
-    "simulate": "dynamics.simulate",
-    "to_pinocchio": "pinocchio_model.exporting",
-    "verify": "proofs.bounds",
-    "with_density": "model.density",
-    "workspace": "reach.workspace",
+    name: home
+    for home, names in _HOMES.items()
+    if home.partition(".")[0] not in _ABSENT
+    for name in names.split()
 }
 
-__all__ = sorted(
-    [
-        *_HOME,
-        "MissingPinocchio",
-        "ModelError",
-        "ReadError",
-        "RegularizeError",
-        "UnknownFormat",
-        "__version__",
-    ]
-)
+__all__ = sorted([*_HOME, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
@@ -139,7 +152,9 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         if name.startswith("__"):
             raise AttributeError(f"module 'regularize' has no attribute {name!r}")
-        known = did_you_mean(name, _HOME)
+        known = did_you_mean(name, sorted(_HOME))
+        if name in _REPLACED:
+            known = f": use `rg.{_REPLACED[name]}`"
         raise AttributeError(f"module 'regularize' has no attribute {name!r}{known}")
     try:
         value = getattr(importlib.import_module(f"regularize.{_HOME[name]}"), name)
@@ -147,13 +162,10 @@ def __getattr__(name: str) -> Any:
         if error.name != "pinocchio":
             raise
         raise MissingPinocchio(f"`regularize.{name}`") from error
-    from regularize.door import opened  # NumPy, where something is called
-
-    value = opened(name, value)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     """All public names."""
-    return sorted({*globals(), *_HOME})
+    return __all__

@@ -9,16 +9,17 @@ from os import PathLike, fspath
 from typing import Any
 
 from regularize.files import load
-from regularize.model.mechanism import Mechanism
-from regularize.pinocchio_model.exporting import to_pinocchio
-from regularize.pinocchio_model.geometry import add_fixed_frames, geometry_model
-from regularize.pinocchio_model.robot import Robot
-from regularize.reduction.reduce import Reduction
-from regularize.solving import reduce
+from regularize.mechanism.source import Model, as_mechanism
+from regularize.pinocchio.exporting import to_pinocchio
+from regularize.pinocchio.geometry import add_fixed_frames, geometry_model
+from regularize.pinocchio.robot import Robot
+from regularize.reduction.reduce import Reduction, reduce
+from regularize.validation import FLAG, PATH, TEXT, several, validated
 
 
+@validated(package_dirs=PATH | several(PATH), style=TEXT, keep_cuts=FLAG)
 def build_model(
-    source: str | PathLike[str] | Mechanism,
+    model: Model,
     package_dirs: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
     *,
     style: str = "rows",
@@ -32,7 +33,7 @@ def build_model(
         >>> robot.model, robot.visual_model, robot.collision_model      # doctest: +SKIP
 
     Args:
-        source: A model file in any format that can be read, or a mechanism.
+        model: A model file in any format that can be read, or a mechanism.
         package_dirs: Folders of packages, for meshes named ``package://name/file``; those around
             the model are looked through anyway.
         style: How the loops are closed; see ``to_pinocchio``.
@@ -50,7 +51,9 @@ def build_model(
         ReadError: The file cannot be read.
         UnsupportedExport: The style is unknown or cannot express the rows.
     """
-    mechanism = source if isinstance(source, Mechanism) else load(source, **options)
+    mechanism = (
+        load(model, **options) if isinstance(model, (str, PathLike)) else as_mechanism(model)
+    )
     reduction = reduce(mechanism, keep_cuts=keep_cuts)
     given = [package_dirs] if isinstance(package_dirs, (str, PathLike)) else package_dirs
     return built(reduction, tuple(fspath(folder) for folder in given), style)

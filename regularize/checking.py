@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from regularize.door import opened
 from regularize.errors import RegularizeError
-from regularize.lie import subalgebra
+from regularize.guests import guest
 from regularize.lie.directions import SLIGHT
-from regularize.model.mechanism import Mechanism
-from regularize.reduction.reduce import CONFIGURATIONS, on_branch
-from regularize.reduction.setting import portion
+from regularize.mechanism.source import Model, as_mechanism
+from regularize.reduction.context import portion
+from regularize.reduction.reduce import on_branch, reduce
 from regularize.report.analysis import Analysis
-from regularize.solving import reduce
 from regularize.statics.per_joint import PerJoint
+from regularize.validation import EXECUTOR, FUNCTION, LIST, POSITIVE, WHOLE, validated
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+
+    from typing_extensions import Unpack
 
 
 class Report(Analysis):
@@ -26,70 +27,71 @@ class Report(Analysis):
 
     def __str__(self) -> str:
         """The report as text."""
-        from regularize.render.text import render  # rich is loaded where something is written
+        from regularize.report.forms.text import render  # rich is loaded where something is written
 
         return render(self)
 
     def _repr_html_(self) -> str:
         """For notebooks: the verdict and the findings as a small table, and the page below it."""
-        from regularize.model.named_columns import table_html
-        from regularize.render.html import frame
-        from regularize.render.view import headline, verdict
+        from regularize.mechanism.named_columns import table_html
+        from regularize.report.forms.view import headline, verdict
 
         name, counts = headline(self)
         found = {f"{d.severity} {d.code}": d.message for d in self.diagnostics}
         table = table_html(f"{name}: {counts}", {"verdict": verdict(self)[1], **found})
-        return table + frame(self)
+        return table + str(guest("page.html").frame(self))
 
 
+class ReductionOptions(TypedDict, total=False):
+    """Arguments of ``reduce`` that ``check`` passes on."""
+
+    rtol: float
+    length_scale: float | None
+    keep_cuts: bool
+    configurations: int
+    seed: int
+
+
+@validated(near=POSITIVE, branch=WHOLE, progress=FUNCTION)
 def check(
-    mechanism: Mechanism,
+    model: Model,
     *,
-    rtol: float = subalgebra.RTOL,
     near: float = SLIGHT,
-    length_scale: float | None = None,
-    keep_cuts: bool = False,
-    configurations: int = CONFIGURATIONS,
-    seed: int = 0,
     branch: int | None = None,
     tolerance: PerJoint | Iterable[PerJoint] | None = None,
     stiffness: PerJoint | Iterable[PerJoint] | None = None,
     progress: Callable[[float], None] | None = None,
+    **options: Unpack[ReductionOptions],
 ) -> Report:
     """Analyse the loops of a mechanism and say what was found.
 
     Args:
-        mechanism: From ``load``.
-        rtol: Tolerance of ranks and geometric relations; see ``reduce``.
+        model: A file, a mechanism, or what was made of one.
         near: Tolerance within which a loop is called nearly special; radians, and distances
             relative to the size of its part.
-        length_scale: Size in metres to divide lengths by; by default each part's own.
-        keep_cuts: Close every loop where the file itself closes it.
-        configurations: Number of configurations for the certificate.
-        seed: Seed of all random choices.
         branch: Which of the components that meet at the assembled pose to look at, by its place in
             ``mobility.components``, the first being 1; a configuration on it takes the place of
             the pose.
         tolerance: Of the joints, for the misfit in redundant directions; see ``misfit``.
         stiffness: Of the joints, for the forces that it causes; see ``misfit``.
         progress: Called now and then with the fraction done.
+        options: Of ``reduce``: ``rtol``, ``length_scale``, ``keep_cuts``, ``configurations`` for
+            the certificate, ``seed``.
 
     Raises:
         ModelError: There is no such component; a tolerance or stiffness is no positive number.
     """
     began = time.perf_counter()
+    mechanism = as_mechanism(model)
     reduction = reduce(
         mechanism if branch is None else on_branch(mechanism, branch),
-        rtol=rtol,
-        length_scale=length_scale,
-        keep_cuts=keep_cuts,
-        configurations=configurations,
-        seed=seed,
         progress=portion(progress, 0.0, 0.7),
+        **options,
     )
     return Report.of(reduction, near=near, began=began, tolerance=tolerance, stiffness=stiffness)
 
 
+@validated(sources=LIST, executor=EXECUTOR)
 def check_each(
     sources: Iterable[Any], *, executor: Executor | None = None, **options: Any
 ) -> Iterator[tuple[Any, Report | RegularizeError]]:
@@ -116,11 +118,7 @@ def check_each(
 
 
 def _checked(source: Any, options: Mapping[str, Any]) -> Report | RegularizeError:
-    from regularize.files import load  # adapters are needed where files are read
-
     try:
-        mechanism = source if isinstance(source, Mechanism) else load(source)
-        report: Report = opened("check", check)(mechanism, **options)
-        return report
+        return check(source, **options)
     except RegularizeError as error:
         return error

@@ -10,10 +10,11 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
-import regularize.streams as streams
+import regularize._io.console as streams
 from regularize.commands import (
     bench,
     check,
@@ -22,35 +23,49 @@ from regularize.commands import (
     export,
     fix,
     formats,
-    metamodel,
     reduce,
     show,
     simulate,
-    solve,
     verify,
-    workspace,
 )
-from regularize.commands.columns import width
-from regularize.commands.first_steps import first_steps
+from regularize.commands.columns import listed_in_columns, width, wrapped
 from regularize.commands.outputs import check_named
-from regularize.displayed import did_you_mean, displayed
 from regularize.errors import MissingPinocchio, RegularizeError
+from regularize.escape import did_you_mean, displayed
+from regularize.guests import present
 
+#: Modules of verbs, with those of the guests that are there.
 VERBS = (
-    check,
-    verify,
-    fix,
-    reduce,
-    export,
-    simulate,
-    solve,
-    workspace,
-    metamodel,
-    show,
-    bench,
-    explain,
-    formats,
-    completion,
+    *(check, verify, fix, reduce, export, simulate),
+    *present("modes.solve_command", "design.workspace_command", "design.metamodel_command"),
+    *(show, bench, explain, formats, completion),
+)
+#: What each verb does, in the words of its module, which Python leaves out where it is told to.
+WORDS = {
+    "check": "say which loop constraints are redundant, and why",
+    "verify": "check a proof that rows can never matter, without trusting who wrote it",
+    "fix": "change joints in your own model file, and nothing else in it",
+    "reduce": "write the model with independent constraints, and the reduction itself",
+    "export": "write a model in another format",
+    "simulate": "let the mechanism move on its reduced constraints",
+    "solve": "all ways to assemble the loops for given inputs, and the formulas as code",
+    "workspace": "map where a mechanism can go, and how far it is from singularities",
+    "metamodel": "interpolate the dynamics in actuator coordinates for a controller",
+    "show": "look at a mechanism in 3D, with its loops, axes and redundant directions",
+    "bench": "try other joints in a browser, see what follows, save your file",
+    "explain": "what a diagnostic code means and what to do about it",
+    "formats": "what can be read and written, and what computes dynamics",
+    "completion": "print what lets a shell complete verbs, options and file names",
+}
+#: What people come for, and what they type.
+STEPS = (
+    ("look at a model: what is redundant, what moves", "regularize check MODEL"),
+    ("see it move, as a page that needs no network", "regularize show MODEL -o model.html"),
+    ("your own file made isostatic, nothing else changed", "regularize fix MODEL --diff"),
+    ("the words behind a finding, in your file's dialect", "regularize explain REG201 MODEL"),
+    ("let it move, without drift or tuning", "regularize simulate MODEL --duration 5s"),
+    ("a platform's reach and singularities", "regularize workspace MODEL --pose BODY --over x,y"),
+    ("another format, read back and compared", "regularize export MODEL --to mjcf -o model.xml"),
 )
 
 
@@ -104,9 +119,9 @@ def parser() -> Parser:
 
 
 def _told(verb: Any) -> tuple[str, str]:
-    """Name and words: the first line of a verb's module reads "`regularize check`: say …"."""
-    name, _, words = str(verb.__doc__).splitlines()[0].partition("`: ")
-    return name.split()[-1], words.rstrip(".")
+    """Name and words of a verb, whose module is called after it."""
+    name = verb.__name__.rpartition(".")[2].removesuffix("_command")
+    return name, WORDS[name]
 
 
 def parsed(given: Sequence[str]) -> argparse.Namespace:
@@ -122,7 +137,9 @@ def parsed(given: Sequence[str]) -> argparse.Namespace:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
+    began = streams.BEGAN if argv is None else time.perf_counter()
     arguments = parsed(sys.argv[1:] if argv is None else argv)
+    arguments.began = began
     if getattr(arguments, "version", False):
         from regularize.version import __version__
 
@@ -169,3 +186,26 @@ def _run(arguments: argparse.Namespace) -> int:
             reason = str(MissingPinocchio("this command"))
     sys.stderr.write(f"regularize: {displayed(reason)}\n")
     return status
+
+
+def first_steps(verbs: list[tuple[str, str]]) -> Iterator[str]:
+    """Lines that fit the terminal: the first steps, then all verbs.
+
+    Args:
+        verbs: Each with what it does.
+    """
+    yield wrapped("regularize finds, explains and removes redundant constraints of loops.")
+    yield ""
+    yield wrapped("What people do first, with any MODEL (URDF, SDF, MJCF, USD, FreeCAD …):")
+    yield ""
+    for words, line in STEPS:
+        yield f"  {line}"
+        yield f"      {words}"
+    yield ""
+    yield "In Python:"
+    yield "  import regularize as rg"
+    yield "  print(rg.check('MODEL'))"
+    yield ""
+    yield "All verbs; `regularize VERB --help` has their options:"
+    yield ""
+    yield from listed_in_columns([(f"  {name}", words) for name, words in verbs])

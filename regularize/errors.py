@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from regularize.displayed import did_you_mean, displayed
+from regularize.escape import did_you_mean, displayed
 
 
 class RegularizeError(Exception):
@@ -81,8 +81,8 @@ class MissingPinocchio(MissingExtra):
         super().__init__(what, "pinocchio", "")
         self.args = (
             f"{what} needs Pinocchio, which is not installed: pip install pin (Linux and macOS; "
-            "elsewhere from conda-forge). Reading, checking, cures, fixing, closed forms and, "
-            "where the kernel is compiled, simulation work without it",
+            "elsewhere from conda-forge). Reading, checking, cures, fixing, closed forms and "
+            "simulation work without it",
         )
 
 

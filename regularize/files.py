@@ -9,10 +9,13 @@ from typing import Any
 
 from regularize.adapters import adapters, read
 from regularize.errors import UnknownFormat
-from regularize.model.diagnostic import Diagnostic
-from regularize.model.mechanism import Mechanism
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.source import Model, as_mechanism
+from regularize.validation import FLAG, PATH, TEXT, validated
 
 
+@validated(format=TEXT, loops=PATH | FLAG, absorb_gaps=FLAG, as_designed=FLAG)
 def load(
     source: Any,
     *,
@@ -55,28 +58,31 @@ def load(
         mechanism = read(source, format=format, **options)
         massless = (body for body in mechanism.bodies if body.inertia is None and body.geometry)
         if any(body.name != mechanism.ground for body in massless):
-            from regularize.model.density import with_materials  # files of shapes are opened there
+            from regularize.shapes.density import (
+                with_materials,  # files of shapes are opened there
+            )
 
             mechanism = with_materials(mechanism)
     if absorb_gaps:
-        from regularize.as_designed.absorb import with_gaps_absorbed  # only where it is asked for
+        from regularize.nominal.absorb import with_gaps_absorbed  # only where it is asked for
 
         mechanism = with_gaps_absorbed(mechanism)
     if as_designed:
-        from regularize.as_designed.idealise import idealise  # the analysis, where it is asked for
+        from regularize.nominal.idealise import idealise  # the analysis, where it is asked for
 
         meant = idealise(mechanism)
         mechanism = replace(meant.mechanism, findings=(*mechanism.findings, *meant.findings))
     return mechanism
 
 
+@validated(path=PATH, format=TEXT)
 def save(
-    mechanism: Mechanism, path: str | PathLike[str], *, format: str | None = None
+    model: Model, path: str | PathLike[str], *, format: str | None = None
 ) -> tuple[Diagnostic, ...]:
     """Write a mechanism; it is read back, compared, and only then put in its place.
 
     Args:
-        mechanism: What to write.
+        model: What to write.
         path: The file; it is there whole or not at all.
         format: Name of the format; by default the one that the suffix belongs to.
 
@@ -89,6 +95,7 @@ def save(
         UnsupportedExport: What the format holds of it is another machine, or the program that it
             is for refuses the file; nothing is written then.
     """
+    mechanism = as_mechanism(model)
     from regularize.verification.writing import write_verified  # needed where models are written
 
     return write_verified(mechanism, path, written_format(path, format))

@@ -18,13 +18,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 from scipy.spatial.transform import Rotation
-
-from regularize.lie.screw import (
-    Array,
-    inverse,
-    transform,
-    unit,
-)
+from screws import inverse, transform, unit
 
 BASE = "base"
 
@@ -37,7 +31,7 @@ class Link:
     kind: str
     parent: str
     child: str
-    T_world_joint: Array
+    T_world_joint: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -45,22 +39,22 @@ class Skeleton:
     """An assembly: parts in order, the first one grounded, and joints."""
 
     name: str
-    parts: dict[str, Array]
+    parts: dict[str, np.ndarray]
     joints: tuple[Link, ...]
     extra: dict[str, Any] = field(default_factory=dict)
 
-    def on_part(self, part: str, T_world: Array) -> Array:
+    def on_part(self, part: str, T_world: np.ndarray) -> np.ndarray:
         return inverse(self.parts[part]) @ T_world
 
 
-def frame(point: Any, axis: Any = (0, 0, 1)) -> Array:
+def frame(point: Any, axis: Any = (0, 0, 1)) -> np.ndarray:
     """A frame at a point whose Z is the axis."""
     z = unit(axis)
     x = unit(np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z))
     return transform(np.column_stack([x, np.cross(z, x), z]), point)
 
 
-def placements(*names: str, seed: int = 7) -> dict[str, Array]:
+def placements(*names: str, seed: int = 7) -> dict[str, np.ndarray]:
     """Arbitrary placements, in metres; the base stays at the origin."""
     rng = np.random.default_rng(seed)
     poses = {BASE: np.eye(4)}
@@ -115,7 +109,7 @@ SKELETONS: dict[str, Callable[[], Skeleton]] = {
 }
 
 
-def _third_point(p: Array, q: Array, a: float, b: float) -> Array:
+def _third_point(p: np.ndarray, q: np.ndarray, a: float, b: float) -> np.ndarray:
     """The upper point at distances a from p and b from q, in the plane z = 0."""
     d = float(np.linalg.norm(q - p))
     x = (d**2 + a**2 - b**2) / (2 * d)
@@ -140,7 +134,7 @@ FREECAD_KINDS = {
 }
 
 
-def freecad_placement(T: Array) -> str:
+def freecad_placement(T: np.ndarray) -> str:
     """A placement element, lengths in millimetres."""
     x, y, z = 1e3 * T[:3, 3]
     q = Rotation.from_matrix(T[:3, :3]).as_quat()
@@ -174,7 +168,7 @@ def freecad_object(name: str, label: str, *properties: str) -> str:
 def freecad_joint(
     name: str,
     kind: str,
-    ends: tuple[tuple[str, Array], tuple[str, Array]],
+    ends: tuple[tuple[str, np.ndarray], tuple[str, np.ndarray]],
     *properties: str,
     modern: bool = False,
     label: str | None = None,
@@ -274,7 +268,7 @@ ASMT_KINDS = {
 }
 
 
-def asmt_pose(T: Array, depth: int, scale: float) -> list[str]:
+def asmt_pose(T: np.ndarray, depth: int, scale: float) -> list[str]:
     tabs = "\t" * depth
     rows = ["\t".join(repr(float(v)) for v in row) for row in T[:3, :3]]
     position = "\t".join(repr(float(v)) for v in T[:3, 3] / scale)
@@ -286,7 +280,7 @@ def asmt_pose(T: Array, depth: int, scale: float) -> list[str]:
     ]
 
 
-def asmt_markers(markers: dict[str, Array], depth: int, scale: float) -> list[str]:
+def asmt_markers(markers: dict[str, np.ndarray], depth: int, scale: float) -> list[str]:
     tabs = "\t" * depth
     lines = [f"{tabs}RefPoints"]
     for name, T in markers.items():
@@ -305,8 +299,8 @@ def asmt_rest(depth: int) -> list[str]:
 
 def asmt_text(
     name: str,
-    ground: dict[str, Array],
-    parts: dict[str, tuple[Array, dict[str, Array]]],
+    ground: dict[str, np.ndarray],
+    parts: dict[str, tuple[np.ndarray, dict[str, np.ndarray]]],
     joints: list[tuple[str, str, str, str, dict[str, float]]],
     *,
     scale: float = 1.0,
@@ -347,7 +341,7 @@ def asmt_text(
 def asmt(skeleton: Skeleton, *, scale: float = 1.0) -> str:
     """The skeleton as an ASMT file; the base is fixed to the assembly."""
     name = "OndselAssembly" if scale != 1.0 else "Assembly1"
-    markers: dict[str, dict[str, Array]] = {part: {} for part in skeleton.parts}
+    markers: dict[str, dict[str, np.ndarray]] = {part: {} for part in skeleton.parts}
     markers[BASE]["Ground"] = np.eye(4)
     joints: list[tuple[str, str, str, str, dict[str, float]]] = [
         ("FixedJoint", "GroundedJoint", "Ground", f"{BASE}/Ground", {})
@@ -364,11 +358,11 @@ def asmt(skeleton: Skeleton, *, scale: float = 1.0) -> str:
 # -------------------------------------------------------------------------------------- MBDyn
 
 
-def mbdyn_turn(T: Array) -> str:
+def mbdyn_turn(T: np.ndarray) -> str:
     return f"matr, {', '.join(repr(float(v)) for v in T[:3, :3].reshape(-1))}"
 
 
-def mbdyn_point(T: Array) -> str:
+def mbdyn_point(T: np.ndarray) -> str:
     return ", ".join(repr(float(v)) for v in T[:3, 3])
 
 
@@ -413,13 +407,13 @@ ONSHAPE_KINDS = {
 }
 
 
-def onshape_cs(T: Array) -> dict[str, list[float]]:
+def onshape_cs(T: np.ndarray) -> dict[str, list[float]]:
     x, y, z, origin = (T[:3, k].tolist() for k in range(4))
     return {"xAxis": x, "yAxis": y, "zAxis": z, "origin": origin}
 
 
 def onshape_mate(
-    name: str, kind: str, ends: list[tuple[list[str], Array]], id: str | None = None
+    name: str, kind: str, ends: list[tuple[list[str], np.ndarray]], id: str | None = None
 ) -> dict[str, Any]:
     entities = [{"matedOccurrence": path, "matedCS": onshape_cs(T)} for path, T in ends]
     data = {"name": name, "mateType": kind, "matedEntities": entities}
@@ -428,7 +422,7 @@ def onshape_mate(
 
 def onshape_document(
     name: str,
-    parts: dict[str, Array],
+    parts: dict[str, np.ndarray],
     features: list[dict[str, Any]],
     fixed: tuple[str, ...] = (BASE,),
 ) -> dict[str, Any]:
@@ -475,7 +469,7 @@ SIMSCAPE_KINDS = {
 }
 
 
-def simscape_transform(T: Array, scale: float = 1e-3) -> str:
+def simscape_transform(T: np.ndarray, scale: float = 1e-3) -> str:
     rotation = " ".join(repr(float(v)) for v in T[:3, :3].reshape(-1))
     translation = " ".join(repr(float(v)) for v in T[:3, 3] / scale)
     return (
@@ -488,7 +482,7 @@ def simscape_path(path: list[str]) -> str:
     return "<InstancePath>" + "".join(f"<Uid>{uid}</Uid>" for uid in path) + "</InstancePath>"
 
 
-def simscape_joint(name: str, kind: str, ends: list[tuple[list[str], Array]]) -> str:
+def simscape_joint(name: str, kind: str, ends: list[tuple[list[str], np.ndarray]]) -> str:
     tags = ("BaseFrame", "FollowerFrame")
     frames = "".join(
         f"<{tag}>{simscape_path(path)}{simscape_transform(T)}</{tag}>"
@@ -497,7 +491,7 @@ def simscape_joint(name: str, kind: str, ends: list[tuple[list[str], Array]]) ->
     return f'<{kind} name="{name}">{frames}</{kind}>\n'
 
 
-def simscape_mate(name: str, kind: str, ends: list[tuple[str, list[str], Array]]) -> str:
+def simscape_mate(name: str, kind: str, ends: list[tuple[str, list[str], np.ndarray]]) -> str:
     """A mate; each end is a kind of geometry, an instance path and a frame on it."""
     geometries = ""
     for geometry, path, T in ends:
@@ -511,7 +505,7 @@ def simscape_mate(name: str, kind: str, ends: list[tuple[str, list[str], Array]]
 
 
 def simscape_instance(
-    name: str, T: Array, entity: str = "part", inner: str = "", attributes: str = ""
+    name: str, T: np.ndarray, entity: str = "part", inner: str = "", attributes: str = ""
 ) -> str:
     return (
         f'<Instance name="{name}" uid="{name}" entityUid="{entity}" {attributes}>'

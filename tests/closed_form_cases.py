@@ -6,28 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import screws
+from screws import joint_screws
 
-from regularize.lie import screw
-from regularize.model.joint import joint_screws
-from regularize.model.mechanism import (
-    Joint,
-    Mechanism,
-    joint_in_world,
-    mechanism_of,
-)
+import regularize as rg
 
 X, Y, Z = np.eye(3)
 
-Case = tuple[Mechanism, list[str]]
+Case = tuple[rg.Mechanism, list[str]]
 
 
-def ring(name: str, *joints: tuple[str, str, Any, Any]) -> Mechanism:
+def ring(name: str, *joints: tuple[str, str, Any, Any]) -> rg.Mechanism:
     """One loop of joints (name, kind, axis, point) that starts and ends at the ground."""
     bodies = ["ground", *(f"b{i}" for i in range(len(joints) - 1)), "ground"]
-    return mechanism_of(
+    return rg.Mechanism.of_joints(
         name,
         [
-            joint_in_world(label, bodies[i], bodies[i + 1], kind, axis, point)
+            rg.Joint.in_world(label, bodies[i], bodies[i + 1], kind, axis, point)
             for i, (label, kind, axis, point) in enumerate(joints)
         ],
     )
@@ -37,9 +32,9 @@ def wheel_suspension() -> Case:
     """The trailer's wheel suspension with the numbers of Klein and Kecskeméthy's listing."""
     l1, l2y, l2z, l3y, l3z = 2 * 0.73, 2 * 0.31, 2 * 0.06, 2 * 0.425, 2 * 0.065
 
-    def joint(name: str, parent: str, child: str, kind: str, axis: Any, offset: Any) -> Joint:
-        T = screw.transform(None, offset)
-        return Joint(name, parent, child, kind, joint_screws(kind, axis), T)
+    def joint(name: str, parent: str, child: str, kind: str, axis: Any, offset: Any) -> rg.Joint:
+        T = screws.transform(None, offset)
+        return rg.Joint(name, parent, child, kind, joint_screws(kind, axis), T)
 
     joints = [
         joint("ang0", "ground", "K1", "revolute", X, (0, 0, 0)),
@@ -47,7 +42,7 @@ def wheel_suspension() -> Case:
         joint("ang2", "K3", "K5", "revolute", X, (0, -l3y, l3z)),
         joint("lin", "K5", "ground", "prismatic", Z, (0, 0, 0)),
     ]
-    return mechanism_of("wheel suspension", joints), ["lin"]
+    return rg.Mechanism.of_joints("wheel suspension", joints), ["lin"]
 
 
 def planar(kinds: str, driven: int) -> Case:
@@ -119,7 +114,7 @@ def planar_5r_p() -> Case:
 def arm(name: str, joints: Sequence[tuple[str, Any, Any]], pose: str = "xyzabc") -> Case:
     """A serial arm whose hand is tied to the ground by driven translations and rotations."""
     links = [
-        joint_in_world(f"J{i + 1}", f"l{i}" if i else "ground", f"l{i + 1}", kind, axis, point)
+        rg.Joint.in_world(f"J{i + 1}", f"l{i}" if i else "ground", f"l{i + 1}", kind, axis, point)
         for i, (kind, axis, point) in enumerate(joints)
     ]
     axes = {"x": X, "y": Y, "z": Z, "a": X, "b": Y, "c": Z}
@@ -128,8 +123,8 @@ def arm(name: str, joints: Sequence[tuple[str, Any, Any]], pose: str = "xyzabc")
         child = links[-1].child if i == len(pose) - 1 else f"e{i}"
         kind = "prismatic" if letter in "xyz" else "revolute"
         parent = f"e{i - 1}" if i else "ground"
-        driven.append(joint_in_world(letter, parent, child, kind, axes[letter], joints[-1][2]))
-    return mechanism_of(name, [*links, *driven]), [*pose]
+        driven.append(rg.Joint.in_world(letter, parent, child, kind, axes[letter], joints[-1][2]))
+    return rg.Mechanism.of_joints(name, [*links, *driven]), [*pose]
 
 
 def elbow_manipulator() -> Case:
@@ -208,38 +203,38 @@ def stanford() -> Case:
 def delta() -> Case:
     """Three arms, six rods with ball joints, and the platform's place as input."""
     joints = [
-        joint_in_world("x", "ground", "e0", "prismatic", X),
-        joint_in_world("y", "e0", "e1", "prismatic", Y),
-        joint_in_world("z", "e1", "platform", "prismatic", Z),
+        rg.Joint.in_world("x", "ground", "e0", "prismatic", X),
+        rg.Joint.in_world("y", "e0", "e1", "prismatic", Y),
+        rg.Joint.in_world("z", "e1", "platform", "prismatic", Z),
     ]
     for i in range(3):
         angle = 2 * np.pi * i / 3
         r = np.array([np.cos(angle), np.sin(angle), 0])
         t = np.array([-np.sin(angle), np.cos(angle), 0])
-        joints.append(joint_in_world(f"R{i}", "ground", f"arm{i}", "revolute", t, 0.2 * r))
+        joints.append(rg.Joint.in_world(f"R{i}", "ground", f"arm{i}", "revolute", t, 0.2 * r))
         for k, side in enumerate((-0.05, 0.05)):
             upper = 0.35 * r + side * t + [0, 0, -0.1]
             lower = 0.05 * r + side * t + [0, 0, -0.5]
             rod = f"rod{i}{k}"
-            joints.append(joint_in_world(f"U{i}{k}", f"arm{i}", rod, "spherical", point=upper))
-            joints.append(joint_in_world(f"L{i}{k}", rod, "platform", "spherical", point=lower))
-    return mechanism_of("Delta", joints), ["x", "y", "z"]
+            joints.append(rg.Joint.in_world(f"U{i}{k}", f"arm{i}", rod, "spherical", point=upper))
+            joints.append(rg.Joint.in_world(f"L{i}{k}", rod, "platform", "spherical", point=lower))
+    return rg.Mechanism.of_joints("Delta", joints), ["x", "y", "z"]
 
 
 def stewart() -> Case:
     """Six legs spherical, prismatic, spherical; the platform's pose is the input."""
-    joints = [joint_in_world("pose", "ground", "platform", "free", point=(0, 0, 0.8))]
+    joints = [rg.Joint.in_world("pose", "ground", "platform", "free", point=(0, 0, 0.8))]
     for i in range(6):
         angle, side = i * np.pi / 3, (-1) ** i
         base = np.array([np.cos(angle + 0.2 * side), np.sin(angle + 0.2 * side), 0])
         top = np.array([np.cos(angle - 0.3 * side), np.sin(angle - 0.3 * side), 0]) * 0.6
         top[2] = 0.8
         joints += [
-            joint_in_world(f"B{i}", "ground", f"lower{i}", "spherical", point=base),
-            joint_in_world(f"P{i}", f"lower{i}", f"upper{i}", "prismatic", top - base),
-            joint_in_world(f"T{i}", f"upper{i}", "platform", "spherical", point=top),
+            rg.Joint.in_world(f"B{i}", "ground", f"lower{i}", "spherical", point=base),
+            rg.Joint.in_world(f"P{i}", f"lower{i}", f"upper{i}", "prismatic", top - base),
+            rg.Joint.in_world(f"T{i}", f"upper{i}", "platform", "spherical", point=top),
         ]
-    return mechanism_of("Stewart platform", joints), ["pose"]
+    return rg.Mechanism.of_joints("Stewart platform", joints), ["pose"]
 
 
 #: Mechanism and inputs, number of branches.

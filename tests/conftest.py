@@ -4,14 +4,41 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from branch_coverage import Branches
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
+#: Test files of formats that are guests, by the folders of adapters that they are about.
+OF_FORMATS = {
+    "asmt": ["test_adapters_asmt.py"],
+    "cad": ["test_mates.py"],
+    "freecad": [
+        *("test_adapters_freecad.py", "test_fix_freecad.py"),
+        *("test_solids.py", "test_cad_masses.py"),
+    ],
+    "mbdyn": ["test_adapters_mbdyn.py"],
+    "onshape": ["test_adapters_onshape.py"],
+    "simscape": ["test_adapters_simscape.py"],
+}
+GUESTS = ("design", "integrations", "modes", "page", "special")
+#: Guests that have been deleted; with the readers of mates go the formats that are made of them.
+GONE = {name for name in GUESTS if not (ROOT / "regularize" / name).is_dir()}
+NO_FORMATS = {name for name in OF_FORMATS if not (ROOT / "adapters" / name).is_dir()}
+NO_FORMATS |= {*OF_FORMATS} if "cad" in NO_FORMATS else set()
+
+
+def _imports_what_is_gone(path: Path) -> bool:
+    """Whether a test file is about a guest that has been deleted: it imports it."""
+    of_guests = rf"^(from|import) regularize[. ](import )?({'|'.join(sorted(GONE))})\b"
+    return bool(re.search(of_guests, path.read_text("utf-8"), re.M))
+
+
+collect_ignore = [file for name in sorted(NO_FORMATS) for file in OF_FORMATS[name]]
+if GONE:
+    collect_ignore += [str(path) for path in ROOT.glob("tests/*.py") if _imports_what_is_gone(path)]
 GOLDEN = Path(__file__).resolve().parent / "golden"
 
 # How long something takes decides no test: machines are busy at times.
@@ -24,13 +51,44 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--update-golden", action="store_true", help="write golden outputs instead of comparing"
     )
     parser.addoption(
-        "--branches", type=float, metavar="PERCENT", help="fail where tests take fewer branches"
+        "--nightly", action="store_true", help="run what nightly.txt names as well: tox -e nightly"
     )
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    if (bound := config.getoption("--branches")) is not None:
-        config.pluginmanager.register(Branches(bound), "branches")
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave to the night what says the same as its neighbours, at greater length."""
+    if config.getoption("--nightly"):
+        return
+    lines = (Path(__file__).parent / "nightly.txt").read_text("utf-8").splitlines()
+    named = {line for line in lines if line and not line.startswith("#")}
+    left = [item for item in items if item.nodeid.removeprefix("tests/") in named]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave out what is about a guest that is not there."""
+    for mark in item.iter_markers("formats"):
+        from regularize.adapters import adapters
+
+        if absent := {*mark.args} - {*adapters()}:
+            pytest.skip(f"no {', '.join(sorted(absent))} here")
+    for mark in item.iter_markers("guests"):
+        if absent := GONE & {*mark.args}:
+            pytest.skip(f"no {', '.join(sorted(absent))} here")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+    """Leave out what asks for a guest that has been deleted."""
+    try:
+        return (yield)
+    except Exception as error:
+        said = "this takes regularize.* not installed|module 'regularize' has no attribute"
+        if GONE and re.search(said, str(error)):
+            pytest.skip(str(error))
+        raise
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,6 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import regularize as rg
-from regularize.errors import RegularizeError
 
 #: How the line of a file begins that ends in anything but a clear error.
 FAILED = "FAILED"
@@ -22,7 +21,7 @@ def line(path: Path) -> str:
     """The counts of one model, or why it is not read."""
     try:
         r = rg.reduce(rg.load(path))
-    except RegularizeError as error:
+    except rg.RegularizeError as error:
         return "not read: " + str(error).replace(str(path), path.name)[:110]
     except Exception as error:
         return f"{FAILED}: {type(error).__name__}: {error}"

@@ -18,15 +18,13 @@ import numpy as np
 from random_mechanisms import random_network
 
 import regularize as rg
-from regularize.manifold.continuation import Continuation, random_walks
-from regularize.model.mechanism import Mechanism
+from regularize.loops.continuation import Continuation, random_walks
 from regularize.reduction.descent import THOROUGH, Descent, Lowest
-from regularize.reduction.reduce import Reduction
 
 TRAPS = Path(__file__).resolve().parents[2] / "shared/corpus/traps"
 
 
-def descents(reduction: Reduction) -> Iterator[tuple[Descent, np.ndarray]]:
+def descents(reduction: rg.Reduction) -> Iterator[tuple[Descent, np.ndarray]]:
     """Over every cell that moves and has equations, and configurations to begin at."""
     flat = [loop for part in reduction.parts for loop in part.parallelograms]
     graphs = reduction.graph, reduction.coupled
@@ -44,13 +42,13 @@ def walked(descent: Descent, q: np.ndarray, walkers: int = 6, steps: int = 25) -
     return visited.reshape(-1, len(q))
 
 
-def lowest(reduction: Reduction) -> Lowest | None:
+def lowest(reduction: rg.Reduction) -> Lowest | None:
     """The lowest place of all cells."""
     found = [each.lowest(q, THOROUGH) for each, q in descents(reduction)]
     return min((p for p in found if p is not None), key=lambda p: p.ratio, default=None)
 
 
-def ranks_agree(reduction: Reduction) -> bool:
+def ranks_agree(reduction: rg.Reduction) -> bool:
     """Whether kept rows have the rank of all equations along long walks on all equations."""
     for each, q in descents(reduction):
         kept, every = each.smallest(walked(each, q[0]))
@@ -60,7 +58,7 @@ def ranks_agree(reduction: Reduction) -> bool:
     return True
 
 
-def missing(place: Lowest | None, reduction: Reduction) -> bool:
+def missing(place: Lowest | None, reduction: rg.Reduction) -> bool:
     """Whether the kept rows let go there what all equations hold."""
     return place is not None and place.ratio < reduction.rtol
 
@@ -85,7 +83,7 @@ def networks(first: int, count: int) -> int:
     return wrong
 
 
-def with_locked_loops(first: int) -> Iterator[tuple[str, Mechanism]]:
+def with_locked_loops(first: int) -> Iterator[tuple[str, rg.Mechanism]]:
     """Traps of the corpus, then random networks."""
     for path in sorted(TRAPS.glob("*.urdf")):
         yield path.stem, rg.load(path)

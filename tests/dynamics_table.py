@@ -17,10 +17,6 @@ import numpy as np
 import pinocchio as pin
 
 import regularize as rg
-from regularize.errors import RegularizeError
-from regularize.lie.screw import Array
-from regularize.model.body import Inertia
-from regularize.pinocchio_model.constraints import close_loops
 
 SUFFIXES = {".urdf", ".sdf", ".xml", ".usda", ".fcstd", ".asmt", ".json"}
 #: Largest relative errors of torques and of derivatives.
@@ -29,14 +25,14 @@ EXACT, BY_DIFFERENCES = 1e-9, 1e-7
 
 def weighed(mechanism: rg.Mechanism) -> rg.Mechanism:
     """The mechanism with a kilogram for every body that states no mass properties."""
-    unit = Inertia(1.0, np.zeros(3), 0.01 * np.eye(3))
+    unit = rg.Inertia(1.0, np.zeros(3), 0.01 * np.eye(3))
     bodies = [
         b if b.inertia and b.inertia.mass else replace(b, inertia=unit) for b in mechanism.bodies
     ]
     return replace(mechanism, bodies=tuple(bodies))
 
 
-def states(robot: rg.Robot, count: int) -> Iterator[tuple[Array, Array]]:
+def states(robot: rg.Robot, count: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Configurations with closed loops, and velocities that keep them closed."""
     rng = np.random.default_rng(1)
     for i in range(count):
@@ -49,7 +45,7 @@ def states(robot: rg.Robot, count: int) -> Iterator[tuple[Array, Array]]:
         yield q, free @ rng.normal(size=free.shape[1])
 
 
-def actuators(robot: rg.Robot, q: Array) -> list[str]:
+def actuators(robot: rg.Robot, q: np.ndarray) -> list[str]:
     """As many joints with one freedom as determine the motion, the marked ones first."""
     model, free = robot.model, robot.split(q).free
     marked = {j.name for j in robot.reduction.mechanism.joints if j.actuated}
@@ -70,8 +66,12 @@ def actuators(robot: rg.Robot, q: Array) -> list[str]:
 
 
 def along(
-    robot: rg.Robot, q: Array, v: Array, function: Callable[[Array, Array], Array], h: float
-) -> Iterator[list[Array]]:
+    robot: rg.Robot,
+    q: np.ndarray,
+    v: np.ndarray,
+    function: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    h: float,
+) -> Iterator[list[np.ndarray]]:
     """Differences along the loops, for two directions: of q, of v and of a function of both."""
     rng = np.random.default_rng(2)
     free = robot.split(q).free
@@ -82,7 +82,7 @@ def along(
             ends = []
             for sign in (1, -1):
                 moved = pin.integrate(robot.model, q, sign * step * direction)
-                moved = close_loops(robot, moved)
+                moved = robot.project(moved)
                 there = robot.split(moved).free
                 rate = there @ (there.T @ (v + sign * step * turn))
                 ends.append((moved, rate, function(moved, rate)))
@@ -95,11 +95,11 @@ def along(
 
 def by_differences(
     robot: rg.Robot,
-    q: Array,
-    v: Array,
-    function: Callable[[Array, Array], Array],
-    dq: Array,
-    dv: Array,
+    q: np.ndarray,
+    v: np.ndarray,
+    function: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    dq: np.ndarray,
+    dv: np.ndarray,
 ) -> float:
     """Relative error of derivatives by q and v, with the step whose differences are the best."""
     size = np.max(np.abs(function(q, v)))
@@ -112,7 +112,7 @@ def by_differences(
     )
 
 
-def relative(found: Array, expected: Array, scale: float = 0.0) -> float:
+def relative(found: np.ndarray, expected: np.ndarray, scale: float = 0.0) -> float:
     size = max(float(np.max(np.abs(expected), initial=0.0)), scale, 1e-3)
     return float(np.max(np.abs(found - expected), initial=0.0)) / size
 
@@ -137,10 +137,12 @@ def errors(robot: rg.Robot, count: int = 2) -> tuple[int, float, float, float]:
         s = np.linalg.svd(robot.jacobian(q), compute_uv=False)
         nearly = float(np.max(s[robot.rank :], initial=0.0) / max(s[:1], default=1.0))
 
-        def accelerations(q: Array, v: Array, tau: Array = tau) -> Array:
+        def accelerations(q: np.ndarray, v: np.ndarray, tau: np.ndarray = tau) -> np.ndarray:
             return robot.dynamics_derivatives(q, v, tau).a
 
-        def torques(q: Array, v: Array, a: Array = a, names: list[str] = names) -> Array:
+        def torques(
+            q: np.ndarray, v: np.ndarray, a: np.ndarray = a, names: list[str] = names
+        ) -> np.ndarray:
             return robot.inverse_dynamics_derivatives(q, v, a, names).tau
 
         exact = robot.dynamics_derivatives(q, v, tau)
@@ -174,14 +176,14 @@ def main(folder: Path, part: str = "") -> int:
                 robot = rg.to_pinocchio(reduction)
                 if not robot.model.nv:
                     break
-            except RegularizeError as error:
+            except rg.RegularizeError as error:
                 if "loop" in str(error):
                     print(f"{str(file)[-60:]}: {str(error)[-90:]}")
                 break
             name = str(file.relative_to(folder))[-50:] + (" (floating)" if floating else "")
             try:
                 count, *found = errors(robot)
-            except RegularizeError as error:
+            except rg.RegularizeError as error:
                 print(f"{name:62} {error}")
                 continue
             over = [

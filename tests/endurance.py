@@ -72,7 +72,12 @@ def steps(count: int, per_second: int = 1000) -> Endured:
     while done < count:
         duration = chunk / per_second
         run = rg.simulate(
-            robot, duration=duration, q=q, v=v, times=[0.0, duration], max_step=1 / per_second
+            robot,
+            duration=duration,
+            q=q,
+            v=v,
+            times=[0.0, duration],
+            solver=rg.Solver(max_step=1 / per_second),
         )
         q, v = run.q[-1], run.v[-1]
         done += run.steps

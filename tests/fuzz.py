@@ -34,8 +34,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from test_adapter_contract import FORMATS, write_fixture
 
 import regularize as rg
-from regularize.adapters import registry
-from regularize.errors import ReadError, RegularizeError
+from regularize import adapters
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 SUFFIXES = {
@@ -142,7 +141,7 @@ def seeds(corpus: Path | None) -> list[Seed]:
                 target = Path(folder) / f"model{SUFFIXES.get(format, '.urdf')}"
                 try:
                     rg.save(mechanism, target, format=format)
-                except RegularizeError:
+                except rg.RegularizeError:
                     continue
                 found.append(Seed(format.rstrip("+"), path.name, target.read_bytes()))
     found += one_each()
@@ -150,8 +149,8 @@ def seeds(corpus: Path | None) -> list[Seed]:
     paths += [] if corpus is None else sorted(path for path in corpus.rglob("*") if path.is_file())
     for path in paths:
         try:
-            format = registry.adapters()[detected(path)].name
-        except RegularizeError:
+            format = adapters.adapters()[detected(path)].name
+        except rg.RegularizeError:
             continue
         if path.stat().st_size <= LARGEST_SEED:
             found.append(Seed(format, path.name, path.read_bytes()))
@@ -170,7 +169,7 @@ def one_each() -> list[Seed]:
 
 def detected(path: Path) -> str:
     """Name of the format of a file."""
-    from regularize.adapters.reading import detect
+    from regularize.adapters import detect
 
     return detect(path).name
 
@@ -296,10 +295,10 @@ def attempt(data: bytes, format: str, folder: Path, check: bool) -> tuple[str, s
         if check:
             rg.check(mechanism).as_dict()
         return ("checked" if check else "read"), ""
-    except ReadError as error:
+    except rg.ReadError as error:
         stumbled = "cannot make sense of it" in error.reason
         return ("stumbled" if stumbled else "refused"), (error.reason if stumbled else "")
-    except RegularizeError:
+    except rg.RegularizeError:
         return "refused", ""
     except BaseException:
         return "foreign", traceback.format_exc(limit=-3)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+import screws
 from scipy.spatial.transform import Rotation
+from screws import joint_screws
 
-from regularize.assembly_modes.six_motions.closure import certified, error_and_derivative, product
-from regularize.assembly_modes.six_motions.eigen_loop import distinct
-from regularize.assembly_modes.six_motions.pencil import (
+import regularize as rg
+from regularize.modes.six_motions.closure import certified, error_and_derivative, product
+from regularize.modes.six_motions.eigen_loop import distinct
+from regularize.modes.six_motions.pencil import (
     Arrangement,
     Pencil,
     assembled,
     eliminated,
 )
-from regularize.lie import screw
-from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Joint, Mechanism, mechanism_of
 
 
 def random_constants(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -32,7 +32,7 @@ def closed_by(kinds: str, C: np.ndarray, x: np.ndarray) -> np.ndarray:
     """The same loops with a last constant that closes them at x."""
     T, _, _ = product(kinds, C, x)
     C = C.copy()
-    C[:, 5] = C[:, 5] @ screw.inverse(T)
+    C[:, 5] = C[:, 5] @ screws.inverse(T)
     return C
 
 
@@ -106,19 +106,19 @@ def arm_constants(name: str) -> np.ndarray:
     return np.array([dh_link(*link) for link in ARMS[name]])
 
 
-def arm_mechanism(name: str) -> Mechanism:
+def arm_mechanism(name: str) -> rg.Mechanism:
     """An arm whose hand is tied to the ground by a free joint, the pose."""
     joints, before = [], np.eye(4)
     for i, link in enumerate(arm_constants(name)):
         parent = f"link {i}" if i else "ground"
         screws = joint_screws("revolute")
-        joints.append(Joint(f"J{i + 1}", parent, f"link {i + 1}", "revolute", screws, before))
+        joints.append(rg.Joint(f"J{i + 1}", parent, f"link {i + 1}", "revolute", screws, before))
         before = link
     # The hand's frame is that behind the last link; the joint frame on the ground is the world's.
     joints.append(
-        Joint("pose", "ground", "link 6", "free", joint_screws("free"), np.eye(4), before)
+        rg.Joint("pose", "ground", "link 6", "free", joint_screws("free"), np.eye(4), before)
     )
-    return mechanism_of(name, joints)
+    return rg.Mechanism.of_joints(name, joints)
 
 
 def apart(kinds: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -9,31 +9,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import screws
 from numpy.typing import ArrayLike
 
-from regularize.lie import screw
-from regularize.lie.screw import Array
-from regularize.model.mechanism import (
-    Joint,
-    Mechanism,
-    joint_in_world,
-    mechanism_of,
-)
+import regularize as rg
 
 X, Y, Z = np.eye(3)
 
 
 def single_loop(
     name: str, kinds: str, directions: Sequence[ArrayLike], points: Sequence[ArrayLike]
-) -> Mechanism:
+) -> rg.Mechanism:
     """A closed chain; one letter R, P or S per joint. The joints are A, B, C, … in turn."""
     words = {"R": "revolute", "P": "prismatic", "S": "spherical"}
     count = len(kinds)
     bodies = ["ground", *(f"link {i}" for i in range(1, count)), "ground"]
-    return mechanism_of(
+    return rg.Mechanism.of_joints(
         name,
         [
-            joint_in_world(
+            rg.Joint.in_world(
                 chr(ord("A") + i),
                 bodies[i],
                 bodies[i + 1],
@@ -47,47 +41,47 @@ def single_loop(
 
 
 def leg(
-    tag: str, base: str, platform: str, kinds: str, axes: Sequence[ArrayLike], points: Array
-) -> list[Joint]:
+    tag: str, base: str, platform: str, kinds: str, axes: Sequence[ArrayLike], points: np.ndarray
+) -> list[rg.Joint]:
     """A serial chain between two bodies."""
     words = {"R": "revolute", "P": "prismatic", "S": "spherical"}
     bodies = [base, *(f"{tag} link {i}" for i in range(1, len(kinds))), platform]
     return [
-        joint_in_world(
+        rg.Joint.in_world(
             f"{tag}{i + 1}", bodies[i], bodies[i + 1], words[kinds[i]], axes[i], points[i]
         )
         for i in range(len(kinds))
     ]
 
 
-def planar_fourbar(tilt: float = 0.0) -> Mechanism:
+def planar_fourbar(tilt: float = 0.0) -> rg.Mechanism:
     """Planar four-bar; the axis of joint C may be tilted by an angle in radians."""
     axis = (0.0, np.sin(tilt), np.cos(tilt))
     points = [(0, 0, 0), (0.1, 0.3, 0), (0.9, 0.5, 0), (1, 0, 0)]
     return single_loop("planar four-bar", "RRRR", [Z, Z, axis, Z], points)
 
 
-def spherical_fourbar() -> Mechanism:
+def spherical_fourbar() -> rg.Mechanism:
     """Spherical four-bar with axes along the diagonals of a cube (Müller 2014, 7.1)."""
     corners = np.array([(1, 1, -1), (-1, 1, -1), (1, 1, 1), (1, -1, -1)], dtype=float)
     return single_loop("spherical four-bar", "RRRR", [*corners], [*corners])
 
 
-def spherical_fourbar_flat() -> Mechanism:
+def spherical_fourbar_flat() -> rg.Mechanism:
     """The same links with all axes in the X-Y plane; joints at a distance of sqrt(3)."""
     side = np.arccos(1 / 3)
     points = np.sqrt(3) * np.array([(np.cos(a), np.sin(a), 0.0) for a in (0.0, -side, np.pi, side)])
     return single_loop("flat spherical four-bar", "RRRR", [*points], [*points])
 
 
-def slider_crank() -> Mechanism:
+def slider_crank() -> rg.Mechanism:
     return single_loop(
         "slider-crank", "RRRP", [Z, Z, Z, X], [(0, 0, 0), (0.3, 0.1, 0), (1, 0, 0), (1, 0, 0)]
     )
 
 
-def sarrus() -> Mechanism:
-    return mechanism_of(
+def sarrus() -> rg.Mechanism:
+    return rg.Mechanism.of_joints(
         "Sarrus",
         [
             *leg("a", "ground", "table", "RRR", [Y] * 3, np.array([X, X * 1.3 + Z / 2, X + Z])),
@@ -96,35 +90,35 @@ def sarrus() -> Mechanism:
     )
 
 
-def three_prrr() -> Mechanism:
+def three_prrr() -> rg.Mechanism:
     """Three mutually orthogonal legs."""
-    joints: list[Joint] = []
+    joints: list[rg.Joint] = []
     for k in range(3):
         e, f, g = np.roll(np.eye(3), -k, axis=0)
         points = np.array([0.3 * e, 0.8 * f + 0.9 * g, 1.1 * f + 0.2 * g, 0.2 * f - 0.1 * k * g])
         joints += leg("abc"[k], "ground", "platform", "PRRR", [e] * 4, points)
-    return mechanism_of("3-PRRR", joints)
+    return rg.Mechanism.of_joints("3-PRRR", joints)
 
 
-def spherical_9r() -> Mechanism:
+def spherical_9r() -> rg.Mechanism:
     """Agile Eye: three spherical legs with right angles."""
-    joints: list[Joint] = []
+    joints: list[rg.Joint] = []
     for k in range(3):
         axes = np.roll(np.eye(3), -k, axis=0)
         joints += leg("abc"[k], "ground", "eye", "RRR", [*axes], axes)
-    return mechanism_of("Agile Eye", joints)
+    return rg.Mechanism.of_joints("Agile Eye", joints)
 
 
-def three_cranks(third: float = 0.5) -> Mechanism:
+def three_cranks(third: float = 0.5) -> rg.Mechanism:
     """Parallelogram with a third crank, equal to the others when its height is 0.5 m."""
-    joints: list[Joint] = []
+    joints: list[rg.Joint] = []
     for k, (foot, height) in enumerate(((0.0, 0.5), (1.0, 0.5), (0.4, third))):
         points = np.array([(foot, 0, 0), (foot + 0.2, height, 0)])
         joints += leg("abc"[k], "ground", "coupler", "RR", [Z, Z], points)
-    return mechanism_of("three cranks", joints)
+    return rg.Mechanism.of_joints("three cranks", joints)
 
 
-def bennett(first: float = 0.6, second: float = 1.1, turn: float = 0.7) -> Mechanism:
+def bennett(first: float = 0.6, second: float = 1.1, turn: float = 0.7) -> rg.Mechanism:
     """Linkage of Bennett by its Denavit-Hartenberg parameters, lengths equal to sines of twists."""
     product = np.sin(0.5 * (second + first)) / np.sin(0.5 * (second - first))
     other = 2.0 * np.arctan(product / np.tan(0.5 * turn))
@@ -138,23 +132,23 @@ def bennett(first: float = 0.6, second: float = 1.1, turn: float = 0.7) -> Mecha
     ):
         axes.append(T[:3, 2])
         points.append(T[:3, 3])
-        T = T @ screw.exp(angle * screw.revolute(Z))
-        T = T @ screw.exp(twist * screw.revolute(X) + np.sin(twist) * screw.prismatic(X))
+        T = T @ screws.exp(angle * screws.revolute(Z))
+        T = T @ screws.exp(twist * screws.revolute(X) + np.sin(twist) * screws.prismatic(X))
     return single_loop("Bennett", "RRRR", axes, points)
 
 
-def bricard() -> Mechanism:
+def bricard() -> rg.Mechanism:
     """Orthogonal linkage of Bricard, IFToMM benchmark problem A04."""
     points = [(0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1), (0, 0, 1)]
     return single_loop("Bricard", "RRRRRR", [Y, Z, X, Y, Z, X], points)
 
 
-def rssr() -> Mechanism:
+def rssr() -> rg.Mechanism:
     points = [(0, 0, 0), (0.3, 0.1, 0), (0.9, 0.6, 0.4), (1, 0, 0)]
     return single_loop("RSSR", "RSSR", [Z, Z, Z, Y], points)
 
 
-def shaky_7r() -> Mechanism:
+def shaky_7r() -> rg.Mechanism:
     """Two spherical chains and a hinge (joint D), both centres and the hinge axis in one plane."""
     near = np.array([(1, 2, 2), (2, 1, -2), (2, -2, 1)]) / 3
     far = np.array([(-2, 1, 2), (1, -2, 2), (-2, -2, 1)]) / 3
@@ -166,31 +160,31 @@ def shaky_7r() -> Mechanism:
     )
 
 
-def n_fourbar(windows: int, *, flat: bool = False) -> Mechanism:
+def n_fourbar(windows: int, *, flat: bool = False) -> rg.Mechanism:
     """Row of four-bars with unit links, cranks upright or all lying down (IFToMM A02)."""
     arm = X if flat else Y
-    joints = [joint_in_world("A0", "ground", "crank 0", "revolute", Z)]
+    joints = [rg.Joint.in_world("A0", "ground", "crank 0", "revolute", Z)]
     for k in range(windows):
         here, there = k * X, (k + 1) * X
         joints += [
-            joint_in_world(f"A{k + 1}", "ground", f"crank {k + 1}", "revolute", Z, there),
-            joint_in_world(f"B{k}", f"crank {k}", f"rod {k}", "revolute", Z, here + arm),
-            joint_in_world(f"C{k}", f"rod {k}", f"crank {k + 1}", "revolute", Z, there + arm),
+            rg.Joint.in_world(f"A{k + 1}", "ground", f"crank {k + 1}", "revolute", Z, there),
+            rg.Joint.in_world(f"B{k}", f"crank {k}", f"rod {k}", "revolute", Z, here + arm),
+            rg.Joint.in_world(f"C{k}", f"rod {k}", f"crank {k + 1}", "revolute", Z, there + arm),
         ]
-    return mechanism_of(f"{windows} four-bars", joints)
+    return rg.Mechanism.of_joints(f"{windows} four-bars", joints)
 
 
-def on_rods(base: Array, plate: Array, lower: str) -> Mechanism:
+def on_rods(base: np.ndarray, plate: np.ndarray, lower: str) -> rg.Mechanism:
     """A plate on rods with a ball at the plate."""
     joints = []
     for i, (a, b) in enumerate(zip(base, plate, strict=True)):
         axes = {"axis2": (0, 1, 0)} if lower == "universal" else {}
-        joints.append(joint_in_world(f"L{i}", "ground", f"rod {i}", lower, (1, 0, 0), a, **axes))
-        joints.append(joint_in_world(f"U{i}", f"rod {i}", "plate", "spherical", Z, b))
-    return mechanism_of("rods", joints)
+        joints.append(rg.Joint.in_world(f"L{i}", "ground", f"rod {i}", lower, (1, 0, 0), a, **axes))
+        joints.append(rg.Joint.in_world(f"U{i}", f"rod {i}", "plate", "spherical", Z, b))
+    return rg.Mechanism.of_joints("rods", joints)
 
 
-def braced_quadrilateral() -> Mechanism:
+def braced_quadrilateral() -> rg.Mechanism:
     """A hinged quadrilateral with both diagonals, on a pivot: one brace too many."""
     corner = {"P": (0, 0, 0), "Q": (1, 0, 0), "R": (1.2, 1, 0), "S": (0.1, 0.9, 0)}
     bars = [
@@ -204,13 +198,13 @@ def braced_quadrilateral() -> Mechanism:
         ("Q6", "lower", "brace 6", corner["Q"]),
         ("S6", "brace 6", "upper", corner["S"]),
     ]
-    return mechanism_of(
+    return rg.Mechanism.of_joints(
         "braced quadrilateral",
-        [joint_in_world(name, a, b, "revolute", Z, point) for name, a, b, point in bars],
+        [rg.Joint.in_world(name, a, b, "revolute", Z, point) for name, a, b, point in bars],
     )
 
 
-def moved(mechanism: Mechanism, T: Array) -> Mechanism:
+def moved(mechanism: rg.Mechanism, T: np.ndarray) -> rg.Mechanism:
     """The mechanism carried to another place: only the frames on the ground change."""
     joints = []
     for joint in mechanism.joints:
@@ -222,22 +216,22 @@ def moved(mechanism: Mechanism, T: Array) -> Mechanism:
     return replace(mechanism, joints=tuple(joints))
 
 
-def scaled(mechanism: Mechanism, factor: float) -> Mechanism:
+def scaled(mechanism: rg.Mechanism, factor: float) -> rg.Mechanism:
     """The mechanism built larger or smaller."""
     joints = []
     for joint in mechanism.joints:
         frames = [np.array(joint.T_parent_joint), np.array(joint.T_child_joint)]
-        screws = np.array(joint.screws)
+        freedoms = np.array(joint.screws)
         position = np.array(joint.position)
         for T in frames:
             T[:3, 3] *= factor
-        turning = np.linalg.norm(screws[3:], axis=0) > 0.0
-        screws[:3, turning] *= factor
+        turning = np.linalg.norm(freedoms[3:], axis=0) > 0.0
+        freedoms[:3, turning] *= factor
         position[~turning] *= factor
         joints.append(
             replace(
                 joint,
-                screws=screws,
+                screws=freedoms,
                 T_parent_joint=frames[0],
                 T_child_joint=frames[1],
                 position=position,
@@ -246,7 +240,7 @@ def scaled(mechanism: Mechanism, factor: float) -> Mechanism:
     return replace(mechanism, joints=tuple(joints))
 
 
-def turned_round(joint: Joint) -> Joint:
+def turned_round(joint: rg.Joint) -> rg.Joint:
     """The same joint with its two bodies exchanged: the inverse motion, at zero coordinates."""
     return replace(
         joint,
@@ -257,3 +251,31 @@ def turned_round(joint: Joint) -> Joint:
         screws=-joint.screws[:, ::-1],
         position=-joint.position[::-1],
     )
+
+
+def coordinate_names(mechanism: rg.Mechanism) -> list[str]:
+    """The joint's name for every joint coordinate, numbered where it has several freedoms."""
+    return [
+        joint.name if joint.freedoms == 1 else f"{joint.name}[{i}]"
+        for joint in mechanism.joints
+        for i in range(joint.freedoms)
+    ]
+
+
+def with_coordinates(mechanism: rg.Mechanism, q: np.ndarray) -> rg.Mechanism:
+    """The mechanism with other stored coordinates, those of all joints in order, shape (n,)."""
+    ends = np.cumsum([joint.freedoms for joint in mechanism.joints])
+    parts = np.split(q, ends[:-1])
+    names = [joint.name for joint in mechanism.joints]
+    return mechanism.with_positions(dict(zip(names, parts, strict=True)))
+
+
+def acted(joint: rg.Joint, **forces: ArrayLike) -> rg.Joint:
+    """The joint with damping, friction, springs or rotors, named as in ``rg.assembly``."""
+    return replace(joint, dynamics=replace(joint.dynamics, **forces))
+
+
+def bounded(joint: rg.Joint, limits: ArrayLike, **rates: ArrayLike) -> rg.Joint:
+    """The joint with bounds of its coordinates, and with ``velocity`` and ``effort``."""
+    joint = replace(joint, limits=np.reshape(limits, (-1, 2)))
+    return replace(joint, limits=replace(joint.limits, **rates))

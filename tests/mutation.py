@@ -38,28 +38,25 @@ CORE = ("lie", "reduction", "proofs", "local_geometry", "verification", "model")
 #: The tests of the core; slow ones are left out.
 TESTS = (
     *(
-        "screw",
-        "subalgebra",
+        "lie",
         "algebra_lattice",
         "groups",
         "topology",
-        "line_motions",
         "freedoms",
-        "grouping",
+        "six_motions",
     ),
     *("reduction", "partition", "mobility", "mobility_answers", "known_mechanisms"),
     *(
         "slack_recognised",
         "proofs",
-        "exact_axes",
         "exact_arithmetic",
         "forged_proofs",
         "crossed_bars",
     ),
     *("certificate", "descent", "noise", "invariance", "many_loops", "quantities", "isostatic"),
-    *("special_cases", "theta_graphs", "closed_branch", "locked_loops", "other_lengths", "units"),
+    *("special_cases", "mode_search", "locked_loops", "other_lengths", "mates"),
     *("local_geometry", "shaky", "random_mechanisms", "reasons", "motion", "passage", "misfit"),
-    *("verification", "written_files", "writers", "fix", "branches", "welds"),
+    *("verification", "written_files", "writers", "fix", "branches", "spanning_tree"),
 )
 #: How a copy of the process ends in which a test fails.
 NOTICED = 3

@@ -14,18 +14,18 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import mechanisms
 import numpy as np
-from mechanisms import Z, joint_in_world, mechanism_of
+from mechanisms import Z
 
 import regularize as rg
-from regularize.as_designed.places import JointPlaces
-from regularize.manifold.assembly import assemble
-from regularize.manifold.extent import sized_loops
-from regularize.model.graph_building import build
-from regularize.model.mechanism import Mechanism
+from regularize.loops.kinematics import sized_loops
+from regularize.mechanism.graph_building import build
+from regularize.nominal.places import JointPlaces
+from regularize.report.nearly import NearlySpecial, nearly_special
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 DECADES = tuple(10.0**k for k in range(-9, -1))
@@ -33,13 +33,13 @@ DECADES = tuple(10.0**k for k in range(-9, -1))
 UNDECIDED = {"REG217", "REG223"}
 
 
-def schmidt() -> Mechanism:
+def schmidt() -> rg.Mechanism:
     """Three discs between two shafts that are parallel, three equal cranks between each two."""
     first, second = np.array([0.3, 0.8, 0.0]), np.array([0.7, -0.5, 0.0])
     centers = [np.zeros(3), first, first + second]
     joints = [
-        joint_in_world("in", "ground", "disc 0", "revolute", Z, centers[0]),
-        joint_in_world("out", "disc 2", "ground", "revolute", Z, centers[2]),
+        rg.Joint.in_world("in", "ground", "disc 0", "revolute", Z, centers[0]),
+        rg.Joint.in_world("out", "disc 2", "ground", "revolute", Z, centers[2]),
     ]
     for k in range(2):
         for i in range(3):
@@ -47,18 +47,23 @@ def schmidt() -> Mechanism:
             pin = centers[k] + 0.9 * np.array([np.cos(turn), np.sin(turn), 0.0])
             crank, other = f"crank {k}{i}", pin + centers[k + 1] - centers[k]
             joints += [
-                joint_in_world(f"A{k}{i}", f"disc {k}", crank, "revolute", Z, pin),
-                joint_in_world(f"B{k}{i}", crank, f"disc {k + 1}", "revolute", Z, other),
+                rg.Joint.in_world(f"A{k}{i}", f"disc {k}", crank, "revolute", Z, pin),
+                rg.Joint.in_world(f"B{k}{i}", crank, f"disc {k + 1}", "revolute", Z, other),
             ]
-    return mechanism_of("Schmidt coupling", joints)
+    return rg.Mechanism.of_joints("Schmidt coupling", joints)
 
 
-def asset(path: str) -> Callable[[], Mechanism]:
+def nearly(reduction: rg.Reduction) -> list[NearlySpecial]:
+    """The special positions of axes that a reduction's loops are near."""
+    return [s for part in reduction.parts for s in nearly_special(reduction.graph, part)]
+
+
+def asset(path: str) -> Callable[[], rg.Mechanism]:
     """A model of the repository."""
     return lambda: rg.load(ASSETS / path)
 
 
-MECHANISMS: dict[str, Callable[[], Mechanism]] = {
+MECHANISMS: dict[str, Callable[[], rg.Mechanism]] = {
     "planar_fourbar": mechanisms.planar_fourbar,
     "spherical_fourbar": mechanisms.spherical_fourbar,
     "slider_crank": mechanisms.slider_crank,
@@ -82,23 +87,45 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
 }
 
 
-def size(mechanism: Mechanism) -> float:
+def size(mechanism: rg.Mechanism) -> float:
     """What lengths are measured in, metres."""
     graph = build(mechanism)
-    return sized_loops(graph, assemble(graph).q).length
+    return sized_loops(graph, rg.assemble(graph).q).length
 
 
-def noisy(mechanism: Mechanism, noise: float, seed: int = 0) -> Mechanism:
+def noisy(mechanism: rg.Mechanism, noise: float, seed: int = 0) -> rg.Mechanism:
     """Every joint frame on every body moved and turned at random."""
     graph = build(mechanism)
-    q = assemble(graph).q
+    q = rg.assemble(graph).q
     loops = sized_loops(graph, q)
     places = JointPlaces(loops, loops.state(q[loops.columns]))
     moves = np.random.default_rng(seed).normal(size=12 * len(places.joints))
     return places.moved(mechanism, noise * moves)
 
 
-def outcome(mechanism: Mechanism, exact: rg.Reduction, noise: float, length: float) -> str:
+def in_one_centre(mechanism: rg.Mechanism, off: float) -> rg.Mechanism:
+    """A spherical mechanism with all frames in its centre, but for errors (standard deviation)."""
+    graph = build(mechanism)
+    q = rg.assemble(graph).q
+    loops = sized_loops(graph, q)
+    frames = loops.node_poses(q)[loops._parent] @ loops.T_parent
+    axes = frames[:, :3, :3] @ np.array([e.screws[3:].sum(axis=1) for e in graph.edges])[..., None]
+    across = np.eye(3) - axes @ np.swapaxes(axes, 1, 2)
+    points = (across @ frames[:, :3, 3:]).ravel()
+    center = np.linalg.lstsq(np.vstack(list(across)), points)[0]
+    rng, joints = np.random.default_rng(0), []
+    for joint, T in zip(mechanism.joints, frames, strict=True):
+        moved = []
+        for frame in (joint.T_parent_joint, joint.T_child_joint):
+            own = np.array(frame)
+            own[:3, 3] += own[:3, :3] @ T[:3, :3].T @ (center - T[:3, 3])
+            own[:3, 3] = own[:3, 3].round(12) + off * rng.normal(size=3)
+            moved.append(own)
+        joints.append(replace(joint, T_parent_joint=moved[0], T_child_joint=moved[1]))
+    return replace(mechanism, joints=tuple(joints))
+
+
+def outcome(mechanism: rg.Mechanism, exact: rg.Reduction, noise: float, length: float) -> str:
     """What a report says of a mechanism that is off by so much."""
     report = rg.check(mechanism, configurations=10)
     written, meant = report.reduction, report.meant

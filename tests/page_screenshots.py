@@ -13,8 +13,7 @@ from pathlib import Path
 from mesh_gripper import mesh_gripper
 from test_page import browse
 
-import regularize as rg
-from regularize.render.html import render
+from regularize.cli import main as regularize
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 MODELS = (
@@ -33,10 +32,9 @@ def main(folder: Path, models: list[Path]) -> None:
     """Write ``NAME-desktop.png``, ``NAME-phone.png`` and ``NAME-dark.png`` for every model."""
     folder.mkdir(parents=True, exist_ok=True)
     for model in models:
-        text = render(rg.check(rg.load(model)))
         with tempfile.TemporaryDirectory() as name:
             page = Path(name) / "page.html"
-            page.write_text(text, encoding="utf-8")
+            regularize(["check", str(model), "--output", "html", "-o", str(page)])
             for screen, (size, *options) in SCREENS.items():
                 out = folder / f"{model.stem}-{screen}.png"
                 options += [f"--window-size={size}", f"--screenshot={out.resolve()}"]

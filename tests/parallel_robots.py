@@ -6,28 +6,26 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from mechanisms import X, Y, Z, leg, mechanism_of
+import screws
+from mechanisms import X, Y, Z, leg
 
 import regularize as rg
-from regularize.lie import screw
-from regularize.lie.screw import Array
-from regularize.model.mechanism import Joint, Mechanism, joint_in_world
 
 ASSETS = Path(__file__).parent.parent / "assets"
 
 
-def turned(v: Array, angle: float) -> Array:
+def turned(v: np.ndarray, angle: float) -> np.ndarray:
     """A vector turned about Z."""
-    return np.asarray(screw.exp(angle * screw.revolute(Z))[:3, :3] @ v)
+    return np.asarray(screws.exp(angle * screws.revolute(Z))[:3, :3] @ v)
 
 
-def hinge(name: str, parent: str, child: str, point: Array, axis: Array) -> Joint:
-    return joint_in_world(name, parent, child, "revolute", axis, point)
+def hinge(name: str, parent: str, child: str, point: np.ndarray, axis: np.ndarray) -> rg.Joint:
+    return rg.Joint.in_world(name, parent, child, "revolute", axis, point)
 
 
 def parallelogram_leg(
-    tag: str, platform: str, wrist: Array, along: Array, first: str
-) -> list[Joint]:
+    tag: str, platform: str, wrist: np.ndarray, along: np.ndarray, first: str
+) -> list[rg.Joint]:
     """Motor, hinge, parallelogram of four hinges, hinge; all axes but those of the bars along."""
     out = np.cross(along, Z)
     base, elbow = wrist + 0.25 * out + 0.35 * Z, wrist + 0.3 * out + 0.2 * Z
@@ -36,7 +34,7 @@ def parallelogram_leg(
     across = across / np.linalg.norm(across)
     arm, upper, lower = f"{tag} arm", f"{tag} upper", f"{tag} lower"
     return [
-        joint_in_world(
+        rg.Joint.in_world(
             f"{tag}M", "ground", arm, first, along if first == "revolute" else out, base
         ),
         hinge(f"{tag}E", arm, upper, elbow, along),
@@ -48,22 +46,22 @@ def parallelogram_leg(
     ]
 
 
-def _four_arms(plate: list[Joint], name: str) -> Mechanism:
+def _four_arms(plate: list[rg.Joint], name: str) -> rg.Mechanism:
     joints = []
     for k, half in enumerate(("left", "left", "right", "right")):
         angle = 0.4 + k * np.pi / 2 + 0.07 * k
         wrist = (-0.1 if half == "left" else 0.1) * X + 0.05 * turned(X, angle)
         joints += parallelogram_leg("abcd"[k], half, wrist, turned(Y, angle), "revolute")
-    return mechanism_of(name, [*joints, *plate])
+    return rg.Mechanism.of_joints(name, [*joints, *plate])
 
 
-def h4() -> Mechanism:
+def h4() -> rg.Mechanism:
     """Two halves of the nacelle that only translate, and a bar between them (Company, Pierrot)."""
     plate = [hinge("L", "left", "bar", -0.1 * X, Z), hinge("R", "right", "bar", 0.1 * X, Z)]
     return _four_arms(plate, "H4")
 
 
-def par4() -> Mechanism:
+def par4() -> rg.Mechanism:
     """A travelling plate that is a parallelogram (Nabat, Pierrot and others 2005)."""
     corners = {"L": -0.1 * X, "R": 0.1 * X}
     plate = [
@@ -74,7 +72,7 @@ def par4() -> Mechanism:
     return _four_arms(plate, "Par4")
 
 
-def tricept() -> Mechanism:
+def tricept() -> rg.Mechanism:
     """Three legs UPS and one UP that is part of the platform (Neumann 1988)."""
     joints = []
     for k in range(3):
@@ -86,10 +84,10 @@ def tricept() -> Mechanism:
         kinds, axes = "RRPS", [first, second / np.linalg.norm(second), way, Z]
         joints += leg("abc"[k], "ground", "platform", kinds, axes, np.array([base, base, top, top]))
     joints += leg("m", "ground", "platform", "RRP", [X, Y, Z], np.zeros((3, 3)))
-    return mechanism_of("Tricept", joints)
+    return rg.Mechanism.of_joints("Tricept", joints)
 
 
-def isoglide() -> Mechanism:
+def isoglide() -> rg.Mechanism:
     """Isoglide4-T3R1: three legs P R R R R and one P R R R (Gogu 2004)."""
     joints = []
     for k, e in enumerate((X, Y, X, Z)):
@@ -103,10 +101,10 @@ def isoglide() -> Mechanism:
             kinds, axes = "PRRRR", [e] * 4 + [Z]
             points = np.vstack([points, 0.1 * f + 0.05 * k * X])
         joints += leg("abcd"[k], "ground", "platform", kinds, axes, points)
-    return mechanism_of("Isoglide4-T3R1", joints)
+    return rg.Mechanism.of_joints("Isoglide4-T3R1", joints)
 
 
-def pantopteron() -> Mechanism:
+def pantopteron() -> rg.Mechanism:
     """Three slides with pantographs in place of two links (after Briot and Bonev 2009)."""
     joints = []
     for k in range(3):
@@ -118,7 +116,7 @@ def pantopteron() -> Mechanism:
         # The small parallelogram at the knee: on_first, knee, on_second, and its fourth corner.
         corner = on_first + on_second - knee
         joints += [
-            joint_in_world(f"{tag}P", "ground", f"{tag} carriage", "prismatic", e, pivot),
+            rg.Joint.in_world(f"{tag}P", "ground", f"{tag} carriage", "prismatic", e, pivot),
             hinge(f"{tag}A", f"{tag} carriage", f"{tag} first", pivot, e),
             hinge(f"{tag}B", f"{tag} first", f"{tag} second", knee, e),
             hinge(f"{tag}C", f"{tag} first", f"{tag} short", on_first, e),
@@ -126,10 +124,10 @@ def pantopteron() -> Mechanism:
             hinge(f"{tag}E", f"{tag} long", f"{tag} second", on_second, e),
             hinge(f"{tag}F", f"{tag} second", "platform", tip, e),
         ]
-    return mechanism_of("Pantopteron", joints)
+    return rg.Mechanism.of_joints("Pantopteron", joints)
 
 
-def sarrus_tower(storeys: int, legs: int = 3) -> Mechanism:
+def sarrus_tower(storeys: int, legs: int = 3) -> rg.Mechanism:
     """Plates over each other, each on planar legs of three hinges."""
     joints = []
     for n in range(storeys):
@@ -140,15 +138,15 @@ def sarrus_tower(storeys: int, legs: int = 3) -> Mechanism:
             points = np.array([out + n * Z, 1.3 * out + (n + 0.5) * Z, out + (n + 1) * Z])
             axes = [turned(Y, angle)] * 3
             joints += leg(f"{'abcd'[k]}{n}.", below, f"plate {n + 1}", "RRR", axes, points)
-    return mechanism_of(f"Sarrus tower of {storeys}", joints)
+    return rg.Mechanism.of_joints(f"Sarrus tower of {storeys}", joints)
 
 
-def scissors(cells: int) -> Mechanism:
+def scissors(cells: int) -> rg.Mechanism:
     """A lift: crossed bars over each other, one foot and one head on slides."""
     x, z = 1.0, 0.6
     joints = [
         hinge("foot", "ground", "up 0", np.zeros(3), Y),
-        joint_in_world("slide", "ground", "shoe", "prismatic", X, x * X),
+        rg.Joint.in_world("slide", "ground", "shoe", "prismatic", X, x * X),
         hinge("shoe", "shoe", "down 0", x * X, Y),
     ]
     for n in range(cells):
@@ -161,12 +159,12 @@ def scissors(cells: int) -> Mechanism:
     joints += [
         hinge("head", f"down {cells - 1}", "table", top, Y),
         hinge("cap", f"up {cells - 1}", "runner", x * X + top, Y),
-        joint_in_world("top slide", "table", "runner", "prismatic", X, x * X + top),
+        rg.Joint.in_world("top slide", "table", "runner", "prismatic", X, x * X + top),
     ]
-    return mechanism_of(f"scissors of {cells}", joints)
+    return rg.Mechanism.of_joints(f"scissors of {cells}", joints)
 
 
-def hoberman_ring(pairs: int = 6) -> Mechanism:
+def hoberman_ring(pairs: int = 6) -> rg.Mechanism:
     """A ring of angulated scissors that opens like an iris (Hoberman 1990)."""
     step, arm = 2 * np.pi / pairs, 0.8
     ways = [turned(X, k * step) for k in range(pairs)]
@@ -180,15 +178,15 @@ def hoberman_ring(pairs: int = 6) -> Mechanism:
         inner, outer = np.cos(step / 2) - height, np.cos(step / 2) + height
         joints.append(hinge(f"I{k}", f"bar {n}", f"kink {k}", inner * between[k], Z))
         joints.append(hinge(f"O{k}", f"bar {k}", f"kink {n}", outer * between[k], Z))
-    return mechanism_of("Hoberman ring", joints, ground="bar 0")
+    return rg.Mechanism.of_joints("Hoberman ring", joints, ground="bar 0")
 
 
-def asset(name: str) -> Callable[[], Mechanism]:
+def asset(name: str) -> Callable[[], rg.Mechanism]:
     return lambda: rg.load(ASSETS / f"{name}.urdf")
 
 
 #: Builder, mobility, redundant equations, and how many of these are owed to lengths alone.
-ROBOTS: dict[str, tuple[Callable[[], Mechanism], int, int, int]] = {
+ROBOTS: dict[str, tuple[Callable[[], rg.Mechanism], int, int, int]] = {
     "4-RUU": (asset("mobility/four_ruu"), 4, 2, 0),
     "4-PRRRR": (asset("mobility/four_prrrr"), 4, 2, 0),
     "Quadrupteron": (asset("quadrupteron"), 4, 2, 0),

@@ -20,16 +20,14 @@ from descent_table import descents, lowest, missing, walked
 from parallel_robots import ROBOTS
 
 import regularize as rg
-from regularize.lie.screw import Array
 from regularize.proofs.special import special_lengths
 from regularize.reduction.descent import Descent, Effort
-from regularize.reduction.reduce import Reduction
 
 #: Below this part of what is usual, rows count as nearly dependent.
 NEAR = 1e-2
 
 
-def counted(descent: Descent, q: Array, typical: float) -> tuple[int, int]:
+def counted(descent: Descent, q: np.ndarray, typical: float) -> tuple[int, int]:
     """How many kept rows and how many of all equations are clearly independent at a place."""
     state = descent.plain.state(q[None])
     both = descent.rows.residual_jacobian(state), descent.plain.jacobian(state)
@@ -38,7 +36,7 @@ def counted(descent: Descent, q: Array, typical: float) -> tuple[int, int]:
     return kept, every
 
 
-def alone(reduction: Reduction) -> tuple[str, bool]:
+def alone(reduction: rg.Reduction) -> tuple[str, bool]:
     """Where kept rows by themselves are nearly dependent, and whether ranks agree there."""
     found = []
     for descent, q in descents(reduction):

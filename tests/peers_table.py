@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 import regularize as rg
-from regularize.errors import RegularizeError
-from regularize.model.joint_motion import motion, relative_pose
+from regularize.mechanism.joint import motion, relative_pose
 
 SUFFIXES = {".urdf", ".sdf", ".xml", ".usda", ".fcstd", ".asmt"}
 #: Findings that say why a pose has other velocities than the motions through it.
@@ -72,7 +71,7 @@ def pinocchio(path: Path, report: Any, tolerance: float | None = None) -> int | 
     """Velocities less the rank of closures of six rows."""
     try:
         robot = rg.to_pinocchio(report.reduction, "legacy")
-    except RegularizeError:
+    except rg.RegularizeError:
         return None
     return int(robot.model.nv - _rank(robot.jacobian(robot.q0), tolerance))
 
@@ -220,7 +219,7 @@ def main(folder: Path) -> int:
     for path in sorted(each for each in folder.rglob("*") if each.suffix.lower() in SUFFIXES):
         try:
             text, explained = line(path)
-        except RegularizeError:
+        except rg.RegularizeError:
             continue
         unexplained += not explained
         print(f"{path.name[:40]:<40}  {text}", flush=True)

@@ -13,8 +13,6 @@ import numpy as np
 import pinocchio as pin
 
 import regularize as rg
-from regularize.lie.screw import Array
-from regularize.model.mechanism import Mechanism
 
 TOLERANCE = (5e-5, np.deg2rad(0.1))
 STIFFNESS = (5e7, 2e4)
@@ -35,7 +33,7 @@ class Case:
         redundant: Components of the gap, X, Y, Z, then rotations, that coordinates cannot change.
     """
 
-    mechanism: Mechanism
+    mechanism: rg.Mechanism
     joints: tuple[str, ...]
     signs: tuple[int, ...]
     redundant: tuple[int, ...]
@@ -49,7 +47,7 @@ CASES = {
 }
 
 
-def chain(case: Case, places: Array, *, elastic: bool) -> pin.Model:
+def chain(case: Case, places: np.ndarray, *, elastic: bool) -> pin.Model:
     """The open chain around the loop; every joint moves at its place, then springs if there are."""
     model, parent, last = pin.Model(), 0, pin.SE3.Identity()
     for name, place in zip(case.joints, places, strict=True):
@@ -64,7 +62,7 @@ def chain(case: Case, places: Array, *, elastic: bool) -> pin.Model:
     return model
 
 
-def assembled(case: Case, found: rg.Misfit, errors: Array, *, elastic: bool) -> Array:
+def assembled(case: Case, found: rg.Misfit, errors: np.ndarray, *, elastic: bool) -> np.ndarray:
     """What is left of one loop whose joints have some errors.
 
     Args:
@@ -130,9 +128,9 @@ class Comparison:
         each: Largest difference of a gap from its linear prediction, in standard deviations.
     """
 
-    gaps: Array
-    forces: Array
-    worst: Array
+    gaps: np.ndarray
+    forces: np.ndarray
+    worst: np.ndarray
     each: float
 
 

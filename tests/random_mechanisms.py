@@ -7,14 +7,9 @@ two bodies fits as it is: what is drawn is assembled.
 from __future__ import annotations
 
 import numpy as np
+from screws import unit
 
-from regularize.lie.screw import Array, unit
-from regularize.model.mechanism import (
-    Joint,
-    Mechanism,
-    joint_in_world,
-    mechanism_of,
-)
+import regularize as rg
 
 #: Groups and their dimensions.
 GROUPS = {
@@ -29,10 +24,10 @@ GROUPS = {
 }
 
 #: Motion of one joint: kind, axis, point and pitch.
-Motion = tuple[str, Array, Array, float]
+Motion = tuple[str, np.ndarray, np.ndarray, float]
 
 
-def directions(rng: np.random.Generator) -> Array:
+def directions(rng: np.random.Generator) -> np.ndarray:
     """A direction: usually one of the three axes, so that chains meet in special ways."""
     if rng.random() < 0.6:
         return np.asarray(np.eye(3)[rng.integers(3)])
@@ -87,7 +82,7 @@ def path(length: int, rng: np.random.Generator) -> list[Motion]:
 
 def connect(
     motions: list[Motion], start: str, end: str, tag: str, rng: np.random.Generator
-) -> list[Joint]:
+) -> list[rg.Joint]:
     """Joints for the motions, one after another between two bodies."""
     bodies = [start, *(f"{tag} body {i}" for i in range(1, len(motions))), end]
     joints = []
@@ -95,20 +90,20 @@ def connect(
         a, b = bodies[i], bodies[i + 1]
         if rng.random() < 0.3:
             a, b = b, a
-        joints.append(joint_in_world(f"{tag}{i + 1}", a, b, kind, axis, point, pitch=pitch))
+        joints.append(rg.Joint.in_world(f"{tag}{i + 1}", a, b, kind, axis, point, pitch=pitch))
     return joints
 
 
-def random_single_loop(rng: np.random.Generator) -> Mechanism:
+def random_single_loop(rng: np.random.Generator) -> rg.Mechanism:
     """A loop of three to nine joints."""
     motions = path(int(rng.integers(3, 10)), rng)
     joints = connect(motions, "ground", "ground", "a", rng)
-    return mechanism_of("loop", joints, ground="ground")
+    return rg.Mechanism.of_joints("loop", joints, ground="ground")
 
 
-def random_legs(rng: np.random.Generator) -> Mechanism:
+def random_legs(rng: np.random.Generator) -> rg.Mechanism:
     """A platform on two to four legs of two to six joints; some legs are like each other."""
-    joints: list[Joint] = []
+    joints: list[rg.Joint] = []
     motions: list[Motion] = []
     for tag in "abcd"[: rng.integers(2, 5)]:
         if not motions or rng.random() < 0.7:
@@ -117,10 +112,10 @@ def random_legs(rng: np.random.Generator) -> Mechanism:
             turn = np.eye(3)[[1, 2, 0]]
             motions = [(kind, turn @ axis, turn @ point, h) for kind, axis, point, h in motions]
         joints += connect(motions, "ground", "platform", tag, rng)
-    return mechanism_of("legs", joints, ground="ground")
+    return rg.Mechanism.of_joints("legs", joints, ground="ground")
 
 
-def random_network(rng: np.random.Generator) -> Mechanism:
+def random_network(rng: np.random.Generator) -> rg.Mechanism:
     """A loop with one or two further chains between any of its bodies."""
     joints = connect(path(int(rng.integers(4, 8)), rng), "ground", "ground", "a", rng)
     for tag in "bc"[: rng.integers(1, 3)]:
@@ -128,4 +123,4 @@ def random_network(rng: np.random.Generator) -> Mechanism:
         start, end = rng.choice(bodies, size=2, replace=False)
         motions = path(int(rng.integers(2, 6)), rng)
         joints += connect(motions, str(start), str(end), tag, rng)
-    return mechanism_of("network", joints, ground="ground")
+    return rg.Mechanism.of_joints("network", joints, ground="ground")

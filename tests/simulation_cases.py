@@ -3,26 +3,25 @@
 from pathlib import Path
 from typing import Any
 
+import regularize as rg
 from regularize import adapters
-from regularize.model import density, mechanism
-from regularize.reduction.reduce import reduce
+from regularize.mechanism import body
 
 #: Tests pass plain lists and look into what may be None, so these are loosely typed.
 read: Any = adapters.read
-Body: Any = mechanism.Body
-Geometry: Any = mechanism.Geometry
-Inertia: Any = mechanism.Inertia
-Joint: Any = mechanism.Joint
-Mechanism: Any = mechanism.Mechanism
-with_density: Any = density.with_density
-shape_inertia: Any = density.shape_inertia
+Body: Any = rg.Body
+Geometry: Any = body.Geometry
+Inertia: Any = rg.Inertia
+Joint: Any = rg.Joint
+Mechanism: Any = rg.Mechanism
+with_density: Any = rg.with_density
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 
 
 def assert_one_redundant_loop(model: Any) -> None:
     """The known answer of all three mechanisms: one loop, mobility 1, two of five rows matter."""
-    reduction = reduce(model)
+    reduction = rg.reduce(model)
     assert len(model.bodies) == len(model.joints) == 4
     assert (reduction.equations, reduction.rank, reduction.redundant) == (6, 3, 3)
     assert (reduction.mobility, reduction.finite_mobility) == (1, 1)

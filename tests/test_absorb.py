@@ -11,21 +11,21 @@ import mechanisms
 import noise_table
 import numpy as np
 import pytest
+import screws
 from numpy.typing import ArrayLike
 
 import regularize as rg
 from regularize.cli import main
-from regularize.errors import UnsupportedExport
-from regularize.lie import screw
-from regularize.model.mechanism import Mechanism
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 NONE = (0.0, 0.0, 0.0)
 
 
-def off(mechanism: Mechanism, name: str, shift: ArrayLike, turn: ArrayLike = NONE) -> Mechanism:
+def off(
+    mechanism: rg.Mechanism, name: str, shift: ArrayLike, turn: ArrayLike = NONE
+) -> rg.Mechanism:
     """The frame of a joint on its child moved in the world, at the reference pose."""
-    T = screw.exp(np.append(shift, turn).astype(float))
+    T = screws.exp(np.append(shift, turn).astype(float))
     joints = [
         replace(joint, T_child_joint=T @ joint.T_child_joint) if joint.name == name else joint
         for joint in mechanism.joints
@@ -33,12 +33,13 @@ def off(mechanism: Mechanism, name: str, shift: ArrayLike, turn: ArrayLike = NON
     return replace(mechanism, joints=tuple(joints))
 
 
-def triangle() -> Mechanism:
+def triangle() -> rg.Mechanism:
     return mechanisms.single_loop(
         "triangle", "RRR", [mechanisms.Z] * 3, [NONE, (1, 0, 0), (0, 1, 0)]
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "joint", "shift", "turn", "redundant", "removed", "mobility"),
     [
@@ -50,7 +51,7 @@ def triangle() -> Mechanism:
     ],
 )
 def test_loops_close_and_move(
-    make: Callable[[], Mechanism],
+    make: Callable[[], rg.Mechanism],
     joint: str,
     shift: ArrayLike,
     turn: ArrayLike,
@@ -69,6 +70,7 @@ def test_loops_close_and_move(
     assert (reduction.redundant, reduction.removed) == (redundant, removed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "joint", "shift", "turn"),
     [
@@ -87,7 +89,7 @@ def test_loops_close_and_move(
     ids=["bennett", "roberval", "spherical"],
 )
 def test_the_machine_stays_the_one_that_was_meant(
-    make: Callable[[], Mechanism], joint: str, shift: ArrayLike, turn: ArrayLike
+    make: Callable[[], rg.Mechanism], joint: str, shift: ArrayLike, turn: ArrayLike
 ) -> None:
     exact = rg.reduce(make(), configurations=0)
     found = rg.absorb_gaps(off(make(), joint, shift, turn))
@@ -186,6 +188,7 @@ def written(kind: str, folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["urdf", "xml", "sdf", "json"])
 def test_files_get_the_changed_frames(kind: str, tmp_path: Path) -> None:
     path = written(kind, tmp_path)
@@ -217,9 +220,12 @@ def across(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.formats("freecad")
 def test_what_a_file_cannot_hold_is_refused_by_name(tmp_path: Path) -> None:
     path = across(tmp_path)
-    with pytest.raises(UnsupportedExport, match=r"2 mm and 0° .* at joint 'D', and no joint frame"):
+    with pytest.raises(
+        rg.UnsupportedExport, match=r"2 mm and 0° .* at joint 'D', and no joint frame"
+    ):
         rg.fix(path, absorb_gaps=True)
     reduction = rg.reduce(rg.load(path, absorb_gaps=True), configurations=0)
     assert (reduction.mobility, reduction.redundant, reduction.removed) == (1, 3, 3)

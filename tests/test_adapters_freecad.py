@@ -10,20 +10,16 @@ import numpy as np
 import pytest
 from cad_fixtures import freecad_joint, freecad_object, freecad_placement, freecad_property
 from scipy.spatial.transform import Rotation
+from screws import inverse, transform
 
+import regularize as rg
 from regularize.adapters import detect, read
-from regularize.adapters.freecad import document as _freecad_document
-from regularize.adapters.freecad.distance import distance_pair
-from regularize.errors import ReadError
-from regularize.lie.screw import Array, inverse, transform
-from regularize.model.mechanism import Mechanism
-from regularize.reduction.reduce import reduce
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "fcstd"
 TILT = transform(Rotation.from_rotvec([0.3, -0.5, 0.8]).as_matrix(), [0.04, 0.02, -0.03])
 MOVE = transform(Rotation.from_rotvec([-0.2, 0.6, 0.1]).as_matrix(), [-0.1, 0.05, 0.02])
 
-Ends = tuple[tuple[str, Array], tuple[str, Array]]
+Ends = tuple[tuple[str, np.ndarray], tuple[str, np.ndarray]]
 
 
 def save(path: Path, data: bytes) -> Path:
@@ -31,11 +27,11 @@ def save(path: Path, data: bytes) -> Path:
     return path
 
 
-def load(tmp_path: Path, data: bytes, **options: str) -> Mechanism:
+def load(tmp_path: Path, data: bytes, **options: str) -> rg.Mechanism:
     return read(save(tmp_path / "model.FCStd", data), **options)
 
 
-def placed(T: Array, name: str = "Placement") -> str:
+def placed(T: np.ndarray, name: str = "Placement") -> str:
     return freecad_property(name, "Placement", freecad_placement(T))
 
 
@@ -93,13 +89,13 @@ class Builder:
         return cad.freecad_document(self.types, [assembly, *self.data])
 
 
-def two_parts(T: Array = MOVE) -> Builder:
+def two_parts(T: np.ndarray = MOVE) -> Builder:
     """A grounded part and a second one."""
     builder = Builder().add("base", "Part::Feature", placed(np.eye(4)))
     return builder.add("arm", "Part::Feature", placed(T)).ground("base")
 
 
-def ends(T_world: Array, first: str = "base.Edge1", second: str = "arm.Edge2") -> Ends:
+def ends(T_world: np.ndarray, first: str = "base.Edge1", second: str = "arm.Edge2") -> Ends:
     return ((first, T_world), (second, inverse(MOVE) @ T_world))
 
 
@@ -109,7 +105,7 @@ def test_one_loop_mechanisms(tmp_path: Path, name: str, modern: bool) -> None:
     mechanism = load(tmp_path, cad.freecad(cad.SKELETONS[name](), modern=modern))
     assert [j.name for j in mechanism.joints] == ["GroundedJoint", "A", "B", "C", "D"]
     assert mechanism.findings == ()
-    reduction = reduce(mechanism)
+    reduction = rg.reduce(mechanism)
     assert (reduction.redundant, reduction.mobility, reduction.remaining) == (3, 1, 0)
     assert max(reduction.assembly.worst_before) < 1e-12
 
@@ -137,7 +133,7 @@ def test_misfit_of_saved_placements_is_reported_in_mm_and_degrees(tmp_path: Path
     (finding,) = mechanism.findings
     assert finding.code == "REG017"
     assert "1.2 degrees" in finding.message
-    reduction = reduce(mechanism)
+    reduction = rg.reduce(mechanism)
     assert reduction.assembly.closed
     assert reduction.redundant == 3
 
@@ -213,44 +209,6 @@ def test_three_mates_are_one_hinge_and_some_rows_stand_twice(tmp_path: Path) -> 
     (finding,) = (f for f in mechanism.findings if f.code == "REG212")
     assert "three mates `Flush`, `Coaxial`, `Aligned`" in finding.message
     assert "4 of their 9 equations are written twice" in finding.message
-
-
-@pytest.mark.parametrize(
-    ("elements", "p", "axis", "distance", "pair", "value"),
-    [
-        (("Vertex1", "Vertex2"), (0.3, 0, 0.4), (0, 0, 1), 0.5, "sphere_sphere", 0.5),
-        (("Face1", "Face2"), (0.3, 0.1, -0.2), (0, 0, 1), 0.2, "planar", -0.2),
-        (("Face1", "Face2"), (0.3, 0.1, -0.2), (0, 0, 1), -0.2, "planar", -0.2),
-        (("Face1", "Face2"), (0.3, 0.1, 0.25), (1, 0, 0), 0.2, "line_in_plane", 0.25),
-        (("Face1", "Face2"), (0.3, 0.4, 0.1), (0, 0, 1), 0.2, "revolute_cylinder", 0.5),
-        (("Face1", "Edge2"), (0.3, 0.1, 0.2), (1, 0, 0), 0.2, "line_in_plane", 0.2),
-        (("Face1", "Edge2"), (0.3, 0.1, 0.2), (0, 0, 1), 0.2, "planar", 0.2),
-        (("Face1", "Vertex2"), (0.3, 0.4, 0.2), (0, 1, 1), 0.2, "point_in_plane", 0.2),
-        (("Face1", "Vertex2"), (0.3, 0.4, -0.2), (0, 1, 1), -0.2, "point_in_plane", -0.2),
-        (("Face1", "Vertex2"), (0.3, 0.4, 0.1), (0, 1, 1), 0.2, "cylinder_sphere", 0.5),
-        (("Edge1", "Vertex2"), (0.3, 0.4, 0.1), (0, 1, 1), 0.5, "cylinder_sphere", 0.5),
-        (("Edge1", "Edge2"), (0.3, 0.4, 0.1), (0, 0, 1), 0.5, "revolute_cylinder", 0.5),
-        (("Edge1", "Edge2"), (0.3, 0.4, 0.1), (0, 0, 1), 0.2, "revolute_cylinder", 0.5),
-        (("Edge1", "Edge2"), (0.3, 0.4, 0.1), (0, 1, 1), 0.2, "revolute_cylinder", 0.2),
-        (("Edge1", "Vertex2"), (0.3, 0.4, 0.1), (0, 1, 1), 0.1, "point_in_plane", 0.1),
-        (("Face1", "Face2"), (0.3, 0.25, 0.1), (0, 1, 0), 0.25, "line_in_plane", -0.25),
-        (("Face1", "Face2"), (0, 0, 0.1), (0, 0, 1), 0.2, "planar", 0.2),
-        (("Face1", "Face2"), (0.3, 0.4, 0), (0, 1, 1), 0.2, "sphere_sphere", 0.5),
-        (("Face1", "Face2"), (0.01, 0.01, 0), (0, 1, 1), 0.2, "planar", 0.2),
-    ],
-)
-def test_distance_is_read_as_the_saved_placements_say(
-    elements: tuple[str, str],
-    p: tuple[float, float, float],
-    axis: tuple[float, float, float],
-    distance: float,
-    pair: str,
-    value: float,
-) -> None:
-    found = distance_pair(elements, cad.frame(p, axis), distance)
-    assert found.pair == pair
-    assert found.value == pytest.approx(value)
-    assert found.sure == (elements[0] == "Vertex1")
 
 
 def test_distance_of_a_vertex_and_a_face_in_either_order(tmp_path: Path) -> None:
@@ -368,14 +326,14 @@ def test_flexible_sub_assembly_shows_its_joints(tmp_path: Path) -> None:
     assert [b.name for b in mechanism.bodies] == ["Assembly", "base", "one", "two"]
     assert {j.name for j in mechanism.joints} == {"Ground", "inner", "outer"}
     assert mechanism.findings == ()
-    assert reduce(mechanism).mobility == 2
+    assert rg.reduce(mechanism).mobility == 2
 
 
 def test_rigid_sub_assembly_is_one_body(tmp_path: Path) -> None:
     mechanism = load(tmp_path, sub_assembly(rigid=True).save())
     assert [b.name for b in mechanism.bodies] == ["Assembly", "base", "sub"]
     assert mechanism.findings == ()
-    assert reduce(mechanism).mobility == 1
+    assert rg.reduce(mechanism).mobility == 1
 
 
 def test_placements_in_another_file(tmp_path: Path) -> None:
@@ -408,7 +366,9 @@ def test_a_mate_with_an_absent_part_is_refused(tmp_path: Path) -> None:
     data.add("arm", "App::Link", link_to("Frame", "parts/frame.FCStd"), placed(MOVE))
     sides = (("base.Face1", np.eye(4)), ("arm.plate.Face1", np.eye(4)))
     data.joint("J", "Distance", sides)
-    with pytest.raises(ReadError, match=r"known to a document only that is absent; put it beside"):
+    with pytest.raises(
+        rg.ReadError, match=r"known to a document only that is absent; put it beside"
+    ):
         load(tmp_path, data.save())
 
 
@@ -427,7 +387,7 @@ def machine(*relations: tuple[str, Ends, tuple[float, float]]) -> bytes:
     return data.save()
 
 
-def ratio(mechanism: Mechanism, numerator: str, denominator: str, k: int = 0) -> float:
+def ratio(mechanism: rg.Mechanism, numerator: str, denominator: str, k: int = 0) -> float:
     c = {name.removesuffix("_joint"): value for name, _, value in mechanism.couplings[k].terms}
     return c[numerator] / c[denominator]
 
@@ -447,7 +407,7 @@ def test_gears_belts_racks_and_screws(tmp_path: Path) -> None:
     assert ratio(mechanism, "second", "wheel") == pytest.approx(2.5)
     assert abs(ratio(mechanism, "wheel", "slide", 1)) == pytest.approx(0.015)
     assert abs(ratio(mechanism, "bolt", "slide", 2)) == pytest.approx(0.003 / (2 * math.pi))
-    assert reduce(mechanism).mobility == 1
+    assert rg.reduce(mechanism).mobility == 1
     belt = load(tmp_path, machine(("Belt", wheels, (20.0, 50.0))))
     assert ratio(belt, "second", "wheel") == pytest.approx(-2.5)
     swapped = load(tmp_path, machine(("RackPinion", rack[::-1], (15.0, 0.0))))
@@ -483,10 +443,10 @@ def test_motions_mark_driven_joints(tmp_path: Path) -> None:
 def test_assembly_is_chosen_by_name(tmp_path: Path) -> None:
     data = two_parts()
     data.add("Second", "Assembly::AssemblyObject", top=False)
-    with pytest.raises(ReadError, match=r"has 2 assemblies \(Assembly, Second\); name one"):
+    with pytest.raises(rg.ReadError, match=r"has 2 assemblies \(Assembly, Second\); name one"):
         load(tmp_path, data.save())
     assert len(load(tmp_path, data.save(), assembly="Assembly").bodies) == 3
-    with pytest.raises(ReadError, match="has no assembly 'Third'; there is: Assembly, Second"):
+    with pytest.raises(rg.ReadError, match="has no assembly 'Third'; there is: Assembly, Second"):
         load(tmp_path, data.save(), assembly="Third")
 
 
@@ -606,7 +566,10 @@ FAULTS = {
         cad.archive({"Document.xml": '<!DOCTYPE a [<!ENTITY b "c">]><Document/>'}),
         "declares XML entities",
     ),
-    "deep": (cad.archive({"Document.xml": "<Document>" + "<a>" * 5000}), "depth"),
+    "deep": (
+        cad.archive({"Document.xml": "<Document>" + "<a>" * 5000 + "</a>" * 5000 + "</Document>"}),
+        "depth",
+    ),
     "no assembly": (cad.freecad_document({}, []), "holds no assembly"),
     "no reference": (
         two_parts().add("J", "App::FeaturePython", of_type(1)).save(),
@@ -640,7 +603,7 @@ FAULTS = {
 def test_faults(tmp_path: Path, fault: str) -> None:
     data, message = FAULTS[fault]
     path = save(tmp_path / "model.FCStd", data)
-    with pytest.raises(ReadError, match=message) as error:
+    with pytest.raises(rg.ReadError, match=message) as error:
         read(path, format="freecad")
     assert "\n" not in str(error.value)
 
@@ -648,28 +611,26 @@ def test_faults(tmp_path: Path, fault: str) -> None:
 def test_damaged_archive_is_no_traceback(tmp_path: Path) -> None:
     data = bytearray(cad.freecad(cad.planar_four_bar()))
     data[60:400] = bytes(340)
-    with pytest.raises(ReadError, match="is no readable zip archive"):
+    with pytest.raises(rg.ReadError, match="is no readable zip archive"):
         load(tmp_path, bytes(data))
 
 
-def test_zip_bomb_is_refused_with_the_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_freecad_document, "LARGEST", 10_000_000)
-    data = cad.archive({"Document.xml": "<Document>" + " " * 50_000_000})
-    assert len(data) < 100_000
-    with pytest.raises(ReadError, match="unpacks to more than 10000000 bytes"):
+@pytest.mark.slow
+def test_zip_bomb_is_refused_with_the_limit(tmp_path: Path) -> None:
+    data = cad.archive({"Document.xml": "<Document>" + " " * 2**27})
+    assert len(data) < 200_000
+    with pytest.raises(rg.ReadError, match=f"unpacks to more than {2**27} bytes"):
         load(tmp_path, data)
-    monkeypatch.setattr(_freecad_document, "MOST_MEMBERS", 1)
-    with pytest.raises(ReadError, match="more than 1 members"):
-        load(tmp_path, cad.archive({"Document.xml": "<Document/>", "a": "b"}))
+    many = cad.archive({"Document.xml": "<Document/>"} | {str(k): "" for k in range(100_000)})
+    with pytest.raises(rg.ReadError, match="more than 100000 members"):
+        load(tmp_path, many)
 
 
 def test_circular_links_are_refused(tmp_path: Path) -> None:
     data = Builder().add("base", "Part::Feature", placed(np.eye(4))).ground("base")
     for name, other in (("a", "b"), ("b", "a")):
         data.add(name, "App::Link", link_to(other), flag("LinkTransform", True), placed(MOVE))
-    with pytest.raises(ReadError, match="are they circular"):
+    with pytest.raises(rg.ReadError, match="are they circular"):
         load(tmp_path, data.save())
 
 
@@ -684,7 +645,7 @@ def test_samples(name: str, mobility: int) -> None:
     path = CORPUS / f"{name}.FCStd"
     if not path.exists():
         pytest.skip("the corpus is not here")
-    reduction = reduce(read(path))
+    reduction = rg.reduce(read(path))
     assert (reduction.mobility, reduction.redundant) == (mobility, 0)
 
 
@@ -692,5 +653,5 @@ def test_sample_without_an_assembly_says_so() -> None:
     path = CORPUS / "cadmpeg_product_assembly" / "external_component.FCStd"
     if not path.exists():
         pytest.skip("the corpus is not here")
-    with pytest.raises(ReadError, match="holds no assembly"):
+    with pytest.raises(rg.ReadError, match="holds no assembly"):
         read(path)

@@ -8,10 +8,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_adapter_contract import write_fixture
 
 import regularize as rg
-from regularize.adapters.mbdyn.read import TOTAL
-from regularize.errors import ReadError
+
+#: Kinds of joints by which positions and which rotations a total joint holds.
+TOTAL = {
+    ((1, 1, 1), (1, 1, 1)): "fixed",
+    ((1, 1, 0), (1, 1, 1)): "prismatic",
+    ((1, 1, 1), (1, 1, 0)): "revolute",
+    ((1, 1, 0), (1, 1, 0)): "cylindrical",
+    ((1, 1, 1), (0, 0, 0)): "spherical",
+    ((0, 0, 1), (1, 1, 0)): "planar",
+    ((0, 0, 0), (1, 1, 1)): "no_rotation",
+    ((1, 1, 0), (0, 0, 0)): "point_on_line",
+    ((0, 0, 1), (0, 0, 0)): "point_in_plane",
+}
 
 HEAD = """# A crank-slider in the plane Z = 0.
  begin: data;
@@ -121,7 +133,7 @@ def test_what_is_not_read_is_named(tmp_path: Path) -> None:
 def test_damaged_files_are_refused(old: str, new: str, reason: str, tmp_path: Path) -> None:
     text = HEAD + HINGES + FLAT + TAIL
     assert old in text
-    with pytest.raises(ReadError, match=reason):
+    with pytest.raises(rg.ReadError, match=reason):
         read(tmp_path, text.replace(old, new))
 
 
@@ -242,7 +254,7 @@ def test_what_else_is_not_read(elements: str, nodes: str, words: str, tmp_path: 
     ],
 )  # fmt: skip
 def test_elements_at_fault_are_named(element: str, words: str, tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match=words) as caught:
+    with pytest.raises(rg.ReadError, match=words) as caught:
         between(tmp_path, element)
     assert caught.value.line == 9
 
@@ -253,3 +265,9 @@ def test_places_in_the_global_frame(tmp_path: Path) -> None:
     inertia = between(tmp_path, element).body("two").inertia
     assert inertia is not None
     np.testing.assert_allclose(inertia.center, [2, 0, 0], atol=1e-15)
+
+
+def test_models_of_the_solver_are_not_edited(tmp_path: Path) -> None:
+    solver = write_fixture("mbdyn", "planar_four_bar", tmp_path)
+    with pytest.raises(rg.UnsupportedExport, match="cannot be edited in place; write it anew"):
+        rg.fix(solver)

@@ -5,18 +5,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from screws import exp, inverse
 from simulation_cases import CORPUS, Inertia, assert_one_redundant_loop, read
 from simulation_fixtures import MECHANISMS, mjcf
 
 import regularize as rg
 from regularize.adapters import adapters, detect
-from regularize.adapters.common.spanning import spanning
-from regularize.errors import ReadError
-from regularize.lie.screw import exp, inverse
-from regularize.manifold.kinematics import LoopKinematics
-from regularize.model.graph_building import build
-from regularize.model.mechanism import ActuatorGains
-from regularize.reduction.reduce import reduce
+from regularize.adapters.common.write import spanning
+from regularize.loops.kinematics import LoopKinematics
+from regularize.mechanism.graph_building import build
+from regularize.mechanism.mechanism import ActuatorGains
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -99,14 +97,15 @@ def coordinates(mechanism: Any, m: Any, q: Any) -> Any:
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.name}")
 def test_real_file_is_read_and_analysed_or_refused_in_one_line(path: Path) -> None:
     if path.name in REFUSED:
-        with pytest.raises(ReadError, match=REFUSED[path.name]) as caught:
+        with pytest.raises(rg.ReadError, match=REFUSED[path.name]) as caught:
             read(path)
         assert "\n" not in str(caught.value)
         return
     mechanism = read(path)
-    reduction = reduce(mechanism)
+    reduction = rg.reduce(mechanism)
     assert reduction.redundant == reduction.equations - reduction.rank >= 0
-    assert reduction.certificate.holds
+    # What does not close near where it is drawn is not walked.
+    assert reduction.certificate.holds or not reduction.assembly.closed
     assert detect(path).name == "mjcf"
 
 
@@ -185,7 +184,7 @@ def test_cassie_has_one_redundant_row_in_each_plantar_loop() -> None:
     path = CORPUS / "mjcf/menagerie_agility_cassie/cassie.xml"
     if not path.exists():
         pytest.skip("no corpus")
-    reduction = reduce(read(path))
+    reduction = rg.reduce(read(path))
     # 12 rows of four connects, 10 of them independent: the plantar loops are planar. At the
     # keyframe as saved MuJoCo's Jacobian has rank 12, for its connects are open by 2 mm there.
     assert (reduction.redundant, reduction.mobility) == (2, 22)
@@ -198,7 +197,7 @@ def test_gripper_has_seven_rows_of_rank_five() -> None:
     if not path.exists():
         pytest.skip("no corpus")
     mechanism = read(path)
-    reduction = reduce(mechanism)
+    reduction = rg.reduce(mechanism)
     assert (reduction.redundant, reduction.mobility) == (2, 3)
     assert [c.kind for c in mechanism.couplings] == ["mimic"]
     assert {j.name for j in mechanism.joints if j.actuated} == {
@@ -272,7 +271,7 @@ def test_stored_positions_are_those_of_the_keyframe(tmp_path: Path) -> None:
     assert home.joint("h").position == pytest.approx([0.5])
     assert read(path, keyframe="up").joint("h").position == pytest.approx([1.0])
     assert read(path, keyframe=False).joint("h").position == pytest.approx([0.0])
-    with pytest.raises(ReadError, match="no keyframe `hom`; did you mean `home`"):
+    with pytest.raises(rg.ReadError, match="no keyframe `hom`; did you mean `home`"):
         read(path, keyframe="hom")
 
 
@@ -283,7 +282,7 @@ def test_several_root_bodies_and_a_world_connect(tmp_path: Path) -> None:
     mechanism = read(model(tmp_path, body, equality))
     closing = mechanism.joints[-1]
     assert (closing.parent, closing.child, closing.kind) == ("a", "world", "spherical")
-    assert reduce(mechanism).mobility == 1
+    assert rg.reduce(mechanism).mobility == 1
 
 
 @pytest.mark.parametrize(
@@ -304,7 +303,7 @@ def test_connects_of_one_pair_amount_to_one_joint(
     [closing] = [j for j in mechanism.joints if j.closure]
     assert closing.kind == kind
     assert re.search(words, next(f.message for f in mechanism.findings if f.code == "REG211"))
-    assert reduce(mechanism).assembly.worst_before == pytest.approx((0.0, 0.0), abs=1e-12)
+    assert rg.reduce(mechanism).assembly.worst_before == pytest.approx((0.0, 0.0), abs=1e-12)
 
 
 @pytest.mark.parametrize("sites", [False, True])
@@ -510,7 +509,7 @@ def test_motors_without_a_joint_and_one_sided_bounds_are_named(tmp_path: Path) -
 def test_faults_are_one_line(text: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     path.write_text(text)
-    with pytest.raises(ReadError, match=words) as caught:
+    with pytest.raises(rg.ReadError, match=words) as caught:
         read(path, format="mjcf")
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith(str(path))
@@ -554,9 +553,9 @@ def test_pinocchio_from_sdf_has_mass_matrix_and_gravity_of_mujoco(tmp_path: Path
 def assert_same_dynamics(mechanism: Any, m: Any) -> None:
     """Compare mass matrix and gravity terms at a random configuration to 1e-9."""
     pin = pytest.importorskip("pinocchio")
-    from regularize.pinocchio_model.exporting import to_pinocchio
+    from regularize.pinocchio.exporting import to_pinocchio
 
-    robot = to_pinocchio(reduce(mechanism, keep_cuts=True))
+    robot = to_pinocchio(rg.reduce(mechanism, keep_cuts=True))
     data = mujoco.MjData(m)
     data.qpos[:] = random_configuration(m, np.random.default_rng(5))
     mujoco.mj_forward(m, data)
@@ -609,7 +608,7 @@ def test_too_many_included_files_are_refused(
             f'<mujocoinclude><body name="{name}"/></mujocoinclude>'
         )
     path = model(tmp_path, '<include file="a.xml"/><include file="b.xml"/>')
-    with pytest.raises(ReadError, match="includes more than 1 files; merge some of them"):
+    with pytest.raises(rg.ReadError, match="includes more than 1 files; merge some of them"):
         read(path)
 
 

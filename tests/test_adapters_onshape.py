@@ -11,20 +11,19 @@ import cad_fixtures as cad
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from screws import inverse, transform
+from test_adapter_contract import write_fixture
 
-from regularize import input_files
+import regularize as rg
 from regularize.adapters import detect, read
-from regularize.errors import ReadError
-from regularize.lie.screw import inverse, transform
-from regularize.model.mechanism import Mechanism
-from regularize.reduction.reduce import reduce
 
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "onshape_json"
 MOVE = transform(Rotation.from_rotvec([-0.2, 0.6, 0.1]).as_matrix(), [-0.1, 0.05, 0.02])
 INNER = transform(Rotation.from_rotvec([0.4, 0.1, 0.9]).as_matrix(), [0.3, -0.1, 0.2])
 
 
-def load(tmp_path: Path, document: Any) -> Mechanism:
+def load(tmp_path: Path, document: Any) -> rg.Mechanism:
     path = tmp_path / "assembly.json"
     path.write_text(document if isinstance(document, str) else json.dumps(document))
     return read(path)
@@ -44,7 +43,7 @@ def test_one_loop_mechanisms(tmp_path: Path, name: str) -> None:
     mechanism = load(tmp_path, cad.onshape(cad.SKELETONS[name]()))
     assert [j.name for j in mechanism.joints] == ["fixed base", "A", "B", "C", "D"]
     assert mechanism.findings == ()
-    reduction = reduce(mechanism)
+    reduction = rg.reduce(mechanism)
     assert (reduction.redundant, reduction.mobility, reduction.remaining) == (3, 1, 0)
     assert max(reduction.assembly.worst_before) < 1e-12
 
@@ -66,7 +65,7 @@ def test_mate_types(tmp_path: Path, kind: str, freedoms: int) -> None:
     mechanism = load(tmp_path, document(mate("M", kind, cad.frame((0.1, 0, 0), (0, 1, 1)))))
     assert mechanism.joint("M").freedoms == freedoms
     assert mechanism.findings == ()
-    assert reduce(mechanism).mobility == freedoms
+    assert rg.reduce(mechanism).mobility == freedoms
 
 
 def test_content_tells_the_format(tmp_path: Path) -> None:
@@ -132,10 +131,10 @@ def test_flexible_and_rigid_sub_assemblies(tmp_path: Path) -> None:
     assert flexible.findings == ()
     assert {j.name for j in flexible.joints} == {"fixed base", "outer", "Sub <1>/hinge"}
     assert [b.name for b in flexible.bodies] == ["toy", "base", "Sub <1>/one", "Sub <1>/two"]
-    assert reduce(flexible).mobility == 2
+    assert rg.reduce(flexible).mobility == 2
     rigid = load(tmp_path, nested(True, outer))
     assert {j.kind for j in rigid.joints} == {"fixed", "revolute"}
-    assert reduce(rigid).mobility == 1
+    assert rg.reduce(rigid).mobility == 1
 
 
 def test_mate_with_a_sub_assembly_and_with_the_origin(tmp_path: Path) -> None:
@@ -167,7 +166,7 @@ def test_mate_groups_fasten_their_parts(tmp_path: Path) -> None:
     }
     mechanism = load(tmp_path, document(group))
     assert (mechanism.joint("G").kind, mechanism.findings) == ("fixed", ())
-    assert reduce(mechanism).mobility == 0
+    assert rg.reduce(mechanism).mobility == 0
 
 
 def relation(kind: str, mates: list[str], **values: Any) -> dict[str, Any]:
@@ -205,7 +204,7 @@ def test_relations_couple_mates(tmp_path: Path) -> None:
     (finding,) = mechanism.findings
     assert (finding.code, finding.severity) == ("REG013", "warning")
     assert "features not read: `GEAR`, `LINEAR`" in finding.message
-    assert reduce(mechanism).mobility == 6 + 3 + 4 - 5
+    assert rg.reduce(mechanism).mobility == 6 + 3 + 4 - 5
 
 
 def test_what_is_not_read_is_said(tmp_path: Path) -> None:
@@ -290,7 +289,7 @@ ENTITY = CS[:-1]
 )
 def test_faults_name_the_place(tmp_path: Path, keys: list[Any], value: Any, message: str) -> None:
     text = edit(document(mate("M", "REVOLUTE", np.eye(4))), keys, value)
-    with pytest.raises(ReadError, match=message) as error:
+    with pytest.raises(rg.ReadError, match=message) as error:
         load(tmp_path, text)
     assert "\n" not in str(error.value)
 
@@ -299,19 +298,21 @@ def test_circular_sub_assemblies_are_refused(tmp_path: Path) -> None:
     whole = nested(False)
     sub = whole["subAssemblies"][0]
     sub["instances"] = [{"id": "s", "type": "Assembly", "documentId": "d", "elementId": "sub"}]
-    with pytest.raises(ReadError, match="nested deeper than 64 levels; is it circular"):
+    with pytest.raises(rg.ReadError, match="nested deeper than 64 levels; is it circular"):
         load(tmp_path, whole)
 
 
 def test_damaged_deep_and_large_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = cad.onshape(cad.planar_four_bar())
-    with pytest.raises(ReadError, match=r"assembly\.json:1: not well-formed JSON .* cut off"):
+    with pytest.raises(rg.ReadError, match=r"assembly\.json:1: not well-formed JSON .* cut off"):
         load(tmp_path, text[:-20])
-    with pytest.raises(ReadError, match="nested too deeply"):
+    with pytest.raises(rg.ReadError, match="nested too deeply"):
         load(tmp_path, '{"rootAssembly":' + "[" * 200_000)
-    monkeypatch.setattr(input_files, "LARGEST", 100)
-    with pytest.raises(ReadError, match="more than the 100 that are read"):
-        load(tmp_path, text)
+    with open(tmp_path / "huge.json", "w") as file:
+        file.write(text)
+        file.truncate(2**29)
+    with pytest.raises(rg.ReadError, match=f"has {2**29} bytes, more than the"):
+        read(tmp_path / "huge.json")
 
 
 def test_sample() -> None:
@@ -321,5 +322,31 @@ def test_sample() -> None:
         pytest.skip("the corpus is not here")
     mechanism = read(path)
     assert mechanism.findings == ()
-    reduction = reduce(mechanism)
+    reduction = rg.reduce(mechanism)
     assert (reduction.mobility, reduction.graph.loops) == (8, 0)
+
+
+def test_exports_of_cad_systems_name_the_change_to_make_there(tmp_path: Path) -> None:
+    path = write_fixture("onshape", "planar_four_bar", tmp_path)
+    with pytest.raises(
+        rg.UnsupportedExport, match=r"make joint `C` spherical .* in Onshape and export"
+    ):
+        rg.fix(path)
+
+
+def test_a_named_kind_is_to_be_changed_in_the_cad_system(tmp_path: Path) -> None:
+    export = write_fixture("onshape", "planar_four_bar", tmp_path)
+    with pytest.raises(
+        rg.UnsupportedExport, match="make joint `B` spherical in Onshape and export"
+    ):
+        rg.fix(export, {"B": "spherical"})
+
+
+def test_what_to_change_elsewhere_and_directions_that_are_none(tmp_path: Path) -> None:
+    export = write_fixture("onshape", "planar_four_bar", tmp_path)
+    with pytest.raises(
+        rg.UnsupportedExport, match="change the joints in Onshape and export it again"
+    ):
+        rg.fix(export, {})
+    with pytest.raises(rg.ModelError, match="nonsense"):
+        rg.fix(ASSETS / "planar_fourbar.urdf", {"D": "universal:nonsense"})

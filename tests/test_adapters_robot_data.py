@@ -7,8 +7,7 @@ import pytest
 from simulation_cases import assert_one_redundant_loop, read
 from test_adapters_urdf_more import CLOSURES, four_bar
 
-from regularize.errors import ReadError
-from regularize.reduction.reduce import reduce
+import regularize as rg
 
 HINGE = """metadata:
   design_name: four bar
@@ -97,7 +96,7 @@ def test_types_of_closing_joints(written: str, kind: str, mobility: int, tmp_pat
     mechanism = read(four_bar(tmp_path))
     assert mechanism.joint("D").kind == kind
     assert (mechanism.joint("D").limits is None) == (written != "prismatic")
-    assert reduce(mechanism).mobility == mobility
+    assert rg.reduce(mechanism).mobility == mobility
 
 
 def test_a_fixed_closing_joint_may_stand_for_a_ball_joint(tmp_path: Path) -> None:
@@ -107,7 +106,7 @@ def test_a_fixed_closing_joint_may_stand_for_a_ball_joint(tmp_path: Path) -> Non
     [finding] = mechanism.findings
     assert (finding.code, finding.severity) == ("REG013", "note")
     assert "ball joints" in finding.message
-    assert reduce(mechanism).mobility == 0
+    assert rg.reduce(mechanism).mobility == 0
 
 
 def test_a_file_of_another_state_of_the_assembly_is_reported(tmp_path: Path) -> None:
@@ -132,7 +131,7 @@ def test_named_by_the_user(tmp_path: Path) -> None:
     other.write_text(HINGE)
     assert read(four_bar(tmp_path), loops=other).files == (str(other),)
     other.write_text("links: {}\n")
-    with pytest.raises(ReadError, match=r"has no `closed_loop`, nor .*`closing_joints`"):
+    with pytest.raises(rg.ReadError, match=r"has no `closed_loop`, nor .*`closing_joints`"):
         read(four_bar(tmp_path), loops=other)
 
 
@@ -183,7 +182,7 @@ def test_one_of_two_files_counts_and_it_is_said_which(tmp_path: Path) -> None:
 )
 def test_faults(old: str, new: str, line: int, words: str, tmp_path: Path) -> None:
     (tmp_path / "robot_data.yaml").write_text(HINGE.replace(old, new, 1))
-    with pytest.raises(ReadError, match=words) as caught:
+    with pytest.raises(rg.ReadError, match=words) as caught:
         read(four_bar(tmp_path))
     assert caught.value.path.endswith("robot_data.yaml")
     if words != "not YAML":
@@ -192,5 +191,5 @@ def test_faults(old: str, new: str, line: int, words: str, tmp_path: Path) -> No
 
 def test_links_of_different_trees_cannot_be_placed(tmp_path: Path) -> None:
     (tmp_path / "robot_data.yaml").write_text(HINGE.replace("child: rocker", "child: other"))
-    with pytest.raises(ReadError, match="hang on different roots"):
+    with pytest.raises(rg.ReadError, match="hang on different roots"):
         read(four_bar(tmp_path, '<link name="other"/>'))

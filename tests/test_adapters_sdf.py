@@ -4,12 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from screws import inverse
 from simulation_cases import CORPUS, assert_one_redundant_loop, read
 from simulation_fixtures import MECHANISMS, sdf
 
-from regularize.errors import ReadError
-from regularize.lie.screw import inverse
-from regularize.reduction.reduce import reduce
+import regularize as rg
 
 FILES = sorted((CORPUS / "sdf").glob("*/*.sdf"))
 #: Known first-order results: loop equations (couplings included), redundant, mobility.
@@ -60,7 +59,7 @@ def world_axis(mechanism: Any, name: Any) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
 def test_real_file_is_read_and_analysed(path: Path) -> None:
-    reduction = reduce(read(path))
+    reduction = rg.reduce(read(path))
     assert reduction.certificate.holds
     if path.name in KNOWN:
         counts = (reduction.equations, reduction.redundant, reduction.mobility)
@@ -327,7 +326,7 @@ def test_gearbox_counts_angles_from_its_reference_body(tmp_path: Path) -> None:
     assert [j.name for j in mechanism.joints] == ["f", "p", "q"]
     [row] = mechanism.couplings
     assert row.terms == (("p", 0, 5.0), ("q", 0, -1.0))
-    assert reduce(mechanism).mobility == 1
+    assert rg.reduce(mechanism).mobility == 1
     [row] = gearbox(tmp_path, axis2="0 0 -1").couplings
     assert row.terms == (("p", 0, 5.0), ("q", 0, 1.0))
 
@@ -402,7 +401,7 @@ def test_constraints_of_drake(
     )
     closing = mechanism.joints[0]
     assert (closing.kind, closing.freedoms, closing.closure) == (kind, freedoms, True)
-    reduction = reduce(mechanism)
+    reduction = rg.reduce(mechanism)
     assert reduction.mobility == 6 + freedoms
     assert reduction.assembly.worst_before == pytest.approx((0, 0), abs=1e-12)
 
@@ -472,7 +471,7 @@ def test_frames_apart_are_an_open_model(tmp_path: Path) -> None:
 def test_faults_are_one_line_with_their_place(text: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / "model.sdf"
     path.write_text(text)
-    with pytest.raises(ReadError, match=words) as caught:
+    with pytest.raises(rg.ReadError, match=words) as caught:
         read(path)
     assert "\n" not in str(caught.value)
     assert caught.value.line is not None
@@ -499,7 +498,7 @@ PITCH_OF_NONE = "<axis><xyz>0 0 1</xyz></axis><thread_pitch>0</thread_pitch>"
     ],
 )  # fmt: skip
 def test_joints_at_fault_are_named(parts: Any, words: str, tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match=words):
+    with pytest.raises(rg.ReadError, match=words):
         model(tmp_path, link("a"), link("b"), *parts, version="1.11")
 
 
@@ -539,7 +538,7 @@ def test_included_models_may_be_merged_and_placed_by_who_includes_them(tmp_path:
     )
     np.testing.assert_allclose(placed.joint("j").T_parent_joint[:3, 3], [5, 0, 0])
     (tmp_path / "arm/model.sdf").write_text('<sdf version="1.9"/>')
-    with pytest.raises(ReadError, match="has no <model>; include another one"):
+    with pytest.raises(rg.ReadError, match="has no <model>; include another one"):
         model(tmp_path, link("a"), including.format("", ""), version="1.9")
 
 

@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -5,8 +6,7 @@ import numpy as np
 import pytest
 from simulation_cases import CORPUS, assert_one_redundant_loop, read
 
-from regularize.errors import ReadError
-from regularize.reduction.reduce import reduce
+import regularize as rg
 
 TURN = "0 0 1.5707963267948966"
 
@@ -83,7 +83,7 @@ def test_loop_joint_without_an_axis_turns_about_x_aloud(tmp_path: Path) -> None:
 
 def test_ends_of_a_loop_joint_are_asked_for_by_their_names(tmp_path: Path) -> None:
     loop = '<loop_joint name="D" type="spherical"><link1 link="ground"/></loop_joint>'
-    with pytest.raises(ReadError, match=r"add <link1 link=\.\.\.> and <link2 link=\.\.\.>"):
+    with pytest.raises(rg.ReadError, match=r"add <link1 link=\.\.\.> and <link2 link=\.\.\.>"):
         read(four_bar(tmp_path, loop))
 
 
@@ -103,7 +103,7 @@ def test_distance_constraint_of_drake_is_a_rod(tmp_path: Path) -> None:
     mechanism = read(four_bar(tmp_path, rod))
     joint = mechanism.joints[-1]
     assert (joint.kind, joint.freedoms, joint.closure) == ("composite", 5, True)
-    reduction = reduce(mechanism)
+    reduction = rg.reduce(mechanism)
     # A and B of a four-bar with a rod for the rocker, and the idle hinge C.
     assert (reduction.mobility, reduction.redundant) == (2, 0)
     assert max(reduction.assembly.worst_before) < 1e-12
@@ -145,14 +145,14 @@ def test_closing_frames_of_onshape_are_balls_and_said_so(tmp_path: Path) -> None
     assert mechanism.joint("closing_D").kind == "spherical"
     [finding] = [f for f in mechanism.findings if f.code == "REG015"]
     assert finding.severity == "warning"
-    reduction = reduce(mechanism)
+    reduction = rg.reduce(mechanism)
     assert (reduction.mobility, reduction.redundant) == (1, 1)
     # A kind that the file gives itself counts.
     loop = """<loop name="D" type="revolute"><predecessor link="closing_D_1"/>
     <successor link="closing_D_2"/><axis xyz="0 1 0"/></loop>"""
     mechanism = read(four_bar(tmp_path, frames, loop))
     assert "closing_D" not in [j.name for j in mechanism.joints]
-    assert reduce(mechanism).redundant == 3
+    assert rg.reduce(mechanism).redundant == 3
 
 
 CLOSURES = """closures:
@@ -205,10 +205,10 @@ def test_tolerances_beside_the_model(tmp_path: Path) -> None:
     ):
         text = PINS + f"tolerances: {{A: {wrong}}}\n"
         (tmp_path / "loop_closures.yaml").write_text(text)
-        with pytest.raises(ReadError, match=rf"loop_closures.yaml:\d+: tolerances/A: .*{words}"):
+        with pytest.raises(rg.ReadError, match=rf"loop_closures.yaml:\d+: tolerances/A: .*{words}"):
             read(four_bar(tmp_path))
     (tmp_path / "loop_closures.yaml").write_text(PINS + "tolerances: {E: [1mm, 1deg]}\n")
-    with pytest.raises(ReadError, match="no joint 'E'"):
+    with pytest.raises(rg.ReadError, match="no joint 'E'"):
         read(four_bar(tmp_path))
 
 
@@ -245,7 +245,7 @@ def test_loop_closures_named_by_the_user(tmp_path: Path) -> None:
 )
 def test_faults_in_loop_closures(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "loop_closures.yaml").write_text(text)
-    with pytest.raises(ReadError, match=words) as caught:
+    with pytest.raises(rg.ReadError, match=words) as caught:
         read(four_bar(tmp_path))
     assert caught.value.path.endswith("loop_closures.yaml")
 
@@ -267,7 +267,7 @@ def test_xacro_is_expanded_with_its_includes(tmp_path: Path) -> None:
     assert mechanism.joint("j").T_parent_joint[0, 3] == 1
     assert read(path, arguments={"x": "2"}).joint("j").T_parent_joint[0, 3] == 2
     path.write_text(f'{head}><link name="${{1 / 0}}"/></robot>')
-    with pytest.raises(ReadError, match="xacro cannot expand it") as caught:
+    with pytest.raises(rg.ReadError, match="xacro cannot expand it") as caught:
         read(path)
     assert "\n" not in str(caught.value)
 
@@ -278,5 +278,37 @@ def test_strandbeest_is_expanded_to_its_36_redundant_rows() -> None:
     path = CORPUS / "urdf_drake/strandbeest/StrandbeestConstraints.urdf.xacro"
     if not path.exists():
         pytest.skip("no corpus")
-    reduction = reduce(read(path))
+    reduction = rg.reduce(read(path))
     assert (reduction.equations, reduction.redundant, reduction.mobility) == (216, 36, 7)
+
+
+@pytest.mark.slow
+def test_long_chains_and_many_parts_are_read_in_the_time_of_their_length(tmp_path: Path) -> None:
+    """Steps are counted, not seconds: Python's own calls grow as the file does."""
+    counted = {}
+    for n in (500, 2000):
+        links = "".join(f'<link name="l{k}"/>' for k in range(n + 1))
+        joints = "".join(
+            f'<joint name="j{k}" type="fixed"><parent link="l{k}"/><child link="l{k + 1}"/></joint>'
+            for k in range(n)
+        )
+        for what, inside in (("chain", links + joints), ("parts", links)):
+            path = tmp_path / f"{what}{n}.urdf"
+            path.write_text(f'<robot name="r">{inside}</robot>')
+            steps = 0
+
+            def count(frame: object, event: str, argument: object) -> object:
+                nonlocal steps
+                steps += event == "line"
+                return count
+
+            before = sys.gettrace()
+            sys.settrace(count)
+            try:
+                mechanism = rg.load(path)
+            finally:
+                sys.settrace(before)
+            assert len(mechanism.joints) == n
+            counted[what, n] = steps
+    for what in ("chain", "parts"):
+        assert counted[what, 2000] < 5 * counted[what, 500]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import screws
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regularize.lie import screw, subalgebra
+from regularize.lie import subalgebra
 from regularize.lie.algebra_lattice import AlgebraLattice, NearTolerance, form_of, generated_form
 from regularize.lie.motion_algebra import ORIGIN, MotionAlgebra
 from regularize.lie.motion_type import GeneratedAlgebra, motion_type
-from regularize.lie.screw import Array
 from regularize.reduction.motion_spaces import MotionSpaces
+from regularize.tolerances import RTOL
 
 #: Independent rotations and translations of every class of subalgebras.
 KINDS = [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (1, 2), (1, 3), (3, 0), (3, 3)]
@@ -31,7 +32,7 @@ GENERAL = {
 }
 
 
-def algebra(kind: tuple[int, int], e: Array, p: Array, pitch: float) -> MotionAlgebra:
+def algebra(kind: tuple[int, int], e: np.ndarray, p: np.ndarray, pitch: float) -> MotionAlgebra:
     turns, slides = kind
     x, y, z = e.tolist()
     if turns == 1:
@@ -47,14 +48,14 @@ def pair(
 ) -> tuple[MotionAlgebra, MotionAlgebra]:
     """Two algebras of given kinds that lie to each other in a given way, some of it by so much."""
     rng = np.random.default_rng(seed)
-    e, p, pitch = screw.unit(rng.normal(size=3)), rng.uniform(-0.6, 0.6, 3), rng.choice([0.0, 0.3])
-    random, aside = screw.unit(rng.normal(size=3)), screw.unit(np.cross(e, rng.normal(size=3)))
+    e, p, pitch = screws.unit(rng.normal(size=3)), rng.uniform(-0.6, 0.6, 3), rng.choice([0.0, 0.3])
+    random, aside = screws.unit(rng.normal(size=3)), screws.unit(np.cross(e, rng.normal(size=3)))
     direction, point, turn = way
     f = {"same": e, "against": -e, "across": aside, "anywhere": random}.get(
-        direction, screw.unit(e + off * aside)
+        direction, screws.unit(e + off * aside)
     )
     q = {"same": p, "on the axis": p + 0.3 * e, "anywhere": rng.uniform(-0.6, 0.6, 3)}.get(
-        point, p + off * screw.unit(np.cross(e, random))
+        point, p + off * screws.unit(np.cross(e, random))
     )
     h = {"same": pitch, "none": 0.0}.get(turn, pitch + off)
     return algebra(one, e, p, float(pitch)), algebra(other, f, q, float(h))
@@ -74,7 +75,7 @@ def test_canonical_forms_tell_what_singular_values_tell(
 ) -> None:
     """Wherever they decide; and where things clearly differ or are equal, they do."""
     a, b = pair(one, other, way, 10.0**exponent, seed)
-    rtol = subalgebra.RTOL
+    rtol = RTOL
     try:
         found = getattr(AlgebraLattice(rtol), operation)(a, b).basis()
     except NearTolerance:
@@ -95,11 +96,11 @@ def test_the_store_decides_near_the_tolerance_as_singular_values_do(
 ) -> None:
     """Dimensions are the same whatever the differences are."""
     a, b = (form.basis() for form in pair(one, other, way, 10.0**exponent, seed))
-    spaces = MotionSpaces(subalgebra.RTOL)
+    spaces = MotionSpaces(RTOL)
     i, j = spaces.number(a), spaces.number(b)
     for operation, general in GENERAL.items():
         found = spaces.dimension(getattr(spaces, operation)(i, j))
-        assert found == general(a, b, subalgebra.RTOL).shape[1], operation
+        assert found == general(a, b, RTOL).shape[1], operation
 
 
 @given(kinds, seeds)
@@ -108,7 +109,7 @@ def test_a_canonical_form_is_seen_in_any_basis(kind: tuple[int, int], seed: int)
     basis = form.basis()
     np.testing.assert_allclose(basis.T @ basis, np.eye(form.dimension), atol=1e-12)
     turned, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(form.dimension,) * 2))
-    again = form_of(basis @ turned, subalgebra.RTOL)
+    again = form_of(basis @ turned, RTOL)
     assert again is not None and (again.turns, again.slides) == kind
     seen = again.basis()
     np.testing.assert_allclose(seen @ seen.T, basis @ basis.T, atol=1e-12)
@@ -116,31 +117,33 @@ def test_a_canonical_form_is_seen_in_any_basis(kind: tuple[int, int], seed: int)
 
 @pytest.mark.parametrize("off", [3e-5, 1e-9])
 def test_what_is_near_the_tolerance_is_left_to_singular_values(off: float) -> None:
-    hinges = np.column_stack([screw.revolute((0, 0, 1)), screw.revolute((0, 0, 1), (off, 0, 0))])
-    assert generated_form(hinges, subalgebra.RTOL) is None
+    hinges = np.column_stack([screws.revolute((0, 0, 1)), screws.revolute((0, 0, 1), (off, 0, 0))])
+    assert generated_form(hinges, RTOL) is None
     closure = GeneratedAlgebra(hinges)
-    assert closure.dimension == closure.basis.shape[1] == (3 if off > subalgebra.RTOL else 1)
+    assert closure.dimension == closure.basis.shape[1] == (3 if off > RTOL else 1)
     assert closure.type.name == motion_type(subalgebra.lie_closure(hinges)).name
 
 
 def test_what_is_finer_than_rounding_is_told_where_it_is_asked_for() -> None:
-    hinges = np.column_stack([screw.revolute((0, 0, 1)), screw.revolute((0, 0, 1), (5e-11, 0, 0))])
+    hinges = np.column_stack(
+        [screws.revolute((0, 0, 1)), screws.revolute((0, 0, 1), (5e-11, 0, 0))]
+    )
     assert GeneratedAlgebra(hinges).dimension == 1
     assert GeneratedAlgebra(hinges, 1e-12).dimension == 3
 
 
 @pytest.mark.parametrize("far", [2.0, 50.0])
 def test_axes_far_from_the_origin_have_no_canonical_form(far: float) -> None:
-    hinge = screw.revolute((0, 0, 1), (far, 0, 0))[:, None]
-    assert form_of(subalgebra.span(hinge), subalgebra.RTOL) is None
-    assert generated_form(hinge, subalgebra.RTOL) is None
+    hinge = screws.revolute((0, 0, 1), (far, 0, 0))[:, None]
+    assert form_of(subalgebra.span(hinge), RTOL) is None
+    assert generated_form(hinge, RTOL) is None
 
 
 def test_screws_of_no_order_one_have_no_canonical_form() -> None:
-    assert generated_form(np.zeros((6, 1)), subalgebra.RTOL) is None
-    assert generated_form(1e-3 * screw.revolute((0, 0, 1))[:, None], subalgebra.RTOL) is None
+    assert generated_form(np.zeros((6, 1)), RTOL) is None
+    assert generated_form(1e-3 * screws.revolute((0, 0, 1))[:, None], RTOL) is None
 
 
 def test_five_dimensions_are_no_algebra() -> None:
-    assert form_of(np.eye(6)[:, :5], subalgebra.RTOL) is None
+    assert form_of(np.eye(6)[:, :5], RTOL) is None
     assert motion_type(np.eye(6)[:, 1:]).name == "no subalgebra"

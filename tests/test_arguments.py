@@ -12,17 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from screws import joint_screws
 
 import regularize as rg
-from regularize.arguments import kind_of, vector
-from regularize.door import NEEDS
-from regularize.errors import ModelError, NotFinite
-from regularize.kernel import compiled
-from regularize.model.joint import joint_screws
-from regularize.model.joint_limits import JointLimits
-from regularize.model.mechanism import Coupling, Mechanism
-from regularize.reduction.reduce import reduce
-from regularize.statics.elastic import compliance_roots
+from regularize import validation
+from regularize.mechanism.joint_limits import JointLimits
+from regularize.statics.joint_loads import compliance_roots
+from regularize.step import compiled
+from regularize.validation import vector
 
 FOURBAR = Path(__file__).resolve().parents[1] / "assets" / "planar_fourbar.urdf"
 WRONG: tuple[Any, ...] = (
@@ -61,6 +58,20 @@ MORE: dict[str, dict[str, Any]] = {
 RIGHT = {"progress", "source", "document", "times", "tries", "starts", "rounds", "limit", "idle"}
 
 
+#: Functions that take a path, a mechanism, or what was made of one; those that reduce it.
+TAKE_MODELS = sorted(
+    name
+    for name in rg.__all__
+    if inspect.isfunction(function := getattr(rg, name))
+    and str(next(iter(inspect.signature(function).parameters.values())).annotation).startswith(
+        "Model"
+    )
+)
+OF_REDUCTIONS = {"cure", "cures", "joint_forces", "minimal_dynamics", "prove", "reactions"}
+NUMBERS = validation.named(validation.several(validation.NUMBER))
+OF_REDUCTIONS |= {"self_stress", "to_pinocchio"}
+
+
 @cache
 def given() -> dict[str, Any]:
     """A mechanism, its reduction, its robot and its model."""
@@ -96,11 +107,12 @@ def complaints(
     return found
 
 
-@pytest.mark.parametrize("name", sorted({*NEEDS, "augment", "from_pinocchio"}))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*TAKE_MODELS, "augment", "from_pinocchio"])
 def test_functions(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    first = given()["Reduction" if "Reduction" in NEEDS.get(name, ()) else "Mechanism"]
-    if name not in NEEDS:
+    first = given()["Reduction" if name in OF_REDUCTIONS else "Mechanism"]
+    if name not in TAKE_MODELS:
         first = given()["Robot"].model
     if name == "metamodel":
         first = rg.reduced_model(first)
@@ -156,7 +168,7 @@ def test_methods_of_a_robot_without_the_compiled_kernel(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("regularize.pinocchio_model.solvers.Kernel", None)
+    monkeypatch.setattr("regularize.pinocchio.solvers.Kernel", None)
     robot = rg.to_pinocchio(given()["Reduction"])
     assert robot.computed_by == "Python"
     assert complaints_of_methods(robot) == []
@@ -187,7 +199,6 @@ def made() -> dict[str, Any]:
     reduced = rg.reduced_model(mechanism)
     return {
         "metamodel": rg.metamodel(reduced, bounds={"A": (0.0, 0.1)}, size=0.1, held_out=10),
-        "path": rg.path(mechanism),
         "reduced model": reduced,
         "report": rg.check(mechanism, configurations=1),
         "simulation": rg.simulate(mechanism, duration=0.01),
@@ -198,12 +209,13 @@ def made() -> dict[str, Any]:
 OF_THE_FIT = {"checked", "chunk", "relative_errors"}
 
 
-@pytest.mark.parametrize("what", ["metamodel", "path", "reduced model", "report", "simulation"])
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["metamodel", "reduced model", "report", "simulation"])
 def test_methods_of_results(what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     thing, found = made()[what], []
     inputs = {key: [0.05] for key in ("theta", "rate", "acceleration", "effort")}
-    known = {**right(), **inputs, "s": 0.1, "coordinates": {"A": 0.1}, "duration": 0.01}
+    known = {**right(), **inputs, "coordinates": {"A": 0.1}, "duration": 0.01}
     known |= {"bounds": [[0.0, 0.1]], "path": "nowhere.svg"}
     for name in sorted({*methods(type(thing))} - OF_THE_FIT):
         function = getattr(thing, name)
@@ -232,7 +244,7 @@ def test_states_that_are_none(
     kernel: str, method: str, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if kernel == "Python":
-        monkeypatch.setattr("regularize.pinocchio_model.solvers.Kernel", None)
+        monkeypatch.setattr("regularize.pinocchio.solvers.Kernel", None)
     robot = rg.to_pinocchio(given()["Reduction"])
     function, known = getattr(robot, method), right()
     state = [known[name] for name in names]
@@ -242,8 +254,8 @@ def test_states_that_are_none(
     function(*state, **extra)
     for k, each in enumerate(state):
         for wrong, error in (
-            (each * math.nan, NotFinite),
-            (each + math.inf, NotFinite),
+            (each * math.nan, rg.NotFinite),
+            (each + math.inf, rg.NotFinite),
             (np.zeros((*each.shape[:-1], 7)), rg.ModelError),
             (each[..., :-1], rg.ModelError),
             (each + 1j, TypeError),
@@ -263,31 +275,31 @@ def test_huge_numbers_are_finite() -> None:
 
 
 @pytest.mark.parametrize(
-    ("annotation", "right", "wrong"),
+    ("kind", "right", "wrong"),
     [
-        ("bool", (True, np.True_), (0, None, "yes")),
-        ("int", (0, np.int64(3)), (True, 1.0)),
-        ("float", (1, 0.5, np.float32(2)), ("1", True, 1j)),
-        ("Sequence[str]", (["a"], ("a",), np.array(["a"])), ("a", [1], {"a": 1})),
-        ("Iterable[str] | None", (None, iter("a"), {"a"}), (3,)),
-        ("Mapping[str, float] | Iterable[str]", ({"a": 1.0}, ["a"]), ({"a": "b"}, {1: 1.0})),
-        ("str | PathLike[str]", ("a", Path("a")), (b"a", 1)),
-        ("Array | None", (None, [1, 2], np.eye(2)), ("a", [[1], [1, 2]], {})),
-        ("Mapping[str, Sequence[float]]", ({"a": [1.0]},), ({"a": 1.0}, [1.0])),
+        (validation.FLAG, (True, np.True_), (0, None, "yes")),
+        (validation.WHOLE, (0, np.int64(3)), (True, 1.0)),
+        (validation.NUMBER, (1, 0.5, np.float32(2)), ("1", True, 1j)),
+        (validation.NAMES, (["a"], ("a",), np.array(["a"]), iter("a")), ("a", [1], {"a": 1}, 3)),
+        (
+            validation.named(validation.NUMBER) | validation.NAMES,
+            ({"a": 1.0}, ["a"]),
+            ({"a": "b"}, {1: 1.0}),
+        ),
+        (validation.PATH, ("a", Path("a")), (b"a", 1)),
+        (validation.ARRAY, ([1, 2], np.eye(2)), ("a", [[1], [1, 2]], {})),
+        (
+            validation.named(validation.several(validation.NUMBER)),
+            ({"a": [1.0]},),
+            ({"a": 1.0}, [1.0]),
+        ),
     ],
 )
-def test_what_annotations_ask_for(
-    annotation: str, right: tuple[Any, ...], wrong: tuple[Any, ...]
+def test_what_kinds_know(
+    kind: validation.Kind, right: tuple[Any, ...], wrong: tuple[Any, ...]
 ) -> None:
-    kind = kind_of(annotation)
-    assert kind is not None
     assert [value for value in right if not (kind.known(value) and kind.fits(value))] == []
     assert [value for value in wrong if kind.known(value)] == []
-
-
-def test_what_annotations_leave_to_the_function() -> None:
-    assert kind_of("Something") is None
-    assert kind_of("Something | None") is None
 
 
 def test_a_metamodel_of_a_mechanism_is_one_of_its_reduced_model() -> None:
@@ -304,7 +316,7 @@ def test_a_default_may_be_said() -> None:
         robot.dynamics_derivatives(robot.q0, v, v, frequency=-1.0)
 
 
-def with_joint(mechanism: Mechanism, **more: Any) -> Mechanism:
+def with_joint(mechanism: rg.Mechanism, **more: Any) -> rg.Mechanism:
     """The mechanism with other values of its first joint."""
     first, *others = mechanism.joints
     return replace(mechanism, joints=(replace(first, **more), *others))
@@ -313,7 +325,10 @@ def with_joint(mechanism: Mechanism, **more: Any) -> Mechanism:
 @pytest.mark.parametrize(
     ("act", "words"),
     [
-        (lambda m: reduce(m, configurations=-1), "-1 configurations cannot be checked"),
+        (
+            lambda m: rg.reduce(m, configurations=-1),
+            "configurations is a whole number, not negative; got -1",
+        ),
         (lambda m: replace(m, ground="nobody"), "the ground 'nobody' is not one of the bodies"),
         (lambda m: with_joint(m, screws=np.eye(6)[:, :2]), "revolute needs 1 screws, got 2"),
         (lambda m: with_joint(m, limits=np.zeros((2, 2))), "lower has 2 values for 1 freedoms"),
@@ -321,7 +336,7 @@ def with_joint(mechanism: Mechanism, **more: Any) -> Mechanism:
         (lambda m: JointLimits(None, None), "and at least one bound of any sort"),
         (
             lambda m: replace(
-                m, couplings=(Coupling("G", "gear", (("A", 3, 1.0), ("B", 0, 1.0))),)
+                m, couplings=(rg.Coupling("G", "gear", (("A", 3, 1.0), ("B", 0, 1.0))),)
             ),
             "coupling 'G': joint 'A' has no freedom 3",
         ),
@@ -335,11 +350,14 @@ def with_joint(mechanism: Mechanism, **more: Any) -> Mechanism:
             lambda m: rg.cure(m, {"A": "cylindrical:1,0,0"}),
             "joint 'A' cannot be made cylindrical along 1,0,0; possible is A=cylindrical",
         ),
-        (lambda m: rg.cure(m, {"A": "cylindrical:x"}), "'x' is no direction; write X,Y,Z"),
+        (
+            lambda m: rg.cure(m, {"A": "cylindrical:up"}),
+            "'up' is no direction; write three numbers",
+        ),
     ],
 )
-def test_refusals_say_what_is_wrong(act: Callable[[Mechanism], object], words: str) -> None:
-    with pytest.raises(ModelError, match=words):
+def test_refusals_say_what_is_wrong(act: Callable[[rg.Mechanism], object], words: str) -> None:
+    with pytest.raises(rg.ModelError, match=words):
         act(given()["Mechanism"])
 
 

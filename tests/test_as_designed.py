@@ -9,18 +9,16 @@ import mechanisms
 import noise_table
 import numpy as np
 import pytest
+import screws
 
 import regularize as rg
-from regularize.as_designed.candidates import candidates, nearly_closed, possible
-from regularize.as_designed.nearest import nearest
-from regularize.as_designed.places import JointPlaces
-from regularize.as_designed.relations import Axes, AxisRelation, missed_relations
-from regularize.lie import screw
-from regularize.manifold.assembly import assemble
-from regularize.manifold.extent import sized_loops
-from regularize.manifold.projection import project
-from regularize.model.graph_building import build
-from regularize.model.mechanism import Body
+from regularize.loops.kinematics import sized_loops
+from regularize.loops.projection import project
+from regularize.mechanism.graph_building import build
+from regularize.nominal.candidates import candidates, nearly_closed, possible
+from regularize.nominal.nearest import nearest
+from regularize.nominal.places import JointPlaces
+from regularize.nominal.relations import Axes, AxisRelation, missed_relations
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
@@ -29,7 +27,7 @@ ASSETS = Path(__file__).resolve().parents[1] / "assets"
 def test_derivatives_by_places(make) -> None:
     mechanism = make()
     graph = build(mechanism)
-    q = assemble(graph).q
+    q = rg.assemble(graph).q
     loops = sized_loops(graph, q)
     places = JointPlaces(loops, loops.state(q))
     rng = np.random.default_rng(0)
@@ -59,6 +57,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "noise"), CASES, ids=lambda value: f"{value}")
 def test_what_was_meant_is_found(name: str, noise: float) -> None:
     mechanism = noise_table.MECHANISMS[name]()
@@ -73,6 +72,7 @@ def test_what_was_meant_is_found(name: str, noise: float) -> None:
     assert noise / 3 <= distance <= 3 * noise
 
 
+@pytest.mark.slow
 def test_axes_that_are_meant_to_meet_are_an_assumption() -> None:
     """Where frames lie far off along axes that nearly meet, they alone say how large it is."""
     report = rg.check(noise_table.noisy(mechanisms.spherical_fourbar(), 1e-3))
@@ -114,6 +114,7 @@ def test_what_is_far_from_moving_is_left_alone() -> None:
     assert not rg.idealise(rigid).changed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["planar_fourbar", "nearly_planar_fourbar", "sarrus", "bennett"])
 @pytest.mark.parametrize("near", [1e-4, 5e-3, 5e-2])
 def test_motions_are_looked_for_where_there_can_be_any(name: str, near: float) -> None:
@@ -138,14 +139,14 @@ def test_what_no_move_takes_away_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
         np.linalg, "lstsq", lambda *given, **more: rounds.append(1) or solve(*given, **more)
     )
     graph = build(rigid)
-    change = nearest(rigid, graph.every_edge, assemble(graph).q, 2)
+    change = nearest(rigid, graph.every_edge, rg.assemble(graph).q, 2)
     assert change.error > 1e-3
     assert len(rounds) < 5 + 5 + 20
 
 
 def test_relations_are_named() -> None:
     off = mechanisms.planar_fourbar()
-    tilt = screw.exp(np.array([0.0, 0.0, 0.0, 2e-4, 0.0, 0.0]))
+    tilt = screws.exp(np.array([0.0, 0.0, 0.0, 2e-4, 0.0, 0.0]))
     first, *rest = off.joints
     first = replace(
         first,
@@ -163,14 +164,14 @@ def test_hinges_of_a_door_are_coaxial(away: float) -> None:
     """Lengths are measured where the door is, wherever that is."""
     hinges = [("lower", [0.0, 0.0, 0.0]), ("upper", [3e-4, 0.0, 2.0]), ("far", [1.0, 0.0, 0.0])]
     bodies = [("ground", "door"), ("ground", "door"), ("door", "knob")]
-    door = mechanisms.mechanism_of(
+    door = rg.Mechanism.of_joints(
         "door",
         [
-            mechanisms.joint_in_world(name, *ends, "revolute", mechanisms.Z, np.array(place))
+            rg.Joint.in_world(name, *ends, "revolute", mechanisms.Z, np.array(place))
             for (name, place), ends in zip(hinges, bodies, strict=True)
         ],
     )
-    tilt = screw.exp(np.array([0.0, 0.0, 0.0, 0.0, 2e-4, 0.0]))
+    tilt = screws.exp(np.array([0.0, 0.0, 0.0, 0.0, 2e-4, 0.0]))
     turned = {
         side: getattr(door.joint("upper"), side) @ tilt
         for side in ("T_parent_joint", "T_child_joint")
@@ -178,7 +179,7 @@ def test_hinges_of_a_door_are_coaxial(away: float) -> None:
     joints = tuple(
         replace(joint, **turned) if joint.name == "upper" else joint for joint in door.joints
     )
-    place = screw.transform(None, [away, -away, 0.5 * away])
+    place = screws.transform(None, [away, -away, 0.5 * away])
     found = rg.idealise(mechanisms.moved(replace(door, joints=joints), place))
     (relation,) = [r for r in found.relations if r.kind == "coaxial joints"]
     assert set(relation.joints) == {"lower", "upper"}
@@ -245,6 +246,7 @@ def test_equal_pitches() -> None:
     assert not missed("equal pitches", meant, meant)
 
 
+@pytest.mark.slow
 def test_lengths_between_tilted_axes_are_equal() -> None:
     """Axes that are nearly parallel cross far away, or near: that is not how far they are apart."""
     found = rg.idealise(noise_table.noisy(mechanisms.three_cranks(), 1e-4, 3))
@@ -262,10 +264,11 @@ def test_arguments() -> None:
 def test_nearest_moves_nothing_where_nothing_is_off() -> None:
     mechanism = mechanisms.bennett()
     graph = build(mechanism)
-    found = nearest(mechanism, graph.every_edge, assemble(graph).q, 1)
+    found = nearest(mechanism, graph.every_edge, rg.assemble(graph).q, 1)
     assert np.abs(found.moves).max() < 1e-12
 
 
+@pytest.mark.slow
 def test_a_weld_that_closes_the_loop_changes_nothing() -> None:
     whole = rg.load(str(ASSETS / "nearly_planar_fourbar.urdf"))
     *others, last = whole.joints
@@ -273,10 +276,31 @@ def test_a_weld_that_closes_the_loop_changes_nothing() -> None:
     weld = replace(last, name="weld", kind="fixed", screws=np.zeros((6, 0)), parent="twin", **here)
     divided = replace(
         whole,
-        bodies=(*whole.bodies, Body("twin")),
+        bodies=(*whole.bodies, rg.Body("twin")),
         joints=(*others, replace(last, child="twin", closure=False), weld),
     )
     one, two = (rg.idealise(each, near=1e-2) for each in (whole, divided))
     # A weld has places too, and they share what has to be moved.
     assert 1e-4 < two.distance[1] <= 1.1 * one.distance[1] < 1e-3
     assert one.reduction.redundant == two.reduction.redundant == 3
+
+
+def test_couplings_that_contradict_each_other_have_no_loops_to_move() -> None:
+    """Three equations between three joints in a row, with constants that no position meets."""
+    joints = [
+        rg.Joint.in_world(name, parent, child, "revolute", (0, 1, 0), (x, 0, 0))
+        for x, (name, parent, child) in enumerate(
+            [("a", "ground", "A"), ("b", "A", "B"), ("c", "B", "C")]
+        )
+    ]
+    rows = [
+        ({"c": 1, "b": 2, "a": 2}, 0.0),
+        ({"a": 1, "b": -1, "c": 2}, 0.3),
+        ({"c": 1, "b": 1}, 0.1),
+    ]
+    couplings = tuple(
+        rg.Coupling(f"row {k}", "gear", tuple((name, 0, float(by)) for name, by in row.items()), c)
+        for k, (row, c) in enumerate(rows)
+    )
+    mechanism = replace(rg.Mechanism.of_joints("geared", joints), couplings=couplings)
+    assert rg.check(mechanism).as_dict()["mobility"]["actual"] == 0

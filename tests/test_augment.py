@@ -13,9 +13,6 @@ import pytest
 from test_pinocchio_import import GROUND_PIVOT, closures, joint_models, open_fourbar
 
 import regularize as rg
-from regularize.errors import ModelError, UnsupportedExport
-from regularize.pinocchio_model.augmenting import in_series
-from regularize.pinocchio_model.constraints import close_loops
 
 #: Rows of a weld that each kind leaves out, in its own frame with the axis along Y.
 FREE = {
@@ -52,7 +49,7 @@ def state(robot: rg.Robot, seed: int = 0) -> tuple[Any, Any, Any]:
     """A state on the loops away from the reference configuration."""
     rng = np.random.default_rng(seed)
     v = robot.project_velocity(robot.q0, rng.normal(size=robot.model.nv))
-    q = close_loops(robot, pin.integrate(robot.model, robot.q0, 0.3 * v / (1 + np.linalg.norm(v))))
+    q = robot.project(pin.integrate(robot.model, robot.q0, 0.3 * v / (1 + np.linalg.norm(v))))
     v = robot.project_velocity(q, rng.normal(size=robot.model.nv))
     return q, v, rng.normal(size=robot.model.nv)
 
@@ -74,6 +71,7 @@ def test_the_model_stays_and_the_motion_is_that_of_all_equations(kind: str) -> N
     assert np.max(np.abs(robot.jacobian(q) @ a + robot.bias(q, v)), initial=0.0) < 1e-11 * scale
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rigid 6d", "rigid 3d", "point", "frame", "wrapped"])
 def test_pinocchios_own_constraints_are_closures(name: str) -> None:
     model, tip, end = open_fourbar()
@@ -109,15 +107,16 @@ def test_joints_and_frames_by_name_and_id() -> None:
     ],
 )
 def test_what_is_no_closure_is_refused(closure: Any, message: str) -> None:
-    with pytest.raises(ModelError, match=message):
+    with pytest.raises(rg.ModelError, match=message):
         rg.augment(open_fourbar()[0], [rg.Closure(*closure)])
 
 
 def test_kinds_that_close_nothing_are_refused() -> None:
-    with pytest.raises(ModelError, match="free"):
+    with pytest.raises(rg.ModelError, match="free"):
         rg.Closure(1, np.eye(4), 0, np.eye(4), kind="free")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", joint_models())
 def test_every_type_of_joint_in_a_loop(name: str) -> None:
     """A chain that ends at a point of the ground moves as all equations say."""
@@ -189,6 +188,8 @@ def test_universal_closures(turned: bool) -> None:
     assert robot.constraint_forces(q, v, tau).generalized == pytest.approx(
         pin.rnea(model, data, q, v, a) - tau
     )
+    with pytest.raises(rg.UnsupportedExport, match="write the joint as two hinges"):
+        robot.to_c("arm.c")
 
 
 def spatial(kind: str) -> tuple[Any, rg.Closure, Any]:
@@ -207,6 +208,7 @@ def spatial(kind: str) -> tuple[Any, rg.Closure, Any]:
     return model, rg.Closure(0, data.oMi[parent] * end, parent, end, kind=kind, axis=axis), q0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plane", [True, False])
 @pytest.mark.parametrize("kind", FREE)
 def test_pinocchios_own_solvers(kind: str, plane: bool) -> None:
@@ -274,9 +276,9 @@ def test_the_admm_solver(plane: bool) -> None:
 
 def test_rigid_constraints_cannot_slide() -> None:
     model, closure, q0 = spatial("prismatic")
-    with pytest.raises(UnsupportedExport, match="prismatic"):
+    with pytest.raises(rg.UnsupportedExport, match="prismatic"):
         rg.augment(model, [closure], q0, style="legacy")
-    with pytest.raises(UnsupportedExport, match="known: rows, anchors, legacy"):
+    with pytest.raises(rg.UnsupportedExport, match="known: rows, anchors, legacy"):
         rg.augment(model, [closure], q0, style="slack")
 
 
@@ -291,7 +293,7 @@ def test_universal_joints_in_a_plane_are_hinges(axes: Any) -> None:
     robot = rg.augment(model, [closure])
     assert robot.rows == 2
     assert robot.forward_dynamics(q, v, tau) == pytest.approx(expected, abs=1e-12)
-    with pytest.raises(UnsupportedExport, match="universal"):
+    with pytest.raises(rg.UnsupportedExport, match="universal"):
         rg.augment(model, [closure], style="anchors")
 
 
@@ -310,7 +312,7 @@ def test_screws_close_loops() -> None:
     axis = np.array(closure.axis, dtype=float)
     assert twist[:3] @ axis == pytest.approx(0.2 * (twist[3:] @ axis), abs=1e-12)
     assert np.max(np.abs(robot.jacobian(q) @ a + robot.bias(q, v))) < 1e-10
-    with pytest.raises(UnsupportedExport, match="helical joint; use the style 'rows', or put"):
+    with pytest.raises(rg.UnsupportedExport, match="helical joint; use the style 'rows', or put"):
         rg.augment(model, [screw], q0, style="anchors")
 
 
@@ -325,9 +327,11 @@ def test_faults_of_closures_and_of_what_they_become() -> None:
     model, tip, end = open_fourbar()
     closure = rg.Closure(tip, end, 0, GROUND_PIVOT, name="pivot")
     for frames, what in ((False, "joint"), (True, "frame")):
-        with pytest.raises(ModelError, match=f"'pivot': the model has no {what} 99 of"):
+        with pytest.raises(rg.ModelError, match=f"'pivot': the model has no {what} 99 of"):
             rg.augment(model, [replace(closure, joint1=99, frames=frames)])
-    with pytest.raises(ModelError, match="let nothing move that is locked: pivot: revolute to sph"):
+    with pytest.raises(
+        rg.ModelError, match="let nothing move that is locked: pivot: revolute to sph"
+    ):
         rg.augment(model, [closure], kinds={"pivot": "spherical"})
 
 
@@ -387,7 +391,7 @@ def test_two_mimic_joints_follow_their_own_joints() -> None:
     pin.forwardKinematics(model, own, q)
     assert own.oMi[5].isApprox(data.oMi[5])
     for style in ("anchors", "legacy"):
-        with pytest.raises(UnsupportedExport, match=r"mimic joints \('joint"):
+        with pytest.raises(rg.UnsupportedExport, match=r"mimic joints \('joint"):
             rg.augment(first, [], style=style)
 
 
@@ -395,7 +399,7 @@ def test_a_mimic_joint_of_scaling_zero_rests_at_its_offset() -> None:
     """As a weld would, where the joint that it follows may be; it cannot be sent elsewhere."""
     free, model = mimicking(0.0, 0.3)
     robot = rg.augment(model, [])
-    assert (robot.model.nv, robot.reduction.mobility, robot.tables) == (4, 4, None)
+    assert (robot.model.nv, robot.reduction.mobility) == (4, 4)
     rng = np.random.default_rng(8)
     q, v, tau = rng.normal(size=(3, 4))
     G, whole = np.eye(5)[:, :4], np.append(q, 0.3)
@@ -406,12 +410,10 @@ def test_a_mimic_joint_of_scaling_zero_rests_at_its_offset() -> None:
     assert robot.forward_dynamics(q, v, tau) == pytest.approx(expected, rel=1e-9)
     with pytest.raises(pickle.PicklingError, match="'joint 4' mimics with a scaling of zero"):
         pickle.dumps(robot)
-    with pytest.raises(UnsupportedExport, match="write the joint as two hinges"):
-        robot.to_c("arm.c")
 
 
-def test_derivatives_beside_planar_joints_need_the_kernel() -> None:
-    """A mimic joint at rest is none that it knows; coordinates are led back all the same."""
+def test_derivatives_beside_planar_joints() -> None:
+    """Rates of planar joints turn with them; one that mimics may be at rest."""
     model = pin.Model()
     for k, joint in enumerate((pin.JointModelPlanar(), pin.JointModelRY(), pin.JointModelRX())):
         index = model.addJoint(k, joint, pin.SE3.Random(), f"joint {k}")
@@ -419,8 +421,15 @@ def test_derivatives_beside_planar_joints_need_the_kernel() -> None:
     robot = rg.augment(pin.transformJointIntoMimic(model, 2, 3, 0.0, 0.1), [])
     q = np.array([0.1, 0.2, np.cos(0.4), np.sin(0.4), 0.3])
     assert robot.coordinates(q) == pytest.approx([0.1, 0.2, 0.4, 0.3])
-    with pytest.raises(UnsupportedExport, match="derivatives of a model with planar joints and mi"):
-        robot.dynamics_derivatives(q, np.ones(4), np.ones(4))
+    v, tau, h = np.ones(4), np.arange(4.0), 1e-5
+    exact = robot.dynamics_derivatives(q, v, tau)
+    for k, unit in enumerate(h * np.eye(4)):
+        ends = [
+            robot.forward_dynamics(pin.integrate(robot.model, q, sign * unit), v, tau)
+            for sign in (1, -1)
+        ]
+        change = (ends[0] - ends[1]) / (2 * h)
+        assert exact.ddq_dq[:, k] == pytest.approx(change, abs=1e-7 * (1 + np.abs(change).max()))
 
 
 def position(model: Any, joint: int, end: Any, point: Any, q: Any) -> Any:
@@ -454,7 +463,7 @@ def test_a_joint_that_turns_without_end_has_no_coordinate_to_prescribe() -> None
         model.appendBodyToJoint(index, pin.Inertia.Random(), pin.SE3.Identity())
     robot = rg.augment(model, [])
     assert robot.position_index(0) == 0
-    with pytest.raises(ModelError, match="the motion of 'wheel' cannot be prescribed"):
+    with pytest.raises(rg.ModelError, match="the motion of 'wheel' cannot be prescribed"):
         robot.position_index(1)
 
 
@@ -510,7 +519,10 @@ def test_a_model_in_series_has_the_same_coordinates_and_inertia() -> None:
         parent = model.addJoint(parent, kind, pin.SE3.Random(), f"j{k}")
         model.appendBodyToJoint(parent, pin.Inertia.Random(), pin.SE3.Random())
     model.damping[:] = rng.uniform(size=model.nv)
-    series = in_series(model)
+    q0, data = pin.neutral(model), model.createData()
+    pin.forwardKinematics(model, data, q0)
+    closure = rg.Closure(parent, pin.SE3.Identity(), 0, data.oMi[parent], kind="spherical")
+    series = rg.augment(model, [closure], q0).expanded.model
     assert series.njoints > model.njoints and (series.nq, series.nv) == (model.nq, model.nv)
     np.testing.assert_array_equal(series.damping, model.damping)
     q = pin.randomConfiguration(model, -np.ones(model.nq), np.ones(model.nq))
@@ -518,3 +530,12 @@ def test_a_model_in_series_has_the_same_coordinates_and_inertia() -> None:
         expected = compute(model, model.createData(), q)
         found = compute(series, series.createData(), q)
         np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_a_screw_without_a_pitch_is_refused() -> None:
+    """Pinocchio's default leaves the pitch to what stood in memory, so one is written here."""
+    model = pin.Model()
+    joint = model.addJoint(0, pin.JointModelHZ(1e-315), pin.SE3.Identity(), "screw")
+    model.appendBodyToJoint(joint, pin.Inertia.Random(), pin.SE3.Identity())
+    with pytest.raises(rg.ModelError, match="'screw' is a screw with the pitch"):
+        rg.augment(model, [rg.Closure("screw", pin.SE3.Identity(), 0, pin.SE3.Identity())])

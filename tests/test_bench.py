@@ -14,18 +14,17 @@ from typing import Any
 import pytest
 
 import regularize as rg
-from regularize.bench.panel import panel
-from regularize.bench.session import Session
-from regularize.errors import ModelError, RegularizeError
-from regularize.watching import changes
+from regularize._io.watching import changes
+from regularize.page.bench.panel import panel
+from regularize.page.bench.session import Session
 
 pytest.importorskip("aiohttp")
 pytest.importorskip("watchfiles")
 
 from aiohttp.test_utils import TestClient, TestServer
 
-from regularize.bench.server import Server
 from regularize.cli import main
+from regularize.page.bench.server import Server
 
 
 @pytest.fixture
@@ -45,7 +44,7 @@ def test_a_joint_is_tried_taken_back_and_saved(crank: Path) -> None:
     assert "line_in_plane" in panel(session) and 'data-act="save">' in panel(session)
     session.undo()
     assert session.trial.joints == {} and session.trial.diff == ""
-    with pytest.raises(ModelError, match="nothing was tried"):
+    with pytest.raises(rg.ModelError, match="nothing was tried"):
         session.undo()
     assert crank.read_bytes() == before
     session.isostatic()
@@ -61,7 +60,7 @@ def test_what_no_file_holds_can_be_tried_all_the_same(crank: Path) -> None:
     assert "spherical" in session.trial.refused
     assert session.trial.report.reduction.redundant == 1
     assert "The file cannot hold this" in panel(session)
-    with pytest.raises(RegularizeError, match="spherical"):
+    with pytest.raises(rg.RegularizeError, match="spherical"):
         session.save()
     session.cure(0)
     assert session.trial.report.reduction.redundant == 0
@@ -71,11 +70,11 @@ def test_what_no_file_holds_can_be_tried_all_the_same(crank: Path) -> None:
 
 def test_wrong_wishes_change_nothing(crank: Path) -> None:
     session = Session(str(crank))
-    with pytest.raises(ModelError, match="no joint 'X'"):
+    with pytest.raises(rg.ModelError, match="no joint 'X'"):
         session.change("X", "spherical")
-    with pytest.raises(ModelError, match="no proposal 99"):
+    with pytest.raises(rg.ModelError, match="no proposal 99"):
         session.cure(99)
-    with pytest.raises(ModelError, match="unknown"):
+    with pytest.raises(rg.ModelError, match="unknown"):
         session.change("B", "wobbly")
     assert session.version == 0 and session.trial.joints == {}
 
@@ -97,14 +96,36 @@ def test_a_page_names_no_place_outside(
         str(tmp_path / "link" / outside.name),
         str(tmp_path / "link") + "/",
     ):
-        with pytest.raises(RegularizeError, match="the bench writes below"):
+        with pytest.raises(rg.RegularizeError, match="the bench writes below"):
             session.save(path)
     for name in (".bashrc", "robot.py"):
-        with pytest.raises(RegularizeError, match=r"ends in \.urdf"):
+        with pytest.raises(rg.RegularizeError, match=r"ends in \.urdf"):
             session.save(str(tmp_path / name))
     assert not outside.exists() and session.version == 1
     assert rg.load(session.save("out/robot.urdf")).joint("D").kind == "cylindrical"
     assert session.save(f"{tmp_path}/new/") == str(tmp_path / "new" / "slider_crank.urdf")
+
+
+def test_names_that_no_file_has_are_refused(
+    crank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    session = Session(str(crank))
+    session.change("D", "cylindrical")
+    before = crank.read_bytes()
+
+    async def tour(client: Any, home: str) -> None:
+        for path in ("", " ", "~/x.urdf", "a\0b.urdf", "A" * 5000 + ".urdf", "\ud800.urdf"):
+            answer = await client.post(f"{home}save", json={"path": path})
+            assert answer.status == 409, path
+            assert "name" in (await answer.json())["said"]
+        kept = {"headers": {"Content-Type": "application/json"}}
+        for body in (f'{{"number": {"9" * 5000}}}', "[" * 200_000, "\xff", ""):
+            answer = await client.post(f"{home}cure", data=body.encode("latin1"), **kept)
+            assert answer.status == 400
+
+    visit(session, tour)
+    assert crank.read_bytes() == before and [*tmp_path.iterdir()] == [crank]
 
 
 def test_a_file_that_breaks_is_said_and_the_model_stays(crank: Path) -> None:
@@ -220,7 +241,7 @@ def test_the_address_is_said_and_opened_unless_told_not_to(
         assert (session.trial.report.mechanism.path, port) == (str(crank), 8080)
         ready("http://here/", "http://here/once")
 
-    monkeypatch.setattr("regularize.bench.server.serve", serve)
+    monkeypatch.setattr("regularize.page.bench.server.serve", serve)
     for more, pages in (["--no-browser"], []), ([], ["http://here/once"]):
         assert main(["bench", str(crank), "--port", "8080", *more]) == 0
         assert capsys.readouterr().out == "http://here/\n"
@@ -232,7 +253,7 @@ def test_what_the_bench_cannot_be_opened_with(
 ) -> None:
     assert main(["bench", str(crank), "--port", "70000"]) != 0
     assert "--port 70000: expected 0 to 65535" in capsys.readouterr().err
-    monkeypatch.delitem(sys.modules, "regularize.bench.server")
+    monkeypatch.delitem(sys.modules, "regularize.page.bench.server")
     monkeypatch.setitem(sys.modules, "aiohttp", None)
     assert main(["bench", str(crank)]) != 0
     assert "the bench takes aiohttp: pip install" in capsys.readouterr().err

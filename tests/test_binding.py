@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import mechanisms
 import noise_table
@@ -10,7 +11,6 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.report.binding import BindingJoint, binding_joints
 
 #: By how much the middle hinge of the door is off.
 OFF = 3e-4
@@ -19,10 +19,10 @@ OFF = 3e-4
 def door() -> rg.Mechanism:
     """Three hinges on one line, the middle one aside."""
     places = {"low": (0, 0, 0), "middle": (OFF, 0, 1), "high": (0, 0, 2)}
-    return mechanisms.mechanism_of(
+    return rg.Mechanism.of_joints(
         "door",
         [
-            mechanisms.joint_in_world(
+            rg.Joint.in_world(
                 name, "ground", "leaf", "revolute", mechanisms.Z, np.array(place, dtype=float)
             )
             for name, place in places.items()
@@ -32,8 +32,10 @@ def door() -> rg.Mechanism:
 
 def bound(
     mechanism: rg.Mechanism, stiffness: Mapping[str, tuple[float, float]] | None = None
-) -> dict[str, BindingJoint]:
-    return {each.joint: each for each in binding_joints(rg.idealise(mechanism), stiffness)}
+) -> dict[str, Any]:
+    tolerance = None if stiffness is None else (1e-4, 1e-3)
+    report = rg.check(mechanism, tolerance=tolerance, stiffness=stiffness)
+    return {each.joint: each for each in report.binding}
 
 
 def test_the_middle_hinge_of_three_takes_two_thirds() -> None:

@@ -13,12 +13,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import trimesh
+from screws import joint_screws
 
 import regularize as rg
-from regularize.model.joint import joint_screws
-from regularize.model.mechanism import joint_in_world
-from regularize.pinocchio_model.actuation import frame_index
-from regularize.pinocchio_model.geometry import body_frame
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
@@ -200,16 +197,21 @@ def test_options_of_the_reader() -> None:
 
 
 def test_frames_are_found_by_name_and_number() -> None:
-    model = rg.to_pinocchio(rg.reduce(rg.load(ASSETS / "slider_crank.urdf"))).model
-    assert frame_index(model, model.frames[2].name) == frame_index(model, 2) == 2
-    for frame in ("nowhere", model.nframes, -1):
+    robot = rg.to_pinocchio(rg.reduce(rg.load(ASSETS / "slider_crank.urdf")))
+    motor = [robot.model.names[1]]
+    twists = [
+        robot.actuator_jacobian(robot.q0, frame, motor) for frame in (robot.model.frames[2].name, 2)
+    ]
+    np.testing.assert_array_equal(*twists)
+    for frame in ("nowhere", robot.model.nframes):
         with pytest.raises(rg.ModelError, match=f"the model has no frame '?{frame}'?; it has"):
-            frame_index(model, frame)
-    assert body_frame(model, "nowhere") == 0
+            robot.actuator_jacobian(robot.q0, frame, motor)
+    with pytest.raises(rg.ModelError, match="not negative; got -1"):
+        robot.actuator_jacobian(robot.q0, -1, motor)
 
 
 def test_joints_say_which_shapes_are_wrong() -> None:
-    hinge = joint_in_world("A", "a", "b", "revolute")
+    hinge = rg.Joint.in_world("A", "a", "b", "revolute")
     with pytest.raises(rg.ModelError, match="joint 'A': spherical needs 3 screws, got 1"):
         replace(hinge, kind="spherical")
     with pytest.raises(rg.ModelError, match="joint 'A': lower has 2 values for 1 freedoms"):

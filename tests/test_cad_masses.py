@@ -13,7 +13,6 @@ from test_solids import box, step_text
 
 import regularize as rg
 from regularize.cli import main
-from regularize.model.mechanism import Mechanism
 
 pytest.importorskip("OCP")
 ASSET = Path(__file__).resolve().parents[1] / "assets" / "crank_slider.FCStd"
@@ -42,7 +41,7 @@ def changed(folder: Path, old: str, new: str, name: str = "changed.FCStd") -> Pa
     return folder / name
 
 
-def inertias(mechanism: Mechanism) -> dict[str, float]:
+def inertias(mechanism: rg.Mechanism) -> dict[str, float]:
     return {b.name: b.inertia.mass for b in mechanism.bodies if b.inertia is not None}
 
 
@@ -56,6 +55,7 @@ def test_bars_weigh_what_the_formulas_say(body: str, length: float) -> None:
     assert found.matrix[1, 1] == pytest.approx(inertia, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_assembly_swings_on_its_loops() -> None:
     report = rg.check(rg.load(ASSET)).as_dict()
     assert (report["mobility"]["actual"], report["mobility"]["redundant"]) == (1, 3)
@@ -64,7 +64,7 @@ def test_the_assembly_swings_on_its_loops() -> None:
     scale = sum(inertias(mechanism).values()) * 9.81 * 0.1
     assert motion.energy_drift < 1e-9 * scale
     assert np.ptp(motion.energy) + np.ptp(motion.q) > 0.1  # it moves
-    minimal = rg.simulate(mechanism, duration=1.0, coordinates="minimal")
+    minimal = rg.simulate(mechanism, duration=1.0, solver=rg.Solver("minimal"))
     np.testing.assert_allclose(minimal.coordinates[-1], motion.coordinates[-1], atol=1e-5)
 
 
@@ -145,6 +145,7 @@ def test_a_step_mesh_with_a_material_weighs_a_link(tmp_path: Path) -> None:
     assert found.matrix[0, 0] == pytest.approx(found.mass * (0.04**2 + 0.06**2) / 12)
 
 
+@pytest.mark.slow
 def test_the_patched_assembly_has_nothing_redundant_and_the_same_masses(tmp_path: Path) -> None:
     path = str(tmp_path / "fixed.FCStd")
     joints = ["--joint", "B=spherical", "--joint", "D=cylindrical"]

@@ -6,25 +6,25 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import cad_fixtures
 import numpy as np
 import pytest
+import screws
 from scipy.spatial.transform import Rotation
 
 from regularize.adapters.common.pairs import PAIRS, Pair, pair
-from regularize.lie import screw
-from regularize.lie.screw import Array
 
 VALUE = 0.3
 ANGLE = 0.7
 
 
-def _directions(T: Array) -> list[float]:
+def _directions(T: np.ndarray) -> list[float]:
     """Direction cosines of the Z axis of J with X and Y of I: zero where the axes are parallel."""
     return [T[0, 2], T[1, 2]]
 
 
 #: Equations of each pair in terms of T_i_j, and its number of freedoms.
-EQUATIONS: dict[str, tuple[Callable[[Array], list[Any]], int]] = {
+EQUATIONS: dict[str, tuple[Callable[[np.ndarray], list[Any]], int]] = {
     "fixed": (lambda T: [*T[:3, 3], T[0, 1], T[0, 2], T[1, 2]], 0),
     "revolute": (lambda T: [*T[:3, 3], *_directions(T)], 1),
     "cylindrical": (lambda T: [*T[:2, 3], *_directions(T)], 2),
@@ -53,22 +53,22 @@ EQUATIONS: dict[str, tuple[Callable[[Array], list[Any]], int]] = {
 GROUPS = ("spherical", "free")
 
 
-def random_pose(rng: np.random.Generator) -> Array:
-    return screw.transform(Rotation.random(random_state=rng).as_matrix(), rng.normal(size=3))
+def random_pose(rng: np.random.Generator) -> np.ndarray:
+    return screws.transform(Rotation.random(random_state=rng).as_matrix(), rng.normal(size=3))
 
 
-def pose(found: Pair, q: Array) -> Array:
+def pose(found: Pair, q: np.ndarray) -> np.ndarray:
     """Frame J seen from frame I at the coordinates q."""
     if found.kind in GROUPS:
-        moved = screw.exp(found.screws @ q)
+        moved = screws.exp(found.screws @ q)
     else:
         moved = np.eye(4)
         for column, value in zip(found.screws.T, q, strict=True):
-            moved = moved @ screw.exp(column * value)
-    return np.asarray(found.T_i_joint @ moved @ screw.inverse(found.T_j_joint))
+            moved = moved @ screws.exp(column * value)
+    return np.asarray(found.T_i_joint @ moved @ screws.inverse(found.T_j_joint))
 
 
-def free_coordinates(found: Pair, rng: np.random.Generator) -> Array:
+def free_coordinates(found: Pair, rng: np.random.Generator) -> np.ndarray:
     q = found.position + rng.uniform(-1.0, 1.0, size=found.screws.shape[1])
     for first, second in found.equal:
         q[second] = q[first]
@@ -83,6 +83,7 @@ def test_every_pair_is_tested() -> None:
     assert set(PAIRS) == set(EQUATIONS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EQUATIONS)
 def test_pair_satisfies_its_equations_wherever_it_moves(name: str) -> None:
     equations, _ = EQUATIONS[name]
@@ -104,7 +105,8 @@ def test_pair_has_every_freedom_that_its_equations_leave(name: str) -> None:
     h = 1e-6
     rows = np.array(
         [
-            (np.array(equations(T @ screw.exp(h * e))) - equations(T @ screw.exp(-h * e))) / (2 * h)
+            (np.array(equations(T @ screws.exp(h * e))) - equations(T @ screws.exp(-h * e)))
+            / (2 * h)
             for e in np.eye(6)
         ]
     ).T.reshape(-1, 6)
@@ -114,7 +116,7 @@ def test_pair_has_every_freedom_that_its_equations_leave(name: str) -> None:
         steps[first, second] = 1.0
         steps = np.delete(steps, second, axis=0)
     twists = np.array(
-        [screw.log(screw.inverse(pose(found, q - h * d)) @ pose(found, q + h * d)) for d in steps]
+        [screws.log(screws.inverse(pose(found, q - h * d)) @ pose(found, q + h * d)) for d in steps]
     ).reshape(-1, 6) / (2 * h)
     assert np.linalg.matrix_rank(twists, tol=1e-6) == freedoms
 
@@ -133,7 +135,7 @@ def test_pair_keeps_a_saved_pose_that_fulfils_its_equations(name: str) -> None:
     "name", ["revolute", "cylindrical", "prismatic", "planar", "parallel", "fixed"]
 )
 def test_axes_may_point_against_each_other(name: str) -> None:
-    saved = screw.transform(np.diag([1.0, -1.0, -1.0]))
+    saved = screws.transform(np.diag([1.0, -1.0, -1.0]))
     found = pair(name, saved, 0.0)
     np.testing.assert_allclose(pose(found, found.position), saved, atol=1e-12)
 
@@ -159,7 +161,94 @@ def test_distance_of_zero_is_the_simpler_joint(name: str, kind: str) -> None:
 @pytest.mark.parametrize("name", ["universal", "angle", "line_in_plane", "perpendicular"])
 def test_parallel_axes_where_inclined_ones_belong_give_a_finite_joint(name: str) -> None:
     rng = np.random.default_rng(4)
-    T = screw.transform(Rotation.from_rotvec([0, 0, 0.4]).as_matrix(), [0.1, 0.2, 0.3])
+    T = screws.transform(Rotation.from_rotvec([0, 0, 0.4]).as_matrix(), [0.1, 0.2, 0.3])
     found = pair(name, T, value_of(name))
     errors = EQUATIONS[name][0](pose(found, free_coordinates(found, rng)))
     assert np.max(np.abs(errors)) < 1e-12
+
+
+#: Pairs of geometries that coincide or lie at a distance, by what the two are.
+AT_DISTANCE = {
+    ("plane", "plane"): "planar",
+    ("plane", "axis"): "line_in_plane",
+    ("plane", "point"): "point_in_plane",
+    ("axis", "axis"): "revolute_cylinder",
+    ("axis", "point"): "cylinder_sphere",
+    ("point", "point"): "sphere_sphere",
+}
+
+
+@pytest.mark.formats("simscape")
+@pytest.mark.parametrize("kind", ["distance", "coincident", "tangent"])
+@pytest.mark.parametrize("roles", AT_DISTANCE)
+def test_mates_at_a_distance_hold_at_the_saved_pose(kind: str, roles: tuple[str, str]) -> None:
+    from regularize.adapters.simscape.read import mate as pair_of_mate
+
+    saved = screws.transform(Rotation.from_rotvec([0.4, 0.2, 0.9]).as_matrix(), [0.3, 0.1, -0.2])
+    straight = pair_of_mate(kind, *roles, saved)
+    turned = pair_of_mate(kind, *roles[::-1], screws.inverse(saved))
+    assert straight is not None and turned is not None
+    assert straight.pair == turned.pair == AT_DISTANCE[roles]
+    assert turned.turned == (roles[0] != roles[1])
+    if turned.turned:
+        assert straight.value == pytest.approx(turned.value)
+    assert (straight.value == 0.0) == (kind == "coincident")
+
+
+@pytest.mark.formats("simscape")
+def test_angles_between_planes_and_axes() -> None:
+    from regularize.adapters.simscape.read import mate as pair_of_mate
+
+    saved = screws.transform(Rotation.from_rotvec([0.4, 0, 0]).as_matrix())
+    angle = pair_of_mate("angle", "plane", "plane", saved)
+    assert angle is not None and angle.pair == "angle"
+    assert angle.value == pytest.approx(0.4)
+    parallel = pair_of_mate("parallel", "plane", "axis", saved)
+    assert parallel is not None and parallel.pair == "perpendicular"
+    across = pair_of_mate("perpendicular", "plane", "axis", saved)
+    assert across is not None and across.pair == "parallel"
+    assert pair_of_mate("parallel", "point", "axis", saved) is None
+    assert pair_of_mate("gearmate", "axis", "axis", saved) is None
+    lock = pair_of_mate("lock", "plane", "plane", saved)
+    assert lock is not None and lock.pair == "fixed"
+
+
+@pytest.mark.formats("freecad")
+@pytest.mark.parametrize(
+    ("elements", "p", "axis", "distance", "pair", "value"),
+    [
+        (("Vertex1", "Vertex2"), (0.3, 0, 0.4), (0, 0, 1), 0.5, "sphere_sphere", 0.5),
+        (("Face1", "Face2"), (0.3, 0.1, -0.2), (0, 0, 1), 0.2, "planar", -0.2),
+        (("Face1", "Face2"), (0.3, 0.1, -0.2), (0, 0, 1), -0.2, "planar", -0.2),
+        (("Face1", "Face2"), (0.3, 0.1, 0.25), (1, 0, 0), 0.2, "line_in_plane", 0.25),
+        (("Face1", "Face2"), (0.3, 0.4, 0.1), (0, 0, 1), 0.2, "revolute_cylinder", 0.5),
+        (("Face1", "Edge2"), (0.3, 0.1, 0.2), (1, 0, 0), 0.2, "line_in_plane", 0.2),
+        (("Face1", "Edge2"), (0.3, 0.1, 0.2), (0, 0, 1), 0.2, "planar", 0.2),
+        (("Face1", "Vertex2"), (0.3, 0.4, 0.2), (0, 1, 1), 0.2, "point_in_plane", 0.2),
+        (("Face1", "Vertex2"), (0.3, 0.4, -0.2), (0, 1, 1), -0.2, "point_in_plane", -0.2),
+        (("Face1", "Vertex2"), (0.3, 0.4, 0.1), (0, 1, 1), 0.2, "cylinder_sphere", 0.5),
+        (("Edge1", "Vertex2"), (0.3, 0.4, 0.1), (0, 1, 1), 0.5, "cylinder_sphere", 0.5),
+        (("Edge1", "Edge2"), (0.3, 0.4, 0.1), (0, 0, 1), 0.5, "revolute_cylinder", 0.5),
+        (("Edge1", "Edge2"), (0.3, 0.4, 0.1), (0, 0, 1), 0.2, "revolute_cylinder", 0.5),
+        (("Edge1", "Edge2"), (0.3, 0.4, 0.1), (0, 1, 1), 0.2, "revolute_cylinder", 0.2),
+        (("Edge1", "Vertex2"), (0.3, 0.4, 0.1), (0, 1, 1), 0.1, "point_in_plane", 0.1),
+        (("Face1", "Face2"), (0.3, 0.25, 0.1), (0, 1, 0), 0.25, "line_in_plane", -0.25),
+        (("Face1", "Face2"), (0, 0, 0.1), (0, 0, 1), 0.2, "planar", 0.2),
+        (("Face1", "Face2"), (0.3, 0.4, 0), (0, 1, 1), 0.2, "sphere_sphere", 0.5),
+        (("Face1", "Face2"), (0.01, 0.01, 0), (0, 1, 1), 0.2, "planar", 0.2),
+    ],
+)
+def test_distance_of_freecad_is_read_as_the_saved_placements_say(
+    elements: tuple[str, str],
+    p: tuple[float, float, float],
+    axis: tuple[float, float, float],
+    distance: float,
+    pair: str,
+    value: float,
+) -> None:
+    from regularize.adapters.freecad.distance import distance_pair
+
+    found = distance_pair(elements, cad_fixtures.frame(p, axis), distance)
+    assert found.pair == pair
+    assert found.value == pytest.approx(value)
+    assert found.sure == (elements[0] == "Vertex1")

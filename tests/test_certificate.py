@@ -1,27 +1,32 @@
-"""Certificates: walked where they are few, solved in closed form where they are many."""
+"""What a walk on the kept rows alone finds, in one component and in many that are alike."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import mechanisms
 import numpy as np
 import pytest
+import screws
+from scipy.spatial.transform import Rotation
 
 import regularize as rg
-from regularize.assembly_modes.sampling import spread_configurations
 from regularize.cli import main
-from regularize.errors import ModelError
-from regularize.manifold.kinematics import LoopKinematics
-from regularize.model.graph_part import part_of
-from regularize.model.mechanism import Coupling, joint_in_world, mechanism_of
+from regularize.guests import service
+from regularize.loops.kinematics import LoopKinematics, sized_loops
+from regularize.mechanism.graph import part_of
+from regularize.modes.sampling import spread_configurations
+from regularize.reduction import certificate
 from regularize.reduction.certificate import CONFIGURATIONS, MANY, Certifier
-from regularize.reduction.reduce import Reduction
-from regularize.reduction.setting import Setting
-from regularize.render.view import evidence
+from regularize.reduction.congruent import Figure
+from regularize.reduction.context import Context
+from regularize.report.forms.view import evidence
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
+
 
 #: Models whose loops have a closed form, and their loops.
 SOLVED = {"planar_fourbar": 1, "bennett": 1, "sarrus": 1, "three_cranks": 2, "gripper": 4}
@@ -31,19 +36,11 @@ def model(name: str) -> rg.Mechanism:
     return rg.load(ASSETS / f"{name}.urdf")
 
 
-def certifier(reduction: Reduction, configurations: int) -> Certifier:
+def certifier(reduction: rg.Reduction, configurations: int) -> Certifier:
     """What certifies the only cell of a mechanism."""
-    setting = Setting(
-        reduction.graph,
-        reduction.assembly,
-        None,
-        reduction.rtol,
-        None,
-        0,
-        spread_configurations,
-    )
+    context = Context.of(reduction.graph, reduction.assembly, rtol=reduction.rtol)
     (cell,) = reduction.cells
-    return Certifier(setting, cell.edges, configurations)
+    return Certifier(context, cell.edges, configurations)
 
 
 @pytest.mark.slow
@@ -112,12 +109,21 @@ def test_a_cell_is_solved_for_among_others() -> None:
     assert reduction.certificate.solved == MANY - CONFIGURATIONS
 
 
+@pytest.fixture
+def fresh_services() -> Iterator[None]:
+    """Services are asked for anew: those of the test, and afterwards our own."""
+    service.cache_clear()
+    yield
+    service.cache_clear()
+
+
+@pytest.mark.usefixtures("fresh_services")
 @pytest.mark.parametrize("lacking", [0, 1])
 def test_what_is_not_solved_for_is_walked_to(lacking: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def found(*arguments: Any) -> np.ndarray:
         return spread_configurations(*arguments)[lacking:]
 
-    monkeypatch.setattr("regularize.assembly_modes.sampling.spread_configurations", found)
+    monkeypatch.setattr("regularize.modes.sampling.spread_configurations", found)
     certificate = rg.reduce(model("planar_fourbar"), configurations=MANY).certificate
     assert certificate.holds and certificate.solved == MANY - CONFIGURATIONS - lacking
     assert certificate.configurations >= MANY
@@ -153,7 +159,7 @@ def test_what_was_checked_is_told_apart() -> None:
 def test_a_few_at_a_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing depends on how many configurations fit into memory."""
     whole = rg.reduce(model(name), configurations=900)
-    monkeypatch.setattr("regularize.manifold.batches.CHUNK", 70)
+    monkeypatch.setattr("regularize.loops.batches.CHUNK", 70)
     monkeypatch.setattr("regularize.reduction.certificate.CHUNK", 70)
     parts = rg.reduce(model(name), configurations=900)
     assert parts.certificate.holds
@@ -162,7 +168,7 @@ def test_a_few_at_a_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_negative_number_of_configurations() -> None:
-    with pytest.raises(ModelError, match="configurations is a whole number"):
+    with pytest.raises(rg.ModelError, match="configurations is a whole number"):
         rg.reduce(model("planar_fourbar"), configurations=-1)
     with pytest.raises(SystemExit) as left:
         main(["check", str(ASSETS / "planar_fourbar.urdf"), "--configurations", "-1"])
@@ -171,8 +177,10 @@ def test_a_negative_number_of_configurations() -> None:
 
 def test_loops_of_nothing_but_fixed_joints() -> None:
     welds = [("one", "ground", "a"), ("two", "a", "b"), ("three", "b", "ground")]
-    joints = [joint_in_world(name, a, b, "fixed", closure=name == "three") for name, a, b in welds]
-    mechanism = mechanism_of("welded", joints, ground="ground")
+    joints = [
+        rg.Joint.in_world(name, a, b, "fixed", closure=name == "three") for name, a, b in welds
+    ]
+    mechanism = rg.Mechanism.of_joints("welded", joints, ground="ground")
     for count in (50, 1000):
         certificate = rg.reduce(mechanism, configurations=count).certificate
         assert certificate.holds
@@ -203,6 +211,8 @@ def test_cells_with_and_without_a_closed_form() -> None:
     assert certificate.solved == 1000 - CONFIGURATIONS
 
 
+@pytest.mark.usefixtures("fresh_services")
+@pytest.mark.usefixtures("fresh_services")
 def test_couplings_without_loops_are_not_solved_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cell of coupled joints has no loop, and few configurations are few for it too."""
     asked: list[int] = []
@@ -211,14 +221,164 @@ def test_couplings_without_loops_are_not_solved_for(monkeypatch: pytest.MonkeyPa
         asked.append(len(loops.chords))
         return np.zeros((0, loops.freedoms))
 
-    monkeypatch.setattr("regularize.assembly_modes.sampling.spread_configurations", watched)
+    monkeypatch.setattr("regularize.modes.sampling.spread_configurations", watched)
     joints = [
-        joint_in_world("one", "ground", "a", "revolute", (0, 0, 1)),
-        joint_in_world("two", "a", "b", "revolute", (0, 0, 1), (1, 0, 0)),
+        rg.Joint.in_world("one", "ground", "a", "revolute", (0, 0, 1)),
+        rg.Joint.in_world("two", "a", "b", "revolute", (0, 0, 1), (1, 0, 0)),
     ]
-    arm = mechanism_of("arm", joints, ground="ground")
-    geared = replace(arm, couplings=(Coupling("gear", "gear", (("one", 0, 1.0), ("two", 0, 2.0))),))
+    arm = rg.Mechanism.of_joints("arm", joints, ground="ground")
+    geared = replace(
+        arm, couplings=(rg.Coupling("gear", "gear", (("one", 0, 1.0), ("two", 0, 2.0))),)
+    )
     assert rg.reduce(geared).mobility == 1
     assert not asked
     assert rg.reduce(geared, configurations=MANY).mobility == 1
     assert asked == [0]
+
+
+def beside(*cells: rg.Mechanism) -> rg.Mechanism:
+    """Mechanisms on one ground."""
+    joints, bodies = [], []
+    for k, cell in enumerate(cells):
+        names = {b.name: b.name if b.name == cell.ground else f"{b.name} {k}" for b in cell.bodies}
+        bodies += [
+            replace(b, name=names[b.name]) for b in cell.bodies if k == 0 or b.name != cell.ground
+        ]
+        joints += [
+            replace(
+                j, name=f"{j.name} {k}", parent=names[j.parent], child=names[j.child], closure=False
+            )
+            for j in cell.joints
+        ]
+    return replace(cells[0], bodies=tuple(bodies), joints=tuple(joints))
+
+
+def displaced(mechanism: rg.Mechanism, seed: int, factor: float = 1.0) -> rg.Mechanism:
+    """The mechanism somewhere else, turned at random."""
+    turn = Rotation.random(random_state=seed).as_matrix()
+    place = np.random.default_rng(seed).normal(size=3)
+    return mechanisms.moved(mechanisms.scaled(mechanism, factor), screws.transform(turn, place))
+
+
+def helical(pitch: float = 0.1) -> rg.Mechanism:
+    """A screw, a slide and a hinge about one line."""
+    axis = (0.0, 0.0, 1.0)
+    return rg.Mechanism.of_joints(
+        "screw",
+        [
+            rg.Joint.in_world("S", "ground", "nut", "helical", axis, (0, 0, 0), pitch=pitch),
+            rg.Joint.in_world("P", "nut", "rod", "prismatic", axis, (0, 0, 0)),
+            rg.Joint.in_world("R", "rod", "ground", "revolute", axis, (0, 0, 0)),
+        ],
+    )
+
+
+KINDS: dict[str, Callable[[], rg.Mechanism]] = {
+    "hinges in a plane": mechanisms.planar_fourbar,
+    "hinges about a point": mechanisms.spherical_fourbar,
+    "a slide": mechanisms.slider_crank,
+    "special lengths": mechanisms.bennett,
+    "balls": mechanisms.rssr,
+    "a screw": helical,
+    "motions that meet": mechanisms.spherical_fourbar_flat,
+    "shaky": mechanisms.shaky_7r,
+}
+
+
+def walks(monkeypatch: pytest.MonkeyPatch, mechanism: rg.Mechanism) -> tuple[rg.Reduction, int]:
+    """A reduction, and the number of walks that it took."""
+    taken = []
+
+    def counted(*arguments: object, **options: object) -> object:
+        taken.append(1)
+        return walk(*arguments, **options)  # type: ignore[arg-type]
+
+    walk = certificate.random_walks
+    monkeypatch.setattr(certificate, "random_walks", counted)
+    return rg.reduce(mechanism, configurations=10), len(taken)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_alike_cells_are_told_what_they_are_told_alone(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = KINDS[kind]()
+    cells = [cell, displaced(cell, 1), mechanisms.moved(cell, screws.transform(None, (3, -2, 1)))]
+    alone = [rg.reduce(each, configurations=10) for each in cells]
+    together, taken = walks(monkeypatch, beside(*cells))
+    # What forbids velocities of the second order is said in the axes of the ground.
+    assert (taken == 3) if kind == "shaky" else (taken < 3)
+    assert len(together.cells) == len(cells)
+    for found, single in zip(together.cells, alone, strict=True):
+        (own,) = single.cells
+        assert (found.generic.rank, found.here.rank) == (own.generic.rank, own.here.rank)
+        assert (found.finite, found.local.evidence) == (own.finite, own.local.evidence)
+        assert found.components == own.components
+        loops = sized_loops(together.graph, together.q, found.edges)
+        ends = [end for branch in found.branches for end in (*branch.ends, branch.local.q)]
+        closed = np.array([*found.configurations, found.local.q, *ends])
+        assert np.abs(loops.residual(loops.state(closed))).max() < 1e-9
+        velocities = loops.units[:, None] * found.local.followed
+        rates = loops.jacobian(loops.state(found.local.q))[0] @ velocities
+        assert np.abs(rates).max(initial=0.0) < 1e-9 * loops.length
+    assert together.kept == sum(single.kept for single in alone)
+    assert together.certificate.holds
+    assert together.certificate.worst < 1e-9
+    least = min(s.certificate.distinct for s in alone)
+    assert together.certificate.distinct == least
+
+
+def test_scaled_cells_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = mechanisms.planar_fourbar()
+    together, taken = walks(monkeypatch, beside(cell, displaced(cell, 1, 7.0)))
+    assert taken == 1
+    alone = rg.reduce(displaced(cell, 1, 7.0), configurations=10)
+    assert together.certificate.travelled == pytest.approx(alone.certificate.travelled, rel=0.3)
+
+
+def test_slides_of_scaled_cells_go_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = mechanisms.slider_crank()
+    large = mechanisms.moved(mechanisms.scaled(cell, 7.0), screws.transform(None, (3, -2, 1)))
+    together, taken = walks(monkeypatch, beside(cell, large))
+    assert taken == 1 and together.certificate.worst < 1e-9
+    one, other = together.cells
+    slides = [together.graph.edges[e].joint.kind == "prismatic" for e in one.edges]
+    spread = np.ptp(other.configurations, axis=0) / np.ptp(one.configurations, axis=0)
+    np.testing.assert_allclose(spread, np.where(slides, 7.0, 1.0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("off", [1e-9, 1e-4])
+def test_cells_that_differ_are_walked_each(off: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = mechanisms.bennett()
+    other = mechanisms.bennett(turn=0.7 + off)
+    together, taken = walks(monkeypatch, beside(cell, other))
+    assert taken == 2 and together.kept == 2 * rg.reduce(cell).kept
+
+
+def test_cells_that_differ_are_compared_with_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+
+    def counted(figure: Figure, other: Figure, off: float) -> bool:
+        compared.append(figure)
+        return carries(figure, other, off)
+
+    carries = Figure.carries
+    monkeypatch.setattr(Figure, "carries", counted)
+    cells = [mechanisms.bennett(turn=0.7 + 0.01 * k) for k in range(8)]
+    _, taken = walks(monkeypatch, beside(*cells, displaced(cells[3], 9)))
+    assert (taken, len(compared)) == (8, 1)
+
+
+def test_mirror_images_of_screws_are_not_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, taken = walks(monkeypatch, beside(helical(), helical(-0.1)))
+    assert taken == 2
+
+
+def test_other_rows_are_walked_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = mechanisms.planar_fourbar()
+    joints = [replace(joint, actuated=k == 3) for k, joint in enumerate(cell.joints)]
+    driven = replace(cell, joints=tuple(joints))
+    together, taken = walks(monkeypatch, beside(cell, driven))
+    assert [cut.edge.joint.name for cut in together.cuts] == ["D 0", "C 1"]
+    assert taken == 2

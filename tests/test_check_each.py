@@ -10,7 +10,6 @@ from mechanisms import planar_fourbar
 
 import regularize as rg
 from regularize.cli import main
-from regularize.errors import RegularizeError
 
 ASSETS = Path(__file__).parents[1] / "assets"
 FILES = [ASSETS / "planar_fourbar.urdf", ASSETS / "bennett.urdf"]
@@ -21,7 +20,7 @@ def test_results_come_with_their_sources(tmp_path: Path) -> None:
     mechanism = planar_fourbar()
     with ThreadPoolExecutor(2) as executor:
         found = dict(rg.check_each([*FILES, absent, mechanism], executor=executor))
-    assert isinstance(found[absent], RegularizeError)
+    assert isinstance(found[absent], rg.RegularizeError)
     redundant = {FILES[0]: 3, FILES[1]: 3, mechanism: 3}
     for source, count in redundant.items():
         report = found[source]

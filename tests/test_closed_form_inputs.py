@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from closed_form_cases import CASES
 
-from regularize.assembly_modes.closed_form import ClosedForm, closed_form
-from regularize.assembly_modes.inputs import inputs_of, numbers, together
-from regularize.errors import ModelError
-from regularize.model.graph_building import build
-from regularize.model.mechanism import joint_in_world, mechanism_of
+import regularize as rg
 
 
-def five_bar() -> ClosedForm:
+def five_bar() -> Any:
     (mechanism, inputs), _ = CASES["five-bar"]
-    return closed_form(mechanism, inputs)
+    return rg.closed_form(mechanism, inputs)
 
 
 FIVE_BAR = five_bar()
@@ -37,9 +35,9 @@ NO_NUMBERS = [
 
 
 def test_a_loop_of_welds_has_nothing_to_solve() -> None:
-    welds = [joint_in_world(name, "ground", "a", "fixed") for name in "AB"]
-    with pytest.raises(ModelError, match="no joint of this mechanism moves"):
-        closed_form(mechanism_of("welds", welds, ground="ground"), [])
+    welds = [rg.Joint.in_world(name, "ground", "a", "fixed") for name in "AB"]
+    with pytest.raises(rg.ModelError, match="no joint of this mechanism moves"):
+        rg.closed_form(rg.Mechanism.of_joints("welds", welds, ground="ground"), [])
 
 
 @pytest.mark.parametrize("values", NO_NUMBERS, ids=range(len(NO_NUMBERS)))
@@ -50,28 +48,28 @@ def test_values_that_are_no_numbers(values):
         lambda: FIVE_BAR.velocities([0.1, 0.1], values),
         lambda: FIVE_BAR.accelerations([0.1, 0.1], [0.0, 0.0], values),
     ):
-        with pytest.raises(ModelError) as error:
+        with pytest.raises(rg.ModelError) as error:
             call()
         assert "\n" not in str(error.value) and len(str(error.value)) < 120
 
 
 def test_the_message_says_which_argument():
-    with pytest.raises(ModelError, match=r"rates: 'x' \(str\) is no real number"):
+    with pytest.raises(rg.ModelError, match=r"rates: 'x' \(str\) is no real number"):
         FIVE_BAR.velocities([0.1, 0.1], ["x", "y"])
-    with pytest.raises(ModelError, match="values of 'E': None"):
+    with pytest.raises(rg.ModelError, match="values of 'E': None"):
         FIVE_BAR.solve({"A": 0.1, "E": None})
-    with pytest.raises(ModelError, match=r"rates for \['B'\]; inputs are \['A', 'E'\]"):
+    with pytest.raises(rg.ModelError, match=r"rates for \['B'\]; inputs are \['A', 'E'\]"):
         FIVE_BAR.velocities([0.1, 0.1], {"B": 0.0})
 
 
 def test_shapes_that_do_not_fit():
-    with pytest.raises(ModelError, match=r"values \(3, 2\), rates \(4, 2\)"):
+    with pytest.raises(rg.ModelError, match=r"values \(3, 2\), rates \(4, 2\)"):
         FIVE_BAR.velocities(np.zeros((3, 2)), np.zeros((4, 2)))
-    with pytest.raises(ModelError, match=r"'A' \(2,\), 'E' \(3,\)|values of 'A'|A \(2,\)"):
+    with pytest.raises(rg.ModelError, match=r"'A' \(2,\), 'E' \(3,\)|values of 'A'|A \(2,\)"):
         FIVE_BAR.solve({"A": [0.1, 0.2], "E": [0.1, 0.2, 0.3]})
-    with pytest.raises(ModelError, match=r"\(3,\); the last axis needs 2 inputs: A, E"):
+    with pytest.raises(rg.ModelError, match=r"\(3,\); the last axis needs 2 inputs: A, E"):
         FIVE_BAR.solve(np.zeros(3))
-    with pytest.raises(ModelError, match=r"needs one, of shape \(samples, 2\)"):
+    with pytest.raises(rg.ModelError, match=r"needs one, of shape \(samples, 2\)"):
         FIVE_BAR.track(np.zeros((3, 4, 2)))
 
 
@@ -79,9 +77,9 @@ def test_shapes_that_do_not_fit():
     "branch", [True, np.True_, 1.0, 0.5, "0", [0], -1, 2, np.array(0)], ids=repr
 )
 def test_branches_are_whole_numbers(branch):
-    with pytest.raises(ModelError, match="branch"):
+    with pytest.raises(rg.ModelError, match="branch"):
         FIVE_BAR.solve([0.1, 0.1], branch)
-    with pytest.raises(ModelError, match="branch"):
+    with pytest.raises(rg.ModelError, match="branch"):
         FIVE_BAR.track([[0.1, 0.1]], branch)
 
 
@@ -95,67 +93,50 @@ def test_whole_numbers_of_numpy_are_branches():
 )
 def test_tolerances_are_numbers(tolerance):
     (mechanism, inputs), _ = CASES["five-bar"]
-    with pytest.raises(ModelError, match="tolerance needs"):
+    with pytest.raises(rg.ModelError, match="tolerance needs"):
         FIVE_BAR.track([[0.1, 0.1]], tolerance=tolerance)
-    with pytest.raises(ModelError, match="rtol needs"):
-        closed_form(mechanism, inputs, rtol=tolerance)
+    with pytest.raises((rg.ModelError, TypeError), match="rtol is a positive number"):
+        rg.closed_form(mechanism, inputs, rtol=tolerance)
 
 
 @pytest.mark.parametrize("inputs", [None, 3, [None], [["A"]], ["A", "A"], ["Z"], "A"], ids=repr)
 def test_inputs_are_names(inputs):
     (mechanism, _), _ = CASES["five-bar"]
-    with pytest.raises(ModelError, match=r"input|joint"):
-        closed_form(mechanism, inputs)
+    with pytest.raises((rg.ModelError, TypeError), match=r"input|joint"):
+        rg.closed_form(mechanism, inputs)
 
 
-def test_a_mechanism_is_no_path():
-    with pytest.raises(ModelError, match=r"regularize\.load"):
-        closed_form("robot.urdf", ["A"])  # type: ignore[arg-type]
+def test_a_mechanism_may_be_a_path():
+    with pytest.raises(rg.ReadError, match=r"robot\.urdf"):
+        rg.closed_form("robot.urdf", ["A"])
 
 
 def test_coordinates_of_a_ball_joint_are_given_together():
     (mechanism, _), _ = CASES["RSSR"]
-    with pytest.raises(ModelError, match="give them all: 'J1'"):
-        closed_form(mechanism, ["J0", "J1[0]"])
+    with pytest.raises(rg.ModelError, match="give them all: 'J1'"):
+        rg.closed_form(mechanism, ["J0", "J1[0]"])
     (mechanism, _), _ = CASES["RSCP"]
-    assert closed_form(mechanism, ["J2[0]"]).inputs == ("J2[0]",)
-
-
-def test_a_weld_is_no_input_and_a_mechanism_without_inputs_takes_no_values():
-    pin = [joint_in_world("A", "ground", "a", "fixed"), joint_in_world("B", "ground", "a", "fixed")]
-    graph = build(mechanism_of("pin", pin))
-    with pytest.raises(ModelError, match="joint 'B' cannot move: it is no input"):
-        inputs_of(graph, ["B"])
-    assert inputs_of(graph, []).values({}).shape == (0,)
+    assert rg.closed_form(mechanism, ["J2[0]"]).inputs == ("J2[0]",)
 
 
 def test_masked_values_are_not_known():
     x = np.ma.array([0.1, 0.2], mask=[False, True])
     (mechanism, inputs), _ = CASES["planar 4R"]
-    found = closed_form(mechanism, inputs).solve(x)
+    found = rg.closed_form(mechanism, inputs).solve(x)
     assert found.assembled.any(axis=1).tolist() == [True, False]
-
-
-def test_all_kinds_of_numbers_pass():
-    from fractions import Fraction
-
-    for values in (1, np.float32(0.5), [Fraction(1, 2)], range(3), np.arange(4, dtype=np.uint8)):
-        assert numbers(values, "values").dtype == np.float64
-    a, b = together({"a": np.zeros((3, 1)), "b": np.zeros((1, 2))})
-    assert a.shape == b.shape == (3, 2)
 
 
 def test_joints_with_several_freedoms_are_given_as_a_whole_or_in_parts():
     (mechanism, inputs), _ = CASES["Stewart platform"]
-    whole = closed_form(mechanism, inputs)
+    whole = rg.closed_form(mechanism, inputs)
     assert inputs == ["pose"] and len(whole.inputs) == 6
     x = np.random.default_rng(0).uniform(-0.1, 0.1, size=(3, 6))
     expected = whole.solve(x).q
     for values in ({"pose": x}, {f"pose[{k}]": x[:, k] for k in range(6)}):
         assert np.array_equal(whole.solve(values).q, expected, equal_nan=True)
-    with pytest.raises(ModelError, match=r"shape \(3,\); the last axis needs 6: pose\[0\]"):
+    with pytest.raises(rg.ModelError, match=r"shape \(3,\); the last axis needs 6: pose\[0\]"):
         whole.solve({"pose": np.zeros(3)})
-    with pytest.raises(ModelError, match="inputs are"):
+    with pytest.raises(rg.ModelError, match="inputs are"):
         whole.solve({"pose[0]": 0.1})
 
 
@@ -173,5 +154,5 @@ def test_one_branch_is_what_all_say_of_it(shape):
         every = FIVE_BAR.accelerations(x, v, a)[..., branch, :]
         np.testing.assert_allclose(one[..., 0, :], every, rtol=1e-12, atol=1e-14)
         assert not FIVE_BAR.solve(x, branch).q.flags.writeable
-    with pytest.raises(ModelError, match="branch"):
+    with pytest.raises(rg.ModelError, match="branch"):
         FIVE_BAR.velocities(x, v, True)

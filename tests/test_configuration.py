@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -14,8 +15,6 @@ import yaml
 
 import regularize as rg
 from regularize.cli import main
-from regularize.commands.configuration import configuration
-from regularize.report.suppression import Suppression
 
 ROOT = Path(__file__).resolve().parents[1]
 FOURBAR = ROOT / "assets" / "planar_fourbar.urdf"
@@ -93,6 +92,7 @@ def test_sarif_has_accepted_findings_with_their_reason(
     assert found["REG220"] is None
 
 
+@pytest.mark.slow
 def test_the_configuration_counts_where_the_command_line_is_silent(model: Path) -> None:
     config = model.parent / "pyproject.toml"
     config.write_text("[tool.other]\n")
@@ -105,6 +105,7 @@ def test_the_configuration_counts_where_the_command_line_is_silent(model: Path) 
     assert main(["check", str(FOURBAR), "-q", "--config", str(config)]) == 0
 
 
+@pytest.mark.slow
 def test_the_configuration_accepts_by_files_and_joints(model: Path) -> None:
     entry = '[[suppress]]\ncodes = ["REG2"]\nreason = "meant so"\n'
     config = model.parent / "regularize.toml"
@@ -146,6 +147,7 @@ def test_a_faulty_configuration_is_an_error(
     assert "regularize.toml" in error
 
 
+@pytest.mark.slow
 def test_a_baseline_leaves_out_what_was_known(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,12 +165,17 @@ def test_a_baseline_leaves_out_what_was_known(
     assert "--write-baseline" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_suppression_names_one_finding_by_its_mark(model: Path) -> None:
-    report = rg.check(rg.load(model))
-    other = Suppression(("REG",), "baseline", "x", fingerprint="0" * 32)
-    assert report.accepting([other]).diagnostics == report.diagnostics
+    assert main(["check", str(model), "-q", "--write-baseline", "known.json"]) == 1
+    assert main(["check", str(model), "-q", "--baseline", "known.json"]) == 0
+    text = Path("known.json").read_text()
+    Path("known.json").write_text(re.sub(r"\b[0-9a-f]{32}\b", "0" * 32, text))
+    assert Path("known.json").read_text() != text
+    assert main(["check", str(model), "-q", "--baseline", "known.json"]) == 1
 
 
+@pytest.mark.slow
 def test_json_has_one_shape_for_one_model_and_for_many(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -193,6 +200,7 @@ def test_completion_knows_the_verbs(shell: str, capsys: pytest.CaptureFixture[st
     assert "--fail-on" in script
 
 
+@pytest.mark.slow
 def test_hooks_run_as_they_stand(model: Path) -> None:
     hooks = {
         hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
@@ -203,6 +211,7 @@ def test_hooks_run_as_they_stand(model: Path) -> None:
     assert "REG201" in found.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_the_action_checks_patterns(model: Path, tmp_path: Path) -> None:
     action = yaml.safe_load((ROOT / ".github/actions/check/action.yml").read_text())
@@ -231,6 +240,7 @@ def test_the_action_checks_patterns(model: Path, tmp_path: Path) -> None:
     assert found.stdout.startswith("::warning ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -239,17 +249,21 @@ def test_the_action_checks_patterns(model: Path, tmp_path: Path) -> None:
         'ignore = ["REG2"]\n[tool.regularize]\nfail-on = "error"\n[tool.other]\nx = 1',
     ],
 )
-def test_entries_stand_at_the_top_of_a_file_or_in_their_section(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "c.toml"
-    path.write_text(text)
-    assert configuration(path).ignore == ("REG2",)
+def test_entries_stand_at_the_top_of_a_file_or_in_their_section(
+    text: str, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("c.toml").write_text(text)
+    main(["check", str(model), "--output", "concise"])
+    assert "REG201" in capsys.readouterr().out
+    assert main(["check", str(model), "--output", "concise", "--config", "c.toml"]) == 0
+    assert "REG2" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["regularize.toml", "pyproject.toml"])
 def test_a_folder_is_no_configuration(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / name).mkdir()
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(rg.ReadError, match="is a folder"):
-        configuration()
+    Path(name).unlink(missing_ok=True)
+    Path(name).mkdir()
+    assert main(["check", str(model)]) == 2
+    assert "is a folder" in capsys.readouterr().err

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import mechanisms
 import numpy as np
 import pytest
+import screws
 from closed_form_cases import CASES, ring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loop_samples import HAND, apart, arm_mechanism
+from screws import joint_screws
 from test_elementary_loop import random_ring
 
 import regularize as rg
-from regularize.assembly_modes.configurations import ConfigurationFinder
-from regularize.assembly_modes.multistart import Multistart, searched
-from regularize.assembly_modes.table import AssemblyModes
-from regularize.errors import ModelError
-from regularize.lie import screw
-from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Mechanism
 
 X, Y, Z = np.eye(3)
 
 
-def solutions(found: AssemblyModes) -> np.ndarray:
+def solutions(found: Any) -> np.ndarray:
     """The configurations at a single input, shape (k, n)."""
     assert found.found.ndim == 1
     return found.q[found.found]
@@ -35,7 +32,7 @@ def solutions(found: AssemblyModes) -> np.ndarray:
 def test_sixteen_configurations_of_an_arm_with_a_driven_pose():
     """Manseur and Doty 1989; the hand's pose by a free joint."""
     U, _, V = np.linalg.svd(HAND[:3, :3])
-    pose = screw.log(screw.transform(U @ V, HAND[:3, 3])[None])[0]
+    pose = screws.log(screws.transform(U @ V, HAND[:3, 3]))
     found = rg.configurations(arm_mechanism("Manseur and Doty"), ["pose"], pose)
     assert found.method == "eigenvalues"
     assert found.complete and found.counts == 16
@@ -45,6 +42,7 @@ def test_sixteen_configurations_of_an_arm_with_a_driven_pose():
     assert np.min(apart("R" * 6, q[:, None], q[None]) + 9 * np.eye(16)) > 1e-2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turns", [0, 1, -1])
 def test_inputs_keep_every_digit(turns):
     """Whole turns of a pose included, for eigenvalues and for formulas alike."""
@@ -52,10 +50,9 @@ def test_inputs_keep_every_digit(turns):
     pose[3:] *= 1.0 + turns * 2 * np.pi / np.linalg.norm(pose[3:])
     (elbow, inputs), _ = CASES["elbow manipulator"]
     for mechanism, names in ((arm_mechanism("orthogonal"), ["pose"]), (elbow, inputs)):
-        finder = ConfigurationFinder(mechanism, names)
         x = pose if names == ["pose"] else 0.1 * pose
-        found = finder.find(x)
-        columns = list(finder._form.columns)
+        found = rg.configurations(mechanism, names, x)
+        columns = list(rg.closed_form(mechanism, names).columns)
         assert np.all(solutions(found)[:, columns] == x)
         assert found.complete
 
@@ -92,27 +89,13 @@ def test_bricard_linkage():
 )
 def test_single_loops_driven_by_one_joint(kinds):
     mechanism = random_ring(kinds, 3)
-    finder = ConfigurationFinder(mechanism, ["j0"])
-    assert finder.method == "eigenvalues"
-    found = finder.find(np.linspace(-0.5, 0.5, 21))
+    found = rg.configurations(mechanism, ["j0"], np.linspace(-0.5, 0.5, 21))
+    assert found.method == "eigenvalues"
     assert found.complete.all()
     assert np.all(found.counts % 2 == 0) and found.counts.max() >= 2
     assert np.nanmax(found.residual) < 1e-12
     # The drawing is one of the configurations at zero.
     assert np.min(np.max(np.abs(found.q[10][found.found[10]]), axis=1)) < 1e-9
-
-
-@pytest.mark.slow
-def test_the_search_finds_nothing_that_eigenvalues_have_not():
-    mechanism = random_ring("RSRRR", 3)
-    finder = ConfigurationFinder(mechanism, ["j0"])
-    found = finder.find(0.2)
-    q = np.zeros((1, 7))
-    q[0, 0] = 0.2
-    known = np.zeros(found.counts, dtype=int), solutions(found)
-    rows, _, used = searched(finder._system, q, known, Multistart(starts=200, rounds=5))
-    assert len(rows) == found.counts
-    assert used[0] == 600
 
 
 def test_agile_eye_by_iteration():
@@ -144,11 +127,9 @@ def test_forward_kinematics_of_a_stewart_platform_by_iteration():
     legs = [f"P{i}" for i in range(6)]
     pose = rg.closed_form(mechanism, ["pose"]).solve(np.array([0.05, 0.02, -0.03, 0.1, -0.1, 0.05]))
     q = pose.q[pose.assembled][0]
-    finder = ConfigurationFinder(mechanism, legs)
-    assert finder.method == "iteration"
-    columns = [int(c) for c in np.setdiff1d(np.arange(len(q)), finder._system.unknown)]
-    found = finder.find(q[columns], starts=32, rounds=8)
-    assert not found.complete
+    columns = list(rg.closed_form(mechanism, legs).columns)
+    found = rg.configurations(mechanism, legs, q[columns], starts=32, rounds=8)
+    assert found.method == "iteration" and not found.complete
     poses = solutions(found)[:, :6]
     assert 2 <= len(poses) <= 40
     assert np.min(np.max(np.abs(poses - q[:6]), axis=1)) < 1e-7, "the pose that gave the lengths"
@@ -168,52 +149,30 @@ def test_closed_forms_are_used_where_they_exist():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:invalid value")
-def test_closed_forms_that_do_not_close_in_special_dimensions_are_not_used():
-    """A ball joint on a line with axes at right angles, where a projection determines nothing."""
-    mechanism = ring(
-        "special RSPRR",
-        ("A", "revolute", Y, (0.5, 1.0, -0.5)),
-        ("B", "spherical", Y, (0.5, -0.5, 1.0)),
-        ("C", "prismatic", Z, (0.0, -0.5, -0.5)),
-        ("D", "revolute", X, (-0.5, 1.0, 1.0)),
-        ("E", "revolute", Y, (1.0, -0.5, 0.0)),
-    )
-    finder = ConfigurationFinder(mechanism, ["A"])
-    x = np.array([-0.3, 0.1, 0.35])
-    found = finder.find(x)
-    assert found.complete.all() and np.all(found.counts == 4)
-    assert np.nanmax(found.residual) < 1e-12
-    q = np.zeros((3, 7))
-    q[:, 0] = x
-    known = np.nonzero(found.found)[0], found.q[found.found]
-    assert len(searched(finder._system, q, known, Multistart(starts=64, rounds=4))[0]) == 12
-
-
 def test_shapes_of_values():
-    finder = ConfigurationFinder(random_ring("RRRRRRR", 3), ["j0"])
-    assert finder.find(0.1).q.shape == (finder.find(0.1).counts, 7)
-    found = finder.find(np.zeros((2, 3, 1)))
+    find = partial(rg.configurations, random_ring("RRRRRRR", 3), ["j0"])
+    assert find(0.1).q.shape == (find(0.1).counts, 7)
+    found = find(np.zeros((2, 3, 1)))
     assert found.complete.shape == found.counts.shape == (2, 3)
     assert found.q.shape[:2] == found.residual.shape[:2] == (2, 3)
     assert found.evidence.certificate.shape == found.found.shape
     assert np.array_equal(np.isnan(found.q).any(axis=-1), ~found.found)
-    assert finder.find(np.zeros((0, 1))).q.shape == (0, 0, 7)
-    by_name = finder.find({"j0": [0.1, 0.2]})
-    assert np.array_equal(by_name.q, finder.find([0.1, 0.2]).q, equal_nan=True)
+    assert find(np.zeros((0, 1))).q.shape == (0, 0, 7)
+    by_name = find({"j0": [0.1, 0.2]})
+    assert np.array_equal(by_name.q, find([0.1, 0.2]).q, equal_nan=True)
     for array in (found.q, found.residual, found.evidence.regularity):
         assert not array.flags.writeable
 
 
 def test_faults_of_the_call():
     mechanism = random_ring("RRRRRRR", 3)
-    with pytest.raises(ModelError, match="last axis needs 2"):
+    with pytest.raises(rg.ModelError, match="last axis needs 2"):
         rg.configurations(random_ring("RRRRRRRR", 3), ["j0", "j1"], np.zeros((2, 3)))
-    with pytest.raises(ModelError, match="inputs are"):
+    with pytest.raises(rg.ModelError, match="inputs are"):
         rg.configurations(mechanism, ["j0"], {"j1": 0.0})
-    with pytest.raises(ModelError, match="finite"):
+    with pytest.raises(rg.ModelError, match="finite"):
         rg.configurations(mechanism, ["j0"], np.nan)
-    with pytest.raises(ModelError):
+    with pytest.raises(rg.ModelError):
         rg.configurations(mechanism, ["nobody"], 0.0)
 
 
@@ -242,7 +201,7 @@ def test_helical_joints_go_to_the_iteration():
     assert np.min(np.max(np.abs(solutions(found)), axis=1)) < 1e-9
 
 
-def sorted_solutions(mechanism: Mechanism, names: list[str]) -> np.ndarray:
+def sorted_solutions(mechanism: rg.Mechanism, names: list[str]) -> np.ndarray:
     """Configurations at j0 = 0.15 by the names of the joints, one row each, in order."""
     found = rg.configurations(mechanism, ["j0"], 0.15)
     assert found.complete
@@ -261,7 +220,7 @@ REFERENCE = sorted_solutions(LOOP, NAMES)
 @settings(max_examples=12, deadline=None)
 @given(st.lists(st.floats(-2, 2), min_size=6, max_size=6))
 def test_rigid_motions_of_the_ground_change_nothing(twist):
-    moved = mechanisms.moved(LOOP, screw.exp(np.array(twist)))
+    moved = mechanisms.moved(LOOP, screws.exp(np.array(twist)))
     assert np.allclose(sorted_solutions(moved, NAMES), REFERENCE, atol=1e-8)
 
 
@@ -285,6 +244,7 @@ def test_other_units_of_length_change_nothing(factor):
     assert np.allclose(scaled, REFERENCE, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_angles_are_within_a_turn() -> None:
     """Newton's method ends anywhere; whole turns say nothing."""
     mechanism = rg.load(Path(__file__).resolve().parents[1] / "assets" / "delta_universal.urdf")

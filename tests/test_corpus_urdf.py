@@ -67,6 +67,7 @@ def test_five_bar_of_hinges_is_planar() -> None:
     assert (loop["constraints"], loop["kept"]) == (5, 2)
 
 
+@pytest.mark.slow
 def test_delta_robot_of_planar_legs() -> None:
     report = answer(GEPETTO, "robot_delta")
     assert counts(report) == (-4, 5, 9)
@@ -125,6 +126,7 @@ def test_strandbeest() -> None:
     assert report["reduction"]["certified_configurations"] >= 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mini_cheetah", "mit_humanoid", "jvrc1_humanoid"])
 def test_couplings_without_loops_are_independent(name: str) -> None:
     report = answer(PLUS, name, f"{name}.urdf")

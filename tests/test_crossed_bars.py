@@ -8,19 +8,20 @@ import numpy as np
 import pytest
 from mechanisms import moved
 from noise_table import noisy
+from screws import exp
 
 import regularize as rg
-from regularize.lie.screw import exp
-from regularize.model.graph import EdgeId
-from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
-from regularize.proofs.crossed import crossed_bars
+from regularize.mechanism.graph import EdgeId
 from regularize.proofs.special import special_lengths
 from regularize.proofs.verifier import Space
+from regularize.special.families import crossed_bars
 
 ANYWHERE = exp(np.array([0.1, 2.0, 0.3, 0.7, -0.4, 1.1]))
 
 
-def guide(base: float, crank: float, angle: float, ratio: float, aside: float = 0.0) -> Mechanism:
+def guide(
+    base: float, crank: float, angle: float, ratio: float, aside: float = 0.0
+) -> rg.Mechanism:
     """Hart's line: a slot about O that guides P and Q on the cranks of an antiparallelogram.
 
     Args:
@@ -46,16 +47,17 @@ def guide(base: float, crank: float, angle: float, ratio: float, aside: float = 
         ("Q", "bc", "second", Q),
     ]
     joints = [
-        joint_in_world(name, one, two, "revolute", (0, 0, 1), point=(*place, 0.0))
+        rg.Joint.in_world(name, one, two, "revolute", (0, 0, 1), point=(*place, 0.0))
         for name, one, two, place in hinges
     ]
     joints += [
-        joint_in_world("S", "slot", "first", "prismatic", slot, point=(*P, 0.0)),
-        joint_in_world("T", "slot", "second", "prismatic", slot, point=(*Q, 0.0)),
+        rg.Joint.in_world("S", "slot", "first", "prismatic", slot, point=(*P, 0.0)),
+        rg.Joint.in_world("T", "slot", "second", "prismatic", slot, point=(*Q, 0.0)),
     ]
-    return moved(mechanism_of("Hart's line", joints), ANYWHERE)
+    return moved(rg.Mechanism.of_joints("Hart's line", joints), ANYWHERE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lengths", [(0.5, 0.2, 2.1, 0.7), (1.0, np.sqrt(2.0), -1.3, 1.0 / 3.0)])
 def test_lines_across_antiparallelograms_are_proved(lengths: tuple[float, ...]) -> None:
     reduction = rg.reduce(guide(*lengths), configurations=5)
@@ -69,6 +71,7 @@ def test_lines_across_antiparallelograms_are_proved(lengths: tuple[float, ...]) 
     assert any("lose their rank" in claim for claim in verdict.claims)
 
 
+@pytest.mark.slow
 def test_numbers_that_are_a_little_off_mean_the_same() -> None:
     mechanism = noisy(guide(2.0, 3.0, 0.9, 0.4), 1e-9, seed=1)
     (special,) = special_lengths(rg.reduce(mechanism, configurations=5))
@@ -82,6 +85,7 @@ def test_a_line_that_cuts_in_another_ratio_is_none() -> None:
     assert reduction.mobility == 0
 
 
+@pytest.mark.slow
 def test_what_walks_leave_is_not_removed_and_what_is_proved_is() -> None:
     """Where all bars are in line the slot may leave them: a row is needed there."""
     reduction = rg.reduce(guide(2.0, 3.0, 0.9, 0.4), numerical="anyway")

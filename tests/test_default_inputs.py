@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.errors import ModelError
-from regularize.model.mechanism import Mechanism
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "gepetto_yaml"
 
 
-def driven(*names: str, asset: str = "planar_fourbar") -> Mechanism:
+def driven(*names: str, asset: str = "planar_fourbar") -> rg.Mechanism:
     mechanism = rg.load(ASSETS / f"{asset}.urdf")
     joints = tuple(replace(j, actuated=j.name in names) for j in mechanism.joints)
     return replace(mechanism, joints=joints)
@@ -37,9 +35,9 @@ def test_a_choice_of_ones_own_comes_first() -> None:
 def test_more_motors_than_freedoms_are_no_fault() -> None:
     """Redundantly actuated: as many as are independent are taken, the first ones first."""
     assert rg.partition(driven("A", "B", "C", "D")).independent == ("A",)
-    with pytest.raises(ModelError, match="1 freedoms, and 4 inputs"):
+    with pytest.raises(rg.ModelError, match="1 freedoms, and 4 inputs"):
         rg.reduced_model(driven("A", "B", "C", "D"))
-    with pytest.raises(ModelError, match="does not say which joints are actuated"):
+    with pytest.raises(rg.ModelError, match="does not say which joints are actuated"):
         rg.reduced_model(driven())
 
 

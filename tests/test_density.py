@@ -1,3 +1,5 @@
+import os
+import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -6,28 +8,28 @@ from typing import Any
 import numpy as np
 import pytest
 import trimesh
+from screws import transform
 from simulation_cases import (
     Body,
-    Geometry,
     Inertia,
     Mechanism,
-    shape_inertia,
     with_density,
 )
 
 import regularize as rg
-from regularize.errors import MissingExtra, ModelError, ReadError
-from regularize.lie.screw import transform
-from regularize.model.density import _weighed
-from regularize.model.mechanism import joint_in_world
-from regularize.model.meshes import _member, _of_stage, cad_shape, find_mesh
+from regularize.mechanism.body import Geometry
+from regularize.shapes import solids
+from regularize.shapes.density import _weighed, shape_inertia
+from regularize.shapes.meshes import _member, _of_stage, cad_shape, find_mesh
 
 TURN = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 
 
 def mechanism(*shapes: Any, inertia: Any = None, path: Any = None) -> Any:
     bodies = (Body("ground", geometry=shapes), Body("part", inertia, shapes))
-    return Mechanism("m", bodies, (joint_in_world("j", "ground", "part", "revolute"),), path=path)
+    return Mechanism(
+        "m", bodies, (rg.Joint.in_world("j", "ground", "part", "revolute"),), path=path
+    )
 
 
 @pytest.mark.slow
@@ -86,13 +88,13 @@ def test_nothing_is_computed_without_shapes() -> None:
 
 @pytest.mark.parametrize("density", [0.0, -1.0, float("nan"), float("inf")])
 def test_density_is_positive(density: Any) -> None:
-    with pytest.raises(ModelError, match="positive number"):
+    with pytest.raises(rg.ModelError, match="positive number"):
         with_density(mechanism(), density)
 
 
 def test_a_density_is_a_number_and_its_body_has_none_yet() -> None:
     box = Geometry("box", (1, 1, 1))
-    with pytest.raises(TypeError, match="positive number of kg/m³, got 'steel'"):
+    with pytest.raises(TypeError, match="positive number of kg/m³; got 'steel'"):
         with_density(mechanism(box), "steel")  # type: ignore[arg-type]
     stated = mechanism(box, inertia=Inertia(1.0, np.zeros(3), np.eye(3)))
     for name, why in (("part", "states its mass properties"), ("ground", "is the ground")):
@@ -113,11 +115,11 @@ def test_what_has_no_density_has_no_mass(tmp_path: Path) -> None:
 
 def test_stored_shapes_that_are_gone_or_too_large(tmp_path: Path) -> None:
     model = tmp_path / "m.FCStd"
-    with pytest.raises(ReadError, match="is not there any more, and with it the shape"):
+    with pytest.raises(rg.ReadError, match="is not there any more, and with it the shape"):
         cad_shape("#part.brp", str(model))
     with zipfile.ZipFile(model, "w") as archive:
         archive.writestr("part.brp", bytes(9))
-    with pytest.raises(ReadError, match="unpacks to more than 8 bytes; not read for safety"):
+    with pytest.raises(rg.ReadError, match="unpacks to more than 8 bytes; not read for safety"):
         _member(model, "part.brp", 0, 8)
 
 
@@ -133,7 +135,7 @@ def test_a_mesh_of_a_stage_has_points(tmp_path: Path) -> None:
     stage = tmp_path / "m.usda"
     stage.write_text('#usda 1.0\ndef Mesh "Part" {}\n')
     for prim in ("/Part", "/Nothing"):
-        with pytest.raises(ReadError, match=f"the mesh `{prim}` has no points there"):
+        with pytest.raises(rg.ReadError, match=f"the mesh `{prim}` has no points there"):
             _of_stage(prim, str(stage))
 
 
@@ -179,19 +181,19 @@ def test_mesh_that_is_not_closed_gives_no_mass(tmp_path: Path) -> None:
 
 def test_missing_and_broken_meshes_are_errors(tmp_path: Path) -> None:
     model = str(tmp_path / "m.urdf")
-    with pytest.raises(ReadError, match=r"`none\.stl` is not found"):
+    with pytest.raises(rg.ReadError, match=r"`none\.stl` is not found"):
         with_density(mechanism(Geometry("mesh", (1, 1, 1), uri="none.stl"), path=model), 1.0)
     (tmp_path / "bad.glb").write_bytes(b"not a mesh")
-    with pytest.raises(ReadError, match="is not a mesh"):
+    with pytest.raises(rg.ReadError, match="is not a mesh"):
         with_density(mechanism(Geometry("mesh", (1, 1, 1), uri="bad.glb"), path=model), 1.0)
 
 
 def test_formats_of_extras_name_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "part.dae").write_text("<COLLADA/>")
-    monkeypatch.setattr("regularize.model.meshes._installed", lambda module: False)
+    monkeypatch.setattr("regularize.shapes.meshes._installed", lambda module: False)
     monkeypatch.setattr(trimesh, "load", lambda *_, **__: _raise(ValueError("no loader")))
     shape = Geometry("mesh", (1, 1, 1), uri="part.dae")
-    with pytest.raises(MissingExtra, match=r"pip install 'pin-regularize\[meshes\]'"):
+    with pytest.raises(rg.MissingExtra, match=r"pip install 'pin-regularize\[meshes\]'"):
         with_density(mechanism(shape, path=str(tmp_path / "m.urdf")), 1.0)
 
 
@@ -312,3 +314,25 @@ def test_mirrored_meshes_stay_mirrored_in_a_stage(
     assert shape.T_body_geometry[:3, 3] == pytest.approx([1, 0, 0])
     assert shape.T_body_geometry[:3, :3] == pytest.approx(np.eye(3))
     assert "REG328" not in {finding.code for finding in written}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="copies no process")
+@pytest.mark.parametrize(
+    ("function", "survived"),
+    [
+        (lambda: None, True),
+        (lambda: 1 / 0, True),
+        (lambda: os.kill(os.getpid(), 11), False),
+        (os.abort, False),
+    ],
+)
+def test_what_ends_a_process_ends_a_copy(function: object, survived: bool) -> None:
+    assert callable(function)
+    assert solids.survives(function) is survived
+
+
+def test_shapes_that_end_a_process_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("OCP")
+    monkeypatch.setattr(solids, "survives", lambda function, seconds: False)
+    with pytest.raises(rg.ReadError, match="damaged"):
+        solids.stored_shape(b"", "part.bin")

@@ -8,105 +8,102 @@ import pinocchio as pin
 import pytest
 from dynamics_table import by_differences, weighed
 from dynamics_table import errors as dynamics_errors
+from mechanisms import acted
 from pinocchio_cases import MECHANISMS, fourbar, massive
 from test_pinocchio import CORPUS, carried, reduction, states
 
 import regularize as rg
-from regularize.errors import ClosureLost, ModelError, NotClosed, UnsupportedExport
-from regularize.lie.screw import Array
-from regularize.model.mechanism import (
-    Coupling,
-    Inertia,
-    JointDynamics,
-    joint_in_world,
-    mechanism_of,
-)
-from regularize.pinocchio_model.constraints import close_loops
-from regularize.pinocchio_model.exporting import to_pinocchio
-from regularize.pinocchio_model.robot import Robot, mass_matrix
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 NAMES = ["tilted", "RSSR", "3-PRRR", "Stewart", "Bricard", "RCSE"]
 
 
+def mass_matrix(robot: rg.Robot, q: np.ndarray) -> np.ndarray:
+    """Pinocchio fills the upper triangle."""
+    upper = np.triu(pin.crba(robot.model, robot.data, q))
+    return upper + np.triu(upper, 1).T
+
+
 @pytest.mark.parametrize("style", ["rows", "anchors"])
 @pytest.mark.parametrize("name", NAMES)
 def test_close_loops_and_project(name: str, style: str) -> None:
-    robot = to_pinocchio(reduction(name), style)
+    robot = rg.to_pinocchio(reduction(name), style)
     rng = np.random.default_rng(2)
     for q, _, _ in states(robot, 2):
         near = pin.integrate(robot.model, q, 0.01 * rng.normal(size=robot.model.nv))
         assert np.max(np.abs(robot.residual(near))) > 1e-4
-        closed = close_loops(robot, near)
+        closed = robot.project(near)
         assert np.max(np.abs(robot.residual(closed))) <= 1e-12
         wild = rng.normal(size=robot.model.nv)
         v = robot.project_velocity(q, wild)
         assert np.max(np.abs(robot.jacobian(q) @ v)) < 1e-12
         # Nearest in kinetic energy: the change is orthogonal to every admissible velocity.
-        M = mass_matrix(robot.model, robot.data, q)
+        M = mass_matrix(robot, q)
         assert np.allclose(robot.split(q).free.T @ M @ (wild - v), 0.0, atol=1e-11)
 
 
 def test_close_loops_holds_joints() -> None:
-    robot = to_pinocchio(reduction("tilted"))
+    robot = rg.to_pinocchio(reduction("tilted"))
     q = np.array(robot.q0)
     index = robot.velocity_index("j0")
     q[index] += 0.2
-    closed = close_loops(robot, q, hold=["j0"])
+    closed = robot.project(q, hold=["j0"])
     assert closed[index] == q[index]
     assert np.max(np.abs(robot.residual(closed))) <= 1e-12
 
 
 def test_loops_that_cannot_be_closed_are_named() -> None:
-    robot = to_pinocchio(reduction("planar"))
+    robot = rg.to_pinocchio(reduction("planar"))
     q = np.array(robot.q0)
     held = [name for name in ("j0", "j1", "j2", "j3") if name != robot.reduction.cuts[0].edge.name]
     q[robot.velocity_index(held[0])] += 0.3
     with pytest.raises(
-        NotClosed, match=f"loop through joint '{robot.reduction.cuts[0].edge.name}'"
+        rg.NotClosed, match=f"loop through joint '{robot.reduction.cuts[0].edge.name}'"
     ):
-        close_loops(robot, q, hold=held)
+        robot.project(q, hold=held)
 
 
 def test_couplings_that_cannot_hold_are_named() -> None:
     joints = [
-        joint_in_world("one", "ground", "a", "revolute", (0, 0, 1)),
-        joint_in_world("two", "a", "b", "revolute", (0, 0, 1), (1, 0, 0)),
+        rg.Joint.in_world("one", "ground", "a", "revolute", (0, 0, 1)),
+        rg.Joint.in_world("two", "a", "b", "revolute", (0, 0, 1), (1, 0, 0)),
     ]
-    gear = Coupling("gear", "gear", (("one", 0, 1.0), ("two", 0, 2.0)))
-    robot = to_pinocchio(rg.reduce(massive(mechanism_of("arm", joints, couplings=(gear,)))))
+    gear = rg.Coupling("gear", "gear", (("one", 0, 1.0), ("two", 0, 2.0)))
+    robot = rg.to_pinocchio(
+        rg.reduce(massive(rg.Mechanism.of_joints("arm", joints, couplings=(gear,))))
+    )
     q = np.array([0.2, 0.4])
     assert robot.residual(q, robot.model.createData()) == pytest.approx([1.0])
-    assert close_loops(robot, q, hold=["one"]) == pytest.approx([0.2, -0.1])
-    with pytest.raises(NotClosed, match="'of a coupling'"):
-        close_loops(robot, q, hold=["one", "two"])
+    assert robot.project(q, hold=["one"]) == pytest.approx([0.2, -0.1])
+    with pytest.raises(rg.NotClosed, match="'of a coupling'"):
+        robot.project(q, hold=["one", "two"])
     pytest.importorskip("mujoco")
-    with pytest.raises(UnsupportedExport, match="couplings are not carried over to MuJoCo"):
-        rg.simulate(robot, duration=0.1, engine="mujoco")
+    with pytest.raises(rg.UnsupportedExport, match="couplings are not carried over to MuJoCo"):
+        rg.simulate(robot, duration=0.1, solver=rg.MuJoCo())
 
 
 def test_admissible_velocity() -> None:
-    robot = to_pinocchio(reduction("tilted"))
+    robot = rg.to_pinocchio(reduction("tilted"))
     v = robot.admissible_velocity(robot.q0, {"j0": 2.0})
     assert v[robot.velocity_index("j0")] == pytest.approx(2.0)
     assert np.max(np.abs(robot.jacobian(robot.q0) @ v)) < 1e-12
-    with pytest.raises(ModelError, match="do not let"):
+    with pytest.raises(rg.ModelError, match="do not let"):
         robot.admissible_velocity(robot.q0, {"j0": 2.0, "j1": 5.0})
 
 
-def held_crank() -> Robot:
+def held_crank() -> rg.Robot:
     """A horizontal bar of 2 kg between two hinges, the loop closed at the right one."""
-    bar = Inertia(2.0, np.array([0.5, 0.0, 0.0]), np.diag([0.01, 0.2, 0.2]))
+    bar = rg.Inertia(2.0, np.array([0.5, 0.0, 0.0]), np.diag([0.01, 0.2, 0.2]))
     joints = [
-        joint_in_world("left", "ground", "bar", "revolute", (0, 1, 0), (0, 0, 0)),
-        joint_in_world("right", "bar", "slider", "revolute", (0, 1, 0), (1, 0, 0)),
-        joint_in_world("rail", "slider", "ground", "prismatic", (1, 0, 0), (1, 0, 0)),
+        rg.Joint.in_world("left", "ground", "bar", "revolute", (0, 1, 0), (0, 0, 0)),
+        rg.Joint.in_world("right", "bar", "slider", "revolute", (0, 1, 0), (1, 0, 0)),
+        rg.Joint.in_world("rail", "slider", "ground", "prismatic", (1, 0, 0), (1, 0, 0)),
     ]
-    mechanism = mechanism_of("bar", joints)
-    light = Inertia(1e-9, np.array([1.0, 0.0, 0.0]), 1e-9 * np.eye(3))
+    mechanism = rg.Mechanism.of_joints("bar", joints)
+    light = rg.Inertia(1e-9, np.array([1.0, 0.0, 0.0]), 1e-9 * np.eye(3))
     masses = {"bar": bar, "slider": light}
     bodies = tuple(replace(b, inertia=masses.get(b.name)) for b in mechanism.bodies)
-    return to_pinocchio(rg.reduce(replace(mechanism, bodies=bodies), cuts=["right"]))
+    return rg.to_pinocchio(rg.reduce(replace(mechanism, bodies=bodies), cuts=["right"]))
 
 
 def test_a_bar_on_two_supports_rests_with_half_its_weight_on_each() -> None:
@@ -128,7 +125,7 @@ def test_a_bar_on_two_supports_rests_with_half_its_weight_on_each() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_constraint_forces_balance(name: str) -> None:
-    robot = to_pinocchio(reduction(name))
+    robot = rg.to_pinocchio(reduction(name))
     for q, v, tau in states(robot, 2):
         forces = robot.constraint_forces(q, v, tau)
         a = robot.forward_dynamics(q, v, tau)
@@ -139,14 +136,14 @@ def test_constraint_forces_balance(name: str) -> None:
 @pytest.mark.parametrize("name", ["tilted", "RSSR"])
 def test_wrenches_at_the_cuts_replace_the_constraints(name: str) -> None:
     """The open tree under the cut wrenches as external forces moves like the closed loops."""
-    robot = to_pinocchio(reduction(name))
+    robot = rg.to_pinocchio(reduction(name))
     model, data = robot.model, robot.model.createData()
     for q, v, tau in states(robot, 2):
         forces = robot.constraint_forces(q, v, tau)
         pin.framesForwardKinematics(model, data, q)
         external = [pin.Force.Zero() for _ in range(model.njoints)]
         for loop, closure in zip(forces.loops, robot.constraints.closures, strict=True):
-            origin = (data.oMi[closure.second] * closure.T_second_joint).translation
+            origin = (data.oMi[closure.second] * pin.SE3(closure.second_frame)).translation
             at_joint = pin.SE3(np.eye(3), origin)
             for joint, sign in ((closure.second, closure.sign), (closure.first, -closure.sign)):
                 wrench = pin.Force(sign * loop.wrench)
@@ -156,7 +153,7 @@ def test_wrenches_at_the_cuts_replace_the_constraints(name: str) -> None:
 
 
 def test_inverse_dynamics_with_actuators() -> None:
-    robot = to_pinocchio(reduction("3-PRRR"))
+    robot = rg.to_pinocchio(reduction("3-PRRR"))
     actuated = [f"P{k}" for k in range(3)]
     index = [robot.velocity_index(name) for name in actuated]
     rng = np.random.default_rng(3)
@@ -174,7 +171,7 @@ def test_inverse_dynamics_with_actuators() -> None:
 
 def test_weights_and_redundant_actuators() -> None:
     """Of all torques for a motion the cheapest ones; the same as by a constrained minimisation."""
-    robot = to_pinocchio(reduction("3-PRRR"))
+    robot = rg.to_pinocchio(reduction("3-PRRR"))
     actuated = [f"P{k}" for k in range(3)] + ["R00", "R10"]
     index = robot.velocity_indices(actuated)
     weights = np.array([1.0, 2.0, 0.5, 4.0, 3.0])
@@ -188,15 +185,15 @@ def test_weights_and_redundant_actuators() -> None:
         free = robot.split(q).free
         rates = np.linalg.lstsq(free[index], weights * found.tau)[0]
         assert np.allclose(free[index] @ rates, weights * found.tau, atol=1e-9)
-    with pytest.raises(ModelError, match="named twice"):
+    with pytest.raises(rg.ModelError, match="named twice"):
         robot.inverse_dynamics(q, v, a, ["P0", "P0"])
-    with pytest.raises(ModelError, match="one positive number"):
+    with pytest.raises(rg.ModelError, match="one positive number"):
         robot.inverse_dynamics(q, v, a, actuated, weights=[1.0, -1.0, 1.0, 1.0, 1.0])
 
 
 def test_a_floating_platform_carries_its_own_weight_only_by_its_legs() -> None:
     """Six legs make any motion of the platform against the base, none of the two together."""
-    robot = to_pinocchio(reduction("floating Stewart"))
+    robot = rg.to_pinocchio(reduction("floating Stewart"))
     legs = [f"P{k}" for k in range(6)]
     index = robot.velocity_indices(legs)
     for q, v, tau in states(robot, 2):
@@ -214,9 +211,8 @@ def test_a_floating_platform_carries_its_own_weight_only_by_its_legs() -> None:
 def test_actuators_overcome_friction_in_the_loops() -> None:
     """All joints resist, the one that closes the loop too; the acceleration is met nevertheless."""
     plain = massive(fourbar(0.4))
-    stiff = JointDynamics(damping=np.array([0.3]), friction=np.array([0.7]))
-    joints = tuple(replace(joint, dynamics=stiff) for joint in plain.joints)
-    robot = to_pinocchio(rg.reduce(replace(plain, joints=joints)))
+    joints = tuple(acted(joint, damping=0.3, friction=0.7) for joint in plain.joints)
+    robot = rg.to_pinocchio(rg.reduce(replace(plain, joints=joints)))
     for q, v, tau in states(robot, 2):
         a = robot.forward_dynamics(q, v, tau)
         free, held = (robot.inverse_dynamics(q, v, a, ["j0"], passive=p) for p in (False, True))
@@ -225,7 +221,7 @@ def test_actuators_overcome_friction_in_the_loops() -> None:
         # What the motor adds is what all four joints take, and no less.
         work = (held.generalized - free.generalized) @ v
         assert work == pytest.approx(-robot.passive_forces(q, v) @ v, abs=1e-9)
-        own = stiff.damping[0] * v @ v + stiff.friction[0] * np.abs(v).sum()
+        own = 0.3 * v @ v + 0.7 * np.abs(v).sum()
         assert work > own + 1e-6  # the joint of the cut has no coordinate, and resists as well
 
 
@@ -242,7 +238,7 @@ def test_inverse_dynamics_names_the_forces_in_the_loops() -> None:
 
 
 def test_inverse_dynamics_says_what_too_few_actuators_cannot_do() -> None:
-    robot = to_pinocchio(reduction("3-PRRR"))
+    robot = rg.to_pinocchio(reduction("3-PRRR"))
     for q, v, tau in states(robot, 1):
         a = robot.forward_dynamics(q, v, tau)
         inverse = robot.inverse_dynamics(q, v, a, ["P0"])
@@ -250,12 +246,12 @@ def test_inverse_dynamics_says_what_too_few_actuators_cannot_do() -> None:
 
 
 def test_inverse_dynamics_takes_the_joints_that_the_model_marks() -> None:
-    with pytest.raises(ModelError, match="actuated"):
-        robot = to_pinocchio(reduction("tilted"))
+    with pytest.raises(rg.ModelError, match="actuated"):
+        robot = rg.to_pinocchio(reduction("tilted"))
         robot.inverse_dynamics(robot.q0, np.zeros(3), np.zeros(3))
     marked = massive(fourbar())
     joints = tuple(replace(j, actuated=j.name == "j0") for j in marked.joints)
-    robot = to_pinocchio(rg.reduce(replace(marked, joints=joints)))
+    robot = rg.to_pinocchio(rg.reduce(replace(marked, joints=joints)))
     inverse = robot.inverse_dynamics(robot.q0, np.zeros(3), np.zeros(3))
     held = robot.forward_dynamics(robot.q0, np.zeros(3), inverse.generalized)
     assert inverse.joints == ("j0",)
@@ -263,7 +259,7 @@ def test_inverse_dynamics_takes_the_joints_that_the_model_marks() -> None:
 
 
 def test_baumgarte_terms_let_errors_decay() -> None:
-    robot = to_pinocchio(reduction("tilted"))
+    robot = rg.to_pinocchio(reduction("tilted"))
     rng = np.random.default_rng(4)
     for q, v, tau in states(robot, 2):
         exact = robot.forward_dynamics(q, v, tau)
@@ -275,9 +271,9 @@ def test_baumgarte_terms_let_errors_decay() -> None:
         assert np.allclose(robot.jacobian(q) @ a + robot.bias(q, v), expected, atol=1e-9)
 
 
-def constrained(robot: Robot, q: Array, v: Array, tau: Array) -> Array:
+def constrained(robot: rg.Robot, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
     """Acceleration by a dense solution of the whole system."""
-    M = mass_matrix(robot.model, robot.data, q)
+    M = mass_matrix(robot, q)
     jacobian, m = robot.jacobian(q), robot.rows
     system = np.block([[M, jacobian.T], [jacobian, np.zeros((m, m))]])
     force = tau - pin.nonLinearEffects(robot.model, robot.data, q, v)
@@ -289,7 +285,7 @@ def constrained(robot: Robot, q: Array, v: Array, tau: Array) -> Array:
     "name", ["tilted", "RSSR", "3-PRRR", "Stewart", "floating Stewart", "RCSE"]
 )
 def test_derivatives_against_differences(name: str, style: str) -> None:
-    robot = to_pinocchio(reduction(name), style)
+    robot = rg.to_pinocchio(reduction(name), style)
     h, nv = 1e-6, robot.model.nv
     for q, v, tau in states(robot, 1):
         found = robot.dynamics_derivatives(q, v, tau)
@@ -317,7 +313,7 @@ def test_derivatives_against_differences(name: str, style: str) -> None:
 @pytest.mark.parametrize("name", [*NAMES, "floating Stewart", "welded", "spherical"])
 def test_both_derivatives_along_the_loops(name: str) -> None:
     """Against differences along the loops; the torques are exactly those that were applied."""
-    count, identity, forward, inverse = dynamics_errors(to_pinocchio(reduction(name)))
+    count, identity, forward, inverse = dynamics_errors(rg.to_pinocchio(reduction(name)))
     assert count > 0
     assert identity < 1e-9
     assert max(forward, inverse) < 1e-7
@@ -335,7 +331,7 @@ def test_both_derivatives_along_the_loops(name: str) -> None:
 )
 def test_both_derivatives_of_robots_in_the_field(path: str, floating: bool) -> None:
     options = {"floating": True} if floating else {}
-    robot = to_pinocchio(rg.reduce(weighed(rg.load(CORPUS / path, **options))))
+    robot = rg.to_pinocchio(rg.reduce(weighed(rg.load(CORPUS / path, **options))))
     _, identity, forward, inverse = dynamics_errors(robot, 1)
     assert identity < 1e-9
     assert max(forward, inverse) < 1e-7
@@ -343,7 +339,7 @@ def test_both_derivatives_of_robots_in_the_field(path: str, floating: bool) -> N
 
 def test_derivatives_of_redundant_and_of_too_few_actuators() -> None:
     """Where torques are a choice, or something stays unmet, they are differentiated as chosen."""
-    robot = to_pinocchio(reduction("3-PRRR"))
+    robot = rg.to_pinocchio(reduction("3-PRRR"))
     for actuated, weights in (
         ([f"P{k}" for k in range(3)] + ["R00", "R10"], [1.0, 2.0, 0.5, 4.0, 3.0]),
         (["P0", "R11"], [1.0, 3.0]),
@@ -354,8 +350,12 @@ def test_derivatives_of_redundant_and_of_too_few_actuators() -> None:
             exact = robot.inverse_dynamics_derivatives(q, v, a, actuated, weights=weights)
 
             def torques(
-                q: Array, v: Array, a: Array = a, names: object = actuated, cost: object = weights
-            ) -> Array:
+                q: np.ndarray,
+                v: np.ndarray,
+                a: np.ndarray = a,
+                names: object = actuated,
+                cost: object = weights,
+            ) -> np.ndarray:
                 return np.array(robot.inverse_dynamics(q, v, a, names, weights=cost).tau)
 
             assert np.allclose(exact.tau, torques(q, v), atol=1e-9)
@@ -367,12 +367,12 @@ def test_derivatives_of_redundant_and_of_too_few_actuators() -> None:
 
 
 def test_stabilized_derivatives_on_the_loops() -> None:
-    robot = to_pinocchio(reduction("RSSR"))
+    robot = rg.to_pinocchio(reduction("RSSR"))
     rng, h = np.random.default_rng(6), 1e-6
     for q, v, tau in states(robot, 1):
         exact = robot.dynamics_derivatives(q, v, tau, frequency=7.0, damping=0.6)
 
-        def stabilized(q: Array, v: Array, tau: Array = tau) -> Array:
+        def stabilized(q: np.ndarray, v: np.ndarray, tau: np.ndarray = tau) -> np.ndarray:
             return robot.stabilized_dynamics(q, v, tau, frequency=7.0, damping=0.6)
 
         assert np.allclose(exact.a, stabilized(q, v), atol=1e-9)
@@ -386,7 +386,7 @@ def test_stabilized_derivatives_on_the_loops() -> None:
 
 
 def test_actuator_jacobian_is_what_a_frame_does_when_actuators_move() -> None:
-    robot = to_pinocchio(rg.reduce(rg.load(ASSETS / "delta_universal.urdf")))
+    robot = rg.to_pinocchio(rg.reduce(rg.load(ASSETS / "delta_universal.urdf")))
     data, h = robot.model.createData(), 1e-5
     frame = robot.model.getFrameId("platform")
     motors = {"M1": 0.1, "M2": -0.2, "M3": 0.15}
@@ -404,45 +404,45 @@ def test_actuator_jacobian_is_what_a_frame_does_when_actuators_move() -> None:
         assert np.allclose(jacobian[:3, k], speed, atol=1e-8)
         assert np.allclose(jacobian[3:, k], 0.0, atol=1e-10)  # a Delta does not turn
         assert np.allclose(motions[:, k], (ends[0][1] - ends[1][1]) / (2 * h), atol=1e-7)
-    with pytest.raises(ModelError, match=r"do not determine how frame 'platform' moves.*M3"):
+    with pytest.raises(rg.ModelError, match=r"do not determine how frame 'platform' moves.*M3"):
         robot.actuator_jacobian(q, "platform", ["M1", "M2"])
-    with pytest.raises(ModelError, match="no frame 'hand'"):
+    with pytest.raises(rg.ModelError, match="no frame 'hand'"):
         robot.actuator_jacobian(q, "hand")
 
 
 def test_actuator_jacobian_against_a_base_that_floats() -> None:
-    robot = to_pinocchio(reduction("floating Stewart"))
+    robot = rg.to_pinocchio(reduction("floating Stewart"))
     legs = [f"P{k}" for k in range(6)]
-    with pytest.raises(ModelError, match="can still move"):
+    with pytest.raises(rg.ModelError, match="can still move"):
         robot.actuator_jacobian(robot.q0, "p", legs)
-    fixed = to_pinocchio(reduction("Stewart"))
+    fixed = rg.to_pinocchio(reduction("Stewart"))
     relative = robot.actuator_jacobian(robot.q0, "p", legs, relative_to="base")
     assert np.allclose(relative, fixed.actuator_jacobian(fixed.q0, "p", legs), atol=1e-9)
 
 
 def test_joints_follow_on_their_branch() -> None:
-    robot = to_pinocchio(reduction("tilted"))
+    robot = rg.to_pinocchio(reduction("tilted"))
     q = np.array(robot.q0)
     for angle in (0.3, -0.4, 0.0):
         q = robot.follow(q, {"j0": angle})
         assert q[robot.velocity_index("j0")] == pytest.approx(angle, abs=1e-15)
         assert np.max(np.abs(robot.residual(q))) < 1e-12
     assert np.allclose(q, robot.q0, atol=1e-9)
-    knee = to_pinocchio(rg.reduce(rg.load(ASSETS / "knee_leg.urdf")))
-    with pytest.raises(ClosureLost, match=r"do not follow the joints to \{'knee_front': 3"):
+    knee = rg.to_pinocchio(rg.reduce(rg.load(ASSETS / "knee_leg.urdf")))
+    with pytest.raises(rg.ClosureLost, match=r"do not follow the joints to \{'knee_front': 3"):
         knee.follow(knee.q0, {"knee_front": 3.0})
 
 
 def test_derivatives_with_dependent_rows() -> None:
     """Along the loops the derivative is the change of the acceleration, whatever the rows."""
-    robot = to_pinocchio(reduction("Bricard"))
+    robot = rg.to_pinocchio(reduction("Bricard"))
     h = 1e-5
     for q, v, tau in states(robot, 2):
         found = robot.dynamics_derivatives(q, v, tau)
         along = robot.split(q).free[:, 0]
         sides = []
         for sign in (1, -1):
-            moved = close_loops(robot, pin.integrate(robot.model, q, sign * h * along))
+            moved = robot.project(pin.integrate(robot.model, q, sign * h * along))
             rate = robot.project_velocity(moved, v)
             sides.append((moved, rate, robot.forward_dynamics(moved, rate, tau)))
         dq = pin.difference(robot.model, sides[1][0], sides[0][0])
@@ -452,7 +452,7 @@ def test_derivatives_with_dependent_rows() -> None:
 
 
 def test_energy_is_the_same_in_every_style() -> None:
-    rows, slack = (to_pinocchio(reduction("Sarrus"), style) for style in ("rows", "slack"))
+    rows, slack = (rg.to_pinocchio(reduction("Sarrus"), style) for style in ("rows", "slack"))
     zero, values = None, []
     for q, v, tau in states(rows):
         (q2, v2, _), _ = carried(rows, slack, q, v, tau)
@@ -465,20 +465,20 @@ def test_energy_is_the_same_in_every_style() -> None:
 def test_every_mechanism_has_independent_rows_after_reduction() -> None:
     for name in MECHANISMS:
         if name != "Bricard":
-            robot = to_pinocchio(reduction(name))
+            robot = rg.to_pinocchio(reduction(name))
             assert robot.rank == robot.rows
 
 
 def test_one_velocity_under_the_rows() -> None:
     """A hinge that a weld holds: Pinocchio gives vectors instead of matrices of one column."""
-    welded = mechanism_of(
+    welded = rg.Mechanism.of_joints(
         "held",
         [
-            joint_in_world("hinge", "ground", "bar", "revolute", (0, 1, 0), (0, 0, 0)),
-            joint_in_world("weld", "bar", "ground", "fixed", point=(1, 0, 0), closure=True),
+            rg.Joint.in_world("hinge", "ground", "bar", "revolute", (0, 1, 0), (0, 0, 0)),
+            rg.Joint.in_world("weld", "bar", "ground", "fixed", point=(1, 0, 0), closure=True),
         ],
     )
-    robot = to_pinocchio(rg.reduce(massive(welded), cuts=["weld"]))
+    robot = rg.to_pinocchio(rg.reduce(massive(welded), cuts=["weld"]))
     one = np.ones(1)
     assert robot.jacobian(robot.q0).shape == (robot.rows, 1)
     found = robot.dynamics_derivatives(robot.q0, 0.0 * one, one)
@@ -518,6 +518,7 @@ def test_inverse_dynamics_and_derivatives_with_every_joint(kind: str) -> None:
     assert max(forward, inverse) < 1e-7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("closing", "mimic"),
     [("universal", True), ("universal", False), ("spherical", True), (None, True)],

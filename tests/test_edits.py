@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,31 +10,31 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mechanisms import n_fourbar
 from test_adapter_contract import write_fixture
+from test_fix import LOOP, PIN, robot
 
 import regularize as rg
-from regularize.adapters.common.edits import EditedText
+from regularize.adapters.common.edits import EditedText, WantedSlack
 from regularize.adapters.common.slack_links import hung
-from regularize.adapters.common.xml_places import XmlPlaces
-from regularize.adapters.freecad.archive import with_member
-from regularize.adapters.usd.text_places import UsdPlaces
-from regularize.errors import ModelError, RegularizeError, UnsupportedExport
-from regularize.fixing.comparison import unwanted
-from regularize.fixing.moving import closed_in_file
-from regularize.fixing.plan import FixPlan, named_kinds
-from regularize.model.body import Inertia
-from regularize.model.diagnostic import Source
-from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
+from regularize.adapters.common.xml import Node, XmlDocument
+from regularize.adapters.urdf.patch import UrdfPatcher
+from regularize.adapters.usd.patch import UsdPlaces
+from regularize.mechanism.diagnostic import Source
+from regularize.repair import provable
+from regularize.repair.comparison import unwanted
+from regularize.repair.moving import closed_in_file
+from regularize.repair.plan import FixPlan, named_kinds
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 Y = (0, 1, 0)
 
 
-def places(text: str) -> XmlPlaces:
-    return XmlPlaces(EditedText("a.xml", text, "utf-8"))
+def places(text: str) -> XmlDocument:
+    return XmlDocument(EditedText("a.xml", text, "utf-8"))
 
 
-def torn() -> Mechanism:
+def torn() -> rg.Mechanism:
     """A four-bar whose closing joint is 50 m away from where its loop could be closed."""
     mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
     shift = np.eye(4)
@@ -57,7 +56,7 @@ def torn() -> Mechanism:
     ],
 )
 def test_an_attribute_is_put_where_the_others_end(text: str, after: str) -> None:
-    edit = places(text).root.children[0].with_attribute("x", "1")
+    edit = places(text).root.nodes[0].with_attribute("x", "1")
     assert text[: edit.start] + edit.text + text[edit.end :] == after
 
 
@@ -66,41 +65,60 @@ def test_an_attribute_is_put_where_the_others_end(text: str, after: str) -> None
     [("<a><b/></a>", "<a><b><c/></b></a>"), ("<a><b><d/></b></a>", "<a><b><c/><d/></b></a>")],
 )
 def test_an_element_is_put_first_inside(text: str, after: str) -> None:
-    edit = places(text).root.children[0].inside("<c/>")
+    edit = places(text).root.nodes[0].inside("<c/>")
     assert text[: edit.start] + edit.text + text[edit.end :] == after
 
 
 def test_an_element_goes_with_the_line_that_it_leaves_empty() -> None:
     for text, after in (("<a>\n  <b/>\n</a>", "<a>\n</a>"), ("<a>\n  <b/> </a>", "<a>\n   </a>")):
-        edit = places(text).root.children[0].removed()
+        edit = places(text).root.nodes[0].removed()
         assert text[: edit.start] + edit.text + text[edit.end :] == after
 
 
 def test_texts_that_are_no_xml_and_elements_that_are_gone() -> None:
     for text in ("<a><b></a></b>", "</a>"):
-        with pytest.raises(RegularizeError, match="tags do not match"):
+        with pytest.raises(rg.RegularizeError, match="not well-formed"):
             places(text)
-    with pytest.raises(RegularizeError, match="holds no XML element"):
+    with pytest.raises(rg.RegularizeError, match="not well-formed"):
         places("nothing")
-    with pytest.raises(RegularizeError, match="a/c is not found again in the text"):
+    with pytest.raises(rg.RegularizeError, match="a/c is not found again in the text"):
         places("<a><b/></a>").at(Source("a.xml", 1, "a/c"))
 
 
-def test_the_first_element_is_the_root_and_edits_do_not_meet() -> None:
-    document = places("<a><b/></a><c/>")
+def test_a_text_is_searched_once_for_all_its_elements(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = places('<a>\n<b/>\n<c><b name="x"/></c>\n<b/>\n<b name="x"/>\n</a>')
+    every = [*document.root.walk()]
+    walked = []
+
+    def counted(node: Node) -> Iterator[Node]:
+        walked.append(node)
+        return walk(node)
+
+    walk = Node.walk
+    monkeypatch.setattr(Node, "walk", counted)
+    assert [document.at(node.source) for node in every] == every
+    assert [document.at(replace(node.source, line=None)) for node in every] == every
+    assert [node.where for node in every] == [
+        *("a", "a/b[1]", "a/c", "a/c/b[@name='x']", "a/b[2]", "a/b[@name='x']")
+    ]
+    assert len(walked) == len(every)
+
+
+def test_edits_do_not_meet() -> None:
+    document = places("<a><b/></a>")
     assert document.root.tag == "a"
-    [child] = document.root.children
-    with pytest.raises(RegularizeError, match=r"a\.xml: two changes meet at one place"):
+    [child] = document.root.nodes
+    with pytest.raises(rg.RegularizeError, match=r"a\.xml: two changes meet at one place"):
         document.source.with_edits([document.root.removed(), child.removed()])
 
 
 def test_a_link_that_an_element_names_twice_is_not_replaced() -> None:
     text = "<robot>\n<joint><parent link='a'/><child link='a'/></joint>\n</robot>"
-    place = places(text).root.children[0]
-    with pytest.raises(UnsupportedExport, match="<joint> on line 2 does not name link `a` once"):
+    place = places(text).root.nodes[0]
+    with pytest.raises(rg.UnsupportedExport, match="<joint> on line 2 does not name link `a` once"):
         hung(place, "a", "b")
     once = places(text.replace("child link='a'", "child link='c'"))
-    edit = hung(once.root.children[0], "a", "b")
+    edit = hung(once.root.nodes[0], "a", "b")
     assert once.source.with_edits([edit]).text == once.text.replace("'a'", "'b'")
 
 
@@ -108,9 +126,9 @@ def test_a_link_that_an_element_names_twice_is_not_replaced() -> None:
 
 
 @pytest.fixture(scope="module")
-def bars() -> Mechanism:
+def bars() -> rg.Mechanism:
     mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
-    weighed = Inertia(1.0, np.zeros(3), np.eye(3))
+    weighed = rg.Inertia(1.0, np.zeros(3), np.eye(3))
     bodies = [
         replace(body, inertia=None if body.name == mechanism.ground else weighed)
         for body in mechanism.bodies
@@ -118,21 +136,21 @@ def bars() -> Mechanism:
     return replace(mechanism, bodies=tuple(bodies))
 
 
-def test_what_nobody_wanted_is_told(bars: Mechanism) -> None:
+def test_what_nobody_wanted_is_told(bars: rg.Mechanism) -> None:
     before = rg.reduce(bars)
     planned = FixPlan(before, (), isostatic=False)
     assert unwanted(bars, bars, planned, before) == []
     body, joint = bars.bodies[-1], bars.joints[0]
 
-    def told(after: Mechanism) -> str:
+    def told(after: rg.Mechanism) -> str:
         return "; ".join(unwanted(bars, after, planned, before))
 
-    def with_inertia(inertia: Inertia | None) -> Mechanism:
+    def with_inertia(inertia: rg.Inertia | None) -> rg.Mechanism:
         changed = [replace(b, inertia=inertia) if b is body else b for b in bars.bodies]
         return replace(bars, bodies=tuple(changed))
 
     assert f"body `{body.name}` gained or lost its mass" in told(with_inertia(None))
-    heavy = Inertia(9.0, np.zeros(3), np.eye(3))
+    heavy = rg.Inertia(9.0, np.zeros(3), np.eye(3))
     assert f"body `{body.name}` has other mass properties" in told(with_inertia(heavy))
     turned = replace(joint, parent=joint.child, child=joint.parent)
     others = bars.joints[1:]
@@ -148,17 +166,19 @@ def test_what_nobody_wanted_is_told(bars: Mechanism) -> None:
 
 
 def test_an_isostatic_plan_leaves_nothing_redundant_and_the_motion_as_it_was(
-    bars: Mechanism,
+    bars: rg.Mechanism,
 ) -> None:
     before = rg.reduce(bars)
     planned = FixPlan(before, (), isostatic=True)
     assert unwanted(bars, bars, planned, before) == ["3 constraint equations stay redundant"]
-    held = rg.reduce(mechanism_of("pin", [joint_in_world("A", "ground", "a", "fixed")]))
+    held = rg.reduce(
+        rg.Mechanism.of_joints("pin", [rg.Joint.in_world("A", "ground", "a", "fixed")])
+    )
     (told,) = unwanted(bars, bars, planned, held)
     assert told == "the mobility is 0 instead of 1"
 
 
-def test_freedoms_that_are_wanted_and_finite_motions_that_are_lost(bars: Mechanism) -> None:
+def test_freedoms_that_are_wanted_and_finite_motions_that_are_lost(bars: rg.Mechanism) -> None:
     before = rg.reduce(bars)
     wanted = named_kinds(before, {"D": "spherical"})
     (told,) = unwanted(bars, bars, FixPlan(before, wanted, isostatic=False), before)
@@ -174,38 +194,26 @@ def test_freedoms_that_are_wanted_and_finite_motions_that_are_lost(bars: Mechani
 def test_open_loops_are_not_fixed(tmp_path: Path) -> None:
     path = tmp_path / "far.json"
     rg.save(torn(), path)
-    with pytest.raises(UnsupportedExport, match="the loops are open"):
+    with pytest.raises(rg.UnsupportedExport, match="the loops are open"):
         rg.fix(path)
 
 
 def test_gaps_that_no_frame_closes_are_not_blamed_on_the_file() -> None:
     patcher: Any = SimpleNamespace(movable=lambda joint: (False, False))
-    with pytest.raises(UnsupportedExport, match="and no change of joint frames as small as the"):
+    with pytest.raises(rg.UnsupportedExport, match="and no change of joint frames as small as the"):
         closed_in_file(torn(), patcher)
 
 
-def test_formats_that_are_not_edited_say_what_to_do(tmp_path: Path) -> None:
-    solver = write_fixture("mbdyn", "planar_four_bar", tmp_path)
-    with pytest.raises(UnsupportedExport, match="cannot be edited in place; write it anew"):
-        rg.fix(solver)
-    export = write_fixture("onshape", "planar_four_bar", tmp_path)
-    with pytest.raises(UnsupportedExport, match="make joint `B` spherical in Onshape and export"):
-        rg.fix(export, {"B": "spherical"})
+def test_the_own_format_is_edited_as_others_are(tmp_path: Path) -> None:
     isostatic = rg.load(write_fixture("json", "planar_four_bar", tmp_path))
     fixed = rg.fix(isostatic)
     assert fixed.diff and fixed.reduction.redundant == 0
 
 
-def test_what_to_change_elsewhere_and_directions_that_are_none(tmp_path: Path) -> None:
-    export = write_fixture("onshape", "planar_four_bar", tmp_path)
-    with pytest.raises(UnsupportedExport, match="change the joints in Onshape and export it again"):
-        rg.fix(export, {})
-    with pytest.raises(ModelError, match="nonsense"):
-        rg.fix(ASSETS / "planar_fourbar.urdf", {"D": "universal:nonsense"})
-
-
 def test_loops_that_cannot_be_closed_are_not_written(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedExport, match="SDF holds no open loops, and those of the model"):
+    with pytest.raises(
+        rg.UnsupportedExport, match="SDF holds no open loops, and those of the model"
+    ):
         rg.save(torn(), tmp_path / "far.sdf")
 
 
@@ -224,33 +232,11 @@ def test_the_file_of_closing_joints_may_be_named(tmp_path: Path) -> None:
     )
     fix = rg.fix(tmp_path / "bars.urdf", {"D": "spherical"}, loops=str(loops))
     assert fix.mechanism.joint("D").kind == "spherical"
-    with pytest.raises(ModelError, match="there is no joint 'E'"):
+    with pytest.raises(rg.ModelError, match="there is no joint 'E'"):
         rg.fix(tmp_path / "bars.urdf", {"E": "spherical"}, loops=str(loops))
 
 
-# -- archives and layers
-
-
-class Pipe(io.BytesIO):
-    """Takes bytes one after another, so that sizes stand behind members."""
-
-    def seekable(self) -> bool:
-        return False
-
-
-@pytest.mark.parametrize("stream", [io.BytesIO, Pipe])
-@pytest.mark.parametrize("name", ["a", "b", "c"])
-def test_one_member_of_an_archive_changes(stream: type[io.BytesIO], name: str) -> None:
-    packed = stream()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for each in "abc":
-            archive.writestr(each, each * 1000)
-    changed = with_member(packed.getvalue(), name, b"other" * 99, "x.FCStd")
-    with zipfile.ZipFile(io.BytesIO(changed)) as archive:
-        assert archive.testzip() is None
-        found = {each: archive.read(each) for each in archive.namelist()}
-    wanted = {each: each.encode() * 1000 for each in "abc"}
-    assert found == {**wanted, name: b"other" * 99}
+# -- layers
 
 
 def layer(text: str) -> UsdPlaces:
@@ -258,7 +244,7 @@ def layer(text: str) -> UsdPlaces:
 
 
 def test_layers_that_are_cut_off() -> None:
-    with pytest.raises(RegularizeError, match=r"a\.usda: braces do not match; correct them"):
+    with pytest.raises(rg.RegularizeError, match=r"a\.usda: braces do not match; correct them"):
         layer("}")
     assert layer("def Xform").prims == {}
     assert layer("over ) { }").prims == {}
@@ -283,3 +269,43 @@ def test_schemas_are_put_before_others(text: str, after: str) -> None:
     places = layer(text)
     edit = places.with_schemas(places.prims["/a"], ["S"])
     assert text[: edit.start] + edit.text + text[edit.end :] == after
+
+
+@pytest.mark.parametrize(
+    ("name", "sidecar"),
+    [
+        ("loop_closures.yaml", f"ball_loops: [{PIN}}}]\n"),
+        ("robot.yaml", "closed_loop: [[one, two]]\ntype: [3d]\n"),
+    ],
+)
+def test_an_implied_closure_on_a_line_with_others_is_refused(
+    name: str, sidecar: str, tmp_path: Path
+) -> None:
+    sides = (
+        '  <link name="one"/><link name="two"/>\n'
+        '  <joint name="f1" type="fixed"><parent link="rocker"/><child link="one"/>\n'
+        '    <origin xyz="-0.3 0 -0.9"/></joint>\n'
+        '  <joint name="f2" type="fixed"><parent link="ground"/><child link="two"/>\n'
+        '    <origin xyz="1.2 0 0"/></joint>\n'
+    )
+    path = robot(tmp_path, LOOP if "loop_" in name else sides + LOOP)
+    (tmp_path / name).write_text(sidecar)
+    mechanism = rg.load(path)
+    joint = next(joint for joint in mechanism.joints if joint.closure and joint.name != "D")
+    with pytest.raises(
+        rg.UnsupportedExport, match=r"yaml:\d+: .* is written on a line with others"
+    ):
+        UrdfPatcher(mechanism).slack(WantedSlack(removed=(joint,)))
+
+
+def test_joints_that_hold_something_are_told_without_an_analysis(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mechanism = n_fourbar(3)
+    joints = tuple(replace(joint, closure=True) for joint in mechanism.joints)
+    reduction = rg.reduce(replace(mechanism, joints=joints))
+    assert reduction.removed > 5
+    monkeypatch.setattr(provable, "reduce", None)
+    kinds: dict[str, tuple[str, ...]] = {joint.name: () for joint in joints}
+    found = provable.without_implied(reduction, kinds, lambda joint: True)
+    assert found == (reduction, ())

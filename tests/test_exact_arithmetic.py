@@ -1,18 +1,31 @@
-"""The arithmetic of the checker of proofs, against floating point and known answers."""
+"""Exact arithmetic of proofs: spaces and polynomials of the verifier, axes as integers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 import pytest
+import screws
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from screws import exp, unit
 
-from regularize.lie import screw, subalgebra
-from regularize.proofs.bennett import multiplied
+import regularize as rg
+from regularize.lie import subalgebra
+from regularize.proofs.exact_spaces import FULL
+from regularize.proofs.geometry import UNITS, Precision, exact_freedoms, integral
+from regularize.proofs.incidence import (
+    Directions,
+    Incidences,
+    NotExact,
+    cross,
+    dot,
+    orthogonal,
+)
 from regularize.proofs.verifier import (
     Polynomial,
     Space,
@@ -30,7 +43,11 @@ from regularize.proofs.verifier import (
 )
 
 small = st.integers(min_value=-4, max_value=4)
+
+
 rows = st.lists(st.tuples(*[small] * 6), max_size=4)
+
+
 few = settings(max_examples=30)
 
 
@@ -81,7 +98,7 @@ def test_brackets_and_closures_are_those_of_screws(
     one: list[tuple[int, ...]], two: list[tuple[int, ...]]
 ) -> None:
     for x, y in zip(one, two, strict=False):
-        expected = screw.bracket(np.array(x, dtype=float), np.array(y, dtype=float))
+        expected = screws.bracket(np.array(x, dtype=float), np.array(y, dtype=float))
         assert [*bracket(x, y)] == expected.tolist()
     a, b = reduced(one), reduced(two)
     assume(all(np.linalg.svd(floats(s), compute_uv=False).min(initial=1) > 1e-2 for s in (a, b)))
@@ -136,7 +153,6 @@ def test_units_of_dual_quaternions_multiply_as_hamilton_had_it() -> None:
 @given(*[st.lists(small, min_size=8, max_size=8)] * 3)
 def test_products_of_dual_quaternions(a: list[int], b: list[int], c: list[int]) -> None:
     f, g, h = map(dual, (a, b, c))
-    assert product((f, g)) == dual([*multiplied(tuple(a), tuple(b))])
     assert product((product((f, g)), h)) == product((f, product((g, h))))
     both = product((f, g), (f, h))
     assert both == product((f, dual([x + y for x, y in zip(b, c, strict=True)])))
@@ -154,6 +170,8 @@ def value(f: Polynomial, x: Fraction, y: Fraction, z: Fraction) -> Fraction:
 Curve: TypeAlias = tuple[
     dict[str, int], int, Callable[[Fraction], tuple[Fraction, Fraction, Fraction]]
 ]
+
+
 CURVES: list[Curve] = [
     ({"0 2 0": 1, "1 0 0": -1}, 1, lambda t: (t * t, t, Fraction(2))),
     ({"1 1 0": 1, "0 0 0": -1}, 1, lambda t: (t, 1 / t, Fraction(3))),
@@ -211,3 +229,120 @@ def test_spaces_are_written_in_one_way_only() -> None:
     for space in bad:
         with pytest.raises(ValueError, match="not in canonical form"):
             integers(space)
+
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+
+
+def test_lines_meet_in_points_unless_they_are_parallel_or_skew() -> None:
+    """Three lines through a point, one parallel to the first, one that passes by."""
+    directions = Directions(1e-6, 1e-9)
+    ways = [(1, 0, 0), (1, 2, 0), (-2, 1, 3)]
+    numbers = [directions.add(np.array(way, dtype=float)) for way in ways]
+    assert directions.add(np.array([-3.0, 0.0, 1e-8])) == numbers[0]
+    exact = directions.exact()
+    lines = Incidences(exact, 1e-6, 1e-9)
+    point = np.array([0.25, -0.5, 2.0])
+    through = [
+        lines.add_line(n, point + 1.5 * np.array(w)) for n, w in zip(numbers, ways, strict=True)
+    ]
+    assert lines.add_line(numbers[1], point - np.array(ways[1])) == through[1]
+    lines.add_line(numbers[0], point + np.array([0.0, 1.0, 0.0]))
+    lines.add_line(numbers[2], point + np.array([0.0, 0.0, 0.5]))
+    lines.add_intersections([(0, 3), (0, 4), (1, 4)])
+    assert lines.centres == []
+    lines.add_intersections([(0, 1), (1, 2), (0, 2), (1, 3)])
+    np.testing.assert_allclose(lines.centres, [point, [0.75, 0.5, 2.0]], atol=1e-12)
+    on_line, centres = lines.exact()
+    met = [
+        sum(not any(cross(minus(c, place), exact[number])) for c in centres)
+        for place, (number, _) in zip(on_line, lines.lines, strict=True)
+    ]
+    assert met == [1, 2, 1, 1, 0]
+
+
+def minus(a: Sequence[Fraction], b: Sequence[Fraction]) -> list[Fraction]:
+    return [x - y for x, y in zip(a, b, strict=True)]
+
+
+def test_directions_keep_right_angles_and_planes_exactly() -> None:
+    """Two at right angles, and a third in their plane, turned so that no number is simple."""
+    turn = exp(np.array([0, 0, 0, 0.3, -1.1, 0.4]))[:3, :3]
+    directions = Directions(1e-6, 1e-9)
+    for way in ((1, 0, 0), (0, 1, 0), (3, 4, 0), (1, 1, 1)):
+        directions.add(turn @ way)
+    a, b, c, d, *_ = directions.exact()
+    assert dot(a, b) == 0 and dot(c, cross(a, b)) == 0 and dot(d, cross(a, b)) != 0
+    for exact, measured in zip((a, b, c, d), directions.measured, strict=False):
+        off = np.cross(unit(np.array(exact, dtype=float)), measured)
+        assert np.linalg.norm(off) < 1e-8
+
+
+def test_what_is_normal_to_vectors_is_a_basis_of_it() -> None:
+    x, y = [Fraction(1), Fraction(-2), Fraction(0)], [Fraction(3), Fraction(1), Fraction(-4)]
+    for vectors, count in (([], 3), ([x], 2), ([x, x], 2), ([x, y], 1), ([x, y, minus(x, y)], 1)):
+        basis = orthogonal([(v[0], v[1], v[2]) for v in vectors])
+        assert len(basis) == count == np.linalg.matrix_rank(np.array(basis, dtype=float))
+        assert not any(dot(v, b) for v in vectors for b in basis)
+    whole = [(Fraction(i == 0), Fraction(i == 1), Fraction(i == 2)) for i in range(3)]
+    assert orthogonal(whole) == []
+
+
+#: A direction, a point of an axis along it, next to the origin, and no direction at all.
+ALONG = tuple(map(Fraction, (2, -1, 2)))
+
+
+POINT = (Fraction(1, 2), Fraction(1, 2), Fraction(-1, 4))
+
+
+NONE = (Fraction(0),) * 3
+
+
+ABOUT = (*cross(POINT, ALONG), *ALONG)
+
+
+SLIDES = tuple((*e, *NONE) for e in UNITS)
+
+
+FLAT = ((1, 2, 0, 0, 0, 0), (0, 2, 1, 0, 0, 0))
+
+
+EXACT: dict[str, tuple[Sequence[Fraction | int], ...]] = {
+    "none": (),
+    "hinge": (ABOUT,),
+    "slide": ((*ALONG, *NONE),),
+    "screw": ((*(x + y / 4 for x, y in zip(ABOUT, ALONG, strict=False)), *ALONG),),
+    "cylinder": (ABOUT, (*ALONG, *NONE)),
+    "ball": tuple((*cross(POINT, e), *e) for e in UNITS),
+    "plane": (*FLAT, (*NONE, *ALONG)),
+    "translations in a plane": FLAT,
+    "translations": SLIDES,
+    "Schoenflies": (*SLIDES, (*NONE, *ALONG)),
+    "free": FULL,
+}
+
+
+def measured(spaces: Sequence[Sequence[Fraction | int]]) -> np.ndarray:
+    """The span of rows by other vectors, which are known to ten digits."""
+    rng = np.random.default_rng(5)
+    rows = np.array([[float(x) for x in row] for row in spaces]).reshape(-1, 6).T
+    found = np.asarray(rows @ rng.normal(size=(rows.shape[1],) * 2))
+    return found + 1e-11 * rng.normal(size=rows.shape)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_spans_of_joints_in_integers(name: str) -> None:
+    graph = rg.reduce(rg.load(ASSETS / "planar_fourbar.urdf")).graph
+    precision = Precision(1e-6, 1e-8, everywhere=True)
+    found = exact_freedoms(graph, {graph.edges[0].index: measured(EXACT[name])}, precision)
+    (span,) = found.values()
+    assert reduced(span) == reduced(integral(EXACT[name]))
+
+
+@pytest.mark.parametrize(
+    "rows", [(*FLAT, (*ALONG, *ALONG)), ((1, 0, 0, 0, 0, 0), (0, 0, 0, 0, 0, 1), ABOUT)]
+)
+def test_spans_without_an_exact_form(rows: Sequence[Sequence[Fraction | int]]) -> None:
+    graph = rg.reduce(rg.load(ASSETS / "planar_fourbar.urdf")).graph
+    with pytest.raises(NotExact, match=r"no exact form .* is (planar|no sub)"):
+        exact_freedoms(graph, {graph.edges[0].index: measured(rows)}, Precision(1e-6, 1e-8, True))

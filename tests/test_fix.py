@@ -4,27 +4,21 @@
 from __future__ import annotations
 
 import codecs
-import io
 import os
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
-import cad_fixtures
 import numpy as np
 import pytest
 from test_adapter_contract import MECHANISMS, write_fixture
 
 import regularize as rg
-from regularize.adapters.common.edits import WantedSlack
-from regularize.adapters.urdf.patch import UrdfPatcher
+from regularize.adapters import adapters
 from regularize.cli import main
-from regularize.errors import ModelError, ReadError, RegularizeError, UnsupportedExport
-from regularize.render.view import remedies
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
-FORMATS = ("asmt", "freecad", "json", "mjcf", "sdf", "urdf", "usd")
+FORMATS = [name for name, adapter in adapters().items() if adapter.patcher and name != "xacro"]
 LOOP = """  <loop name="D" type="revolute">
     <!-- the hinge that closes the loop -->
     <predecessor link="rocker"><origin xyz="-0.3 0 -0.9"/></predecessor>
@@ -77,6 +71,7 @@ def robot(folder: Path, loop: str = LOOP, name: str = "robot.urdf") -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_format_is_fixed_once_and_for_all(
@@ -84,7 +79,7 @@ def test_every_format_is_fixed_once_and_for_all(
 ) -> None:
     path = fixture(format, mechanism, tmp_path)
     before, original = rg.load(path), path.read_bytes()
-    fix = rg.fix(path)
+    fix = rg.fix(path, slack=True)
     if fix.slack.links:  # SDF has no joint that slides and turns
         assert (format, mechanism) == ("sdf", "spherical_four_bar")
     else:
@@ -134,6 +129,7 @@ def test_references_are_led_back_from_another_folder(tmp_path: Path) -> None:
     assert path.read_bytes() == original
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loop", "line"),
     [
@@ -178,6 +174,7 @@ BALL = """  <drake:ball_constraint>
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loop", "sidecar", "rows"),
     [
@@ -208,10 +205,10 @@ def test_slack_links_stand_where_a_dialect_has_too_few_kinds(
     if sidecar:
         (tmp_path / "loop_closures.yaml").write_text(sidecar)
     before = rg.load(path)
-    fix = rg.fix(path)
+    fix = rg.fix(path, slack=True)
     [links] = fix.slack.links
     assert links.carrier == "rocker" and len(links.joints) == rows
-    main(["fix", str(path), "--diff"])
+    main(["fix", str(path), "--diff", "--slack"])
     names = ", ".join(joint.name for joint in links.joints)
     assert f"{links.joint.name}: on slack links at rocker ({names})" in capsys.readouterr().err
     assert all(body.inertia and body.inertia.mass == 1 / (rows + 1) for body in links.bodies)
@@ -229,13 +226,14 @@ def test_slack_links_stand_where_a_dialect_has_too_few_kinds(
     assert two == pytest.approx(one, abs=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "changes", "slack"),
     [
         ("revolute", ["point_on_line"], 0),
         ("point_on_line", [], 0),
         ("spherical", ["point_on_line"], 0),
-        ("cylindrical", [], 2),
+        ("cylindrical", ["point_on_line"], 0),
     ],
 )
 def test_a_closure_that_others_imply_is_taken_out(
@@ -244,7 +242,7 @@ def test_a_closure_that_others_imply_is_taken_out(
     """Three closing joints of a kind at one place: one stays, as it would without the others."""
     loop = LOOP.replace("revolute", kind)
     path = robot(tmp_path, "".join(loop.replace('"D"', f'"{name}"') for name in "DEF"))
-    fix = rg.fix(path)
+    fix = rg.fix(path, remove=True, slack=True)
     assert {joint.name for joint in fix.slack.removed} == {"E", "F"}
     assert [(change.joint.name, change.kind) for change in fix.changes] == [
         ("D", kind) for kind in changes
@@ -259,6 +257,7 @@ def test_a_closure_that_others_imply_is_taken_out(
 PIN = "{parent: rocker, child: ground, parent_xyz: [-0.3, 0, -0.9], child_xyz: [1.2, 0, 0]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loop", "sidecar", "left"),
     [
@@ -278,7 +277,7 @@ def test_an_implied_closure_of_a_file_beside_the_model_is_taken_out(
 ) -> None:
     path = robot(tmp_path, loop)
     (tmp_path / "loop_closures.yaml").write_text(sidecar)
-    fix = rg.fix(path)
+    fix = rg.fix(path, remove=True, slack=True)
     assert len(fix.slack.removed) == 1
     fix.write(path)
     assert left in (tmp_path / "loop_closures.yaml").read_bytes()
@@ -286,33 +285,8 @@ def test_an_implied_closure_of_a_file_beside_the_model_is_taken_out(
     assert (after.redundant, after.mobility) == (0, 1)
 
 
-@pytest.mark.parametrize(
-    ("name", "sidecar"),
-    [
-        ("loop_closures.yaml", f"ball_loops: [{PIN}}}]\n"),
-        ("robot.yaml", "closed_loop: [[one, two]]\ntype: [3d]\n"),
-    ],
-)
-def test_an_implied_closure_on_a_line_with_others_is_refused(
-    name: str, sidecar: str, tmp_path: Path
-) -> None:
-    sides = (
-        '  <link name="one"/><link name="two"/>\n'
-        '  <joint name="f1" type="fixed"><parent link="rocker"/><child link="one"/>\n'
-        '    <origin xyz="-0.3 0 -0.9"/></joint>\n'
-        '  <joint name="f2" type="fixed"><parent link="ground"/><child link="two"/>\n'
-        '    <origin xyz="1.2 0 0"/></joint>\n'
-    )
-    path = robot(tmp_path, LOOP if "loop_" in name else sides + LOOP)
-    (tmp_path / name).write_text(sidecar)
-    mechanism = rg.load(path)
-    joint = next(joint for joint in mechanism.joints if joint.closure and joint.name != "D")
-    with pytest.raises(UnsupportedExport, match=r"yaml:\d+: .* is written on a line with others"):
-        UrdfPatcher(mechanism).slack(WantedSlack(removed=(joint,)))
-
-
 def test_of_closures_that_do_the_same_the_one_of_more_kinds_stays(tmp_path: Path) -> None:
-    fix = rg.fix(robot(tmp_path, LOOP + BALL))
+    fix = rg.fix(robot(tmp_path, LOOP + BALL), remove=True)
     assert [joint.name for joint in fix.slack.removed] == ["rocker-ground"]
     assert [(change.joint.name, change.kind) for change in fix.changes] == [("D", "point_on_line")]
     assert not fix.slack.links
@@ -326,20 +300,21 @@ def test_marked_frames_stay_and_the_other_closure_goes(tmp_path: Path) -> None:
         '  <joint name="f2" type="fixed"><parent link="ground"/><child link="closing_x_2"/>\n'
         '    <origin xyz="1.2 0 0"/></joint>\n'
     )
-    fix = rg.fix(robot(tmp_path, frames + LOOP))
+    fix = rg.fix(robot(tmp_path, frames + LOOP), remove=True)
     assert [joint.name for joint in fix.slack.removed] == ["D"]
     assert fix.reduction.redundant == 0
 
 
-def test_the_end_of_a_loop_moves_to_a_slack_link_that_stands_elsewhere() -> None:
-    """Its origin is seen from the slack link, whose frame is where that turns."""
+def test_other_kinds_of_joints_go_before_slack_links() -> None:
     path = CORPUS / "traps" / "locked_5134.urdf"
     if not path.exists():
         pytest.skip("needs the corpus")
-    fix = rg.fix(path)
-    [links] = fix.slack.links
-    assert links.carrier == "b5" and len(links.joints) == 1
-    assert '+    <successor link="b5_slack1"><origin xyz=' in fix.diff
+    fix = rg.fix(path, slack=True)
+    assert {change.joint.name: change.kind for change in fix.changes} == {
+        "j7": "point_on_line",
+        "j1": "cylindrical",
+    }
+    assert not fix.slack.links
     assert (fix.reduction.redundant, fix.reduction.mobility) == (0, 3)
 
 
@@ -348,8 +323,8 @@ def test_slack_links_need_mass_to_share(tmp_path: Path) -> None:
     text = path.read_text()
     start = text.index("<inertial>", text.index('"rocker"'))
     path.write_text(text[:start] + text[text.index("</inertial>", start) + 11 :])
-    with pytest.raises(UnsupportedExport, match="`rocker`, which has no mass to share"):
-        rg.fix(path)
+    with pytest.raises(rg.UnsupportedExport, match="`rocker`, which has no mass to share"):
+        rg.fix(path, slack=True)
 
 
 def test_files_of_closing_joints_are_edited_and_go_along(tmp_path: Path) -> None:
@@ -374,63 +349,6 @@ def test_files_of_closing_joints_are_edited_and_go_along(tmp_path: Path) -> None
     assert rg.fix(tmp_path / "folder").diff == ""
 
 
-def test_named_joints_become_what_is_said_and_nothing_else_changes(tmp_path: Path) -> None:
-    path = write_fixture("freecad", "slider_crank", tmp_path)
-    reduction = rg.reduce(rg.load(path))
-    fix = rg.fix(path, {"B": "spherical"})
-    assert [(change.joint.name, change.kind) for change in fix.changes] == [("B", "spherical")]
-    assert fix.reduction.redundant == reduction.redundant - 2
-    assert rg.fix(path, {"B": "revolute"}).diff == ""
-    cure = rg.cures(reduction, limit=1)[0]
-    written = rg.fix(path, cure).write(tmp_path / "cured.FCStd")
-    assert rg.reduce(rg.load(written)).redundant == 0
-
-
-def test_other_members_of_a_freecad_document_stay_to_the_byte(tmp_path: Path) -> None:
-    plain = cad_fixtures.freecad(cad_fixtures.SKELETONS["slider_crank"]())
-    path, content = tmp_path / "slider.FCStd", io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(plain)) as old, zipfile.ZipFile(content, "w") as new:
-        new.comment = "by hand é".encode()
-        new.writestr(
-            zipfile.ZipInfo("Document.xml", (2020, 1, 2, 3, 4, 6)), old.read("Document.xml")
-        )
-        for name, method in (("PartShape.brp", 8), ("GuiDocument.xml", 0)):
-            info = zipfile.ZipInfo(name, (2021, 5, 6, 7, 8, 10))
-            info.compress_type, info.external_attr = method, 0o640 << 16
-            new.writestr(info, name * 500)
-    path.write_bytes(content.getvalue())
-    fix = rg.fix(path)
-    assert f"+++ {path}:Document.xml" in fix.diff
-    fix.write(path)
-    assert rg.reduce(rg.load(path)).redundant == 0
-    with zipfile.ZipFile(content) as old, zipfile.ZipFile(path) as new:
-        assert new.testzip() is None
-        assert new.comment == old.comment
-        for one, two in zip(old.infolist(), new.infolist(), strict=True):
-            for attribute in ("filename", "date_time", "compress_type", "external_attr", "extra"):
-                assert getattr(one, attribute) == getattr(two, attribute)
-            if one.filename != "Document.xml":
-                start, end = one.header_offset, two.header_offset
-                size = 30 + len(one.filename) + one.compress_size
-                assert (
-                    content.getvalue()[start : start + size] == path.read_bytes()[end : end + size]
-                )
-
-
-def test_a_freecad_slider_crank_checked_fixed_and_checked_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asset = ASSETS / "crank_slider.FCStd"
-    path = asset if asset.exists() else write_fixture("freecad", "slider_crank", tmp_path)
-    assert main(["check", str(path)]) == 1
-    report = capsys.readouterr().out
-    command = next(line for line in report.splitlines() if "regularize fix" in line)
-    arguments = command.split()[1:]
-    arguments[arguments.index("-o") + 1] = str(tmp_path / "fixed") + "/"
-    assert main(arguments) == 0
-    assert main(["check", str(tmp_path / "fixed" / path.name), "--output", "concise"]) == 0
-
-
 def test_a_binary_stage_is_changed_through_usd(tmp_path: Path) -> None:
     sdf = pytest.importorskip("pxr.Sdf")
     text = write_fixture("usd", "planar_four_bar", tmp_path)
@@ -452,14 +370,6 @@ def test_comments_and_strings_of_a_stage_are_no_prims(tmp_path: Path) -> None:
     assert rg.reduce(rg.load(path)).redundant == 0
 
 
-def test_exports_of_cad_systems_name_the_change_to_make_there(tmp_path: Path) -> None:
-    path = write_fixture("onshape", "planar_four_bar", tmp_path)
-    with pytest.raises(
-        UnsupportedExport, match=r"make joint `C` spherical .* in Onshape and export"
-    ):
-        rg.fix(path)
-
-
 def test_what_cannot_be_held_is_refused_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -477,7 +387,7 @@ def test_what_cannot_be_held_is_refused_and_nothing_is_written(
     ):
         assert main(["fix", str(path), "-o", str(out), *arguments]) == 2
         assert words in capsys.readouterr().err
-    with pytest.raises(ReadError):
+    with pytest.raises(rg.ReadError):
         rg.fix(tmp_path / "absent.urdf")
     assert [*tmp_path.iterdir()] == [path]
     assert path.read_bytes() == original
@@ -487,7 +397,7 @@ def test_a_file_changed_in_the_meantime_is_left_alone(tmp_path: Path) -> None:
     path = robot(tmp_path)
     fix = rg.fix(path)
     path.write_bytes(path.read_bytes() + b"<!-- later -->")
-    with pytest.raises(ModelError, match="was changed since it was read"):
+    with pytest.raises(rg.ModelError, match="was changed since it was read"):
         fix.write(path)
     assert path.read_bytes().endswith(b"<!-- later -->")
 
@@ -530,7 +440,7 @@ def test_a_second_parent_is_no_screw(tmp_path: Path) -> None:
         '    <origin xyz="1.5 0 0.9"/><axis xyz="0 1 0"/></joint>\n'
     )
     path = robot(tmp_path, loop)
-    with pytest.raises(ModelError, match=r"'D' cannot become helical as a URDF\+ <loop>"):
+    with pytest.raises(rg.ModelError, match=r"'D' cannot become helical as a URDF\+ <loop>"):
         rg.fix(path, {"D": "helical:0.01"})
     fix = rg.fix(path, {"D": "point_on_line"})
     assert '+  <loop name="D" type="point_on_line">' in fix.diff
@@ -540,10 +450,11 @@ def test_a_second_parent_is_no_screw(tmp_path: Path) -> None:
 def test_a_model_without_a_file_is_refused() -> None:
     mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
     assert rg.fix(mechanism).diff
-    with pytest.raises(ModelError, match="was read from no file"):
+    with pytest.raises(rg.ModelError, match="was read from no file"):
         rg.fix(rg.Mechanism("m", mechanism.bodies, mechanism.joints, ground=mechanism.ground))
 
 
+@pytest.mark.slow
 def test_xacro_is_edited_where_a_joint_is_written_out(tmp_path: Path) -> None:
     pytest.importorskip("xacrodoc")
     macro = (
@@ -557,13 +468,14 @@ def test_xacro_is_edited_where_a_joint_is_written_out(tmp_path: Path) -> None:
     assert rg.reduce(rg.load(written)).redundant == 0
     path = robot(tmp_path, hidden, "macro.urdf.xacro")
     path.write_bytes(path.read_bytes().replace(b" -- ", b" "))
-    with pytest.raises(ModelError, match="joint 'D' comes from a macro or an included file"):
+    with pytest.raises(rg.ModelError, match="joint 'D' comes from a macro or an included file"):
         rg.fix(path, {"D": "spherical"})
     path.write_bytes(path.read_bytes().replace(b"${n}", b"D"))  # a name that stands there itself
-    with pytest.raises(ModelError, match="joint 'D' comes from a macro or an included file"):
+    with pytest.raises(rg.ModelError, match="joint 'D' comes from a macro or an included file"):
         rg.fix(path, {"D": "spherical"})
 
 
+@pytest.mark.slow
 def test_included_files_of_xacro_are_found_from_another_folder(tmp_path: Path) -> None:
     pytest.importorskip("xacrodoc")
     (tmp_path / "part.xacro").write_text(
@@ -608,9 +520,9 @@ def test_files_are_replaced_together_or_not_at_all(tmp_path: Path) -> None:
     path = robot(tmp_path)
     fix = rg.fix(path)
     (tmp_path / "device").mkdir()
-    with pytest.raises(RegularizeError, match="cannot be written: /dev/null is no folder"):
+    with pytest.raises(rg.RegularizeError, match="cannot be written: /dev/null is no folder"):
         fix.write("/dev/null/robot.urdf")
-    with pytest.raises(RegularizeError, match="is no file that could be replaced"):
+    with pytest.raises(rg.RegularizeError, match="is no file that could be replaced"):
         fix.write("/dev/null")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["device", "robot.urdf"]
 
@@ -625,22 +537,26 @@ def test_a_file_that_cannot_be_replaced_leaves_the_others_as_they_were(
         "child_xyz: [1.2, 0, 0]}\n"
     )
     before = {file: file.read_bytes() for file in (path, sidecar)}
-    fix = rg.fix(path)
+    fix = rg.fix(path, slack=True)
     assert all(f"--- {file}" in fix.diff for file in before)
-    replace_file, done = os.replace, []
+    sync, later = os.fsync, b"# somebody else's"
 
-    def failing(source: str, target: Path) -> None:
-        if target in before and not str(source).endswith(".old"):
-            if done:
-                raise PermissionError(13, "Permission denied", str(target))
-            done.append(target)
-        replace_file(source, target)
+    def meanwhile(handle: int) -> None:
+        """Write into the file that is not replaced yet, as soon as the other one is."""
+        sync(handle)
+        left = [file for file, data in before.items() if file.read_bytes() == data]
+        if len(left) == 1:
+            left[0].write_bytes(later)
 
-    monkeypatch.setattr(os, "replace", failing)
-    with pytest.raises(RegularizeError, match="cannot be written: Permission denied"):
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    with pytest.raises(rg.RegularizeError, match="was changed since it was read"):
         fix.write(path)
-    assert len(done) == 1 and {file: file.read_bytes() for file in before} == before
+    [changed] = [file for file in before if file.read_bytes() == later]
+    [kept] = {*before} - {changed}
+    assert kept.read_bytes() == before[kept]
     assert {*tmp_path.iterdir()} == {*before}
+    for file, data in before.items():
+        file.write_bytes(data)
     monkeypatch.undo()
     fix.write(path)
     assert rg.reduce(rg.load(path)).redundant == 0
@@ -649,7 +565,7 @@ def test_a_file_that_cannot_be_replaced_leaves_the_others_as_they_were(
 def test_models_too_redundant_for_a_choice_are_told_of_fix(tmp_path: Path) -> None:
     path = robot(tmp_path)
     report = replace(rg.check(rg.load(path)), cures=())
-    assert remedies(report)[-1][1] == f"regularize fix {path} -o fixed/"
+    assert f"regularize fix {path} -o fixed/" in " ".join(str(report).split())
 
 
 SITES = """<mujoco>
@@ -709,7 +625,13 @@ REAL = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.formats("asmt")) if name.startswith("asmt") else name
+        for name in REAL
+    ],
+)
 def test_real_files(name: str, tmp_path: Path) -> None:
     path = CORPUS / name
     if not path.exists():
@@ -725,15 +647,14 @@ def test_real_files(name: str, tmp_path: Path) -> None:
     assert len(changed_lines(fix.diff)) <= most
 
 
-def test_what_special_dimensions_make_redundant_may_stay(tmp_path: Path) -> None:
-    """Equal cranks fight each other within the plane, where no joint of this file gives way."""
+def test_a_point_on_a_plane_gives_way_where_equal_cranks_fight_each_other(tmp_path: Path) -> None:
+    """Within the plane no other closing joint of this file gives way."""
     path = ASSETS / "three_cranks.urdf"
     fix = rg.fix(path)
-    before = rg.reduce(rg.load(path))
-    assert [change.kind for change in fix.changes] == ["point_on_line"] * 2
-    assert fix.reduction.redundant == before.remaining == 1
-    assert (fix.reduction.mobility, fix.reduction.finite_mobility) == (1, 1)
-    assert [finding.code for finding in fix.findings] == ["REG202"]
+    kinds = sorted(change.kind for change in fix.changes)
+    assert kinds == ["point_on_line", "point_on_plane"]
+    reduction = fix.reduction
+    assert (reduction.redundant, reduction.mobility, reduction.finite_mobility) == (0, 1, 1)
     assert rg.fix(fix.write(tmp_path / path.name)).diff == ""
 
 
@@ -742,6 +663,7 @@ def test_a_floating_robot_is_read_again_as_it_was() -> None:
     assert rg.fix(mechanism).diff == rg.fix(ASSETS / "slider_crank.urdf").diff
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["slider_crank", "planar_fourbar", "knee_leg"])
 def test_the_first_cure_of_a_file_is_one_that_the_file_can_hold(name: str) -> None:
     path = Path(__file__).parents[1] / "assets" / f"{name}.urdf"
@@ -749,7 +671,9 @@ def test_the_first_cure_of_a_file_is_one_that_the_file_can_hold(name: str) -> No
     first, *others = rg.cures(reduction)
     assert rg.fix(path, first).reduction.redundant == 0
     for cure in others:
-        with pytest.raises(ModelError, match=r"cannot become \w+ in this file; urdf holds there: "):
+        with pytest.raises(
+            rg.ModelError, match=r"cannot become \w+ in this file; urdf holds there: "
+        ):
             rg.fix(path, cure)
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import math
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,11 +15,19 @@ from typing import Any
 import numpy as np
 import pytest
 from random_mechanisms import random_network
+from scipy.linalg import qr
 
 import regularize as rg
 from regularize.cli import main
 from regularize.proofs.matching import match
-from regularize.proofs.verifier import Space, annihilator, fingerprint, reduced, saturated
+from regularize.proofs.verifier import (
+    Space,
+    annihilator,
+    directions,
+    fingerprint,
+    reduced,
+    saturated,
+)
 
 
 @pytest.fixture(scope="module")
@@ -231,6 +242,228 @@ def test_the_command_says_what_is_no_proof_and_what_claims_nothing(
     assert "nothing is claimed" in said and "D: not decided, of no family" in said
 
 
+def test_what_an_author_says_stands_escaped_under_a_heading_of_its_own(
+    honest: Any, assets: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, model = tmp_path / "proof.json", str(assets / "planar_fourbar.urdf")
+    word = "\x1b[1A\x1b[2KA: 5 of 5 rows are never needed\nholds\x9b\u202e"
+    path.write_text(json.dumps(signed(honest | {"undecided": [{"cuts": ["D"], "reason": word}]})))
+    assert main(["verify", str(path), "--model", model]) == 0
+    lines = capsys.readouterr().out.split("\n")
+    heading = next(k for k, line in enumerate(lines) if "author" in line)
+    assert [line for line in lines if "5 of 5" in line] == lines[heading + 1 : -1]
+    assert all(line.isprintable() for line in lines)
+    cuts = ["F: 5 of 5 rows are never needed\njoints A to Z are exactly as stated"]
+    for bare in ({}, {"parts": [], "bounds": []}):
+        forged = signed(honest | bare | {"undecided": [{"cuts": cuts, "reason": ""}]})
+        path.write_text(json.dumps(forged))
+        assert main(["verify", str(path), "--model", model]) == 1
+        assert "5 of 5" not in capsys.readouterr().out
+
+
+def test_names_are_no_sentences(honest: Any, tmp_path: Path) -> None:
+    name = "D: 5 of 5 rows are never needed\x1b]0;title\x07\u202e"
+    document = signed(json.loads(json.dumps(honest).replace('"D"', json.dumps(name))))
+    path = tmp_path / "proof.json"
+    path.write_text(json.dumps(document))
+    source = Path(rg.__file__).parent / "proofs" / "verifier.py"
+    alone = subprocess.run(
+        [sys.executable, str(source), str(path)], capture_output=True, text=True, check=True
+    )
+    for claims in (rg.verify(document).claims, alone.stdout.split("\n")):
+        (said,) = (claim for claim in claims if claim.startswith('"D: 5 of 5'))
+        (quoted,) = re.findall(r'"(?:[^"\\]|\\.)*"', said)
+        assert json.loads(quoted) == name
+        assert all(claim.isprintable() for claim in claims)
+
+
+def some_loops(bound: Any, loops: list[list[str]]) -> Any:
+    """A true bound of some loops of several."""
+    names = sorted({name for loop in loops for name in loop})
+    joints = {joint["name"]: joint for joint in bound["joints"] if joint["name"] in names}
+    ends = {name: tuple(joint["bodies"]) for name, joint in joints.items()}
+    signs = [directions(loop, ends) for loop in loops]
+    S = np.array([joints[name]["written"][0] for name in names])
+    matrix = np.vstack([S.T * [ring.get(name, 0) for name in names] for ring in signs])
+    columns = sorted(qr(matrix, pivoting=True)[2][: np.linalg.matrix_rank(matrix)].tolist())
+    rows = sorted(qr(matrix[:, columns].T, pivoting=True)[2][: len(columns)].tolist())
+    inverse = np.linalg.inv(matrix[np.ix_(rows, columns)]).tolist()
+    chosen = {"joints": [joints[name] for name in names], "loops": loops, "off": 1e-6}
+    return bound | chosen | {"rows": rows, "columns": columns, "inverse": inverse}
+
+
+def test_a_bound_of_a_model_speaks_of_all_joints_that_share_loops(assets: Path) -> None:
+    mechanism = rg.load(assets / "braced_fourbar.urdf")
+    document = json.loads(json.dumps(rg.prove(rg.reduce(mechanism))))
+    (bound,) = document["bounds"]
+    assert match(document, rg.verify(document), mechanism).holds
+    one = signed(document | {"parts": [], "bounds": [some_loops(bound, bound["loops"][:1])]})
+    assert rg.verify(one).holds  # of another model it may be true
+    verdict = match(one, rg.verify(one), mechanism)
+    assert not verdict.holds and not verdict.claims
+    assert "leaves out joints" in verdict.reason
+
+
+WRONG: list[tuple[tuple[str | int, ...], Any]] = [
+    (("undecided",), 5),
+    (("undecided",), [{}]),
+    (("undecided",), [{"cuts": 5, "reason": 1}]),
+    (("undecided",), [{"cuts": [], "reason": "none"}]),
+    (("version",), True),
+    (("model",), ["a"]),
+    (("more",), 1),
+    (("parts",), {}),
+    (("parts", 0, "unit_m"), True),
+    (("parts", 0, "unit_m"), math.inf),
+    (("parts", 0, "joints", 0, "virtual"), 1),
+    (("parts", 0, "joints", 0, "name"), "n" * 100_000),
+    (("parts", 0, "joints", 0, "space"), [["1"]]),
+    (("parts", 0, "steps", 0, "because"), "cut_"),
+    (("parts", 0, "steps", 0, "because"), ["joint"]),
+    (("parts", 0, "conclusion", "kept"), 2.0),
+    (("bounds", 0, "rows", 0), False),
+    (("bounds", 0, "rows", 0), 10**4000),
+    (("bounds", 0, "off"), math.nan),
+    (("bounds", 0, "joints", 0, "space"), [["x"]]),
+]
+
+
+@pytest.mark.parametrize(("place", "value"), WRONG, ids=str)
+def test_what_has_another_form_is_refused(
+    place: tuple[str | int, ...],
+    value: Any,
+    honest: Any,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    document = copy.deepcopy(honest)
+    at = document
+    for key in place[:-1]:
+        at = at[key]
+    at[place[-1]] = value
+    document = signed(document)
+    verdict = rg.verify(document)
+    assert not verdict.holds and not verdict.claims
+    assert verdict.reason.isprintable()
+    assert len(verdict.reason) < 200
+    path = tmp_path / "proof.json"
+    path.write_text(json.dumps(document))
+    assert main(["verify", str(path)]) in (1, 2)
+    said = capsys.readouterr()
+    assert "nternal" not in said.out + said.err
+
+
+def test_what_is_no_json_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, source = tmp_path / "proof.json", Path(rg.__file__).parent / "proofs" / "verifier.py"
+    deep = "[" * 100_000 + "]" * 100_000
+    for text in (
+        '{"fingerprint": 1, "fingerprint": 2}',
+        '{"fingerprint": 1, "version": {"a": [{"b": 1, "b": 2}]}}',
+        f'{{"fingerprint": {deep}}}',
+        '{"fingerprint": 1' + "0" * 5000 + "}",
+        '{"fingerprint": Infinity}',
+    ):
+        path.write_text(text)
+        assert main(["verify", str(path)]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+        alone = subprocess.run(
+            [sys.executable, str(source), str(path)], capture_output=True, text=True, check=False
+        )
+        assert (alone.returncode, alone.stderr) == (1, "")
+        assert "no JSON" in alone.stdout
+    document: Any = []
+    for _ in range(100_000):
+        document = [document]
+    assert not rg.verify({"format": document}).holds
+
+
+def chain(count: int) -> Any:
+    joints = [
+        {"name": f"j{i}", "bodies": [f"b{i}", f"b{i + 1}"], "space": [], "written": []}
+        for i in range(count)
+    ]
+    return {"joints": joints, "steps": []}
+
+
+def curves(degree: int, terms: int) -> Any:
+    """A ring of hinges that move along polynomials of many terms."""
+    hinge = {"space": [["0", "0", "0", "0", "0", "1"]], "written": [[0.0] * 5 + [1.0]]}
+    joints = [hinge | {"name": f"j{i}", "bodies": [f"b{i}", f"b{(i + 1) % 4}"]} for i in range(4)]
+    span = range(1, terms)
+    p = {"0 1 0": "1", **{f"{i} 0 0": "1" for i in span}}
+    q = {"0 0 1": "1", f"0 0 {degree}": "1", **{f"{i} {i} 0": "1" for i in span}}
+    over = {"0 0 0": "1", **{f"{i} {i} {degree}": str(i) for i in span}}
+    pair = [over, {f"{i} 0 {degree}": "1" for i in span}]
+    moves = {"j0": [{"0 0 0": "1"}, {"1 0 0": "1"}], "j1": pair, "j2": pair, "j3": pair}
+    rows = written(reduced([[int(i == j) for j in range(6)] for i in range(5)]))
+    cut = {"because": "cut", "joint": "j3", "seen from": "b3", "of": []}
+    motion = {"because": "motion", "loops": {"j3": ["j0", "j1", "j2", "j3"]}, "curve": [p, q]}
+    steps = [cut | {"kept": rows, "removed": []}, motion | {"moves": moves, "kept": {"j3": []}}]
+    return {"joints": joints, "steps": steps}
+
+
+def long_numbers(digits: int) -> Any:
+    """Chains of screws with long numbers, and what they generate."""
+    joints, steps = [], []
+    for i in range(900_000 // (12 * digits)):
+        screw = [["1", *(str(10**digits // (7 * i + k)) for k in (3, 5, 6, 8, 9))]]
+        ends = [f"b{i}", f"b{i + 1}"]
+        joints.append({"name": f"j{i}", "bodies": ends, "space": screw, "written": [[1.0] * 6]})
+        steps.append({"because": "joint", "joint": f"j{i}", "bodies": ends, "space": screw})
+    path = {"because": "path", "bodies": ["b0", "b2"], "of": [0, 1]}
+    every = [[str(int(i == j)) for j in range(6)] for i in range(6)]
+    return {"joints": joints, "steps": [*steps, path | {"space": every}]}
+
+
+def premises(count: int) -> Any:
+    """A cut over one hinge, said very often."""
+    slide = [["1", "0", "0", "0", "0", "0"]]
+    ends = {"bodies": ["x", "y"], "space": slide}
+    joints = [ends | {"name": name, "written": [[1.0] + [0.0] * 5]} for name in "ab"]
+    cut = {"because": "cut", "joint": "b", "seen from": "x", "of": [[0, None]] * count}
+    steps = [{"because": "joint", "joint": "a"} | ends, cut | {"kept": [], "removed": []}]
+    return {"joints": joints, "steps": steps}
+
+
+LONG = [
+    pytest.param(chain(12_000), id="chain"),
+    pytest.param(curves(20, 12), id="curves"),
+    pytest.param(curves(200, 40), id="long curves"),
+    pytest.param(curves(3, 6000), id="wide curves"),
+    *(pytest.param(long_numbers(digits), id=f"{digits} digits") for digits in (50, 500, 3900)),
+    pytest.param(premises(70_000), id="premises"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of a process are of POSIX")
+@pytest.mark.parametrize("part", LONG)
+def test_a_megabyte_is_judged_in_two_seconds_and_300_megabytes(part: Any, tmp_path: Path) -> None:
+    place = {"origin_m": [0.0] * 3, "unit_m": 1.0}
+    part = place | part | {"conclusion": {"rows": 0, "kept": 0, "removed": 0}}
+    head = {"format": "regularize proof", "version": 1, "model": "x", "undecided": [], "bounds": []}
+    path = tmp_path / "proof.json"
+    path.write_text(json.dumps(signed(head | {"parts": [part]})))
+    assert path.stat().st_size < 1_100_000
+    program = (
+        "import resource, sys\n"
+        "resource.setrlimit(resource.RLIMIT_CPU, (2, 2))\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (300 << 20, 300 << 20))\n"
+        "import runpy\n"
+        "sys.argv[:] = sys.argv[1:]\n"
+        "runpy.run_path(sys.argv[0], run_name='__main__')\n"
+    )
+    source = Path(rg.__file__).parent / "proofs" / "verifier.py"
+    judged = subprocess.run(
+        [sys.executable, "-c", program, str(source), str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert judged.returncode in (0, 1), judged.stderr
+    assert judged.stdout.startswith(("holds\n", "does not hold\n"))
+
+
 def another_ring(part: Any) -> None:
     """The ring of one cut for that of another: rows of both would be counted on it."""
     first, second = list(part["loops"])[:2]
@@ -275,6 +508,7 @@ def held(assets: Path) -> Any:
     return json.loads(json.dumps(rg.prove(rg.reduce(rg.load(assets / "quadrupteron.urdf")))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forge", HELD, ids=lambda forge: forge.__name__)
 def test_no_forged_group_is_held(forge: Callable[[Any], None], held: Any) -> None:
     assert rg.verify(held).holds

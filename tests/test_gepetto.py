@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import regularize as rg
 from regularize.adapters import read
-from regularize.errors import ReadError
-from regularize.model.mechanism import Mechanism
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "gepetto_yaml"
 needs_corpus = pytest.mark.skipif(not CORPUS.exists(), reason="the model collection is not here")
@@ -25,14 +24,14 @@ URDF = """<robot name="m">
 <joint name="weld" type="fixed"><parent link="d"/><child link="e"/></joint>
 </robot>"""
 
-Model = Callable[..., Mechanism]
+Model = Callable[..., rg.Mechanism]
 
 
 @pytest.fixture
 def model(tmp_path: Path) -> Model:
     """Read the robot above with the YAML given beside it."""
 
-    def build(text: str, name: str = "robot.yaml", **options: Any) -> Mechanism:
+    def build(text: str, name: str = "robot.yaml", **options: Any) -> rg.Mechanism:
         (tmp_path / "robot.urdf").write_text(URDF)
         (tmp_path / name).write_text(text)
         return read(tmp_path / "robot.urdf", **options)
@@ -41,7 +40,7 @@ def model(tmp_path: Path) -> Model:
 
 
 def fails(build: Callable[[], object], *parts: str) -> None:
-    with pytest.raises(ReadError) as caught:
+    with pytest.raises(rg.ReadError) as caught:
         build()
     message = str(caught.value)
     assert "\n" not in message
@@ -49,7 +48,7 @@ def fails(build: Callable[[], object], *parts: str) -> None:
         assert part in message
 
 
-def closures(mechanism: Mechanism) -> list[tuple[str, str, str, str]]:
+def closures(mechanism: rg.Mechanism) -> list[tuple[str, str, str, str]]:
     return [(j.name, j.kind, j.parent, j.child) for j in mechanism.joints if j.closure]
 
 
@@ -211,6 +210,7 @@ ROBOTS: dict[str, tuple[int, dict[str, int], int, dict[str, int]]] = {
 }
 
 
+@pytest.mark.slow
 @needs_corpus
 @pytest.mark.parametrize("name", ROBOTS)
 def test_robots(name: str) -> None:

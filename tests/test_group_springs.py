@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import mechanisms
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from test_marching import compiled, moved
+from test_compiled_steps import compiled, moved
 
 import regularize as rg
-from regularize.lie.screw import Array
-from regularize.model.joint_dynamics import JointDynamics
-from regularize.model.mechanism import Inertia, joint_in_world, mechanism_of
 
 AXIS, PLACE = (0.3, 1.0, 0.2), (0.1, 0.2, 0.3)
 FREEDOMS = {"spherical": 3, "free": 6}
 #: Without correction of the energy.
-EXACT: dict[str, object] = {"rtol": 1e-12, "conserve": False}
+EXACT: dict[str, object] = {"rtol": 1e-12, "solver": rg.Solver(conserve=False)}
 kinds = pytest.mark.parametrize("kind", ["spherical", "free"])
 placings = pytest.mark.parametrize(
     "placing", ["tree", "tree backwards", "closing", "closing backwards"]
@@ -28,15 +26,14 @@ placings = pytest.mark.parametrize(
 def sprung(kind: str, placing: str, seed: int, turned: float = 1.0) -> rg.Robot:
     """A body on one joint with unequal springs, which the tree has, has backwards, or lacks."""
     rng, freedoms = np.random.default_rng(seed), FREEDOMS[kind]
-    law = JointDynamics(
-        stiffness=rng.uniform(1.0, 9.0, freedoms), rest_position=turned * rng.normal(size=freedoms)
-    )
+    law = {"stiffness": rng.uniform(1.0, 9.0, freedoms)}
+    law["rest_position"] = turned * rng.normal(size=freedoms)
     bodies = ("body", "ground") if placing.endswith("backwards") else ("ground", "body")
-    joints = [replace(joint_in_world("sprung", *bodies, kind, AXIS, PLACE), dynamics=law)]
+    joints = [mechanisms.acted(rg.Joint.in_world("sprung", *bodies, kind, AXIS, PLACE), **law)]
     if placing.startswith("closing"):
-        joints.insert(0, joint_in_world("base", "ground", "body", "free", AXIS, (0.0, 0.3, 0.1)))
-    mechanism = mechanism_of(f"{kind}, {placing}", joints, ground="ground")
-    inertia = Inertia(2.0, np.array([0.2, 0.1, 0.4]), np.diag([0.9, 1.0, 1.1]))
+        joints.insert(0, rg.Joint.in_world("base", "ground", "body", "free", AXIS, (0.0, 0.3, 0.1)))
+    mechanism = rg.Mechanism.of_joints(f"{kind}, {placing}", joints, ground="ground")
+    inertia = rg.Inertia(2.0, np.array([0.2, 0.1, 0.4]), np.diag([0.9, 1.0, 1.1]))
     given = [replace(b, inertia=inertia if b.name == "body" else None) for b in mechanism.bodies]
     cuts = ["sprung"] if placing.startswith("closing") else []
     robot = rg.to_pinocchio(rg.reduce(replace(mechanism, bodies=tuple(given)), cuts=cuts))
@@ -44,6 +41,7 @@ def sprung(kind: str, placing: str, seed: int, turned: float = 1.0) -> rg.Robot:
     return robot
 
 
+@pytest.mark.slow
 @kinds
 @placings
 @settings(deadline=None, max_examples=4)
@@ -58,7 +56,7 @@ def test_forces_are_the_slope_of_the_energy(
     stretch = passive.joints.stretch(passive._positions(q))[-FREEDOMS[kind] :]
     assume(np.linalg.norm(stretch[-3:]) < 3.1)  # beyond half a turn the energy has an edge
 
-    def energy(of: Array) -> float:
+    def energy(of: np.ndarray) -> float:
         return passive.energy(space.integrate(q, of))
 
     h = 2e-3
@@ -69,15 +67,16 @@ def test_forces_are_the_slope_of_the_energy(
     assert passive.springs(q) == pytest.approx(-np.array(slopes), abs=1e-8)
 
 
+@pytest.mark.slow
 @kinds
 @placings
-@pytest.mark.parametrize("marching", [pytest.param(True, marks=compiled), False])
+@pytest.mark.parametrize("compiled", [pytest.param(True, marks=compiled), False])
 def test_energy_is_kept_without_correction(
-    kind: str, placing: str, marching: bool, monkeypatch: pytest.MonkeyPatch
+    kind: str, placing: str, compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     robot = sprung(kind, placing, 1)
     v = robot.project_velocity(robot.q0, np.linspace(0.5, 1.5, robot.nv))
-    motion = moved(robot, monkeypatch, marching, v=v, duration=0.1, **EXACT)
+    motion = moved(robot, monkeypatch, compiled, v=v, duration=0.1, **EXACT)
     assert np.ptp(motion.energy) < 1e-10
     assert np.abs(motion.v[-1] - v).max() > 0.1
 

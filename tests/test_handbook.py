@@ -37,8 +37,15 @@ def missing(page: Path) -> list[str]:
     return sorted(extra for extra in extras if find_spec(MODULES.get(extra, extra)) is None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if page.stem not in AS_NOTEBOOKS], ids=lambda page: page.stem
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.formats("freecad")] * ("FCStd" in text_of(page)))
+        for page in PAGES
+        if page.stem not in AS_NOTEBOOKS
+    ],
+    ids=lambda page: page.stem,
 )
 def test_the_code_of_a_page_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

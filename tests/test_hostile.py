@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import regularize as rg
-from regularize.adapters.urdf.xacro_process import check_expression
-from regularize.model import trial
-from regularize.model.mechanism import Mechanism
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 BODY = "<body name='a'><joint/><geom size='1'/></body>"
 
 
+@pytest.mark.slow
 def test_includes_that_double_come_to_an_end(tmp_path: Path) -> None:
     for k in range(13):
         include = f"<include><uri>m{k + 1}.sdf</uri><name>%s</name></include>"
@@ -58,6 +58,113 @@ def test_amounts_that_no_machine_holds(asked: str, said: str, tmp_path: Path) ->
         rg.load(path)
 
 
+ATTACH = """<mujoco><asset><model name="s" file="{}"/></asset><worldbody><body><attach model="s"
+  body="b" prefix="p"/></body><body name="b"><joint name="j"/><geom size="1"/></body></worldbody>
+  </mujoco>"""
+
+
+def test_models_that_attach_themselves(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.xml", tmp_path / "two.xml"
+    for inside in ("one.xml", "two.xml"):
+        one.write_text(ATTACH.format(inside))
+        two.write_text(ATTACH.format("./one.xml"))
+        with pytest.raises(rg.ReadError, match="to itself, in a circle") as caught:
+            rg.load(one)
+        assert caught.value.line == 1
+    inside = BODY.replace("'a'", "'b'")
+    two.write_text(f"<mujoco><worldbody>{inside}</worldbody></mujoco>")
+    found = rg.load(one)
+    assert len(found.joints) >= 3 and [Path(each).name for each in found.files] == ["two.xml"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are not copied there")
+def test_what_ends_the_process_ends_a_copy_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import mujoco
+
+    path = tmp_path / "m.xml"
+    path.write_text(
+        "<mujoco><worldbody><body><composite type='cable'/></body></worldbody></mujoco>"
+    )
+    monkeypatch.setattr(mujoco.MjSpec, "from_file", lambda path: os.abort())
+    with pytest.raises(rg.ReadError, match="MuJoCo ends the process that reads it"):
+        rg.load(path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="has no pipes")
+@pytest.mark.parametrize(
+    ("inside", "said"),
+    [
+        ("<xacro:include filename='{}'/>", "no regular file"),
+        ("<link name='${{xacro.load_yaml(\"{}\")}}'/>", "no regular file"),
+    ],
+)
+def test_pipes_that_xacro_would_wait_for(inside: str, said: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(rg.ReadError, match=said):
+        rg.load(xacro(tmp_path, inside.format(tmp_path / "pipe")))
+
+
+def test_xacro_ends_by_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, run = xacro(tmp_path, ""), subprocess.run
+
+    def impatient(*given: Any, timeout: float, **more: Any) -> Any:
+        return run(*given, timeout=0.0, **more)
+
+    monkeypatch.setattr(subprocess, "run", impatient)
+    with pytest.raises(rg.ReadError, match="more time or memory"):
+        rg.load(path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="has no pipes")
+@pytest.mark.parametrize("suffix", ["usda", "usdc", "usd"])
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "(subLayers = [@./pipe.{0}@])",
+        'def Xform "a" (references = @./pipe.{0}@) {{}}',
+        'def Xform "a" (payload = @pipe.{0}@) {{}}',
+        'def "a" (references = </b>) {{}}\nover "b" {{\ndef "c" (payload = @pipe.{0}@) {{}}\n}}',
+        'def "a" (variantSets = "v"\nvariants = {{\nstring v = "x"\n}}) {{\nvariantSet "v" = {{'
+        '\n"x" (references = @pipe.{0}@) {{}}\n}}\n}}',
+    ],
+)
+def test_pipes_that_usd_would_wait_for(inside: str, suffix: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / f"pipe.{suffix}")
+    path = tmp_path / "m.usda"
+    path.write_text(f"#usda 1.0\n{inside.format(suffix)}\n")
+    with pytest.raises(rg.ReadError, match="is a pipe"):
+        rg.load(path)
+
+
+def test_references_that_multiply(tmp_path: Path) -> None:
+    def written(more: str) -> Path:
+        parts = ['def Xform "p0" {}']
+        for k in range(1, 9):
+            copies = "".join(
+                f'def "c{n}" (references = </p{k - 1}>{more}) {{}}\n' for n in range(6)
+            )
+            parts.append(f'def Xform "p{k}" {{ {copies} }}')
+        path = tmp_path / "m.usda"
+        path.write_text("#usda 1.0\n" + "\n".join(parts))
+        return path
+
+    with pytest.raises(rg.ReadError, match="more than 1000000 prims"):
+        rg.load(written(""))
+    with pytest.raises(rg.ReadError, match="has no rigid body"):  # one prototype for each
+        rg.load(written("\ninstanceable = true\n"))
+
+
+def test_large_yaml_is_refused_and_large_xml_read(tmp_path: Path) -> None:
+    path, loops = tmp_path / "m.urdf", tmp_path / "loops.yaml"
+    path.write_text("<robot name='r'><link name='a'/></robot>" + "<!-- much -->\n" * 800_000)
+    loops.write_text("closed_loop: " + "1" * 3_000_000)
+    with pytest.raises(rg.ReadError, match="more than the 2097152 read of YAML"):
+        rg.load(path, loops=loops)
+    assert [body.name for body in rg.load(path).bodies] == ["a"]
+
+
 def test_copies_within_reason_are_read(tmp_path: Path) -> None:
     path = tmp_path / "m.xml"
     text = f"<mujoco><worldbody><replicate count='5' offset='9 0 0'>{BODY}</replicate></worldbody>"
@@ -65,6 +172,15 @@ def test_copies_within_reason_are_read(tmp_path: Path) -> None:
     assert len(rg.load(path).bodies) == 6
 
 
+def xacro(tmp_path: Path, inside: str) -> Path:
+    pytest.importorskip("xacrodoc")
+    path = tmp_path / "m.xacro"
+    head = "<robot name='r' xmlns:xacro='http://www.ros.org/wiki/xacro'><link name='a'/>"
+    path.write_text(f"{head}{inside}</robot>")
+    return path
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "expression",
     [
@@ -77,24 +193,20 @@ def test_copies_within_reason_are_read(tmp_path: Path) -> None:
         "math._x",
     ],
 )
-def test_expressions_that_reach_for_the_interpreter(expression: str) -> None:
-    with pytest.raises(ValueError, match="is not allowed in an expression"):
-        check_expression(expression)
+def test_expressions_that_reach_for_the_interpreter(expression: str, tmp_path: Path) -> None:
+    with pytest.raises(rg.ReadError, match="is not allowed in an expression"):
+        rg.load(xacro(tmp_path, f'<link name="${{{expression}}}"/>'))
 
 
-@pytest.mark.parametrize("expression", ["2*pi", " sin(x) + math.cos(l)", "d['a'].b", "[1][0]"])
-def test_ordinary_expressions_are_let_in(expression: str) -> None:
-    check_expression(expression)
+def test_ordinary_expressions_are_let_in(tmp_path: Path) -> None:
+    given = '<xacro:property name="x" value="0"/><xacro:property name="d" value="${dict(a=[7])}"/>'
+    expressions = ("2*pi", " sin(x) + math.cos(x)", "d['a'][0]", "[1][0]")
+    links = "".join(f'<link name="l${{{each}}}"/>' for each in expressions)
+    bodies = rg.load(xacro(tmp_path, given + links)).bodies
+    assert [body.name[:5] for body in bodies][1:] == ["l6.28", "l1.0", "l7", "l1"]
 
 
-def xacro(tmp_path: Path, inside: str) -> Path:
-    pytest.importorskip("xacrodoc")
-    path = tmp_path / "m.xacro"
-    head = "<robot name='r' xmlns:xacro='http://www.ros.org/wiki/xacro'><link name='a'/>"
-    path.write_text(f"{head}{inside}</robot>")
-    return path
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("inside", "said"),
     [
@@ -112,20 +224,14 @@ def test_programs_in_xacro(inside: str, said: str, tmp_path: Path) -> None:
         rg.load(xacro(tmp_path, inside))
 
 
+@pytest.mark.slow  # it may compute for ten seconds
 @pytest.mark.skipif(sys.platform != "linux", reason="cannot bound the time of a process")
-def test_programs_in_xacro_come_to_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from regularize.adapters.urdf import xacro as reader
-
-    process = tmp_path / "process.py"
-    text = reader.PROCESS.read_text()
-    assert "\nSECONDS = 10\n" in text
-    process.write_text(text.replace("\nSECONDS = 10\n", "\nSECONDS = 1\n"))
-    monkeypatch.setattr(reader, "PROCESS", process)
+def test_programs_in_xacro_come_to_an_end(tmp_path: Path) -> None:
     with pytest.raises(rg.ReadError, match="more time or memory"):
         rg.load(xacro(tmp_path, "<link name='${9**9**9}'/>"))
 
 
-def elsewhere(mechanism: Mechanism) -> list[str]:
+def elsewhere(mechanism: rg.Mechanism) -> list[str]:
     return [each.message for each in mechanism.findings if each.code == "REG021"]
 
 
@@ -191,30 +297,6 @@ def test_links_lead_elsewhere(tmp_path: Path) -> None:
     target = tmp_path / "own" / "m.json"
     rg.save(rg.load(path), target)
     assert len(elsewhere(rg.load(target))) == 1
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="copies no process")
-@pytest.mark.parametrize(
-    ("function", "survived"),
-    [
-        (lambda: None, True),
-        (lambda: 1 / 0, True),
-        (lambda: os.kill(os.getpid(), 11), False),
-        (os.abort, False),
-    ],
-)
-def test_what_ends_a_process_ends_a_copy(function: object, survived: bool) -> None:
-    assert callable(function)
-    assert trial.survives(function) is survived
-
-
-def test_shapes_that_end_a_process_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("OCP")
-    from regularize.model import solids
-
-    monkeypatch.setattr(solids, "survives", lambda function, seconds: False)
-    with pytest.raises(rg.ReadError, match="damaged"):
-        solids.stored_shape(b"", "part.bin")
 
 
 def test_frames_and_screws_of_the_own_format(tmp_path: Path) -> None:

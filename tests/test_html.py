@@ -17,12 +17,11 @@ import pytest
 import trimesh
 
 import regularize as rg
-from regularize.checking import Report
-from regularize.model.mechanism import Body, Geometry, joint_in_world, mechanism_of
-from regularize.render.bifurcation import branch_numbers
-from regularize.render.html import index, render
-from regularize.render.kinematics_data import kinematics_data
-from regularize.render.summary import line_of
+from regularize.mechanism.body import Geometry
+from regularize.page.animation import branch_numbers
+from regularize.page.html import index, render
+from regularize.page.page_data import kinematics_data
+from regularize.report.forms.summary import line_of
 
 VOID = {"meta", "link", "input", "br"}
 
@@ -59,12 +58,12 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def fourbar(assets: Path) -> Report:
+def fourbar(assets: Path) -> rg.Report:
     return rg.check(rg.load(assets / "planar_fourbar.urdf"))
 
 
 @pytest.fixture(scope="module")
-def text(fourbar: Report) -> str:
+def text(fourbar: rg.Report) -> str:
     return render(fourbar)
 
 
@@ -116,7 +115,7 @@ def test_identifiers_are_unique_and_controls_have_names(text: str) -> None:
     assert all(attrs.get("scope") for tag, attrs in page.elements if tag == "th")
 
 
-def test_the_json_report_is_embedded(text: str, fourbar: Report) -> None:
+def test_the_json_report_is_embedded(text: str, fourbar: rg.Report) -> None:
     embedded = json.loads(Page(text).scripts["report"])
     assert embedded == json.loads(json.dumps(fourbar.as_dict()))
 
@@ -135,7 +134,7 @@ def test_names_cannot_break_out(assets: Path, tmp_path: Path) -> None:
     assert evil in bodies
 
 
-def test_scene_data_is_complete(text: str, fourbar: Report) -> None:
+def test_scene_data_is_complete(text: str, fourbar: rg.Report) -> None:
     scene = json.loads(Page(text).scripts["scene"])
     assert {piece["layer"] for piece in scene["pieces"]} == {"bodies", "joints", "axes"}
     names = {"j": "joints", "b": "bodies", "l": "loops", "f": "findings"}
@@ -172,6 +171,7 @@ def test_the_page_moves_by_the_kept_rows(name: str, assets: Path) -> None:
     assert json.loads(json.dumps(data, allow_nan=False)) == json.loads(json.dumps(data))
 
 
+@pytest.mark.slow
 def test_branches_are_named_where_each_cell_has_its_own(assets: Path) -> None:
     """Two windows that are flat: four branches, of which pages name those of one cell at a time."""
     report = rg.check(rg.load(assets / "mobility" / "two_windows_flat.urdf"), configurations=5)
@@ -188,6 +188,7 @@ def test_branches_are_named_where_each_cell_has_its_own(assets: Path) -> None:
     assert {f["branch"] for f in data["kinematics"]["freedoms"]} <= {0, *numbers}
 
 
+@pytest.mark.slow
 def test_shaky_mechanisms_come_with_their_way(assets: Path) -> None:
     """Their velocities do not tell where they go; the page is given closed configurations."""
     reduction = rg.reduce(rg.load(assets / "shaky_7r.urdf"), configurations=0)
@@ -204,22 +205,29 @@ def test_joints_that_are_split_are_known_by_their_whole() -> None:
     """A loop that is closed by a universal joint: its parts have no body of their own between."""
     points = [(0, 0, 0), (0, 0.3, 0), (0.4, 0.3, 0)]
     joints = [
-        joint_in_world("A", "ground", "crank", "universal", (0, 0, 1), point=points[0]),
-        joint_in_world("B", "crank", "rod", "spherical", point=points[1]),
-        joint_in_world("C", "rod", "ground", "universal", (0, 0, 1), point=points[2], closure=True),
+        rg.Joint.in_world("A", "ground", "crank", "universal", (0, 0, 1), point=points[0]),
+        rg.Joint.in_world("B", "crank", "rod", "spherical", point=points[1]),
+        rg.Joint.in_world(
+            "C", "rod", "ground", "universal", (0, 0, 1), point=points[2], closure=True
+        ),
     ]
-    scene = json.loads(Page(render(rg.check(mechanism_of("split", joints)))).scripts["scene"])
+    scene = json.loads(
+        Page(render(rg.check(rg.Mechanism.of_joints("split", joints)))).scripts["scene"]
+    )
     assert [joint["name"] for joint in scene["joints"]] == ["A", "B", "C"]
     assert set(scene["loops"][0]["refs"]) == {"j0", "j1", "j2", "b0", "b1", "b2"}
 
 
+@pytest.mark.slow
 def test_shapes_keep_to_their_budget(tmp_path: Path) -> None:
     ball = trimesh.creation.icosphere(subdivisions=5, radius=0.1)  # 20480 triangles
     ball.export(tmp_path / "ball.stl")
-    base = mechanism_of("m", [joint_in_world("A", "ground", "link", "revolute", (0, 0, 1))])
+    base = rg.Mechanism.of_joints(
+        "m", [rg.Joint.in_world("A", "ground", "link", "revolute", (0, 0, 1))]
+    )
     shape = Geometry("mesh", np.array([1.0]), uri="ball.stl")
     missing = Geometry("mesh", np.array([1.0]), uri="nowhere.stl")
-    bodies = (Body("ground", geometry=(missing,)), Body("link", geometry=(shape,)))
+    bodies = (rg.Body("ground", geometry=(missing,)), rg.Body("link", geometry=(shape,)))
     report = rg.check(replace(base, bodies=bodies, path=str(tmp_path / "model.urdf")))
     whole, small = (render(report, budget=budget) for budget in (3_000_000, 40_000))
     none = render(report, meshes=False)
@@ -228,7 +236,7 @@ def test_shapes_keep_to_their_budget(tmp_path: Path) -> None:
     assert "Shapes that are not shown" not in none
 
 
-def test_index_links_every_model(fourbar: Report) -> None:
+def test_index_links_every_model(fourbar: rg.Report) -> None:
     names = ["a.html", "b.html", "javascript:alert(1).html", "a b#c?d.html"]
     page = Page(index({name: line_of("a.urdf", fourbar) for name in names}))
     links = [a["href"] or "" for tag, a in page.elements if tag == "a"]
@@ -237,5 +245,7 @@ def test_index_links_every_model(fourbar: Report) -> None:
 
 
 def test_a_model_without_loops_has_a_page() -> None:
-    arm = mechanism_of("arm", [joint_in_world("A", "ground", "arm", "revolute", (0, 0, 1))])
+    arm = rg.Mechanism.of_joints(
+        "arm", [rg.Joint.in_world("A", "ground", "arm", "revolute", (0, 0, 1))]
+    )
     assert "No kinematic loops" in render(rg.check(arm))

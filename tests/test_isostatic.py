@@ -1,7 +1,9 @@
 """Isostatic models: nothing redundant, the same mobility, the same motion."""
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import numpy as np
@@ -10,11 +12,7 @@ from parallel_robots import ROBOTS
 from pinocchio_cases import MECHANISMS, massive
 
 import regularize as rg
-from regularize.commands.reduction_file import write_reduction
-from regularize.dynamics.simulate import simulate
-from regularize.errors import UnsupportedExport
-from regularize.model.mechanism import joint_in_world, mechanism_of
-from regularize.pinocchio_model.isostatic import isostatic
+from regularize.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT.parent / "shared" / "corpus"
@@ -35,7 +33,7 @@ ASSETS = [
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_textbook_mechanisms(name: str) -> None:
     mechanism = massive(MECHANISMS[name]())
-    report = isostatic(mechanism)
+    report = rg.isostatic(mechanism)
     assert report.equivalent
     assert report.result.redundant == 0
     assert report.proved == (name != "Bricard")
@@ -46,14 +44,14 @@ def test_textbook_mechanisms(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ASSETS)
 def test_examples(name: str) -> None:
-    report = isostatic(rg.load(ROOT / "assets" / f"{name}.urdf"))
+    report = rg.isostatic(rg.load(ROOT / "assets" / f"{name}.urdf"))
     assert report.equivalent and report.result.redundant == 0
     assert bool(report.changes) == (report.reduction.redundant > 0)
 
 
 @pytest.mark.slow
 def test_a_shaky_loop_is_refused() -> None:
-    report = isostatic(rg.load(ROOT / "assets" / "shaky_7r.urdf"))
+    report = rg.isostatic(rg.load(ROOT / "assets" / "shaky_7r.urdf"))
     assert not report.equivalent
     assert "REG308" in {finding.code for finding in report.findings}
 
@@ -62,10 +60,10 @@ def test_a_shaky_loop_is_refused() -> None:
 @pytest.mark.parametrize("name", ["tilted", "3-PRRR", "Sarrus"])
 def test_the_motion_is_the_same(name: str) -> None:
     mechanism = massive(MECHANISMS[name]())
-    report = isostatic(mechanism)
+    report = rg.isostatic(mechanism)
     times = np.array([0.0, 0.2, 0.4])
     motions = [
-        simulate(m, duration=0.4, rtol=1e-10, times=times) for m in (mechanism, report.mechanism)
+        rg.simulate(m, duration=0.4, rtol=1e-10, times=times) for m in (mechanism, report.mechanism)
     ]
     for joint in mechanism.joints:
         first, second = (
@@ -81,11 +79,11 @@ def test_a_weld_becomes_a_ball_where_that_is_enough() -> None:
     bodies = "gabcd"
     axes = [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 1)]
     slides = [
-        joint_in_world(f"s{k}", bodies[k], bodies[k + 1], "prismatic", axis)
+        rg.Joint.in_world(f"s{k}", bodies[k], bodies[k + 1], "prismatic", axis)
         for k, axis in enumerate(axes)
     ]
-    weld = joint_in_world("weld", "d", "g", "fixed", closure=True)
-    report = isostatic(massive(mechanism_of("slides", [*slides, weld])))
+    weld = rg.Joint.in_world("weld", "d", "g", "fixed", closure=True)
+    report = rg.isostatic(massive(rg.Mechanism.of_joints("slides", [*slides, weld])))
     assert report.equivalent and report.proved
     (change,) = report.changes
     assert (change.joint, change.kind, change.after) == ("weld", "lowered", "spherical")
@@ -96,23 +94,36 @@ def test_what_is_isostatic_already_stays_as_it_is() -> None:
     if not path.exists():
         pytest.skip("the corpus is not here")
     mechanism = rg.load(path)
-    report = isostatic(mechanism)
+    report = rg.isostatic(mechanism)
     assert report.changes == () and report.mechanism is mechanism
+
+
+def reduced(
+    path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> tuple[Path, str, dict[str, Any]]:
+    """The model that the command writes, its format, and what stands beside it."""
+    capsys.readouterr()
+    main(["reduce", str(path), "-o", str(folder)])
+    said = capsys.readouterr().out
+    found = re.search(r"^wrote (.*?)  \((.*)\)\nwrote (.*)$", said, re.MULTILINE)
+    assert found is not None, said
+    return Path(found[1]), found[2], json.loads(Path(found[3]).read_text())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["5bar_linkage", "robot_delta"])
-def test_gepetto_models_come_back_as_gepetto_models(name: str, tmp_path: Path) -> None:
+def test_gepetto_models_come_back_as_gepetto_models(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = CORPUS / "gepetto_yaml" / name
     if not path.exists():
         pytest.skip("the corpus is not here")
-    report = isostatic(rg.load(path))
-    written = write_reduction(report, tmp_path / "out")
-    assert written.format == "urdf"
-    again = rg.load(written.model)
+    model, format, _ = reduced(path, tmp_path / "out", capsys)
+    assert format == "urdf"
+    again = rg.load(model)
     reduction = rg.reduce(again)
     assert again.files and reduction.redundant == 0
-    assert reduction.mobility == report.reduction.mobility
+    assert reduction.mobility == rg.reduce(rg.load(path)).mobility
 
 
 @pytest.mark.slow
@@ -124,24 +135,26 @@ def test_gepetto_models_come_back_as_gepetto_models(name: str, tmp_path: Path) -
         ("assets/benchmarks/andrews.json", "json"),
     ],
 )
-def test_files_reload_and_are_isostatic(file: str, format: str, tmp_path: Path) -> None:
-    report = isostatic(rg.load(ROOT / file))
-    written = write_reduction(report, tmp_path)
-    assert written.format == format
-    assert written.model.name == Path(file).name
-    reduction = rg.reduce(rg.load(written.model))
+def test_files_reload_and_are_isostatic(
+    file: str, format: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, written_as, entry = reduced(ROOT / file, tmp_path, capsys)
+    assert written_as == format
+    assert model.name == Path(file).name
+    reduction = rg.reduce(rg.load(model))
     assert reduction.redundant == 0
-    assert reduction.mobility == report.reduction.mobility
-    entry = json.loads(written.reduction.read_text())
+    assert reduction.mobility == rg.reduce(rg.load(ROOT / file)).mobility
     jsonschema.validate(entry, SCHEMA)
     assert entry["kept"] == sum(len(cut["kept"]) for cut in entry["cuts"])
     assert entry["guarantee"]["proved"] and entry["result"]["equivalent"]
 
 
-def test_rows_of_the_file_are_those_of_the_reduction(tmp_path: Path) -> None:
+def test_rows_of_the_file_are_those_of_the_reduction(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Rebuilt from the file alone, the rows see no velocity that keeps the loops closed."""
-    report = isostatic(rg.load(ROOT / "assets" / "three_prrr.urdf"))
-    entry = json.loads(write_reduction(report, tmp_path).reduction.read_text())
+    report = rg.isostatic(rg.load(ROOT / "assets" / "three_prrr.urdf"))
+    _, _, entry = reduced(ROOT / "assets" / "three_prrr.urdf", tmp_path, capsys)
     reduction = report.reduction
     loops, state = reduction.loops, reduction.reference
     twists = state.screws[0].T
@@ -165,15 +178,16 @@ def test_open_loops_are_refused() -> None:
     path = CORPUS / "gepetto_yaml" / "kangaroo_like"
     if not path.exists():
         pytest.skip("the corpus is not here")
-    with pytest.raises(UnsupportedExport, match="loops are open"):
-        isostatic(rg.load(path))
+    with pytest.raises(rg.UnsupportedExport, match="loops are open"):
+        rg.isostatic(rg.load(path))
 
 
+@pytest.mark.slow
 def test_relations_of_three_joints_go_where_they_can_be_held(tmp_path: Path) -> None:
     """MJCF ties the three hinges of a leg of 4-PRRRR by a tendon; SDF says what it cannot tie."""
     mujoco = pytest.importorskip("mujoco")
     mechanism = massive(ROBOTS["4-PRRRR"][0]())
-    report = isostatic(mechanism, coupled=None, points=True)
+    report = rg.isostatic(mechanism, coupled=None, points=True)
     (coupling,) = report.mechanism.couplings
     assert len(coupling.terms) == 3 and report.proved and report.result.redundant == 0
     assert [f.code for f in report.findings if f.code in ("REG301", "REG233")] == []
@@ -188,7 +202,7 @@ def test_relations_of_three_joints_go_where_they_can_be_held(tmp_path: Path) -> 
     equality = rows[data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)]
     assert model.ntendon == 1 and np.linalg.matrix_rank(equality, tol=1e-6) == model.nv - 4
 
-    fixed = isostatic(mechanism, coupled=2)
+    fixed = rg.isostatic(mechanism, coupled=2)
     (unheld,) = [f for f in fixed.findings if f.code == "REG301"]
     assert set(unheld.joints) == {name for name, _, _ in coupling.terms}
     assert "REG233" in {f.code for f in fixed.findings} and not fixed.proved

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from shutil import which as which_program
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
 import pytest
 from dynamics_table import states, weighed
+from pinocchio_cases import mass_matrix
+from pinocchio_rows import rows_of_pinocchio
+from test_packaging import loaded_by
 
 import regularize as rg
-from regularize.arguments import numbers
 from regularize.cli import main
-from regularize.errors import NotFinite, UnsupportedExport
-from regularize.kernel import compiled as compiled_module
-from regularize.kernel.compiled import Kernel, compiled
-from regularize.kernel.elimination import tables_of
-from regularize.kernel.sections import Tables
-from regularize.lie.screw import Array
-from regularize.model.mechanism import joint_in_world, mechanism_of
-from regularize.pinocchio_model.machine_reading import machine_of, tree_of
-from regularize.pinocchio_model.rows import ConstraintRows
-from regularize.pinocchio_model.split import Split, mass_matrix
+from regularize.pinocchio.closure_rows import ConstraintRows
+from regularize.pinocchio.multibody_reading import multibody_tree_of, tree_of
+from regularize.pinocchio.split import Split
+from regularize.step import compiled as compiled_module
+from regularize.step.compiled import Kernel, Tables, compiled, which
+from regularize.step.elimination import tables_of
+from regularize.validation import numbers
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 pytestmark = pytest.mark.skipif(Kernel is None, reason="without a compiled kernel")
@@ -69,9 +71,9 @@ def every_joint() -> pin.Model:
 
 def test_without_a_compiler_python_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     model = every_joint()
-    rows = ConstraintRows(tree_of(model), [], np.zeros((0, model.nv)), np.zeros(0))
-    found = machine_of(rows.tree, rows, 0, True)
-    tables = tables_of(found[0]) if found else None
+    rows = ConstraintRows([], np.zeros((0, model.nv)), np.zeros(0))
+    found = multibody_tree_of(tree_of(model), rows, 0, True)
+    tables = tables_of(found[0])
     assert tables is not None and compiled(tables) is not None
     monkeypatch.setattr(compiled_module, "Kernel", None)
     assert compiled(tables) is None
@@ -88,53 +90,41 @@ def test_without_a_compiler_python_computes(monkeypatch: pytest.MonkeyPatch) -> 
 def test_parts_are_and_move_where_the_bodies_of_pinocchio_are_and_move() -> None:
     model = every_joint()
     data = model.createData()
-    rows = ConstraintRows(tree_of(model), [], np.zeros((0, model.nv)), np.zeros(0))
-    found = machine_of(rows.tree, rows, 0, True)
-    assert found is not None
-    machine, part_of = found
+    rows = ConstraintRows([], np.zeros((0, model.nv)), np.zeros(0))
+    found = multibody_tree_of(tree_of(model), rows, 0, True)
+    machine, link_of = found
     kernel = compiled(tables_of(machine))
     rng = np.random.default_rng(2)
     for _ in range(3):
         q = pin.integrate(model, pin.neutral(model), 3.0 * rng.normal(size=model.nv))
-        v, a = rng.normal(size=(2, model.nv))
-        pin.forwardKinematics(model, data, q, v, a)
-        places = kernel.part_poses(q).reshape(-1, 12)
-        twists, accelerations = (x.reshape(-1, 6) for x in kernel.part_motions(q, v, a))
+        v = rng.normal(size=model.nv)
+        kinetic = pin.computeKineticEnergy(model, data, q, v)
+        kinetic += 0.5 * float(model.armature @ (v * v))
+        potential = pin.computePotentialEnergy(model, data, q)
+        places = kernel.link_poses(q).reshape(-1, 12)
         for j in range(1, model.njoints):
-            part = part_of[j]
-            twist = (
-                data.oMi[j].rotation @ data.v[j].linear,
-                data.oMi[j].rotation @ data.v[j].angular,
-            )
-            classical = data.a[j].linear + np.cross(data.v[j].angular, data.v[j].linear)
-            assert places[part, 9:] == pytest.approx(data.oMi[j].translation, abs=1e-12)
-            assert twists[part] == pytest.approx(np.concatenate(twist), abs=1e-12)
-            assert accelerations[part, :3] == pytest.approx(
-                data.oMi[j].rotation @ classical, abs=1e-10
-            )
-            assert accelerations[part, 3:] == pytest.approx(
-                data.oMi[j].rotation @ data.a[j].angular, abs=1e-10
-            )
+            expected = data.oMi[j].translation
+            assert places[link_of[j], 9:] == pytest.approx(expected, abs=1e-12)
+        assert kernel.energies(q, v) == pytest.approx([kinetic, potential], abs=1e-10)
 
 
 @cache
 def tables_of_every_joint() -> Tables:
     model = every_joint()
-    rows = ConstraintRows(tree_of(model), [], np.zeros((0, model.nv)), np.zeros(0))
-    found = machine_of(rows.tree, rows, 0, True)
-    assert found is not None
+    rows = ConstraintRows([], np.zeros((0, model.nv)), np.zeros(0))
+    found = multibody_tree_of(tree_of(model), rows, 0, True)
     return tables_of(found[0])
 
 
 def test_whole_numbers_of_numpy_are_numbers_of_threads() -> None:
     kernel = compiled(tables_of_every_joint())
     q = np.array([pin.neutral(every_joint())] * 3)
-    one = kernel.part_poses(q, 1)
+    one = kernel.link_poses(q, 1)
     for threads in (np.int64(2), np.uint8(2), True):
-        np.testing.assert_array_equal(kernel.part_poses(q, threads), one)
+        np.testing.assert_array_equal(kernel.link_poses(q, threads), one)
     for wrong in (2.0, np.float64(2.0), "2", None):
         with pytest.raises(TypeError, match="threads is a whole number"):
-            kernel.part_poses(q, wrong)
+            kernel.link_poses(q, wrong)
 
 
 def test_numbers_that_are_not_aligned_are_copied() -> None:
@@ -145,31 +135,24 @@ def test_numbers_that_are_not_aligned_are_copied() -> None:
     assert not shifted.flags.aligned
     assert numbers(shifted).flags.aligned and numbers(q) is q
     for one, two in ((shifted, q), (shifted[0], q[0])):
-        np.testing.assert_array_equal(kernel.part_poses(one), kernel.part_poses(two))
+        np.testing.assert_array_equal(kernel.link_poses(one), kernel.link_poses(two))
 
 
-def test_arrays_that_begin_in_another_way_are_buffers() -> None:
-    """What a sample does not show is asked for."""
-    robot = robot_of("stewart_6ups")
-    samples: list[Array] = []
-
-    def empty(shape: int | tuple[int, ...]) -> Array:
-        array = np.empty(shape)
-        array.flags.writeable = bool(samples)
-        samples.append(array)
-        return array
-
-    assert robot.tables is not None and Kernel is not None
-    other = Kernel(robot.tables.integers, robot.tables.reals, empty, numbers)
-    ((q, v),) = states(robot, 1)
-    tau = np.ones(robot.model.nv)
-    many = [np.tile(each, (3, 1)) for each in (q, v, tau)]
-    for given in ((q, v, tau), many):
-        found, expected = (x.constrained_dynamics(*given) for x in (other, robot.kernel))
-        for one, same in zip(found, expected, strict=True):
-            np.testing.assert_array_equal(one, same)
-    np.testing.assert_array_equal(other.jacobian(many[0]), robot.kernel.jacobian(many[0]))
-    assert len(samples) == 6
+@pytest.mark.parametrize(
+    "tampered",
+    [
+        lambda integers, reals: (integers.astype(np.int64), reals),
+        lambda integers, reals: (integers, reals.astype(np.float32)),
+        lambda integers, reals: (integers, np.zeros(8 * len(reals) + 1, np.uint8)[1:].view("d")),
+        lambda integers, reals: (integers[:0], reals[:0]),
+        lambda integers, reals: (np.roll(integers, 1), reals),
+    ],
+)
+def test_other_arrays_are_no_tables(tampered: Callable[[Any, Any], tuple[Any, Any]]) -> None:
+    tables = tables_of_every_joint()
+    integers, reals = tampered(tables.integers, tables.reals)
+    with pytest.raises(ValueError, match="no tables"):
+        compiled(Tables(integers, reals, tables.sizes))
 
 
 def test_batches_are_the_states_one_by_one_in_any_number_of_threads() -> None:
@@ -178,13 +161,13 @@ def test_batches_are_the_states_one_by_one_in_any_number_of_threads() -> None:
     q = np.array(
         [pin.randomConfiguration(model, -np.ones(model.nq), np.ones(model.nq)) for _ in range(9)]
     )
-    one = [kernel.part_poses(x) for x in q]
+    one = [kernel.link_poses(x) for x in q]
     for threads in (1, 2, 5, 20):
-        np.testing.assert_array_equal(kernel.part_poses(q, threads), one)
-    with pytest.raises(rg.ModelError, match="part_poses: argument 1 must have shape"):
-        kernel.part_poses(q[:, 1:])
+        np.testing.assert_array_equal(kernel.link_poses(q, threads), one)
+    with pytest.raises(rg.ModelError, match="link_poses: argument 1 must have shape"):
+        kernel.link_poses(q[:, 1:])
     with pytest.raises(rg.ModelError, match="threads"):
-        kernel.part_poses(q, 0)
+        kernel.link_poses(q, 0)
 
 
 NAMES = [
@@ -203,11 +186,13 @@ def robot_of(name: str, **options: bool) -> rg.Robot:
     return rg.to_pinocchio(rg.reduce(weighed(rg.load(ASSETS / f"{name}.urdf", **options))))
 
 
-def of_dense_algebra(robot: rg.Robot, q: Array, v: Array, tau: Array) -> tuple[Array, Array]:
+def of_dense_algebra(
+    robot: rg.Robot, q: np.ndarray, v: np.ndarray, tau: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Accelerations and multipliers from singular values of all rows."""
     model, data = robot.model, robot.data
-    parts = Split.of(robot.constraints.jacobian(data, q), robot.rank)
-    bias = robot.constraints.bias(data, q, v)
+    jacobian, bias = rows_of_pinocchio(robot, q, v)
+    parts = Split.of(jacobian, robot.rank)
     M, n = mass_matrix(model, data, q), pin.nonLinearEffects(model, data, q, v)
     a = parts.response(M, tau - n, -bias)
     return a, parts.solve_transposed(M @ a + n - tau)
@@ -221,6 +206,9 @@ def assert_equal_to_dense(robot: rg.Robot, count: int = 2) -> None:
         expected, forces = of_dense_algebra(robot, q, v, tau)
         size = np.max(np.abs(expected))
         assert np.max(np.abs(a - expected)) < 1e-10 * size
+        if robot.rank < robot.rows:  # any multipliers with these joint forces will do
+            J = robot.jacobian(q)
+            multipliers, forces = J.T @ multipliers, J.T @ forces
         weight = np.max(np.abs(forces), initial=1.0)
         assert np.max(np.abs(multipliers - forces), initial=0.0) < 1e-9 * weight
         np.testing.assert_array_equal(robot.forward_dynamics(q, v, tau), a)
@@ -228,6 +216,7 @@ def assert_equal_to_dense(robot: rg.Robot, count: int = 2) -> None:
         assert np.max(np.abs(robot._accelerate(q, v, tau) - expected)) < 1e-9 * size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_accelerations_and_forces_are_those_of_dense_algebra(name: str) -> None:
     robot = robot_of(name)
@@ -242,18 +231,21 @@ def test_a_floating_base_is_one_more_body(name: str) -> None:
 
 def scissor(base: str, pairs: int) -> rg.Robot:
     """Crossed bars: those near the end hang on all before them."""
-    joints = [joint_in_world("slide", "ground", "carriage", "prismatic", (0, 0, 1))]
-    joints.append(joint_in_world("foot", base, "up 0", "revolute", (0, 0, 1), (-0.4, -0.3, 0)))
+    joints = [rg.Joint.in_world("slide", "ground", "carriage", "prismatic", (0, 0, 1))]
+    joints.append(rg.Joint.in_world("foot", base, "up 0", "revolute", (0, 0, 1), (-0.4, -0.3, 0)))
     for k in range(pairs):
         pins = [(f"middle {k}", f"up {k}", f"down {k}", (0.8 * k, 0, 0))]
         if k < pairs - 1:
             end = 0.8 * (k + 0.5)
             pins.append((f"top {k}", f"up {k}", f"down {k + 1}", (end, 0.3, 0)))
             pins.append((f"bottom {k}", f"down {k}", f"up {k + 1}", (end, -0.3, 0)))
-        joints += [joint_in_world(*p[:3], "revolute", (0, 0, 1), p[3]) for p in pins]
-    return rg.to_pinocchio(rg.reduce(weighed(mechanism_of("scissor", joints[base == "ground" :]))))
+        joints += [rg.Joint.in_world(*p[:3], "revolute", (0, 0, 1), p[3]) for p in pins]
+    return rg.to_pinocchio(
+        rg.reduce(weighed(rg.Mechanism.of_joints("scissor", joints[base == "ground" :])))
+    )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("base", "pairs"), [("ground", 24), ("carriage", 24), ("ground", 51)])
 def test_deep_loops_are_solved_in_body_coordinates(base: str, pairs: int) -> None:
     robot = scissor(base, pairs)
@@ -282,9 +274,8 @@ def test_a_tree_of_every_joint_accelerates_as_that_of_pinocchio() -> None:
     model = every_joint()
     model.armature = np.linspace(0.0, 0.3, model.nv)
     data = model.createData()
-    rows = ConstraintRows(tree_of(model), [], np.zeros((0, model.nv)), np.zeros(0))
-    found = machine_of(rows.tree, rows, 0, True)
-    assert found is not None
+    rows = ConstraintRows([], np.zeros((0, model.nv)), np.zeros(0))
+    found = multibody_tree_of(tree_of(model), rows, 0, True)
     kernel = compiled(tables_of(found[0]))
     rng = np.random.default_rng(3)
     for _ in range(3):
@@ -302,9 +293,8 @@ def test_mimic_joints_and_couplings_are_rows() -> None:
         model.addJoint(parent, pin.JointModelRZ(), place, f"j{k}")
         model.appendBodyToJoint(k + 1, pin.Inertia.Random(), pin.SE3.Random())
     model = pin.transformJointIntoMimic(model, 3, 4, -2.0, 0.3)
-    rows = ConstraintRows(tree_of(model), [], np.array([[1.0, 3.0, 0.0]]), np.zeros(1))
-    found = machine_of(rows.tree, rows, 1, True)
-    assert found is not None
+    rows = ConstraintRows([], np.array([[1.0, 3.0, 0.0]]), np.zeros(1))
+    found = multibody_tree_of(tree_of(model), rows, 1, True)
     kernel = compiled(tables_of(found[0]))
     rng = np.random.default_rng(6)
     q, v, tau = rng.normal(size=(3, model.nv))
@@ -333,10 +323,11 @@ def test_states_that_are_not_finite_are_refused(number: float) -> None:
     state = [robot.q0, np.zeros(3), np.zeros(3)]
     for k in range(3):
         wrong = np.array([0.0, number, 0.0])
-        with pytest.raises(NotFinite, match=f"argument {k + 1} must consist of finite numbers"):
+        with pytest.raises(rg.NotFinite, match=f"argument {k + 1} must consist of finite numbers"):
             robot.kernel.forward_dynamics(*state[:k], wrong, *state[k + 1 :])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "optimised"), [("planar_fourbar", "-O1"), ("bricard", "-O3")])
 def test_exported_source_computes_the_same_to_the_last_bit(
     name: str, optimised: str, tmp_path: Path
@@ -369,5 +360,20 @@ def test_exported_headers_are_c_and_names_are_checked(tmp_path: Path) -> None:
     assert "int crank_forward_dynamics(" in (tmp_path / "crank.h").read_text()
     robot = robot_of("planar_fourbar")
     for wrong in ("4bar.c", "fourbar.txt"):
-        with pytest.raises(UnsupportedExport):
+        with pytest.raises(rg.UnsupportedExport):
             robot.to_c(tmp_path / wrong)
+
+
+def test_dynamics_are_computed_by_what_was_built() -> None:
+    """Where a run says what it expects: compiled code, or Python where there is no compiler."""
+    assert which() == os.environ.get("REGULARIZE_EXPECTED", which())
+    sources = Path(rg.__file__).parent / "step" / "c"
+    assert {"kernel.c", "module.c", "tables.h"} <= {path.name for path in sources.iterdir()}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(which() != "compiled", reason="without a compiled kernel")
+def test_compiled_steps_simulate_without_pinocchio() -> None:
+    model = Path(__file__).parents[1] / "assets" / "benchmarks" / "bricard.json"
+    code = f"import regularize; regularize.simulate({str(model)!r}, duration=0.01)"
+    assert loaded_by(code, {"pinocchio", "coal"}) == set()

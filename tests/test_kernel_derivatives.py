@@ -11,14 +11,14 @@ import pinocchio as pin
 import pytest
 from dynamics_table import actuators, by_differences, states, weighed
 from mechanisms import n_fourbar
+from pinocchio_cases import mass_matrix
 
 import regularize as rg
-from regularize.kernel.compiled import Kernel, compiled
-from regularize.kernel.elimination import tables_of
-from regularize.lie.screw import Array
-from regularize.pinocchio_model.machine_reading import machine_of, tree_of
-from regularize.pinocchio_model.rows import ConstraintRows
-from regularize.pinocchio_model.split import free_velocities, mass_matrix, saddle_inverse
+from regularize.pinocchio import forces
+from regularize.pinocchio.closure_rows import ConstraintRows
+from regularize.pinocchio.multibody_reading import multibody_tree_of, tree_of
+from regularize.step.compiled import Kernel, compiled
+from regularize.step.elimination import tables_of
 
 pytestmark = pytest.mark.skipif(Kernel is None, reason="without a compiled kernel")
 
@@ -35,7 +35,7 @@ def both(name: str) -> tuple[rg.Robot, rg.Robot]:
     return robot, plain
 
 
-def state(robot: rg.Robot) -> tuple[Array, Array, Array]:
+def state(robot: rg.Robot) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     q, v = next(states(robot, 1))
     return q, v, np.random.default_rng(7).normal(size=robot.model.nv)
 
@@ -45,6 +45,7 @@ def assert_alike(one: Any, other: Any, tolerance: float = 1e-10) -> None:
     assert np.max(np.abs(np.asarray(one) - other), initial=0.0) < tolerance * scale
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_are_those_of_python(name: str) -> None:
     robot, plain = both(name)
@@ -56,6 +57,7 @@ def test_rows_are_those_of_python(name: str) -> None:
     assert_alike(robot.bias(q, v), plain.bias(q, v), 1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["revolute", "prismatic", "helical", "cylindrical", "spherical", "planar", "fixed"]
 )
@@ -77,9 +79,29 @@ def test_errors_of_every_closing_joint(kind: str) -> None:
         robot = rg.augment(model, [closure], q0)
         for step in (1e-3, 0.3):
             q = q0 + step * rng.normal(size=8)
-            expected = robot.residual(q, data)
+            expected = robot.states.errors(q)
             assert np.max(np.abs(expected)) > 0.1 * step
             assert_alike(robot.kernel.residual(q), expected, 1e-13)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_forces_and_energies_are_those_of_python(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Multipliers of independent rows come from the step alone."""
+    robot, plain = both(name)
+    q, v, tau = state(robot)
+    expected = plain.constraint_forces(q, v, tau)
+    if robot.rank == robot.rows:
+        monkeypatch.setattr(forces, "Split", None)
+    found = robot.constraint_forces(q, v, tau)
+    assert_alike(found.multipliers, expected.multipliers)
+    assert_alike(found.generalized, expected.generalized)
+    for one, other in zip(found.loops, expected.loops, strict=True):
+        assert one.joint == other.joint
+        assert_alike(one.wrench, other.wrench)
+        assert_alike(one.indeterminate, other.indeterminate)
+    assert_alike(robot.energies(q, tau), plain.energies(q, tau))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -156,9 +178,8 @@ def test_derivatives_of_every_joint() -> None:
         model.appendBodyToJoint(k, pin.Inertia.Random(), pin.SE3.Random())
     model = pin.transformJointIntoMimic(model, 7, model.njoints - 1, -0.7, 0.2)
     model.armature = rng.random(model.nv)
-    rows = ConstraintRows(tree_of(model), [], np.zeros((0, model.nv)), np.zeros(0))
-    found = machine_of(rows.tree, rows, 0, True)
-    assert found is not None
+    rows = ConstraintRows([], np.zeros((0, model.nv)), np.zeros(0))
+    found = multibody_tree_of(tree_of(model), rows, 0, True)
     kernel = compiled(tables_of(found[0]))
     q = pin.integrate(model, pin.neutral(model), rng.normal(size=model.nv))
     v, tau = rng.normal(size=(2, model.nv))
@@ -166,7 +187,7 @@ def test_derivatives_of_every_joint() -> None:
     data = model.createData()
     assert_alike(pin.rnea(model, data, q, v, a), tau, 1e-11)
 
-    def differences(step: float) -> list[Array]:
+    def differences(step: float) -> list[np.ndarray]:
         result = []
         for unit in np.eye(model.nv):
             ends = [
@@ -201,7 +222,7 @@ def test_derivatives_against_differences_along_the_loops() -> None:
     q, v, tau = state(robot)
     exact = robot.dynamics_derivatives(q, v, tau)
 
-    def accelerations(q: Array, v: Array) -> Array:
+    def accelerations(q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return robot.forward_dynamics(q, v, tau)
 
     assert by_differences(robot, q, v, accelerations, exact.ddq_dq, exact.ddq_dv) < 1e-9
@@ -214,8 +235,7 @@ def test_near_singular_configurations_accelerations_keep_their_digits() -> None:
         q = robot.follow(robot.q0, {"A0": off - 0.5 * np.pi})
         v, tau = robot.split(q).free[:, 0], np.ones(robot.model.nv)
         M = mass_matrix(robot.model, robot.data, q)
-        free, inverse = free_velocities(robot.jacobian(q))
-        answer, taken = saddle_inverse(M, free, inverse)
+        answer, taken = robot.split(q).inverse(M)
         force = tau - pin.nonLinearEffects(robot.model, robot.data, q, v)
         expected = answer @ force - taken @ robot.bias(q, v)
         assert_alike(robot.forward_dynamics(q, v, tau), expected, 1e-9)

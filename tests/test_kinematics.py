@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
+from test_assembly import KANGAROO, THESIS, Points, four_bar, kangaroo, moved
 
-from regularize.manifold.kinematics import LoopKinematics
-from regularize.model.graph import spanning_tree
-from regularize.model.graph_building import build
-from regularize.model.joint_motion import joint_position, motion
-from regularize.model.mechanism import (
-    Coupling,
-    Mechanism,
-    joint_in_world,
-    mechanism_of,
-)
+import regularize as rg
+from regularize.loops.assembly import with_coordinates
+from regularize.loops.kinematics import LoopKinematics
+from regularize.loops.projection import project
+from regularize.mechanism.graph import spanning_tree
+from regularize.mechanism.graph_building import build
+from regularize.mechanism.joint import joint_position, motion
 
 
-def zoo() -> Mechanism:
+def zoo() -> rg.Mechanism:
     """One loop with every kind of joint, and a coupling."""
     names = ["ground", "a", "b", "c", "d", "e", "f", "ground"]
     kinds = ["revolute", "universal", "spherical", "cylindrical", "planar", "helical", "prismatic"]
     rng = np.random.default_rng(5)
     joints = [
-        joint_in_world(
+        rg.Joint.in_world(
             kind,
             names[i],
             names[i + 1],
@@ -36,8 +36,8 @@ def zoo() -> Mechanism:
         )
         for i, kind in enumerate(kinds)
     ]
-    gear = Coupling("gear", "gear", (("revolute", 0, 2.0), ("helical", 0, -1.0)), 0.3)
-    return mechanism_of("zoo", joints, couplings=(gear,))
+    gear = rg.Coupling("gear", "gear", (("revolute", 0, 2.0), ("helical", 0, -1.0)), 0.3)
+    return rg.Mechanism.of_joints("zoo", joints, couplings=(gear,))
 
 
 @pytest.fixture(params=[None, "spherical", "universal", "prismatic"])
@@ -115,10 +115,10 @@ def test_the_nearest_joint_motion_gives_its_coordinates_back(index):
 
 def test_spherical_coordinates_integrate_as_pinocchio_integrates_quaternions():
     joints = [
-        joint_in_world("ball", "ground", "a", "spherical"),
-        joint_in_world("back", "ground", "a", "free"),
+        rg.Joint.in_world("ball", "ground", "a", "spherical"),
+        rg.Joint.in_world("back", "ground", "a", "free"),
     ]
-    graph = build(mechanism_of("ball", joints))
+    graph = build(rg.Mechanism.of_joints("ball", joints))
     loops = LoopKinematics(graph, [0, 1], [0])
     q, v = configurations(loops, 2)
     ball = loops.local(0)
@@ -128,3 +128,78 @@ def test_spherical_coordinates_integrate_as_pinocchio_integrates_quaternions():
     end = pin.Quaternion(pin.integrate(model, start, v[ball])).toRotationMatrix()
     ours = loops.integrate(q[None], v[None])[0][ball]
     assert np.allclose(pin.exp3(ours), end)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["three_bar", "five_point_suspension"])
+def test_least_squares_agrees_with_newton_on_models_without_redundancy(name: str) -> None:
+    """Thesis, section 5.4: both find the same dependent coordinates to 1e-9 all along a motion."""
+    graph = build(rg.load(str(THESIS / f"{name}.urdf")))
+    loops = LoopKinematics(graph, graph.cells[0], spanning_tree(graph))
+    free = np.arange(loops.freedoms) != 0
+    q = rg.assemble(graph).q[loops.columns] if name != "three_bar" else closed_three_bar()
+    for angle in np.linspace(0.0, 0.2, 21):
+        start = np.array(q)
+        start[0] = angle + (np.pi / 4 if name == "three_bar" else 0.0)
+        by_newton = project(loops, start[None], held=~free).q[0]
+        by_least_squares = project(loops, start[None], held=~free, damped=True).q[0]
+        assert np.max(np.abs(loops.residual(loops.state(by_newton)))) < 1e-12
+        np.testing.assert_allclose(by_least_squares, by_newton, atol=1e-9)
+        q = by_newton
+
+
+@pytest.mark.slow
+@kangaroo
+def test_kangaroo_loop_of_three_hinges_is_open_at_every_angle() -> None:
+    """The loop through closure 7 has three hinges and a weld: its best poses of a whole grid."""
+    graph = build(rg.load(str(KANGAROO)))
+    names = ("sherical_4bar", "4barlink_knee", "upper_knee")
+    tree = [e.index for e in graph.edges if e.joint.name in names]
+    chord = next(e.index for e in graph.edges if e.joint.name.startswith("closedloop7"))
+    loops = LoopKinematics(graph, [*tree, chord], tree)
+    angles = np.linspace(-np.pi, np.pi, 61)[:-1]
+    grid = np.stack(np.meshgrid(angles, angles, angles, indexing="ij"), axis=-1).reshape(-1, 3)
+    worst = np.zeros(len(grid))
+    for part in np.array_split(np.arange(len(grid)), 30):
+        errors = loops.residual(loops.state(grid[part]))
+        worst[part] = np.linalg.norm(errors[:, :3], axis=1) / 0.02 + np.linalg.norm(
+            errors[:, 3:], axis=1
+        )
+    near = grid[np.argsort(worst)[:20]]
+    loops = loops.measured(0.02)
+    assert np.min(project(loops, near, damped=True).error) > 1e-2
+
+
+def closed_three_bar() -> np.ndarray:
+    mechanism = rg.load(str(THESIS / "three_bar.urdf"))
+    return rg.assemble(mechanism, np.array([np.pi / 4, 1.0, 0.1, 0, 0, 0]), ["q1"]).q
+
+
+def test_leaves_a_singular_start_with_an_error_across_the_plane_of_motion() -> None:
+    """At a stretched start every small change is orthogonal to the error: step 3 of the thesis."""
+    points: Points = {"A": (0, 0, 0), "B": (0, 0, 1), "C": (0, 0, 2), "D": (0, 0, 3)}
+    y = (0, 1, 0)
+    joints = [
+        rg.Joint.in_world("A", "ground", "one", "revolute", y, points["A"]),
+        rg.Joint.in_world("B", "one", "two", "revolute", y, points["B"]),
+        rg.Joint.in_world("C", "two", "three", "revolute", y, points["C"]),
+        rg.Joint.in_world("D", "three", "ground", "revolute", y, points["D"]),
+    ]
+    # The far end of the chain belongs 1 m lower: the straight chain cannot bend by Newton alone.
+    shifted = np.eye(4)
+    shifted[:3, 3] = (0, 0, 2)
+    mechanism = rg.Mechanism.of_joints(
+        "straight", [*joints[:3], replace(joints[3], T_child_joint=shifted)]
+    )
+    graph = build(mechanism)
+    loops = LoopKinematics(graph, graph.cells[0], spanning_tree(graph))
+    stuck = project(loops, np.zeros((1, 4))).q[0]
+    assert np.max(np.abs(loops.residual(loops.state(stuck)))) > 0.5
+    assembly = rg.assemble(mechanism)
+    assert assembly.closed and assembly.starts > 1
+
+
+def test_coordinates_can_be_stored() -> None:
+    mechanism = four_bar()
+    q = rg.assemble(mechanism, moved(mechanism)).q
+    np.testing.assert_array_equal(build(with_coordinates(mechanism, q)).position, q)

@@ -9,20 +9,19 @@ import mechanisms
 import numpy as np
 import pinocchio as pin
 import pytest
+import screws
 from pinocchio_cases import MECHANISMS, massive
 
 import regularize as rg
-from regularize.lie import screw
-from regularize.model.mechanism import Mechanism
 
 
-def rounded(mechanism: Mechanism, digits: int) -> Mechanism:
+def rounded(mechanism: rg.Mechanism, digits: int) -> rg.Mechanism:
     """The mechanism with places and axes of its joints off by their last digit."""
     rng = np.random.default_rng(1)
     joints = []
     for joint in mechanism.joints:
         off = 10.0**-digits * rng.uniform(-0.5, 0.5, 6)
-        joints.append(replace(joint, T_parent_joint=joint.T_parent_joint @ screw.exp(off)))
+        joints.append(replace(joint, T_parent_joint=joint.T_parent_joint @ screws.exp(off)))
     return replace(mechanism, joints=tuple(joints))
 
 
@@ -37,6 +36,7 @@ def off_by(reduction: rg.Reduction, joint: str) -> float:
     return found[0] - found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digits", [7, 5])
 def test_a_spherical_linkage_saved_with_few_digits_is_not_held(digits: int) -> None:
     reduction = rg.reduce(rounded(massive(mechanisms.spherical_9r()), digits))

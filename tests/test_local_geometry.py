@@ -15,41 +15,40 @@ import pytest
 from mechanisms import Z, on_rods, single_loop
 
 import regularize as rg
-from regularize.local_geometry.second_order import (
+from regularize.loops.branches import BranchTangent, grouped, within
+from regularize.loops.continuation import Continuation, random_walks
+from regularize.loops.kinematics import LoopKinematics, sized_loops
+from regularize.loops.projection import moved
+from regularize.loops.second_order import (
     SecondOrder,
     cone,
     definite,
     never_together,
     second_order,
 )
-from regularize.local_geometry.sights import Sight, inside, together
-from regularize.manifold.continuation import Continuation, random_walks
-from regularize.manifold.extent import sized_loops
-from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.projection import moved
-from regularize.manifold.tolerances import EXACT
-from regularize.model.graph_building import build
-from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
+from regularize.mechanism.graph_building import build
 from regularize.reduction.mobility import CellMobility
-from regularize.reduction.reduce import reduce
+from regularize.tolerances import EXACT
 
 
-def collinear(*places: float) -> Mechanism:
+def collinear(*places: float) -> rg.Mechanism:
     """Hinges with parallel axes in a row."""
     count = len(places)
     return single_loop("collinear", "R" * count, [Z] * count, [(x, 0, 0) for x in places])
 
 
-def on_bars(base: Sequence[tuple[float, float]], plate: Sequence[tuple[float, float]]) -> Mechanism:
+def on_bars(
+    base: Sequence[tuple[float, float]], plate: Sequence[tuple[float, float]]
+) -> rg.Mechanism:
     """A plate on bars with hinges at both ends."""
     joints = []
     for i, (a, b) in enumerate(zip(base, plate, strict=True)):
-        joints.append(joint_in_world(f"A{i}", "ground", f"bar {i}", "revolute", Z, (*a, 0)))
-        joints.append(joint_in_world(f"B{i}", f"bar {i}", "plate", "revolute", Z, (*b, 0)))
-    return mechanism_of("plate", joints)
+        joints.append(rg.Joint.in_world(f"A{i}", "ground", f"bar {i}", "revolute", Z, (*a, 0)))
+        joints.append(rg.Joint.in_world(f"B{i}", f"bar {i}", "plate", "revolute", Z, (*b, 0)))
+    return rg.Mechanism.of_joints("plate", joints)
 
 
-def bipartite_on_a_conic() -> Mechanism:
+def bipartite_on_a_conic() -> rg.Mechanism:
     """K(3,3) with its joints on an ellipse (Bolker and Roth 1980): a self-stress, and it bends."""
     angles = np.array([0.1, 1.2, 2.0, 3.3, 4.4, 5.6])
     points = np.column_stack([1.5 * np.cos(angles), np.sin(angles), 0 * angles])
@@ -58,11 +57,11 @@ def bipartite_on_a_conic() -> Mechanism:
     for node, point in enumerate(points):
         first, *others = (bar for ends, bar in bars.items() if node in ends)
         for bar in others:
-            joints.append(joint_in_world(f"{node}: {bar}", first, bar, "revolute", Z, point))
-    return mechanism_of("K(3,3)", joints)
+            joints.append(rg.Joint.in_world(f"{node}: {bar}", first, bar, "revolute", Z, point))
+    return rg.Mechanism.of_joints("K(3,3)", joints)
 
 
-def through_a_line() -> Mechanism:
+def through_a_line() -> rg.Mechanism:
     """A platform on six rods whose lines all meet one line, about which it can begin to turn."""
     angles = np.array([0.0, 1.0, 2.1, 3.1, 4.2, 5.3])
     base = np.column_stack([np.cos(angles), np.sin(angles), 0 * angles])
@@ -71,7 +70,7 @@ def through_a_line() -> Mechanism:
     return on_rods(base, base + share[:, None] * (line - base), "spherical")
 
 
-def parallel_rods(lean: Sequence[float] = (0.3, 0.1, 1.0)) -> Mechanism:
+def parallel_rods(lean: Sequence[float] = (0.3, 0.1, 1.0)) -> rg.Mechanism:
     """A plate on four equal parallel rods between universal joints and balls."""
     base = np.array([(0, 0, 0), (1, 0, 0), (1.1, 0.9, 0), (-0.1, 1.2, 0)])
     return on_rods(base, base + np.array(lean) / np.linalg.norm(lean), "universal")
@@ -100,16 +99,17 @@ STRUCTURES = {
 }
 
 
-def only_cell(mechanism: Mechanism) -> tuple[LoopKinematics, CellMobility]:
-    reduction = reduce(mechanism)
+def only_cell(mechanism: rg.Mechanism) -> tuple[LoopKinematics, CellMobility]:
+    reduction = rg.reduce(mechanism)
     (cell,) = reduction.cells
     return sized_loops(reduction.graph, reduction.q, cell.edges, reduction.tree), cell
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_a_stress_decides(name: str) -> None:
     mechanism, first_order, finite = STRUCTURES[name]
-    reduction = reduce(mechanism)
+    reduction = rg.reduce(mechanism)
     (cell,) = reduction.cells
     assert (reduction.mobility, reduction.finite_mobility) == (first_order, finite)
     assert reduction.finite_evidence == "second order"
@@ -123,10 +123,11 @@ def test_a_stress_decides(name: str) -> None:
     assert np.max(np.abs(jacobian @ both)) < EXACT.same
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_the_stress_balances_every_body_and_works_on_no_joint(name: str) -> None:
     mechanism, *_ = STRUCTURES[name]
-    reduction = reduce(mechanism)
+    reduction = rg.reduce(mechanism)
     (cell,) = reduction.cells
     graph, stress = reduction.graph, cell.local.stress
     assert stress is not None and np.max(np.abs(stress)) > 0.1
@@ -141,6 +142,7 @@ def test_the_stress_balances_every_body_and_works_on_no_joint(name: str) -> None
     assert np.allclose(balance, 0.0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_forms_are_the_second_derivatives() -> None:
     """Of the closure errors, along straight lines of the coordinates."""
     loops, cell = only_cell(collinear(0, 1, 3, 6))
@@ -197,6 +199,7 @@ def test_no_configuration_is_counted_twice() -> None:
     assert 0.1 < reduction["travelled"]["rotation_rad"] <= np.pi
 
 
+@pytest.mark.slow
 def test_walkers_stay_on_the_component_that_they_are_on() -> None:
     """On rods that stay parallel the plate does not turn; on other components it does."""
     mechanism = parallel_rods()
@@ -213,11 +216,11 @@ def test_walkers_stay_on_the_component_that_they_are_on() -> None:
     assert set(along.ranks(visited).tolist()) == {loops.freedoms - 3}
 
 
-def seen(point: Sequence[float], *tangent: Sequence[float], rank: int = 1) -> Sight:
+def seen(point: Sequence[float], *tangent: Sequence[float], rank: int = 1) -> BranchTangent:
     """What is seen of a branch through the origin at a point in space."""
     far = np.array(point)
     size = float(np.linalg.norm(far))
-    return Sight(far, size, rank, far / 2, far / size, np.linalg.qr(np.array(tangent).T)[0])
+    return BranchTangent(far, size, rank, far / 2, far / size, np.linalg.qr(np.array(tangent).T)[0])
 
 
 def test_lines_and_planes_through_a_point_are_told_from_what_is_seen_on_them() -> None:
@@ -225,18 +228,18 @@ def test_lines_and_planes_through_a_point_are_told_from_what_is_seen_on_them() -
     line = [seen((s, 0, 0), x) for s in (1.0, -1.0, 2.0)]
     other = [seen((0, s, 0.04 * s), y) for s in (1.0, -2.0)]
     plane = [seen((1, 0, s), x, z) for s in (1.0, -1.0)]
-    groups = together([line[0], *other, *plane, *line[1:]])
+    groups = grouped([line[0], *other, *plane, *line[1:]])
     assert [len(group) for group in groups] == [3, 2, 2]
     assert groups[0][0] is line[0] and set(groups[0]) == {*line} and set(groups[2]) == {*plane}
     # On the line another rank, or a tangent that turns away, is another branch.
-    assert len(together([line[0], seen((2, 0, 0), x, rank=2)])) == 2
+    assert len(grouped([line[0], seen((2, 0, 0), x, rank=2)])) == 2
     for turn, count in ((0.25, 1), (0.35, 2)):
         turned = seen((2, 0, 0), x, np.cos(turn) * z + np.sin(turn) * y)
-        assert len(together([seen((1, 0, 0), x, z), turned])) == count
+        assert len(grouped([seen((1, 0, 0), x, z), turned])) == count
     # A line in the plane lies inside it, one that leaves it by more than a tenth does not.
-    for height, within in ((0.0, True), (0.05, True), (0.2, False)):
-        assert inside(seen((1, height, 0), x), plane) == within
-    assert not inside(plane[0], line)
+    for height, inside in ((0.0, True), (0.05, True), (0.2, False)):
+        assert within(seen((1, height, 0), x), plane) == inside
+    assert not within(plane[0], line)
     assert line[0].aside(other[0]) == pytest.approx(1.0)
     assert line[0].aside(plane[0]) == pytest.approx(np.sqrt(0.5))
 
@@ -245,9 +248,9 @@ def test_too_near_to_where_branches_meet_more_seems_to_move() -> None:
     """What a line is seen from afar to lead to is the line, unless its rank is another."""
     x, y, _ = np.eye(3)
     far, near = seen((1, 0, 0), x), seen((0.1, 0, 0), x, y)
-    assert together([near, far]) == [[far]]
+    assert grouped([near, far]) == [[far]]
     for other in (seen((0.1, 0, 0), x, y, rank=2), seen((2, 0, 0), x, y), seen((0, 0.1, 0), x, y)):
-        assert len(together([other, far])) == 2
+        assert len(grouped([other, far])) == 2
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from descent_table import lowest, missing
 from random_mechanisms import random_network
+from walks import kept_rows
 
 import regularize as rg
-from regularize.model.mechanism import joint_in_world, mechanism_of
-from regularize.reduction.cuts import ReducedLoops
 
 TRAPS = sorted((Path(__file__).resolve().parents[2] / "shared/corpus/traps").glob("*.urdf"))
 
@@ -23,7 +22,7 @@ def ring_beside_a_loose_one(seed: int) -> rg.Mechanism:
     def joint(name: str, parent: str, child: str, kind: str) -> object:
         axis, other, point = rng.normal(size=(3, 3))
         other -= axis * (axis @ other) / (axis @ axis)
-        return joint_in_world(name, parent, child, kind, axis, point, axis2=other)
+        return rg.Joint.in_world(name, parent, child, kind, axis, point, axis2=other)
 
     ends = [("U1", "ground", "a", "universal"), ("R", "a", "b", "revolute")]
     ends += [("U2", "b", "ground", "universal"), ("S1", "a", "c", "spherical")]
@@ -32,7 +31,7 @@ def ring_beside_a_loose_one(seed: int) -> rg.Mechanism:
         ("S2", "d", "e", "spherical"),
         ("V", "e", "b", "universal"),
     ]
-    return mechanism_of("beside", [joint(*end) for end in ends])  # type: ignore[arg-type]
+    return rg.Mechanism.of_joints("beside", [joint(*end) for end in ends])  # type: ignore[arg-type]
 
 
 def locked_coordinates_without_rows(reduction: rg.Reduction) -> int:
@@ -41,7 +40,7 @@ def locked_coordinates_without_rows(reduction: rg.Reduction) -> int:
     locked = np.zeros(loops.freedoms, dtype=bool)
     for part in reduction.parts:
         locked[[c for e in part.locked for c in loops.local(e)]] = True
-    rows = ReducedLoops(loops, reduction.cuts)
+    rows = kept_rows(reduction)
     jacobian = rows.residual_jacobian(loops.state(reduction.q))[0] * loops.units
     cuts = [np.any(loops.incidence[i, ~locked] != 0.0) for i in range(len(reduction.cuts))]
     sizes = [cut.kept + cut.edge.freedoms for cut in reduction.cuts]
@@ -51,6 +50,7 @@ def locked_coordinates_without_rows(reduction: rg.Reduction) -> int:
     return int(seen.sum()) - int(np.linalg.matrix_rank(own, tol=1e-6)) if seen.any() else 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_moving_loops_are_no_help(seed: int) -> None:
     """Else the rows fail where the moving loop says something else than at the pose."""
@@ -64,6 +64,7 @@ def test_moving_loops_are_no_help(seed: int) -> None:
     assert locked_coordinates_without_rows(reduction) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", TRAPS, ids=lambda path: path.stem)
 def test_traps(path: Path) -> None:
     reduction = rg.reduce(rg.load(path))

@@ -7,20 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mechanisms import Z, joint_in_world, mechanism_of, n_fourbar
+from mechanisms import Z, n_fourbar
 
 import regularize as rg
-from regularize.lie.screw import Array
-from regularize.manifold.extent import sized_loops
-from regularize.manifold.kinematics import LoopKinematics
-from regularize.model.connections import DisjointSets, biconnected
-from regularize.model.cycles import Cycle, minimum_cycle_basis
-from regularize.model.graph_building import build
-from regularize.model.mechanism import Coupling, Mechanism
+from regularize.loops.kinematics import LoopKinematics, sized_loops
+from regularize.mechanism.connections import DisjointSets, biconnected
+from regularize.mechanism.cycles import Cycle, minimum_cycle_basis
+from regularize.mechanism.graph_building import build
 from regularize.reduction import many_loops, mobility
 from regularize.reduction.many_loops import LoopRanks, each_configuration
 from regularize.reduction.short_loops import ShortLoops
-from regularize.statics.reactions import reactions
 
 WINDOWS = 45
 
@@ -30,6 +26,7 @@ def report() -> rg.Report:
     return rg.check(n_fourbar(WINDOWS))
 
 
+@pytest.mark.slow
 def test_many_windows_are_what_few_are(report: rg.Report) -> None:
     reduction = report.reduction
     assert (reduction.mobility, reduction.finite_mobility) == (1, 1)
@@ -44,19 +41,19 @@ def test_many_windows_are_what_few_are(report: rg.Report) -> None:
     assert moves["rod 7"] == {b.body: b.words for b in few.moving}["rod 1"]
 
 
-def scissor(pairs: int) -> Mechanism:
+def scissor(pairs: int) -> rg.Mechanism:
     """Pairs of crossed bars in a row: two branches of the tree, each as long as the row."""
-    joints = [joint_in_world("A", "ground", "up 0", "revolute", Z, (-0.4, -0.3, 0.0))]
+    joints = [rg.Joint.in_world("A", "ground", "up 0", "revolute", Z, (-0.4, -0.3, 0.0))]
     for k in range(pairs + 1):
         at = 0.8 * k
-        joints.append(joint_in_world(f"M{k}", f"up {k}", f"down {k}", "revolute", Z, (at, 0, 0)))
+        joints.append(rg.Joint.in_world(f"M{k}", f"up {k}", f"down {k}", "revolute", Z, (at, 0, 0)))
         if k < pairs:
             up, down, end = f"up {k + 1}", f"down {k + 1}", at + 0.4
             joints += [
-                joint_in_world(f"T{k}", f"up {k}", down, "revolute", Z, (end, 0.3, 0)),
-                joint_in_world(f"B{k}", f"down {k}", up, "revolute", Z, (end, -0.3, 0)),
+                rg.Joint.in_world(f"T{k}", f"up {k}", down, "revolute", Z, (end, 0.3, 0)),
+                rg.Joint.in_world(f"B{k}", f"down {k}", up, "revolute", Z, (end, -0.3, 0)),
             ]
-    return mechanism_of("scissor", joints)
+    return rg.Mechanism.of_joints("scissor", joints)
 
 
 def test_steps_aside_open_no_loop_far(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +65,7 @@ def test_steps_aside_open_no_loop_far(monkeypatch: pytest.MonkeyPatch) -> None:
     opened = []
 
     def looked_at(
-        loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], rtol: float
+        loops: LoopKinematics, q: np.ndarray, cycles: Sequence[Cycle], rtol: float
     ) -> list[LoopRanks]:
         opened.append(np.abs(loops.residual(loops.state(q))).max() * loops.length)
         return each_configuration(loops, q, cycles, rtol)
@@ -99,7 +96,7 @@ def test_ranks_and_self_stress_add_up(report: rg.Report) -> None:
     velocity = ranks.factors.allowed(np.ones((loops.freedoms, 1)))
     np.testing.assert_allclose(dense @ velocity, 0.0, atol=1e-10)
     assert np.linalg.norm(velocity) > 0.1
-    few = {r.joint: r for r in reactions(rg.reduce(n_fourbar(3)))}
+    few = {r.joint: r for r in rg.reactions(rg.reduce(n_fourbar(3)))}
     many = {r.joint: r for r in report.reactions}
     assert [d.kind for d in many["B7"].indeterminate] == [d.kind for d in few["B1"].indeterminate]
 
@@ -138,7 +135,7 @@ def test_biconnected_parts_and_disjoint_sets() -> None:
 def test_couplings_add_their_rows(report: rg.Report) -> None:
     mechanism = n_fourbar(WINDOWS)
     names = [joint.name for joint in mechanism.joints if joint.freedoms == 1][:2]
-    tied = Coupling("G", "gear", ((names[0], 0, 1.0), (names[1], 0, -3.0)))
+    tied = rg.Coupling("G", "gear", ((names[0], 0, 1.0), (names[1], 0, -3.0)))
     graph = build(replace(mechanism, couplings=(tied,)))
     (block,) = graph.blocks
     cycles = minimum_cycle_basis(graph, block)

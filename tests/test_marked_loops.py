@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import regularize as rg
-from regularize.model.mechanism import Mechanism
 
 #: An open four-bar in a plane: two cranks of 0.3 m, 0.4 m apart, the left one with a coupler.
 LINKS = {"base": (), "left": ("base", 0.0, 0.0), "coupler": ("left", 0.0, 0.3)}
@@ -63,17 +62,17 @@ def sdf(more: str = "", beside: str = "", *, pin: bool = True) -> str:
     )
 
 
-def read(folder: Path, text: str) -> Mechanism:
+def read(folder: Path, text: str) -> rg.Mechanism:
     path = folder / ("model.sdf" if text.startswith("<sdf") else "model.urdf")
     path.write_text(text)
     return rg.load(path)
 
 
-def offers(mechanism: Mechanism) -> list[tuple[str, ...]]:
+def offers(mechanism: rg.Mechanism) -> list[tuple[str, ...]]:
     return [finding.help for finding in mechanism.findings if finding.code == "REG019"]
 
 
-def assert_four_bar(mechanism: Mechanism, closing: str) -> None:
+def assert_four_bar(mechanism: rg.Mechanism, closing: str) -> None:
     report = rg.check(mechanism).as_dict()
     assert report["model"]["loops"] == 1
     assert report["mobility"]["actual"] == 1

@@ -1,24 +1,22 @@
-"""Mates merged into joints, and what mates of CAD systems fix."""
+"""Mates merged into joints, what mates of CAD systems fix, and lengths that cannot be metres."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import screws
 from cad_fixtures import frame
 from scipy.spatial.transform import Rotation
+from screws import inverse
 
-from regularize.adapters.cad.constraints import AT_DISTANCE, mate
-from regularize.adapters.cad.draft import CadDraft
-from regularize.lie import screw
-from regularize.lie.screw import Array, inverse
-from regularize.model.mechanism import Mechanism
-from regularize.reduction.reduce import reduce
+import regularize as rg
+from regularize.adapters.cad.draft import CadDraft, longest_link, suspect
 
-PLACED = screw.transform(Rotation.from_rotvec([0.3, -0.8, 0.5]).as_matrix(), [0.1, -0.2, 0.05])
-Mate = tuple[str, Array]
+PLACED = screws.transform(Rotation.from_rotvec([0.3, -0.8, 0.5]).as_matrix(), [0.1, -0.2, 0.05])
+Mate = tuple[str, np.ndarray]
 
 
-def assembly(*mates: Mate, scale: float = 1.0, reverse: bool = False) -> Mechanism:
+def assembly(*mates: Mate, scale: float = 1.0, reverse: bool = False) -> rg.Mechanism:
     """A part on the ground by mates given as a pair and a frame in the world."""
     draft = CadDraft("toy", "toy")
     placed = PLACED.copy()
@@ -116,7 +114,7 @@ def test_merged_joint_moves_as_all_mates_allow(case: str) -> None:
     for _ in range(3):
         T = np.eye(4)
         for column, q in zip(joint.screws.T, rng.uniform(-0.5, 0.5, joint.freedoms), strict=True):
-            T = T @ screw.exp(column * q)
+            T = T @ screws.exp(column * q)
         moved = joint.T_parent_joint @ T @ inverse(joint.T_child_joint)
         draft = CadDraft("toy", "toy")
         body = draft.place("part", moved)
@@ -152,7 +150,7 @@ def test_mates_that_form_no_group_stay_beside_the_joint() -> None:
     mates = (*HINGE, ("point_in_plane", frame((0.1, 0.0, 0.3), (1, 1, 0))))
     mechanism = assembly(*mates)
     assert [joint.kind for joint in mechanism.joints] == ["revolute", "composite"]
-    reduction = reduce(mechanism)
+    reduction = rg.reduce(mechanism)
     assert reduction.mobility == 0
     assert reduction.redundant == 0
 
@@ -172,7 +170,7 @@ def test_contradicting_mates_are_not_merged() -> None:
     mechanism = draft.finish("toy")
     assert len(mechanism.joints) == 2
     assert "REG212" not in [finding.code for finding in mechanism.findings]
-    assert not reduce(mechanism).assembly.closed
+    assert not rg.reduce(mechanism).assembly.closed
 
 
 def test_joint_between_bodies_fixed_to_each_other_is_redundant() -> None:
@@ -181,34 +179,42 @@ def test_joint_between_bodies_fixed_to_each_other_is_redundant() -> None:
     draft.fix("weld", draft.ground, body)
     T = frame((0.1, 0, 0), (0, 1, 1))
     draft.join("plane", "planar", (draft.ground, T), (body, inverse(PLACED) @ T))
-    reduction = reduce(draft.finish("toy"))
+    reduction = rg.reduce(draft.finish("toy"))
     assert (reduction.mobility, reduction.redundant) == (0, 3)
 
 
-@pytest.mark.parametrize("kind", ["distance", "coincident", "tangent"])
-@pytest.mark.parametrize("roles", AT_DISTANCE)
-def test_mates_at_a_distance_hold_at_the_saved_pose(kind: str, roles: tuple[str, str]) -> None:
-    saved = screw.transform(Rotation.from_rotvec([0.4, 0.2, 0.9]).as_matrix(), [0.3, 0.1, -0.2])
-    straight = mate(kind, *roles, saved)
-    turned = mate(kind, *roles[::-1], inverse(saved))
-    assert straight is not None and turned is not None
-    assert straight.pair == turned.pair == AT_DISTANCE[roles]
-    assert turned.turned == (roles[0] != roles[1])
-    if turned.turned:
-        assert straight.value == pytest.approx(turned.value)
-    assert (straight.value == 0.0) == (kind == "coincident")
+def joints(length: float) -> list[rg.Joint]:
+    """A link that long between two hinges."""
+    return [
+        rg.Joint.in_world("A", "ground", "link", "revolute", point=(5.0, 5.0, 5.0)),
+        rg.Joint.in_world("B", "link", "end", "revolute", point=(5.0 + length, 5.0, 5.0)),
+    ]
 
 
-def test_angles_between_planes_and_axes() -> None:
-    saved = screw.transform(Rotation.from_rotvec([0.4, 0, 0]).as_matrix())
-    angle = mate("angle", "plane", "plane", saved)
-    assert angle is not None and angle.pair == "angle"
-    assert angle.value == pytest.approx(0.4)
-    parallel = mate("parallel", "plane", "axis", saved)
-    assert parallel is not None and parallel.pair == "perpendicular"
-    across = mate("perpendicular", "plane", "axis", saved)
-    assert across is not None and across.pair == "parallel"
-    assert mate("parallel", "point", "axis", saved) is None
-    assert mate("gearmate", "axis", "axis", saved) is None
-    lock = mate("lock", "plane", "plane", saved)
-    assert lock is not None and lock.pair == "fixed"
+def bodies(mass: float | None) -> list[rg.Body]:
+    inertia = None if mass is None else rg.Inertia(mass, np.zeros(3), np.eye(3))
+    return [rg.Body("ground"), rg.Body("link", inertia), rg.Body("end")]
+
+
+def test_size_is_the_distance_of_joints_on_one_body() -> None:
+    assert longest_link(joints(0.25)) == pytest.approx(0.25)
+    assert longest_link([]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("length", "mass", "suspected"),
+    [
+        (0.3, None, False),
+        (20.0, None, False),
+        (20.0, 5000.0, False),
+        (300.0, None, True),
+        (20.0, 0.4, True),
+        (0.3, 1e-9, False),
+        (2e-5, None, True),
+    ],
+)
+def test_millimetres_read_as_metres_are_suspected(
+    length: float, mass: float | None, suspected: bool
+) -> None:
+    found = suspect(bodies(mass), joints(length))
+    assert [finding.code for finding in found] == ["REG012"] * suspected

@@ -14,12 +14,7 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.errors import ReadError, UnsupportedExport
-from regularize.lie.screw import Array
-from regularize.metamodels.c_source import to_c, to_c_header
-from regularize.metamodels.file import header, to_bytes
-from regularize.metamodels.metamodel import Metamodel, metamodel
-from regularize.metamodels.reduced_dynamics import reduced_model
+from regularize.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSETS = ROOT / "assets" / "metamodel"
@@ -30,31 +25,31 @@ needs_cxx = pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compi
 
 
 @lru_cache
-def bar() -> Metamodel:
+def bar() -> rg.Metamodel:
     """One input, and a part of the bounds that cannot be reached."""
-    reduced = reduced_model(rg.load(ASSETS / "swinging_fourbar.urdf"), ["A"])
-    return metamodel(reduced, [-1.9, 1.75], tolerance=0.05, smallest=1 / 256, held_out=200)
+    reduced = rg.reduced_model(rg.load(ASSETS / "swinging_fourbar.urdf"), ["A"])
+    return rg.metamodel(reduced, [-1.9, 1.75], tolerance=0.05, smallest=1 / 256, held_out=200)
 
 
 @lru_cache
-def sixteen() -> Metamodel:
-    reduced = reduced_model(rg.load(ASSETS / "swinging_fourbar.urdf"), ["A"])
-    return metamodel(reduced, [-1.75, 1.75], size=3.5 / 16, held_out=50)
+def sixteen() -> rg.Metamodel:
+    reduced = rg.reduced_model(rg.load(ASSETS / "swinging_fourbar.urdf"), ["A"])
+    return rg.metamodel(reduced, [-1.75, 1.75], size=3.5 / 16, held_out=50)
 
 
 @lru_cache
-def single() -> Metamodel:
-    reduced = reduced_model(rg.load(ASSETS / "swinging_fourbar.urdf"), ["A"])
-    return metamodel(reduced, [-0.1, 0.1], size=1.0, held_out=50)
+def single() -> rg.Metamodel:
+    reduced = rg.reduced_model(rg.load(ASSETS / "swinging_fourbar.urdf"), ["A"])
+    return rg.metamodel(reduced, [-0.1, 0.1], size=1.0, held_out=50)
 
 
 @lru_cache
-def glide(boxes: int) -> Metamodel:
-    reduced = reduced_model(rg.load(ASSETS / "orthoglide_long_rods.urdf"), ["M1", "M2", "M3"])
-    return metamodel(reduced, [[-0.26, 0.06]] * 3, size=0.32 / boxes, held_out=50)
+def glide(boxes: int) -> rg.Metamodel:
+    reduced = rg.reduced_model(rg.load(ASSETS / "orthoglide_long_rods.urdf"), ["M1", "M2", "M3"])
+    return rg.metamodel(reduced, [[-0.26, 0.06]] * 3, size=0.32 / boxes, held_out=50)
 
 
-MODELS: dict[str, Callable[[], Metamodel]] = {
+MODELS: dict[str, Callable[[], rg.Metamodel]] = {
     "bar": bar,
     "sixteen": sixteen,
     "single": single,
@@ -67,17 +62,26 @@ MODELS: dict[str, Callable[[], Metamodel]] = {
 def test_archive_gives_the_same_model(name: str, tmp_path: Path) -> None:
     model = MODELS[name]()
     model.save(tmp_path / "model.npz")
-    again = Metamodel.load(tmp_path / "model.npz")
+    again = rg.Metamodel.load(tmp_path / "model.npz")
     theta = inside(model, 200)
-    np.testing.assert_array_equal(again.coefficients(theta), model.coefficients(theta))
+    # Products of matrices round differently where numbers lie differently in memory.
+    given = model.coefficients(theta)
+    np.testing.assert_allclose(again.coefficients(theta), given, rtol=1e-12, atol=1e-14)
     assert again.inputs == model.inputs and again.accuracy == model.accuracy
     assert again.operations == model.operations and again.samples == model.samples
     assert again.findings == model.findings and again.scale == model.scale
     np.testing.assert_array_equal(again.estimated, model.estimated)
-    assert header(again) == header(model)
+    again.save(tmp_path / "again.npz")
+    assert header(tmp_path / "again.npz") == header(tmp_path / "model.npz")
 
 
-def inside(model: Metamodel, count: int) -> Array:
+def header(path: Path) -> str:
+    """What an archive says about itself."""
+    with np.load(path, allow_pickle=False) as archive:
+        return str(archive["header"])
+
+
+def inside(model: rg.Metamodel, count: int) -> np.ndarray:
     rng = np.random.default_rng(4)
     theta = rng.uniform(model.lower, model.upper, size=(count, len(model.inputs)))
     return theta[model.covers(theta)]
@@ -87,7 +91,7 @@ def inside(model: Metamodel, count: int) -> Array:
 def test_header_fits_its_schema(name: str, tmp_path: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     path = tmp_path / "model.npz"
-    path.write_bytes(to_bytes(MODELS[name]()))
+    MODELS[name]().save(path)
     with np.load(path, allow_pickle=False) as archive:
         about = json.loads(str(archive["header"]))
         for key, described in about["arrays"].items():
@@ -100,17 +104,18 @@ def test_header_fits_its_schema(name: str, tmp_path: Path) -> None:
 
 
 def test_unreadable_archives(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match="there is no such file"):
-        Metamodel.load(tmp_path / "missing.npz")
+    with pytest.raises(rg.ReadError, match="there is no such file"):
+        rg.Metamodel.load(tmp_path / "missing.npz")
     (tmp_path / "text.npz").write_text("nothing of the kind")
-    with pytest.raises(ReadError, match="is no NumPy archive"):
-        Metamodel.load(tmp_path / "text.npz")
-    (tmp_path / "cut.npz").write_bytes(to_bytes(bar())[:-300])
-    with pytest.raises(ReadError, match="is no NumPy archive"):
-        Metamodel.load(tmp_path / "cut.npz")
+    with pytest.raises(rg.ReadError, match="is no NumPy archive"):
+        rg.Metamodel.load(tmp_path / "text.npz")
+    bar().save(tmp_path / "whole.npz")
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "whole.npz").read_bytes()[:-300])
+    with pytest.raises(rg.ReadError, match="is no NumPy archive"):
+        rg.Metamodel.load(tmp_path / "cut.npz")
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
-    with pytest.raises(ReadError, match="lacks the entry 'header'"):
-        Metamodel.load(tmp_path / "other.npz")
+    with pytest.raises(rg.ReadError, match="lacks the entry 'header'"):
+        rg.Metamodel.load(tmp_path / "other.npz")
 
 
 @pytest.mark.parametrize(
@@ -133,8 +138,8 @@ def test_damaged_archives(change: dict[str, object], message: str, tmp_path: Pat
         else:
             arrays[key] = np.asarray(value)
     np.savez(tmp_path / "damaged.npz", **arrays)
-    with pytest.raises(ReadError, match=message):
-        Metamodel.load(tmp_path / "damaged.npz")
+    with pytest.raises(rg.ReadError, match=message):
+        rg.Metamodel.load(tmp_path / "damaged.npz")
 
 
 def compiled(source: str, folder: Path, *options: str) -> ctypes.CDLL:
@@ -147,11 +152,12 @@ def compiled(source: str, folder: Path, *options: str) -> ctypes.CDLL:
     return ctypes.CDLL(str(library))
 
 
+@pytest.mark.slow
 @needs_cc
 @pytest.mark.parametrize("name", MODELS)
 def test_c_equals_python(name: str, tmp_path: Path) -> None:
     model = MODELS[name]()
-    library = compiled(to_c(model, "arm"), tmp_path, "-ffp-contract=off")
+    library = compiled(model.to_c("arm"), tmp_path, "-ffp-contract=off")
     s = len(model.inputs)
     P = s * (s + 1) // 2
     theta = inside(model, 300)
@@ -160,7 +166,7 @@ def test_c_equals_python(name: str, tmp_path: Path) -> None:
     H, D, p = model.H(theta), model.D(theta), model.p(theta)
     effort = model.inverse_dynamics(theta, rate, acceleration)
 
-    def pointer(array: Array) -> object:
+    def pointer(array: np.ndarray) -> object:
         return array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
 
     c_H, c_D, c_p, c_effort = np.zeros((s, s)), np.zeros((s, P)), np.zeros(s), np.zeros(s)
@@ -177,7 +183,7 @@ def test_c_equals_python(name: str, tmp_path: Path) -> None:
 
 @needs_cc
 def test_c_says_when_it_is_outside(tmp_path: Path) -> None:
-    library = compiled(to_c(bar(), "arm"), tmp_path)
+    library = compiled(bar().to_c("arm"), tmp_path)
     out = (ctypes.c_double * 1)(7.0)
     for value, expected in ((0.3, 0), (-1.85, -1), (1.76, -1), (float("nan"), -1)):
         one = (ctypes.c_double * 1)(value)
@@ -189,7 +195,7 @@ def test_c_says_when_it_is_outside(tmp_path: Path) -> None:
 
 @needs_cc
 def test_c_in_single_precision(tmp_path: Path) -> None:
-    library = compiled(to_c(sixteen(), "arm"), tmp_path, "-DARM_REAL=float")
+    library = compiled(sixteen().to_c("arm"), tmp_path, "-DARM_REAL=float")
     one = (ctypes.c_float * 1)(0.3)
     out = (ctypes.c_float * 1)()
     assert library.arm_inverse_dynamics(one, one, one, out) == 0
@@ -233,7 +239,7 @@ def test_operations_are_those_of_equation_32(name: str, expected: int, tmp_path:
     """The exported source itself is run with numbers that count what is done to them."""
     model = sixteen() if name == "sixteen" else glide(8)
     s, t = len(model.inputs), model.constant.shape[1]
-    (tmp_path / "model.c").write_text(to_c(model, "arm"))
+    (tmp_path / "model.c").write_text(model.to_c("arm"))
     (tmp_path / "count.cpp").write_text(COUNTING.format(s=s, t=t))
     command = ["c++", "-std=c++17", "-w", str(tmp_path / "count.cpp"), "-o", str(tmp_path / "run")]
     subprocess.run(command, check=True, capture_output=True, text=True)
@@ -243,8 +249,9 @@ def test_operations_are_those_of_equation_32(name: str, expected: int, tmp_path:
 
 @needs_cc
 def test_header_declares_the_functions(tmp_path: Path) -> None:
-    (tmp_path / "arm.h").write_text(to_c_header(sixteen(), "arm"))
-    (tmp_path / "arm.c").write_text(to_c(sixteen(), "arm"))
+    bounds = ["--inputs", "A", "--bounds", "-1.75", "1.75", "--size", "0.21875"]
+    files = ["-o", str(tmp_path / "arm.npz"), "--c", str(tmp_path / "arm.c")]
+    assert main(["metamodel", str(ASSETS / "swinging_fourbar.urdf"), *bounds, *files]) == 0
     (tmp_path / "main.c").write_text(
         '#include "arm.h"\n#include "arm.c"\n'
         "int main(void) { double x[1] = {0.0}, H[1][1], D[1][1], p[1], e[1];\n"
@@ -257,9 +264,9 @@ def test_header_declares_the_functions(tmp_path: Path) -> None:
 
 
 def test_source_needs_nothing_else() -> None:
-    assert "#include" not in to_c(bar()) and "malloc" not in to_c(bar())
+    assert "#include" not in bar().to_c() and "malloc" not in bar().to_c()
 
 
 def test_name_has_to_be_an_identifier() -> None:
-    with pytest.raises(UnsupportedExport, match="'four-bar' is no C identifier"):
-        to_c(bar(), "four-bar")
+    with pytest.raises(rg.UnsupportedExport, match="'four-bar' is no C identifier"):
+        bar().to_c("four-bar")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,19 +12,19 @@ import jsonschema
 import mechanisms
 import numpy as np
 import pytest
+import screws
 from perturbed_loops import CASES, STIFFNESS, TOLERANCE, compare
+from report_pages import page_of
 
 import regularize as rg
 from regularize.cli import main
-from regularize.lie import screw
-from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
-from regularize.render import misfit_view
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 FOURBAR = ASSETS / "planar_fourbar.urdf"
 SCHEMA = json.loads((ASSETS.parent / "regularize/schema/report-1.json").read_text("utf-8"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_perturbed_loops_agree(name: str) -> None:
     seen = compare(CASES[name], 120, balanced=True)
@@ -66,11 +67,11 @@ def test_the_third_crank_hurts() -> None:
     assert np.abs(worst.covector[:2]).max() > 0.9, "in the plane, where lengths are special"
 
 
-def moved(mechanism: Mechanism, slide: float) -> Mechanism:
+def moved(mechanism: rg.Mechanism, slide: float) -> rg.Mechanism:
     """Every joint's frames slid along its axis."""
     joints = []
     for joint in mechanism.joints:
-        shift = screw.transform(None, slide * joint.screws[3:, 0])
+        shift = screws.transform(None, slide * joint.screws[3:, 0])
         frames = (joint.T_parent_joint @ shift, joint.T_child_joint @ shift)
         joints.append(replace(joint, T_parent_joint=frames[0], T_child_joint=frames[1]))
     return replace(mechanism, joints=tuple(joints))
@@ -79,7 +80,7 @@ def moved(mechanism: Mechanism, slide: float) -> Mechanism:
 @pytest.mark.parametrize("make", [mechanisms.planar_fourbar, mechanisms.sarrus])
 @pytest.mark.parametrize("slide", [0.5, 1e3])
 def test_where_frames_lie_on_parallel_axes_changes_nothing(
-    make: Callable[[], Mechanism], slide: float
+    make: Callable[[], rg.Mechanism], slide: float
 ) -> None:
     here, there = (rg.misfit(each, TOLERANCE, STIFFNESS) for each in (make(), moved(make(), slide)))
     for name in ("std", "worst", "force_std"):
@@ -90,14 +91,16 @@ def test_where_frames_lie_on_parallel_axes_changes_nothing(
 def test_two_hinges_of_a_door() -> None:
     height, (t, r), (k, c) = 2.0, TOLERANCE, STIFFNESS
     hinges = [
-        joint_in_world(name, "wall", "door", "revolute", mechanisms.Z, (0, 0, z))
+        rg.Joint.in_world(name, "wall", "door", "revolute", mechanisms.Z, (0, 0, z))
         for name, z in (("low", 0.0), ("high", height))
     ]
-    found = rg.misfit(rg.reduce(mechanism_of("door", hinges, ground="wall")), (t, r), (k, c))
+    found = rg.misfit(
+        rg.reduce(rg.Mechanism.of_joints("door", hinges, ground="wall")), (t, r), (k, c)
+    )
     # Both hinges' errors and compliances seen from the upper one; the door may turn about Z.
     errors, soft = np.zeros((2, 6, 6))
     for z in (height, 0.0):
-        seen = screw.adjoint(screw.transform(None, (0, 0, -z)))
+        seen = screws.adjoint(screws.transform(None, (0, 0, -z)))
         errors += seen @ np.diag(np.repeat([t, r], 3) ** 2) @ seen.T
         soft += seen @ np.diag(1.0 / np.repeat([k, c], 3)) @ seen.T
     expected = 0.5 * np.trace(np.linalg.solve(soft[:5, :5], errors[:5, :5]))
@@ -132,6 +135,7 @@ TABLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_tables(name: str, tmp_path: Path) -> None:
     table = tmp_path / name
@@ -155,12 +159,13 @@ def test_what_is_no_table_is_named(text: str, words: str, tmp_path: Path) -> Non
         rg.misfit(mechanisms.planar_fourbar(), table)
 
 
-def stating(mechanism: Mechanism, **tolerances: tuple[float | str, float | str]) -> Mechanism:
+def stating(mechanism: rg.Mechanism, **tolerances: tuple[float | str, float | str]) -> rg.Mechanism:
     """The mechanism with tolerances of its own."""
     joints = [replace(j, tolerance=tolerances.get(j.name)) for j in mechanism.joints]  # type: ignore[arg-type]
     return replace(mechanism, joints=tuple(joints))
 
 
+@pytest.mark.slow
 def test_the_model_states_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pair, other = ("0.1mm", "0.2deg"), (3e-4, 1e-3)
     fourbar = stating(mechanisms.planar_fourbar(), A=pair, B=pair)
@@ -270,19 +275,32 @@ def test_what_is_rigid_cannot_be_closed() -> None:
 
 def test_open_loops_are_named() -> None:
     *others, last = mechanisms.planar_fourbar().joints
-    off = replace(last, T_child_joint=last.T_child_joint @ screw.transform(None, (0, 0, 2e-3)))
+    off = replace(last, T_child_joint=last.T_child_joint @ screws.transform(None, (0, 0, 2e-3)))
     with pytest.raises(rg.RegularizeError, match=r"cannot be closed: 2 mm"):
         rg.misfit(replace(mechanisms.planar_fourbar(), joints=(*others, off)), (1e-4, 1e-3))
 
 
 def test_without_stiffness_no_force_is_told_or_drawn() -> None:
     report = rg.check(mechanisms.planar_fourbar(), tolerance=(1e-4, 1e-3))
-    pairs, drawn = misfit_view.rows(report), misfit_view.bars(report)
+    drawn = page_of(report)
+    pairs = re.findall(r"<td>([^<]* at most [^<]*)", drawn)
     assert len(pairs) == report.reduction.redundant
-    assert all("at most" in words and "N" not in words for _, words in pairs)
-    assert "misfit, mm; the longest bar is" in drawn and "closing" not in drawn
+    assert all("N" not in words for words in pairs)
+    assert str(report).count("(1σ), at most") == len(pairs)
+    bars = re.findall(
+        r'class="bar (\w+)"><i style="width:([\d.]+)%"></i><b style="width:([\d.]+)%"', drawn
+    )
+    assert len(bars) == len(pairs) and {what for what, *_ in bars} == {"gap"}
+    assert all(float(solid) <= float(faint) <= 100.0 for _, solid, faint in bars)
+    longest = [
+        max(e.worst for e in report.misfit.entries if e.angular == kind) for kind in (False, True)
+    ]
+    assert [float(faint) for *_, faint in bars] == pytest.approx(
+        [100.0 * e.worst / longest[e.angular] for e in report.misfit.entries], abs=0.06
+    )
 
 
+@pytest.mark.slow
 def test_on_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     options = ["--tolerance", "0.05mm,0.1deg", "--stiffness", "50N/um,2000Nm/rad"]
     main(["check", str(FOURBAR), *options, "--output", "json"])
@@ -292,22 +310,23 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     assert {*report["misfit"][0]} == {"loop", "joint", "direction", "covector", "std", "worst"}
     assert len(report["stress"]["joints"]) == 4
     main(["check", str(FOURBAR), *options])
-    assert "Misfit of redundant directions" in capsys.readouterr().out
+    assert "Lack of fit in redundant directions" in capsys.readouterr().out
     page = tmp_path / "page.html"
     main(["check", str(FOURBAR), *options, "--output", "html", "-o", str(page)])
-    assert "closing force, N; the longest bar is" in page.read_text(encoding="utf-8")
+    assert 'class="bar force"' in page.read_text(encoding="utf-8")
     assert main(["check", str(FOURBAR), "--tolerance", "0.05mm,-1deg"]) == 2
     assert main(["check", str(FOURBAR), "--stiffness", "1,1"]) == 2
 
 
+@pytest.mark.slow
 def test_loops_that_stay_open_have_no_misfit_but_the_names_are_checked() -> None:
     """The errors of their joints are no reason to refuse the report on what else there is."""
-    arm = joint_in_world("A", "ground", "arm", "revolute", (0, 1, 0))
-    far = joint_in_world("B", "ground", "arm", "spherical", point=(1, 0, 0), closure=True)
+    arm = rg.Joint.in_world("A", "ground", "arm", "revolute", (0, 1, 0))
+    far = rg.Joint.in_world("B", "ground", "arm", "spherical", point=(1, 0, 0), closure=True)
     shift = np.eye(4)
     shift[0, 3] = 5.0
     far = replace(far, T_parent_joint=far.T_parent_joint @ shift)
-    mechanism = mechanism_of("open", [arm, far])
+    mechanism = rg.Mechanism.of_joints("open", [arm, far])
     assert rg.check(mechanism, tolerance={"A": (1e-4, 1e-3)}).misfit is None
     with pytest.raises(rg.RegularizeError, match="C"):
         rg.check(mechanism, tolerance={"C": (1e-4, 1e-3)}, stiffness={"A": (1e6, 1e6)})

@@ -10,25 +10,17 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import screws
 from mechanisms import spherical_9r
 
 import regularize as rg
-from regularize.assembly_modes.configurations import ConfigurationFinder
-from regularize.assembly_modes.multistart import Multistart, searched
-from regularize.assembly_modes.table import AssemblyModes
-from regularize.lie import screw
-from regularize.model.mechanism import (
-    Coupling,
-    Joint,
-    Mechanism,
-    joint_in_world,
-    mechanism_of,
-)
+from regularize.modes.configurations import AssemblyModes, ConfigurationFinder
+from regularize.modes.loop_system import Multistart, searched
 
 FOURBAR, LOOP = ("A", "B", "C", "S"), ("S", *(f"j{i}" for i in range(1, 7)))
 
 
-def joints_of(seed: int, helical: str = "") -> dict[str, Joint]:
+def joints_of(seed: int, helical: str = "") -> dict[str, rg.Joint]:
     """The joints by name."""
     rng = np.random.default_rng(seed)
     axes, points = rng.normal(size=(2, 7, 3))
@@ -37,23 +29,27 @@ def joints_of(seed: int, helical: str = "") -> dict[str, Joint]:
     for i, name in enumerate(LOOP):
         kind = "helical" if name == helical else "revolute"
         ends, place = bodies[i : i + 2], (axes[i], points[i])
-        joints.append(joint_in_world(name, *ends, kind, *place, pitch=0.1 if helical else 0.0))
-    u = screw.unit(np.cross(axes[0], [1.0, 0.0, 0.0]))
-    v = screw.unit(np.cross(axes[0], u))
+        joints.append(rg.Joint.in_world(name, *ends, kind, *place, pitch=0.1 if helical else 0.0))
+    u = screws.unit(np.cross(axes[0], [1.0, 0.0, 0.0]))
+    v = screws.unit(np.cross(axes[0], u))
     corners = {"A": 1.2 * u, "B": 1.3 * u + 0.4 * v, "C": 0.2 * u + 0.6 * v}
     links = {"A": ("ground", "crank"), "B": ("crank", "coupler"), "C": ("coupler", "rocker")}
     for name, corner in corners.items():
         point = points[0] + corner
-        joints.append(joint_in_world(name, *links[name], "revolute", axes[0], point))
+        joints.append(rg.Joint.in_world(name, *links[name], "revolute", axes[0], point))
     return {joint.name: joint for joint in joints}
 
 
-def mechanism_with(joints: dict[str, Joint], names: tuple[str, ...] | None = None) -> Mechanism:
+def mechanism_with(
+    joints: dict[str, rg.Joint], names: tuple[str, ...] | None = None
+) -> rg.Mechanism:
     chosen = [joint for name, joint in joints.items() if names is None or name in names]
-    return mechanism_of("four-bar and loop", chosen, ground="ground")
+    return rg.Mechanism.of_joints("four-bar and loop", chosen, ground="ground")
 
 
-def composed(joints: dict[str, Joint], order: tuple[tuple[str, ...], ...], x: float) -> np.ndarray:
+def composed(
+    joints: dict[str, rg.Joint], order: tuple[tuple[str, ...], ...], x: float
+) -> np.ndarray:
     """All configurations at one input from those of each loop alone, columns by name, sorted."""
     first, second = (ConfigurationFinder(mechanism_with(joints, n), [n[0]]) for n in order)
     rows = []
@@ -66,7 +62,7 @@ def composed(joints: dict[str, Joint], order: tuple[tuple[str, ...], ...], x: fl
     return np.array(rows).reshape(len(rows), len(names))
 
 
-def by_order(joints: dict[str, Joint], names: tuple[str, ...]) -> list[str]:
+def by_order(joints: dict[str, rg.Joint], names: tuple[str, ...]) -> list[str]:
     return [name for name in joints if name in names]
 
 
@@ -97,9 +93,9 @@ def test_a_fourbar_and_a_general_loop(crank: str, seed: int) -> None:
     finder = ConfigurationFinder(mechanism_with(joints), [crank])
     assert not finder._form.solved
     assert finder.method == "eigenvalues"
-    told = " | ".join(finder._plan.told)
+    told = " | ".join(finder._plan.sentences)
     assert "eigenvalues" in told and "distance between points" in told
-    assert ("eigenvalues" in finder._plan.told[0]) == (crank == "j6")
+    assert ("eigenvalues" in finder._plan.sentences[0]) == (crank == "j6")
     x = np.linspace(-0.3, 0.3, 5)
     found = finder.find(x)
     assert found.complete.all() and found.counts.max() >= 4
@@ -151,7 +147,7 @@ def test_a_fourbar_and_a_loop_with_a_screw(crank: str) -> None:
     assert np.min(np.max(np.abs(solutions(finder.find(0.0))), axis=1)) < 1e-9
 
 
-def ends_of_the_fourbar(joints: dict[str, Joint]) -> tuple[float, float]:
+def ends_of_the_fourbar(joints: dict[str, rg.Joint]) -> tuple[float, float]:
     """Angles of joint S just inside and well outside its range."""
     form = rg.closed_form(mechanism_with(joints, FOURBAR), ["S"])
     angles = sorted(np.linspace(-np.pi, np.pi, 101), key=abs)
@@ -174,6 +170,7 @@ def test_what_the_four_bar_does_not_reach_is_known_to_be_empty() -> None:
     assert found.complete and not found.counts
 
 
+@pytest.mark.slow
 def test_where_the_four_bar_is_stretched_the_list_is_not_called_complete() -> None:
     joints = joints_of(3)
     end, _ = ends_of_the_fourbar(joints)
@@ -182,6 +179,7 @@ def test_where_the_four_bar_is_stretched_the_list_is_not_called_complete() -> No
     assert found.evidence.starts[0] > 0 == found.evidence.starts[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [True, False])
 def test_a_four_bar_and_the_agile_eye(first: bool) -> None:
     """Two loops that only iteration solves, with a four-bar at an input or at what follows."""
@@ -193,10 +191,10 @@ def test_a_four_bar_and_the_agile_eye(first: bool) -> None:
     corners = {"A": 1.2 * u, "B": 1.3 * u + 0.4 * v, "C": 0.2 * u + 0.6 * v}
     links = {"A": (shared.parent, "x"), "B": ("x", "y"), "C": ("y", shared.child)}
     bar = [
-        joint_in_world(name, *links[name], "revolute", axis, corner)
+        rg.Joint.in_world(name, *links[name], "revolute", axis, corner)
         for name, corner in corners.items()
     ]
-    mechanism = mechanism_of("driven eye", [*eye.values(), *bar], ground="ground")
+    mechanism = rg.Mechanism.of_joints("driven eye", [*eye.values(), *bar], ground="ground")
     names = ["A" if first else "a1", "b1", "c1"]
     finder = ConfigurationFinder(mechanism, names)
     assert [step.method for step in finder._plan.steps] == (
@@ -207,7 +205,7 @@ def test_a_four_bar_and_the_agile_eye(first: bool) -> None:
     assert found.method == "iteration" and not found.complete
     own = [*bar, shared]
     order = [shared.name, "A"] if not first else ["A", shared.name]
-    fourbar = mechanism_of("four-bar", own, ground=shared.parent)
+    fourbar = rg.Mechanism.of_joints("four-bar", own, ground=shared.parent)
     total = 0
     columns = list(eye)
     if first:
@@ -221,6 +219,7 @@ def test_a_four_bar_and_the_agile_eye(first: bool) -> None:
     assert found.residual.max() < 1e-12
 
 
+@pytest.mark.slow
 def test_three_loops_of_one_kind_each() -> None:
     """Four-bar, general loop and a gear to another four-bar: each in its turn, all at once."""
     joints = joints_of(3)
@@ -228,36 +227,38 @@ def test_three_loops_of_one_kind_each() -> None:
     corners = [(0, 0, 0), (0.3, 0, 0.1), (0.4, 0, 0.8), (1.0, 0, 0.1)]
     bodies = ["ground", "x", "y", "z", "ground"]
     second = [
-        joint_in_world(f"k{i}", *bodies[i : i + 2], "revolute", (0, 1, 0), corners[i])
+        rg.Joint.in_world(f"k{i}", *bodies[i : i + 2], "revolute", (0, 1, 0), corners[i])
         for i in range(4)
     ]
-    gear = Coupling("gear", "gear", (("A", 0, 1.0), ("k0", 0, -0.5)))
-    mechanism = mechanism_of(
+    gear = rg.Coupling("gear", "gear", (("A", 0, 1.0), ("k0", 0, -0.5)))
+    mechanism = rg.Mechanism.of_joints(
         "three", [*joints.values(), *second], ground="ground", couplings=(gear,)
     )
     x = rng.uniform(-0.2, 0.2, size=4)
     found = rg.configurations(mechanism, ["A"], x)
     assert found.method == "eigenvalues" and found.complete.all()
     alone = rg.configurations(mechanism_with(joints), ["A"], x)
-    other = rg.configurations(mechanism_of("other", second, ground="ground"), ["k0"], 2.0 * x)
+    other = rg.configurations(
+        rg.Mechanism.of_joints("other", second, ground="ground"), ["k0"], 2.0 * x
+    )
     assert np.array_equal(found.counts, alone.counts * other.counts)
     assert np.nanmax(found.residual) < 1e-12
 
 
-def chain(rng: np.random.Generator, tag: str, first: str, last: str, count: int) -> list[Joint]:
+def chain(rng: np.random.Generator, tag: str, first: str, last: str, count: int) -> list[rg.Joint]:
     """Turns in general position between two bodies; the bodies between are tag0, tag1, …"""
     bodies = [first, *(f"{tag}{i}" for i in range(count - 1)), last]
     axes, points = rng.normal(size=(2, count, 3))
     return [
-        joint_in_world(f"{tag}j{i}", *bodies[i : i + 2], "revolute", axes[i], points[i])
+        rg.Joint.in_world(f"{tag}j{i}", *bodies[i : i + 2], "revolute", axes[i], points[i])
         for i in range(count)
     ]
 
 
-def planar(tag: str, *links: tuple[str, str, float, float]) -> list[Joint]:
+def planar(tag: str, *links: tuple[str, str, float, float]) -> list[rg.Joint]:
     """Turns about parallel axes."""
     return [
-        joint_in_world(f"{tag}{i}", a, b, "revolute", (0, 0, 1), (x, y, 0))
+        rg.Joint.in_world(f"{tag}{i}", a, b, "revolute", (0, 0, 1), (x, y, 0))
         for i, (a, b, x, y) in enumerate(links)
     ]
 
@@ -272,16 +273,17 @@ BAR = planar(
 DYAD = planar("d", ("coupler", "e", 0.1, 0.9), ("e", "f", 0.5, 1.4), ("f", "rocker", 0.9, 1.0))
 
 
-def rod(rng: np.random.Generator, first: str, last: str) -> list[Joint]:
+def rod(rng: np.random.Generator, first: str, last: str) -> list[rg.Joint]:
     """A rod between ball joints to a lever at the ground."""
     ends, pivot = rng.normal(size=(2, 3)), rng.normal(size=3)
     return [
-        joint_in_world("o", "ground", last, "revolute", (0, 1, 0), pivot),
-        joint_in_world("s1", first, "rod", "spherical", point=ends[0]),
-        joint_in_world("s2", "rod", last, "spherical", point=ends[1]),
+        rg.Joint.in_world("o", "ground", last, "revolute", (0, 1, 0), pivot),
+        rg.Joint.in_world("s1", first, "rod", "spherical", point=ends[0]),
+        rg.Joint.in_world("s2", "rod", last, "spherical", point=ends[1]),
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("crank", "methods", "build"),
     [
@@ -331,9 +333,9 @@ def rod(rng: np.random.Generator, first: str, last: str) -> list[Joint]:
     ],
 )
 def test_whatever_is_mixed_a_dense_search_finds_the_same(
-    crank: str, methods: list[str], build: Callable[[np.random.Generator], list[Joint]]
+    crank: str, methods: list[str], build: Callable[[np.random.Generator], list[rg.Joint]]
 ) -> None:
-    mechanism = mechanism_of("mixed", build(np.random.default_rng(0)), ground="ground")
+    mechanism = rg.Mechanism.of_joints("mixed", build(np.random.default_rng(0)), ground="ground")
     finder = ConfigurationFinder(mechanism, [crank])
     assert [step.method for step in finder._plan.steps] == methods
     found = finder.find(0.07, rounds=10)

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import trimesh
+from scipy.spatial.transform import Rotation
 
 import regularize as rg
-from regularize.adapters.common.pose import rotation_quaternion
 from regularize.cli import main
 
 mujoco = pytest.importorskip("mujoco")
@@ -87,7 +87,7 @@ def test_masses_are_those_that_mujoco_compiles(compiler: str, tmp_path: Path) ->
         i, found = m.body(name).id, mechanism.body(name).inertia
         assert found is not None
         w, x, y, z = (float(value) for value in m.body_iquat[i])
-        R = rotation_quaternion(x, y, z, w)
+        R = Rotation.from_quat([x, y, z, w]).as_matrix()
         assert found.mass == pytest.approx(m.body_mass[i], rel=1e-12)
         np.testing.assert_allclose(found.center, m.body_ipos[i], atol=1e-12)
         expected = R @ np.diag(m.body_inertia[i]) @ R.T

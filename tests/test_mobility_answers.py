@@ -57,6 +57,7 @@ REPORTED = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
 def test_reduce_finds_the_known_mobility(name: str) -> None:
     answer, found = ANSWERS[name], rg.reduce(load(name), configurations=0)
@@ -71,6 +72,7 @@ def test_reduce_finds_the_known_mobility(name: str) -> None:
     assert found.redundant == answer["actual"] - answer["gruebler"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REPORTED)
 def test_check_gives_the_known_mobility(name: str) -> None:
     answer, report = ANSWERS[name], rg.check(load(name)).as_dict()
@@ -86,6 +88,7 @@ def test_check_gives_the_known_mobility(name: str) -> None:
     assert sum(report["redundancy"].values()) == mobility["redundant"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
 def test_a_walk_in_small_steps_judges_alike(name: str) -> None:
     answer, judgement = ANSWERS[name], judge(load(name), samples=6)
@@ -101,6 +104,7 @@ def test_a_walk_in_longer_steps_sees_branches_that_part_at_fourth_order() -> Non
     assert set(judgement.dimensions) == {1, 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_random_networks_move_as_the_walk_finds(seed: int) -> None:
     mechanism = random_network(np.random.default_rng(seed))
@@ -113,8 +117,8 @@ def test_every_file_has_an_answer_with_a_reference_and_a_proof() -> None:
     assert len(ANSWERS) >= 30
     for answer in ANSWERS.values():
         met = [int(entry) for entry in answer["components"].split()]
-        assert not met or answer["finite"] in met
-        assert answer["finite"] <= answer["actual"] <= answer["here"]
+        assert not met or answer["finite"] == max(met)
+        assert answer["finite"] <= max([answer["actual"], *met]) <= answer["here"]
 
 
 def test_the_script_writes_the_same_mechanisms_again(tmp_path: Path) -> None:
@@ -126,6 +130,6 @@ def test_the_script_writes_the_same_mechanisms_again(tmp_path: Path) -> None:
     for name, text in files.items():
         again = (tmp_path / name).read_text(encoding="utf-8")
         assert number.sub("#", again) == number.sub("#", text)
-        # Some poses are solved for, which leaves the last digits to the machine.
+        # Sines and roots leave the last digit to the machine.
         pairs = zip(number.findall(again), number.findall(text), strict=True)
-        assert max(abs(float(a) - float(b)) for a, b in pairs) < 1e-9, name
+        assert max(abs(float(a) - float(b)) for a, b in pairs) < 1e-14, name

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from screws import exp, joint_screws
 from simulation_cases import (
     CORPUS,
     Body,
@@ -18,20 +19,12 @@ from simulation_cases import (
 from simulation_fixtures import MECHANISMS, native
 
 import regularize
+import regularize as rg
 from regularize.adapters import adapters
 from regularize.adapters.native.native import as_dict
-from regularize.errors import ReadError
-from regularize.lie.screw import exp
-from regularize.model.diagnostic import Diagnostic, Source
-from regularize.model.joint import joint_screws
-from regularize.model.mechanism import (
-    Actuator,
-    ActuatorGains,
-    Coupling,
-    JointDynamics,
-    JointLimits,
-    PrescribedMotion,
-)
+from regularize.mechanism.diagnostic import Diagnostic, Source
+from regularize.mechanism.joint_limits import JointDynamics, JointLimits
+from regularize.mechanism.mechanism import Actuator, ActuatorGains, PrescribedMotion
 
 SCHEMA = Path(regularize.__file__).parent / "schema" / "mechanism-1.json"
 
@@ -77,7 +70,7 @@ def everything() -> Any:
         "all",
         (Body("w"), Body("ä", inertia, (shape,), source)),
         joints,
-        (Coupling("c", "gear", (("j", 1, 2.5), ("k", 0, -1 / 7)), 0.5, source),),
+        (rg.Coupling("c", "gear", (("j", 1, 2.5), ("k", 0, -1 / 7)), 0.5, source),),
         "w",
         [0.1, 0, -9.8],
         (Diagnostic("REG013", "note", "what", "loop", ("j",), source, ("do it",)),),
@@ -199,7 +192,7 @@ def edited(change: Any) -> Any:
             r"joints\[0\]/closure: expected true or false, found 'yes'",
         ),
         (
-            edited(lambda d: d.update(findings=[{"severity": "grave"}])),
+            edited(lambda d: d.update(findings=[{"code": "REG014", "severity": "grave"}])),
             r"findings\[0\]/severity: expected one of .*, found 'grave'",
         ),
         (edited(lambda d: d.update(bodies={})), r"bodies: expected a list"),
@@ -208,7 +201,7 @@ def edited(change: Any) -> Any:
 def test_faults_name_their_place(text: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     path.write_text(text)
-    with pytest.raises(ReadError, match=words) as caught:
+    with pytest.raises(rg.ReadError, match=words) as caught:
         read(path, format="json")
     assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)

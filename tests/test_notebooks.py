@@ -35,6 +35,7 @@ def test_generated_files_are_not_stale() -> None:
     assert stale == [], "run: python assets/make_handbook.py"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Converted matrix")  # of OSQP, which takes sparse matrices
 @pytest.mark.filterwarnings("ignore:The default value of raise_error")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

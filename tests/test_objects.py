@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.adapters.urdf.objects import from_urdf_object
-from regularize.errors import ModelError
 
 urchin = pytest.importorskip("urchin")
 yourdfpy = pytest.importorskip("yourdfpy")
@@ -64,7 +62,7 @@ def arm(tmp_path: Path) -> Path:
 @pytest.mark.filterwarnings("ignore")
 def test_same_mechanism_as_from_the_file(arm: Path, parser: Any) -> None:
     expected = rg.load(arm)
-    found = from_urdf_object(parser.URDF.load(str(arm)))
+    found = rg.load(parser.URDF.load(str(arm)))
     assert [b.name for b in found.bodies] == [b.name for b in expected.bodies]
     assert found.ground == expected.ground and found.name == "arm"
     for one, two in zip(found.joints, expected.joints, strict=True):
@@ -99,7 +97,7 @@ def test_same_mechanism_as_from_the_file(arm: Path, parser: Any) -> None:
 def test_inventions_are_recognised(arm: Path) -> None:
     parsed = urchin.URDF.load(str(arm))
     assert parsed.link_map["base"].inertial.mass == 1.0
-    found = from_urdf_object(parsed)
+    found = rg.load(parsed)
     assert found.body("base").inertia is None and found.body("lower").inertia is not None
     (note,) = [f for f in found.findings if f.code == "REG014"]
     assert "base" in note.message and "tool" in note.message
@@ -110,7 +108,7 @@ def test_inventions_are_recognised(arm: Path) -> None:
 def test_a_second_parent_closes_a_loop(tmp_path: Path) -> None:
     path = tmp_path / "loop.urdf"
     path.write_text(LOOP)
-    found = from_urdf_object(urchin.URDF.load(str(path)))
+    found = rg.load(urchin.URDF.load(str(path)))
     assert found.joint("d").closure
     assert "REG010" in {finding.code for finding in found.findings}
     assert rg.reduce(found).mobility == 1
@@ -140,15 +138,15 @@ def robot(links: list[Any], joints: list[Any]) -> Any:
 @pytest.mark.parametrize(
     ("links", "joints", "words"),
     [
-        ([], [], "the model has no link"),
-        ([link("a"), link("a")], [], "two body entries are named 'a'"),
-        ([link("a"), link("b")], [hinge("j"), hinge("j")], "two joint entries are named 'j'"),
-        ([link("a"), link("b")], [hinge("j", "hinge")], "type 'hinge' is not one of"),
+        ([], [], "has no <link>; a model needs at least one"),
+        ([link("a"), link("a")], [], "the link name `a` is taken"),
+        ([link("a"), link("b")], [hinge("j"), hinge("j")], "the joint name `j` is taken"),
+        ([link("a"), link("b")], [hinge("j", "hinge")], "type 'hinge' is unknown; expected one of"),
     ],
 )
 def test_objects_that_contradict_themselves(links: Any, joints: Any, words: str) -> None:
-    with pytest.raises(ModelError, match=words):
-        from_urdf_object(robot(links, joints))
+    with pytest.raises(rg.ModelError, match=words):
+        rg.load(robot(links, joints))
 
 
 def test_what_objects_leave_out_stays_unknown() -> None:
@@ -161,7 +159,7 @@ def test_what_objects_leave_out_stays_unknown() -> None:
         hinge("k", "continuous", child="c", limit=rated),
         hinge("l", child="d", limit=limited),
     ]
-    found = from_urdf_object(robot(links, joints))
+    found = rg.load(robot(links, joints))
     (shape,) = found.body("a").geometry
     assert (shape.kind, shape.uri, list(shape.size)) == ("mesh", "a.stl", [1.0, 1.0, 1.0])
     j, k, l_ = (found.joint(name) for name in "jkl")
@@ -172,5 +170,5 @@ def test_what_objects_leave_out_stays_unknown() -> None:
 
 
 def test_other_objects_are_refused() -> None:
-    with pytest.raises(ModelError, match="type 'dict'"):
-        from_urdf_object({"links": []})
+    with pytest.raises(rg.ModelError, match="type 'dict'"):
+        rg.load({"links": []})

@@ -17,6 +17,7 @@ ARM = f"""<robot {XACRO}><link name="base"/><link name="arm"><visual><geometry>
 </joint></robot>"""
 
 
+@pytest.mark.slow
 def test_packages_are_found_where_the_user_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

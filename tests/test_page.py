@@ -15,10 +15,9 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 import pytest
 from mesh_gripper import mesh_gripper
+from report_pages import page_of
 
 import regularize as rg
-from regularize.checking import Report
-from regularize.render.html import render
 
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -128,7 +127,7 @@ def check_layout(result: dict[str, Any]) -> None:
 DESKTOP, PHONE = (1280, 860), (390, 844)
 
 
-def check_hands(result: dict[str, Any], report: Report) -> None:
+def check_hands(result: dict[str, Any], report: rg.Report) -> None:
     """Everything can be pointed at, lights up in both places, and moves with its loops closed."""
     assert result["unreached"] == 0 and result["rowless"] == 0
     assert result["redundant"] == result["cut"]
@@ -160,18 +159,19 @@ def test_pages_can_be_pointed_at_and_moved(assets: Path, tmp_path: Path) -> None
         "delta_parallelograms": DESKTOP,
     }
     reports = [rg.check(rg.load(assets / f"{name}.urdf")) for name in cases]
-    results = probed([render(each) for each in reports], tmp_path, list(cases.values()))
+    results = probed([page_of(each) for each in reports], tmp_path, list(cases.values()))
     for result, report in zip(results, reports, strict=True):
         check_layout(result)
         check_hands(result, report)
 
 
+@pytest.mark.formats("freecad")
 def test_shapes_of_cad_and_meshes_are_shown(assets: Path, tmp_path: Path) -> None:
     pytest.importorskip("OCP")
     pytest.importorskip("mujoco")
     cad = rg.check(rg.load(assets / "crank_slider.FCStd"))
     fingers = rg.check(rg.load(mesh_gripper(tmp_path)))
-    results = probed([render(cad), render(fingers)], tmp_path, [DESKTOP, PHONE])
+    results = probed([page_of(cad), page_of(fingers)], tmp_path, [DESKTOP, PHONE])
     for result, report in zip(results, (cad, fingers), strict=True):
         check_layout(result)
         check_hands(result, report)
@@ -201,7 +201,7 @@ def hostile(assets: Path, folder: Path) -> Path:
 def test_names_are_words_and_no_scripts(assets: Path, tmp_path: Path) -> None:
     report = rg.check(rg.load(hostile(assets, tmp_path)))
     assert all(joint.name.startswith(SMUGGLED) for joint in report.mechanism.joints)
-    (result,) = probed([render(report)], tmp_path, [DESKTOP])
+    (result,) = probed([page_of(report)], tmp_path, [DESKTOP])
     assert "smuggled" not in result["globals"]
     check_hands(result, report)
 
@@ -209,7 +209,7 @@ def test_names_are_words_and_no_scripts(assets: Path, tmp_path: Path) -> None:
 def test_dark_pages_show_the_mechanism(assets: Path, tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     page, out = tmp_path / "page.html", tmp_path / "page.png"
-    text = render(rg.check(rg.load(assets / "planar_fourbar.urdf")))
+    text = page_of(rg.check(rg.load(assets / "planar_fourbar.urdf")))
     page.write_text(text, encoding="utf-8")
     browse(page, tmp_path, "--window-size=900,800", f"--screenshot={out}", "--force-dark-mode")
     with image.open(out) as shot:

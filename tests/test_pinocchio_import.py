@@ -9,12 +9,6 @@ import pytest
 from pinocchio_cases import MECHANISMS, massive
 
 import regularize as rg
-from regularize.errors import ModelError
-from regularize.manifold.kinematics import LoopKinematics
-from regularize.model.graph import spanning_tree
-from regularize.model.graph_building import build
-from regularize.pinocchio_model.exporting import to_pinocchio
-from regularize.pinocchio_model.importing import from_pinocchio
 
 
 def open_fourbar() -> Any:
@@ -66,7 +60,7 @@ def test_a_vector_of_constraints_and_their_names() -> None:
             pin.RigidConstraintModel(pin.ContactType.CONTACT_3D, model, tip, end, 0, GROUND_PIVOT)
         )
         constraints[k].name = "pivot"
-    mechanism = from_pinocchio(model, constraints)
+    mechanism = rg.from_pinocchio(model, constraints)
     assert [j.name for j in mechanism.joints[-2:]] == ["pivot", "pivot 2"]
     assert rg.reduce(mechanism).redundant == 4
 
@@ -77,13 +71,13 @@ def test_a_vector_of_constraints_and_their_names() -> None:
 def test_there_and_back(name: str, style: str) -> None:
     """Exported, read back and reduced again, every joint accelerates as before."""
     reduction = rg.reduce(massive(MECHANISMS[name]()))
-    first = to_pinocchio(reduction, style)
-    mechanism = from_pinocchio(first.model, first.constraint_models, first.q0)
+    first = rg.to_pinocchio(reduction, style)
+    mechanism = rg.from_pinocchio(first.model, first.constraint_models, first.q0)
     again = rg.reduce(mechanism)
     expected = 0 if style == "slack" else reduction.redundant
     assert (again.mobility, again.redundant) == (reduction.mobility, expected)
     # Cut where the constraints are, the tree is the same again, joint by joint.
-    second = to_pinocchio(rg.reduce(mechanism, keep_cuts=True))
+    second = rg.to_pinocchio(rg.reduce(mechanism, keep_cuts=True))
     index = [
         second.velocity_index(name, k)
         for i, name in enumerate(first.model.names)
@@ -147,10 +141,10 @@ def test_joint_types(name: str) -> None:
     rng = np.random.default_rng(8)
     for _ in range(3):
         q = pin.integrate(model, pin.neutral(model), rng.normal(size=model.nv))
-        mechanism = from_pinocchio(model, q=q)
-        graph = build(mechanism)
-        loops = LoopKinematics(graph, range(len(graph.edges)), spanning_tree(graph))
-        pose = loops.state(graph.position).T_world_node[0, loops.row(graph.node_of["joint link"])]
+        mechanism = rg.from_pinocchio(model, q=q)
+        reduction = rg.reduce(mechanism)
+        node = reduction.graph.node_of["joint link"]
+        pose = reduction.reference.T_world_node[0, reduction.loops.row(node)]
         pin.forwardKinematics(model, data, q)
         assert np.allclose(pose, data.oMi[joint].homogeneous, atol=1e-12)
         assert mechanism.freedoms == model.nv
@@ -159,7 +153,7 @@ def test_joint_types(name: str) -> None:
 def test_body_names_limits_and_gravity() -> None:
     model = pin.buildSampleModelManipulator()
     model.gravity.linear = np.array([0.0, -9.81, 0.0])
-    mechanism = from_pinocchio(model)
+    mechanism = rg.from_pinocchio(model)
     assert mechanism.gravity == pytest.approx([0.0, -9.81, 0.0])
     assert len(mechanism.bodies) == model.njoints
     names = {f.name for f in model.frames if f.type == pin.FrameType.BODY}
@@ -171,18 +165,33 @@ def test_body_names_limits_and_gravity() -> None:
 
 def test_what_has_no_counterpart_is_refused() -> None:
     model, _, _ = open_fourbar()
-    with pytest.raises(ModelError, match="shape"):
-        from_pinocchio(model, q=np.zeros(9))
+    with pytest.raises(rg.ModelError, match="shape"):
+        rg.from_pinocchio(model, q=np.zeros(9))
     limit = pin.JointLimitConstraintModel(model, [1])
-    with pytest.raises(ModelError, match="closes no loop"):
-        from_pinocchio(model, [limit])
+    with pytest.raises(rg.ModelError, match="limits of joints alone, and closes no loop"):
+        rg.from_pinocchio(model, [limit])
     model.addJoint(0, pin.JointModelEllipsoid(0.1, 0.2, 0.3), pin.SE3.Identity(), "odd")
-    with pytest.raises(ModelError, match="series of simpler joints"):
-        from_pinocchio(model)
+    with pytest.raises(rg.ModelError, match="series of simpler joints"):
+        rg.from_pinocchio(model)
 
 
 def test_massless_bodies_state_nothing() -> None:
     model = pin.Model()
     model.addJoint(0, pin.JointModelRX(), pin.SE3.Identity(), "bare")
-    assert from_pinocchio(model).bodies[1].inertia is None
-    assert replace(from_pinocchio(model), name="x").ground == "universe"
+    assert rg.from_pinocchio(model).bodies[1].inertia is None
+    assert replace(rg.from_pinocchio(model), name="x").ground == "universe"
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_contacts_and_friction_are_no_ball_joints(wrapped: bool) -> None:
+    model, _, _ = open_fourbar()
+    at = pin.SE3.Identity()
+    for constraint, reason in [
+        (pin.PointContactConstraintModel(model, 3, at, 0, at), "slides against friction"),
+        (pin.JointFrictionConstraintModel(model, [1]), "brakes joints"),
+    ]:
+        given = pin.ConstraintModel(constraint) if wrapped else constraint
+        with pytest.raises(rg.ModelError, match=reason):
+            rg.augment(model, [given])
+        with pytest.raises(rg.ModelError, match=reason):
+            rg.from_pinocchio(model, [given])

@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,18 +20,13 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize import errors
-from regularize.dynamics.integrator import StepTooSmall
-from regularize.model.mechanism import Mechanism
-from regularize.report import batch
-from regularize.worker_processes import WorkerProcesses
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 FOURBAR = ASSETS / "planar_fourbar.urdf"
 
 
 @cache
-def mechanism() -> Mechanism:
+def mechanism() -> rg.Mechanism:
     return rg.load(FOURBAR)
 
 
@@ -55,7 +49,6 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "mechanism": (mechanism, lambda m: rg.reduce(m).kept),
     "minimal dynamics": (lambda: rg.minimal_dynamics(mechanism()), lambda d: d.robot.q0),
     "partition": (lambda: rg.partition(mechanism()), repr),
-    "path": (lambda: rg.path(mechanism()), lambda p: p.configuration(0.3)),
     "rbf": (lambda: metamodel("rbf"), lambda m: m.H([0.05])),
     "reactions": (lambda: rg.reactions(mechanism()), lambda found: [r.joint for r in found]),
     "reduced model": (lambda: rg.reduced_model(mechanism()), lambda m: np.round(m.H([0.1]), 12)),
@@ -68,6 +61,7 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MADE)
 def test_results_are_pickled_and_copied(name: str) -> None:
     make, used = MADE[name]
@@ -78,27 +72,45 @@ def test_results_are_pickled_and_copied(name: str) -> None:
         np.testing.assert_equal(used(again), used(made))
 
 
+def test_arrays_of_copies_are_read_only(assets: Path) -> None:
+    made = rg.load(assets / "walker.urdf")
+    for again in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made), copy.copy(made)):
+        values = [again, *again.joints, *(joint.limits for joint in again.joints)]
+        values += [joint.dynamics for joint in again.joints]
+        values += [body.inertia for body in again.bodies]
+        values += [shape for body in again.bodies for shape in body.geometry]
+        arrays = [
+            each
+            for value in values
+            if value is not None
+            for each in vars(value).values()
+            if isinstance(each, np.ndarray)
+        ]
+        assert len(arrays) > 4 * len(again.joints)
+        assert not any(array.flags.writeable for array in arrays)
+
+
 @pytest.mark.parametrize(
     "error",
     [
-        errors.ReadError("m.urdf", "no joint", line=3, element="robot"),
-        errors.UnknownFormat("m.x", ["sdf", "urdf"]),
-        errors.MissingExtra("a plot", "matplotlib", "viz"),
-        errors.MissingPinocchio("a robot"),
-        errors.NotClosed("C", 0.1, 0.2),
-        errors.SingularConfiguration("at a dead centre", ["B"]),
-        errors.SingularInputs(["A"], [1.0], [0.5], ["B"]),
-        errors.ModelError("there is no joint 'x'"),
-        StepTooSmall(0.5),
+        rg.ReadError("m.urdf", "no joint", line=3, element="robot"),
+        rg.UnknownFormat("m.x", ["sdf", "urdf"]),
+        rg.MissingExtra("a plot", "matplotlib", "viz"),
+        rg.MissingPinocchio("a robot"),
+        rg.NotClosed("C", 0.1, 0.2),
+        rg.SingularConfiguration("at a dead centre", ["B"]),
+        rg.SingularInputs(["A"], [1.0], [0.5], ["B"]),
+        rg.ModelError("there is no joint 'x'"),
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_errors_arrive_as_they_were_raised(error: errors.RegularizeError) -> None:
+def test_errors_arrive_as_they_were_raised(error: rg.RegularizeError) -> None:
     for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert type(again) is type(error)
         assert (str(again), again.__dict__) == (str(error), error.__dict__)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize(
     "method", [m for m in ("fork", "spawn") if m in multiprocessing.get_all_start_methods()]
@@ -116,21 +128,7 @@ def test_workers_say_what_cannot_be_read(method: str, tmp_path: Path) -> None:
     assert isinstance(report, rg.Report) and report.reduction.redundant == 3
 
 
-def test_models_that_another_took_along_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pool that died leaves both undone; alone, one of them is read and the other dies again."""
-
-    def pool(work: Any, paths: Any, jobs: int, lost: Any) -> Any:
-        for i, path in paths.items():
-            if jobs > 1 or path == "bad":
-                lost[i] = path
-            else:
-                yield i, work(path)
-
-    monkeypatch.setattr(batch, "_in_pool", pool)
-    found = dict(batch.in_parallel(str.upper, lambda path, why: why, ["good", "bad"], 2))
-    assert found == {0: "GOOD", 1: "the parser crashed on this file"}
-
-
+@pytest.mark.slow
 def test_every_process_says_the_same() -> None:
     """Whatever the order of sets is there, and however many threads multiply matrices."""
     names = ("planar_fourbar.urdf", "bennett.urdf")
@@ -146,13 +144,16 @@ def test_every_process_says_the_same() -> None:
     assert len(said) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="shows no children of processes")
 @pytest.mark.parametrize(
     ("command", "number", "status", "word"),
     [
         ("check", signal.SIGINT, 130, "interrupted"),
         ("check", signal.SIGTERM, 143, "terminated"),
-        ("metamodel", signal.SIGINT, 130, "interrupted"),
+        pytest.param(
+            *("metamodel", signal.SIGINT, 130, "interrupted"), marks=pytest.mark.guests("design")
+        ),
     ],
 )
 def test_signals_end_all_processes_in_one_line(
@@ -191,22 +192,3 @@ def test_signals_end_all_processes_in_one_line(
             return
         time.sleep(0.05)
     pytest.fail("a process is still there")
-
-
-def test_workers_leave_nothing_undone_unless_there_is_an_error() -> None:
-    with WorkerProcesses(1) as pool:
-        found = [pool.submit(abs, -k) for k in range(3)]
-    assert [each.result() for each in found] == [0, 1, 2]
-    with pytest.raises(ZeroDivisionError), WorkerProcesses(1) as pool:
-        pool.submit(time.sleep, 3600.0)
-        raise ZeroDivisionError
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signals")
-def test_workers_end_when_their_pool_asks_them_to() -> None:
-    """As it does of the others where one has died; a pool of Python 3.12 waits for that."""
-    with WorkerProcesses(1) as pool:
-        number = pool.submit(os.getpid).result()
-        os.kill(number, signal.SIGTERM)
-        with pytest.raises(BrokenProcessPool):
-            pool.submit(time.sleep, 60.0).result()

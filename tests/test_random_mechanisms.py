@@ -8,15 +8,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from random_mechanisms import random_legs, random_network, random_single_loop
+from walks import kept_rows, walked
 
 import regularize as rg
-from regularize.lie.screw import Array
-from regularize.manifold.continuation import Continuation, random_walks
-from regularize.model.mechanism import Mechanism
-from regularize.reduction.cuts import ReducedLoops
-from regularize.reduction.reduce import Reduction
 
-KINDS: dict[str, Callable[[np.random.Generator], Mechanism]] = {
+KINDS: dict[str, Callable[[np.random.Generator], rg.Mechanism]] = {
     "single loop": random_single_loop,
     "legs": random_legs,
     "network": random_network,
@@ -25,30 +21,23 @@ CHUNK = 24
 CASES = [(kind, first) for kind in KINDS for first in range(0, 7 * CHUNK, CHUNK)]
 
 
-def independent_walk(reduction: Reduction) -> Array:
+def independent_walk(reduction: rg.Reduction) -> np.ndarray:
     """Configurations on the kept rows alone, other ones than those of the certificate."""
-    visited = random_walks(
-        Continuation(ReducedLoops(reduction.loops, reduction.cuts)),
-        reduction.q,
-        walkers=6,
-        steps=3,
-        rng=np.random.default_rng(99),
-    )
-    return visited.reshape(-1, reduction.loops.freedoms)
+    return walked(reduction, walkers=6, steps=3, seed=99)
 
 
-def largest_rank(rows: Array, rtol: float) -> int:
+def largest_rank(rows: np.ndarray, rtol: float) -> int:
     """Largest rank of several matrices, shape (N, m, n)."""
     s = np.linalg.svd(rows, compute_uv=False)
     return int(np.max(np.sum(s > rtol * np.maximum(s[:, :1], 1e-300), axis=1), initial=0))
 
 
-def examine(mechanism: Mechanism, where: str) -> Reduction:
+def examine(mechanism: rg.Mechanism, where: str) -> rg.Reduction:
     """Reduce a mechanism and check everything that has to hold for any mechanism."""
     reduction = rg.reduce(mechanism)
     assert reduction.certificate.holds, where
     assert all(part.proved for part in reduction.parts), where
-    loops, reduced = reduction.loops, ReducedLoops(reduction.loops, reduction.cuts)
+    loops, reduced = reduction.loops, kept_rows(reduction)
 
     # Sufficient: on the kept rows alone all loops stay closed.
     q = independent_walk(reduction)

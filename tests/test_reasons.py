@@ -10,11 +10,17 @@ from typing import Any
 import mechanisms
 import numpy as np
 import pytest
+import screws
 
 import regularize as rg
 from regularize.lie import screw, subalgebra
+from regularize.lie.motion_type import MotionType
+from regularize.mechanism.mechanism import no_inertia
 from regularize.report.loop_report import _steps
+from regularize.report.nearly import _place
 from regularize.report.reasons import _met_words, _sized, _wrench_words
+from regularize.simulation.recording import jumps, passed
+from regularize.words import motion_words, plural
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 RIGID = (
@@ -61,6 +67,7 @@ def distance(wrench: list[float], axis: Any, point: Any) -> float:
     return float(abs(gap @ normal) / size if size > 1e-9 else 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bricard", "mobility/kaleidocycle_6", "mobility/altmann_6r"])
 def test_the_line_that_all_axes_meet_stands_in_the_report(name: str) -> None:
     mechanism = load(name)
@@ -148,6 +155,7 @@ def test_a_plate_on_equal_parallel_rods_only_translates() -> None:
     assert words["platform"] == "translates in space without turning"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RIGID)
 def test_nothing_makes_a_mechanism_of_a_rigid_frame(name: str) -> None:
     mechanism = load(f"mobility/{name}")
@@ -178,14 +186,16 @@ def test_forces_that_nothing_balances_are_no_surprise() -> None:
         rg.joint_forces(reduction)
 
 
-def test_a_shaky_mechanism_goes_along_its_path() -> None:
-    """One finite freedom, though two of velocity: along the path as in all coordinates."""
+def test_a_shaky_mechanism_moves_on_its_one_freedom() -> None:
+    """One finite freedom, though two of velocity: energy is kept, and loops stay closed."""
     mechanism = load("shaky_7r")
     times = np.linspace(0.0, 0.3, 4)
-    along = rg.path(mechanism).simulate(0.3, times=times)
-    free = rg.simulate(mechanism, duration=0.3, times=times, rtol=1e-11)
-    assert along.coordinates == pytest.approx(free.coordinates, abs=1e-7)
-    assert np.ptp(along.coordinates, axis=0).max() > 0.1
+    coarse, fine = (
+        rg.simulate(mechanism, duration=0.3, times=times, rtol=rtol) for rtol in (1e-9, 1e-11)
+    )
+    assert coarse.coordinates == pytest.approx(fine.coordinates, abs=1e-7)
+    assert fine.energy_drift < 1e-9 and fine.closure_drift < 1e-11
+    assert np.ptp(fine.coordinates, axis=0).max() > 0.1
 
 
 @pytest.mark.parametrize(
@@ -203,3 +213,47 @@ def test_words_for_wrenches(
     np.testing.assert_allclose(found, sized)
     assert words in _wrench_words(found, 1.0)
     assert met in _met_words(found, 1.0)
+
+
+def test_findings_name_times_and_jumps() -> None:
+    straight, open_, again = passed((0.25, 0.5, 0.75), (0.8, 0.9))
+    assert straight.code == "REG313"
+    assert straight.message.endswith("at 0.25 s and 2 more times")
+    assert open_.code == "REG314"
+    assert open_.message.endswith("at 0.8 s") and again.message.endswith("at 0.9 s")
+    assert passed((), ()) == ()
+    time, moved = np.linspace(0, 1, 5), np.full(5, 10.0)
+    even = np.array([1.0, 1.0 + 1e-6, 1.0, 1.0, 1.0])
+    assert jumps(time, even, moved, 1e-6) == ()
+    (jump,) = jumps(time, np.array([1.0, 1.0, 9.2, 9.2, 9.2]), moved, 1e-6)
+    assert (jump.code, jump.severity) == ("REG315", "error")
+    assert "off by 8.2 J at 0.5 s" in jump.message
+    assert jumps(time, even, moved, 1e-8) != ()
+    at_rest = np.array([0.0, 3e-15, 0.0, 3e-15, 0.0])
+    assert jumps(time, at_rest, np.zeros(5), 1e-6) == ()
+    # A single sample at the end is compared with the beginning, and no number is none that holds.
+    assert jumps(time[-1:], np.array([9.2]), np.array([10.0]), 1e-6, 1.0) != ()
+    assert jumps(time, np.full(5, np.nan), moved, 1e-6) != ()
+
+
+def test_what_moves_without_mass_may_have_no_name() -> None:
+    found = no_inertia(mechanisms.planar_fourbar(), [])
+    assert str(found).startswith("the mechanism can move without moving any mass")
+
+
+def test_said_of_several() -> None:
+    assert plural("stays at rest") == "stay at rest"
+    assert plural("translates in space and turns about X") == "translate in space and turn about X"
+
+
+def test_a_screw_is_told_with_its_pitch() -> None:
+    found = MotionType("helical", 1, np.array([0.0, 0.0, 1.0]), np.zeros(3), 0.005)
+    assert motion_words(found) == "helical, axis along Z, pitch 5 mm/rad"
+
+
+def test_slides_have_no_place_and_hinges_have() -> None:
+    slide, hinges = screws.prismatic((1, 0, 0)), [(0, 0, 0), (0, 4, 0)]
+    center, size = _place(slide[:, None])
+    assert (center.tolist(), size) == ([0, 0, 0], 1.0)
+    center, size = _place(np.column_stack([screws.revolute((0, 0, 1), at) for at in hinges]))
+    assert (center.tolist(), size) == ([0, 2, 0], 2.0)

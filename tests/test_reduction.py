@@ -7,46 +7,38 @@ from dataclasses import replace
 import mechanisms
 import numpy as np
 import pytest
+from walks import kept_rows
 
-from regularize.errors import ModelError
-from regularize.manifold.kinematics import LoopKinematics
-from regularize.model.mechanism import (
-    Coupling,
-    Mechanism,
-    joint_in_world,
-    mechanism_of,
-)
-from regularize.reduction.cuts import ReducedLoops
-from regularize.reduction.reduce import reduce
+import regularize as rg
 
 X, Y, Z = np.eye(3)
 
 
-def translational_robot() -> Mechanism:
+def translational_robot() -> rg.Mechanism:
     """Three legs of a slide and three parallel hinges, mutually orthogonal: the 3-PRRR."""
     rng = np.random.default_rng(0)
     joints = []
     for k, axis in enumerate((X, Y, Z)):
         bodies = ["ground", f"slide{k}", f"upper{k}", f"lower{k}", "platform"]
         joints.append(
-            joint_in_world(f"P{k}", bodies[0], bodies[1], "prismatic", axis, actuated=True)
+            rg.Joint.in_world(f"P{k}", bodies[0], bodies[1], "prismatic", axis, actuated=True)
         )
         joints += [
-            joint_in_world(
+            rg.Joint.in_world(
                 f"R{k}{i}", bodies[i + 1], bodies[i + 2], "revolute", axis, rng.normal(size=3)
             )
             for i in range(3)
         ]
-    return mechanism_of("3-PRRR", joints)
+    return rg.Mechanism.of_joints("3-PRRR", joints)
 
 
-def four_bar(**kwargs: bool) -> Mechanism:
+def four_bar(**kwargs: bool) -> rg.Mechanism:
     bodies = ["ground", "crank", "coupler", "rocker", "ground"]
     points = [(0, 0, 0), (0.2, 0.3, 0), (0.9, 0.5, 0), (1, 0, 0)]
-    return mechanism_of(
+    return rg.Mechanism.of_joints(
         "four-bar",
         [
-            joint_in_world(
+            rg.Joint.in_world(
                 "ABCD"[i],
                 bodies[i],
                 bodies[i + 1],
@@ -61,14 +53,8 @@ def four_bar(**kwargs: bool) -> Mechanism:
     )
 
 
-def walkable(reduction):
-    cuts = {cut.edge.index: cut for cut in reduction.cuts}
-    loops = LoopKinematics(reduction.graph, range(len(reduction.graph.edges)), reduction.tree)
-    return loops, ReducedLoops(loops, [cuts[chord] for chord in loops.chords])
-
-
 def test_three_loops_through_a_platform_keep_seven_rows():
-    reduction = reduce(translational_robot())
+    reduction = rg.reduce(translational_robot())
     assert (reduction.constraints, reduction.kept, reduction.remaining) == (10, 7, 0)
     assert all(not cut.edge.joint.actuated for cut in reduction.cuts)
 
@@ -77,14 +63,14 @@ def test_three_loops_through_a_platform_keep_seven_rows():
 def test_other_orders_than_that_of_the_shortest_loops_are_tried(seed):
     """Five rows if the shortest loop, B-E-F, or the cheapest comes first; four in another order."""
     joints = [
-        joint_in_world("A", "ground", "arm", "revolute", (1, -2, -2), (7, -9, 2)),
-        joint_in_world("B", "arm", "slide", "prismatic", (-4, -2, 9)),
-        joint_in_world("C", "slide", "carriage", "prismatic", (-5, -7, -4)),
-        joint_in_world("D", "carriage", "ground", "prismatic", (-5, 1, -9)),
-        joint_in_world("E", "slide", "rod", "revolute", X, (-3, 6, -8)),
-        joint_in_world("F", "rod", "arm", "revolute", X, (-8, 4, -3)),
+        rg.Joint.in_world("A", "ground", "arm", "revolute", (1, -2, -2), (7, -9, 2)),
+        rg.Joint.in_world("B", "arm", "slide", "prismatic", (-4, -2, 9)),
+        rg.Joint.in_world("C", "slide", "carriage", "prismatic", (-5, -7, -4)),
+        rg.Joint.in_world("D", "carriage", "ground", "prismatic", (-5, 1, -9)),
+        rg.Joint.in_world("E", "slide", "rod", "revolute", X, (-3, 6, -8)),
+        rg.Joint.in_world("F", "rod", "arm", "revolute", X, (-8, 4, -3)),
     ]
-    reduction = reduce(mechanism_of("slides", joints), seed=seed)
+    reduction = rg.reduce(rg.Mechanism.of_joints("slides", joints), seed=seed)
     assert (reduction.kept, reduction.remaining) == (4, 0)
 
 
@@ -99,20 +85,20 @@ def test_a_loop_that_meets_closed_ones_in_one_body_is_judged_by_itself():
     ]
     bodies = ["link 2", *(f"tie {i}" for i in range(1, count)), "bennett 2"]
     tie = [
-        joint_in_world(f"T{i}", *bodies[i : i + 2], "revolute", *rng.normal(size=(2, 3)))
+        rg.Joint.in_world(f"T{i}", *bodies[i : i + 2], "revolute", *rng.normal(size=(2, 3)))
         for i in range(count)
     ]
     joints = [
         replace(j, closure=j.name in ("D", "D'", f"T{count - 1}"))
         for j in (*four_bar.joints, *beside, *tie)
     ]
-    reduction = reduce(mechanism_of("tied", joints, ground="ground"), keep_cuts=True)
+    reduction = rg.reduce(rg.Mechanism.of_joints("tied", joints, ground="ground"), keep_cuts=True)
     assert {cut.edge.name: cut.kept for cut in reduction.cuts} == {"D": 2, "D'": 5, "T5": 5}
 
 
 def test_kept_rows_have_the_null_space_of_all_rows_everywhere():
-    reduction = reduce(translational_robot())
-    loops, reduced = walkable(reduction)
+    reduction = rg.reduce(translational_robot())
+    loops, reduced = reduction.loops, kept_rows(reduction)
     q = reduction.cells[0].configurations
     everything = loops.jacobian(loops.state(q))
     kept = reduced.residual_jacobian(loops.state(q))
@@ -124,8 +110,8 @@ def test_kept_rows_have_the_null_space_of_all_rows_everywhere():
 
 
 def test_reduced_residual_jacobian_against_differences_on_the_loops():
-    reduction = reduce(translational_robot())
-    loops, reduced = walkable(reduction)
+    reduction = rg.reduce(translational_robot())
+    loops, reduced = reduction.loops, kept_rows(reduction)
     q = reduction.cells[0].configurations[-1:]
     h = 1e-6
     columns = []
@@ -141,30 +127,30 @@ def test_reduced_residual_jacobian_against_differences_on_the_loops():
 
 @pytest.mark.parametrize("name", ["A", "B", "C", "D"])
 def test_the_user_may_choose_the_cut(name):
-    reduction = reduce(four_bar(), cuts=[name])
+    reduction = rg.reduce(four_bar(), cuts=[name])
     assert [cut.edge.name for cut in reduction.cuts] == [name]
     assert reduction.removed == 3
 
 
 def test_the_file_s_closure_is_kept_when_asked():
-    assert reduce(four_bar(closure=True), keep_cuts=True).cuts[0].edge.name == "B"
+    assert rg.reduce(four_bar(closure=True), keep_cuts=True).cuts[0].edge.name == "B"
 
 
 def test_actuated_joints_are_not_cut_of_their_own_accord():
-    assert reduce(four_bar()).cuts[0].edge.name == "C"
+    assert rg.reduce(four_bar()).cuts[0].edge.name == "C"
 
 
 def test_impossible_cuts_are_refused_by_name():
-    with pytest.raises(ModelError, match="does not open each of the 1 loops"):
-        reduce(four_bar(), cuts=["A", "B"])
-    with pytest.raises(ModelError, match="no joint 'E'"):
-        reduce(four_bar(), cuts=["E"])
+    with pytest.raises(rg.ModelError, match="does not open each of the 1 loops"):
+        rg.reduce(four_bar(), cuts=["A", "B"])
+    with pytest.raises(rg.ModelError, match="no joint 'E'"):
+        rg.reduce(four_bar(), cuts=["E"])
 
 
 def test_coupled_joints_keep_their_coordinates():
     mechanism = four_bar()
-    gear = Coupling("gear", "gear", (("A", 0, 1.0), ("C", 0, 0.0)))
-    reduction = reduce(mechanism_of("geared", mechanism.joints, couplings=(gear,)))
+    gear = rg.Coupling("gear", "gear", (("A", 0, 1.0), ("C", 0, 0.0)))
+    reduction = rg.reduce(rg.Mechanism.of_joints("geared", mechanism.joints, couplings=(gear,)))
     assert reduction.cuts[0].edge.name == "B"
     assert reduction.gruebler == -3 and reduction.mobility == 0
 
@@ -173,11 +159,11 @@ def test_rows_removed_on_numerical_evidence_are_labelled_and_monitored():
     cranks = []
     for k, x in enumerate((0.0, 1.0, 0.4)):
         cranks += [
-            joint_in_world(f"a{k}", "ground", f"c{k}", "revolute", Z, (x, 0, 0)),
-            joint_in_world(f"b{k}", f"c{k}", "beam", "revolute", Z, (x + 0.2, 0.5, 0)),
+            rg.Joint.in_world(f"a{k}", "ground", f"c{k}", "revolute", Z, (x, 0, 0)),
+            rg.Joint.in_world(f"b{k}", f"c{k}", "beam", "revolute", Z, (x + 0.2, 0.5, 0)),
         ]
-    mechanism = mechanism_of("three equal cranks", cranks)
-    proved, numerical = reduce(mechanism), reduce(mechanism, numerical="anyway")
+    mechanism = rg.Mechanism.of_joints("three equal cranks", cranks)
+    proved, numerical = rg.reduce(mechanism), rg.reduce(mechanism, numerical="anyway")
     assert (proved.removed, proved.remaining) == (6, 1)
     assert (numerical.removed, numerical.remaining) == (7, 0)
     assert sum(cut.numerical.shape[1] for cut in numerical.cuts) == 1
@@ -189,12 +175,14 @@ def test_rows_removed_on_numerical_evidence_are_labelled_and_monitored():
 @pytest.mark.parametrize(("name", "trivial"), [("planar_fourbar", 3), ("bennett", 0)])
 def test_rows_that_the_group_of_a_loop_makes_redundant(name, trivial):
     """Motions of the plane make three of six rows trivial; Bennett's are special lengths alone."""
-    (part,) = reduce(getattr(mechanisms, name)()).parts
+    (part,) = rg.reduce(getattr(mechanisms, name)()).parts
     assert part.trivial == trivial
 
 
 def test_a_model_without_loops_has_nothing_to_reduce():
-    reduction = reduce(mechanism_of("arm", [joint_in_world("j", "ground", "a", "revolute")]))
+    reduction = rg.reduce(
+        rg.Mechanism.of_joints("arm", [rg.Joint.in_world("j", "ground", "a", "revolute")])
+    )
     assert (reduction.kept, reduction.removed, reduction.mobility) == (0, 0, 1)
     assert reduction.condition()[0] == 1.0
 
@@ -203,10 +191,10 @@ def test_a_coupling_between_two_joints_of_a_loop_does_not_hide_its_redundancy():
     points = [(0, 0, 0), (0.2, 0.5, 0), (0.6, 0.8, 0), (1, 0.4, 0), (1.1, 0, 0)]
     bodies = ["ground", "a", "b", "c", "d", "ground"]
     joints = [
-        joint_in_world(f"j{i}", bodies[i], bodies[i + 1], "revolute", Z, points[i])
+        rg.Joint.in_world(f"j{i}", bodies[i], bodies[i + 1], "revolute", Z, points[i])
         for i in range(5)
     ]
-    gear = Coupling("gear", "gear", (("j0", 0, 1.0), ("j4", 0, 1.0)))
-    reduction = reduce(mechanism_of("geared five-bar", joints, couplings=(gear,)))
+    gear = rg.Coupling("gear", "gear", (("j0", 0, 1.0), ("j4", 0, 1.0)))
+    reduction = rg.reduce(rg.Mechanism.of_joints("geared five-bar", joints, couplings=(gear,)))
     assert (reduction.gruebler, reduction.mobility) == (-2, 1)
     assert (reduction.kept, reduction.removed, reduction.remaining) == (2, 3, 0)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,22 +11,10 @@ from typing import Any
 
 import pytest
 
-from regularize.adapters import (
-    Adapter,
-    adapters,
-    detect,
-    has_root,
-    read,
-    registry,
-    root_tag,
-)
-from regularize.errors import (
-    MissingExtra,
-    ReadError,
-    RegularizeError,
-    UnknownFormat,
-)
+import regularize as rg
+from regularize.adapters import Adapter, adapters, detect, has_root, read, root_tag
 
+GUESTS = {"asmt", "freecad", "mbdyn", "onshape", "simscape"}
 ROBOT = "<robot name='r'><link name='a'/></robot>"
 
 
@@ -60,7 +49,7 @@ def test_adapters_are_read_only_and_cached() -> None:
 
 
 def test_builtin_readers_exist_and_are_installed() -> None:
-    for adapter in registry.BUILTIN:
+    for adapter in adapters().values():
         if adapter.reader is not None and adapter.installed:
             assert callable(adapter.load_reader())
 
@@ -76,7 +65,7 @@ def test_entry_point_is_added_and_used(installed: dict[str, Any], tmp_path: Path
 
 def test_second_adapter_of_one_name_is_an_error(installed: dict[str, Any]) -> None:
     installed["urdf"] = Adapter("urdf", "Another URDF")
-    with pytest.raises(RegularizeError, match="two adapters are named 'urdf'"):
+    with pytest.raises(rg.RegularizeError, match="two adapters are named 'urdf'"):
         adapters()
 
 
@@ -106,9 +95,9 @@ def test_missing_module_names_the_extra(installed: dict[str, Any], tmp_path: Pat
     path.write_text("<x/>")
     for name in ("one", "two"):
         assert not adapters()[name].installed
-        with pytest.raises(MissingExtra, match=r"pip install 'pin-regularize\[mujoco\]'"):
+        with pytest.raises(rg.MissingExtra, match=r"pip install 'pin-regularize\[mujoco\]'"):
             read(path, format=name)
-        with pytest.raises(MissingExtra):
+        with pytest.raises(rg.MissingExtra):
             adapters()[name].load_writer()
 
 
@@ -117,11 +106,11 @@ def test_format_that_only_writes(installed: dict[str, Any], tmp_path: Path) -> N
     path = tmp_path / "a.out"
     path.write_text("<x/>")
     assert callable(adapters()["out"].load_writer())
-    with pytest.raises(UnknownFormat):
+    with pytest.raises(rg.UnknownFormat):
         read(path, format="out")
-    with pytest.raises(UnknownFormat):
+    with pytest.raises(rg.UnknownFormat):
         detect(path)
-    with pytest.raises(UnknownFormat, match=r"known: .*out"):
+    with pytest.raises(rg.UnknownFormat, match=r"known: .*out"):
         Adapter("in", "Only read", reader="json:loads").load_writer()
 
 
@@ -152,7 +141,7 @@ def test_content_decides_and_the_suffix_breaks_ties(
         (tmp_path / name).write_text(ROBOT)
         assert detect(tmp_path / name).name == found
     (tmp_path / "a.xml").write_text(ROBOT)
-    with pytest.raises(UnknownFormat, match="urdf, "):
+    with pytest.raises(rg.UnknownFormat, match="urdf, "):
         detect(tmp_path / "a.xml")
 
 
@@ -164,16 +153,16 @@ def test_content_beats_the_suffix(tmp_path: Path) -> None:
 def test_unknown_content_and_unknown_name(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("hello")
-    with pytest.raises(UnknownFormat, match="known: urdf"):
+    with pytest.raises(rg.UnknownFormat, match="known: urdf"):
         read(path)
-    with pytest.raises(UnknownFormat, match=r"^stl: no known model format"):
+    with pytest.raises(rg.UnknownFormat, match=r"^stl: no known model format"):
         read(path, format="stl")
 
 
 def test_unrecognised_content_goes_to_the_reader_of_the_suffix(tmp_path: Path) -> None:
     path = tmp_path / "a.urdf"
     path.write_text("hello")
-    with pytest.raises(ReadError, match=r"a\.urdf:1: not well-formed XML"):
+    with pytest.raises(rg.ReadError, match=r"a\.urdf:1: not well-formed XML"):
         read(path)
 
 
@@ -184,7 +173,7 @@ def test_file_faults_are_one_line_errors(tmp_path: Path) -> None:
         tmp_path / "empty.urdf": "the file is empty",
     }
     for path, reason in faults.items():
-        with pytest.raises(ReadError, match=reason) as caught:
+        with pytest.raises(rg.ReadError, match=reason) as caught:
             read(path)
         assert str(caught.value).startswith(str(path))
         assert "\n" not in str(caught.value)
@@ -195,7 +184,7 @@ def test_unreadable_file(tmp_path: Path) -> None:
     path = tmp_path / "a.urdf"
     path.write_text(ROBOT)
     path.chmod(0)
-    with pytest.raises(ReadError, match="cannot be opened"):
+    with pytest.raises(rg.ReadError, match="cannot be opened"):
         read(path)
 
 
@@ -218,12 +207,12 @@ def test_joints_that_their_bounds_hold_are_named(tmp_path: Path) -> None:
 
 
 def test_directory_stands_for_its_model(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match="is a directory with no URDF file"):
+    with pytest.raises(rg.ReadError, match="is a directory with no URDF file"):
         read(tmp_path)
     (tmp_path / "arm.urdf").write_text(ROBOT)
     assert read(tmp_path).path == str(tmp_path / "arm.urdf")
     (tmp_path / "hand.urdf").write_text(ROBOT)
-    with pytest.raises(ReadError, match=r"arm\.urdf, hand\.urdf"):
+    with pytest.raises(rg.ReadError, match=r"arm\.urdf, hand\.urdf"):
         read(tmp_path)
     (tmp_path / "robot.urdf").write_text(ROBOT)
     assert read(tmp_path).path == str(tmp_path / "robot.urdf")
@@ -231,11 +220,11 @@ def test_directory_stands_for_its_model(tmp_path: Path) -> None:
 
 def test_inconsistent_model_is_a_read_error(installed: dict[str, Any], tmp_path: Path) -> None:
     installed["bad"] = Adapter(
-        "bad", "Bad", reader="regularize.model.mechanism:unique_names", sniff=has_root("bad")
+        "bad", "Bad", reader="regularize.mechanism.mechanism:unique_names", sniff=has_root("bad")
     )
     path = tmp_path / "a.bad"
     path.write_text("<bad/>")
-    with pytest.raises(ReadError, match="inconsistent: two"):
+    with pytest.raises(rg.ReadError, match="inconsistent: two"):
         read(path, names=["x", "x"])
 
 
@@ -247,3 +236,29 @@ def test_import_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("folder", "gone"), [("freecad", {"freecad"}), ("cad", GUESTS)])
+def test_a_guest_that_is_deleted_is_not_listed(folder: str, gone: set[str], tmp_path: Path) -> None:
+    """Nor is a guest without what all guests share; the other formats are read as before."""
+    package = Path(rg.__file__).parent
+    shutil.copytree(package, tmp_path / "regularize", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.rmtree(tmp_path / "regularize" / "adapters" / folder, ignore_errors=True)
+    model = tmp_path / "model.urdf"
+    model.write_text(ROBOT)
+    code = (
+        "import regularize, sys; from regularize.adapters import adapters; "
+        "print(*adapters()); print(regularize.load(sys.argv[1]).format)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(model)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    names, format = run.stdout.splitlines()
+    assert {*names.split()} == {*adapters()} - gone
+    assert format == "urdf"

@@ -15,8 +15,6 @@ from test_pinocchio_import import GROUND_PIVOT, closures, open_fourbar
 
 import regularize as rg
 from regularize.cli import main
-from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
-from regularize.statics.releases import stiff_closures
 
 Y = (0, 1, 0)
 
@@ -27,6 +25,7 @@ def welded() -> tuple[Any, Any, Any]:
     return model, closures(model, tip, end)["rigid 6d"][0], (tip, end)
 
 
+@pytest.mark.slow
 def test_from_locked_to_swinging_by_the_line_that_is_proposed() -> None:
     model, weld, (tip, end) = welded()
     before, names = model.copy(), list(model.names)
@@ -68,15 +67,15 @@ def test_a_hinge_across_the_plane_frees_nothing() -> None:
         rg.augment(model, [weld], kinds={"closure 0": "revolute:along"})
 
 
-def six_for_three() -> Mechanism:
+def six_for_three() -> rg.Mechanism:
     """A spatial chain of six hinges that a weld closes where a ball joint belongs."""
     rng = np.random.default_rng(1)
     joints = [
-        joint_in_world(f"j{k}", f"b{k}", f"b{k + 1}", "revolute", *rng.normal(size=(2, 3)))
+        rg.Joint.in_world(f"j{k}", f"b{k}", f"b{k + 1}", "revolute", *rng.normal(size=(2, 3)))
         for k in range(6)
     ]
-    weld = joint_in_world("w", "b0", "b6", "fixed", closure=True)
-    return mechanism_of("six", [*joints, weld])
+    weld = rg.Joint.in_world("w", "b0", "b6", "fixed", closure=True)
+    return rg.Mechanism.of_joints("six", [*joints, weld])
 
 
 def test_six_rows_where_three_belong() -> None:
@@ -89,18 +88,19 @@ def test_six_rows_where_three_belong() -> None:
     assert (ball.mobility, ball.reduction.redundant) == (3, 0)
 
 
+@pytest.mark.slow
 def test_several_welds_are_changed_together() -> None:
     """Two four-bars on one coupler: none moves while the other one is welded."""
     bars = [("A", "E", 0.0), ("B", "F", 1.0), ("C", "G", 0.5)]
     joints = []
     for low, high, x in bars:
-        joints.append(joint_in_world(low, "ground", f"bar {low}", "revolute", Y, (x, 0, 0)))
+        joints.append(rg.Joint.in_world(low, "ground", f"bar {low}", "revolute", Y, (x, 0, 0)))
         closing = low != "A"
         kind = "fixed" if closing else "revolute"
         joints.append(
-            joint_in_world(high, f"bar {low}", "plate", kind, Y, (x, 0, 0.7), closure=closing)
+            rg.Joint.in_world(high, f"bar {low}", "plate", kind, Y, (x, 0, 0.7), closure=closing)
         )
-    mechanism = mechanism_of("three bars", joints)
+    mechanism = rg.Mechanism.of_joints("three bars", joints)
     reduction = rg.reduce(mechanism)
     assert reduction.mobility == 0
     (best, *_) = rg.cures(reduction)
@@ -113,15 +113,16 @@ def test_several_welds_are_changed_together() -> None:
 @pytest.mark.parametrize("kind", ["free", "prismatic"])
 def test_what_is_meant_to_be_welded_is_no_finding(kind: str) -> None:
     joints = [
-        joint_in_world("j", "ground", "body", kind),
-        joint_in_world("w", "ground", "body", "fixed", closure=True),
+        rg.Joint.in_world("j", "ground", "body", kind),
+        rg.Joint.in_world("w", "ground", "body", "fixed", closure=True),
     ]
-    reduction = rg.reduce(mechanism_of("held", joints))
-    assert reduction.mobility == 0 and stiff_closures(reduction) == []
+    report = rg.check(rg.Mechanism.of_joints("held", joints))
+    assert report.reduction.mobility == 0
+    assert "REG218" not in {d.code for d in report.diagnostics}
 
 
 def test_a_mechanism_that_moves_is_no_finding() -> None:
-    assert stiff_closures(rg.reduce(planar_fourbar())) == []
+    assert "REG218" not in {d.code for d in rg.check(planar_fourbar()).diagnostics}
 
 
 URDF = """<robot name="fourbar">
@@ -133,6 +134,7 @@ URDF = """<robot name="fourbar">
 </robot>"""
 
 
+@pytest.mark.slow
 def test_files_are_told_the_command(tmp_path: Path) -> None:
     links = "".join(f'<link name="l{k}"/>' for k in (1, 2, 3))
     points = ["0 0 0", "0.1 0 0.35", "0.5 0 0.25"]
@@ -157,6 +159,7 @@ def test_files_are_told_the_command(tmp_path: Path) -> None:
     assert '<axis xyz="0 1 0"/></loop>' in (tmp_path / "free.urdf").read_text()
 
 
+@pytest.mark.slow
 def test_a_weld_in_mjcf(tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     path = tmp_path / "bar.xml"
@@ -178,3 +181,40 @@ def test_a_weld_in_mjcf(tmp_path: Path) -> None:
     _, *arguments = shlex.split(line.rpartition(": ")[2])
     assert main([*arguments[:-1], str(tmp_path / "free.xml")]) == 0
     assert rg.reduce(rg.load(tmp_path / "free.xml")).mobility == 1
+
+
+PART = (
+    '<body name="{n}" pos="{x} 0 {z}"><joint name="{n}" axis="0 1 0"/><geom size=".01"/>'
+    "{more}</body>"
+)
+
+
+def finger(side: str, x: float) -> str:
+    """A crank with a finger, and a crank beside it."""
+    more = PART.format(n=f"finger_{side}", x=0.05 * x, z=-0.05, more="")
+    driver = PART.format(n=f"driver_{side}", x=0.02 * x, z=-0.01, more=more)
+    return driver + PART.format(n=f"idler_{side}", x=0.005 * x, z=-0.01, more="")
+
+
+def test_welds_that_a_gear_ties_together_are_opened_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("mujoco")
+    path = tmp_path / "gripper.xml"
+    path.write_text(
+        f"<mujoco><worldbody>{finger('l', -1.0)}{finger('r', 1.0)}</worldbody>"
+        '<equality><weld name="l" body1="finger_l" body2="idler_l" anchor="-.05 0 -.05"/>'
+        '<weld name="r" body1="finger_r" body2="idler_r" anchor=".05 0 -.05"/>'
+        '<joint joint1="driver_r" joint2="driver_l" polycoef="0 -1 0 0 0"/></equality></mujoco>'
+    )
+    report = rg.check(path)
+    (finding,) = [d for d in report.diagnostics if d.code == "REG218"]
+    assert "`l`, `r` are welds; hinges along Y there give mobility 1" in finding.message
+    first, *_ = report.as_dict()["advice"]
+    assert {c["joint"]: c["to"] for c in first["changes"]} == dict.fromkeys("lr", "revolute:0,1,0")
+    assert first["mobility"] == 1 and first["in_file"]
+    words = [word.replace("fixed/", str(tmp_path / "new.xml")) for word in first["command"].split()]
+    assert main(words[1:]) == 0 and rg.reduce(tmp_path / "new.xml").mobility == 1
+    # Without these changes nothing moves, and nobody is told that all is well.
+    assert main(["fix", str(path), "--diff"]) == 1
+    assert "LOCKED" in capsys.readouterr().err

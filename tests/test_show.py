@@ -1,22 +1,26 @@
-"""`regularize show`: pages with motions and films."""
+"""`regularize show`: motions that are shown, pages with them, and films."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
-import subprocess
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import mechanisms
 import numpy as np
 import pytest
+from test_outputs import side_by_side
 
 import regularize as rg
 from regularize.cli import main
-from regularize.errors import ModelError, ReadError
-from regularize.render.movie import movie, swing
-from regularize.render.played_motion import PlayedMotion
+from regularize.loops.continuation import Continuation
+from regularize.loops.projection import project
+from regularize.page.animation import SPACING, motions
+from regularize.page.movie import movie, swing
+from regularize.page.played_motion import PlayedMotion
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +29,7 @@ def motion(assets: Path) -> rg.Simulation:
     return rg.simulate(mechanism, duration=0.5, rates={"A": 2.0})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".npz"])
 def test_a_simulated_motion_is_played(
     suffix: str, motion: rg.Simulation, assets: Path, tmp_path: Path
@@ -48,15 +53,16 @@ def test_motions_of_other_mechanisms_are_refused(
     motion: rg.Simulation, assets: Path, tmp_path: Path
 ) -> None:
     saved = motion.save(tmp_path / "motion.csv")
-    with pytest.raises(ModelError, match="no column"):
+    with pytest.raises(rg.ModelError, match="no column"):
         PlayedMotion.read(saved, rg.load(assets / "walker.urdf"))
     (tmp_path / "words.csv").write_text("time_s\nsoon\n")
-    with pytest.raises(ReadError, match="no motion"):
+    with pytest.raises(rg.ReadError, match="no motion"):
         PlayedMotion.read(tmp_path / "words.csv", rg.load(assets / "planar_fourbar.urdf"))
-    with pytest.raises(ReadError, match="no such file"):
+    with pytest.raises(rg.ReadError, match="no such file"):
         PlayedMotion.read(tmp_path / "missing.npz", rg.load(assets / "planar_fourbar.urdf"))
 
 
+@pytest.mark.slow
 def test_films_show_the_whole_motion(assets: Path, tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     report = rg.check(rg.load(assets / "planar_fourbar.urdf"))
@@ -85,6 +91,7 @@ def test_films_are_refused_where_nothing_moves(
     assert "(known: .gif, .mp4)" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_mp4_needs_ffmpeg_and_says_so(
     motion: rg.Simulation,
     assets: Path,
@@ -93,23 +100,105 @@ def test_mp4_needs_ffmpeg_and_says_so(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A stand-in for ffmpeg counts the bytes that it is given: 12 frames of half a second."""
-    pytest.importorskip("PIL")
+    pytest.importorskip("matplotlib")
     saved, film = motion.save(tmp_path / "motion.npz"), tmp_path / "film.mp4"
     arguments = ["show", str(assets / "planar_fourbar.urdf"), "--motion", str(saved)]
     monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.setitem(__import__("sys").modules, "imageio_ffmpeg", None)
     assert main([*arguments, "--movie", str(film)]) == 2
     assert "ffmpeg" in capsys.readouterr().err
-    given: list[tuple[list[str], int]] = []
-
-    def stand_in(command: list[str], *, input: bytes, **_: object) -> object:
-        given.append((command, len(input)))
-        Path(command[-1]).write_bytes(b"a film")
-        return subprocess.CompletedProcess(command, 0)
-
-    monkeypatch.setattr(shutil, "which", lambda _: "ffmpeg")
-    monkeypatch.setattr(subprocess, "run", stand_in)
+    stand_in = tmp_path / "stand-in"
+    stand_in.write_text('#!/bin/sh\nfor last; do :; done\necho "$@" $(wc -c) > "$last"\n')
+    stand_in.chmod(0o755)
+    monkeypatch.setattr(shutil, "which", lambda _: str(stand_in))
     assert main([*arguments, "--movie", str(film)]) == 0
-    ((command, size),) = given
-    assert "720x480" in command and size == 12 * 720 * 480 * 3
-    assert film.read_bytes() == b"a film"
+    *command, size = film.read_text().split()
+    assert "720x480" in command and int(size) == 12 * 720 * 480 * 4
+    stand_in.write_text("#!/bin/sh\ncat > /dev/null; echo no such codec >&2; exit 1\n")
+    film.unlink()
+    assert main([*arguments, "--movie", str(film)]) == 2
+    assert "no such codec" in capsys.readouterr().err and not film.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["planar_fourbar", "sarrus", "gripper", "spherical_9r", "rssr"])
+def test_motions_keep_the_loops_closed_and_are_smooth(name: str, assets: Path) -> None:
+    reduction = rg.reduce(rg.load(assets / f"{name}.urdf"))
+    found = motions(reduction)
+    assert len(found) == min(reduction.mobility, 6)
+    loops = reduction.loops
+    for motion in found:
+        state = loops.state(motion.q)
+        assert np.max(np.abs(loops.residual(state))) < 1e-6
+        assert np.allclose(motion.q[motion.start], reduction.q)
+        assert np.max(np.abs(np.diff(state.T_world_node, axis=0))) < 6 * SPACING
+        assert np.max(np.abs(state.T_world_node - state.T_world_node[:1])) > SPACING
+
+
+def test_a_crank_turns_once(assets: Path) -> None:
+    (motion,) = motions(rg.reduce(rg.load(assets / "planar_fourbar.urdf")))
+    assert motion.name == "A" and motion.cyclic
+    assert abs(motion.q[-1, 0] - motion.q[0, 0]) == pytest.approx(2 * np.pi, abs=0.2)
+
+
+@pytest.mark.slow
+def test_one_motion_holds_the_other_drivers(assets: Path) -> None:
+    reduction = rg.reduce(rg.load(assets / "three_prrr.urdf"))
+    found = motions(reduction)
+    columns = [
+        next(e.columns[0] for e in reduction.graph.edges if e.joint.name == m.name) for m in found
+    ]
+    for motion, own in zip(found, columns, strict=True):
+        still = [c for c in columns if c != own]
+        assert np.max(np.abs(motion.q[:, still] - reduction.q[still])) < 1e-9
+        assert np.ptp(motion.q[:, own]) > 0.01
+
+
+def test_what_cannot_move_has_no_motions(assets: Path) -> None:
+    assert motions(rg.reduce(rg.load(assets / "nearly_planar_fourbar.urdf"))) == ()
+
+
+def test_motions_of_open_loops_and_no_motions_at_all(assets: Path) -> None:
+    bars = rg.load(assets / "planar_fourbar.urdf")
+    assert motions(rg.reduce(bars), most=0) == ()
+    shift = np.eye(4)
+    shift[0, 3] = 50.0
+    joints = [
+        replace(joint, T_parent_joint=joint.T_parent_joint @ shift) if joint.closure else joint
+        for joint in bars.joints
+    ]
+    assert motions(rg.reduce(replace(bars, joints=tuple(joints)))) == ()
+
+
+@pytest.mark.slow
+def test_newton_converges_quadratically_where_a_part_of_a_ball_joint_is_held(
+    assets: Path,
+) -> None:
+    """Held are velocities: a ball joint's coordinates all change when it turns about other axes."""
+    reduction = rg.reduce(rg.load(assets / "rssr.urdf"))
+    turned = motions(reduction)[0].q[-20:]
+    loops = reduction.loops
+    ball = next(e.index for e in reduction.graph.edges if e.joint.name == "B")
+    held = np.zeros(loops.freedoms, dtype=bool)
+    held[loops.local(ball)[0]] = True
+    along = Continuation(loops, held=held)
+    heading = along.tangents(turned, np.ones_like(turned))
+    found = project(loops, loops.integrate(turned, 0.05 * heading * loops.units), held=held)
+    assert found.closed.all() and found.first.min() > 1e-4
+    assert found.contraction.max() < 0.02
+
+
+@pytest.mark.slow
+def test_as_many_motions_as_are_asked_for() -> None:
+    many = rg.reduce(side_by_side(8), configurations=0)
+    assert [len(motions(many, most=most)) for most in (1, 2)] == [1, 2]
+
+
+def test_what_cannot_be_closed_has_no_motions() -> None:
+    one = mechanisms.planar_fourbar()
+    *others, last = one.joints
+    far = np.eye(4)
+    far[0, 3] = 5.0
+    apart = replace(one, joints=(*others, replace(last, T_child_joint=far @ last.T_child_joint)))
+    reduction = rg.reduce(apart, configurations=0)
+    assert not reduction.assembly.closed and motions(reduction) == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,19 +10,17 @@ from pinocchio_cases import massive
 
 import regularize as rg
 from regularize.cli import main
-from regularize.dynamics import simulate as simulator
-from regularize.model.mechanism import joint_in_world, mechanism_of
 
 
 @pytest.fixture
 def model(tmp_path: Path) -> str:
     names, points = "gabcg", [(0, 0, 0), (0, 0, 1), (2, 0, 1), (2, 0, 0)]
     joints = [
-        joint_in_world(f"j{i}", names[i], names[i + 1], "revolute", (0, 1, 0), point)
+        rg.Joint.in_world(f"j{i}", names[i], names[i + 1], "revolute", (0, 1, 0), point)
         for i, point in enumerate(points)
     ]
     path = tmp_path / "parallelogram.json"
-    assert rg.save(massive(mechanism_of("parallelogram", joints)), path) == ()
+    assert rg.save(massive(rg.Mechanism.of_joints("parallelogram", joints)), path) == ()
     return str(path)
 
 
@@ -38,37 +37,25 @@ REFUSED = [
     (["--rate", "j0=-inf"], "--rate j0=-inf: expected JOINT=NUMBER, a finite one"),
     (["-o", "motion.txt"], "motion.txt: motions are written as .csv or .npz"),
     (["--plot", "motion.pdf"], "motion.pdf: plots are written as .svg or .png"),
-    (["--through"], "--through: goes with --coordinates path only"),
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "message"), REFUSED, ids=[" ".join(o) for o, _ in REFUSED])
 def test_refuses_in_one_line_before_anything_moves(
     model: str,
     options: list[str],
     message: str,
     capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(simulator, "_robot", lambda *_: pytest.fail("simulates"))
+    mechanism = rg.load(model)
+    bare = [replace(body, inertia=None) for body in mechanism.bodies]
+    rg.save(replace(mechanism, bodies=tuple(bare)), model)
+    # Nothing of that model can move, which is not what is said first.
     assert main(["simulate", model, *options]) == 2
     written = capsys.readouterr().err
     assert message in written
     assert written.count("\n") == 1
-
-
-def test_a_singular_path_says_what_to_type(
-    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    along = ["simulate", model, "--coordinates", "path", "--rate", "j0=9", "--duration", "2"]
-    assert main(along) == 2
-    refused = capsys.readouterr().err
-    assert "--through" in refused
-    assert "--coordinates all" in refused
-    out = tmp_path / "new" / "folder" / "motion.csv"
-    assert main([*along, "--through", "-o", str(out)]) == 0
-    assert "warning[REG313]: the path goes straight on" in capsys.readouterr().out
-    assert len(out.read_text().splitlines()) == 202
 
 
 @pytest.mark.slow

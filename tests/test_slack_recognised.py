@@ -10,6 +10,7 @@ from regularize.cli import main
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["urdf", "urdf+", "sdf", "json"])
 def test_reduced_models_check_clean(
     format: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -23,7 +24,13 @@ def test_reduced_models_check_clean(
     assert "REG206" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["planar_fourbar.urdf", "crank_slider.FCStd"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "planar_fourbar.urdf",
+        pytest.param("crank_slider.FCStd", marks=pytest.mark.formats("freecad")),
+    ],
+)
 def test_slack_joints_close_without_a_redundant_row_in_mjcf(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,16 +15,14 @@ import cad_fixtures as cad
 import numpy as np
 import pytest
 from cad_fixtures import freecad_property
+from screws import inverse, transform
 from test_adapters_freecad import MOVE, Builder, load, number, placed
 
+import regularize as rg
 from regularize.adapters.freecad.distance import Pick, distance_reading
-from regularize.errors import MissingExtra, ReadError
-from regularize.lie.screw import inverse, transform
-from regularize.model import solids
-from regularize.model.density import with_density
-from regularize.model.exchange_files import shape_file
-from regularize.model.meshes import _member, cad_shape, find_mesh
-from regularize.model.solids import ShapeElement, stored_shape
+from regularize.shapes import solids
+from regularize.shapes.meshes import _member, cad_shape, find_mesh, shape_file
+from regularize.shapes.solids import ShapeElement, stored_shape
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "fcstd"
 pytest.importorskip("OCP")
@@ -159,9 +157,9 @@ def test_solids_of_no_density_weigh_nothing_that_is_known() -> None:
     "data", [b"", b"rubbish", text(box(1, 2, 3))[:1500], text(box(1, 2, 3))[1500:]]
 )
 def test_damaged_shapes_are_refused(data: bytes) -> None:
-    with pytest.raises(ReadError, match="cut off"):
+    with pytest.raises(rg.ReadError, match="cut off"):
         stored_shape(data, "a.brp")
-    with pytest.raises(ReadError, match="no shape"):
+    with pytest.raises(rg.ReadError, match="no shape"):
         stored_shape(data[:100], "a.bin")
 
 
@@ -183,6 +181,7 @@ UNITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 def test_density_in_a_step_file(unit: str, tmp_path: Path, capfd: Any) -> None:
     value, gram, metre = UNITS[unit]
@@ -229,6 +228,7 @@ def iges_text(shape: Any, folder: Path) -> str:
     return (folder / "written.igs").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("write", "name"), [(step_text, "a.stp"), (iges_text, "a.IGES")])
 def test_files_cut_off_are_refused_in_silence(
     write: Any, name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -239,7 +239,7 @@ def test_files_cut_off_are_refused_in_silence(
     for damaged in ("", "rubbish", whole[: len(whole) // 2]):
         path.write_text(damaged)
         shape_file.cache_clear()
-        with pytest.raises(ReadError, match=r"is no STEP or IGES|is damaged|holds no shape"):
+        with pytest.raises(rg.ReadError, match=r"is no STEP or IGES|is damaged|holds no shape"):
             shape_file(path)
     path.write_text(whole)
     shape_file.cache_clear()
@@ -248,6 +248,7 @@ def test_files_cut_off_are_refused_in_silence(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entity", ["CARTESIAN_POINT", "DIRECTION", "LINE", "VECTOR"])
 def test_step_files_lose_nothing_that_cannot_be_parsed(entity: str, tmp_path: Path) -> None:
     text, path = step_text(box(10, 20, 30), tmp_path), tmp_path / "part.step"
@@ -255,13 +256,13 @@ def test_step_files_lose_nothing_that_cannot_be_parsed(entity: str, tmp_path: Pa
     broken = next(k for k, line in enumerate(lines) if f"= {entity}(" in line)
     lines[broken] = lines[broken].replace("(", "", 1)
     path.write_text("\n".join(lines))
-    with pytest.raises(ReadError, match=r"is damaged.*Incorrect syntax") as caught:
+    with pytest.raises(rg.ReadError, match=r"is damaged.*Incorrect syntax") as caught:
         shape_file(path)
     assert caught.value.line in (broken + 1, broken + 2)
     del lines[broken]
     path.write_text("\n".join(lines))
     shape_file.cache_clear()
-    with pytest.raises(ReadError, match=r"is damaged.*Unresolved Reference"):
+    with pytest.raises(rg.ReadError, match=r"is damaged.*Unresolved Reference"):
         shape_file(path)
 
 
@@ -270,7 +271,7 @@ def test_a_step_file_that_ends_opencascade_ends_nothing_else(tmp_path: Path) -> 
     """Lines along what is no vector: OpenCASCADE follows the reference."""
     text, path = step_text(box(10, 20, 30), tmp_path), tmp_path / "part.step"
     path.write_text(re.sub(r"= VECTOR\(.*", "= PRODUCT_CONTEXT('',#2,'mechanical');", text))
-    with pytest.raises(ReadError, match=r"part\.step.*OpenCASCADE ends the process"):
+    with pytest.raises(rg.ReadError, match=r"part\.step.*OpenCASCADE ends the process"):
         shape_file(path)
 
 
@@ -287,8 +288,8 @@ def test_without_opencascade_one_line_says_what_to_install(
     assert mechanism.joint("J").kind == "planar"
     (finding,) = mechanism.findings
     assert "pip install 'pin-regularize[brep]'" in finding.message
-    with pytest.raises(MissingExtra, match=r"pin-regularize\[brep\]"):
-        with_density(mechanism, 7850.0)
+    with pytest.raises(rg.MissingExtra, match=r"pin-regularize\[brep\]"):
+        rg.with_density(mechanism, 7850.0)
 
 
 def _absent(name: str) -> Any:
@@ -341,6 +342,7 @@ def pick(kind: str) -> Pick:
     return Pick(name, found[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second", "pair", "value"),
     [
@@ -448,7 +450,7 @@ def test_shapes_are_read_from_files_of_their_own(tmp_path: Path) -> None:
     shape = cad_shape("box.brp", str(tmp_path / "model.urdf"))
     assert shape is not None and len(shape.elements()) == 26
     assert find_mesh(f"file://{tmp_path}/box.brp", None) == tmp_path / "box.brp"
-    with pytest.raises(ReadError, match="is not there any more, and with it the shape"):
+    with pytest.raises(rg.ReadError, match="is not there any more, and with it the shape"):
         cad_shape("#box.brp", str(tmp_path / "gone.FCStd"))
 
 
@@ -457,5 +459,5 @@ def test_members_of_archives_have_a_largest_size(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("box.brp", text(box(1, 2, 3)))
     assert _member(path, "box.brp", 0).elements()
-    with pytest.raises(ReadError, match="unpacks to more than 99 bytes; not read for safety"):
+    with pytest.raises(rg.ReadError, match="unpacks to more than 99 bytes; not read for safety"):
         _member(path, "box.brp", 0, largest=99)

@@ -67,6 +67,7 @@ def test_what_cannot_be_assembled_is_said(capsys: pytest.CaptureFixture[str]) ->
     assert "0 ways of 2 can be assembled" in text
 
 
+@pytest.mark.slow
 def test_many_ways_are_cut_short_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
     gripper = str(ASSETS / "gripper.urdf")
     short = solve(capsys, gripper, "--inputs", "plunger", "--at", "plunger=0.001")
@@ -112,6 +113,12 @@ def test_formulas_as_code(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
 )
 def test_wrong_inputs(capsys: pytest.CaptureFixture[str], arguments: list[str], told: str) -> None:
     assert told in refused(capsys, FOUR_BAR, *arguments)
+
+
+def test_degrees_without_their_unit_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(Path(__file__).parents[1] / "assets" / "planar_fourbar.urdf")
+    assert "write 30deg or 30rad" in refused(capsys, path, "--inputs", "A", "--at", "A=30")
+    assert solve(capsys, path, "--inputs", "A", "--at", "A=30deg")
 
 
 def test_no_driven_joint(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

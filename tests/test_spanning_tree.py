@@ -1,4 +1,7 @@
-"""What is known of a tree without Pinocchio: where its bodies are, and what they weigh."""
+"""Within the export: trees without Pinocchio, where their bodies are and what they weigh.
+
+Rows along the axes of frames stand for rows kept on numerical evidence.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,20 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from mechanisms import n_fourbar
-from pinocchio_cases import massive
+from pinocchio_cases import bricard, mass_matrix, massive
 from test_kernel import every_joint
+from test_pinocchio import states as states_with_closed_loops
 
 import regularize as rg
-from regularize.kernel.bodies import Bodies
-from regularize.kernel.compiled import Kernel, compiled
-from regularize.kernel.elimination import tables_of
-from regularize.kernel.posing import mass_matrix, poses_of
 from regularize.lie import screw
-from regularize.pinocchio_model import split
-from regularize.pinocchio_model.machine_reading import machine_of, tree_of
-from regularize.pinocchio_model.rows import ConstraintRows
+from regularize.pinocchio import multibody_reading, welds
+from regularize.pinocchio.closure_rows import ConstraintRows
+from regularize.pinocchio.multibody_reading import multibody_tree_of, tree_of
+from regularize.pinocchio.tree_states import TreeStates
+from regularize.simulation.all_coordinates import acceleration_near
+from regularize.step.compiled import Kernel, compiled
+from regularize.step.elimination import tables_of
+from regularize.step.posing import poses_of
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 needs_kernel = pytest.mark.skipif(Kernel is None, reason="without a compiled kernel")
@@ -37,14 +42,13 @@ def test_bodies_are_where_pinocchio_has_them_and_weigh_as_much() -> None:
     model = every_joint().copy()
     model.armature = np.linspace(0.0, 0.3, model.nv)
     tree, data = tree_of(model), model.createData()
-    assert tree.known
     for q in states(model)[0]:
-        poses = poses_of(tree.parts, q)
-        expected = split.mass_matrix(model, data, q)
+        poses = poses_of(tree.links, q)
+        expected = mass_matrix(model, data, q)
         pin.forwardKinematics(model, data, q)
-        for j, b in enumerate(tree.part_of):
+        for j, b in enumerate(tree.link_of):
             assert poses[b] == pytest.approx(data.oMi[j].homogeneous, abs=1e-12)
-        M = mass_matrix(tree.weighed(), q, tree.armature)
+        M = multibody_reading.mass_matrix(tree, q)
         assert pytest.approx(expected, rel=1e-10, abs=1e-10) == M
 
 
@@ -55,8 +59,8 @@ def test_a_mimic_joint_adds_to_the_mass_of_the_other() -> None:
         model.appendBodyToJoint(k + 1, pin.Inertia.Random(), pin.SE3.Random())
     model = pin.transformJointIntoMimic(model, 2, 3, -2.0, 0.3)
     tree, q = tree_of(model), np.array([0.3, -0.8])
-    expected = split.mass_matrix(model, model.createData(), q)
-    assert mass_matrix(tree.weighed(), q, np.zeros(2)) == pytest.approx(expected, rel=1e-10)
+    expected = mass_matrix(model, model.createData(), q)
+    assert multibody_reading.mass_matrix(tree, q) == pytest.approx(expected, rel=1e-10)
 
 
 def test_steps_between_configurations_are_those_of_pinocchio() -> None:
@@ -80,7 +84,7 @@ def test_steps_between_configurations_are_those_of_pinocchio() -> None:
 def test_the_model_is_read_as_the_tree_that_it_was_made_of(name: str, style: str) -> None:
     robot = rg.to_pinocchio(rg.reduce(massive(rg.load(ASSETS / f"{name}.urdf"))), style)
     read, own = tree_of(robot.model), robot.tree
-    for key in ("names", "parents", "idx_qs", "nqs", "idx_vs", "nvs", "part_of", "nq", "nv"):
+    for key in ("names", "parents", "idx_qs", "nqs", "idx_vs", "nvs", "link_of", "nq", "nv"):
         assert getattr(read, key) == getattr(own, key)
     assert read.armature == pytest.approx(own.armature)
     for one, other in zip(read.weighed(), own.weighed(), strict=True):
@@ -94,12 +98,11 @@ def test_the_model_is_read_as_the_tree_that_it_was_made_of(name: str, style: str
 @needs_kernel
 def test_the_kernel_knows_bodies_and_energies_as_pinocchio_does() -> None:
     model = every_joint()
-    rows = ConstraintRows(tree_of(model), [], np.zeros((0, model.nv)), np.zeros(0))
-    found = machine_of(rows.tree, rows, 0, True)
-    assert found is not None
+    rows = ConstraintRows([], np.zeros((0, model.nv)), np.zeros(0))
+    found = multibody_tree_of(tree_of(model), rows, 0, True)
     tables, data = tables_of(found[0]), model.createData()
     assert tables is not None
-    bodies = Bodies(*found, compiled(tables))
+    bodies = TreeStates(*found, rows, compiled(tables))
     q, v = states(model)
     poses, energies = bodies.poses(q), np.array(bodies.energies(q, v))
     assert poses.shape == (len(q), model.njoints, 4, 4)
@@ -144,3 +147,49 @@ def test_no_data_of_pinocchio_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     assert robot.bias(q, v) == pytest.approx(np.zeros(robot.rows))
     motion = rg.simulate(robot, duration=0.1, rates={"A0": 1.0})
     assert np.ptp(motion.energy) < 1e-9
+
+
+@pytest.fixture(scope="module")
+def bennett() -> rg.Reduction:
+    return rg.reduce(rg.load(ASSETS / "bennett.urdf"), numerical=True)
+
+
+def least(reduction: rg.Reduction, style: str) -> float:
+    """The smallest singular value of a style's rows along the motion, over the largest one."""
+    robot = rg.to_pinocchio(reduction, style)
+    (cell,) = reduction.cells
+    ratios = []
+    for q in cell.configurations:
+        rows = robot.jacobian(robot.configuration(q))
+        s = np.linalg.svd(rows, compute_uv=False)
+        ratios.append(float(s[robot.rank - 1] / s[0]))
+    return min(ratios)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("style", ["anchors", "slack"])
+def test_rows_of_frames_keep_their_rank_along_the_motion(bennett: rg.Reduction, style: str) -> None:
+    assert least(bennett, style) > 0.03 * least(bennett, "rows") > 0.0
+
+
+@pytest.mark.slow
+def test_styles_refuse_where_no_choice_of_rows_serves_everywhere(
+    bennett: rg.Reduction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With frames along the ground's axes alone none does, and ``rows`` needs no frames."""
+    monkeypatch.setattr(welds, "_turned", lambda weld, rng: weld)
+    for style in ("anchors", "slack"):
+        with pytest.raises(rg.UnsupportedExport, match=r'near A = .*use style="rows"'):
+            rg.to_pinocchio(bennett, style)
+    assert rg.to_pinocchio(bennett, "legacy").rank == 1 + rg.to_pinocchio(bennett).rank
+
+
+def test_dependent_rows_are_reported_and_handled() -> None:
+    reduced = rg.reduce(massive(bricard()))
+    assert reduced.remaining == 1
+    robot = rg.to_pinocchio(reduced, "anchors")
+    assert "REG304" in {finding.code for finding in robot.findings}
+    left = np.linalg.svd(robot.jacobian(robot.q0))[0]
+    quick = acceleration_near(robot, left)
+    for q, v, tau in states_with_closed_loops(robot):
+        assert np.allclose(quick(q, v, tau), robot.forward_dynamics(q, v, tau), rtol=1e-8)

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.model.diagnostic import Diagnostic
-from regularize.model.mechanism import Joint, Mechanism, joint_in_world, mechanism_of
 
 
-def findings(mechanism: Mechanism, code: str, **options: Any) -> list[Diagnostic]:
+def findings(mechanism: rg.Mechanism, code: str, **options: Any) -> list[Any]:
     return [d for d in rg.check(mechanism, **options).diagnostics if d.code == code]
 
 
@@ -99,19 +97,21 @@ def test_rows_that_are_needed_elsewhere_are_not_thinned_out() -> None:
         head = (foot + 0.2, 0.5, 0)
         top = "p head" if tag == "p" else f"{tag} crank"
         joints.append(
-            joint_in_world(f"{tag}1", "ground", f"{tag} crank", "revolute", Z, (foot, 0, 0))
+            rg.Joint.in_world(f"{tag}1", "ground", f"{tag} crank", "revolute", Z, (foot, 0, 0))
         )
-        joints.append(joint_in_world(f"{tag}2", top, "bar", "revolute", Z, head))
+        joints.append(rg.Joint.in_world(f"{tag}2", top, "bar", "revolute", Z, head))
     # A hinge across the first crank cannot move, and neither can the chain that bridges it.
-    joints.append(joint_in_world("s", "p crank", "p head", "revolute", (1, 0, 0), (0.1, 0.25, 0)))
+    joints.append(
+        rg.Joint.in_world("s", "p crank", "p head", "revolute", (1, 0, 0), (0.1, 0.25, 0))
+    )
     bodies = ["p crank", "k1", "k2", "k3", "p head"]
     for i in range(4):
         axis = rng.normal(size=3)
         point = (0.0, -1.0, 0.0) if i < 3 else rng.normal(size=3)
         joints.append(
-            joint_in_world(f"k{i + 1}", bodies[i], bodies[i + 1], "revolute", axis, point)
+            rg.Joint.in_world(f"k{i + 1}", bodies[i], bodies[i + 1], "revolute", axis, point)
         )
-    reduction = rg.reduce(mechanism_of("mixed", joints))
+    reduction = rg.reduce(rg.Mechanism.of_joints("mixed", joints))
     assert {joints[e].name for part in reduction.parts for e in part.locked} == {
         *("s", "k1", "k2", "k3", "k4")
     }
@@ -136,9 +136,9 @@ def test_six_legs_of_two_ball_joints_spin_one_by_one() -> None:
         top = np.deg2rad(120 * (k // 2) + (40 if k % 2 else -40))
         low = (0.4 * np.cos(angle), 0.4 * np.sin(angle), 0)
         high = (0.25 * np.cos(top), 0.25 * np.sin(top), 0.4)
-        joints.append(joint_in_world(f"A{k}", "ground", f"rod {k}", "spherical", point=low))
-        joints.append(joint_in_world(f"B{k}", f"rod {k}", "platform", "spherical", point=high))
-    mechanism = mechanism_of("6-SS", joints)
+        joints.append(rg.Joint.in_world(f"A{k}", "ground", f"rod {k}", "spherical", point=low))
+        joints.append(rg.Joint.in_world(f"B{k}", f"rod {k}", "platform", "spherical", point=high))
+    mechanism = rg.Mechanism.of_joints("6-SS", joints)
     found = findings(mechanism, "REG207")
     assert sorted(d.message.split("`")[1] for d in found) == [f"rod {k}" for k in range(6)]
     reduction = rg.reduce(mechanism)
@@ -181,27 +181,31 @@ def test_numerical_reduction_changes_nothing_where_nothing_is_left() -> None:
         assert rg.reduce(build(), numerical=True).kept == rg.reduce(build()).kept
 
 
-def leg_between_balls(middle: list[Joint]) -> Mechanism:
+def leg_between_balls(middle: list[rg.Joint]) -> rg.Mechanism:
     """A hinge, a ball, some joints in the middle, a ball and a hinge in a loop."""
     ends = [
-        joint_in_world("A", "ground", "crank", "revolute", (0, 0, 1)),
-        joint_in_world("B", "crank", "first", "spherical", point=(0.1, 0.05, 0)),
-        joint_in_world("D", "last", "rocker", "spherical", point=(0.5, 0.2, 0.2)),
-        joint_in_world("E", "rocker", "ground", "revolute", (0, 1, 0), (0.6, 0, 0)),
+        rg.Joint.in_world("A", "ground", "crank", "revolute", (0, 0, 1)),
+        rg.Joint.in_world("B", "crank", "first", "spherical", point=(0.1, 0.05, 0)),
+        rg.Joint.in_world("D", "last", "rocker", "spherical", point=(0.5, 0.2, 0.2)),
+        rg.Joint.in_world("E", "rocker", "ground", "revolute", (0, 1, 0), (0.6, 0, 0)),
     ]
-    return mechanism_of("leg between balls", [*ends[:2], *middle, *ends[2:]])
+    return rg.Mechanism.of_joints("leg between balls", [*ends[:2], *middle, *ends[2:]])
 
 
 @pytest.mark.parametrize(
     ("middle", "bodies"),
     [
         (
-            [joint_in_world("C", "first", "last", "prismatic", (0.4, 0.15, 0.2), (0.2, 0.1, 0.1))],
+            [
+                rg.Joint.in_world(
+                    "C", "first", "last", "prismatic", (0.4, 0.15, 0.2), (0.2, 0.1, 0.1)
+                )
+            ],
             ["first", "last"],
         ),
         (
             [
-                joint_in_world(
+                rg.Joint.in_world(
                     "C", "first", "last", "universal", (0, 0, 1), (0.3, 0, 0.2), axis2=(1, 0, 0)
                 )
             ],
@@ -209,8 +213,8 @@ def leg_between_balls(middle: list[Joint]) -> Mechanism:
         ),
         (
             [
-                joint_in_world("C", "first", "mid", "revolute", (0, 0, 1), (0.2, 0.2, 0.1)),
-                joint_in_world("C2", "mid", "last", "revolute", (1, 0, 1), (0.4, 0.15, 0.1)),
+                rg.Joint.in_world("C", "first", "mid", "revolute", (0, 0, 1), (0.2, 0.2, 0.1)),
+                rg.Joint.in_world("C2", "mid", "last", "revolute", (1, 0, 1), (0.4, 0.15, 0.1)),
             ],
             ["first", "mid", "last"],
         ),
@@ -218,7 +222,7 @@ def leg_between_balls(middle: list[Joint]) -> Mechanism:
     ids=["R-S-P-S-R", "R-S-U-S-R", "R-S-R-R-S-R"],
 )
 def test_a_leg_of_several_bodies_between_balls_spins_as_one(
-    middle: list[Joint], bodies: list[str]
+    middle: list[rg.Joint], bodies: list[str]
 ) -> None:
     mechanism = leg_between_balls(middle)
     (found,) = findings(mechanism, "REG207")
@@ -236,3 +240,46 @@ def test_links_that_fold_onto_each_other_spin_at_the_pose_alone() -> None:
     points = [(0, 0, 0), (0.3, 0, 0), (0.6, 0, 0), (0.3, 0, 0)]
     folded = mechanisms.single_loop("rhombus", "RRRR", [(0, 1, 0)] * 4, points)
     assert not findings(folded, "REG207")
+
+
+def two_five_bars() -> rg.Mechanism:
+    """A leg whose two motors turn about one line."""
+    a = rg.assembly("coaxial five-bar")
+    for body in ("thigh", "shank", "pushrod", "lever"):
+        a.body(body)
+    a.hinge("hip", "ground", "thigh", at=(0, 0, 0), axis=(0, 1, 0), actuated=True)
+    a.hinge("knee motor", "ground", "lever", at=(0, 0, 0), axis=(0, 1, 0), actuated=True)
+    a.hinge("knee", "thigh", "shank", at=(0.2, 0, -0.3), axis=(0, 1, 0))
+    a.hinge("rod", "lever", "pushrod", at=(-0.1, 0, -0.1), axis=(0, 1, 0))
+    a.hinge("end", "pushrod", "shank", at=(0.1, 0, -0.4), axis=(0, 1, 0), closure=True)
+    return a.mechanism()
+
+
+def held_by(kinds: tuple[str, ...], actuated: bool | None = None) -> rg.Mechanism:
+    """A door, a lid or a shaft in joints on one line."""
+    a = rg.assembly("shaft")
+    a.body("shaft")
+    for i, kind in enumerate(kinds):
+        a.joint(kind, f"J{i}", "ground", "shaft", at=(0, 0, i), axis=(0, 0, 1), actuated=actuated)
+    return a.mechanism()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "passive", "words"),
+    [
+        (held_by(("revolute", "revolute")), 0, ""),
+        (held_by(("revolute", "cylindrical")), 0, ""),
+        (held_by(("cylindrical", "cylindrical")), 2, "slides along Z within `J0` and `J1`"),
+        (held_by(("spherical", "spherical")), 1, "spins about the line along Z through"),
+        (held_by(("cylindrical", "cylindrical"), actuated=True), 0, ""),
+        (two_five_bars(), 0, ""),
+        (mechanisms.rssr(), 1, "`link 2` spins"),
+    ],
+    ids=["door", "lid", "rod in two bushes", "rod", "driven", "five-bar", "RSSR"],
+)
+def test_only_what_moves_within_joints_of_several_freedoms_is_passive(
+    mechanism: rg.Mechanism, passive: int, words: str
+) -> None:
+    report = rg.check(mechanism)
+    assert report.as_dict()["mobility"]["passive"] == len(report.passive) == passive
+    assert words in str(report) and ("REG207" in str(report)) == bool(passive)

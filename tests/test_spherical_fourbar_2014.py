@@ -12,14 +12,11 @@ from pathlib import Path
 import mechanisms
 import numpy as np
 import pytest
+import screws
+from scipy.linalg import null_space
+from walks import walked
 
 import regularize as rg
-from regularize.lie import screw, subalgebra
-from regularize.lie.screw import Array
-from regularize.manifold.continuation import Continuation, random_walks
-from regularize.model.mechanism import Mechanism
-from regularize.reduction.cuts import ReducedLoops
-from regularize.reduction.reduce import Reduction
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 FIRST, SECOND = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(2, 200))
@@ -33,7 +30,7 @@ PRINTED_ROWS = np.array(
 )
 
 
-def printed_first_column(q2: Array) -> Array:
+def printed_first_column(q2: np.ndarray) -> np.ndarray:
     """Column 1 of the printed constraint Jacobian, shape (N, 5)."""
     c, s, r2, r3 = np.cos(q2), np.sin(q2), np.sqrt(2.0), np.sqrt(3.0)
     return np.stack(
@@ -48,7 +45,7 @@ def printed_first_column(q2: Array) -> Array:
     )
 
 
-def printed_second_column(q1: Array, q2: Array) -> Array:
+def printed_second_column(q1: np.ndarray, q2: np.ndarray) -> np.ndarray:
     """Column 2 of the printed constraint Jacobian, shape (N, 5)."""
     c1, s1, c2, s2 = np.cos(q1), np.sin(q1), np.cos(q2), np.sin(q2)
     less, more = q1 - q2, q1 + q2
@@ -68,7 +65,7 @@ def printed_second_column(q1: Array, q2: Array) -> Array:
 PRINTED_THIRD_COLUMN = np.array([-np.sqrt(2) / 3, -np.sqrt(2 / 3), -np.sqrt(2), np.sqrt(2 / 3), 0])
 
 
-def outside(rows: Array, columns: Array) -> float:
+def outside(rows: np.ndarray, columns: np.ndarray) -> float:
     """Largest part of some columns, shape (N, 5), outside the span of the rows, by their length."""
     basis = np.linalg.qr(rows.T)[0]
     size = np.maximum(1.0, np.linalg.norm(columns, axis=1, keepdims=True))
@@ -85,35 +82,35 @@ def test_printed_rows_are_orthonormal_to_the_printed_digits() -> None:
     assert np.max(np.abs(PRINTED_ROWS @ PRINTED_ROWS.T - np.eye(2))) < 2e-6
 
 
-def cut_frame() -> Array:
+def cut_frame() -> np.ndarray:
     """Frame of joint 3 with X along the projection of the first axis, shape (4, 4)."""
     first, _, third, _ = (joint.T_parent_joint[:3, 3] for joint in MECHANISM.joints)
-    z = screw.unit(third)
-    x = screw.unit(first - (first @ z) * z)
-    return screw.transform(np.column_stack([x, np.cross(z, x), z]), third)
+    z = screws.unit(third)
+    x = screws.unit(first - (first @ z) * z)
+    return screws.transform(np.column_stack([x, np.cross(z, x), z]), third)
 
 
-def in_text_order(twists: Array) -> Array:
+def in_text_order(twists: np.ndarray) -> np.ndarray:
     """World twists, shape (..., 6), in the cut frame as the text writes them, shape (..., 5)."""
-    local = twists @ screw.adjoint(screw.inverse(cut_frame())).T
+    local = twists @ screws.adjoint(screws.inverse(cut_frame())).T
     return np.asarray(local[..., [3, 4, 0, 1, 2]])
 
 
 MECHANISM = mechanisms.spherical_fourbar()
 
 
-def world_screws(name: str) -> Array:
+def world_screws(name: str) -> np.ndarray:
     joint = MECHANISM.joint(name)
-    return np.asarray(screw.adjoint(joint.T_parent_joint) @ joint.screws[:, 0])
+    return np.asarray(screws.adjoint(joint.T_parent_joint) @ joint.screws[:, 0])
 
 
 def test_the_cube_is_the_geometry_of_the_printed_jacobian() -> None:
     """Axes along a cube's diagonals give all three printed columns to the last digit."""
     assert np.max(np.abs(in_text_order(-world_screws("B")) - PRINTED_THIRD_COLUMN)) < 1e-14
-    to_body_2 = screw.adjoint(screw.exp(-SECOND[:, None] * world_screws("B")))
+    to_body_2 = screws.adjoint(screws.exp(-SECOND[:, None] * world_screws("B")))
     first = in_text_order(-to_body_2 @ world_screws("A"))
     assert np.max(np.abs(first - printed_first_column(SECOND))) < 1e-14
-    to_body_2 = to_body_2 @ screw.adjoint(screw.exp(-FIRST[:, None] * world_screws("A")))
+    to_body_2 = to_body_2 @ screws.adjoint(screws.exp(-FIRST[:, None] * world_screws("A")))
     second = in_text_order(to_body_2 @ world_screws("D"))
     assert np.max(np.abs(second - printed_second_column(FIRST, SECOND))) < 1e-14
 
@@ -126,7 +123,7 @@ def test_the_printed_jacobian_has_rank_2_at_zero() -> None:
     assert singular[1] > 1.0 and singular[2] < 1e-14
 
 
-def own_twists(reduction: Reduction) -> Array:
+def own_twists(reduction: rg.Reduction) -> np.ndarray:
     """Twists that the cut can see, in the cut frame as the text writes them, shape (2, 5).
 
     The kept rows are an orthonormal basis of these twists modulo the joint's own freedom. As
@@ -134,9 +131,9 @@ def own_twists(reduction: Reduction) -> Array:
     """
     (cut,) = reduction.cuts
     T_world_node = reduction.reference.T_world_node[0, reduction.loops.row(cut.node)]
-    T_cut_frame = screw.inverse(cut_frame()) @ T_world_node @ cut.T_node_frame
+    T_cut_frame = screws.inverse(cut_frame()) @ T_world_node @ cut.T_node_frame
     metres = np.diag([cut.length] * 3 + [1.0] * 3)
-    twists = (screw.adjoint(T_cut_frame) @ metres @ cut.rows).T
+    twists = (screws.adjoint(T_cut_frame) @ metres @ cut.rows).T
     return np.asarray(twists[:, [3, 4, 0, 1, 2]])
 
 
@@ -147,7 +144,7 @@ def test_our_rows_span_the_printed_ones() -> None:
     assert outside(PRINTED_ROWS, ours / np.linalg.norm(ours, axis=1, keepdims=True)) < 1e-6
 
 
-def constraint_columns(reduction: Reduction, q: Array) -> Array:
+def constraint_columns(reduction: rg.Reduction, q: np.ndarray) -> np.ndarray:
     """Columns of the constraint Jacobian of the cut (text, eq. 23) in its frame, shape (N, 5, 3).
 
     The frame is that in which the kept rows are constant; row space: everything that the cut
@@ -157,26 +154,19 @@ def constraint_columns(reduction: Reduction, q: Array) -> Array:
     loops = reduction.loops
     state = loops.state(q)
     pose = state.T_world_node[:, loops.row(cut.node)] @ cut.T_node_frame
-    to_frame = screw.adjoint(screw.inverse(pose))
+    to_frame = screws.adjoint(screws.inverse(pose))
     to_frame[:, :3] /= cut.length
     columns = to_frame @ np.swapaxes(loops.incidence[0][:, None] * state.screws, -1, -2)
     others = [k for k in range(loops.freedoms) if k not in cut.edge.columns]
-    return np.asarray(subalgebra.complement(cut.freedoms).T @ columns[:, :, others])
+    return np.asarray(null_space(cut.freedoms.T).T @ columns[:, :, others])
 
 
-def assembled(reduction: Reduction, count: int) -> Array:
+def assembled(reduction: rg.Reduction, count: int) -> np.ndarray:
     """Configurations reached by walking on the kept rows alone, shape (count, 4)."""
-    visited = random_walks(
-        Continuation(ReducedLoops(reduction.loops, reduction.cuts)),
-        reduction.q,
-        walkers=count // 10,
-        steps=10,
-        rng=np.random.default_rng(1),
-    )
-    return visited.reshape(count, -1)
+    return walked(reduction, walkers=count // 10, steps=10, seed=1)
 
 
-SPHERICAL: dict[str, Callable[[], Mechanism]] = {
+SPHERICAL: dict[str, Callable[[], rg.Mechanism]] = {
     "generic": mechanisms.spherical_fourbar,
     "flat": mechanisms.spherical_fourbar_flat,
     "generic file": lambda: rg.load(ASSETS / "spherical_fourbar.urdf"),
@@ -201,7 +191,7 @@ def test_kept_rows_span_every_column_of_our_own_jacobian(name: str) -> None:
     reduction = rg.reduce(SPHERICAL[name](), cuts=["C"])
     (cut,) = reduction.cuts
     H = constraint_columns(reduction, assembled(reduction, 1000))
-    rows = subalgebra.complement(cut.freedoms).T @ cut.rows
+    rows = null_space(cut.freedoms.T).T @ cut.rows
     outside_span = H - rows @ (rows.T @ H)
     assert np.max(np.abs(outside_span)) < 1e-9
 

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from test_readme import blocks
 
-from regularize.cli import VERBS, main
+from regularize.cli import VERBS, WORDS, main, parser
 from regularize.commands.explain import dialect_of, folded
-from regularize.report.rules import RULES
-from regularize.report.snippets.dialects import TITLES, written
-from regularize.report.snippets.elements import Command
-from regularize.report.snippets.table import SNIPPETS
+from regularize.report.rules import TITLES, all_rules, in_dialect
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 FOUR_BAR, WALKER = str(ASSETS / "planar_fourbar.urdf"), str(ASSETS / "walker.urdf")
 DELTA = str(ASSETS / "delta_universal.urdf")
 WIDTHS = (60, 80, 120, 160)
 DIALECTS = ("urdf", "sdf", "mjcf", "usd", "cad", "json")
+
+
+def name_of(verb: object) -> str:
+    """What a verb is called, as the first line of its module says it."""
+    return str(verb.__doc__).split("`")[1].removeprefix("regularize ")
+
+
+def test_verbs_are_told_as_their_modules_tell_them() -> None:
+    for verb in VERBS:
+        told = f"`regularize {name_of(verb)}`: {WORDS[name_of(verb)]}."
+        assert str(verb.__doc__).splitlines()[0] == told
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
@@ -30,6 +40,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_line_is_longer_than_the_terminal(
     width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -42,7 +53,7 @@ def test_no_line_is_longer_than_the_terminal(
         ["explain", "REG201"],
         ["explain", "REG205", "--in", "mjcf"],
         ["check", FOUR_BAR],
-        *([verb.__name__.rpartition(".")[2], "--help"] for verb in VERBS),
+        *([name_of(verb), "--help"] for verb in VERBS),
     ]
     if width == min(WIDTHS):
         commands += [
@@ -110,42 +121,50 @@ def test_without_arguments_the_first_steps_are_shown(capsys: pytest.CaptureFixtu
     text = "\n".join(said(capsys))
     assert "regularize check MODEL" in text
     for verb in VERBS:
-        assert verb.__name__.rpartition(".")[2] in text
+        assert name_of(verb) in text
 
 
 def test_every_code_has_a_bad_and_a_good_snippet() -> None:
-    assert set(SNIPPETS) == {rule.code for rule in RULES}
-    for code, snippet in SNIPPETS.items():
+    for rule in all_rules():
         for dialect in DIALECTS:
-            bad, used = written(snippet.bad, dialect)
-            good, _ = written(snippet.good, dialect)
-            assert bad.strip(), code
-            assert good.strip(), code
-            assert bad != good, (code, dialect)
+            bad, used = in_dialect(rule.bad, dialect)
+            good, _ = in_dialect(rule.good, dialect)
+            assert bad.strip(), rule.code
+            assert good.strip(), rule.code
+            assert bad != good, (rule.code, dialect)
             assert used in TITLES
 
 
 @pytest.mark.parametrize("dialect", ["urdf", "sdf", "mjcf"])
 def test_snippets_are_well_formed(dialect: str) -> None:
-    for code, snippet in SNIPPETS.items():
-        for pieces in (snippet.bad, snippet.good):
-            text, used = written(pieces, dialect)
+    for rule in all_rules():
+        for pieces in (rule.bad, rule.good):
+            text, used = in_dialect(pieces, dialect)
             if used == dialect:
                 try:
                     ElementTree.fromstring(f"<x>{text}</x>")
                 except ElementTree.ParseError as error:
-                    pytest.fail(f"{code}: {error}: {text}")
+                    pytest.fail(f"{rule.code}: {error}: {text}")
 
 
+@pytest.mark.slow
 def test_commands_of_snippets_are_those_that_there_are() -> None:
-    from regularize.cli import parser
-
-    for snippet in SNIPPETS.values():
-        for piece in (*snippet.bad, *snippet.good):
-            if isinstance(piece, Command):
-                parser().parse_args(piece.line.split()[1:])
+    for rule in all_rules():
+        for pieces in (rule.bad, rule.good):
+            for line in pieces.get("shell", "").splitlines():
+                parser().parse_args(line.split()[1:])
 
 
+def test_commands_of_the_readme_are_those_that_there_are() -> None:
+    lines = [line for code in blocks("bash") for line in code.splitlines()]
+    commands = [shlex.split(line, comments=True) for line in lines]
+    ours = [command[1:] for command in commands if command[:1] == ["regularize"]]
+    assert ours
+    for command in ours:
+        assert hasattr(parser().parse_args(command), "run")
+
+
+@pytest.mark.formats("freecad")
 def test_snippets_are_in_the_dialect_of_the_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Bad, in URDF" in said(capsys, "explain", "REG201", FOUR_BAR)
     assert "Good, in MJCF" in said(capsys, "explain", "REG201", "--in", "mjcf")

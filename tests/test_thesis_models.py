@@ -12,28 +12,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mechanisms import coordinate_names, with_coordinates
 from scipy.integrate import solve_ivp
 
 import regularize as rg
-from regularize.dynamics.minimal.dynamics import minimal_dynamics
-from regularize.dynamics.minimal.trajectory import Trajectory, simulate
-from regularize.lie.screw import Array
-from regularize.manifold.assembly import assemble, with_coordinates
-from regularize.model.graph import coordinate_names
-from regularize.model.mechanism import Mechanism
-from regularize.reduction.partitioning import partition
-from regularize.reduction.reduce import Reduction
 
 THESIS = Path(__file__).resolve().parents[1] / "assets" / "thesis"
 ANSWERS = json.loads((THESIS / "answers.json").read_text(encoding="utf-8"))
 MOTORS = ("q9", "q18", "q27")
 
 
-def load(name: str) -> Mechanism:
+def load(name: str) -> rg.Mechanism:
     return rg.load(str(THESIS / f"{name}.urdf"))
 
 
-def start(name: str) -> Array:
+def start(name: str) -> np.ndarray:
     """The start values of the thesis' tables, zero for the coordinates of the cuts."""
     names = coordinate_names(load(name))
     q = np.zeros(len(names))
@@ -43,9 +36,9 @@ def start(name: str) -> Array:
 
 
 @cache
-def reduction_of(name: str) -> Reduction:
+def reduction_of(name: str) -> rg.Reduction:
     mechanism = load(name)
-    assembly = assemble(mechanism, start(name), ANSWERS[name].get("independent", ()))
+    assembly = rg.assemble(mechanism, start(name), ANSWERS[name].get("independent", ()))
     assert assembly.closed
     return rg.reduce(with_coordinates(mechanism, assembly.q), keep_cuts=True)
 
@@ -107,7 +100,7 @@ def test_derived_numbers_of_the_tables() -> None:
 def test_closes_from_the_start_values_with_the_independents_held(name: str) -> None:
     mechanism, answer = load(name), ANSWERS[name]
     names = coordinate_names(mechanism)
-    assembly = assemble(mechanism, start(name), answer["independent"])
+    assembly = rg.assemble(mechanism, start(name), answer["independent"])
     assert assembly.closed and max(assembly.residual_after) < 1e-9
     for joint in answer["independent"]:
         assert assembly.q[names.index(joint)] == answer["start"][joint]
@@ -136,18 +129,18 @@ def test_agile_eye_closes_upright_with_its_centre_on_all_nine_axes() -> None:
 
 def test_partition_finds_the_redundant_constraint_of_the_four_bar() -> None:
     reduction = reduction_of("redundant_four_bar")
-    dynamics = minimal_dynamics(reduction, ["q1"])
+    dynamics = rg.minimal_dynamics(reduction, ["q1"])
     assert dynamics.independent == ("q1",)
     assert set(dynamics.dependent) == {"q2", "q3", "q4"}
     assert len(dynamics.choice.redundant) == 1
-    whole = partition(reduction, independent=["q1"])
+    whole = rg.partition(reduction, independent=["q1"])
     assert whole.rank == 9 and len(whole.redundant_rows) == 3
 
 
 @pytest.mark.parametrize("independent", [MOTORS, ()])
 def test_partition_of_the_agile_eye_with_and_without_a_choice(independent: tuple[str, ...]) -> None:
     """Section 6.2.3: it works both with the user's choice of independents and without."""
-    found = partition(reduction_of("agile_eye"), independent=independent)
+    found = rg.partition(reduction_of("agile_eye"), independent=independent)
     assert len(found.independent) == 3
     assert set(independent) <= set(found.independent)
     assert found.rank == 12 and len(found.redundant_rows) == 6
@@ -157,9 +150,9 @@ def test_partition_of_the_agile_eye_with_and_without_a_choice(independent: tuple
 def test_four_bar_swings_as_one_pendulum() -> None:
     """Figure 23: all cranks stay parallel, so q1 obeys the equation of one pendulum exactly."""
     pendulum = ANSWERS["redundant_four_bar"]["pendulum"]
-    dynamics = minimal_dynamics(reduction_of("redundant_four_bar"), ["q1"])
-    times = np.linspace(0, 5, 101)
-    motion = simulate(dynamics, times, rtol=1e-11, atol=1e-13)
+    reduction, times = reduction_of("redundant_four_bar"), np.linspace(0, 5, 101)
+    solver = rg.Solver("minimal", independent=["q1"], atol=1e-13)
+    motion = rg.simulate(reduction, duration=5.0, times=times, rtol=1e-11, solver=solver)
     factor = 9.81 * pendulum["moment"] / pendulum["inertia"]
     expected = solve_ivp(
         lambda t, y: [y[1], -factor * np.sin(y[0])],
@@ -170,34 +163,39 @@ def test_four_bar_swings_as_one_pendulum() -> None:
         rtol=1e-12,
         atol=1e-14,
     )
-    q1, q2, q3, q4 = _coordinates(motion, dynamics.robot, ("q1", "q2", "q3", "q4")).T
+    q1, q2, q3, q4 = _coordinates(motion, ("q1", "q2", "q3", "q4")).T
     np.testing.assert_allclose(q1, expected.y[0], atol=1e-8)
     np.testing.assert_allclose(q2, pi / 2 - q1, atol=1e-12)
     np.testing.assert_allclose([q3, q4], [q1, q1], atol=1e-12)
     assert np.max(motion.closure) < 1e-12
     # The equation itself, at every sample, without any integration in between.
-    column = dynamics.robot.velocity_index("q1")
-    np.testing.assert_allclose(motion.a[:, column], -factor * np.sin(q1), atol=1e-9)
+    dynamics = rg.minimal_dynamics(reduction, ["q1"])
+    column, nothing = dynamics.robot.velocity_index("q1"), np.zeros(dynamics.robot.nv)
+    a = [
+        dynamics.acceleration(dynamics.pose(q), v, nothing)[0][column]
+        for q, v in zip(motion.q, motion.v, strict=True)
+    ]
+    np.testing.assert_allclose(a, -factor * np.sin(q1), atol=1e-9)
 
 
-def _coordinates(motion: Trajectory, robot: rg.Robot, names: tuple[str, ...]) -> Array:
-    known = coordinate_names(robot.reduction.mechanism)
-    every = np.array([robot.coordinates(q) for q in motion.q])
-    return np.asarray(every[:, [known.index(name) for name in names]])
+def _coordinates(motion: rg.Simulation, names: tuple[str, ...]) -> np.ndarray:
+    return np.asarray(motion.coordinates[:, [motion.names.index(name) for name in names]])
 
 
-def _agile_eye(torques: tuple[float, float, float], independent: tuple[str, ...]) -> Array:
-    dynamics = minimal_dynamics(reduction_of("agile_eye"), independent)
-    columns = [dynamics.robot.velocity_index(name) for name in MOTORS]
-
-    def torque(t: float, q: Array, v: Array) -> Array:
-        tau = np.zeros(len(v))
-        tau[columns] = np.array(torques) * np.sin(2 * pi * t)
-        return tau
-
-    motion = simulate(dynamics, np.linspace(0, 3, 61), torque=torque)
+def _agile_eye(torques: tuple[float, float, float], independent: tuple[str, ...]) -> np.ndarray:
+    motors = {
+        name: lambda t, torque=torque: torque * np.sin(2 * pi * t)
+        for name, torque in zip(MOTORS, torques, strict=True)
+    }
+    motion = rg.simulate(
+        reduction_of("agile_eye"),
+        duration=3.0,
+        times=np.linspace(0, 3, 61),
+        torques=motors,
+        solver=rg.Solver("minimal", independent=independent),
+    )
     assert np.max(motion.closure) < 1e-12
-    return _coordinates(motion, dynamics.robot, ("q4", "q5", "q6"))
+    return _coordinates(motion, ("q4", "q5", "q6"))
 
 
 @pytest.mark.slow
@@ -220,21 +218,23 @@ def test_unequal_torques_turn_the_eye_about_all_three_axes() -> None:
 
 @pytest.mark.slow
 def test_agile_eye_runs_long_through_repartitioning_without_a_step() -> None:
-    dynamics = minimal_dynamics(reduction_of("agile_eye"))
-    times = np.linspace(0, 4, 201)
-    velocities = dict(zip(("q18", "q27", "q9"), (0.7, -0.6, 0.8), strict=True))
-    often = simulate(dynamics, times, v=velocities, degradation=3.0)
-    # The coordinates that are chosen to begin with need not be those whose rates were told.
-    assert set(often.partitions[0][1]) != {*velocities}
-    begun = dict(zip(dynamics.names, often.v[0], strict=True))
-    assert [begun[name] for name in velocities] == pytest.approx([0.7, -0.6, 0.8])
-    seldom = simulate(dynamics, times, v=velocities, degradation=10.0)
-    assert len(often.partitions) > 1
-    np.testing.assert_allclose(often.q, seldom.q, atol=1e-6)
-    assert np.max(often.closure) < 1e-12
-    assert np.ptp(often.energy) < 1e-6 * np.max(np.abs(often.energy))
-    # No force acts on the eye, a sphere: it turns at constant speed.
-    np.testing.assert_allclose(often.energy, often.energy[0], rtol=1e-7)
+    """As in all coordinates, which need no choice; no force acts: it turns at constant speed."""
+    rates = dict(zip(("q18", "q27", "q9"), (0.7, -0.6, 0.8), strict=True))
+    minimal, reference = (
+        rg.simulate(
+            reduction_of("agile_eye"),
+            duration=4.0,
+            times=np.linspace(0, 4, 201),
+            rates=rates,
+            solver=rg.Solver(coordinates, conserve=False),
+        )
+        for coordinates in ("minimal", "all")
+    )
+    begun = {name: minimal.v[0, minimal.robot.velocity_index(name)] for name in rates}
+    assert begun == pytest.approx(rates)
+    np.testing.assert_allclose(minimal.coordinates, reference.coordinates, atol=1e-6)
+    assert np.max(minimal.closure) < 1e-12
+    np.testing.assert_allclose(minimal.energy, minimal.energy[0], rtol=1e-7)
 
 
 @pytest.mark.slow

@@ -17,7 +17,6 @@ from test_augment import mimicking, spatial
 from test_pinocchio_import import GROUND_PIVOT, open_fourbar
 
 import regularize as rg
-from regularize.pinocchio_model.constraints import close_loops
 
 
 def robots() -> dict[str, Any]:
@@ -40,7 +39,7 @@ def states(robot: rg.Robot, count: int) -> tuple[Any, Any, Any]:
     nv, q, walk = robot.model.nv, robot.q0, []
     for _ in range(20):
         v = robot.project_velocity(q, rng.normal(size=nv))
-        q = close_loops(robot, pin.integrate(robot.model, q, 0.1 * v / (1.0 + np.linalg.norm(v))))
+        q = robot.project(pin.integrate(robot.model, q, 0.1 * v / (1.0 + np.linalg.norm(v))))
         walk.append((q, robot.project_velocity(q, rng.normal(size=nv))))
     chosen = [walk[k % 20] for k in range(count)]
     return (
@@ -62,6 +61,7 @@ def test_eighty_thousand_accelerations_in_eight_threads() -> None:
     assert all(np.array_equal(each, serial) for each in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", robots())
 def test_every_method_in_threads(name: str) -> None:
     """Threads that do different things at once get what one alone gets."""
@@ -83,6 +83,7 @@ def test_every_method_in_threads(name: str) -> None:
     assert all(np.array_equal(a, b) for a, b in zip(found, serial, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
 def test_batches_on_executors(kind: type[Executor]) -> None:
     robot = robots()["in space"]
@@ -103,6 +104,7 @@ def test_shapes_of_batches() -> None:
         robot.forward_dynamics(q, v[:3], tau)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", robots())
 def test_robots_are_copied(name: str) -> None:
     robot = robots()[name]

@@ -1,69 +1,69 @@
-"""The graph: merged bodies, split joints, parts, cells, short loops."""
+"""The graph: merged bodies, split joints, parts, cells, short loops, and parallel chains."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import screws
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mechanisms import X, Y, Z, leg
+from screws import joint_screws, unit
 
-from regularize.assembly_modes.closed_form.tape import AXES, Tape
-from regularize.assembly_modes.common_normals import AxisLine, _common_normal
-from regularize.assembly_modes.couplings import next_coupled
-from regularize.assembly_modes.loop_chain import ElementaryMotion
-from regularize.assembly_modes.loop_projections import _solutions
-from regularize.assembly_modes.loops import loops_of
-from regularize.assembly_modes.sampling import nearest_modes, spread_configurations
-from regularize.errors import ModelError
-from regularize.lie import screw
-from regularize.model.actuator import Actuator
-from regularize.model.cycles import _is_cycle, candidate_cycles, minimum_cycle_basis
-from regularize.model.graph import (
+import regularize as rg
+from regularize.mechanism.cycles import (
+    _is_cycle,
+    candidate_cycles,
+    minimum_cycle_basis,
+    summed_cycles,
+)
+from regularize.mechanism.graph import (
     ColumnId,
     CouplingRow,
     coordinate_names,
     loop_count,
+    part_of,
     spanning_tree,
 )
-from regularize.model.graph_building import build
-from regularize.model.graph_part import part_of
-from regularize.model.joint import joint_screws
-from regularize.model.joint_limits import JointLimits
-from regularize.model.joint_motion import body_jacobian
-from regularize.model.mechanism import (
-    Body,
-    Coupling,
-    Joint,
-    Mechanism,
-    joint_in_world,
-    mechanism_of,
-)
+from regularize.mechanism.graph_building import build
+from regularize.mechanism.joint import body_jacobian
+from regularize.mechanism.joint_limits import JointLimits
+from regularize.mechanism.mechanism import Actuator
+from regularize.modes.closed_form.tape import AXES, Tape
+from regularize.modes.common_normals import AxisLine, _common_normal
+from regularize.modes.invariance import UnmovedSegment, _solutions
+from regularize.modes.loop_chain import ElementaryMotion, loops_of, next_coupled
+from regularize.modes.sampling import nearest_modes, spread_configurations
 from regularize.reduction.cuts import cut_of
-from regularize.reduction.reduce import reduce
 
 
-def ladder(windows: int) -> Mechanism:
+def ladder(windows: int) -> rg.Mechanism:
     """Ground, posts and rungs: a planar structure of that many loops in a row."""
-    joints = [joint_in_world("A0", "ground", "post0", "revolute")]
+    joints = [rg.Joint.in_world("A0", "ground", "post0", "revolute")]
     for k in range(windows):
         joints += [
-            joint_in_world(f"A{k + 1}", "ground", f"post{k + 1}", "revolute", point=(k + 1, 0, 0)),
-            joint_in_world(f"B{k}", f"post{k}", f"rung{k}", "revolute", point=(k, 1, 0)),
-            joint_in_world(f"C{k}", f"rung{k}", f"post{k + 1}", "revolute", point=(k + 1, 1, 0)),
+            rg.Joint.in_world(
+                f"A{k + 1}", "ground", f"post{k + 1}", "revolute", point=(k + 1, 0, 0)
+            ),
+            rg.Joint.in_world(f"B{k}", f"post{k}", f"rung{k}", "revolute", point=(k, 1, 0)),
+            rg.Joint.in_world(f"C{k}", f"rung{k}", f"post{k + 1}", "revolute", point=(k + 1, 1, 0)),
         ]
-    return mechanism_of(f"ladder {windows}", joints)
+    return rg.Mechanism.of_joints(f"ladder {windows}", joints)
 
 
 def test_bodies_joined_by_fixed_joints_are_one_node():
-    shift = screw.transform(None, (0, 0, 2))
-    mechanism = Mechanism(
+    shift = screws.transform(None, (0, 0, 2))
+    mechanism = rg.Mechanism(
         "welded",
-        tuple(Body(name) for name in ("ground", "a", "b")),
+        tuple(rg.Body(name) for name in ("ground", "a", "b")),
         (
-            Joint("weld", "a", "b", "fixed", joint_screws("fixed"), shift),
-            Joint("hinge", "ground", "b", "revolute", joint_screws("revolute")),
+            rg.Joint("weld", "a", "b", "fixed", joint_screws("fixed"), shift),
+            rg.Joint("hinge", "ground", "b", "revolute", joint_screws("revolute")),
         ),
     )
     graph = build(mechanism)
@@ -74,26 +74,26 @@ def test_bodies_joined_by_fixed_joints_are_one_node():
 
 def test_a_weld_that_closes_a_loop_stays_a_joint_and_a_second_weld_is_noticed():
     joints = [
-        joint_in_world("A", "ground", "a", "revolute"),
-        joint_in_world("B", "ground", "b", "revolute", point=(1, 0, 0)),
-        joint_in_world("closure", "a", "b", "fixed", closure=True),
+        rg.Joint.in_world("A", "ground", "a", "revolute"),
+        rg.Joint.in_world("B", "ground", "b", "revolute", point=(1, 0, 0)),
+        rg.Joint.in_world("closure", "a", "b", "fixed", closure=True),
     ]
-    graph = build(mechanism_of("weld", joints))
+    graph = build(rg.Mechanism.of_joints("weld", joints))
     assert [e.freedoms for e in graph.edges] == [1, 1, 0]
     assert graph.loops == 1
     doubled = [
-        joint_in_world("w1", "ground", "a", "fixed"),
-        joint_in_world("w2", "ground", "a", "fixed"),
+        rg.Joint.in_world("w1", "ground", "a", "fixed"),
+        rg.Joint.in_world("w2", "ground", "a", "fixed"),
     ]
-    assert [j.name for j in build(mechanism_of("twice", doubled)).rigid_loops] == ["w2"]
+    assert [j.name for j in build(rg.Mechanism.of_joints("twice", doubled)).rigid_loops] == ["w2"]
 
 
 def test_universal_joints_are_split_and_keep_their_coordinates_together():
     joints = [
-        joint_in_world("U", "ground", "a", "universal", (1, 0, 0), axis2=(0, 1, 0)),
-        joint_in_world("S", "a", "b", "spherical", point=(0, 0, 1)),
+        rg.Joint.in_world("U", "ground", "a", "universal", (1, 0, 0), axis2=(0, 1, 0)),
+        rg.Joint.in_world("S", "a", "b", "spherical", point=(0, 0, 1)),
     ]
-    graph = build(mechanism_of("shaft", joints))
+    graph = build(rg.Mechanism.of_joints("shaft", joints))
     assert [e.name for e in graph.edges] == ["U/1", "U/2", "S"]
     assert [e.columns for e in graph.edges] == [(0,), (1,), (2, 3, 4)]
     assert graph.members[graph.edges[0].child] == ()
@@ -103,7 +103,7 @@ def test_universal_joints_are_split_and_keep_their_coordinates_together():
 def test_parts_do_not_share_loops_and_couplings_tie_them_into_cells():
     first, second = ladder(1), ladder(2)
     renamed = [
-        joint_in_world(
+        rg.Joint.in_world(
             f"second {j.name}",
             f"second {j.parent}" if j.parent != "ground" else "ground",
             f"second {j.child}",
@@ -113,20 +113,20 @@ def test_parts_do_not_share_loops_and_couplings_tie_them_into_cells():
         for j in second.joints
     ]
     joints = [*first.joints, *renamed]
-    graph = build(mechanism_of("two", joints))
+    graph = build(rg.Mechanism.of_joints("two", joints))
     assert [loop_count(graph, block) for block in graph.blocks] == [1, 2]
     assert len(graph.cells) == 2
-    coupling = Coupling("gear", "gear", (("A0", 0, 1.0), ("second A0", 0, -2.0)))
-    tied = build(mechanism_of("tied", joints, couplings=(coupling,)))
+    coupling = rg.Coupling("gear", "gear", (("A0", 0, 1.0), ("second A0", 0, -2.0)))
+    tied = build(rg.Mechanism.of_joints("tied", joints, couplings=(coupling,)))
     assert len(tied.cells) == 1 and len(tied.blocks) == 2
 
 
 def test_two_joints_between_the_same_bodies_are_a_loop():
     joints = [
-        joint_in_world("upper", "ground", "door", "revolute", point=(0, 0, 2)),
-        joint_in_world("lower", "ground", "door", "revolute", point=(0, 0, 0)),
+        rg.Joint.in_world("upper", "ground", "door", "revolute", point=(0, 0, 2)),
+        rg.Joint.in_world("lower", "ground", "door", "revolute", point=(0, 0, 0)),
     ]
-    graph = build(mechanism_of("door", joints))
+    graph = build(rg.Mechanism.of_joints("door", joints))
     (cycle,) = minimum_cycle_basis(graph, graph.blocks[0])
     assert set(cycle.edges) == {0, 1} and graph.loops == 1
 
@@ -149,10 +149,10 @@ def test_short_loops_of_a_ladder_are_its_windows(windows):
 def test_long_loops_are_found_where_there_are_no_short_ones():
     names = ["ground", *(f"b{i}" for i in range(19)), "ground"]
     joints = [
-        joint_in_world(f"j{i}", names[i], names[i + 1], "revolute", point=(i, i * i, 0))
+        rg.Joint.in_world(f"j{i}", names[i], names[i + 1], "revolute", point=(i, i * i, 0))
         for i in range(20)
     ]
-    graph = build(mechanism_of("ring", joints))
+    graph = build(rg.Mechanism.of_joints("ring", joints))
     assert [c.length for c in minimum_cycle_basis(graph, graph.blocks[0])] == [20]
     assert len(candidate_cycles(graph, graph.blocks[0])) == 1
 
@@ -165,15 +165,17 @@ def test_sums_of_loops_are_sought_where_there_are_few(windows, sums):
 
 
 def test_a_part_has_all_edges_of_its_joints():
-    pin = joint_in_world("U", "ground", "a", "universal")
-    graph = build(mechanism_of("pin", [pin]))
+    pin = rg.Joint.in_world("U", "ground", "a", "universal")
+    graph = build(rg.Mechanism.of_joints("pin", [pin]))
     assert part_of(graph, [graph.edges[0].index]) is None
     whole = part_of(graph, [edge.index for edge in graph.edges])
     assert whole is not None and whole.mechanism.joints == (pin,)
 
 
 def test_half_a_joint_is_neither_sampled_nor_assembled_by_formulas():
-    graph = build(mechanism_of("pin", [joint_in_world("U", "ground", "a", "universal")]))
+    graph = build(
+        rg.Mechanism.of_joints("pin", [rg.Joint.in_world("U", "ground", "a", "universal")])
+    )
     half = SimpleNamespace(freedoms=1, graph=graph, edges=[graph.edges[0].index])
     rng = np.random.default_rng(0)
     assert spread_configurations(half, np.zeros((1, 1)), 5, 1e-6, rng).shape == (0, 1)
@@ -181,8 +183,8 @@ def test_half_a_joint_is_neither_sampled_nor_assembled_by_formulas():
 
 
 def test_what_elements_of_slides_leave_to_be_solved():
-    slide = joint_in_world("P", "ground", "a", "prismatic")
-    (edge,) = build(mechanism_of("slide", [slide])).edges
+    slide = rg.Joint.in_world("P", "ground", "a", "prismatic")
+    (edge,) = build(rg.Mechanism.of_joints("slide", [slide])).edges
     item = ElementaryMotion("P", edge, (0,), 1, np.eye(4), np.eye(4))
     pairs = {"point direction": 0, "point point": 2, "point line": 2, "point plane": 1}
     for pair, count in pairs.items():
@@ -196,20 +198,24 @@ def test_a_cut_joint_has_independent_freedoms():
     (cycle,) = minimum_cycle_basis(graph, graph.blocks[0])
     edge = graph.edges[cycle.edges[0]]
     place = {"T_world_node": np.eye(4), "center": np.zeros(3), "length": 1.0}
-    with pytest.raises(ModelError, match=f"joint '{edge.name}': its freedoms are not independent"):
+    with pytest.raises(
+        rg.ModelError, match=f"joint '{edge.name}': its freedoms are not independent"
+    ):
         cut_of(edge, cycle, edge.parent, np.eye(6), np.zeros((6, 1)), **place)
 
 
 def test_the_one_branch_of_a_regular_pose_is_where_it_is():
-    reduction = reduce(ladder(1))
+    reduction = rg.reduce(ladder(1))
     np.testing.assert_array_equal(reduction.on_branch(1), reduction.q)
-    with pytest.raises(ModelError, match="there is one alone"):
+    with pytest.raises(rg.ModelError, match="there is one alone"):
         reduction.on_branch(2)
 
 
 def test_a_number_of_configurations_is_not_negative():
-    with pytest.raises(ModelError, match="-1 configurations cannot be checked"):
-        reduce(ladder(1), configurations=-1)
+    with pytest.raises(
+        rg.ModelError, match="configurations is a whole number, not negative; got -1"
+    ):
+        rg.reduce(ladder(1), configurations=-1)
 
 
 def test_choices_beyond_the_axes_of_probes_are_drawn():
@@ -221,7 +227,7 @@ def test_choices_beyond_the_axes_of_probes_are_drawn():
 
 
 def test_velocities_of_a_ball_are_seen_from_the_moved_body():
-    ball = joint_in_world("S", "ground", "a", "spherical")
+    ball = rg.Joint.in_world("S", "ground", "a", "spherical")
     np.testing.assert_array_equal(body_jacobian(ball, np.array([0.3, -1.0, 2.0])), ball.screws)
 
 
@@ -237,10 +243,10 @@ def test_sums_of_loops_that_touch_a_body_twice_are_no_cycles():
     """Two triangles with a common corner: an eight."""
     pairs = ["ab", "bc", "ca", "ad", "de", "ea"]
     hinges = [
-        joint_in_world(f"J{k}", *pair, "revolute", point=(k, k * k, 0))
+        rg.Joint.in_world(f"J{k}", *pair, "revolute", point=(k, k * k, 0))
         for k, pair in enumerate(pairs)
     ]
-    graph = build(mechanism_of("eight", hinges, ground="a"))
+    graph = build(rg.Mechanism.of_joints("eight", hinges, ground="a"))
     edges = [edge.index for edge in graph.edges]
     assert _is_cycle(graph, frozenset(edges[:3]))
     assert not _is_cycle(graph, frozenset(edges))
@@ -248,17 +254,17 @@ def test_sums_of_loops_that_touch_a_body_twice_are_no_cycles():
 
 def test_the_file_s_own_closures_are_left_out_of_the_tree():
     joints = [
-        joint_in_world("first", "ground", "a", "revolute", closure=True),
-        joint_in_world("second", "ground", "b", "revolute", point=(1, 0, 0)),
-        joint_in_world("third", "a", "b", "revolute", point=(0, 1, 0)),
+        rg.Joint.in_world("first", "ground", "a", "revolute", closure=True),
+        rg.Joint.in_world("second", "ground", "b", "revolute", point=(1, 0, 0)),
+        rg.Joint.in_world("third", "a", "b", "revolute", point=(0, 1, 0)),
     ]
-    graph = build(mechanism_of("closure first", joints))
+    graph = build(rg.Mechanism.of_joints("closure first", joints))
     assert spanning_tree(graph) == (1, 2)
 
 
 def test_a_part_without_a_path_to_ground_is_an_error_with_its_name():
-    mechanism = Mechanism("apart", (Body("ground"), Body("lonely")), ())
-    with pytest.raises(ModelError, match="lonely"):
+    mechanism = rg.Mechanism("apart", (rg.Body("ground"), rg.Body("lonely")), ())
+    with pytest.raises(rg.ModelError, match="lonely"):
         build(mechanism)
 
 
@@ -270,8 +276,8 @@ def test_a_part_without_a_path_to_ground_is_an_error_with_its_name():
     ],
 )
 def test_inconsistent_mechanisms_are_refused(joints, message):
-    with pytest.raises(ModelError, match=message):
-        mechanism_of("wrong", [joint_in_world(*j, "revolute") for j in joints])
+    with pytest.raises(rg.ModelError, match=message):
+        rg.Mechanism.of_joints("wrong", [rg.Joint.in_world(*j, "revolute") for j in joints])
 
 
 @pytest.mark.parametrize(
@@ -279,7 +285,7 @@ def test_inconsistent_mechanisms_are_refused(joints, message):
     [
         ({"ground": "b"}, "the ground 'b' is not one of the bodies ['ground', 'a']"),
         (
-            {"couplings": (Coupling("g", "gear", (("hinge", 1, 1.0),)),)},
+            {"couplings": (rg.Coupling("g", "gear", (("hinge", 1, 1.0),)),)},
             "coupling 'g': joint 'hinge' has no freedom 1",
         ),
         (
@@ -289,23 +295,81 @@ def test_inconsistent_mechanisms_are_refused(joints, message):
     ],
 )
 def test_what_a_mechanism_has_not_is_refused(attributes, message):
-    with pytest.raises(ModelError, match=re.escape(message)):
-        mechanism_of("m", [joint_in_world("hinge", "ground", "a", "revolute")], **attributes)
+    with pytest.raises(rg.ModelError, match=re.escape(message)):
+        rg.Mechanism.of_joints(
+            "m", [rg.Joint.in_world("hinge", "ground", "a", "revolute")], **attributes
+        )
 
 
 @pytest.mark.parametrize(
     "bounds", [(np.zeros(1), None), (None, np.zeros(1)), (None, None)], ids=["low", "high", "none"]
 )
 def test_limits_have_two_bounds(bounds):
-    with pytest.raises(ModelError, match="both position bounds or none, and at least one bound"):
+    with pytest.raises(rg.ModelError, match="both position bounds or none, and at least one bound"):
         JointLimits(*bounds)
 
 
 def test_unknown_names_are_refused():
-    hinge = joint_in_world("hinge", "ground", "a", "revolute")
-    with pytest.raises(ModelError, match="unknown body 'a'"):
-        Mechanism("missing", (Body("ground"),), (hinge,))
-    with pytest.raises(ModelError, match="unknown joint 'nothing'"):
-        mechanism_of("gear", [hinge], couplings=(Coupling("g", "gear", (("nothing", 0, 1.0),)),))
-    with pytest.raises(ModelError, match="no joint 'other'"):
-        mechanism_of("fine", [hinge]).joint("other")
+    hinge = rg.Joint.in_world("hinge", "ground", "a", "revolute")
+    with pytest.raises(rg.ModelError, match="unknown body 'a'"):
+        rg.Mechanism("missing", (rg.Body("ground"),), (hinge,))
+    with pytest.raises(rg.ModelError, match="unknown joint 'nothing'"):
+        rg.Mechanism.of_joints(
+            "gear", [hinge], couplings=(rg.Coupling("g", "gear", (("nothing", 0, 1.0),)),)
+        )
+    with pytest.raises(rg.ModelError, match="no joint 'other'"):
+        rg.Mechanism.of_joints("fine", [hinge]).joint("other")
+
+
+def exechon(order: tuple[int, ...] = (0, 1, 2)) -> rg.Mechanism:
+    """2-UPR + SPR; Bi, Chen, Zhao and Chen, Robotica 2013: mobility 3 with 13 freedoms."""
+    legs = []
+    for tag, side in (("A", 1.0), ("B", -1.0)):
+        base, tip = side * 0.9 * X, side * 0.3 * X - 0.8 * Z
+        legs.append(
+            [
+                rg.Joint.in_world(f"{tag}1", "ground", f"{tag} fork", "revolute", X, base),
+                rg.Joint.in_world(f"{tag}2", f"{tag} fork", f"{tag} outer", "revolute", Y, base),
+                rg.Joint.in_world(
+                    f"{tag}3", f"{tag} outer", f"{tag} rod", "prismatic", unit(tip - base), base
+                ),
+                rg.Joint.in_world(f"{tag}4", f"{tag} rod", "platform", "revolute", Y, tip),
+            ]
+        )
+    base, tip = 0.8 * Y + 0.1 * Z, 0.3 * Y - 0.8 * Z
+    legs.append(
+        leg("C", "ground", "platform", "SPR", [X, unit(tip - base), X], np.array([base, base, tip]))
+    )
+    return rg.Mechanism.of_joints("Exechon", list(itertools.chain(*(legs[i] for i in order))))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_exechon_is_proved(order: tuple[int, ...]) -> None:
+    reduction = rg.reduce(exechon(order))
+    assert (reduction.mobility, reduction.finite_mobility) == (3, 3)
+    assert (reduction.redundant, reduction.removed, reduction.remaining) == (2, 2, 0)
+
+
+@given(lengths=st.lists(st.integers(1, 5), min_size=2, max_size=6))
+@settings(max_examples=30, deadline=None)
+def test_every_two_chains_make_a_candidate(lengths: list[int]) -> None:
+    joints = [
+        joint
+        for i, n in enumerate(lengths)
+        for joint in leg(
+            f"L{i}", "a", "b", "R" * n, [Z] * n, np.random.default_rng(i).random((n, 3))
+        )
+    ]
+    graph = build(rg.Mechanism.of_joints("theta", joints))
+    (block,) = graph.blocks
+    basis, shortest = minimum_cycle_basis(graph, block), candidate_cycles(graph, block)
+    found = {frozenset(c.edges) for c in summed_cycles(graph, basis, shortest)}
+    assert len(found) == len(lengths) * (len(lengths) - 1) // 2
+
+
+@pytest.mark.parametrize("length", range(6))
+def test_motions_of_a_segment_around_the_loop(length: int) -> None:
+    for start in range(6):
+        bits = UnmovedSegment(start, length, None, None).members(6)  # type: ignore[arg-type]
+        assert {i for i in range(8) if bits >> i & 1} == {(start + k) % 6 for k in range(length)}

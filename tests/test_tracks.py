@@ -9,18 +9,15 @@ import pytest
 from closed_form_cases import CASES, Z, ring
 
 import regularize as rg
-from regularize.assembly_modes.closed_form import ClosedForm, closed_form
-from regularize.assembly_modes.closed_form.branches import Branch
-from regularize.assembly_modes.closed_form.closed_branch import closed_branch
-from regularize.assembly_modes.closed_form.explanation import solved_loops, why_not
-from regularize.assembly_modes.closed_form.planner import Planner
-from regularize.assembly_modes.inputs import inputs_of
-from regularize.assembly_modes.phase_unwrapping import Turns
-from regularize.assembly_modes.sampling import nearest_modes
-from regularize.manifold.kinematics import LoopKinematics
-from regularize.model.graph import coordinate_names, spanning_tree
-from regularize.model.graph_building import build
-from regularize.model.mechanism import joint_in_world, mechanism_of
+from regularize.loops.kinematics import LoopKinematics
+from regularize.mechanism.graph import coordinate_names, spanning_tree
+from regularize.mechanism.graph_building import build
+from regularize.modes.closed_form.branches import Branch
+from regularize.modes.closed_form.planner import Planner
+from regularize.modes.closed_form.solver import ClosedForm, solved_loops, why_not
+from regularize.modes.inputs import inputs_of
+from regularize.modes.phase_unwrapping import Turns
+from regularize.modes.sampling import closed_branch, nearest_modes
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
@@ -28,9 +25,11 @@ ASSETS = Path(__file__).resolve().parents[1] / "assets"
 def rhombus(source: str = "drawn") -> ClosedForm:
     """Four links of equal length, by the crank."""
     if source == "file":
-        return closed_form(rg.load(ASSETS / "n_fourbar_1.urdf"), ["A0"])
+        return rg.closed_form(rg.load(ASSETS / "n_fourbar_1.urdf"), ["A0"])
     points = {"A": (0, 0, 0), "B": (0, 1, 0), "C": (1, 1, 0), "D": (1, 0, 0)}
-    return closed_form(ring("rhombus", *((n, "revolute", Z, p) for n, p in points.items())), ["A"])
+    return rg.closed_form(
+        ring("rhombus", *((n, "revolute", Z, p) for n, p in points.items())), ["A"]
+    )
 
 
 def closure(solution: ClosedForm, q: np.ndarray) -> float:
@@ -102,17 +101,18 @@ def test_samples_where_any_angle_solves_lie_on_the_way():
         assert [m.position for m in track.meetings] == [0.0 if path[0] > 1.5 else 9.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("windows", [2, 3])
 def test_several_windows_fold_at_once(windows):
     """Side by side, all their steps touch at the same place; all cranks stay parallel."""
     joints = []
     for k in range(windows + 1):
-        joints.append(joint_in_world(f"A{k}", "ground", f"crank{k}", "revolute", Z, (k, 0, 0)))
+        joints.append(rg.Joint.in_world(f"A{k}", "ground", f"crank{k}", "revolute", Z, (k, 0, 0)))
         for side, m in (("B", k), ("C", k - 1)):
             if 0 <= m < windows:
                 name, bar = f"{side}{m}", f"bar{m}"
-                joints.append(joint_in_world(name, f"crank{k}", bar, "revolute", Z, (k, 1, 0)))
-    solution = closed_form(mechanism_of("windows", joints), ["A0"])
+                joints.append(rg.Joint.in_world(name, f"crank{k}", bar, "revolute", Z, (k, 1, 0)))
+    solution = rg.closed_form(rg.Mechanism.of_joints("windows", joints), ["A0"])
     assert len(solution.branches) == 2**windows
     names = coordinate_names(solution.graph.mechanism)
     cranks = [names.index(f"A{k}") for k in range(windows + 1)]
@@ -140,7 +140,7 @@ def test_branches_that_come_near_do_not_cross():
         C = (coupler * np.cos(angle), crank + coupler * np.sin(angle), 0)
         points = {"A": (0, 0, 0), "B": (0, crank, 0), "C": C, "D": (base, 0, 0)}
         joints = [(name, "revolute", Z, point) for name, point in points.items()]
-        solution = closed_form(ring("four-bar", *joints), ["A"])
+        solution = rg.closed_form(ring("four-bar", *joints), ["A"])
         path = np.linspace(-3.0, 3.0, 200)
         track = solution.track(path)
         assert track.assembled.all()
@@ -151,7 +151,7 @@ def test_branches_that_come_near_do_not_cross():
 
 def test_branches_that_end_are_reported_on_both_sides_of_the_gap():
     (mechanism, _), _ = CASES["planar RRRP"]
-    solution = closed_form(mechanism, ["P3"])
+    solution = rg.closed_form(mechanism, ["P3"])
     path = np.linspace(-3.0, 3.0, 1001)
     track = solution.track(path)
     assert track.assembled.any() and not track.assembled.all()
@@ -169,7 +169,7 @@ def test_every_case_moves_without_jumps():
     """Wherever all samples can be assembled, no step is longer than the path accounts for."""
     rng = np.random.default_rng(0)
     for case, ((mechanism, inputs), _) in CASES.items():
-        solution = closed_form(mechanism, inputs)
+        solution = rg.closed_form(mechanism, inputs)
         s = np.linspace(0.0, 1.0, 400)[:, None]
         end = rng.uniform(-0.3, 0.3, size=len(solution.inputs))
         track = solution.track(s * end, int(solution.solve(0.5 * end[None]).assembled[0].argmax()))
@@ -182,7 +182,7 @@ def test_every_case_moves_without_jumps():
 
 def test_rotation_vectors_go_beyond_half_a_turn():
     (mechanism, _), _ = CASES["RSSR"]
-    turns = Turns(closed_form(mechanism, ["J0"]).graph, [0])
+    turns = Turns(rg.closed_form(mechanism, ["J0"]).graph, [0])
     axis = np.array([0.6, 0.0, 0.8])
     angles = np.linspace(0.1, 9.0, 60)
     short = np.mod(angles + np.pi, 2 * np.pi) - np.pi
@@ -195,7 +195,9 @@ def test_rotation_vectors_go_beyond_half_a_turn():
 
 
 def test_rotation_vectors_of_which_none_is_known_stay_unknown():
-    graph = build(mechanism_of("ball", [joint_in_world("S", "ground", "a", "spherical")]))
+    graph = build(
+        rg.Mechanism.of_joints("ball", [rg.Joint.in_world("S", "ground", "a", "spherical")])
+    )
     unknown = np.full((3, 3), np.nan)
     np.testing.assert_array_equal(Turns(graph).unwrapped(unknown), unknown)
 
@@ -203,7 +205,7 @@ def test_rotation_vectors_of_which_none_is_known_stay_unknown():
 def test_the_path_is_looked_at_in_blocks_without_a_seam():
     """Every branch along thirty thousand samples is what solving them one by one gives."""
     (mechanism, inputs), _ = CASES["planar 4R"]
-    solution = closed_form(mechanism, inputs)
+    solution = rg.closed_form(mechanism, inputs)
     path = 0.4 * np.sin(np.linspace(0.0, 60.0, 30_000))
     track = solution.track(path, 1)
     assert track.branch == 1
@@ -239,6 +241,7 @@ def test_paths_of_one_sample_and_of_none():
     assert not solution.track([np.nan, np.inf, 0.1]).assembled[:2].any()
 
 
+@pytest.mark.slow
 def test_a_track_that_begins_where_branches_meet_is_closed_there() -> None:
     """The sample is exact; where the path leads, as a square root does, does not replace it."""
     hinges = {
@@ -253,11 +256,13 @@ def test_a_track_that_begins_where_branches_meet_is_closed_there() -> None:
         "J9": ("b7", "b5", 0.5831, -0.9367),
     }
     joints = [
-        joint_in_world(name, a, b, "revolute", Z, (x, y, 0))
+        rg.Joint.in_world(name, a, b, "revolute", Z, (x, y, 0))
         for name, (a, b, x, y) in hinges.items()
     ]
-    slide = joint_in_world("J7", "b2", "b6", "prismatic", (-0.6307, 0.776, 0), (-0.6, -0.2, 0))
-    solution = closed_form(mechanism_of("dyads", [*joints, slide], ground="ground"), ["J0"])
+    slide = rg.Joint.in_world("J7", "b2", "b6", "prismatic", (-0.6307, 0.776, 0), (-0.6, -0.2, 0))
+    solution = rg.closed_form(
+        rg.Mechanism.of_joints("dyads", [*joints, slide], ground="ground"), ["J0"]
+    )
     path = 0.25 * np.sin(np.linspace(0.0, 2 * np.pi, 400))
     exact = solution.solve(path[0])
     assert exact.assembled.any()

@@ -8,55 +8,45 @@ from typing import Any
 import numpy as np
 import pytest
 from lxml import etree
+from mechanisms import planar_fourbar
+from screws import exp, inverse, joint_screws, transform
 
 import regularize as rg
-from regularize.adapters.registry import adapters
-from regularize.errors import UnsupportedExport
-from regularize.lie.screw import exp, inverse, transform
-from regularize.model.actuator import ActuatorGains
-from regularize.model.body import Body, Geometry, Inertia
-from regularize.model.diagnostic import Diagnostic
-from regularize.model.joint import Joint, joint_screws
-from regularize.model.joint_limits import JointLimits
-from regularize.model.joint_motion import reversed_joint
-from regularize.model.mechanism import (
-    Actuator,
-    Coupling,
-    JointDynamics,
-    Mechanism,
-    joint_in_world,
-)
-from regularize.model.prescribed_motion import PrescribedMotion
-from regularize.reduction.reduce import reduce
+from regularize.adapters import adapters
+from regularize.adapters.common.validation import renamed
+from regularize.adapters.registry import BUILTIN
+from regularize.mechanism.body import Geometry
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.joint import reversed_joint
+from regularize.mechanism.joint_limits import JointDynamics, JointLimits
+from regularize.mechanism.mechanism import Actuator, ActuatorGains, PrescribedMotion
 from regularize.verification import writing
-from regularize.verification.bodies import mesh_place
-from regularize.verification.differences import differences
-from regularize.verification.left_behind import _called
-from regularize.verification.meshes import _reference
+from regularize.verification.differences import differences, mesh_place
 from regularize.verification.motions import motion_differences
 from regularize.verification.pairing import pair
 from regularize.verification.places import Placement
-from regularize.verification.preparing import renamed
+from regularize.verification.preparing import _reference, prepared
+from regularize.verification.writing import _called
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
 
 @pytest.fixture(scope="module")
-def gripper() -> Mechanism:
+def gripper() -> rg.Mechanism:
     return rg.load(ASSETS / "gripper.urdf")
 
 
-def with_joint(mechanism: Mechanism, name: str, **changes: Any) -> Mechanism:
+def with_joint(mechanism: rg.Mechanism, name: str, **changes: Any) -> rg.Mechanism:
     joints = [replace(j, **changes) if j.name == name else j for j in mechanism.joints]
     return replace(mechanism, joints=tuple(joints))
 
 
-def with_body(mechanism: Mechanism, name: str, **changes: Any) -> Mechanism:
+def with_body(mechanism: rg.Mechanism, name: str, **changes: Any) -> rg.Mechanism:
     bodies = [replace(b, **changes) if b.name == name else b for b in mechanism.bodies]
     return replace(mechanism, bodies=tuple(bodies))
 
 
-def in_other_frames(mechanism: Mechanism) -> Mechanism:
+def in_other_frames(mechanism: rg.Mechanism) -> rg.Mechanism:
     """The same machine with the frames of bodies and joints put elsewhere."""
     rng = np.random.default_rng(1)
     moved = {b.name: exp(rng.normal(size=6)) for b in mechanism.bodies}
@@ -88,23 +78,24 @@ def in_other_frames(mechanism: Mechanism) -> Mechanism:
     return replace(mechanism, bodies=tuple(bodies), joints=tuple(joints))
 
 
-def test_the_same_machine_in_other_frames_has_no_differences(gripper: Mechanism) -> None:
+def test_the_same_machine_in_other_frames_has_no_differences(gripper: rg.Mechanism) -> None:
     assert differences(gripper, gripper) == []
     assert differences(gripper, in_other_frames(gripper)) == []
 
 
-def test_every_datum_that_differs_is_named_once(gripper: Mechanism) -> None:
+@pytest.mark.slow
+def test_every_datum_that_differs_is_named_once(gripper: rg.Mechanism) -> None:
     joint = gripper.joint("plunger")
     body = next(b for b in gripper.bodies if b.inertia is not None and b.inertia.mass)
     inertia, limits = body.inertia, joint.limits
     assert limits is not None
     assert inertia is not None
     nudge = transform(translation=[1e-5, 0, 0])
-    mass = Inertia(2 * inertia.mass, inertia.center, inertia.matrix)
-    centre = Inertia(inertia.mass, inertia.center + np.array([1e-4, 0, 0]), inertia.matrix)
-    matrix = Inertia(inertia.mass, inertia.center, 1.001 * inertia.matrix)
-    coupled = Coupling("pair", "gear", (("plunger", 0, 1.0), (gripper.joints[1].name, 0, 2.0)))
-    cases: list[tuple[str, str, Mechanism]] = [
+    mass = rg.Inertia(2 * inertia.mass, inertia.center, inertia.matrix)
+    centre = rg.Inertia(inertia.mass, inertia.center + np.array([1e-4, 0, 0]), inertia.matrix)
+    matrix = rg.Inertia(inertia.mass, inertia.center, 1.001 * inertia.matrix)
+    coupled = rg.Coupling("pair", "gear", (("plunger", 0, 1.0), (gripper.joints[1].name, 0, 2.0)))
+    cases: list[tuple[str, str, rg.Mechanism]] = [
         ("REG322", body.name, with_body(gripper, body.name, inertia=mass)),
         ("REG322", body.name, with_body(gripper, body.name, inertia=centre)),
         ("REG322", body.name, with_body(gripper, body.name, inertia=matrix)),
@@ -136,16 +127,16 @@ def test_every_datum_that_differs_is_named_once(gripper: Mechanism) -> None:
     assert "`pair`" in next(f.message for f in differences(both, gripper) if f.code == "REG327")
 
 
-def tree() -> Mechanism:
+def tree() -> rg.Mechanism:
     """Every kind of joint once, with bounds, forces, springs, motors and a gear."""
     kinds = ["prismatic", "revolute", "helical", "universal", "cylindrical", "spherical", "planar"]
     rng = np.random.default_rng(5)
-    joints, bodies = [], [Body("ground")]
+    joints, bodies = [], [rg.Body("ground")]
     for k, kind in enumerate(kinds):
         screws = joint_screws(kind, pitch=0.2)
         n = screws.shape[1]
         joints.append(
-            Joint(
+            rg.Joint(
                 kind,
                 bodies[-1].name,
                 f"b{k}",
@@ -160,26 +151,26 @@ def tree() -> Mechanism:
             )
         )
         root = rng.normal(size=(3, 3))
-        inertia = Inertia(1.0 + k, rng.normal(size=3), root @ root.T + 9 * np.eye(3))
+        inertia = rg.Inertia(1.0 + k, rng.normal(size=3), root @ root.T + 9 * np.eye(3))
         shape = Geometry("box", np.array([1.0, 2.0, 3.0]), exp(rng.normal(size=6)))
-        bodies.append(Body(f"b{k}", inertia, (shape,)))
+        bodies.append(rg.Body(f"b{k}", inertia, (shape,)))
     terms = (("prismatic", 0, 3.0), ("revolute", 0, -1.0), ("universal", 1, 0.5))
     gains = ActuatorGains(1.0, 2.0, 3.0)
     motors = [
         Actuator("pusher", "prismatic", 0, "position", 5.0, (-1.0, 1.0), (-7.0, 8.0), gains),
         Actuator("turner", "universal", 1, "motor", 2.0),
     ]
-    return Mechanism(
+    return rg.Mechanism(
         "tree",
         tuple(bodies),
         tuple(joints),
-        couplings=(Coupling("gear", "gear", terms, 0.7),),
+        couplings=(rg.Coupling("gear", "gear", terms, 0.7),),
         actuators=tuple(motors),
         ground="ground",
     )
 
 
-def counted(mechanism: Mechanism, name: str, unit: float, zero: float) -> Mechanism:
+def counted(mechanism: rg.Mechanism, name: str, unit: float, zero: float) -> rg.Mechanism:
     """The same machine with coordinates of a joint in another unit, and from another zero.
 
     One of the new units is so many old ones, and zero is where there were so many old ones. Power
@@ -223,6 +214,7 @@ def counted(mechanism: Mechanism, name: str, unit: float, zero: float) -> Mechan
     )
 
 
+@pytest.mark.slow
 def test_frames_and_the_sense_in_which_joints_are_named_make_no_difference() -> None:
     machine = tree()
     assert differences(machine, machine) == []
@@ -232,6 +224,7 @@ def test_frames_and_the_sense_in_which_joints_are_named_make_no_difference() -> 
         assert differences(machine, replace(machine, joints=tuple(joints))) == [], name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["prismatic", "revolute", "helical", "universal", "cylindrical"])
 def test_units_of_coordinates_make_no_difference_and_their_zeros_one(name: str) -> None:
     machine = tree()
@@ -243,6 +236,7 @@ def test_units_of_coordinates_make_no_difference_and_their_zeros_one(name: str) 
         assert f"zero of `{name}` is where the model counts 0.25" in found.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", range(7))
 def test_a_joint_that_stands_or_points_elsewhere_is_named(index: int) -> None:
     """Unless it lets the same motions happen; then what it carries stands elsewhere."""
@@ -271,6 +265,7 @@ MOTOR = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", MOTOR)
 def test_what_became_of_a_motor_is_said(what: str) -> None:
     machine = tree()
@@ -283,6 +278,7 @@ def test_what_became_of_a_motor_is_said(what: str) -> None:
     assert "actuator `pusher` of `prismatic` is lost" in lost.message
 
 
+@pytest.mark.slow
 def test_couplings_are_the_same_relation_or_named() -> None:
     """However they are scaled, ordered and signed; not with another number in them."""
     machine = tree()
@@ -312,15 +308,15 @@ def test_couplings_are_the_same_relation_or_named() -> None:
 
 def test_a_bare_link_that_is_welded_to_a_body_is_a_frame_on_it() -> None:
     machine = tree()
-    weld = Joint("mount", "frame", "b2", "fixed", joint_screws("fixed"))
+    weld = rg.Joint("mount", "frame", "b2", "fixed", joint_screws("fixed"))
     shape = Geometry("sphere", np.array([1.0]))
-    nothing = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
+    nothing = rg.Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
     mass = replace(nothing, mass=1.0)
     for frame, bare in (
-        (Body("frame"), True),
-        (Body("frame", nothing), True),
-        (Body("frame", mass), False),
-        (Body("frame", None, (shape,)), False),
+        (rg.Body("frame"), True),
+        (rg.Body("frame", nothing), True),
+        (rg.Body("frame", mass), False),
+        (rg.Body("frame", None, (shape,)), False),
     ):
         joints, bodies = (*machine.joints, weld), (*machine.bodies, frame)
         found = differences(machine, replace(machine, bodies=bodies, joints=joints))
@@ -340,7 +336,7 @@ def test_names_of_bodies_and_of_joints_stand_for_themselves() -> None:
         (same, names, "joint", [f"joint `{n}` is not there" for n in names]),
         (bodies, same, "body", [f"body `{a}` is called `{b}`" for a, b in [*bodies.items()][1:]]),
     ):
-        found = differences(machine, renamed(machine, own, others))
+        found = differences(machine, renamed(machine, own.__getitem__, others.__getitem__))
         said = [f.message.removeprefix("the file: ") for f in found if f.code == "REG321"]
         assert {*lost} <= {*said} and all(what in words or "ground" in words for words in said)
         assert len(said) == (2 * len(names) if what == "joint" else len(bodies))
@@ -349,11 +345,11 @@ def test_names_of_bodies_and_of_joints_stand_for_themselves() -> None:
 @pytest.mark.parametrize("pitch", [0.2, -0.05])
 def test_a_screw_in_urdf_is_a_hinge_that_a_slide_follows(pitch: float, tmp_path: Path) -> None:
     """From the ground outwards, or the other way round."""
-    nut = Joint("nut", "ground", "a", "helical", joint_screws("helical", pitch=pitch))
-    ball = Inertia(1.0, np.zeros(3), np.eye(3))
-    bodies = (Body("ground"), Body("a", ball))
+    nut = rg.Joint("nut", "ground", "a", "helical", joint_screws("helical", pitch=pitch))
+    ball = rg.Inertia(1.0, np.zeros(3), np.eye(3))
+    bodies = (rg.Body("ground"), rg.Body("a", ball))
     for joint in (nut, reversed_joint(nut)):
-        machine = Mechanism("nut", bodies, (joint,), ground="ground")
+        machine = rg.Mechanism("nut", bodies, (joint,), ground="ground")
         found = rg.save(machine, tmp_path / "nut.urdf")
         assert {f.code for f in found if f.severity != "note"} <= {"REG321"}
         (row,) = rg.load(tmp_path / "nut.urdf").couplings
@@ -374,10 +370,12 @@ def test_meshes_are_at_places_that_do_not_depend_on_the_file(tmp_path: Path) -> 
 
 def test_a_weld_counts_as_a_loop_whether_its_file_marks_it_or_not() -> None:
     """Two bodies welded twice: six redundant equations and a loop, by either of two names."""
-    welds = [Joint(name, "ground", "a", "fixed", joint_screws("fixed")) for name in ("one", "two")]
-    hinge = Joint("hinge", "a", "b", "revolute", joint_screws("revolute"))
-    bodies = tuple(Body(name) for name in ("ground", "a", "b"))
-    plain = Mechanism("welds", bodies, (*welds, hinge), ground="ground")
+    welds = [
+        rg.Joint(name, "ground", "a", "fixed", joint_screws("fixed")) for name in ("one", "two")
+    ]
+    hinge = rg.Joint("hinge", "a", "b", "revolute", joint_screws("revolute"))
+    bodies = tuple(rg.Body(name) for name in ("ground", "a", "b"))
+    plain = rg.Mechanism("welds", bodies, (*welds, hinge), ground="ground")
     marked = with_joint(plain, "two", closure=True)
     for one, two in ((plain, marked), (marked, plain)):
         assert [f for f in differences(one, two) if f.code == "REG320"] == []
@@ -392,6 +390,7 @@ def test_a_weld_counts_as_a_loop_whether_its_file_marks_it_or_not() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -404,7 +403,7 @@ def test_a_weld_counts_as_a_loop_whether_its_file_marks_it_or_not() -> None:
         ({"gains": ActuatorGains(1.0)}, "has velocity gain None instead of 0.5"),
     ],
 )
-def test_motors_that_changed(changes: Any, words: str, gripper: Mechanism) -> None:
+def test_motors_that_changed(changes: Any, words: str, gripper: rg.Mechanism) -> None:
     gains = ActuatorGains(1.0, None, 0.5)
     motor = Actuator("motor", "plunger", gear=2.0, force_range=(-9.0, 9.0), gains=gains)
     before = replace(gripper, actuators=(motor,))
@@ -414,7 +413,7 @@ def test_motors_that_changed(changes: Any, words: str, gripper: Mechanism) -> No
     assert re.search(f"actuator `motor` {words}", first.message)
 
 
-def test_a_motor_of_a_joint_that_is_lost_is_named_by_its_joint(gripper: Mechanism) -> None:
+def test_a_motor_of_a_joint_that_is_lost_is_named_by_its_joint(gripper: rg.Mechanism) -> None:
     closing = next(joint for joint in gripper.joints if joint.closure)
     before = replace(gripper, actuators=(Actuator("motor", closing.name),))
     rest = tuple(joint for joint in before.joints if joint is not closing)
@@ -422,10 +421,11 @@ def test_a_motor_of_a_joint_that_is_lost_is_named_by_its_joint(gripper: Mechanis
     assert "is lost" in next(f.message for f in found if f.code == "REG326")
 
 
-def test_bodies_that_come_and_go_and_change_their_color(gripper: Mechanism) -> None:
+@pytest.mark.slow
+def test_bodies_that_come_and_go_and_change_their_color(gripper: rg.Mechanism) -> None:
     """A body on a joint of its own changes the mobility as well."""
-    arm = joint_in_world("arm", gripper.ground, "more", "revolute", (0, 1, 0))
-    body = Body("more", Inertia(1.0, np.zeros(3), np.eye(3)))
+    arm = rg.Joint.in_world("arm", gripper.ground, "more", "revolute", (0, 1, 0))
+    body = rg.Body("more", rg.Inertia(1.0, np.zeros(3), np.eye(3)))
     more = replace(gripper, bodies=(*gripper.bodies, body), joints=(*gripper.joints, arm))
     there = [f.message for f in differences(gripper, more) if f.code == "REG321"]
     assert any("body `more` is there as well" in message for message in there)
@@ -443,9 +443,9 @@ def test_bodies_that_come_and_go_and_change_their_color(gripper: Mechanism) -> N
     assert "the color of shape 1 of body `more` differs" in color.message
 
 
-def test_a_slide_follows_the_hinge_that_it_is_coupled_with(gripper: Mechanism) -> None:
+def test_a_slide_follows_the_hinge_that_it_is_coupled_with(gripper: rg.Mechanism) -> None:
     hinge, other, third = [joint.name for joint in gripper.joints][:3]
-    row = Coupling("pair", "gear", ((hinge, 0, 1.0), (other, 0, -4.0)))
+    row = rg.Coupling("pair", "gear", ((hinge, 0, 1.0), (other, 0, -4.0)))
     after = replace(gripper, couplings=(row,))
     places = Placement.of(pair(gripper, after))
     assert places.pitch(hinge, other) == 0.25
@@ -465,22 +465,22 @@ def test_elements_without_a_name_are_called_after_their_bodies() -> None:
 
 @pytest.mark.parametrize("asked", ["differences", "try_engine"])
 def test_what_reads_as_another_machine_is_not_written(
-    asked: str, gripper: Mechanism, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    asked: str, gripper: rg.Mechanism, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any, **__: Any) -> list[Diagnostic]:
         if asked == "differences":
             return [Diagnostic("REG320", "error", "URDF: it is another machine")]
-        raise UnsupportedExport("URDF: it is another machine")
+        raise rg.UnsupportedExport("URDF: it is another machine")
 
     monkeypatch.setattr(writing, asked, refuse)
-    with pytest.raises(UnsupportedExport, match="it is another machine"):
+    with pytest.raises(rg.UnsupportedExport, match="it is another machine"):
         rg.save(gripper, tmp_path / "gripper.urdf")
     assert not list(tmp_path.iterdir())
 
 
-def test_couplings_and_motions_that_come_and_go(gripper: Mechanism) -> None:
+def test_couplings_and_motions_that_come_and_go(gripper: rg.Mechanism) -> None:
     other = next(joint.name for joint in gripper.joints if joint.name != "plunger")
-    row = Coupling("pair", "gear", (("plunger", 0, 1.0), (other, 0, 2.0)))
+    row = rg.Coupling("pair", "gear", (("plunger", 0, 1.0), (other, 0, 2.0)))
     both = replace(gripper, couplings=(*gripper.couplings, row))
     (added,) = [f for f in differences(gripper, both) if f.code == "REG327"]
     assert "which the model does not" in added.message
@@ -493,10 +493,10 @@ def test_couplings_and_motions_that_come_and_go(gripper: Mechanism) -> None:
     assert lost.code == "REG327" and "prescribed motion `turn` is lost" in lost.message
 
 
-def test_another_machine_is_an_error(gripper: Mechanism) -> None:
+def test_another_machine_is_an_error(gripper: rg.Mechanism) -> None:
     closing = next(joint for joint in gripper.joints if joint.closure)
     rest = tuple(joint for joint in gripper.joints if joint is not closing)
-    found = differences(gripper, replace(gripper, joints=rest), reduction=reduce(gripper))
+    found = differences(gripper, replace(gripper, joints=rest), reduction=rg.reduce(gripper))
     assert {"REG320", "REG321"} <= {f.code for f in found}
     assert any(closing.name in f.message for f in found if f.code == "REG321")
     free = {"screws": joint_screws("spherical"), "position": np.zeros(3), "limits": None}
@@ -517,3 +517,26 @@ def test_a_weld_that_closes_a_loop_of_welds_is_the_same_machine_in_sdf(tmp_path:
     )
     found = rg.save(rg.load(source), tmp_path / "welds.sdf")
     assert {f.severity for f in found} <= {"note"}
+
+
+def test_open_loops_are_closed_or_refused_where_a_format_holds_none(tmp_path: Path) -> None:
+    """A four-bar with a crank 10 mm too long, and one with a hinge 9.99 mm out of its plane."""
+    (adapter,) = [adapter for adapter in BUILTIN if adapter.closed]
+    for offset in ([0.01, 0.0, 0.0], [0.0, 0.0, 0.00999]):
+        whole = planar_fourbar()
+        last = replace(
+            whole.joints[-1],
+            T_child_joint=whole.joints[-1].T_child_joint @ transform(None, offset),
+            closure=True,
+        )
+        machine = replace(whole, joints=(*whole.joints[:-1], last))
+        same, nothing = prepared(whole, adapter, tmp_path)
+        assert same.joints == whole.joints and nothing == []
+        if offset[2]:
+            with pytest.raises(rg.UnsupportedExport, match=r"closed: 9\.99 mm and 0 rad stay open"):
+                prepared(machine, adapter, tmp_path)
+            continue
+        closed, findings = prepared(machine, adapter, tmp_path)
+        assert max(rg.assemble(closed).worst_before) < 1e-9
+        assert [f.joints for f in findings] == [("A",), ("B",), ("C",)]
+        assert {f.code for f in findings} == {"REG323"}

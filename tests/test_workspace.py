@@ -6,15 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mechanisms import Y, leg, mechanism_of
+from mechanisms import Y, leg
 
 import regularize as rg
 from regularize.cli import main
-from regularize.manifold.extent import sized_loops
-from regularize.model.graph import coordinate_names
-from regularize.model.graph_building import build
-from regularize.reach.following import followed
-from regularize.reach.limits import bounds_of, from_limits
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 DELTA = ASSETS / "delta_universal.urdf"
@@ -28,7 +23,7 @@ def five_bar() -> rg.Mechanism:
         *leg("a", "ground", "tip", "RRR", [Y] * 3, points),
         *leg("b", "ground", "tip", "RR", [Y] * 2, other),
     ]
-    return mechanism_of("five-bar", joints)
+    return rg.Mechanism.of_joints("five-bar", joints)
 
 
 def test_a_slider_crank_is_singular_where_crank_and_rod_are_in_line() -> None:
@@ -60,15 +55,7 @@ def test_what_is_reached_is_what_the_arms_reach() -> None:
     assert np.array_equal(found.assembled, within[0] & within[1])
 
 
-def test_limits_are_measured_from_the_middle_of_the_range() -> None:
-    bounds = np.array([[-1.0, 3.0], [-np.inf, np.inf], [0.0, np.inf]])
-    turns = np.array([True, True, False])
-    q = np.array([[1.0, 9.0, 5.0], [3.0, 0.0, 5.0], [1.0 + 2 * np.pi, 0.0, -0.5]])
-    units = np.array([1.0, 1.0, 0.5])
-    assert np.allclose(from_limits(q, bounds, turns, units), [1.0, 0.0, -1.0])
-    assert np.isinf(from_limits(q, np.tile([-np.inf, np.inf], (3, 1)), turns, units)).all()
-
-
+@pytest.mark.slow
 def test_limits_may_be_given() -> None:
     over, limits = {"z": (-0.5, -0.3, 41)}, {"M?": (-0.2, 0.2)}
     found = rg.workspace(DELTA, over, pose="platform", limits=limits)
@@ -76,11 +63,10 @@ def test_limits_may_be_given() -> None:
     assert np.array_equal(found.reachable, inside)
     assert found.assembled.all()
     assert 3 < np.sum(inside) < 38
-    graph = rg.closed_form(DELTA, pose="platform").graph
     with pytest.raises(rg.ModelError, match="there is no coordinate 'Q1'"):
-        bounds_of(graph, {"Q1": (0.0, 1.0)})
+        rg.workspace(DELTA, over, pose="platform", limits={"Q1": (0.0, 1.0)})
     with pytest.raises(rg.ModelError, match="is above"):
-        bounds_of(graph, {"M1": (1.0, 0.0)})
+        rg.workspace(DELTA, over, pose="platform", limits={"M1": (1.0, 0.0)})
 
 
 def test_ranges_that_are_not_given_are_found() -> None:
@@ -99,24 +85,9 @@ def test_forward_kinematics_is_followed_where_there_is_no_formula() -> None:
     assert found.method == "followed"
     assert found.assembled.all()
     assert np.isfinite(found.inverse).all()
-    graph = build(rg.load(DELTA))
-    loops = sized_loops(graph, graph.position)
+    loops = rg.reduce(rg.load(DELTA)).loops
     assert np.max(np.abs(loops.residual(loops.state(found.q.reshape(15, -1))))) < 1e-9
     assert np.allclose(found.columns()["M1"][:, 0], found.values[0])
-
-
-def test_what_lies_behind_a_singularity_is_not_reached() -> None:
-    """A slider-crank driven by its slide, followed: its strokes end at the dead centres."""
-    mechanism = rg.load(ASSETS / "slider_crank.urdf")
-    stroke = rg.workspace(mechanism, {"A": (-np.pi, np.pi, 181)}).columns()["D"]
-    graph = build(mechanism)
-    column = coordinate_names(mechanism).index("D")
-    x = np.linspace(np.min(stroke) - 0.05, np.max(stroke) + 0.05, 61)[:, None]
-    q = followed(graph, [column], x, (61,))
-    there = np.isfinite(q[:, 0])
-    inside = (x[:, 0] > np.min(stroke)) & (x[:, 0] < np.max(stroke))
-    assert np.array_equal(there, inside)
-    assert np.allclose(q[there, column], x[there, 0])
 
 
 def test_a_name_that_is_no_input_is_refused() -> None:
@@ -130,6 +101,7 @@ def test_a_name_that_is_no_input_is_refused() -> None:
         rg.workspace(DELTA, {"x": "wide"}, pose="platform")
 
 
+@pytest.mark.slow
 def test_the_command_writes_arrays_and_pictures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import trimesh
 from scipy.spatial.transform import Rotation
+from screws import exp, inverse, joint_screws
 from simulation_cases import (
     CORPUS,
     Body,
@@ -23,19 +24,14 @@ from simulation_fixtures import BUILDERS, MECHANISMS
 
 import regularize as rg
 from regularize.adapters import adapters
-from regularize.adapters.common.pose import rotation_rpy
+from regularize.adapters.common.quantities import rotation_rpy
 from regularize.adapters.common.serial import serial, standard
-from regularize.adapters.common.spanning import reference_poses, spanning
-from regularize.adapters.common.write import number, rpy
-from regularize.errors import RegularizeError, UnsupportedExport
-from regularize.files import save
-from regularize.lie.screw import adjoint, exp, inverse
-from regularize.model.actuator import Actuator, ActuatorGains
-from regularize.model.joint import KINDS, joint_screws
-from regularize.model.joint_limits import JointLimits
-from regularize.model.joint_motion import reversed_joint
-from regularize.model.mechanism import Coupling, joint_in_world, mechanism_of
-from regularize.reduction.reduce import reduce
+from regularize.adapters.common.validation import significant_digits
+from regularize.adapters.common.write import number, reference_poses, rpy, spanning
+from regularize.lie.screw import adjoint
+from regularize.mechanism.joint import KINDS, reversed_joint
+from regularize.mechanism.joint_limits import JointLimits
+from regularize.mechanism.mechanism import Actuator, ActuatorGains
 
 FORMATS = {
     "urdf": ".urdf",
@@ -51,7 +47,7 @@ def round_trip(mechanism: Any, target: Any, tmp_path: Path, **options: Any) -> A
     folder = tmp_path / target
     folder.mkdir(exist_ok=True)
     path = folder / f"model{FORMATS[target]}"
-    findings = save(mechanism, path, format=target)
+    findings = rg.save(mechanism, path, format=target)
     return read(path, **options), findings
 
 
@@ -134,10 +130,11 @@ def assert_same(mechanism: Any, other: Any) -> None:
 
 
 def counts(mechanism: Any) -> Any:
-    reduction = reduce(mechanism)
+    reduction = rg.reduce(mechanism)
     return reduction.redundant, reduction.mobility, reduction.finite_mobility
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", FORMATS)
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("source", ["sdf", "mjcf"])
@@ -154,6 +151,7 @@ def test_known_answers_survive(source: str, name: str, target: str, tmp_path: Pa
     assert_same(mechanism, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", FORMATS)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "composite"])
 def test_every_kind_of_tree_joint(kind: str, target: str, tmp_path: Path) -> None:
@@ -167,6 +165,7 @@ def test_every_kind_of_tree_joint(kind: str, target: str, tmp_path: Path) -> Non
     assert all(f.severity == "note" for f in findings if f.code == "REG321")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", FORMATS)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("composite", "free")])
 def test_every_kind_of_closure(kind: str, target: str, tmp_path: Path) -> None:
@@ -177,7 +176,7 @@ def test_every_kind_of_closure(kind: str, target: str, tmp_path: Path) -> None:
     assert counts(other) == counts(mechanism) == (0, 2, 2)
     total = sum(mass for mass, _, _ in world_masses(mechanism).values())
     assert sum(m for m, _, _ in world_masses(other).values()) == pytest.approx(total, rel=1e-14)
-    assert reduce(other).assembly.worst_before[0] < 1e-9
+    assert rg.reduce(other).assembly.worst_before[0] < 1e-9
 
 
 @pytest.mark.parametrize("target", ["json", "mjcf"])
@@ -231,10 +230,10 @@ def test_a_body_of_a_reserved_name_is_called_otherwise_with_all_that_names_it(
 ) -> None:
     """SDF calls the ground ``world``; a joint of that name's motor still moves it."""
     hinges = [
-        joint_in_world("A", "ground", "world", "revolute", (0, 1, 0)),
-        joint_in_world("B", "world", "tip", "revolute", (0, 1, 0), (1, 0, 0)),
+        rg.Joint.in_world("A", "ground", "world", "revolute", (0, 1, 0)),
+        rg.Joint.in_world("B", "world", "tip", "revolute", (0, 1, 0), (1, 0, 0)),
     ]
-    mechanism = mechanism_of("arm", hinges)
+    mechanism = rg.Mechanism.of_joints("arm", hinges)
     rg.save(mechanism, tmp_path / "arm.sdf")
     back = rg.load(tmp_path / "arm.sdf")
     assert back.ground == "world" and back.joint("A").child == "world_body"
@@ -243,9 +242,9 @@ def test_a_body_of_a_reserved_name_is_called_otherwise_with_all_that_names_it(
 
 def test_a_shape_that_is_seen_through_stays_so_in_a_stage(tmp_path: Path) -> None:
     pytest.importorskip("pxr")
-    hinge = joint_in_world("A", "ground", "arm", "revolute", (0, 1, 0))
+    hinge = rg.Joint.in_world("A", "ground", "arm", "revolute", (0, 1, 0))
     glass = Geometry("box", [1, 2, 3], color=(0.25, 0.5, 1.0, 0.5))
-    mechanism = mechanism_of("window", [hinge])
+    mechanism = rg.Mechanism.of_joints("window", [hinge])
     bodies = tuple(replace(b, geometry=(glass,)) for b in mechanism.bodies)
     rg.save(replace(mechanism, bodies=bodies), tmp_path / "window.usda")
     (shape,) = rg.load(tmp_path / "window.usda").body("arm").geometry
@@ -254,9 +253,9 @@ def test_a_shape_that_is_seen_through_stays_so_in_a_stage(tmp_path: Path) -> Non
 
 def test_a_mesh_that_cannot_be_read_is_left_out_of_a_stage(tmp_path: Path) -> None:
     pytest.importorskip("pxr")
-    hinge = joint_in_world("A", "ground", "arm", "revolute", (0, 1, 0))
+    hinge = rg.Joint.in_world("A", "ground", "arm", "revolute", (0, 1, 0))
     shapes = (Geometry("mesh", [1, 1, 1], uri="gone.stl"), Geometry("capsule", [0.5, 2.0]))
-    mechanism = mechanism_of("m", [hinge])
+    mechanism = rg.Mechanism.of_joints("m", [hinge])
     bodies = tuple(replace(b, geometry=shapes) for b in mechanism.bodies)
     rg.save(replace(mechanism, bodies=bodies), tmp_path / "m.usda")
     (shape,) = rg.load(tmp_path / "m.usda").body("arm").geometry
@@ -278,7 +277,7 @@ def test_couplings_limits_motors_and_shapes(target: str, tmp_path: Path) -> None
         Geometry("mesh", [2, 2, 2], uri="there/part.stl"),
     )
     bodies = [replace(b, geometry=shapes) if b.name == "b1" else b for b in mechanism.bodies]
-    row = Coupling("c", "mimic", (("j2", 0, 2.0), ("j0", 0, -3.0)), 0.25)
+    row = rg.Coupling("c", "mimic", (("j2", 0, 2.0), ("j0", 0, -3.0)), 0.25)
     (tmp_path / "there").mkdir()
     trimesh.creation.box((1, 2, 3)).export(tmp_path / "there" / "part.stl")
     changes = {"joints": joints, "bodies": bodies, "couplings": [row]}
@@ -313,14 +312,14 @@ def test_a_universal_joint_askew_is_two_hinges_in_a_stage(tmp_path: Path) -> Non
     pytest.importorskip("pxr")
     screws = np.array([[0, 0, 0, 1, 0, 0], [0, 0, 0, 0.6, 0.8, 0]]).T
     joint = Joint("J", "ground", "arm", "universal", screws)
-    rg.save(mechanism_of("odd", [joint]), tmp_path / "odd.usda")
+    rg.save(rg.Mechanism.of_joints("odd", [joint]), tmp_path / "odd.usda")
     back = rg.load(tmp_path / "odd.usda")
     assert [each.kind for each in back.joints if each.kind != "fixed"] == ["revolute"] * 2
     assert rg.reduce(back).mobility == 2
 
 
 def test_what_is_a_standard_joint() -> None:
-    hinge = joint_in_world("A", "ground", "arm", "revolute", (0, 1, 0))
+    hinge = rg.Joint.in_world("A", "ground", "arm", "revolute", (0, 1, 0))
     parallel = np.array([[0, 0, 0, 1.0, 0, 0]] * 2).T
     assert standard(hinge)
     assert not standard(replace(hinge, kind="composite"))
@@ -338,8 +337,12 @@ def test_limits_of_a_closing_hinge_stay_in_urdf_plus(tmp_path: Path) -> None:
 
 def test_a_stage_is_written_to_a_file_of_its_suffixes(tmp_path: Path) -> None:
     pytest.importorskip("pxr")
-    mechanism = mechanism_of("m", [joint_in_world("A", "ground", "arm", "revolute", (0, 1, 0))])
-    with pytest.raises(UnsupportedExport, match=r"USD is written to .*\.usda.*, not to .*m\.txt"):
+    mechanism = rg.Mechanism.of_joints(
+        "m", [rg.Joint.in_world("A", "ground", "arm", "revolute", (0, 1, 0))]
+    )
+    with pytest.raises(
+        rg.UnsupportedExport, match=r"USD is written to .*\.usda.*, not to .*m\.txt"
+    ):
         rg.save(mechanism, tmp_path / "m.txt", format="usd")
 
 
@@ -352,7 +355,7 @@ def test_usd_refuses_coordinates_that_it_counts_otherwise(tmp_path: Path) -> Non
     ):
         joint = Joint("A", "ground", "a", kind, screws)
         machine = Mechanism("one", (Body("ground"), Body("a")), (joint,), ground="ground")
-        with pytest.raises(UnsupportedExport, match=rf"those of `A` \({kind}\) are others"):
+        with pytest.raises(rg.UnsupportedExport, match=rf"those of `A` \({kind}\) are others"):
             rg.save(machine, tmp_path / "one.usda")
     assert [*tmp_path.iterdir()] == []
 
@@ -360,11 +363,11 @@ def test_usd_refuses_coordinates_that_it_counts_otherwise(tmp_path: Path) -> Non
 def test_what_motors_of_a_stage_give_beside_what_joints_bear(tmp_path: Path) -> None:
     """The force of a motor is no limit of its joint; the limit of a joint stays beside it."""
     pytest.importorskip("pxr")
-    hinge = joint_in_world("A", "ground", "arm", "revolute", (0, 1, 0))
+    hinge = rg.Joint.in_world("A", "ground", "arm", "revolute", (0, 1, 0))
     limits = JointLimits(None, None, None, [5.0])
     joint = replace(hinge, actuated=True, limits=limits)
     motor = Actuator("m", "A", force_range=(-2.0, 2.0), gains=ActuatorGains(None, 30.0, 1.0))
-    rg.save(replace(mechanism_of("m", [joint]), actuators=(motor,)), tmp_path / "m.usda")
+    rg.save(replace(rg.Mechanism.of_joints("m", [joint]), actuators=(motor,)), tmp_path / "m.usda")
     back = rg.load(tmp_path / "m.usda")
     [found] = back.actuators
     assert (found.force_range, found.gains) == ((-2.0, 2.0), motor.gains)
@@ -374,7 +377,7 @@ def test_what_motors_of_a_stage_give_beside_what_joints_bear(tmp_path: Path) -> 
 def test_three_terms_are_a_tendon_in_mjcf_and_lost_elsewhere(tmp_path: Path) -> None:
     mechanism = chain_of(["revolute"] * 3, np.random.default_rng(11))
     terms = (("j0", 0, 1.0), ("j1", 0, 2.0), ("j2", 0, 3.0))
-    mechanism = replace(mechanism, couplings=(Coupling("c", "gear", terms, 0.5),))
+    mechanism = replace(mechanism, couplings=(rg.Coupling("c", "gear", terms, 0.5),))
     other, findings = round_trip(mechanism, "mjcf", tmp_path)
     assert findings == ()
     assert other.couplings[0].terms == terms
@@ -385,6 +388,7 @@ def test_three_terms_are_a_tendon_in_mjcf_and_lost_elsewhere(tmp_path: Path) -> 
         assert any(f.code == "REG327" and "`c` is lost" in f.message for f in findings)
 
 
+@pytest.mark.slow
 def test_open_loops_are_said_where_they_are_lost(tmp_path: Path) -> None:
     mechanism = chain_of(["revolute"] * 6 + ["spherical"], np.random.default_rng(12), closed=True)
     closing = mechanism.joints[-1]
@@ -394,9 +398,9 @@ def test_open_loops_are_said_where_they_are_lost(tmp_path: Path) -> None:
     mechanism = replace(mechanism, joints=joints)
     for target in ("urdf", "urdf+", "mjcf", "json"):
         other, _ = round_trip(mechanism, target, tmp_path)
-        assert reduce(other).assembly.worst_before[0] == pytest.approx(0.01, rel=1e-9)
+        assert rg.reduce(other).assembly.worst_before[0] == pytest.approx(0.01, rel=1e-9)
     other, findings = round_trip(mechanism, "sdf", tmp_path)
-    assert reduce(other).assembly.worst_before[0] < 1e-9
+    assert rg.reduce(other).assembly.worst_before[0] < 1e-9
     assert counts(other) == counts(mechanism)
     for words in ("moved to close", "zero of"):
         told = [f.joints for f in findings if words in f.message]
@@ -449,12 +453,12 @@ def test_files_are_written_whole_or_not_at_all(
     def fail(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(RegularizeError, match="cannot be written: No space left"):
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(rg.RegularizeError, match="cannot be written: No space left"):
         adapters()["json"].load_writer()(mechanism, path)
     assert path.read_text() == "before"
     assert [p.name for p in tmp_path.iterdir()] == ["model.json"]
-    with pytest.raises(RegularizeError, match="cannot be written"):
+    with pytest.raises(rg.RegularizeError, match="cannot be written"):
         adapters()["json"].load_writer()(mechanism, tmp_path / "none" / "model.json")
 
 
@@ -492,3 +496,16 @@ def test_angles_are_exact_near_the_poles() -> None:
 def test_numbers_are_read_back_bit_for_bit() -> None:
     for value in (*np.random.default_rng(18).normal(size=50), 1e-300, 1 / 3, 5.0, 1e22, -0.0):
         assert float(number(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "digits"),
+    [
+        (b'xyz="0.270001 0.5 0.123456" rpy="0 1.570796 0.333333"', 6),
+        (b'xyz="0.27 0.5 0.12" rpy="0 1.5708 0.3333"', None),
+        (b'xyz="0.270001 0.1234567890123456 0.123456"', None),
+        (b'mesh="part_v1.234567.stl" file="1.234567.8" a="1.2345678"', None),
+    ],
+)
+def test_digits_of_numbers_that_are_rounded(text: bytes, digits: int | None) -> None:
+    assert significant_digits(text) == digits

@@ -32,6 +32,7 @@ def here(assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "words"),
     [
@@ -73,7 +74,6 @@ def here(assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "--actuate A: the joint is driven, with whatever",
         ),
         ("simulate m.urdf --drive A=t --rate A=3", "'A' is driven, so its rate is given already"),
-        ("simulate m.urdf --drive A=t --coordinates path", "not along a path; leave one of"),
         ("simulate m.urdf --drive A=none.csv", "none.csv: there is no such file; check the path"),
         ("simulate m.urdf --drive A=folder.csv", "folder.csv: is a folder; name a file in it"),
         ("simulate m.urdf --drive A=nul.csv", "nul.csv: expected lines of two numbers"),

@@ -15,8 +15,6 @@ from collections import Counter
 from pathlib import Path
 
 import regularize as rg
-from regularize.errors import RegularizeError
-from regularize.files import save
 
 SUFFIXES = {".urdf", ".sdf", ".xml", ".usda", ".fcstd", ".asmt", ".json"}
 TARGETS = {
@@ -40,8 +38,8 @@ def line(mechanism: rg.Mechanism, target: str, folder: Path, counts: bool) -> tu
     path = folder / target.strip("+") / TARGETS[target]
     path.parent.mkdir(exist_ok=True)
     try:
-        findings = save(mechanism, path, format=target)
-    except RegularizeError as error:
+        findings = rg.save(mechanism, path, format=target)
+    except rg.RegularizeError as error:
         words = str(error).replace(f"{path}: not written: ", "")
         return f"refused: {words[:150]}", "another machine" not in words
     codes = Counter(f.code for f in findings if f.severity != "note")
@@ -67,7 +65,7 @@ def main(folder: Path, *options: str) -> int:
             continue
         try:
             mechanism = rg.load(file)
-        except RegularizeError:
+        except rg.RegularizeError:
             continue
         with tempfile.TemporaryDirectory() as place:
             for target in TARGETS:

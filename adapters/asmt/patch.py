@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from regularize.adapters.asmt.read import JOINTS
 from regularize.adapters.common.edits import Edit, EditedText, LineIndex, Patch, WantedKind
 from regularize.adapters.common.patching import Patcher
-from regularize.model.mechanism import Joint, Mechanism
+from regularize.mechanism.mechanism import Joint, Mechanism
 
 #: Type that the file writes for a kind: the first one of its pair.
 TYPES = {
@@ -37,7 +37,6 @@ class AsmtPatcher(Patcher):
     """Edits an ASMT file."""
 
     def __init__(self, mechanism: Mechanism) -> None:
-        """Take the model."""
         super().__init__(mechanism)
         self._text = self.text(self.path)
         self._lines = LineIndex(self._text.text)

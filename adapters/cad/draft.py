@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,15 +13,15 @@ from regularize.adapters.cad.relations import Relation, resolve
 from regularize.adapters.common.draft import Draft, Side, joint_between
 from regularize.adapters.common.names import listed, unique
 from regularize.adapters.common.pairs import pair
-from regularize.adapters.common.units import suspect
 from regularize.lie.screw import Array, inverse, log_rotation
-from regularize.model.diagnostic import Source
-from regularize.model.joint_motion import relative_pose
-from regularize.model.mechanism import (
+from regularize.mechanism.diagnostic import Diagnostic, Source
+from regularize.mechanism.joint import relative_pose
+from regularize.mechanism.mechanism import (
     STANDARD_GRAVITY,
     Body,
     Geometry,
     Inertia,
+    Joint,
     JointLimits,
     Mechanism,
 )
@@ -29,6 +30,14 @@ from regularize.model.mechanism import (
 MISFIT = (1e-5, 1e-4)
 #: Freedom that slides, of the joints whose bounds CAD systems save.
 SLIDING = {"prismatic": 0, "cylindrical": 0}
+#: No mechanism that people model is larger, in metres.
+LARGEST = 50.0
+#: Above this size in metres, the mean density decides.
+LARGE = 3.0
+#: Mass per cube of the largest link below which a machine would be thinner than air, kg/m³.
+THINNEST = 1e-3
+#: No mechanism that people model in CAD is smaller, in metres.
+SMALLEST = 1e-4
 
 
 @dataclass(eq=False)
@@ -206,3 +215,45 @@ class CadDraft(Draft):
             "solve the assembly in the CAD system and save it again",
             joints=[joint.name for _, joint, _, _ in misfits],
         )
+
+
+def longest_link(joints: Iterable[Joint]) -> float:
+    """Largest distance between two joints of one body, in metres; 0 if no body has two."""
+    origins: dict[str, list[np.ndarray]] = {}
+    for joint in joints:
+        if joint.kind == "free":
+            continue
+        origins.setdefault(joint.parent, []).append(joint.T_parent_joint[:3, 3])
+        origins.setdefault(joint.child, []).append(joint.T_child_joint[:3, 3])
+    spans = [np.ptp(np.array(points), axis=0) for points in origins.values()]
+    return max((float(np.linalg.norm(span)) for span in spans), default=0.0)
+
+
+def suspect(
+    bodies: Sequence[Body], joints: Sequence[Joint], source: Source | None = None
+) -> list[Diagnostic]:
+    """A warning (REG012) if the lengths of a model look like millimetres, or far too small.
+
+    What speaks for millimetres: a link longer than 50 m, or one longer than 3 m while all bodies
+    together weigh less than a gram per cubic metre of it.
+    """
+    length = longest_link(joints)
+    masses = [body.inertia.mass for body in bodies if body.inertia is not None]
+    thin = length > LARGE and 0.0 < sum(masses) < THINNEST * length**3
+    if length > LARGEST or thin:
+        why = f" and weighs {sum(masses):.3g} kg in all" if thin else ""
+        message = f"a link is {length:.4g} m long{why}: the lengths look like millimetres"
+        way = "write the lengths in metres, or declare the unit where the format allows it"
+    elif 0.0 < length < SMALLEST:
+        message = f"the longest link is {length * 1e3:.3g} mm long: the lengths look too small"
+        way = "check the unit of length and the scale of the model"
+    else:
+        return []
+    return [Diagnostic("REG012", "warning", message, source=source, help=(way,))]
+
+
+def expression_of(text: str, scale: float) -> str:
+    """An expression such as ``2.0d*pi*time^2``, a d marking numbers, as one of t, scaled."""
+    plain = re.sub(r"(?<=[\d.])d\b", "", text.strip()).replace("^", "**")
+    plain = re.sub(r"\btime\b", "t", plain)
+    return plain if scale == 1.0 else f"{scale!r}*({plain})"

@@ -17,10 +17,9 @@ from regularize.adapters.common.names import unique
 from regularize.lie import screw, subalgebra
 from regularize.lie.motion_type import motion_type
 from regularize.lie.screw import Array, inverse, prismatic, revolute, transform
-from regularize.model.diagnostic import Diagnostic
-from regularize.model.joint import joint_screws, perpendiculars
-from regularize.model.joint_motion import motion, relative_pose
-from regularize.model.mechanism import Joint
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.joint import joint_screws, motion, perpendiculars, relative_pose
+from regularize.mechanism.mechanism import Joint
 
 #: Tolerance of geometric relations between mates: radians, and lengths relative to their spread.
 RTOL = 1e-6
@@ -28,12 +27,10 @@ NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 
 
 def merge(joints: Sequence[Joint], mates: Sequence[str]) -> tuple[list[Joint], list[Diagnostic]]:
-    """Merge mates between the same two bodies.
+    """Merge mates between the same two bodies, and no other joints.
 
-    Args:
-        joints: All joints of a model.
-        mates: Names of those that are mates; only they are merged. They hold at the stored
-            coordinates; a mate that contradicts another one of its pair is left alone.
+    Mates hold at the stored coordinates; one that contradicts another one of its pair is left
+    alone.
 
     Returns:
         The joints that remain, in file order; and one finding (REG212) for every merged pair of

@@ -17,9 +17,9 @@ import numpy as np
 
 from regularize.adapters.common.draft import Side, Terms
 from regularize.lie.screw import Array, inverse
-from regularize.model.diagnostic import Source
-from regularize.model.joint_motion import relative_pose
-from regularize.model.mechanism import Joint
+from regularize.mechanism.diagnostic import Source
+from regularize.mechanism.joint import relative_pose
+from regularize.mechanism.mechanism import Joint
 
 #: Longest chain of joints that is looked through.
 LONGEST = 6

@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike
 from regularize.adapters.common.located import Located
 from regularize.adapters.common.names import listed, suggestion, unique
 from regularize.lie.screw import IDENTITY, Array
-from regularize.model.connections import DisjointSets
-from regularize.model.diagnostic import Diagnostic, Severity, Source
-from regularize.model.joint import joint_screws
-from regularize.model.mechanism import (
+from regularize.mechanism.connections import DisjointSets
+from regularize.mechanism.diagnostic import Diagnostic, Severity, Source
+from regularize.mechanism.joint import joint_screws
+from regularize.mechanism.mechanism import (
     STANDARD_GRAVITY,
     Actuator,
     Body,
@@ -230,6 +230,13 @@ class Draft:
         joint = self.free("floating_base", base)
         self.joints = {joint.name: joint, **self.joints}
 
+    def connected(self) -> DisjointSets[str]:
+        """Bodies that joints connect, closing ones included."""
+        joined = DisjointSets(self.bodies)
+        for joint in self.joints.values():
+            joined.union(joint.parent, joint.child)
+        return joined
+
     def ground_parts(
         self,
         pose: Callable[[str], Array] = lambda body: IDENTITY,
@@ -248,18 +255,16 @@ class Draft:
             usual: Whether the format means such parts to move freely: a note then, not a warning.
         """
         children = {joint.child for joint in self.joints.values() if not joint.closure}
-        joined = DisjointSets(self.bodies)
-        for joint in self.joints.values():
-            joined.union(joint.parent, joint.child)
         order = [*bases, *(name for name in self.bodies if name not in children), *self.bodies]
+        first = {name: k for k, name in reversed([*enumerate(order)])}
         parts = {}
-        for members in joined.groups():
+        for members in self.connected().groups():
             part = [name for name in members if name in self.bodies]
             parts[part[0]] = part
         for part in [parts[name] for name in self.bodies if name in parts]:
             if self.ground in part:
                 continue
-            base = next(name for name in order if name in part)
+            base = min(part, key=first.__getitem__)
             name = self.free(f"floating_base_{base}", base, pose(base)).name
             source = self.bodies[base].source
             if usual:
@@ -304,16 +309,7 @@ class Draft:
 def joint_between(
     name: str, kind: str, first: Side, second: Side, screws: Array | None = None, **more: Any
 ) -> Joint:
-    """A joint from one side to the other, with the screws of its kind unless they are given.
-
-    Args:
-        name: Its name.
-        kind: One of ``joint.KINDS``.
-        first: Parent, and the joint's frame on it.
-        second: Child, and the joint's frame on it.
-        screws: Freedoms in the joint frame, shape (6, f).
-        more: Further attributes of ``Joint``.
-    """
+    """A joint between two sides, with the screws of its kind unless they are given, (6, f)."""
     (parent, T_parent), (child, T_child) = first, second
     freedoms = joint_screws(kind) if screws is None else screws
     return Joint(name, parent, child, kind, freedoms, T_parent, T_child, **more)

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 
 from regularize.errors import RegularizeError
 from regularize.lie.screw import Array, inverse
-from regularize.model.diagnostic import Diagnostic
-from regularize.model.mechanism import Body, Joint
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.mechanism import Body, Joint
 
 #: Code of the finding about what a joint loses, by what the file calls it.
 LOST = {
@@ -166,7 +166,7 @@ class EditedText:
     member: str = ""
 
     @classmethod
-    def of(cls, data: bytes, path: str, encoding: str = "utf-8") -> EditedText:
+    def of(cls, data: bytes, path: str, encoding: str = "utf-8", member: str = "") -> EditedText:
         """The text of some bytes, in the encoding that its mark tells or else the one given."""
         for mark, name in (
             (codecs.BOM_UTF8, "utf-8"),
@@ -174,8 +174,8 @@ class EditedText:
             (codecs.BOM_UTF16_BE, "utf-16-be"),
         ):
             if data.startswith(mark):
-                return cls(path, data[len(mark) :].decode(name), name, mark)
-        return cls(path, data.decode(encoding), encoding)
+                return cls(path, data[len(mark) :].decode(name), name, mark, member)
+        return cls(path, data.decode(encoding), encoding, b"", member)
 
     @property
     def data(self) -> bytes:
@@ -236,7 +236,6 @@ class LineIndex:
     """Lines of a text by the numbers of their characters."""
 
     def __init__(self, text: str) -> None:
-        """Note where lines start."""
         self.text = text
         self.starts: Sequence[int] = [0, *(match.end() for match in _LINE.finditer(text))]
 

@@ -8,10 +8,10 @@ from typing import TypeAlias
 import numpy as np
 
 from regularize.adapters.common.draft import Draft
-from regularize.adapters.common.inertia import NAMES, moments
+from regularize.adapters.common.quantities import NAMES, inertia_matrix
 from regularize.adapters.common.xml import Node
 from regularize.lie.screw import Array
-from regularize.model.mechanism import Geometry, Inertia
+from regularize.mechanism.mechanism import Geometry, Inertia
 
 Color: TypeAlias = tuple[float, float, float, float]
 #: What makes up the size of each shape, with its number of values.
@@ -26,18 +26,14 @@ SHAPES: dict[str, tuple[tuple[str, int], ...]] = {
 def read_inertia(mass: float, node: Node, T_link_center: Array, products: float | None) -> Inertia:
     """Mass properties about the centre of mass in the axes of the link.
 
-    Args:
-        mass: The mass, kg.
-        node: The ``<inertia>`` element.
-        T_link_center: Frame in which it is given, shape (4, 4).
-        products: Value of products of inertia that are not given; None if they have to be.
+    ``products`` stands for products of inertia that are not given; None if they have to be.
     """
     rest = None if products is None else [products]
     values = [
         float(node.quantity(name, 1, default)[0])
         for name, default in zip(NAMES, (None, None, None, rest, rest, rest), strict=True)
     ]
-    return Inertia(mass, np.zeros(3), moments(*values)).transformed(T_link_center)
+    return Inertia(mass, np.zeros(3), inertia_matrix(*values)).transformed(T_link_center)
 
 
 def read_shapes(
@@ -50,13 +46,7 @@ def read_shapes(
 ) -> tuple[Geometry, ...]:
     """The shapes of a link, to be seen or to be touched; unknown ones are ignored.
 
-    Args:
-        link: The ``<link>``.
-        draft: The model.
-        pose: Place of a ``<visual>`` or ``<collision>`` on the link.
-        mesh: File of a ``<mesh>``.
-        color: Colour of a ``<visual>``.
-        density: Density of a ``<visual>`` or ``<collision>`` in kg/m³, None where none is stated.
+    Poses are on the link; densities in kg/m³, None where none is stated.
     """
     shapes = []
     for node in link.children("visual", "collision"):

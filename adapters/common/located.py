@@ -13,10 +13,10 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.adapters.common.pose import rotation_quaternion
+from regularize.adapters.common.quantities import rotation_quaternion
 from regularize.errors import ReadError
 from regularize.lie.screw import Array, unit
-from regularize.model.diagnostic import Source
+from regularize.mechanism.diagnostic import Source
 
 #: A rotation is as written up to the rounding of three decimals.
 ROUNDED = 1e-3
@@ -76,7 +76,6 @@ class FilePlace(Located):
     """A place in a file that something else was read from, such as a prim of a stage."""
 
     def __init__(self, path: str, element: str | None = None, line: int | None = None) -> None:
-        """Name the place."""
         self._source = Source(path, line, element)
 
     @property

@@ -36,8 +36,11 @@ from types import MappingProxyType
 
 import numpy as np
 
+from regularize.adapters.common.draft import Side, joint_between
 from regularize.lie.screw import Array, inverse, log_rotation, prismatic, revolute, transform, unit
-from regularize.model.joint import joint_screws
+from regularize.mechanism.diagnostic import Source
+from regularize.mechanism.joint import joint_screws
+from regularize.mechanism.mechanism import Joint
 
 X, Y, Z = np.eye(3)
 #: Angles and relative lengths below which a special case holds.
@@ -72,13 +75,7 @@ class Pair:
 
 
 def pair(name: str, T_i_j: Array, value: float = 0.0) -> Pair:
-    """The pair of that name.
-
-    Args:
-        name: A key of ``PAIRS``.
-        T_i_j: Frame J seen from frame I at the saved pose, shape (4, 4).
-        value: Offset or distance in metres, or angle in radians, where the pair has one.
-    """
+    """The pair of that name at a saved pose, its value in metres or radians; see ``PAIRS``."""
     return PAIRS[name](T_i_j, value)
 
 
@@ -131,18 +128,19 @@ def _turns(point: Array) -> list[Array]:
 
 @dataclass(frozen=True)
 class Straight:
-    """A pair whose freedoms are slides along axes of frame I and a rotation about its Z axis.
+    """A pair whose freedoms are slides along axes of frame I, then rotations.
 
     Attributes:
         kind: Kind of the joint.
         slides: Axes of the slides, as in ``xy``.
-        turns: Whether it turns about Z; then J may be turned over, else it keeps all its axes.
+        turns: Axes of the rotations: about Z, J may be turned over; about none, it keeps all its
+            axes; about ``xyz``, the origin of J turns freely.
         lifted: Whether the value is an offset along Z.
     """
 
     kind: str
     slides: str = ""
-    turns: bool = True
+    turns: str = "z"
     lifted: bool = False
 
     def __call__(self, T_i_j: Array, value: float) -> Pair:
@@ -151,9 +149,13 @@ class Straight:
         screws = [prismatic(np.eye(3)[axis]) for axis in axes]
         position = [float(T_i_j[axis, 3]) for axis in axes]
         flip = _flip_axis(T_i_j) if self.turns else _nearest_flip(T_i_j, FLIPS)
-        if self.turns:
+        if self.turns == "z":
             screws.append(revolute(Z))
             position.append(_angle_z(T_i_j @ flip))
+        elif self.turns:
+            screws += _turns(np.zeros(3))
+            position += [0.0, 0.0, 0.0]
+            flip = _aligned(T_i_j)
         columns = np.array(screws).reshape(-1, 6).T
         T_i_joint = _offset(value) if self.lifted else np.eye(4)
         return Pair(self.kind, columns, T_i_joint, flip, np.array(position))
@@ -162,6 +164,7 @@ class Straight:
 _revolute = Straight("revolute")
 _cylindrical = Straight("cylindrical", "z")
 _parallel = Straight("composite", "xyz")
+_point_on_line = Straight("composite", "z", turns="xyz")
 
 
 def _spherical(T_i_j: Array, value: float) -> Pair:
@@ -209,18 +212,6 @@ def _line_in_plane(T_i_j: Array, value: float) -> Pair:
     screws = np.column_stack([prismatic(X), prismatic(Y), revolute(Z), revolute(X)])
     x, y, _ = T_i[:3, :3].T @ T_i_j[:3, 3]
     return Pair("composite", screws, _offset(value) @ T_i, T_j, np.array([x, y, 0.0, 0.0]))
-
-
-def _point_in_plane(T_i_j: Array, value: float) -> Pair:
-    screws = np.column_stack([prismatic(X), prismatic(Y), *_turns(np.zeros(3))])
-    position = np.array([*T_i_j[:2, 3], 0.0, 0.0, 0.0])
-    return Pair("composite", screws, _offset(value), _aligned(T_i_j), position)
-
-
-def _point_on_line(T_i_j: Array, value: float) -> Pair:
-    screws = np.column_stack([prismatic(Z), *_turns(np.zeros(3))])
-    position = np.array([T_i_j[2, 3], 0.0, 0.0, 0.0])
-    return Pair("composite", screws, np.eye(4), _aligned(T_i_j), position)
 
 
 def _sphere_sphere(T_i_j: Array, value: float) -> Pair:
@@ -281,10 +272,10 @@ def _constant_velocity(T_i_j: Array, value: float) -> Pair:
 #: Every pair by name.
 PAIRS: Mapping[str, Callable[[Array, float], Pair]] = MappingProxyType(
     {
-        "fixed": Straight("fixed", turns=False),
+        "fixed": Straight("fixed", turns=""),
         "revolute": _revolute,
         "cylindrical": _cylindrical,
-        "prismatic": Straight("prismatic", "z", turns=False),
+        "prismatic": Straight("prismatic", "z", turns=""),
         "spherical": _spherical,
         "universal": _universal,
         "planar": Straight("planar", "xy", lifted=True),
@@ -292,9 +283,9 @@ PAIRS: Mapping[str, Callable[[Array, float], Pair]] = MappingProxyType(
         "parallel": _parallel,
         "perpendicular": _perpendicular,
         "angle": _angle,
-        "no_rotation": Straight("composite", "xyz", turns=False),
+        "no_rotation": Straight("composite", "xyz", turns=""),
         "point_on_line": _point_on_line,
-        "point_in_plane": _point_in_plane,
+        "point_in_plane": Straight("composite", "xy", turns="xyz", lifted=True),
         "line_in_plane": _line_in_plane,
         "sphere_sphere": _sphere_sphere,
         "cylinder_sphere": _cylinder_sphere,
@@ -304,3 +295,31 @@ PAIRS: Mapping[str, Callable[[Array, float], Pair]] = MappingProxyType(
         "pin_slot": Straight("composite", "x"),
     }
 )
+
+
+def distance_joint(
+    name: str,
+    first: Side,
+    second: Side,
+    T_first_second: Array,
+    length: float,
+    source: Source | None = None,
+    *,
+    closure: bool = True,
+) -> Joint:
+    """The joint that keeps two points at a distance, like a rod with a ball at either end.
+
+    Args:
+        name: Name of the joint.
+        first: Body of the first point, the parent, and a frame with the point as its origin.
+        second: Body of the second point, and a frame likewise.
+        T_first_second: The second body seen from the first one where the coordinates of the joint
+            are zero, shape (4, 4); the points need not be at the distance there.
+        length: The distance in metres; 0 makes a ball joint.
+        source: Where it stands.
+        closure: Whether the file marks it as closing a loop.
+    """
+    (parent, T_parent), (child, T_child) = first, second
+    found = pair("sphere_sphere", inverse(T_parent) @ T_first_second @ T_child, length)
+    sides = (parent, T_parent @ found.T_i_joint), (child, T_child @ found.T_j_joint)
+    return joint_between(name, found.kind, *sides, found.screws, closure=closure, source=source)

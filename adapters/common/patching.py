@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from regularize._io.input_files import read_bytes
 from regularize.adapters.common.edits import (
     Edit,
     EditedText,
@@ -22,11 +23,10 @@ from regularize.adapters.common.edits import (
     still,
 )
 from regularize.adapters.common.names import listed
-from regularize.adapters.common.xml_places import Place, XmlPlaces
-from regularize.adapters.common.xml_text import declared_encoding
+from regularize.adapters.common.xml import Node, XmlDocument
+from regularize.adapters.common.xml_text import decode
 from regularize.errors import ModelError, UnsupportedExport
-from regularize.input_files import read_bytes
-from regularize.model.mechanism import Joint, Mechanism
+from regularize.mechanism.mechanism import Joint, Mechanism
 
 
 class FileReference(NamedTuple):
@@ -54,7 +54,6 @@ class Patcher(ABC):
     central = True
 
     def __init__(self, mechanism: Mechanism) -> None:
-        """Take the model."""
         self.mechanism = mechanism
         self.path = str(mechanism.path)
         self._data: dict[str, bytes] = {}
@@ -126,11 +125,12 @@ class Patcher(ABC):
             self._data[path] = read_bytes(path)
         return self._data[path]
 
-    def unchanged(self) -> None:
-        """Raise ``ModelError`` where one of the files is another one than when it was read."""
+    def unchanged(self) -> dict[str, bytes]:
+        """The files as they were read; raises ``ModelError`` where one is another one now."""
         for path, data in self._data.items():
             if read_bytes(path) != data:
                 raise ModelError(f"{path}: was changed since it was read; start again")
+        return dict(self._data)
 
     def text(self, path: str) -> EditedText:
         """The text of one of the files, as it is edited."""
@@ -160,27 +160,25 @@ class XmlPatcher(Patcher):
     """Edits the XML files of one model."""
 
     def __init__(self, mechanism: Mechanism) -> None:
-        """Take the model; files are opened when they are needed."""
         super().__init__(mechanism)
-        self._places: dict[str, XmlPlaces] = {}
+        self._documents: dict[str, XmlDocument] = {}
 
     def text(self, path: str) -> EditedText:
         """The text of one of the files, in the encoding that it declares."""
-        data = self.data(path)
-        return EditedText.of(data, path, declared_encoding(data))
+        return decode(self.data(path), path)
 
-    def places(self, path: str) -> XmlPlaces:
+    def document(self, path: str) -> XmlDocument:
         """The elements of one of the files."""
-        if path not in self._places:
-            self._places[path] = XmlPlaces(self.text(path))
-        return self._places[path]
+        if path not in self._documents:
+            self._documents[path] = XmlDocument(self.text(path))
+        return self._documents[path]
 
-    def element(self, joint: Joint) -> Place | None:
+    def element(self, joint: Joint) -> Node | None:
         """The element that a joint was read from; None where it comes from no element."""
         source = joint.source
         if source is None or source.element is None or source.line is None:
             return None
-        return self.places(source.path).at(source)
+        return self.document(source.path).at(source)
 
     def slack(self, wanted: WantedSlack) -> Patch:
         """The edits that take idle closing joints out; slack links are refused here."""
@@ -198,12 +196,12 @@ class XmlPatcher(Patcher):
 
     def references(self, text: EditedText) -> Iterator[FileReference]:
         """The relative references of one of the files, by ``referring``."""
-        for place in XmlPlaces(text).root.walk():
+        for place in XmlDocument(text).root.walk():
             for start, end in self.referring(place):
                 path = text.text[start:end].strip()
                 if path and "://" not in path and not os.path.isabs(path):
                     yield FileReference(start, end, path)
 
-    def referring(self, place: Place) -> Iterator[tuple[int, int]]:
+    def referring(self, place: Node) -> Iterator[tuple[int, int]]:
         """Where an element names files, relative to the model."""
         return iter(())

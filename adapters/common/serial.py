@@ -1,18 +1,24 @@
-"""Joints as writers need them: hinges, slides and screws in a row, and their axes."""
+"""Joints as formats have them: hinges, slides and screws in a row, and freedoms axis by axis."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from regularize.lie import screw
 from regularize.lie.screw import Array, axis_of, helical, prismatic, revolute, transform
-from regularize.model.joint import joint_screws
-from regularize.model.joint_motion import joint_position, motion
-from regularize.model.mechanism import Joint
+from regularize.mechanism.joint import joint_position, joint_screws, motion
+from regularize.mechanism.mechanism import Joint, JointDynamics
 
 #: A size or a pitch nearer than this to 1 or 0 is that but for rounding.
 ROUNDING = 1e-12
+AXES = "XYZ"
+#: Sine of an angle below which a direction lies along an axis.
+ALONG = 1e-9
+#: Names of all freedoms, translations first.
+GENERIC = tuple(f"trans{a}" for a in AXES) + tuple(f"rot{a}" for a in AXES)
 
 
 def serial(joint: Joint) -> list[Joint]:
@@ -99,3 +105,81 @@ def pitch_of(joint: Joint) -> float:
 def axis_in_frame(joint: Joint, freedom: int = 0) -> Array:
     """Direction of a freedom in the joint frame."""
     return axis_of(joint.screws[:, freedom])[0]
+
+
+def joint_of_freedoms(free: Sequence[str]) -> tuple[str, Array]:
+    """Kind and screws of the joint that leaves some of the freedoms ``GENERIC``, in that order."""
+    kind = _kind(free)
+    if kind in ("spherical", "fixed", "free"):
+        return kind, joint_screws(kind)
+    columns = []
+    for name in free:
+        axis = np.eye(3)[AXES.index(name[-1])]
+        columns.append(screw.prismatic(axis) if name.startswith("trans") else screw.revolute(axis))
+    return kind, np.column_stack(columns)
+
+
+def _kind(free: Sequence[str]) -> str:
+    moves = [name[-1] for name in free if name.startswith("trans")]
+    turns = [name[-1] for name in free if name.startswith("rot")]
+    if len(turns) == 3 and len(moves) in (0, 3):
+        return "free" if moves else "spherical"
+    if moves == turns and len(moves) == 1:
+        return "cylindrical"
+    if len(moves) == 2 and len(turns) == 1 and turns[0] not in moves:
+        return "planar"
+    named = {(0, 0): "fixed", (1, 0): "prismatic", (0, 1): "revolute", (0, 2): "universal"}
+    return named.get((len(moves), len(turns)), "composite")
+
+
+def axis_letter(direction: Array) -> str | None:
+    """Letter of the axis that a direction is parallel to; None where it is to none."""
+    leading = int(np.argmax(np.abs(direction)))
+    rest = float(np.linalg.norm(np.delete(direction, leading)))
+    return AXES[leading] if rest < ALONG else None
+
+
+def in_a_row(joint: Joint) -> tuple[list[Joint], dict[str, tuple[str, float]]]:
+    """A joint as the joints of URDF that it amounts to, one after the other.
+
+    Returns:
+        Hinges, slides, and joints that URDF has as they are, with massless links between them; and
+        the slide of each screw: the hinge that it follows, and the pitch in metres per radian.
+    """
+    if joint.kind in ("fixed", "free", "spherical"):
+        return [joint], {}
+    if joint.kind == "planar":
+        normal = axis_in_frame(joint, 2)
+        if np.array_equal(joint.screws, joint_screws("planar", normal)):
+            return [joint], {}
+    result: list[Joint] = []
+    slides: dict[str, tuple[str, float]] = {}
+    for part in serial(joint):
+        if part.kind != "helical":
+            result.append(part)
+            continue
+        # A screw is a hinge and a slide along it that mimics the hinge.
+        between = f"{part.name}/slide"
+        direction = axis_in_frame(part)
+        hinge = joint_screws("revolute", direction)
+        slide = joint_screws("prismatic", direction)
+        identity = np.eye(4)
+        result.append(
+            replace(part, child=between, kind="revolute", screws=hinge, T_child_joint=identity)
+        )
+        slides[slide_name(part.name)] = (part.name, pitch_of(part))
+        result.append(
+            replace(
+                part,
+                name=slide_name(part.name),
+                parent=between,
+                kind="prismatic",
+                screws=slide,
+                T_parent_joint=identity,
+                limits=None,
+                dynamics=JointDynamics(),
+                actuated=None if part.actuated is None else False,
+                position=pitch_of(part) * part.position,
+            )
+        )
+    return result, slides

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 from lxml import etree
@@ -10,9 +11,8 @@ from lxml import etree
 from regularize.adapters.common.edits import Edit, Patch, SlackLinks, WantedSlack
 from regularize.adapters.common.patching import XmlPatcher
 from regularize.adapters.common.write import number
-from regularize.adapters.common.xml_places import Place
+from regularize.adapters.common.xml import Node
 from regularize.errors import UnsupportedExport
-from regularize.model.mechanism import Body
 
 #: Elements that hold what belongs to a mass, in attributes or as text.
 MASS = ("mass", "inertia", *(f"i{a}{b}" for a, b in ("xx", "yy", "zz", "xy", "xz", "yz")))
@@ -20,38 +20,38 @@ MASS = ("mass", "inertia", *(f"i{a}{b}" for a, b in ("xx", "yy", "zz", "xy", "xz
 NAMING = ("link", "name", "frame")
 
 
-def slack_patch(
-    patcher: XmlPatcher,
-    wanted: WantedSlack,
-    elements: Callable[[SlackLinks, Place], list[Any]],
-    ends: Callable[[SlackLinks], Iterator[Edit]],
-) -> Patch:
-    """The edits that put slack links into an XML file and take idle closing joints out.
+class SlackPatcher(XmlPatcher):
+    """Edits the XML files of formats in which slack links can stand."""
 
-    Args:
-        patcher: Who asks.
-        wanted: The links and joints.
-        elements: Makes the elements to add behind that of the body.
-        ends: Makes the edits that hang the joint on the last link.
+    def slack(self, wanted: WantedSlack) -> Patch:
+        """The edits that put slack links in and take idle closing joints out.
 
-    Raises:
-        UnsupportedExport: A body or a joint is written out nowhere in the file, or shares no mass.
-    """
-    found = Patch()
-    for name, share in wanted.shares.items():
-        found.edits += _scaled(_link(patcher, name), share)
-    for links in wanted.links:
-        place = _link(patcher, links.carrier)
-        _refuse_massless(patcher, links)
-        for each in elements(links, place):
-            beside = place if each.tag == "link" else _last_joint(place)
-            found.edits.append(beside.after(text_of(each, beside)))
-        found.edits += ends(links)
-    found.edits += patcher.taken_out(wanted.removed)
-    return found
+        Raises:
+            UnsupportedExport: A body or joint is written out nowhere in the file, or has no mass.
+        """
+        found = Patch()
+        for name, share in wanted.shares.items():
+            found.edits += _scaled(_link(self, name), share)
+        for links in wanted.links:
+            place = _link(self, links.carrier)
+            _refuse_massless(links)
+            for each in self.slack_elements(links, place):
+                beside = place if each.tag == "link" else _last_joint(place)
+                found.edits.append(beside.after(text_of(each, beside)))
+            found.edits += self.slack_ends(links)
+        found.edits += self.taken_out(wanted.removed)
+        return found
+
+    @abstractmethod
+    def slack_elements(self, links: SlackLinks, place: Node) -> list[Any]:
+        """The elements to add behind that of the body."""
+
+    @abstractmethod
+    def slack_ends(self, links: SlackLinks) -> Iterator[Edit]:
+        """The edits that hang the joint on the last link."""
 
 
-def hung(place: Place, old: str, new: str) -> Edit:
+def hung(place: Node, old: str, new: str) -> Edit:
     """The edit that names another link in the element of a joint.
 
     Raises:
@@ -60,9 +60,9 @@ def hung(place: Place, old: str, new: str) -> Edit:
     spans = []
     for each in place.walk():
         if each is not place:
-            spans += [each.values[key] for key in NAMING if each.get(key) == old]
-        if not each.children and each.document.text[slice(*each.content)] == old:
-            spans.append(each.content)
+            spans += [each.spans[key] for key in NAMING if each.get(key) == old]
+        if not each.nodes and each.content == old:
+            spans.append(each.inner)
     if len(spans) != 1:
         raise UnsupportedExport(
             f"<{place.tag}> on line {place.line} does not name link `{old}` once, so that no slack "
@@ -71,51 +71,46 @@ def hung(place: Place, old: str, new: str) -> Edit:
     return place.document.edit(*spans[0], new)
 
 
-def text_of(element: Any, place: Place) -> str:
+def text_of(element: Any, place: Node) -> str:
     """An element as text, indented as the one that it stands beside."""
     etree.indent(element, space="  ")
     lines = etree.tostring(element, encoding="unicode").splitlines()
-    return (place.document.newline + place.indentation).join(lines)
+    return place.gap.join(lines)
 
 
-def _link(patcher: XmlPatcher, name: str) -> Place:
+def _link(patcher: XmlPatcher, name: str) -> Node:
     source = patcher.mechanism.body(name).source
     if source is None or source.path != patcher.path or source.line is None:
         raise UnsupportedExport(f"body `{name}` is not written out in {patcher.path}")
-    return patcher.places(source.path).at(source)
+    return patcher.document(source.path).at(source)
 
 
-def _last_joint(link: Place) -> Place:
+def _last_joint(link: Node) -> Node:
     """The last joint beside a link: coordinates keep their order if slack joints follow it."""
-    beside = [] if link.parent is None else link.parent.children
+    beside = [] if link.parent is None else link.parent.nodes
     return next((place for place in reversed(beside) if place.tag == "joint"), link)
 
 
-def _scaled(link: Place, share: float) -> Iterator[Edit]:
+def _scaled(link: Node, share: float) -> Iterator[Edit]:
     """The edits that leave a link a share of its mass, its centre as it is."""
     inertial = link.child("inertial")
     for each in () if inertial is None else inertial.walk():
         if each.tag not in MASS:
             continue
-        spans = [*each.values.values()]
-        if not each.children and each.closing > each.opened:
-            spans.append(each.content)
+        spans = [*each.spans.values()]
+        if not each.nodes and each.closing > each.opened:
+            spans.append(each.inner)
         for span in spans:
             value = float(each.document.text[slice(*span)])
             if value:
                 yield each.document.edit(*span, number(share * value))
 
 
-def _refuse_massless(patcher: XmlPatcher, links: SlackLinks) -> None:
+def _refuse_massless(links: SlackLinks) -> None:
     """Refuse links without mass on a moving body: engines cannot accelerate them."""
-    bare = [body for body in links.bodies if _bare(body)]
-    if bare:
+    if any(body.inertia is None or body.inertia.mass == 0.0 for body in links.bodies):
         raise UnsupportedExport(
             f"the slack links of joint `{links.joint.name}` would stand on `{links.carrier}`, "
             "which has no mass to share with them, and engines move no links without mass: give "
             "it mass"
         )
-
-
-def _bare(body: Body) -> bool:
-    return body.inertia is None or body.inertia.mass == 0.0

@@ -21,12 +21,13 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from regularize._io.input_files import read_bytes
 from regularize.adapters.common.located import Located
 from regularize.adapters.common.names import suggestion
-from regularize.errors import ReadError
-from regularize.input_files import read_bytes
+from regularize.errors import ModelError, ReadError
 from regularize.lie.screw import Array
-from regularize.model.diagnostic import Source
+from regularize.mechanism.diagnostic import Source
+from regularize.mechanism.quantity import TOLERANCE
 
 T = TypeVar("T")
 
@@ -187,3 +188,23 @@ def read_json(path: str) -> Value:
         raise ReadError(path, f"byte {error.start} is not UTF-8; save the file so") from error
     except RecursionError as error:
         raise ReadError(path, "is nested too deeply (more than about 1000 levels)") from error
+
+
+def read_tolerance(value: Value) -> tuple[float, float]:
+    """A length and an angle in metres and radians.
+
+    They are a list, a mapping with ``translation`` and ``rotation``, or a text with a comma:
+    numbers in SI units, or with others as in ``0.05mm, 0.1deg``.
+
+    Raises:
+        ReadError: They are not positive numbers with known units.
+    """
+    given = value.data
+    if isinstance(given, list):
+        given = [entry.data for entry in value.items()]
+    elif isinstance(given, dict):
+        given = {key: value[key].data for key in given}
+    try:
+        return TOLERANCE.pair(given)
+    except ModelError as error:
+        raise value.error(str(error)) from error

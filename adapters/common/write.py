@@ -1,4 +1,4 @@
-"""What the writers of XML share: elements, numbers, couplings, and what a format cannot hold.
+"""What writers share: elements, numbers, couplings, spanning trees, what a format cannot hold.
 
 A writer derives from ``Writing``, adds elements with ``add``, notes under which name it wrote each
 coordinate, and says what it makes of things that the format has otherwise. What is lost need not be
@@ -15,17 +15,18 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from lxml import etree
 
-from regularize.lie.screw import Array
-from regularize.model.diagnostic import Diagnostic, Severity
-from regularize.model.mechanism import Coupling, Geometry, Joint, Mechanism
-from regularize.output_files import write_text
+from regularize._io.output_files import write_text
+from regularize.lie.screw import Array, transform
+from regularize.mechanism.diagnostic import Diagnostic, Severity
+from regularize.mechanism.joint import relative_pose, reversed_joint
+from regularize.mechanism.mechanism import Coupling, Geometry, Joint, Mechanism
 
 
 class WrittenCoordinate(NamedTuple):
@@ -167,3 +168,73 @@ def sizes(shape: Geometry) -> dict[str, Any]:
     if shape.kind == "box":
         return {"size": shape.size}
     return dict(zip(("radius", "length"), shape.size, strict=False))
+
+
+@dataclass(frozen=True, eq=False)
+class Spanning:
+    """A rooted tree of all bodies.
+
+    Attributes:
+        tree: Joints from the ground outwards, parents before children; each leads from the body
+            nearer to the ground to the other one.
+        closures: The other joints, as they are.
+        turned: Names of the joints of the tree whose parent and child were exchanged.
+    """
+
+    tree: tuple[Joint, ...]
+    closures: tuple[Joint, ...]
+    turned: tuple[str, ...]
+
+
+def spanning(mechanism: Mechanism) -> Spanning:
+    """The joints that the model does not mark as closures first, fixed ones before all.
+
+    Among the others, those that every engine can close by points or frames are left for cuts.
+    """
+    import networkx as nx  # needed by writers alone
+
+    joined: Any = nx.utils.UnionFind(body.name for body in mechanism.bodies)
+    chosen: Any = nx.Graph()
+    chosen.add_node(mechanism.ground)
+    cuts = set()
+    for joint in sorted(mechanism.joints, key=lambda j: (j.closure, _late(j))):
+        if joined[joint.parent] == joined[joint.child]:
+            cuts.add(joint.name)
+            continue
+        joined.union(joint.parent, joint.child)
+        chosen.add_edge(joint.parent, joint.child, joint=joint)
+    tree, turned = [], []
+    for near, far in nx.bfs_edges(chosen, mechanism.ground):
+        joint = chosen.edges[near, far]["joint"]
+        if joint.parent == near:
+            tree.append(joint)
+        else:
+            turned.append(joint.name)
+            tree.append(reversed_joint(joint))
+    closures = tuple(joint for joint in mechanism.joints if joint.name in cuts)
+    return Spanning(tuple(tree), closures, tuple(turned))
+
+
+def _late(joint: Joint) -> int:
+    """How late a joint is taken into the tree: fixed ones first, easily closed ones last."""
+    return {"fixed": 0, "revolute": 2, "spherical": 3}.get(joint.kind, 1)
+
+
+def reference_poses(mechanism: Mechanism, tree: Sequence[Joint]) -> dict[str, Array]:
+    """World pose of every body at the stored coordinates of the tree's joints."""
+    poses = {mechanism.ground: np.eye(4)}
+    for joint in tree:
+        poses[joint.child] = poses[joint.parent] @ relative_pose(joint, joint.position)
+    return poses
+
+
+def capsule_parts(capsule: Geometry) -> list[Geometry]:
+    """A cylinder and a ball at each of its ends, which together are the capsule."""
+    length, ball = float(capsule.size[1]), capsule.size[:1]
+    ends = (capsule.T_body_geometry @ transform(translation=[0, 0, z]) for z in _ends(length))
+    balls = [replace(capsule, kind="sphere", size=ball, T_body_geometry=T) for T in ends]
+    return [replace(capsule, kind="cylinder"), *balls]
+
+
+def _ends(length: float) -> tuple[float, float]:
+    return length / 2, -length / 2

@@ -1,65 +1,123 @@
-"""XML for all formats: nothing is fetched or expanded, and every element knows its line."""
+"""XML for all formats: a tree whose elements know their lines, to the character, and can be edited.
+
+Readers ask an element for what it holds, and faults name file, line and element; patchers ask it
+for the edits of its text. Nothing is fetched or expanded.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
-from lxml import etree
 from numpy.typing import ArrayLike
 
+from regularize._io.input_files import read_bytes
+from regularize.adapters.common.edits import Edit, EditedText, LineIndex
 from regularize.adapters.common.located import Located
-from regularize.adapters.common.xml_text import declare_prefixes, decode, mend, start_lines
-from regularize.errors import ReadError
-from regularize.input_files import read_bytes
+from regularize.adapters.common.xml_text import (
+    decode,
+    escape,
+    masked,
+    mend,
+    quoteattr,
+    require_well_formed,
+    unwrapped,
+)
+from regularize.errors import ReadError, RegularizeError
 from regularize.lie.screw import Array
-from regularize.model.diagnostic import Source
+from regularize.mechanism.diagnostic import Source
 
+#: Deepest nesting of elements.
+DEEPEST = 256
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity|nan)", re.I)
+_TAG = re.compile(r"<(/?)([^\W\d][\w.:-]*)((?:[^<>\"']|\"[^\"]*\"|'[^']*')*?)(/?)>")
+_ATTRIBUTE = re.compile(r"([^\s=\"'/]+)\s*=\s*(\"[^\"]*\"|'[^']*')")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Node(Located):
-    """An XML element that reports faults with file, line and element.
+    """An element of an XML text.
 
     Attributes:
-        element: The ``lxml`` element.
-        path: The file as the user named it.
-        lines: Line on which each element of the file starts.
+        document: The text that it stands in.
+        tag: Its tag as written, with its prefix: ``link``, ``drake:ball_constraint``.
+        parent: The element around it.
+        start: First character of its start tag.
+        opened: Character after its start tag.
+        closing: First character of its end tag; ``opened`` where it has none.
+        end: Character after the element.
+        nodes: Elements inside it.
     """
 
-    element: Any
-    path: str
-    lines: Mapping[Any, int]
+    document: XmlDocument
+    tag: str
+    parent: Node | None
+    start: int
+    opened: int
+    closing: int = 0
+    end: int = 0
+    nodes: list[Node] = field(default_factory=list)
 
     @property
-    def tag(self) -> str:
-        """Tag as written, with its prefix: ``link``, ``drake:ball_constraint``."""
-        return _tag(self.element)
+    def path(self) -> str:
+        """The file as the user named it."""
+        return self.document.source.path
 
     @property
     def line(self) -> int:
         """Line on which the element starts, counted from 1."""
-        return self.lines[self.element]
+        return self.document.lines.line(self.start)
 
-    @property
+    @cached_property
     def where(self) -> str:
         """Path of the element, such as ``robot/joint[@name='j1']/axis``."""
-        steps: list[str] = []
-        element = self.element
-        while element is not None:
-            steps.append(_step(element))
-            element = element.getparent()
-        return "/".join(reversed(steps))
+        if self.parent is None:
+            return self.tag
+        step, name, alike = self.tag, self._value("name"), self.parent._alike[self.tag]
+        if name is not None:
+            step += f"[@name='{name}']"
+        elif len(alike) > 1:
+            step += f"[{alike[self]}]"
+        return f"{self.parent.where}/{step}"
+
+    @cached_property
+    def _alike(self) -> dict[str, dict[Node, int]]:
+        """Numbers of the elements inside among those of their tag, counted from 1."""
+        found: dict[str, dict[Node, int]] = {}
+        for node in self.nodes:
+            alike = found.setdefault(node.tag, {})
+            alike[node] = len(alike) + 1
+        return found
 
     @property
     def source(self) -> Source:
         """Where the element stands."""
         return Source(self.path, self.line, self.where)
+
+    @cached_property
+    def spans(self) -> dict[str, tuple[int, int]]:
+        """First and last character of each attribute's value, between the quotes."""
+        found = _ATTRIBUTE.finditer(self.document.masked, self.start, self.opened)
+        return {match[1]: (match.start(2) + 1, match.end(2) - 1) for match in found}
+
+    def _value(self, attribute: str) -> str | None:
+        span = self.spans.get(attribute)
+        if span is None:
+            return None
+        value = self.document.mended[slice(*span)]
+        return re.sub(r"\s", " ", _plain(value))
+
+    @property
+    def content(self) -> str:
+        """Text before the first element inside, without white space around it."""
+        end = self.nodes[0].start if self.nodes else self.closing
+        return _plain(unwrapped(self.document.mended[self.opened : end])).strip()
+
+    # -- reading
 
     def of_tag(self, tag: str) -> Node:
         """The element itself, which has to be of that tag; raises ``ReadError`` otherwise."""
@@ -69,12 +127,11 @@ class Node(Located):
 
     def children(self, *tags: str) -> list[Node]:
         """Child elements with one of the tags, or all of them, in file order."""
-        nodes = (Node(e, self.path, self.lines) for e in self.element if isinstance(e.tag, str))
-        return [node for node in nodes if not tags or node.tag in tags]
+        return [node for node in self.nodes if not tags or node.tag in tags]
 
     def child(self, *tags: str) -> Node | None:
         """The first child element with one of the tags."""
-        return next(iter(self.children(*tags)), None)
+        return next((node for node in self.nodes if not tags or node.tag in tags), None)
 
     def find(self, *path: str) -> Node | None:
         """The element that a path of tags leads to, each the first of its kind."""
@@ -104,12 +161,13 @@ class Node(Located):
     def says(self, tag: str) -> bool:
         """Whether a child element holds a flag that is set."""
         found = self.child(tag)
-        return found is not None and is_true(found.element.text)
+        return found is not None and is_true(found.content)
 
     def walk(self) -> Iterator[Node]:
-        """All elements below this one, in file order."""
-        for element in self.element.iterdescendants(etree.Element):
-            yield Node(element, self.path, self.lines)
+        """This element and all below it, in file order."""
+        yield self
+        for node in self.nodes:
+            yield from node.walk()
 
     def need(self, tag: str) -> Node:
         """The first child element with the tag; raises ``ReadError`` without one."""
@@ -120,12 +178,12 @@ class Node(Located):
 
     def get(self, attribute: str) -> str | None:
         """The attribute without surrounding space, or None."""
-        value: str | None = self.element.get(attribute)
+        value = self._value(attribute)
         return None if value is None else value.strip()
 
     def text(self, attribute: str | None = None) -> str:
         """The attribute, or with None the text content; raises ``ReadError`` if it is empty."""
-        value = (self.element.text or "").strip() if attribute is None else self.get(attribute)
+        value = self.content if attribute is None else self.get(attribute)
         if not value:
             what = "text" if attribute is None else f"attribute {attribute!r}"
             raise self.error(f"<{self.tag}> has no {what}; add it")
@@ -177,6 +235,141 @@ class Node(Located):
         ends = None if default is None else [default]
         return float(self.numbers(attribute, 1, ends, finite=finite)[0])
 
+    # -- editing
+
+    @property
+    def inner(self) -> tuple[int, int]:
+        """First character of all that is inside without white space around, and one past it."""
+        text = self.document.text[self.opened : self.closing]
+        start = self.opened + len(text) - len(text.lstrip())
+        return start, start + len(text.strip())
+
+    def replaced(self, text: str) -> Edit:
+        """The edit that puts other text in the place of the whole element."""
+        return self.document.edit(self.start, self.end, text)
+
+    def with_attribute(self, name: str, value: str) -> Edit:
+        """The edit that gives an attribute a value; a new one comes last."""
+        span = self.spans.get(name)
+        if span is not None:
+            quote = self.document.text[span[0] - 1]
+            entity = "&quot;" if quote == '"' else "&apos;"
+            return self.document.edit(*span, escape(value, {quote: entity}))
+        escaped = quoteattr(value)
+        tail = self.document.text[self.start : self.opened]
+        cut = self.opened - (2 if tail.endswith("/>") else 1)
+        while self.document.text[cut - 1].isspace():
+            cut -= 1
+        return self.document.edit(cut, cut, f" {name}={escaped}")
+
+    def without_attribute(self, name: str) -> Edit:
+        """The edit that takes an attribute away, with the white space in front of it."""
+        start, end = self.spans[name]
+        before = self.document.text[: start - 1].rstrip().removesuffix("=").rstrip()
+        cut = len(before.removesuffix(name).rstrip())
+        return self.document.edit(cut, end + 1, "")
+
+    def with_content(self, text: str) -> Edit:
+        """The edit that replaces the text inside, white space around it left as it is."""
+        return self.document.edit(*self.inner, text)
+
+    @property
+    def margin(self) -> str | None:
+        """White space in front of the element on its line; None beside something else."""
+        start, _ = self.document.lines.span(self.line)
+        before = self.document.text[start : self.start]
+        return None if before.strip() else before
+
+    @property
+    def gap(self) -> str:
+        """What stands between the element and one on a line of its own in front of it."""
+        return self.document.newline + (self.margin or "")
+
+    def after(self, text: str) -> Edit:
+        """The edit that adds an element behind it, on a line of its own where it has one."""
+        gap = "" if self.margin is None else self.gap
+        return self.document.edit(self.end, self.end, gap + text)
+
+    def before(self, text: str) -> Edit:
+        """The edit that adds an element in front of it."""
+        gap = "" if self.margin is None else self.gap
+        return self.document.edit(self.start, self.start, text + gap)
+
+    def inside(self, text: str) -> Edit:
+        """The edit that adds an element as the first one inside."""
+        if self.closing < self.end:
+            return self.document.edit(self.opened, self.opened, text)
+        slash = self.document.text.rindex("/", self.start, self.end)
+        return self.document.edit(slash, self.end, f">{text}</{self.tag}>")
+
+    def removed(self) -> Edit:
+        """The edit that takes the element away, with the line that it leaves empty."""
+        start, end, margin = self.start, self.end, self.margin
+        rest = re.compile(r"[ \t]*(\r\n|\r|\n)").match(self.document.text, end)
+        if margin is not None and rest is not None:
+            start, end = start - len(margin), rest.end()
+        return self.document.edit(start, end, "")
+
+
+class XmlDocument:
+    """An XML text as a tree of elements."""
+
+    def __init__(self, source: EditedText) -> None:
+        """Find all elements; comments, instructions and CDATA are passed over.
+
+        Raises:
+            ReadError: The text is not well-formed, declares entities, or is nested too deeply.
+        """
+        self.source, self.text, self.newline = source, source.text, source.newline
+        self.mended = mend(source.text)
+        require_well_formed(self.mended, source.path)
+        self.masked = masked(self.mended)
+        root: Node | None = None
+        open_: list[Node] = []
+        for match in _TAG.finditer(self.masked):
+            if match[1]:
+                node = open_.pop()
+                node.closing, node.end = match.start(), match.end()
+                continue
+            parent = open_[-1] if open_ else None
+            node = Node(self, match[2], parent, match.start(), match.end())
+            node.closing = node.end = match.end()
+            if parent is not None:
+                parent.nodes.append(node)
+            root = root or node
+            if not match[4]:
+                open_.append(node)
+            if len(open_) > DEEPEST:
+                raise node.error(f"not well-formed: the depth is more than {DEEPEST} elements")
+        if root is None or open_:
+            raise ReadError(source.path, "not well-formed XML: tags do not match; correct them")
+        self.root: Node = root
+
+    @cached_property
+    def lines(self) -> LineIndex:
+        """The lines of the text."""
+        return LineIndex(self.text)
+
+    def edit(self, start: int, end: int, text: str) -> Edit:
+        """An edit of this text."""
+        return Edit(self.source.path, start, end, text)
+
+    def at(self, source: Source) -> Node:
+        """The element that a reader found; raises ``RegularizeError`` where there is none."""
+        node = self._places.get((source.line, source.element))
+        if node is None:
+            raise RegularizeError(f"{source}: {source.element} is not found again in the text")
+        return node
+
+    @cached_property
+    def _places(self) -> dict[tuple[int | None, str | None], Node]:
+        """The first element of each line and path, and of each path on any line."""
+        found: dict[tuple[int | None, str | None], Node] = {}
+        for node in self.root.walk():
+            found.setdefault((node.line, node.where), node)
+            found.setdefault((None, node.where), node)
+        return found
+
 
 def is_true(text: str | None) -> bool:
     """Whether a flag is set."""
@@ -184,62 +377,20 @@ def is_true(text: str | None) -> bool:
 
 
 def parse(path: str, root: str | None = None) -> Node:
-    """Root element of an XML file.
-
-    Args:
-        path: The file.
-        root: Tag that the root element has to have; None for any.
+    """Root element of an XML file, which has to have a tag where one is given.
 
     Raises:
         ReadError: The file cannot be read, is not well-formed, declares entities, or has another
             root element.
     """
-    found = parse_text(decode(read_bytes(path), path), path)
+    found = XmlDocument(decode(read_bytes(path), path)).root
     return found if root is None else found.of_tag(root)
 
 
-def parse_text(text: str, path: str) -> Node:
-    """Root element of XML text; ``path`` names it in errors."""
-    text = mend(text)
-    if entity := re.search(r"<!ENTITY", text):
-        line = text.count("\n", 0, entity.start()) + 1
-        reason = "declares XML entities, which are not expanded for safety; write them out"
-        raise ReadError(path, reason, line=line)
-    parser = etree.XMLParser(
-        encoding="utf-8",
-        resolve_entities=False,
-        load_dtd=False,
-        no_network=True,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
-    try:
-        root = etree.fromstring(declare_prefixes(text).encode(), parser)
-    except etree.XMLSyntaxError as error:
-        reason = " ".join(str(error.msg).split(", line ")[0].split())
-        raise ReadError(
-            path,
-            f"not well-formed XML ({reason}); the file may be cut off, or not be XML at all",
-            line=error.lineno or None,
-        ) from error
-    elements, lines = [*root.iter(etree.Element)], start_lines(text)
-    if len(lines) != len(elements):  # a name of letters that Python and XML class differently
-        lines = [element.sourceline for element in elements]
-    return Node(root, path, dict(zip(elements, lines, strict=True)))
+def _plain(text: str) -> str:
+    """Text with entities replaced."""
+    if "&" not in text:
+        return text
+    from html import unescape  # with a table of all entities
 
-
-def _tag(element: Any) -> str:
-    local: str = etree.QName(element).localname
-    return f"{element.prefix}:{local}" if element.prefix else local
-
-
-def _step(element: Any) -> str:
-    tag, parent = _tag(element), element.getparent()
-    if parent is None:
-        return tag
-    name = element.get("name")
-    if name is not None:
-        return f"{tag}[@name='{name}']"
-    alike = [e for e in parent if e.tag == element.tag]
-    return tag if len(alike) < 2 else f"{tag}[{alike.index(element) + 1}]"
+    return unescape(text)

@@ -1,48 +1,40 @@
-"""XML text, mended before it is parsed, without moving a line.
+"""XML text, mended before it is parsed, without moving a character.
 
-Robot tools write XML that strict parsers refuse: ``--`` inside comments, prefixes such as
-``drake:`` that nobody declares, a comment before the XML declaration, control characters in
-names that were written in another alphabet.
+Robot tools write XML that strict parsers refuse: ``--`` inside comments, a comment before the XML
+declaration, control characters in names that were written in another alphabet.
 """
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Mapping
+from xml.parsers import expat
 
+from regularize.adapters.common.edits import EditedText
 from regularize.errors import ReadError
 
 _ASIDE = re.compile(r"<!--.*?-->|<\?.*?\?>|<!\[CDATA\[.*?\]\]>", re.S)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_OTHER = re.compile(r"[^\x00-\x7f]")
 _ENCODING = re.compile(rb"\A\s*<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
-_START_TAG = re.compile(r"<([^\W\d][\w.:-]*)")
-_PREFIX = re.compile(r"</?([A-Za-z_][\w.-]*):|\s([A-Za-z_][\w.-]*):[\w.-]+\s*=")
 
 
-def declared_encoding(data: bytes) -> str:
-    """Encoding of an XML file without a byte order mark: the one that it declares, else UTF-8."""
+def decode(data: bytes, path: str, member: str = "") -> EditedText:
+    """Text of an XML file in the encoding that its mark or its head declares, else in UTF-8.
+
+    Raises:
+        ReadError: The bytes are not of that encoding, or nobody knows it.
+    """
     declared = _ENCODING.match(data)
-    return declared[1].decode() if declared else "utf-8"
-
-
-def decode(data: bytes, path: str) -> str:
-    """Text of an XML file in the encoding that it declares; raises ``ReadError``."""
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        encoding = "utf-16"
-    else:
-        encoding = declared_encoding(data)
-        if encoding.lower().replace("-", "") == "utf8":
-            encoding = "utf-8-sig"
+    encoding = declared[1].decode() if declared else "utf-8"
     try:
-        return data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+        return EditedText.of(data, path, encoding, member)
     except LookupError:
         raise ReadError(path, f"unknown encoding {encoding!r}; save the file as UTF-8") from None
     except UnicodeError as error:
         start = getattr(error, "start", 0)
         line = data.count(b"\n", 0, start) + 1
-        shown = encoding.removesuffix("-sig").upper()
-        reason = f"byte {start} is not {shown}; save the file as UTF-8"
+        reason = f"byte {start} is not {encoding.upper()}; save the file as UTF-8"
         raise ReadError(path, reason, line=line) from None
 
 
@@ -53,37 +45,41 @@ def mend(text: str) -> str:
 
 
 def masked(text: str) -> str:
-    """The text as ``mend`` leaves it, CDATA blanked out too; every character keeps its place."""
-    return _ASIDE.sub(lambda m: _blank(m[0]), _CONTROL.sub(" ", text))
+    """Mended text with CDATA blanked out too; every character keeps its place."""
+    return _ASIDE.sub(lambda m: _blank(m[0]), text)
+
+
+def unwrapped(text: str) -> str:
+    """Mended text with what its CDATA sections hold."""
+    return _ASIDE.sub(lambda m: escape(m[0][9:-3]), text)
 
 
 def _blank(text: str) -> str:
-    return re.sub(r"[^\n]", " ", text)
+    return re.sub(r"[^\r\n]", " ", text)
 
 
-def declare_prefixes(text: str) -> str:
-    """Declare on the root every prefix that it does not declare itself."""
-    root = _START_TAG.search(text)
-    if root is None:
-        return text
-    end = text.find(">", root.end())
-    declared = set(re.findall(r"xmlns:([\w.-]+)\s*=", text[root.end() : end]))
-    used = {first or second for first, second in _PREFIX.findall(text)}
-    missing = sorted(used - declared - {"xmlns", "xml"})
-    added = "".join(f' xmlns:{prefix}="urn:undeclared:{prefix}"' for prefix in missing)
-    return text[: root.end()] + added + text[root.end() :]
+def require_well_formed(text: str, path: str) -> None:
+    """Refuse mended text that is no XML, or declares entities; nothing is fetched or expanded.
 
-
-def start_lines(text: str) -> list[int]:
-    """Line of each start tag; libxml2 only knows the line on which a tag ends."""
-    text = _ASIDE.sub(lambda m: _blank(m[0]), text)  # what is left of it: CDATA
-    lines: list[int] = []
-    line, last = 1, 0
-    for match in _START_TAG.finditer(text):
-        line += text.count("\n", last, match.start())
-        last = match.start()
-        lines.append(line)
-    return lines
+    Raises:
+        ReadError: With the parser's own reason and the line.
+    """
+    if entity := re.search(r"<!ENTITY", text):
+        line = text.count("\n", 0, entity.start()) + 1
+        reason = "declares XML entities, which are not expanded for safety; write them out"
+        raise ReadError(path, reason, line=line)
+    # Which letters names may have is another matter in each edition of XML; lines stay the same.
+    plain = text if text.isascii() else _OTHER.sub(lambda m: f"x{ord(m[0]):x}", text)
+    parser = expat.ParserCreate("utf-8")
+    try:
+        parser.Parse(plain.encode(), True)
+    except expat.ExpatError as error:
+        said = expat.errors.messages[error.code]
+        raise ReadError(
+            path,
+            f"not well-formed XML ({said}); the file may be cut off, or not be XML at all",
+            line=error.lineno or None,
+        ) from error
 
 
 def escape(text: str, entities: Mapping[str, str] | None = None) -> str:

@@ -7,10 +7,13 @@ from typing import Any
 
 import yaml
 
+from regularize._io.input_files import read_bytes
 from regularize.adapters.common.values import Value
 from regularize.errors import ReadError
-from regularize.input_files import read_bytes
-from regularize.model.diagnostic import Source
+from regularize.mechanism.diagnostic import Source
+
+#: Largest file that is read, in bytes: the parser takes some seconds for a million.
+LARGEST = 2 * 1024 * 1024
 
 
 class YamlValue(Value):
@@ -50,15 +53,14 @@ class YamlValue(Value):
 def read_yaml(path: str, expected: str) -> YamlValue:
     """The mapping that a YAML file holds.
 
-    Args:
-        path: The file.
-        expected: What the file should hold, for the error message.
-
     Raises:
-        ReadError: The file is not YAML, or holds something else.
+        ReadError: The file is not YAML, or holds something else than is expected, in words.
     """
+    data = read_bytes(path)
+    if len(data) > LARGEST:
+        raise ReadError(path, f"has {len(data)} bytes, more than the {LARGEST} read of YAML")
     try:
-        root = yaml.compose(read_bytes(path), Loader=yaml.SafeLoader)
+        root = yaml.compose(data, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         reason = getattr(error, "problem", None) or "unreadable characters"

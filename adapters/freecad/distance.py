@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from regularize.lie.screw import Array, inverse
-from regularize.model.solids import ShapeElement
+from regularize.shapes.solids import ShapeElement
 
 #: How exactly a reading has to be fulfilled, in radians and metres.
 ANGLE = 1e-4
@@ -142,13 +142,7 @@ def _signed(value: float, T_i_j: Array) -> float:
 
 
 def distance_pair(elements: Sequence[str], T_i_j: Array, distance: float) -> DistanceReading:
-    """The reading of a distance joint that the saved placements fulfil.
-
-    Args:
-        elements: The picked elements, such as ``Face6``: faces, then edges, then vertices.
-        T_i_j: The frame on the second one seen from that on the first, Z normal or axis.
-        distance: The distance in metres; below zero it lies on the other side of a plane.
-    """
+    """The reading that the saved placements fulfil, of ends such as ``Face6``, faces first."""
     kinds = tuple(name.rstrip("0123456789") for name in elements)
     if kinds == ("Vertex", "Vertex"):
         return DistanceReading("sphere_sphere", abs(distance), "two points", sure=True)

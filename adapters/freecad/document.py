@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 
 from regularize.adapters.common.located import Located
-from regularize.adapters.common.xml import Node, parse_text
+from regularize.adapters.common.xml import Node, XmlDocument
 from regularize.adapters.common.xml_text import decode
 from regularize.errors import ReadError
 from regularize.lie.screw import Array, exp, transform, unit
-from regularize.model.diagnostic import Source
-from regularize.model.solids import CadShape, stored_shape
+from regularize.mechanism.diagnostic import Source
+from regularize.shapes.solids import CadShape, stored_shape
 
 #: Largest ``Document.xml`` that is read, in bytes, and most members of an archive.
 LARGEST = 128 * 1024 * 1024
@@ -235,7 +235,7 @@ def load(path: str) -> Document:
         ReadError: The file is no FreeCAD document, is damaged, or is too large.
     """
     where = f"{path}/{MEMBER}"
-    root = parse_text(decode(_member(path, MEMBER), where), where).of_tag("Document")
+    root = XmlDocument(decode(_member(path, MEMBER), where)).root.of_tag("Document")
     document = Document(path)
     types = {
         node.text("name"): node.text("type") for node in root.need("Objects").children("Object")

@@ -10,7 +10,7 @@ import numpy as np
 from regularize.adapters.freecad.document import Library, Object
 from regularize.errors import MissingExtra, ReadError
 from regularize.lie.screw import Array
-from regularize.model.solids import ShapeElement
+from regularize.shapes.solids import ShapeElement
 
 #: Deepest nesting of groups, links and sub-assemblies.
 DEEPEST = 64

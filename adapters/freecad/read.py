@@ -11,8 +11,7 @@ import math
 
 import numpy as np
 
-from regularize.adapters.cad.draft import SLIDING, CadDraft
-from regularize.adapters.cad.motions import expression_of
+from regularize.adapters.cad.draft import SLIDING, CadDraft, expression_of
 from regularize.adapters.cad.relations import TURNING, Relation
 from regularize.adapters.common.draft import Side
 from regularize.adapters.common.names import listed
@@ -21,7 +20,7 @@ from regularize.adapters.freecad.document import METRES, Library, Object, load
 from regularize.adapters.freecad.parts import Parts, top_assembly
 from regularize.adapters.freecad.shapes import shapes_of
 from regularize.lie.screw import Array, transform, unit
-from regularize.model.mechanism import Mechanism, PrescribedMotion
+from regularize.mechanism.mechanism import Mechanism, PrescribedMotion
 
 #: Types of joints, in the order of the enumeration.
 TYPES = (
@@ -268,11 +267,11 @@ class _Reader:
             if name is not None:
                 self.draft.actuate(name)
                 driven.append(name)
-                self._offer_motion(motion, name)
+                self._add_motion(motion, name)
         if driven:
             self.draft.note_motions(f"{listed(driven)} are driven", motions[0].source, driven)
 
-    def _offer_motion(self, motion: Object, joint: str) -> None:
+    def _add_motion(self, motion: Object, joint: str) -> None:
         """Keep the formula of a motion that fits the joint, angles in rad and lengths in mm."""
         kind, formula = motion.choice("MotionType", (*MOTIONS,)), motion.text("Formula")
         if not formula or self.draft.joints[joint].kind != MOTIONS.get(kind or ""):

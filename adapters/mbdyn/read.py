@@ -16,7 +16,7 @@ from regularize.adapters.common.names import listed, suggestion
 from regularize.adapters.mbdyn.statements import Statement, statements
 from regularize.errors import ReadError
 from regularize.lie.screw import IDENTITY, Array
-from regularize.model.mechanism import Inertia, Mechanism
+from regularize.mechanism.mechanism import Inertia, Mechanism
 
 #: Pairs by which of the positions along X, Y, Z and of the rotations a total joint holds.
 TOTAL: dict[tuple[tuple[int, ...], ...], str] = {

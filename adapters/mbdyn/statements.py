@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from regularize._io.input_files import read_bytes
 from regularize.adapters.common.located import Located
-from regularize.adapters.common.pose import rotation_rpy
-from regularize.input_files import read_bytes
+from regularize.adapters.common.quantities import rotation_rpy
 from regularize.lie.screw import IDENTITY, Array, transform, unit
-from regularize.model.diagnostic import Source
+from regularize.mechanism.diagnostic import Source
 
 OPERATORS: Mapping[type, Callable[[float, float], float]] = MappingProxyType(
     {

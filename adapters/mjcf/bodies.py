@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common.inertia import six
 from regularize.adapters.common.names import listed
+from regularize.adapters.common.quantities import six
 from regularize.adapters.common.serial import ROUNDING, pitch_of, serial, slide_name, twin_name
-from regularize.adapters.common.spanning import Spanning
-from regularize.adapters.common.write import Writing, WrittenCoordinate, add
+from regularize.adapters.common.write import Spanning, Writing, WrittenCoordinate, add
 from regularize.adapters.mjcf.elements import FORCES, add_geom, forces, limits, place, wxyz
 from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array, adjoint, inverse
-from regularize.model.joint_motion import motion, relative_pose, reversed_joint
-from regularize.model.mechanism import Body, Geometry, Inertia, Joint
-from regularize.model.slack_names import is_slack
+from regularize.mechanism.joint import motion, relative_pose, reversed_joint
+from regularize.mechanism.mechanism import Body, Geometry, Inertia, Joint
+from regularize.mechanism.slack_names import is_slack
 
 
 @dataclass(eq=False)
@@ -129,12 +128,11 @@ class BodyTree(Writing):
         if inertia is None or not (inertia.mass or np.any(inertia.matrix)):
             return
         mass, matrix = inertia.mass / parts, inertia.matrix / parts
-        moments, axes = np.linalg.eigh(matrix)
+        moments, axes = replace(inertia, matrix=matrix).principal
         if moments[0] > 0.0:
             add(element, "inertial", pos=inertia.center, mass=mass, fullinertia=six(matrix))
             return
         # Of full matrices MuJoCo takes definite ones only, of principal moments all.
-        axes[:, 0] *= np.sign(np.linalg.det(axes))
         quat = wxyz(axes) if np.any(moments) else None
         add(element, "inertial", pos=inertia.center, quat=quat, mass=mass, diaginertia=moments)
 

@@ -1,42 +1,41 @@
-"""Closures of MJCF changed: one connect in the place of two or of a weld, two in that of a weld.
+"""Closures of MJCF changed, and places of bodies, of sites and of anchors.
+
+One connect stands in the place of two or of a weld, or two in that of a weld.
 
 A connect names bodies and an anchor, which MuJoCo and Drake both read; Drake knows no sites.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import mujoco
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from regularize.adapters.common.draft import WORLD
-from regularize.adapters.common.edits import Edit, WantedKind
+from regularize.adapters.common.edits import Edit, MovedJoint, WantedKind, still, tidy, turns
 from regularize.adapters.common.patching import XmlPatcher
 from regularize.adapters.common.write import numbers
-from regularize.adapters.common.xml_places import Place
+from regularize.adapters.common.xml import Node
 from regularize.adapters.common.xml_text import quoteattr
 from regularize.adapters.mjcf.compiled import Compiled
 from regularize.adapters.mjcf.write import ARM
 from regularize.errors import ModelError
-from regularize.lie.screw import Array
-from regularize.model.joint import Joint
+from regularize.lie.screw import Array, inverse, transform
+from regularize.mechanism.joint import Joint
 
 #: Kinds that equality constraints make of a closure.
 CLOSURES = {"revolute": ("spherical",), "fixed": ("spherical", "revolute")}
+#: Attributes that turn an element; one replaces the others.
+ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
 
 
 class MjcfClosures:
-    """Equality constraints of a model that close its loops.
-
-    Args:
-        patcher: Of the model.
-        source: The model as MuJoCo compiled it.
-    """
+    """Equality constraints of a compiled model that close its loops."""
 
     def __init__(self, patcher: XmlPatcher, source: Compiled) -> None:
-        """Take the model."""
         self.patcher, self.rows = patcher, source.rows
         self.m: Any = source.model
 
@@ -56,7 +55,7 @@ class MjcfClosures:
         for _, other in others:
             yield other.removed()
 
-    def _points(self, i: int, weld: Place, wanted: WantedKind) -> Edit:
+    def _points(self, i: int, weld: Node, wanted: WantedKind) -> Edit:
         """The edit that puts one connect in the place of a weld, or two along the axis of a hinge.
 
         MuJoCo has no equality of five rows: of the six rows of two connects one is redundant.
@@ -77,7 +76,7 @@ class MjcfClosures:
         anchors = [T[:3, 3]]
         if wanted.kind == "revolute":
             anchors.append(anchors[0] + ARM * T[:3, :3] @ joint.screws[3:, 0])
-        for attribute in weld.values:
+        for attribute in weld.spans:
             if attribute in ("name", "class", "active", "solref", "solimp"):
                 given[attribute] = weld.get(attribute) or ""
         lines = []
@@ -86,9 +85,9 @@ class MjcfClosures:
             own |= _ends_of(names, anchor)
             words = " ".join(f"{key}={quoteattr(value)}" for key, value in own.items())
             lines.append(f"<connect {words}/>")
-        return weld.replaced((weld.document.newline + weld.indentation).join(lines))
+        return weld.replaced(weld.gap.join(lines))
 
-    def rows_of(self, joint: Joint) -> list[tuple[int, Place]]:
+    def rows_of(self, joint: Joint) -> list[tuple[int, Node]]:
         """Equality constraints that make up a closure, with their elements, in file order."""
         if len(self.rows) != self.m.neq or joint.source is None:
             return []
@@ -106,7 +105,7 @@ class MjcfClosures:
         if self.m.eq_type[own] == mujoco.mjtEq.mjEQ_WELD:
             alike = [own]
         found = [(i, self.rows[i].source) for i in alike]
-        return [(i, self.patcher.places(source.path).at(source)) for i, source in found]
+        return [(i, self.patcher.document(source.path).at(source)) for i, source in found]
 
     def _ends(self, i: int) -> frozenset[int]:
         numbers_ = [int(self.m.eq_obj1id[i]), int(self.m.eq_obj2id[i])]
@@ -114,7 +113,7 @@ class MjcfClosures:
             numbers_ = [int(self.m.site_bodyid[number]) for number in numbers_]
         return frozenset(numbers_)
 
-    def _by_bodies(self, i: int, place: Place) -> Iterator[Edit]:
+    def _by_bodies(self, i: int, place: Node) -> Iterator[Edit]:
         """A connect of two sites written by bodies and an anchor, where they coincide at rest."""
         sites = [int(self.m.eq_obj1id[i]), int(self.m.eq_obj2id[i])]
         bodies = [self.m.body(int(self.m.site_bodyid[site])).name for site in sites]
@@ -123,7 +122,7 @@ class MjcfClosures:
         anchor = self.m.site_pos[sites[int(bodies[0] == WORLD)]]
         ends = _ends_of(bodies, anchor)
         text = " ".join(f"{key}={quoteattr(value)}" for key, value in ends.items())
-        start, end = place.values["site1"]
+        start, end = place.spans["site1"]
         yield place.document.edit(start - len('site1="'), end + 1, text)
         yield place.without_attribute("site2")
 
@@ -141,3 +140,88 @@ def _ends_of(bodies: Sequence[str], anchor: Array) -> dict[str, str]:
     first, second = bodies if bodies[0] != WORLD else reversed(bodies)
     ends = {"body1": first} if second == WORLD else {"body1": first, "body2": second}
     return {**ends, "anchor": numbers(anchor)}
+
+
+class MjcfFrames:
+    """Elements of a compiled model whose places can be edited, in all of its files."""
+
+    def __init__(self, model: Any, roots: Iterable[Node]) -> None:
+        self.m: Any = model
+        self.named: dict[tuple[str, str], Node] = {}
+        self._bodies = {model.body(i).name: i for i in range(model.nbody)}
+        for root in roots:
+            for place in root.walk():
+                if place.tag in ("body", "site") and place.get("name") is not None:
+                    self.named[place.tag, str(place.get("name"))] = place
+
+    def sites(self, joint: Joint, rows: Iterable[int]) -> tuple[list[Node], list[Node]] | None:
+        """The sites of a closure on its parent and its child; None where it has other ends."""
+        sides: tuple[list[Node], list[Node]] = ([], [])
+        for i in rows:
+            if self.m.eq_objtype[i] != mujoco.mjtObj.mjOBJ_SITE:
+                return None
+            for site in (int(self.m.eq_obj1id[i]), int(self.m.eq_obj2id[i])):
+                body = self.m.body(int(self.m.site_bodyid[site])).name
+                place = self._editable("site", self.m.site(site).name)
+                if place is None or body not in (joint.parent, joint.child):
+                    return None
+                sides[int(body == joint.child)].append(place)
+        return sides if all(sides) else None
+
+    def body(self, name: str) -> Node | None:
+        """The body of that name, where no more than one joint hangs on its place."""
+        number = self._bodies.get(name, 0)
+        alone = number > 0 and int(self.m.body_jntnum[number]) < 2
+        return self._editable("body", name) if alone else None
+
+    def _editable(self, tag: str, name: str) -> Node | None:
+        place = self.named.get((tag, name))
+        around = None if place is None or place.parent is None else place.parent.tag
+        held = around in ("body", "worldbody")
+        return place if place is not None and held and "fromto" not in place.spans else None
+
+    def anchored(self, wanted: MovedJoint, rows: Iterable[tuple[int, Node]]) -> list[Edit] | None:
+        """The edits that put the points of a closure where they are meant to be on its first body.
+
+        MuJoCo finds the points of the second one from the assembled pose. None where the closure
+        is not written by bodies and anchors.
+        """
+        old, new, edits = wanted.before, wanted.after, []
+        for number, place in rows:
+            first = self.m.body(int(self.m.eq_obj1id[number])).name
+            sides = {
+                old.parent: (old.T_parent_joint, new.T_parent_joint),
+                old.child: (old.T_child_joint, new.T_child_joint),
+            }
+            if place.get("body1") is None or first not in sides or place.get("relpose") is not None:
+                return None
+            anchor = place.get("anchor")
+            if anchor is not None:
+                before, after = sides[first]
+                point = after @ inverse(before) @ [*map(float, anchor.split()), 1.0]
+                edits.append(place.with_attribute("anchor", numbers(point[:3])))
+        return edits
+
+    def shifted(self, place: Node, wanted: MovedJoint, side: int) -> Iterator[Edit]:
+        """The edits that move an element with a joint's frame on one of its bodies."""
+        one, other = wanted.before, wanted.after
+        old = (one.T_parent_joint, one.T_child_joint)[side]
+        shift = (other.T_parent_joint, other.T_child_joint)[side] @ inverse(old)
+        if still(shift):
+            return
+        T = shift @ self._pose(place)
+        yield place.with_attribute("pos", numbers(tidy(T[:3, 3])))
+        if turns(shift):
+            x, y, z, w = Rotation.from_matrix(T[:3, :3]).as_quat()
+            yield from (
+                place.without_attribute(name) for name in ORIENTATIONS[1:] if name in place.spans
+            )
+            yield place.with_attribute("quat", numbers(tidy((w, x, y, z))))
+
+    def _pose(self, place: Node) -> Array:
+        """Where an element is in the frame of the body around it."""
+        part = self.m.body if place.tag == "body" else self.m.site
+        found = part(str(place.get("name")))
+        w, x, y, z = np.asarray(found.quat)
+        R = Rotation.from_quat((x, y, z, w)).as_matrix()
+        return transform(R, np.asarray(found.pos))

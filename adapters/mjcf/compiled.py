@@ -12,15 +12,17 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from regularize._io.mujoco_warnings import collected
 from regularize.adapters.common.xml import Node, parse
-from regularize.adapters.mjcf.amounts import check_amounts
-from regularize.adapters.mjcf.plugins import NOT_FOUND, without_plugins
-from regularize.displayed import displayed
+from regularize.adapters.mjcf.size_limits import NOT_FOUND, check_sizes, without_plugins
 from regularize.errors import ReadError
-from regularize.model.diagnostic import Source
-from regularize.mujoco_warnings import collected
+from regularize.escape import displayed
+from regularize.mechanism.diagnostic import Source
 
 INCLUDES = 50  # files that one model may include
+SECONDS = 60  # of the processor, for models that make others
+#: Elements that make others or take models in, where MuJoCo can end the process.
+MAKING = {"attach", "composite", "flexcomp"}
 _STAND_IN = 1e-3  # size of what stands in for a mesh, metres
 _MASSLESS = "mass and inertia of moving bodies"
 
@@ -77,8 +79,15 @@ def compiled(path: str) -> Compiled:
     """
     root = parse(path, "mujoco")
     roots = [root, *_included(root, path)]
-    for each in roots:
-        check_amounts(each)
+    attached = [each for top in roots for each in _attached(top, (path,))]
+    for each in (*roots, *attached):
+        check_sizes(each)
+    making = any(node.tag in MAKING for top in (*roots, *attached) for node in top.walk())
+    if making:
+        from regularize._io.worker_processes import survives  # with all that pools take
+
+        if not survives(lambda: _weighed(roots), SECONDS):
+            raise ReadError(path, f"MuJoCo ends the process that reads it, or takes {SECONDS} s")
     with collected() as warnings:
         model, meshes, unknown, lost, weighed = _weighed(roots)
     texts: dict[tuple[str, str], Node] = {}
@@ -94,7 +103,7 @@ def compiled(path: str) -> Compiled:
         unknown,
         texts,
         tuple(row for top in roots for group in _groups(top) for row in group.children()),
-        tuple(top.path for top in roots[1:]),
+        tuple(dict.fromkeys(top.path for top in (*roots[1:], *attached))),
         tuple(lost),
         tuple(dict.fromkeys(" ".join(text.split()) for text in warnings)),
     )
@@ -106,16 +115,21 @@ def _weighed(
     """What ``_compile`` returns, and the model once more with meshes that make up masses."""
     massive = False
     try:
-        model, meshes, unknown, lost = _compile(roots)
+        spec, left_out = _loaded(roots)
+    except (ValueError, mujoco.FatalError) as error:
+        raise _refused(roots[0].path, error) from error
+    try:
+        model, meshes, unknown, lost = _compile(roots, spec.copy())
     except ReadError as error:
         if _MASSLESS not in error.reason:
             raise
         massive = True
-        model, meshes, unknown, lost = _compile(roots, massive=True)
+        model, meshes, unknown, lost = _compile(roots, spec.copy(), massive=True)
+    lost += left_out
     weighed = None
     if unknown:
         try:
-            weighed, _, left, _ = _compile(roots, massive=massive, opened=True)
+            weighed, _, left, _ = _compile(roots, spec, massive=massive, opened=True)
             unknown = unknown if weighed is None else left
         except ReadError as error:
             lost.append(f"masses in meshes ({error.reason})")
@@ -123,12 +137,13 @@ def _weighed(
 
 
 def _compile(
-    roots: Sequence[Node], *, massive: bool = False, opened: bool = False
+    roots: Sequence[Node], spec: Any, *, massive: bool = False, opened: bool = False
 ) -> tuple[Any, dict[int, MeshShape], frozenset[int], list[str]]:
-    """Load and compile.
+    """Compile a ``mujoco.MjSpec``, which is changed.
 
     Args:
         roots: The root elements of the file and of those that it includes.
+        spec: What MuJoCo loaded.
         massive: Whether every body without mass properties gets some.
         opened: Whether the meshes that make up the mass of a body are opened.
 
@@ -139,8 +154,7 @@ def _compile(
     """
     path = roots[0].path
     try:
-        spec, left_out = _loaded(roots)
-        lost = [*left_out, *_without_files(spec)]
+        lost = _without_files(spec)
         meshes, balls = _stand_in(spec, os.path.dirname(path) if opened else None)
         if massive:
             balls += _give_mass(spec)
@@ -218,6 +232,24 @@ def _included(root: Node, path: str) -> list[Node]:
             raise root.error(f"includes {name}, which does not exist; correct the path")
         found.append(parse(name))
         pending += _names(found[-1])
+    return found
+
+
+def _attached(root: Node, above: tuple[str, ...]) -> list[Node]:
+    """The models that a file names to attach them, and those that they name; not in a circle."""
+    found: list[Node] = []
+    for node in root.walk():
+        if node.tag != "model" or node.get("file") is None:
+            continue
+        name = os.path.join(os.path.dirname(root.path), node.text("file"))
+        if not os.path.exists(name):  # MuJoCo says so, if it does not find it either
+            continue
+        if any(os.path.realpath(name) == os.path.realpath(each) for each in above):
+            raise node.error(f"attaches {name} to itself, in a circle; attach another file")
+        top = parse(name)
+        found += [top, *_attached(top, (*above, name))]
+        if len(found) > INCLUDES:
+            raise node.error(f"attaches more than {INCLUDES} models; merge some of them")
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from regularize.adapters.common.write import WrittenCoordinate, add, quaternion
 from regularize.lie.screw import Array
-from regularize.model.mechanism import Actuator, ActuatorGains, Geometry, Joint
+from regularize.mechanism.mechanism import Actuator, ActuatorGains, Geometry, Joint
 
 
 def place(T: Array) -> dict[str, Any]:

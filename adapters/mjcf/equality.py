@@ -10,12 +10,11 @@ import numpy as np
 
 from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.names import listed
-from regularize.adapters.common.pose import rotation_between
+from regularize.adapters.common.quantities import rotation_between
 from regularize.adapters.mjcf.model import Model
 from regularize.lie.screw import Array, inverse, transform
-from regularize.model.diagnostic import Source
-from regularize.model.joint import perpendiculars
-from regularize.model.joint_motion import joint_position
+from regularize.mechanism.diagnostic import Source
+from regularize.mechanism.joint import joint_position, perpendiculars
 
 SAME_POINT = 1e-9  # metres between two anchors that are one
 SAME_DISTANCE = 1e-4  # relative: two anchors as far apart on one body as on the other

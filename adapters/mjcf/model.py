@@ -10,10 +10,10 @@ import numpy as np
 
 from regularize.adapters.common.draft import Draft
 from regularize.adapters.common.names import unique
-from regularize.adapters.common.pose import rotation_quaternion
+from regularize.adapters.common.quantities import rotation_quaternion
 from regularize.adapters.mjcf.compiled import Compiled
 from regularize.lie.screw import Array, transform
-from regularize.model.diagnostic import Source
+from regularize.mechanism.diagnostic import Source
 
 
 @dataclass(eq=False)

@@ -26,13 +26,12 @@ from regularize.adapters.common.edits import (
 from regularize.adapters.common.names import listed, unique
 from regularize.adapters.common.patching import FileReference, XmlPatcher
 from regularize.adapters.common.write import numbers
-from regularize.adapters.common.xml_places import Place, XmlPlaces
-from regularize.adapters.mjcf.closure_patch import MjcfClosures
+from regularize.adapters.common.xml import Node, XmlDocument
+from regularize.adapters.mjcf.closure_patch import MjcfClosures, MjcfFrames
 from regularize.adapters.mjcf.compiled import compiled, loaded
-from regularize.adapters.mjcf.frames_patch import MjcfFrames
 from regularize.errors import ModelError, UnsupportedExport
-from regularize.model.joint import Joint
-from regularize.model.mechanism import Mechanism
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.mechanism import Mechanism
 
 #: Kinds that further joints in a body make of a hinge or a slide.
 GAINS = {"revolute": ("cylindrical", "universal", "slotted"), "prismatic": ("cylindrical",)}
@@ -47,7 +46,6 @@ class MjcfPatcher(XmlPatcher):
     """Edits an MJCF file and the files that it includes."""
 
     def __init__(self, mechanism: Mechanism) -> None:
-        """Compile the model as its reader does."""
         super().__init__(mechanism)
         self.source = compiled(self.path)
         self.m: Any = self.source.model
@@ -55,9 +53,9 @@ class MjcfPatcher(XmlPatcher):
         self.taken = {self.m.joint(j).name for j in range(self.m.njnt)}
 
     @property
-    def roots(self) -> list[Place]:
+    def roots(self) -> list[Node]:
         """Root elements of all files."""
-        return [self.places(path).root for path in (self.path, *self.source.files)]
+        return [self.document(path).root for path in (self.path, *self.source.files)]
 
     def kinds(self, joint: Joint) -> Collection[str]:
         """A ball in the place of a closing hinge or weld; one freedom more within the tree."""
@@ -121,17 +119,17 @@ class MjcfPatcher(XmlPatcher):
     def _frames(self) -> MjcfFrames:
         return MjcfFrames(self.m, self.roots)
 
-    def _sites(self, joint: Joint) -> tuple[list[Place], list[Place]] | None:
+    def _sites(self, joint: Joint) -> tuple[list[Node], list[Node]] | None:
         """Sites that close a loop at a joint."""
         return self._frames.sites(joint, [number for number, _ in self._rows(joint)])
 
-    def _rows(self, joint: Joint) -> list[tuple[int, Place]]:
+    def _rows(self, joint: Joint) -> list[tuple[int, Node]]:
         """Equality constraints that make up a closure."""
         return MjcfClosures(self, self.source).rows_of(joint)
 
     # -- joints of the tree
 
-    def _joint_place(self, joint: Joint) -> Place | None:
+    def _joint_place(self, joint: Joint) -> Node | None:
         """The element of a joint; one without a name is found in its body."""
         if joint.source is not None and joint.source.line is not None:
             return self.element(joint)
@@ -191,7 +189,7 @@ class MjcfPatcher(XmlPatcher):
         yield place.before(text) if first else place.after(text)
         yield from self._longer_keys(number, first)
 
-    def _retyped(self, place: Place, wanted: WantedKind) -> Iterator[Edit]:
+    def _retyped(self, place: Node, wanted: WantedKind) -> Iterator[Edit]:
         """A hinge made a slide, or the other way round, or a ball, which nothing may depend on."""
         if wanted.kind == "spherical" and (self.m.nkey or place.get("range") is not None):
             what = "keyframes of the model hold" if self.m.nkey else "range bounds"
@@ -202,9 +200,9 @@ class MjcfPatcher(XmlPatcher):
         types = {"revolute": "hinge", "prismatic": "slide", "spherical": "ball"}
         yield place.with_attribute("type", types[wanted.kind])
 
-    def _neutral(self, place: Place) -> dict[str, str]:
+    def _neutral(self, place: Node) -> dict[str, str]:
         """Attributes that keep the defaults of the place from acting on an added joint."""
-        scope: Place | None = place.parent
+        scope: Node | None = place.parent
         while scope is not None and scope.get("childclass") is None:
             scope = scope.parent
         name = None if scope is None else scope.get("childclass")
@@ -227,16 +225,16 @@ class MjcfPatcher(XmlPatcher):
                     ("qpos", self.m.jnt_qposadr),
                     ("qvel", self.m.jnt_dofadr),
                 ):
-                    if attribute in key.values:
+                    if attribute in key.spans:
                         yield _with_zero(key, attribute, int(addresses[number]), first)
 
     # -- references
 
     def references(self, text: EditedText) -> Iterator[FileReference]:
         """Folders of assets where the compiler names them, else the assets; included files."""
-        places, folders = XmlPlaces(text), self._folders()
+        places, folders = XmlDocument(text), self._folders()
         for place in places.root.walk():
-            for attribute, span in place.values.items():
+            for attribute, span in place.spans.items():
                 path = text.text[slice(*span)].strip()
                 folder = attribute in ("meshdir", "texturedir", "assetdir")
                 named = place.tag == "compiler" and folder
@@ -252,7 +250,7 @@ class MjcfPatcher(XmlPatcher):
         for root in self.roots:
             for place in root.walk():
                 if place.tag == "compiler":
-                    found |= place.values.keys() & {"meshdir", "texturedir", "assetdir"}
+                    found |= place.spans.keys() & {"meshdir", "texturedir", "assetdir"}
         return found
 
 
@@ -265,18 +263,18 @@ def _in_words(joint: Joint) -> str:
     return f'<joint type="{"slide" if slides else "hinge"}" axis="{axis}"{place}/>'
 
 
-def _own_joints(body: Place) -> Iterator[Place]:
+def _own_joints(body: Node) -> Iterator[Node]:
     """Joint elements of a body, those in its frames included."""
-    for child in body.children:
+    for child in body.nodes:
         if child.tag in ("joint", "freejoint"):
             yield child
         elif child.tag == "frame":
             yield from _own_joints(child)
 
 
-def _with_zero(key: Place, attribute: str, address: int, first: bool) -> Edit:
+def _with_zero(key: Node, attribute: str, address: int, first: bool) -> Edit:
     """A zero before or behind one of the numbers of a keyframe."""
-    start, end = key.values[attribute]
+    start, end = key.spans[attribute]
     words = list(_WORD.finditer(key.document.text, start, end))
     if first:
         at = words[address].start()

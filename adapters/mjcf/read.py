@@ -18,17 +18,24 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from regularize.adapters.common.inertia import MASSLESS, principal
 from regularize.adapters.common.names import listed, suggestion, unique
-from regularize.adapters.mjcf.actuators import actuated, not_of_joints, read_actuators
+from regularize.adapters.common.quantities import MASSLESS, principal
 from regularize.adapters.mjcf.compiled import MeshShape, compiled
 from regularize.adapters.mjcf.equality import read_equalities
-from regularize.adapters.mjcf.joint_values import dynamics, limits, one_sided, unread
+from regularize.adapters.mjcf.joint_values import (
+    actuated,
+    dynamics,
+    limits,
+    not_of_joints,
+    one_sided,
+    read_actuators,
+    unread,
+)
 from regularize.adapters.mjcf.model import Model, poses
 from regularize.errors import ReadError
 from regularize.lie.screw import Array, exp, inverse, log, log_rotation, transform
-from regularize.model.joint import joint_screws
-from regularize.model.mechanism import (
+from regularize.mechanism.joint import joint_screws
+from regularize.mechanism.mechanism import (
     Body,
     Geometry,
     Inertia,
@@ -76,7 +83,7 @@ def read(path: str, *, keyframe: str | bool | None = None) -> Mechanism:
     read_equalities(model)
     read_actuators(model)
     if shown:
-        model.motions += _held(model, shown)
+        model.motions += _prescribed(model, shown)
     _report(model)
     return model.mechanism("mjcf", m.opt.gravity)
 
@@ -158,7 +165,7 @@ def _joint(model: Model, j: int, parent: str, child: str, T: Array, q: Array) ->
     return Joint(name, parent, child, what, screws, T @ place @ back, place, q[at : at + 1])
 
 
-def _held(model: Model, keyframe: str) -> list[PrescribedMotion]:
+def _prescribed(model: Model, keyframe: str) -> list[PrescribedMotion]:
     """Coordinates at which position servos hold their joints in a keyframe that sets them."""
     m, found = model.m, []
     ctrl = m.key_ctrl[[str(m.key(i).name) for i in range(m.nkey)].index(keyframe)]

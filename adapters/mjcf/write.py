@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from typing import Any
 
 import numpy as np
 from lxml import etree
 
 from regularize.adapters.common.serial import ROUNDING, serial, twin_name
-from regularize.adapters.common.spanning import reference_poses, spanning
-from regularize.adapters.common.write import add
+from regularize.adapters.common.write import add, reference_poses, spanning
 from regularize.adapters.mjcf.bodies import BodyTree, is_cut
-from regularize.adapters.mjcf.carried import carry
 from regularize.adapters.mjcf.elements import add_actuator, add_row, find_or_add, place
 from regularize.lie.screw import Array, transform
-from regularize.model.diagnostic import Diagnostic
-from regularize.model.mechanism import Actuator, Mechanism
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.mechanism import Actuator, Mechanism
 
 ARM = 0.1  # metres between the two points that close a hinge
+#: Sections, and what the attributes of their elements name in the new file.
+SECTIONS = {
+    "contact": {"body1": "body", "body2": "body"},
+    "sensor": {"joint": "joint", "actuator": "actuator", "body": "body"},
+}
+KINDS = {"contact": ("exclude",)}
+#: Attributes that are no names; an element with any other attribute is not understood.
+PLAIN = frozenset({"name", "noise", "cutoff", "user", "nsample", "interval"})
 
 
 def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
@@ -49,7 +57,7 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
         root.remove(assets)
     _drive(tree)
     tree.refuse_massless()
-    carry(mechanism, root)
+    pass_through(mechanism, root)
     if any(np.any(joint.position) for joint in found.tree):
         add(add(root, "keyframe"), "key", name="home", qpos=tree.qpos)
     return tree.save(path)
@@ -148,3 +156,51 @@ def _couple(tree: BodyTree) -> None:
         rows.append((coupling.name, terms, coupling.offset))
     for name, linear, offset in rows:
         add_row(tree.root, find_or_add(tree.root, "equality"), name, linear, offset)
+
+
+def pass_through(mechanism: Mechanism, root: Any) -> None:
+    """Copy solver options, contact exclusions and sensors of joints and motors from the source.
+
+    Only what names things that the new file has is copied.
+    """
+    if mechanism.format != "mjcf" or mechanism.path is None:
+        return
+    for source in _roots(mechanism):
+        for option in source.iterfind("option"):
+            for name, value in option.attrib.items():
+                if name != "gravity":
+                    find_or_add(root, "option").set(name, value)
+            for flag in option.iterfind("flag"):
+                find_or_add(root, "option").append(deepcopy(flag))
+        for section, names in SECTIONS.items():
+            for element in source.iterfind(f"{section}/*"):
+                if element.tag in KINDS.get(section, (element.tag,)) and _there(
+                    element, names, root
+                ):
+                    find_or_add(root, section).append(deepcopy(element))
+
+
+def _roots(mechanism: Mechanism) -> Iterator[Any]:
+    parser = etree.XMLParser(
+        resolve_entities=False, remove_comments=True, no_network=True, huge_tree=True
+    )
+    for file in (mechanism.path, *mechanism.files):
+        try:
+            yield etree.parse(str(file), parser).getroot()
+        except (OSError, etree.XMLSyntaxError):
+            continue
+
+
+def _there(element: Any, names: dict[str, str], root: Any) -> bool:
+    """Whether all that an element names is in the new file."""
+    given = {key: value for key, value in element.attrib.items() if key in names}
+    if not given or {*element.attrib} - {*given} - PLAIN:
+        return False
+    return all(value in _known(root, names[key]) for key, value in given.items())
+
+
+def _known(root: Any, kind: str) -> set[str]:
+    if kind == "actuator":
+        return {str(e.get("name")) for e in root.iterfind("actuator/*")}
+    found = {str(e.get("name")) for e in root.iterfind(f"worldbody//{kind}")}
+    return found | ({"world"} if kind == "body" else set())

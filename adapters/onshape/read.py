@@ -19,7 +19,7 @@ from regularize.adapters.common.draft import Side
 from regularize.adapters.common.located import Located
 from regularize.adapters.common.values import Value, read_json
 from regularize.lie.screw import inverse, transform
-from regularize.model.mechanism import Joint, Mechanism
+from regularize.mechanism.mechanism import Joint, Mechanism
 
 PAIRS = {
     "FASTENED": "fixed",
@@ -42,9 +42,6 @@ RELATIONS = {
 
 def read(path: str) -> Mechanism:
     """Read an assembly definition.
-
-    Args:
-        path: The file.
 
     Raises:
         ReadError: The file is no assembly definition, or a mate names no occurrence.

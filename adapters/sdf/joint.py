@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.xml import Node
 from regularize.adapters.sdf.draft import FoundJoint, SdfDraft
-from regularize.adapters.sdf.frames import WORLD
-from regularize.adapters.sdf.joint_values import dynamics, limits
 from regularize.lie.screw import Array, inverse, log
-from regularize.model.joint import joint_screws
-from regularize.model.joint_motion import joint_position, motion
-from regularize.model.mechanism import Joint
+from regularize.mechanism.joint import joint_position, joint_screws, motion
+from regularize.mechanism.mechanism import Joint, JointDynamics, JointLimits
 
 KINDS = {
     "revolute": "revolute",
@@ -33,6 +31,15 @@ TYPES = {**KINDS, "gearbox": "gearbox"}
 PARALLEL = 1e-6
 CLOSED = 1e-6  # metres between two frames that coincide
 ALIGNED = 1e-3  # radians: beyond the rounding of angles such as 1.5708
+#: Bounds of this size mean that there is none.
+UNBOUNDED = 1e16
+#: Element of each value of a joint's dynamics.
+DYNAMICS = {
+    "damping": "damping",
+    "friction": "friction",
+    "stiffness": "spring_stiffness",
+    "rest_position": "spring_reference",
+}
 
 
 def read_joints(draft: SdfDraft) -> None:
@@ -58,13 +65,7 @@ def kind_of(node: Node, types: Mapping[str, str]) -> str:
 
 
 def screws(node: Node, kind: str, direction: Callable[[str], Array]) -> Array:
-    """Freedoms of a joint in its own frame, shape (6, f).
-
-    Args:
-        node: The ``<joint>``.
-        kind: Its kind.
-        direction: Unit vector of ``<axis>`` or ``<axis2>`` in the joint frame.
-    """
+    """Freedoms of a joint in its own frame, where its axes have directions, shape (6, f)."""
     if kind in ("fixed", "spherical"):
         return joint_screws(kind)
     first = direction("axis")
@@ -199,7 +200,7 @@ def _gearbox(found: FoundJoint, draft: SdfDraft) -> None:
     """
     node = found.node
     named = node.child("gearbox_reference_body")
-    if named is None or not (named.element.text or "").strip():
+    if named is None or not named.content:
         raise node.error("a gearbox needs a <gearbox_reference_body>; name the gear case")
     reference = draft.carrier(named, found.scope)
     ratio = node.value("gearbox_ratio", 1.0)
@@ -248,3 +249,45 @@ def _angle(
         return None
     steps = (graph.edges[edge] for edge in pairwise(path))
     return [(step["joint"], step["sign"]) for step in steps if step["sign"]]
+
+
+def limits(node: Node, kind: str) -> JointLimits | None:
+    """Bounds of the coordinates, rates and forces of a joint; None where the file gives none."""
+    given = {
+        name: _values(node, kind, ("limit", name))
+        for name in ("lower", "upper", "velocity", "effort")
+    }
+    if all(values is None for values in given.values()):
+        return None
+    bounds = {name: _bounds(name, values, node, kind) for name, values in given.items()}
+    rated = {
+        name: bounds[name] for name in ("velocity", "effort") if np.any(np.isfinite(bounds[name]))
+    }
+    limits = JointLimits(bounds["lower"], bounds["upper"], **rated)
+    return limits if rated or given["lower"] is not None or given["upper"] is not None else None
+
+
+def dynamics(node: Node, kind: str) -> JointDynamics:
+    """Forces within a joint, as far as the file gives them; zero on axes that are silent."""
+    given = {key: _values(node, kind, ("dynamics", tag)) for key, tag in DYNAMICS.items()}
+    stated = {key: values for key, values in given.items() if values is not None}
+    return JointDynamics(**{key: np.nan_to_num(values) for key, values in stated.items()})
+
+
+def _values(node: Node, kind: str, path: tuple[str, str]) -> Array | None:
+    """A number of every axis of a joint, not a number where it is not given; None without any."""
+    tags = {"universal": ("axis", "axis2"), "spherical": (), "fixed": ()}.get(kind, ("axis",))
+    found = [node.find(tag, *path) for tag in tags]
+    if not any(found):
+        return None
+    return np.array([math.nan if f is None else f.number(None, finite=False) for f in found])
+
+
+def _bounds(name: str, values: Array | None, node: Node, kind: str) -> Array:
+    """Bounds with infinity where there is none; a negative rate or effort means none, too."""
+    freedoms = 2 if kind == "universal" else 1
+    values = np.full(freedoms, math.nan) if values is None else values
+    none = ~(np.abs(values) < UNBOUNDED)
+    if name in ("velocity", "effort"):
+        none |= values < 0.0
+    return np.where(none, -math.inf if name == "lower" else math.inf, values)

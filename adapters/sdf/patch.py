@@ -1,33 +1,52 @@
-"""Kinds of joints changed in SDF files, and in the SDF joints inside URDF."""
+"""Kinds and places of joints changed in SDF files, kinds also in the SDF joints inside URDF.
+
+A joint between links has one frame, so that the file's pose is always assembled. Only where it
+names a frame on either side, and has no pose of its own, can it be open.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from lxml import etree
 
-from regularize.adapters.common.edits import Edit, MovedJoint, Patch, WantedKind, WantedSlack
+from regularize.adapters.common.edits import (
+    Edit,
+    MovedJoint,
+    Patch,
+    SlackLinks,
+    WantedKind,
+    WantedSlack,
+    still,
+    tidy,
+)
 from regularize.adapters.common.patching import XmlPatcher
-from regularize.adapters.common.write import number, numbers
-from regularize.adapters.common.xml_places import Place
-from regularize.adapters.sdf import frames_patch
-from regularize.adapters.sdf.placed import placed_edits
-from regularize.adapters.sdf.slack import sdf_slack
+from regularize.adapters.common.quantities import NAMES, six
+from regularize.adapters.common.slack_links import SlackPatcher, hung
+from regularize.adapters.common.write import (
+    add,
+    number,
+    numbers,
+    quaternion,
+    reference_poses,
+    rpy,
+    spanning,
+)
+from regularize.adapters.common.xml import Node
+from regularize.adapters.sdf.draft import pose_of
+from regularize.adapters.sdf.write import TYPES
+from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array, axis_of, unit
-from regularize.model.joint import perpendiculars
-from regularize.model.mechanism import Joint
+from regularize.mechanism.joint import perpendiculars
+from regularize.mechanism.mechanism import Body, Joint
 
-#: Type that SDF writes for a kind.
-TYPES = {
-    "revolute": "revolute",
-    "prismatic": "prismatic",
-    "fixed": "fixed",
-    "spherical": "ball",
-    "universal": "universal",
-    "helical": "screw",
-}
 #: What each type says beside its parent, child and pose.
 AXES = {"revolute": 1, "prismatic": 1, "universal": 2, "helical": 1, "fixed": 0, "spherical": 0}
+#: Since when SDF gives axes in the frame of their joint.
+AXES_SINCE = 1.5
 
 
 class SdfJointPatch:
@@ -41,8 +60,7 @@ class SdfJointPatch:
     #: Kinds that physics engines simulate in the place of a hinge.
     KINDS = ("universal", "spherical")
 
-    def __init__(self, patcher: XmlPatcher, place: Place) -> None:
-        """Take the element."""
+    def __init__(self, patcher: XmlPatcher, place: Node) -> None:
         self.patcher, self.place = patcher, place
 
     def edits(self, wanted: WantedKind, found: Patch) -> list[Edit]:
@@ -56,25 +74,25 @@ class SdfJointPatch:
             edits.append(self._second_axis(axis, wanted))
         if AXES[wanted.kind] and axis is None:
             written = numbers(_direction(wanted.replacement.screws[:, 0]))
-            anchor = place.children[-1]
+            anchor = place.nodes[-1]
             edits.append(anchor.after(f"<axis><xyz>{written}</xyz></axis>"))
         if wanted.kind == "helical":
             pitch = axis_of(wanted.replacement.screws[:, 0])[2] or 0.0
             written = number(2 * np.pi * pitch)
             text = f"<screw_thread_pitch>{written}</screw_thread_pitch>"
-            edits.append(place.children[-1].after(text))
+            edits.append(place.nodes[-1].after(text))
         held = [tag for tag in ("limit", "dynamics") if axis is not None and axis.child(tag)]
         if AXES[wanted.kind] == 0:
             found.lose(joint, wanted.kind, [f"<{tag}>" for tag in held])
         return edits
 
-    def _second_axis(self, axis: Place | None, wanted: WantedKind) -> Edit:
+    def _second_axis(self, axis: Node | None, wanted: WantedKind) -> Edit:
         """The second axis: where the first one is written in another frame, any across it."""
         second = wanted.replacement.screws[3:, 1]
         xyz = None if axis is None else axis.child("xyz")
         attributes = ""
         if xyz is not None:
-            words = xyz.document.text[slice(*xyz.content)].split()
+            words = xyz.content.split()
             written: Array = unit([float(word) for word in words])
             if not np.allclose(written, wanted.replacement.screws[3:, 0], atol=1e-9):
                 second = perpendiculars(written)[0]
@@ -83,10 +101,10 @@ class SdfJointPatch:
         flag = None if axis is None else axis.child("use_parent_model_frame")
         more = "" if flag is None else flag.document.text[flag.start : flag.end]
         text = f"<axis2><xyz{attributes}>{numbers(second)}</xyz>{more}</axis2>"
-        return (axis or self.place.children[-1]).after(text)
+        return (axis or self.place.nodes[-1]).after(text)
 
 
-class SdfPatcher(XmlPatcher):
+class SdfPatcher(SlackPatcher):
     """Edits an SDF file."""
 
     def kinds(self, joint: Joint) -> Collection[str]:
@@ -110,28 +128,170 @@ class SdfPatcher(XmlPatcher):
         """Poses of frames that joints name, else of links and of joints on their children."""
         if all(map(self.holds, wanted)):
             return super().moved(wanted)
-        return [*placed_edits(self, wanted)]
+        return [*_placed_edits(self, wanted)]
 
     def movable(self, joint: Joint) -> tuple[bool, bool]:
         """Frames that the joint names."""
-        parent, child = frames_patch.frames(self.element(joint))
+        parent, child = _frames(self.element(joint))
         return parent is not None, child is not None
 
     def frame_edits(self, wanted: MovedJoint) -> Iterable[Edit]:
         """Poses of frames."""
         place = self.element(wanted.before)
-        return () if place is None else frames_patch.edits(place, wanted)
+        return () if place is None else _frame_edits(place, wanted)
 
     def slack(self, wanted: WantedSlack) -> Patch:
         """Slack links, and closing elements taken out."""
-        return sdf_slack(self, wanted)
+        version = self.document(self.path).root.get("version") or "1.0"
+        if float(version) < AXES_SINCE:
+            raise UnsupportedExport(
+                f"slack links need SDF {AXES_SINCE} or later; this is {version}"
+            )
+        return super().slack(wanted)
 
-    def referring(self, place: Place) -> Iterator[tuple[int, int]]:
+    def slack_elements(self, links: SlackLinks, place: Node) -> list[Any]:
+        """Links in the frame of the body, then joints."""
+        if "::" in "".join((links.carrier, links.moved.parent, links.moved.child)):
+            raise UnsupportedExport(f"body `{links.carrier}` belongs to a nested model")
+        made = [_slack_link(body, place) for body in links.bodies]
+        return [*made, *(_slack_joint(joint) for joint in links.joints)]
+
+    def slack_ends(self, links: SlackLinks) -> Iterator[Edit]:
+        """The name of the last link."""
+        place = self.element(links.joint)
+        if place is None:
+            raise UnsupportedExport(f"joint `{links.joint.name}` is not written out in the file")
+        for side in ("parent", "child"):
+            old, new = getattr(links.joint, side), getattr(links.moved, side)
+            if old != new:
+                yield hung(place, old, new)
+
+    def referring(self, place: Node) -> Iterator[tuple[int, int]]:
         """Addresses that are paths."""
         named = place.tag in ("uri", "filename", "albedo_map", "normal_map")
-        if named and not place.children and place.closing > place.opened:
-            yield place.content
+        if named and not place.nodes and place.closing > place.opened:
+            yield place.inner
+
+
+def _placed_edits(patcher: XmlPatcher, wanted: Sequence[MovedJoint]) -> Iterator[Edit]:
+    """The edits that put joints elsewhere on their bodies, in a file of one model.
+
+    By the letter of SDF the file's pose is assembled: links say where they are in their model, and
+    joints where they are on their children.
+
+    Raises:
+        UnsupportedExport: Poses are written in other frames than these.
+    """
+    mechanism, new = patcher.mechanism, {each.before.name: each.after for each in wanted}
+    joints = tuple(new.get(joint.name, joint) for joint in mechanism.joints)
+    before, after = (
+        reference_poses(each, spanning(each).tree)
+        for each in (mechanism, replace(mechanism, joints=joints))
+    )
+    for body in mechanism.bodies:
+        if body.name not in after or np.allclose(before[body.name], after[body.name], 0, 1e-15):
+            continue
+        if body.source is None:
+            raise _refused(patcher, f"link {body.name!r}")
+        place = patcher.document(body.source.path).at(body.source)
+        yield _posed(patcher, place, "link", after[body.name])
+    for each in wanted:
+        joint, element = each.after, patcher.element(each.before)
+        if element is None or element.tag != "joint":
+            raise _refused(patcher, f"joint {joint.name!r}")
+        if not np.array_equal(joint.T_child_joint, each.before.T_child_joint):
+            yield _posed(patcher, element, "joint", joint.T_child_joint)
+        turned = (after[joint.child] @ joint.T_child_joint)[:3, :3]
+        for k, axis in enumerate(each for each in element.nodes if each.tag.startswith("axis")):
+            xyz = axis.child("xyz")
+            if xyz is not None and xyz.get("expressed_in") == "__model__":
+                yield xyz.with_content(numbers(turned @ _direction(joint.screws[:, k])))
+
+
+def _posed(patcher: XmlPatcher, place: Node, tag: str, T: Array) -> Edit:
+    """The edit of the pose of a link in its model, or of a joint on its child."""
+    model = place.parent
+    outer = None if model is None or model.tag != "model" else model.child("pose")
+    given = place.child("pose")
+    nested = model is None or model.parent is None or model.parent.tag == "model"
+    moved = outer is not None and tag == "link"
+    other = [] if given is None else [key for key in given.spans if key != "rotation_format"]
+    if place.tag != tag or nested or moved or other:
+        raise _refused(patcher, f"{place.tag} {place.get('name')!r}")
+    quaternions = given is not None and given.get("rotation_format") == "quat_xyzw"
+    turn = quaternion(T[:3, :3]) if quaternions else rpy(T[:3, :3])
+    text = numbers([*T[:3, 3], *turn])
+    if given is not None:
+        return given.with_content(text)
+    return place.nodes[0].before(f"<pose>{text}</pose>")
+
+
+def _refused(patcher: XmlPatcher, what: str) -> UnsupportedExport:
+    return UnsupportedExport(
+        f"{patcher.path}: {what} is placed in a frame that is not edited; write the model anew "
+        "with `regularize export MODEL --as-designed --to sdf`"
+    )
+
+
+def _frames(place: Node | None) -> tuple[Node | None, Node | None]:
+    """The frame elements that a joint's element names, on its parent and on its child."""
+    if place is None or place.tag != "joint" or place.child("pose") is not None:
+        return None, None
+    return _frame(place, "parent"), _frame(place, "child")
+
+
+def _frame(joint: Node, side: str) -> Node | None:
+    """The one frame of that name, its pose in metres and radians or none."""
+    end, model = joint.child(side), joint.parent
+    if end is None or model is None:
+        return None
+    found = [each for each in model.children("frame") if each.get("name") == end.content]
+    pose = found[0].child("pose") if len(found) == 1 else None
+    if pose is not None and {"degrees", "rotation_format"} & pose.spans.keys():
+        return None
+    return found[0] if len(found) == 1 else None
+
+
+def _frame_edits(place: Node, wanted: MovedJoint) -> Iterator[Edit]:
+    """The edits of poses that move a joint's frames."""
+    for frame, shift in zip(_frames(place), wanted.shifts, strict=True):
+        if frame is None or still(shift):
+            continue
+        pose = frame.child("pose")
+        T = pose_of(pose) @ shift
+        words = f"{numbers(tidy(T[:3, 3]))} {numbers(tidy(rpy(T[:3, :3])))}"
+        yield frame.inside(f"<pose>{words}</pose>") if pose is None else pose.with_content(words)
 
 
 def _direction(screw: Array) -> Array:
     return screw[3:] if np.any(screw[3:]) else screw[:3]
+
+
+def _slack_link(body: Body, carrier: Node) -> Any:
+    """A link in the frame of the body, which is written in the same way."""
+    element = etree.Element("link", name=body.name)
+    pose = carrier.child("pose")
+    if pose is not None:
+        text = pose.content
+        element.append(etree.Element("pose", {key: pose.get(key) or "" for key in pose.spans}))
+        element[0].text = text
+    if body.inertia is not None:
+        inertial = add(element, "inertial")
+        add(inertial, "pose", numbers([*body.inertia.center, 0.0, 0.0, 0.0]))
+        add(inertial, "mass", body.inertia.mass)
+        matrix = add(inertial, "inertia")
+        for name, value in zip(NAMES, six(body.inertia.matrix), strict=True):
+            add(matrix, name, value)
+    return element
+
+
+def _slack_joint(joint: Joint) -> Any:
+    kind = "prismatic" if np.any(joint.screws[:3]) else "revolute"
+    element = etree.Element("joint", name=joint.name, type=kind)
+    add(element, "parent", joint.parent)
+    add(element, "child", joint.child)
+    T = joint.T_child_joint
+    add(element, "pose", numbers([*T[:3, 3], *rpy(T[:3, :3])]))
+    direction = joint.screws[:3, 0] if kind == "prismatic" else joint.screws[3:, 0]
+    add(add(element, "axis"), "xyz", numbers(direction))
+    return element

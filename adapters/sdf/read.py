@@ -11,18 +11,17 @@ from pathlib import Path
 
 import numpy as np
 
-from regularize.adapters.common import drake
-from regularize.adapters.common.draft import Side
+from regularize.adapters.common import closures
+from regularize.adapters.common.closures import report_loop_candidates
+from regularize.adapters.common.draft import WORLD, Side
 from regularize.adapters.common.names import listed
-from regularize.adapters.common.offers import offer_closures
 from regularize.adapters.common.xml import Node, parse
-from regularize.adapters.sdf.draft import SdfDraft
-from regularize.adapters.sdf.frames import WORLD, Scope
+from regularize.adapters.sdf.draft import Scope, SdfDraft
 from regularize.adapters.sdf.joint import read_joints
 from regularize.adapters.sdf.scopes import Content
 from regularize.lie.screw import Array
-from regularize.model.connections import DisjointSets
-from regularize.model.mechanism import STANDARD_GRAVITY, Body, Mechanism
+from regularize.mechanism.connections import DisjointSets
+from regularize.mechanism.mechanism import STANDARD_GRAVITY, Body, Mechanism
 
 NEWEST = (1, 12)
 WORLD_GRAVITY = (0.0, 0.0, -9.8)  # SDF's own default for a world
@@ -30,9 +29,6 @@ WORLD_GRAVITY = (0.0, 0.0, -9.8)  # SDF's own default for a world
 
 def read(path: str) -> Mechanism:
     """Read an SDF file.
-
-    Args:
-        path: The file.
 
     Raises:
         ReadError: The file is not SDF, or contradicts itself.
@@ -59,7 +55,7 @@ def read(path: str) -> Mechanism:
     content.fix_static()
     content.attach()
     _mark_closures(draft)
-    offer_closures(draft, draft.frames.pose, _closing_lines)
+    report_loop_candidates(draft, draft.frames.pose, _closing_lines)
     draft.ground_parts(draft.frames.pose, bases=(*draft.bases, *draft.bodies), usual=True)
     _report(content, worlds)
     return draft.mechanism("sdf", _gravity(worlds))
@@ -74,7 +70,7 @@ def _read_constraint(node: Node, scope: Scope, draft: SdfDraft) -> None:
     def between(first: str, second: str, at: Node) -> Array:
         return draft.frames.relative(first, second)
 
-    drake.read_constraint(node, draft, named, between, None)
+    closures.read_drake(node, draft, named, between, None)
 
 
 def _closing_lines(one: str, other: str, axis: bool) -> tuple[str, ...]:

@@ -7,13 +7,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-from regularize.adapters.common import drake
-from regularize.adapters.common.gazebo_plugins import Attachment
+from regularize.adapters.common import closures
+from regularize.adapters.common.closures import Attachment
+from regularize.adapters.common.draft import WORLD
+from regularize.adapters.common.links import Color, read_inertia, read_shapes
 from regularize.adapters.common.xml import Node, is_true, parse
-from regularize.adapters.sdf.draft import FoundJoint, SdfDraft
-from regularize.adapters.sdf.frames import MODEL, WORLD, Frame, Scope, pose_of, relative_to
-from regularize.adapters.sdf.link import read_link
+from regularize.adapters.sdf.draft import (
+    MODEL,
+    FoundJoint,
+    Frame,
+    Scope,
+    SdfDraft,
+    pose_of,
+    relative_to,
+)
 from regularize.lie.screw import IDENTITY, Array, inverse
+from regularize.mechanism.mechanism import Body, Inertia
 
 DEPTH = 30  # models inside models
 MODELS = 2_000  # of all includes: each may include two more
@@ -28,6 +37,8 @@ QUIET = frozenset(
         *("name", "uri", "placement_frame"),
     }
 )
+#: Density in kg/m³ that SDF states for links with <inertial auto="true"> that give none.
+WATER = 1000.0
 
 
 @dataclass(eq=False)
@@ -176,7 +187,7 @@ class Content:
             name = scope.full(joint.text("name"))
             self.draft.declare(FoundJoint(joint, scope, name))
         for each in node.children():
-            if each.tag in drake.READ:
+            if each.tag in closures.DRAKE:
                 self.constraints.append((each, scope))
             elif each.tag in UNREAD:
                 self.draft.unread(
@@ -220,3 +231,52 @@ def _find(uri: str, path: str) -> str | None:
             if candidate.is_file() and candidate.suffix in (".sdf", ".world", ".xml"):
                 return str(candidate)
     return None
+
+
+def read_link(node: Node, name: str, draft: SdfDraft, silent: list[str]) -> None:
+    """Add a ``<link>`` as a body; names without mass properties are added to ``silent``."""
+    inertial = node.child("inertial")
+    inertia = _inertia(inertial)
+    computed = inertial is not None and is_true(inertial.get("auto"))
+    if inertia is None and not computed:
+        silent.append(name)
+    shapes = read_shapes(
+        node,
+        draft,
+        lambda shape: pose_of(shape.child("pose")),
+        lambda mesh: mesh.need("uri").text(),
+        _color,
+        lambda shape: _density(shape, inertial) if computed else None,
+    )
+    draft.add_body(Body(name, inertia, shapes, node.source), node)
+
+
+def _density(shape: Node, inertial: Node | None) -> float | None:
+    """Density of a shape whose mass properties SDF computes: its own, the link's, or of water."""
+    if shape.tag != "collision":
+        return None
+    stated = [node.child("density") for node in (shape, inertial) if node is not None]
+    return next((found.number(None) for found in stated if found is not None), WATER)
+
+
+def _inertia(node: Node | None) -> Inertia | None:
+    """Mass properties about the centre of mass in the axes of the link.
+
+    SDF's defaults (1 kg, 1 kg m²) are not taken, and those that it computes from shapes come later.
+    """
+    if node is None or is_true(node.get("auto")):
+        return None
+    mass, inertia = node.child("mass"), node.child("inertia")
+    if mass is None or inertia is None:
+        return None
+    return read_inertia(mass.number(None), inertia, pose_of(node.child("pose")), 0.0)
+
+
+def _color(visual: Node) -> Color | None:
+    material = visual.child("material")
+    color = None if material is None else material.child("diffuse", "ambient")
+    if color is None:
+        return None
+    count = 3 if len(color.text().split()) == 3 else 4
+    red, green, blue, opacity = (float(v) for v in [*color.numbers(None, count), 1.0][:4])
+    return red, green, blue, opacity

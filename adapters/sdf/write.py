@@ -10,25 +10,26 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.inertia import MASSLESS, NAMES, six
+from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.names import listed
+from regularize.adapters.common.quantities import MASSLESS, NAMES, six
 from regularize.adapters.common.serial import axis_in_frame, pitch_of, serial, standard
-from regularize.adapters.common.spanning import reference_poses, spanning
 from regularize.adapters.common.write import (
     Mimic,
     Writing,
     WrittenCoordinate,
     add,
     quaternion,
+    reference_poses,
     sizes,
+    spanning,
 )
 from regularize.lie.screw import Array, inverse, log, transform
-from regularize.model.diagnostic import Diagnostic
-from regularize.model.joint_motion import joint_position, motion, relative_pose
-from regularize.model.mechanism import Body, Geometry, Inertia, Joint, Mechanism
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.joint import joint_position, motion, relative_pose
+from regularize.mechanism.mechanism import Body, Geometry, Inertia, Joint, Mechanism
 
 VERSION = "1.11"
-WORLD = "world"
 TYPES = {
     "revolute": "revolute",
     "prismatic": "prismatic",

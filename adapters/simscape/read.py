@@ -4,21 +4,27 @@ A tree of instances with placements, joints and mates ("constraints") between th
 mass properties. Joints and mates of a sub-assembly hold at each of its instances. Z is the axis of
 a joint. Rotations are written row by row. The root assembly is the ground. Joints of this format
 are two frames and a name: it has no place for limits, damping, springs or motors.
+
+Each side of a mate is a frame: the origin lies on the geometry, Z is the axis or the normal.
+Distances, angles and tangencies hold as they are at the saved placements, so their values are
+measured there.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 
-from regularize.adapters.cad.constraints import ROLES, mate
 from regularize.adapters.cad.draft import CadDraft
 from regularize.adapters.cad.occurrences import DEEPEST, InstancePath, Occurrences, SubAssembly
 from regularize.adapters.common.draft import Side
-from regularize.adapters.common.inertia import moments
+from regularize.adapters.common.quantities import inertia_matrix
 from regularize.adapters.common.xml import Node, parse
-from regularize.lie.screw import Array, transform
-from regularize.model.joint import perpendiculars
-from regularize.model.mechanism import Inertia, Mechanism
+from regularize.lie.screw import Array, inverse, transform
+from regularize.mechanism.joint import perpendiculars
+from regularize.mechanism.mechanism import Inertia, Mechanism
 
 #: Pair of each joint element, in lower case.
 JOINTS = {
@@ -51,13 +57,39 @@ MASSES = {
     **{"lbm": 0.45359237, "lb": 0.45359237, "oz": 0.028349523125, "slug": 14.5939029372},
     **{"kilogram": 1.0, "gram": 1e-3, "pound": 0.45359237, "ounce": 0.028349523125},
 }
+#: Role of each geometry that CAD systems name: what of it a mate can touch.
+ROLES = {
+    "point": "point",
+    "vertex": "point",
+    "sphere": "point",
+    "origin": "point",
+    "line": "axis",
+    "axis": "axis",
+    "edge": "axis",
+    "cylinder": "axis",
+    "cone": "axis",
+    "circle": "axis",
+    "arc": "axis",
+    "plane": "plane",
+    "face": "plane",
+}
+RANKED = ("plane", "axis", "point")
+#: Pair of geometries that coincide, lie at a distance or touch, by their roles in order.
+AT_DISTANCE = {
+    ("plane", "plane"): "planar",
+    ("plane", "axis"): "line_in_plane",
+    ("plane", "point"): "point_in_plane",
+    ("axis", "axis"): "revolute_cylinder",
+    ("axis", "point"): "cylinder_sphere",
+    ("point", "point"): "sphere_sphere",
+}
+#: Mates that hold wherever the distance of the geometries is what it was saved as.
+MEASURED = frozenset({"distance", "tangent", "distancemate", "width", "symmetric"})
+TOGETHER = frozenset({"coincident", "concentric", "coaxial", "insert", "oncoincident"})
 
 
 def read(path: str) -> Mechanism:
     """Read a Simscape Multibody import file.
-
-    Args:
-        path: The file.
 
     Raises:
         ReadError: The file is not such XML, or a joint names no instance.
@@ -146,7 +178,7 @@ class _Reader:
         center = self.length * node.need("CenterOfMass").numbers(None, 3)
         scale = self.mass * self.length**2
         xx, yy, zz, yz, zx, xy = scale * node.need("Inertia").numbers(None, 6)
-        return Inertia(mass, center, moments(xx, yy, zz, xy, zx, yz))
+        return Inertia(mass, center, inertia_matrix(xx, yy, zz, xy, zx, yz))
 
     def _side(self, scope: SubAssembly[Node], node: Node, T: Array) -> Side:
         """Body that an instance path names, and a frame given in the instance, on that body."""
@@ -203,3 +235,59 @@ class _Reader:
 
 def _by_uid(node: Node | None, tag: str) -> dict[str, Node]:
     return {} if node is None else {entry.text("uid"): entry for entry in node.children(tag)}
+
+
+@dataclass(frozen=True)
+class Mate:
+    """A mate as a pair.
+
+    Attributes:
+        pair: A key of ``pairs.PAIRS``.
+        value: Offset or distance in metres, or angle in radians.
+        turned: Whether the second geometry is frame I of the pair.
+    """
+
+    pair: str
+    value: float
+    turned: bool
+
+
+def mate(kind: str, first: str, second: str, T_first_second: Array) -> Mate | None:
+    """The pair that a mate is, or None for a mate that is not known.
+
+    Args:
+        kind: ``coincident``, ``concentric``, ``parallel``, ``perpendicular``, ``angle``,
+            ``distance``, ``tangent`` or ``lock``.
+        first: Role of the first geometry: ``point``, ``axis`` or ``plane``.
+        second: Role of the second one.
+        T_first_second: Its frame seen from that of the first one at the saved placements.
+    """
+    turned = RANKED.index(first) > RANKED.index(second)
+    roles = (second, first) if turned else (first, second)
+    T = inverse(T_first_second) if turned else T_first_second
+    if kind in ("lock", "fixed", "weld"):
+        return Mate("fixed", 0.0, turned)
+    if kind in TOGETHER:
+        return Mate(AT_DISTANCE[roles], 0.0, turned)
+    if kind in MEASURED:
+        return Mate(AT_DISTANCE[roles], _distance(roles, T), turned)
+    if "point" in roles:
+        return None
+    # A plane is parallel to an axis that its normal is perpendicular to.
+    mixed = roles == ("plane", "axis")
+    if kind == "parallel":
+        return Mate("perpendicular" if mixed else "parallel", 0.0, turned)
+    if kind == "perpendicular":
+        return Mate("parallel" if mixed else "perpendicular", 0.0, turned)
+    if kind == "angle":
+        return Mate("angle", math.acos(float(np.clip(T[2, 2], -1.0, 1.0))), turned)
+    return None
+
+
+def _distance(roles: tuple[str, str], T: Array) -> float:
+    """The distance that a mate of two geometries keeps, as saved."""
+    if roles[0] == "plane":
+        return float(T[2, 3])
+    if roles[0] == "axis":
+        return math.hypot(*T[:2, 3])
+    return float(np.linalg.norm(T[:3, 3]))

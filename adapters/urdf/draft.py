@@ -8,11 +8,12 @@ import numpy as np
 
 from regularize.adapters.common.draft import WORLD, Draft, Side
 from regularize.adapters.common.located import Located
+from regularize.adapters.common.quantities import rotation_rpy
 from regularize.adapters.common.xml import Node
-from regularize.adapters.urdf.pose import pose
-from regularize.lie.screw import IDENTITY, Array, inverse
-from regularize.model.joint_motion import relative_pose
-from regularize.model.mechanism import Body, Joint
+from regularize.lie.screw import IDENTITY, Array, inverse, transform
+from regularize.mechanism.connections import DisjointSets
+from regularize.mechanism.joint import relative_pose
+from regularize.mechanism.mechanism import Body, Joint
 
 
 @dataclass(eq=False)
@@ -99,17 +100,16 @@ class UrdfDraft(Draft):
 def mark_closures(draft: Draft) -> None:
     """Mark each joint that would give a link a second parent, or close a cycle.
 
-    A joint is part of the tree if its child has no parent yet and is not above its parent.
+    A joint is part of the tree if its child has no parent yet and is not above its parent: the
+    topmost body above it, for no other is without a parent.
     """
-    above: dict[str, str] = {}
+    trees, children = DisjointSets(draft.bodies), set[str]()
     for joint in [*draft.joints.values()]:
-        body: str | None = joint.parent
-        while body is not None and body != joint.child:
-            body = above.get(body)
-        if body is None and joint.child not in above:
-            above[joint.child] = joint.parent
-        else:
+        if joint.child in children or trees[joint.parent] == trees[joint.child]:
             draft.joints[joint.name] = replace(joint, closure=True)
+        else:
+            children.add(joint.child)
+            trees.union(joint.parent, joint.child)
     _report_second_parents(draft)
 
 
@@ -132,3 +132,15 @@ def _report_second_parents(draft: Draft) -> None:
                 "a loop",
                 joints=(one, two),
             )
+
+
+def pose(node: Node | None) -> Array:
+    """Transform of an element with ``xyz`` and ``rpy`` or ``quat_xyzw``; identity for None."""
+    if node is None:
+        return IDENTITY
+    translation = node.numbers("xyz", 3, np.zeros(3))
+    if node.get("quat_xyzw") is None:
+        return transform(rotation_rpy(*node.numbers("rpy", 3, np.zeros(3))), translation)
+    if node.get("rpy") is not None:
+        raise node.error("gives rpy and quat_xyzw; keep one of them")
+    return transform(node.quaternion(*node.numbers("quat_xyzw", 4), name="quat_xyzw"), translation)

@@ -16,7 +16,6 @@ the older name of ``UJOINT_XY``; ``FIXED`` locks the joint at zero.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -26,11 +25,9 @@ from regularize.adapters.common.names import suggestion
 from regularize.adapters.common.values import Value
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.lie.screw import IDENTITY
-from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Joint, JointDynamics
+from regularize.mechanism.joint import joint_screws
+from regularize.mechanism.mechanism import Joint, JointDynamics
 
-#: The key that tells such a file from other YAML files beside a model, at the top level.
-KEY = re.compile(rb"^(?:\{\s*)?[\"']?closed_loop[\"']?\s*:", re.M)
 CLOSURES = {"3d": "spherical", "6d": "fixed"}
 UNIVERSAL = tuple(f"UJOINT_{a}{b}" for a in "XYZ" for b in "XYZ" if a != b)
 TYPES = ("SPHERICAL", "FIXED", "CARDAN", *UNIVERSAL)

@@ -1,4 +1,6 @@
-r"""Loops in URDF: the dialects that describe a closing joint by two frames.
+r"""Loops in URDF, by the dialects of its descendants and of simulators.
+
+Most describe a closing joint by two frames:
 
 =====================  ==============================================================
 ``<loop>``             URDF+: ``<predecessor link>`` and ``<successor link>``, each with
@@ -9,7 +11,7 @@ r"""Loops in URDF: the dialects that describe a closing joint by two frames.
                        calls both ``<link1>``, so the first two are taken in order; or, by an
                        exporter of Fusion 360, ``<parent link>``, ``<parent_origin xyz>``, the
                        same for ``child``, and ``<axis frame="parent">`` in that link's frame
-``drake:`` elements    constraints of two points or frames, see ``common.drake``
+``drake:`` elements    constraints of two points or frames, see ``common.closures``
 =====================  ==============================================================
 
 The two frames of a closing joint coincide up to its motion. The axis is given in the first one;
@@ -24,29 +26,31 @@ says so. Where the origins are apart too, the model is stored open and both fram
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from regularize.adapters.common import drake
+from regularize.adapters.common import closures
 from regularize.adapters.common.draft import Side, joint_between
-from regularize.adapters.common.pose import rotation_between
+from regularize.adapters.common.quantities import rotation_between
 from regularize.adapters.common.xml import Node
-from regularize.adapters.urdf.coupling import read_coupling
-from regularize.adapters.urdf.draft import UrdfDraft
-from regularize.adapters.urdf.joint import AXIAL, TYPES, axis, dynamics, limits
-from regularize.adapters.urdf.pose import pose
+from regularize.adapters.urdf.draft import UrdfDraft, pose
+from regularize.adapters.urdf.joint import AXIAL, TYPES, axis, check_scalar, dynamics, limits
 from regularize.lie.screw import IDENTITY, Array, inverse, log_rotation, transform
-from regularize.model.higher_pairs import HIGHER_PAIRS, pair_screws
-from regularize.model.joint import joint_screws
-from regularize.model.mechanism import Joint
+from regularize.mechanism.joint import HIGHER_PAIRS, joint_screws
+from regularize.mechanism.mechanism import Joint
 
 #: Tags that name the two ends of a closing joint.
 ENDS = (("predecessor", "successor"), ("parent", "child"), ("link1", "link2"), ("link1", "link1"))
 LOOP_TYPES = (*(name for name in TYPES if name != "floating"), *HIGHER_PAIRS)
 CLOSED = 1e-6  # metres: origins that coincide in a file of six decimals
 MISALIGNED = 1e-3  # radians: beyond the rounding of angles such as 3.1416 and 1.571
+COUPLINGS = ("rolling", "gear")
+#: Name of the first of two links by which onshape-to-robot marks a loop.
+CLOSING = re.compile(r"closing_(.+)_1")
 
 
 def read_loop(node: Node, draft: UrdfDraft) -> None:
@@ -56,14 +60,19 @@ def read_loop(node: Node, draft: UrdfDraft) -> None:
         return
     written = node.one_of(node.text("type"), LOOP_TYPES)
     kind = TYPES.get(written, "composite")
-    first, second = _ends(node)
+    ends = ends_of(node)
+    if ends is None:
+        one, other = ("link1", "link2") if node.tag == "loop_joint" else ENDS[0]
+        words = f"add <{one} link=...> and <{other} link=...>"
+        raise node.error(f"<{node.tag}> needs two links; {words}")
+    first, second = ends
     screws, turn = _motion(node, TYPES.get(written, written))
     _report_axis(node, kind, draft)
     joint = joint_between(
         node.get("name") or draft.joint_name("loop"),
         kind,
-        (draft.link(first.text("link"), first), _frame(node, first)),
-        (draft.link(second.text("link"), second), _frame(node, second) @ turn),
+        (draft.link(first.text("link"), first), pose(origin_of(node, first))),
+        (draft.link(second.text("link"), second), pose(origin_of(node, second)) @ turn),
         screws,
         closure=True,
         limits=limits(node, kind),
@@ -82,7 +91,7 @@ def _motion(node: Node, kind: str) -> tuple[Array, Array]:
     axes = node.children("axis")
     first = axis(node.child("parent_axis") or (axes[0] if axes else None))
     if kind in HIGHER_PAIRS:
-        return pair_screws(kind, first, axis(axes[1]) if len(axes) > 1 else None), IDENTITY
+        return joint_screws(kind, first, axis(axes[1]) if len(axes) > 1 else None), IDENTITY
     second = node.child("child_axis") or (axes[1] if len(axes) > 1 else None)
     if kind != "universal":
         turn = IDENTITY if second is None else transform(rotation_between(first, axis(second)))
@@ -92,21 +101,21 @@ def _motion(node: Node, kind: str) -> tuple[Array, Array]:
     return joint_screws(kind, first, axis(second)), IDENTITY
 
 
-def _ends(node: Node) -> tuple[Node, Node]:
+def ends_of(node: Node) -> tuple[Node, Node] | None:
+    """The elements of the two links of a closing joint; None where there are not two."""
     for one, other in ENDS:
         found = node.children(one, other)
         if len(found) == 2 and [found[0].tag, found[1].tag] in ([one, other], [other, one]):
             first, second = found if found[0].tag == one else reversed(found)
             return first, second
-    one, other = ("link1", "link2") if node.tag == "loop_joint" else ENDS[0]
-    raise node.error(f"<{node.tag}> needs two links; add <{one} link=...> and <{other} link=...>")
+    return None
 
 
-def _frame(node: Node, end: Node) -> Array:
-    """Frame of the joint on one link: on the end itself, inside it, or beside it."""
+def origin_of(node: Node, end: Node) -> Node | None:
+    """What says where the joint is on one link: the end itself, or what is inside or beside it."""
     if end.get("xyz") is not None or end.get("rpy") is not None:
-        return pose(end)
-    return pose(end.child("origin") or node.child(f"{end.tag}_origin"))
+        return end
+    return end.child("origin") or node.child(f"{end.tag}_origin")
 
 
 def _aligned(joint: Joint, draft: UrdfDraft) -> Joint:
@@ -117,9 +126,9 @@ def _aligned(joint: Joint, draft: UrdfDraft) -> Joint:
         return joint
     gap = inverse(T_parent @ joint.T_parent_joint) @ T_child @ joint.T_child_joint
     turn = log_rotation(gap[:3, :3])
-    if _outside(gap[:3, 3], joint.screws[:3]) > CLOSED:
+    if _beyond(gap[:3, 3], joint.screws[:3]) > CLOSED:
         return joint
-    if _outside(turn, joint.screws[3:]) <= MISALIGNED:
+    if _beyond(turn, joint.screws[3:]) <= MISALIGNED:
         return joint
     draft.note(
         "REG015",
@@ -165,7 +174,7 @@ def _report_axis(node: Node, kind: str, draft: UrdfDraft) -> None:
     )
 
 
-def _outside(vector: Array, directions: Array) -> float:
+def _beyond(vector: Array, directions: Array) -> float:
     """Length of the part of a vector that is not in the span of some columns."""
     if directions.shape[1] == 0:
         return float(np.linalg.norm(vector))
@@ -180,7 +189,151 @@ def read_drake(node: Node, draft: UrdfDraft) -> None:
         attribute = next((a for a in ("link", "frame", "name") if end.get(a)), None)
         return draft.named_frame(end.text(attribute), end)
 
-    drake.read_constraint(node, draft, named, draft.between, "value")
+    closures.read_drake(node, draft, named, draft.between, "value")
+
+
+def read_coupling(node: Node, draft: UrdfDraft) -> None:
+    r"""Add a ``<coupling>`` as one relation between joint coordinates.
+
+    With the chains from the nearest common ancestor down to the two links and the ratio :math:`r`:
+    :math:`r \sum_{predecessor} q - \sum_{successor} q = 0`.
+    """
+    ratio = node.need("ratio").number("value")
+    kind = node.one_of(node.get("type") or "gear", COUPLINGS)
+    ends = [node.need("predecessor"), node.need("successor")]
+    links = [draft.link(end.text("link"), end) for end in ends]
+    predecessor, successor = _branches(links[0], links[1], node, draft)
+    terms = [(joint, ratio) for joint in predecessor] + [(joint, -1.0) for joint in successor]
+    moving = [(joint, factor) for joint, factor in terms if joint.freedoms > 0]
+    for joint, _ in moving:
+        check_scalar(joint, node)
+    if not moving:
+        raise node.error(
+            f"no joint moves between links `{links[0]}` and `{links[1]}`; name links that move"
+        )
+    name = node.get("name") or f"{links[0]}-{links[1]}"
+    coupled = tuple((joint.name, 0, factor) for joint, factor in moving)
+    draft.couple(name, kind, coupled, 0.0, node.source)
+
+
+def _branches(
+    predecessor: str, successor: str, node: Node, draft: UrdfDraft
+) -> tuple[list[Joint], list[Joint]]:
+    """Joints of the two branches below the nearest common ancestor, from the top down."""
+    one, other = draft.chain(predecessor)[::-1], draft.chain(successor)[::-1]
+    roots = [
+        chain[0].parent if chain else link
+        for chain, link in ((one, predecessor), (other, successor))
+    ]
+    if roots[0] != roots[1]:
+        raise node.error(
+            f"links `{predecessor}` and `{successor}` hang on different roots "
+            f"`{roots[0]}` and `{roots[1]}`; couple links of one tree"
+        )
+    shared = 0
+    while shared < min(len(one), len(other)) and one[shared] is other[shared]:
+        shared += 1
+    return one[shared:], other[shared:]
+
+
+def read_gazebo(node: Node, draft: UrdfDraft) -> None:
+    """Add the SDF joints and welding plugins in a ``<gazebo>``: closed at zero coordinates."""
+    for each in node.children("joint"):
+        # Loaded where there is SDF in a URDF file.
+        from regularize.adapters.sdf import joint as sdf
+        from regularize.adapters.sdf.draft import pose_of
+
+        kind = sdf.kind_of(each, sdf.KINDS)
+        parent, child = (draft.link(end.text(), end) for end in map(each.need, ("parent", "child")))
+        T_child = pose_of(each.child("pose"))
+        T = draft.between(parent, child, each) @ T_child
+        R = (draft.rest_pose(child)[1] @ T_child)[:3, :3]
+        screws = sdf.screws(each, kind, partial(_gazebo_axis, each, R))
+        bounds = sdf.limits(each, kind)
+        name = each.text("name")
+        draft.close(each, name, kind, (parent, T), (child, T_child), screws=screws, limits=bounds)
+    for found in filter(None, map(closures.Attachment.of, node.children("plugin"))):
+        between = partial(draft.between, at=found.node)
+        found.close(draft, [found.first], [found.second], between)
+
+
+def _gazebo_axis(node: Node, R_model_joint: Array, tag: str) -> Array:
+    """Direction of an axis in the joint frame, which lies on the child."""
+    xyz = node.find(tag, "xyz")
+    if xyz is None:
+        return np.array([0.0, 0.0, 1.0])
+    direction = xyz.direction(xyz.numbers(None, 3))
+    from regularize.adapters.sdf.draft import MODEL
+
+    in_model = node.need(tag).says("use_parent_model_frame")
+    if in_model or xyz.get("expressed_in") == MODEL:
+        return np.asarray(R_model_joint.T @ direction)
+    return direction
+
+
+def read_bushing(node: Node, draft: UrdfDraft) -> None:
+    """Add a ``drake:linear_bushing_rpy`` as the joint whose freedoms have no stiffness."""
+    from regularize.adapters.common.serial import GENERIC, joint_of_freedoms  # few files have one
+
+    ends = [node.need(f"drake:bushing_frame{letter}") for letter in "AC"]
+    first, second = (draft.named_frame(end.text("name"), end) for end in ends)
+    free = []
+    for tag, names in (
+        ("drake:bushing_force_stiffness", GENERIC[:3]),
+        ("drake:bushing_torque_stiffness", GENERIC[3:]),
+    ):
+        stiffness = node.need(tag).numbers("value", 3)
+        free += [name for name, value in zip(names, stiffness, strict=True) if value == 0.0]
+    kind, screws = joint_of_freedoms(free)
+    name = draft.close(node, node.get("name"), kind, first, second, screws=screws).name
+    draft.note(
+        "REG015",
+        f"the bushing `{name}` is read as a rigid {kind} joint, free where its stiffness is 0",
+        node.source,
+        joints=(name,),
+    )
+
+
+def read_closing_frames(draft: UrdfDraft) -> None:
+    """Close the pairs of links ``closing_<name>_1`` and ``closing_<name>_2``.
+
+    onshape-to-robot marks a loop so, but does not say of which kind it is. All kinds bring the two
+    origins together; that much is read, as a ball joint, unless the file closes the pair itself.
+    """
+    for first in [*draft.bodies]:
+        match = CLOSING.fullmatch(first)
+        second = None if match is None else f"closing_{match[1]}_2"
+        if match is None or second not in draft.bodies:
+            continue
+        taken = {frozenset((j.parent, j.child)) for j in draft.joints.values() if j.closure}
+        if frozenset((first, second)) in taken:
+            continue
+        name = draft.joint_name(f"closing_{match[1]}")
+        link = draft.link_node(first)
+        draft.close(link, name, "spherical", (first, IDENTITY), (second, IDENTITY))
+        draft.warn(
+            "REG015",
+            f"links `{first}` and `{second}` mark a loop but not its kind: read as the ball joint "
+            f"`{name}`",
+            link.source,
+            "say by a URDF+ <loop> or a Gepetto YAML file what the joint is, or export MJCF, "
+            "which does",
+            joints=(name,),
+        )
+
+
+def closing_lines(one: str, other: str, axis: bool) -> tuple[str, ...]:
+    """What to write into a URDF file to close a loop between two links that coincide."""
+    name = f"{one}-{other}"
+    hinge = (
+        f'a hinge about their axis Z: <loop name="{name}" type="revolute"><predecessor '
+        f'link="{one}"/><successor link="{other}"/><axis xyz="0 0 1"/></loop>'
+    )
+    ball = (
+        f'a ball joint: <loop_joint name="{name}" type="spherical"><link1 link="{one}"/>'
+        f'<link2 link="{other}"/></loop_joint>'
+    )
+    return (hinge, ball) if axis else (ball,)
 
 
 #: What each element under ``<robot>`` is read by; further dialects are further entries.
@@ -189,5 +342,7 @@ DIALECTS: dict[str, Callable[[Node, UrdfDraft], None]] = {
     "constraint": read_loop,
     "loop_joint": read_loop,
     "coupling": read_coupling,
-    **dict.fromkeys(drake.READ, read_drake),
+    "gazebo": read_gazebo,
+    "drake:linear_bushing_rpy": read_bushing,
+    **dict.fromkeys(closures.DRAKE, read_drake),
 }

@@ -1,37 +1,26 @@
-"""Models that urdfpy, urchin or yourdfpy have read already."""
+"""Models that urdfpy, urchin or yourdfpy have read already: written as URDF again, and read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from lxml import etree
 
-from regularize.adapters.common.draft import Draft
+from regularize.adapters.common.edits import EditedText
 from regularize.adapters.common.names import listed
-from regularize.adapters.urdf.draft import mark_closures
-from regularize.adapters.urdf.joint import AXIAL, DEFAULT_AXIS, TYPES
-from regularize.adapters.urdf.motors import commanded
-from regularize.errors import ModelError
-from regularize.lie.screw import IDENTITY, Array, unit
-from regularize.model.joint import joint_screws
-from regularize.model.mechanism import (
-    Actuator,
-    Body,
-    Geometry,
-    Inertia,
-    Joint,
-    JointDynamics,
-    JointLimits,
-    Mechanism,
-)
+from regularize.adapters.common.quantities import NAMES, six
+from regularize.adapters.common.write import add
+from regularize.adapters.common.xml import XmlDocument
+from regularize.adapters.urdf.read import read_root
+from regularize.adapters.urdf.write import add_origin
+from regularize.errors import ModelError, ReadError
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.mechanism import Mechanism
 
-#: Attributes that hold the size of each shape, in the order of ``Geometry.size``.
-SHAPES: Mapping[str, tuple[str, ...]] = {
-    "box": ("size",),
-    "cylinder": ("radius", "length"),
-    "sphere": ("radius",),
-}
+#: Attributes that hold the size of each shape.
+SHAPES = {"box": ("size",), "cylinder": ("radius", "length"), "sphere": ("radius",)}
 
 
 def is_urdf_object(source: object) -> bool:
@@ -60,165 +49,114 @@ def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
             "or the URDF object of urdfpy, urchin or yourdfpy"
         )
     robot = getattr(source, "robot", source)
-    draft = Draft(None, str(robot.name or "robot"))
-    _add_bodies(robot, draft)
-    _add_joints(robot, draft)
-    _add_couplings(robot, draft)
-    mark_closures(draft)
-    children = {joint.child for joint in draft.joints.values() if not joint.closure}
-    names = [*draft.bodies]
-    draft.ground = next((name for name in names if name not in children), names[0])
-    if floating:
-        draft.let_float()
-    draft.ground_parts()
-    draft.actuators += _motors(robot).values()
-    return draft.mechanism("urdf")
-
-
-def _add_bodies(robot: Any, draft: Draft) -> None:
-    invented = []
+    root = etree.Element("robot", name=str(robot.name or "robot"))
+    invented = [str(link.name) for link in robot.links if _is_invented(link.inertial)]
     for link in robot.links:
-        name, inertia = str(link.name), _inertia(link.inertial)
-        if inertia is not None and _is_invented(inertia):
-            invented.append(name)
-            inertia = None
-        if name in draft.bodies:
-            raise ModelError(f"two body entries are named {name!r}")
-        draft.bodies[name] = Body(name, inertia, _geometry(link))
-    if not draft.bodies:
-        raise ModelError("the model has no link")
+        _add_link(root, link)
+    for joint in robot.joints:
+        _add_joint(root, joint)
+    for transmission in getattr(robot, "transmissions", None) or ():
+        _add_transmission(root, transmission)
+    text = EditedText("the model", etree.tostring(root, encoding="unicode"), "utf-8")
+    try:
+        found = read_root(XmlDocument(text).root, "", format="urdf", floating=floating, loops=False)
+    except ReadError as error:
+        raise ModelError(f"{error.element}: {error.reason}") from None
     if invented:
-        draft.note(
+        note = Diagnostic(
             "REG014",
+            "note",
             "a mass of 1 kg with the identity as inertia is what parsers put where a link "
             f"states nothing: {listed(invented)} read as without mass properties",
-            None,
-            "load the file itself if these values are meant",
+            help=("load the file itself if these values are meant",),
         )
+        found = replace(found, findings=(note, *found.findings))
+    return _of_no_file(found)
 
 
-def _inertia(inertial: Any) -> Inertia | None:
+def _of_no_file(mechanism: Mechanism) -> Mechanism:
+    """The mechanism without places in the text, which nobody has seen."""
+    parts = ("bodies", "joints", "couplings", "actuators", "findings")
+    unplaced: dict[str, Any] = {
+        part: tuple(replace(each, source=None) for each in getattr(mechanism, part))
+        for part in parts
+    }
+    return replace(mechanism, path=None, **unplaced)
+
+
+def _is_invented(inertial: Any) -> bool:
+    """Whether mass properties are those of the parsers' default, bit by bit."""
     if inertial is None or inertial.mass is None or inertial.inertia is None:
-        return None
-    matrix = np.asarray(inertial.inertia, dtype=np.float64)
-    inertia = Inertia(float(inertial.mass), np.zeros(3), matrix)
-    return inertia.transformed(_frame(inertial.origin))
+        return False
+    moved = inertial.origin is not None and np.any(np.asarray(inertial.origin)[:3, 3])
+    return bool(inertial.mass == 1.0 and np.array_equal(inertial.inertia, np.eye(3)) and not moved)
 
 
-def _is_invented(inertia: Inertia) -> bool:
-    """Whether the values are those of the parsers' default, bit by bit."""
-    return bool(
-        inertia.mass == 1.0
-        and np.array_equal(inertia.matrix, np.eye(3))
-        and not np.any(inertia.center)
-    )
-
-
-def _geometry(link: Any) -> tuple[Geometry, ...]:
-    shapes = []
-    for collision, entries in ((False, link.visuals), (True, link.collisions)):
+def _add_link(root: Any, link: Any) -> None:
+    element, inertial = add(root, "link", name=str(link.name)), link.inertial
+    stated = inertial is not None and inertial.mass is not None and inertial.inertia is not None
+    if stated and not _is_invented(inertial):
+        inside = add(element, "inertial")
+        _add_origin(inside, inertial.origin)
+        add(inside, "mass", value=float(inertial.mass))
+        moments = six(np.asarray(inertial.inertia, dtype=np.float64))
+        add(inside, "inertia", **dict(zip(NAMES, moments, strict=True)))
+    for tag, entries in (("visual", link.visuals), ("collision", link.collisions)):
         for entry in entries or ():
-            shape = _shape(entry, collision)
-            if shape is not None:
-                shapes.append(shape)
-    return tuple(shapes)
+            _add_shape(add(element, tag), entry)
 
 
-def _shape(entry: Any, collision: bool) -> Geometry | None:
+def _add_shape(element: Any, entry: Any) -> None:
     if entry.geometry is None:
-        return None
-    T = _frame(entry.origin)
+        return
+    _add_origin(element, entry.origin)
+    geometry = add(element, "geometry")
     for kind, attributes in SHAPES.items():
         shape = getattr(entry.geometry, kind, None)
         if shape is not None:
-            size = np.concatenate([np.atleast_1d(getattr(shape, name)) for name in attributes])
-            return Geometry(kind, size, T, collision=collision)
+            add(geometry, kind, **{name: getattr(shape, name) for name in attributes})
+            return
     mesh = getattr(entry.geometry, "mesh", None)
-    if mesh is None:
-        return None
-    scale = np.ones(3) if mesh.scale is None else np.broadcast_to(mesh.scale, 3)
-    return Geometry("mesh", scale, T, uri=str(mesh.filename), collision=collision)
+    if mesh is not None:
+        scale = np.ones(3) if mesh.scale is None else np.broadcast_to(mesh.scale, 3)
+        add(geometry, "mesh", filename=str(mesh.filename), scale=scale)
 
 
-def _motors(robot: Any) -> dict[str, Actuator]:
-    """Motors by the joints that transmissions drive, where the parser has read transmissions."""
-    motors: dict[str, Actuator] = {}
-    for transmission in getattr(robot, "transmissions", None) or ():
-        actuators = getattr(transmission, "actuators", None) or ()
-        for k, joint in enumerate(getattr(transmission, "joints", ())):
-            actuator, name = actuators[k] if k < len(actuators) else None, str(joint.name)
-            interfaces = " ".join(map(str, getattr(joint, "hardwareInterfaces", ()))).lower()
-            motors[name] = Actuator(
-                str(getattr(actuator, "name", name)),
-                name,
-                kind=commanded(interfaces),
-                gear=float(getattr(actuator, "mechanicalReduction", None) or 1.0),
-            )
-    return motors
+def _add_joint(root: Any, joint: Any) -> None:
+    written = getattr(joint, "joint_type", None) or getattr(joint, "type", None)
+    element = add(root, "joint", name=str(joint.name), type=str(written))
+    _add_origin(element, joint.origin)
+    add(element, "parent", link=str(joint.parent))
+    add(element, "child", link=str(joint.child))
+    if joint.axis is not None:
+        add(element, "axis", xyz=joint.axis)
+    for tag, attributes in (
+        ("limit", ("lower", "upper", "velocity", "effort")),
+        ("dynamics", ("damping", "friction")),
+    ):
+        stated = getattr(joint, tag, None)
+        if stated is not None:
+            add(element, tag, **{name: getattr(stated, name, None) for name in attributes})
+    mimic = joint.mimic
+    if mimic is not None:
+        multiplier, offset = mimic.multiplier, mimic.offset
+        add(element, "mimic", joint=str(mimic.joint), multiplier=multiplier, offset=offset)
 
 
-def _add_joints(robot: Any, draft: Draft) -> None:
-    motors = _motors(robot)
-    for entry in robot.joints:
-        name, child = str(entry.name), str(entry.child)
-        written = getattr(entry, "joint_type", None) or getattr(entry, "type", None)
-        if written not in TYPES:
-            raise ModelError(f"joint {name!r}: type {written!r} is not one of {sorted(TYPES)}")
-        if name in draft.joints:
-            raise ModelError(f"two joint entries are named {name!r}")
-        kind = TYPES[written]
-        axis = _axis(name, entry.axis) if kind in AXIAL else DEFAULT_AXIS
-        draft.joints[name] = Joint(
-            name,
-            str(entry.parent),
-            child,
-            kind,
-            joint_screws(kind, axis),
-            _frame(entry.origin),
-            actuated=True if name in motors else None,
-            limits=_limits(entry, kind, str(written)),
-            dynamics=_dynamics(entry, kind),
-        )
+def _add_transmission(root: Any, transmission: Any) -> None:
+    """Joints with their interfaces, and the actuators that drive them."""
+    element = add(root, "transmission", name=str(getattr(transmission, "name", "")))
+    for joint in getattr(transmission, "joints", ()):
+        driven = add(element, "joint", name=str(joint.name))
+        for interface in getattr(joint, "hardwareInterfaces", None) or ():
+            add(driven, "hardwareInterface", str(interface))
+    for actuator in getattr(transmission, "actuators", None) or ():
+        motor = add(element, "actuator", name=str(actuator.name))
+        reduction = getattr(actuator, "mechanicalReduction", None)
+        if reduction:
+            add(motor, "mechanicalReduction", float(reduction))
 
 
-def _frame(origin: Any) -> Array:
-    return IDENTITY if origin is None else np.asarray(origin, dtype=np.float64)
-
-
-def _axis(name: str, axis: Any) -> Array:
-    try:
-        return unit(DEFAULT_AXIS if axis is None else axis)
-    except ValueError as error:
-        raise ModelError(f"joint {name!r}: {error}") from None
-
-
-def _limits(entry: Any, kind: str, written: str) -> JointLimits | None:
-    limit = entry.limit
-    if limit is None or kind not in ("revolute", "prismatic"):
-        return None
-    rated = {key: getattr(limit, key, None) for key in ("velocity", "effort")}
-    if written == "continuous":
-        return JointLimits.of([-np.inf, np.inf], **rated)
-    if limit.lower is not None or limit.upper is not None:
-        return JointLimits.of([limit.lower or 0.0, limit.upper or 0.0], **rated)
-    given = {key: np.array(value) for key, value in rated.items() if value is not None}
-    return JointLimits(None, None, **given) if given else None
-
-
-def _dynamics(entry: Any, kind: str) -> JointDynamics:
-    dynamics = getattr(entry, "dynamics", None)
-    if dynamics is None or kind not in ("revolute", "prismatic"):
-        return JointDynamics()
-    given = {key: getattr(dynamics, key) for key in ("damping", "friction")}
-    return JointDynamics(**{key: np.array(v) for key, v in given.items() if v is not None})
-
-
-def _add_couplings(robot: Any, draft: Draft) -> None:
-    for entry in robot.joints:
-        mimic = entry.mimic
-        if mimic is None:
-            continue
-        name, multiplier = str(entry.name), mimic.multiplier
-        factor = 1.0 if multiplier is None else float(multiplier)
-        terms = ((name, 0, 1.0), (str(mimic.joint), 0, -factor))
-        draft.couple(name, "mimic", terms, float(mimic.offset or 0.0), None)
+def _add_origin(element: Any, origin: Any) -> None:
+    if origin is not None:
+        add_origin(element, np.asarray(origin, dtype=np.float64))

@@ -1,8 +1,9 @@
-"""Kinds of joints changed in URDF files, in the dialect that each joint is written in."""
+"""Kinds of joints changed in URDF and xacro files, in the dialect that each joint is written in."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,19 +12,20 @@ from regularize.adapters.common.edits import (
     EditedText,
     MovedJoint,
     Patch,
+    SlackLinks,
     WantedKind,
-    WantedSlack,
 )
-from regularize.adapters.common.patching import FileReference, XmlPatcher
-from regularize.adapters.common.write import numbers
-from regularize.adapters.common.xml_places import Place
+from regularize.adapters.common.patching import FileReference
+from regularize.adapters.common.slack_links import SlackPatcher
+from regularize.adapters.common.write import numbers, rpy
+from regularize.adapters.common.xml import Node
+from regularize.adapters.common.xml_text import quoteattr
 from regularize.adapters.urdf import frames_patch, sidecar_patch
-from regularize.adapters.urdf.gepetto import KEY
-from regularize.adapters.urdf.loop_element import axes_of, loop_element
-from regularize.adapters.urdf.slack import urdf_slack
+from regularize.adapters.urdf.loop_files import GEPETTO
 from regularize.errors import ModelError, UnsupportedExport
-from regularize.model.higher_pairs import HIGHER_PAIRS
-from regularize.model.mechanism import Joint
+from regularize.lie.screw import Array
+from regularize.mechanism.joint import HIGHER_PAIRS
+from regularize.mechanism.mechanism import Joint
 
 #: Type that a URDF file writes for a kind; a hinge without limits is ``continuous``.
 LOOP_TYPES = {
@@ -35,7 +37,7 @@ LOOPS = ("loop", "constraint", "loop_joint")
 AXIAL = ("revolute", "prismatic", "planar", "universal", "cylindrical", *HIGHER_PAIRS)
 
 
-class UrdfPatcher(XmlPatcher):
+class UrdfPatcher(SlackPatcher):
     """Edits a URDF file and the file of closing joints beside it."""
 
     def kinds(self, joint: Joint) -> Collection[str]:
@@ -84,9 +86,13 @@ class UrdfPatcher(XmlPatcher):
         place = self.element(wanted.before)
         return () if place is None else frames_patch.edits(place, wanted)
 
-    def slack(self, wanted: WantedSlack) -> Patch:
-        """Slack links, and closing elements taken out."""
-        return urdf_slack(self, wanted)
+    def slack_elements(self, links: SlackLinks, place: Node) -> list[Any]:
+        """Links in a row, and the joints that lead to them."""
+        return frames_patch.slack_elements(links)
+
+    def slack_ends(self, links: SlackLinks) -> Iterator[Edit]:
+        """The name of the last link, in the file that the joint stands in."""
+        return frames_patch.slack_ends(self, links)
 
     def taken_out(self, joints: Iterable[Joint]) -> Iterator[Edit]:
         """Elements, and entries of the file of closing joints; marked frames stay."""
@@ -117,7 +123,7 @@ class UrdfPatcher(XmlPatcher):
     def _retypes(self) -> str | None:
         """The file beside the model that can give its joints other types."""
         for path in self.mechanism.files[:1]:
-            if KEY.search(self.data(path)) is not None:
+            if GEPETTO.search(self.data(path)) is not None:
                 return path
         return None
 
@@ -129,7 +135,7 @@ class UrdfPatcher(XmlPatcher):
         """The file of closing joints."""
         return self.mechanism.files
 
-    def _edits(self, place: Place, wanted: WantedKind, found: Patch) -> list[Edit]:
+    def _edits(self, place: Node, wanted: WantedKind, found: Patch) -> list[Edit]:
         joint, parent = wanted.joint, place.parent
         if place.tag == "joint" and parent is not None and parent.tag == "gazebo":
             from regularize.adapters.sdf.patch import SdfJointPatch
@@ -147,7 +153,7 @@ class UrdfPatcher(XmlPatcher):
         self._lost(place, wanted, found)
         return [*self._typed(place, wanted), *_axes(place, wanted)]
 
-    def _tree_joint(self, place: Place, wanted: WantedKind, found: Patch) -> list[Edit]:
+    def _tree_joint(self, place: Node, wanted: WantedKind, found: Patch) -> list[Edit]:
         if wanted.kind not in TREE_TYPES and not (wanted.kind == "spherical" and self._has_balls):
             others = ", which is what Pinocchio and ROS read; a closing joint holds more kinds"
             raise self.refuse(wanted, TREE_TYPES, others)
@@ -159,13 +165,13 @@ class UrdfPatcher(XmlPatcher):
         """Whether joints of the tree are balls already, so that no reader of plain URDF is lost."""
         return any(j.kind == "spherical" and not j.closure for j in self.mechanism.joints)
 
-    def _typed(self, place: Place, wanted: WantedKind) -> list[Edit]:
+    def _typed(self, place: Node, wanted: WantedKind) -> list[Edit]:
         name = LOOP_TYPES[wanted.kind]
         if name == "revolute" and place.child("limit") is None:
             name = "continuous"
         return [place.with_attribute("type", name)]
 
-    def _lost(self, place: Place, wanted: WantedKind, found: Patch) -> None:
+    def _lost(self, place: Node, wanted: WantedKind, found: Patch) -> None:
         """Say that bounds and damping mean nothing to a joint of other freedoms."""
         held = [tag for tag in ("limit", "dynamics", "mimic") if place.child(tag) is not None]
         if wanted.kind not in ("revolute", "prismatic"):
@@ -175,18 +181,18 @@ class UrdfPatcher(XmlPatcher):
         """Those of the model itself; the file of closing joints names none."""
         return super().references(text) if text.path == self.path else iter(())
 
-    def referring(self, place: Place) -> Iterator[tuple[int, int]]:
+    def referring(self, place: Node) -> Iterator[tuple[int, int]]:
         """Meshes and textures."""
-        if place.tag in ("mesh", "texture") and "filename" in place.values:
-            yield place.values["filename"]
+        if place.tag in ("mesh", "texture") and "filename" in place.spans:
+            yield place.spans["filename"]
 
 
-def _axes(place: Place, wanted: WantedKind) -> list[Edit]:
+def _axes(place: Node, wanted: WantedKind) -> list[Edit]:
     """Edits that give a joint the axes of its new kind, where they are not written yet."""
     if wanted.kind not in AXIAL:
         return []
     directions = axes_of(wanted)
-    given = [each for each in place.children if each.tag == "axis"]
+    given = place.children("axis")
     old = axes_of(WantedKind(wanted.joint, wanted.joint.kind, wanted.joint))
     edits, missing = [], []
     for k, direction in enumerate(directions):
@@ -198,7 +204,88 @@ def _axes(place: Place, wanted: WantedKind) -> list[Edit]:
         elif not (k == 0 and kept):
             missing.append(f'<axis xyz="{numbers(direction)}"/>')
     if missing:
-        last = given[-1] if given else place.children[-1]
-        gap = place.document.newline + last.indentation
-        edits.append(last.after(gap.join(missing) if last.own_line else "".join(missing)))
+        last = given[-1] if given else place.nodes[-1]
+        edits.append(last.after(("" if last.margin is None else last.gap).join(missing)))
     return edits
+
+
+def loop_element(place: Node, wanted: WantedKind, types: Mapping[str, str]) -> str:
+    """The text of the element, indented as the one that it replaces or stands beside."""
+    joint = wanted.replacement
+    if wanted.kind not in types:
+        raise ModelError(f"joint {joint.name!r} cannot become {wanted.kind} as a URDF+ <loop>")
+    lines = [f"<loop name={quoteattr(joint.name)} type={quoteattr(types[wanted.kind])}>"]
+    for tag, link, T in (
+        ("predecessor", joint.parent, joint.T_parent_joint),
+        ("successor", joint.child, joint.T_child_joint),
+    ):
+        lines.append(f"  <{tag} link={quoteattr(link)}>{_origin(T)}</{tag}>")
+    lines += [f'  <axis xyz="{numbers(axis)}"/>' for axis in axes_of(wanted)]
+    return place.gap.join([*lines, "</loop>"])
+
+
+def _origin(T: Array) -> str:
+    turn = "" if np.array_equal(T[:3, :3], np.eye(3)) else f' rpy="{numbers(rpy(T[:3, :3]))}"'
+    return f'<origin xyz="{numbers(T[:3, 3])}"{turn}/>'
+
+
+def axes_of(wanted: WantedKind) -> list[Array]:
+    """Directions that a joint's element names, in the frame of the joint."""
+    screws = wanted.replacement.screws
+    if wanted.kind in ("fixed", "spherical", "free"):
+        return []
+    if wanted.kind in ("planar", "point_on_plane"):
+        return [screws[3:, 2]]
+    if wanted.kind == "universal":
+        return [screws[3:, 0], screws[3:, 1]]
+    if wanted.kind == "line_in_plane":
+        return [screws[:3, 0], screws[3:, 2]]
+    first = screws[:, 0]
+    return [first[:3] if np.any(first[:3]) and wanted.kind != "helical" else first[3:]]
+
+
+class XacroPatcher(UrdfPatcher):
+    """Edits the xacro file itself, not what it expands to.
+
+    What a macro or an included file makes is not edited: it may make other joints as well.
+    """
+
+    def element(self, joint: Joint) -> Node | None:
+        """The element of a joint that is written out in the file, once and without expressions.
+
+        Lines of the joint are those of the expanded text, so it is found by its tag and its name.
+        """
+        step = "" if joint.source is None else (joint.source.element or "").rsplit("/", 1)[-1]
+        tag = step.partition("[")[0]
+        found = [
+            place
+            for place in self.document(self.path).root.walk()
+            if place.tag == tag and place.get("name") == joint.name and not _in_macro(place)
+        ]
+        if len(found) != 1 or any("${" in (found[0].get(a) or "") for a in found[0].spans):
+            return None
+        return found[0]
+
+    def not_written(self, wanted: WantedKind) -> ModelError:
+        """The error about a joint that is not written out in the file."""
+        return ModelError(
+            f"{self.path}: joint {wanted.joint.name!r} comes from a macro or an included file, "
+            "which is not edited: change its type there, or fix the "
+            "file that xacro expands it to"
+        )
+
+    def referring(self, place: Node) -> Iterator[tuple[int, int]]:
+        """Meshes, textures and included files; none that xacro computes."""
+        spans = [*super().referring(place)]
+        if place.tag == "xacro:include" and "filename" in place.spans:
+            spans.append(place.spans["filename"])
+        yield from (span for span in spans if "$" not in place.document.text[slice(*span)])
+
+
+def _in_macro(place: Node) -> bool:
+    parent = place.parent
+    while parent is not None:
+        if parent.tag.startswith("xacro:"):
+            return True
+        parent = parent.parent
+    return False

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
+from regularize.adapters.common.closures import report_loop_candidates
 from regularize.adapters.common.draft import WORLD
-from regularize.adapters.common.offers import offer_closures
+from regularize.adapters.common.links import Color, read_inertia, read_shapes
+from regularize.adapters.common.names import listed
+from regularize.adapters.common.quantities import is_zero
 from regularize.adapters.common.xml import Node, parse
-from regularize.adapters.urdf import loop_files, tolerances
-from regularize.adapters.urdf.draft import UrdfDraft, mark_closures
+from regularize.adapters.urdf import loop_files
+from regularize.adapters.urdf.draft import UrdfDraft, mark_closures, pose
 from regularize.adapters.urdf.joint import read_joints, read_mimics
-from regularize.adapters.urdf.link import read_links
-from regularize.adapters.urdf.loops import DIALECTS as LOOPS
-from regularize.adapters.urdf.more_loops import DIALECTS as MORE
-from regularize.adapters.urdf.more_loops import closing_lines, read_closing_frames
-from regularize.model.mechanism import Mechanism
+from regularize.adapters.urdf.loop_files import add_tolerances
+from regularize.adapters.urdf.loops import DIALECTS, closing_lines, read_closing_frames
+from regularize.mechanism.mechanism import Body, Inertia, Mechanism
 
-DIALECTS = {**LOOPS, **MORE}
 #: Elements under ``<robot>`` that are read elsewhere, or say nothing about the mechanism.
 QUIET = frozenset(
     {
@@ -81,11 +83,11 @@ def read_root(
     read_mimics(draft)
     for file in files[:1]:
         file.close(draft)
-        tolerances.add(file.path, draft)
+        add_tolerances(file.path, draft)
         draft.files.append(file.path)
     loop_files.report_unread(files, draft)
     read_closing_frames(draft)
-    offer_closures(draft, lambda name: draft.rest_pose(name)[1], closing_lines)
+    report_loop_candidates(draft, lambda name: draft.rest_pose(name)[1], closing_lines)
     draft.report_ignored(": it is not a part of URDF")
     _set_ground(draft, roots, floating)
     return draft.mechanism(format)
@@ -127,3 +129,77 @@ def _set_ground(draft: UrdfDraft, roots: list[str], floating: bool) -> None:
     if floating:
         draft.let_float()
     draft.ground_parts()
+
+
+def read_links(draft: UrdfDraft) -> None:
+    """Add every ``<link>`` as a body, and say which have doubtful mass properties."""
+    colors = _colors(draft.root)
+    for node in draft.root.children("link"):
+        name = node.text("name")
+        inertia = _inertia(name, node.child("inertial"), draft)
+        shapes = read_shapes(
+            node,
+            draft,
+            lambda shape: pose(shape.child("origin")),
+            lambda mesh: mesh.text("filename"),
+            partial(_color, colors=colors),
+        )
+        draft.add_body(Body(name, inertia, shapes, node.source), node)
+    _judge(draft)
+
+
+def _inertia(link: str, node: Node | None, draft: UrdfDraft) -> Inertia | None:
+    """Mass properties about the centre of mass in the axes of the link."""
+    if node is None:
+        return None
+    mass, inertia = node.child("mass"), node.child("inertia")
+    if mass is None or inertia is None:
+        draft.warn(
+            "REG014",
+            f"link `{link}` has an <inertial> without "
+            f"<{'mass' if mass is None else 'inertia'}>: read as a link without mass properties",
+            node.source,
+            "give both <mass> and <inertia>, or leave out <inertial>",
+        )
+        return None
+    return read_inertia(mass.number("value"), inertia, pose(node.child("origin")), None)
+
+
+def _judge(draft: UrdfDraft) -> None:
+    """Report the mass properties of idealised bodies, which are zero."""
+    ideal = [body for body in draft.bodies.values() if body.inertia and is_zero(body.inertia)]
+    if ideal:
+        draft.note(
+            "REG014",
+            f"a mass or a moment of inertia of zero: {listed(body.name for body in ideal)}",
+            ideal[0].source,
+            "dynamics can be singular with it: give the value, or join the link to another one by "
+            "a fixed joint",
+        )
+
+
+def _colors(root: Node) -> dict[str, Color]:
+    """Colours by material name; a material may be defined anywhere and used everywhere."""
+    materials = root.children("material")
+    for link in root.children("link"):
+        for visual in link.children("visual"):
+            materials += visual.children("material")
+    colors: dict[str, Color] = {}
+    for material in materials:
+        name, color = material.get("name"), material.child("color")
+        if name and color is not None:
+            colors.setdefault(name, _rgba(color))
+    return colors
+
+
+def _rgba(node: Node) -> Color:
+    red, green, blue, opacity = (float(value) for value in node.numbers("rgba", 4))
+    return red, green, blue, opacity
+
+
+def _color(visual: Node, colors: Mapping[str, Color]) -> Color | None:
+    material = visual.child("material")
+    if material is None:
+        return None
+    color = material.child("color")
+    return _rgba(color) if color is not None else colors.get(material.get("name") or "")

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.edits import Edit, EditedText, WantedKind
-from regularize.adapters.common.freedoms import axis_letter
 from regularize.adapters.common.names import listed
+from regularize.adapters.common.serial import axis_letter
 from regularize.adapters.common.write import number
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.screw import Array
-from regularize.model.mechanism import Joint
+from regularize.mechanism.mechanism import Joint
 
 #: Kinds that a file holds, by the element that a closing joint was read from.
 GEPETTO = {"spherical": "3d", "fixed": "6d"}

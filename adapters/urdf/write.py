@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from lxml import etree
 
+from regularize._io.output_files import write_text
 from regularize.adapters.common.names import unique
-from regularize.adapters.common.serial import axis_in_frame, standard, twin_name
-from regularize.adapters.common.spanning import spanning
-from regularize.adapters.common.write import add
-from regularize.adapters.urdf.elements import add_dynamics, add_limit, add_origin, add_transmission
-from regularize.adapters.urdf.tree import LinkTree
+from regularize.adapters.common.quantities import NAMES, six
+from regularize.adapters.common.serial import axis_in_frame, in_a_row, standard, twin_name
+from regularize.adapters.common.write import (
+    Writing,
+    WrittenCoordinate,
+    add,
+    capsule_parts,
+    rpy,
+    sizes,
+    spanning,
+)
 from regularize.lie.screw import Array, inverse
-from regularize.model.diagnostic import Diagnostic
-from regularize.model.mechanism import Joint, Mechanism
-from regularize.output_files import write_text
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.mechanism import (
+    Actuator,
+    Body,
+    Geometry,
+    Inertia,
+    Joint,
+    JointLimits,
+    Mechanism,
+)
 
 #: Closures that Gepetto YAML knows.
 GEPETTO = {"spherical": "3d", "fixed": "6d"}
@@ -33,6 +47,7 @@ URDF_PLUS = {
     "universal": 2,
     "cylindrical": 1,
 }
+LARGEST = float(np.finfo(np.float64).max)
 
 
 def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
@@ -58,9 +73,23 @@ def _robot(mechanism: Mechanism) -> Any:
 
 
 @dataclass(eq=False)
-class _UrdfWriter(LinkTree):
-    """Writes the whole file; ``pairs`` are the frames that the YAML file brings together."""
+class _UrdfWriter(Writing):
+    """Writes the whole file.
 
+    Attributes:
+        plus: Whether the file is URDF+.
+        frames: Frame of each link in the body that it stands for.
+        slides: Slide of each screw: the hinge that it follows, and the pitch.
+        links: Names of the links so far.
+        balls: Names of the ball joints so far.
+        pairs: The frames that the YAML file brings together, the kind and the name of each pair.
+    """
+
+    plus: bool = False
+    frames: dict[str, Array] = field(default_factory=dict)
+    slides: dict[str, tuple[str, float]] = field(default_factory=dict)
+    links: list[str] = field(default_factory=list)
+    balls: list[str] = field(default_factory=list)
     pairs: list[tuple[str, str, str, str]] = field(default_factory=list)
 
     def write(self, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
@@ -105,6 +134,82 @@ class _UrdfWriter(LinkTree):
         if not self.plus:
             self._save_loops(path)
         return findings
+
+    # -- links and joints of the tree
+
+    def add_link(self, body: Body) -> None:
+        """Add the link of a body, in the frame that URDF wants it in."""
+        T = inverse(self.frames[body.name])
+        element = self.add_massless(body.name)
+        if body.inertia is not None:
+            add_inertial(element, body.inertia.transformed(T))
+        if any(shape.kind == "capsule" for shape in body.geometry):
+            self.lose(
+                f"has no capsules: those of `{body.name}` are cylinders with a ball at both ends",
+                "note",
+            )
+        for shape in body.geometry:
+            add_shape(element, replace(shape, T_body_geometry=T @ shape.T_body_geometry))
+
+    def add_massless(self, name: str) -> Any:
+        """Add a link that stands for a frame."""
+        self.links.append(name)
+        return add(self.root, "link", name=name)
+
+    def parts(self, joint: Joint) -> list[Joint]:
+        """The joint as URDF joints in a row; notes frames and slides of screws."""
+        parts, slides = in_a_row(joint)
+        self.slides.update(slides)
+        self.frames.update({part.child: part.T_child_joint for part in parts})
+        return parts
+
+    def add_chain(self, joint: Joint, parts: Sequence[Joint]) -> None:
+        """Write the parts of a joint, and note which of them has which coordinate."""
+        freedom = 0
+        for part in parts:
+            if part.child not in self.links:
+                self.add_massless(part.child)
+            element = self._joint(part)
+            if part.name in self.slides:
+                leader, pitch = self.slides[part.name]
+                add(element, "mimic", joint=leader, multiplier=pitch, offset="0")
+            elif part.kind in ("revolute", "prismatic"):
+                self.call(joint, freedom, WrittenCoordinate(part.name))
+                freedom += 1
+
+    def add_ends(self, element: Any, parent: str, child: str, T_parent: Array) -> None:
+        """Place a joint on its parent link, and name both links."""
+        add_origin(element, inverse(self.frames[parent]) @ T_parent)
+        add(element, "parent", link=parent)
+        add(element, "child", link=child)
+
+    def _joint(self, joint: Joint) -> Any:
+        limits = joint.limits
+        hinge = limits is not None and (limits.bounded or limits.lower is None)
+        kind = {
+            "fixed": "fixed",
+            "free": "floating",
+            "planar": "planar",
+            "prismatic": "prismatic",
+            "revolute": "revolute" if hinge else "continuous",
+            "spherical": "spherical" if self.plus else "continuous",
+        }[joint.kind]
+        element = self.joints[joint.name] = add(self.root, "joint", name=joint.name, type=kind)
+        if self.plus and joint.actuated is not None:
+            element.set("independent", "true" if joint.actuated else "false")
+        self.add_ends(element, joint.parent, joint.child, joint.T_parent_joint)
+        if joint.kind == "spherical":
+            self.balls.append(joint.name)
+            if not self.plus:
+                add(element, "axis", xyz="1 0 0")
+        elif joint.kind in ("planar", "revolute", "prismatic"):
+            add(element, "axis", xyz=axis_in_frame(joint, joint.freedoms - 1))
+        if joint.kind in ("revolute", "prismatic"):
+            add_limit(element, joint)
+            add_dynamics(element, joint)
+        return element
+
+    # -- closing joints
 
     def _cut(self, joint: Joint) -> None:
         """Lead a closing joint to a massless twin of its child, and hold the two together."""
@@ -181,5 +286,78 @@ class _UrdfWriter(LinkTree):
         if self.balls:
             content["joint_name"] = self.balls
             content["joint_type"] = ["SPHERICAL"] * len(self.balls)
+        import yaml  # where a file beside the model is written
+
         text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
         write_text(Path(path).with_suffix(".yaml"), text)
+
+
+def add_origin(element: Any, T: Array) -> None:
+    """Add an ``<origin>``, unless it is the identity."""
+    if not np.array_equal(T, np.eye(4)):
+        add(element, "origin", xyz=T[:3, 3], rpy=rpy(T[:3, :3]))
+
+
+def add_inertial(link: Any, inertia: Inertia) -> None:
+    """Add mass properties to a link."""
+    element = add(link, "inertial")
+    add(element, "origin", xyz=inertia.center, rpy="0 0 0")
+    add(element, "mass", value=inertia.mass)
+    add(element, "inertia", **dict(zip(NAMES, six(inertia.matrix), strict=True)))
+
+
+def add_shape(link: Any, shape: Geometry) -> None:
+    """Add a shape to a link, to be seen or to be touched; a capsule as a cylinder and two balls."""
+    if shape.kind == "capsule":
+        for part in capsule_parts(shape):
+            add_shape(link, part)
+        return
+    element = add(link, "collision" if shape.collision else "visual")
+    add_origin(element, shape.T_body_geometry)
+    geometry = add(element, "geometry")
+    if shape.kind == "mesh":
+        add(geometry, "mesh", filename=shape.uri or "", scale=shape.size)
+    else:
+        add(geometry, shape.kind, **sizes(shape))
+    if shape.color is not None:
+        add(add(element, "material", name=""), "color", rgba=shape.color)
+
+
+def add_limit(element: Any, joint: Joint) -> None:
+    """Add the bounds of a joint of one freedom, if it has any.
+
+    URDF wants effort and velocity along with lower and upper, and its own parser refuses inf: an
+    open bound becomes the largest number there is.
+    """
+    limits = joint.limits or JointLimits.of([-np.inf, np.inf])
+    bounds: dict[str, Any] = {}
+    if limits.lower is not None:
+        bounds = {"lower": limits.lower, "upper": limits.upper}
+    if element.get("type") == "continuous":
+        if limits.effort is None and limits.velocity is None:
+            return
+        bounds = {}
+    for what in ("effort", "velocity"):
+        stated = getattr(limits, what)
+        bounds[what] = [np.inf] if stated is None else stated
+    add(element, "limit", **{k: np.clip(v[0], -LARGEST, LARGEST) for k, v in bounds.items()})
+
+
+def add_dynamics(element: Any, joint: Joint) -> None:
+    """Add damping and friction of a joint of one freedom, if it has any."""
+    stated = {key: joint.dynamics.stated().get(key) for key in ("damping", "friction")}
+    given = {key: value[0] for key, value in stated.items() if value is not None}
+    if given:
+        add(element, "dynamics", **given)
+
+
+def add_transmission(root: Any, actuator: Actuator, joint: str) -> None:
+    """Add the motor of a joint."""
+    element = add(root, "transmission", name=f"{actuator.name}_transmission")
+    add(element, "type", "transmission_interface/SimpleTransmission")
+    kind = {"position": "Position", "velocity": "Velocity"}.get(actuator.kind, "Effort")
+    interface = f"hardware_interface/{kind}JointInterface"
+    add(add(element, "joint", name=joint), "hardwareInterface", interface)
+    motor = add(element, "actuator", name=actuator.name)
+    add(motor, "hardwareInterface", interface)
+    add(motor, "mechanicalReduction", actuator.gear)

@@ -15,12 +15,15 @@ from pathlib import Path
 
 import xacrodoc
 
-from regularize.adapters.common import outside
-from regularize.adapters.common.xml import parse_text
+from regularize.adapters.common.edits import EditedText
+from regularize.adapters.common.validation import with_external_files
+from regularize.adapters.common.xml import XmlDocument
 from regularize.adapters.urdf.read import read_root
 from regularize.errors import ReadError
-from regularize.model.mechanism import Mechanism
+from regularize.mechanism.mechanism import Mechanism
 
+#: Seconds that a file may take by the clock; of the processor's it has fewer.
+SECONDS = 120
 #: What expands, beside this module.
 PROCESS = Path(__file__).with_name("xacro_process.py")
 assert xacrodoc  # so that a missing one is known here
@@ -50,9 +53,9 @@ def read(
         ReadError: xacro cannot expand the file, or the result is not URDF.
     """
     text, included = _expanded(path, dict(arguments or {}), packages or {})
-    root = parse_text(text, path)
+    root = XmlDocument(EditedText(path, text, "utf-8")).root
     mechanism = read_root(root, path, format="xacro", floating=floating, loops=loops)
-    return outside.report(mechanism, included)
+    return with_external_files(mechanism, included)
 
 
 def _expanded(
@@ -65,12 +68,11 @@ def _expanded(
         "packages": {name: os.fspath(folder) for name, folder in packages.items()},
         "modules": sys.path,
     }
-    run = subprocess.run(
-        [sys.executable, "-I", str(PROCESS)], input=json.dumps(asked).encode(), capture_output=True
-    )
+    given, command = json.dumps(asked).encode(), [sys.executable, "-I", str(PROCESS)]
     try:
+        run = subprocess.run(command, input=given, capture_output=True, timeout=SECONDS)
         answer = json.loads(run.stdout)
-    except ValueError:
+    except (ValueError, subprocess.TimeoutExpired):
         raise ReadError(
             path, "xacro takes more time or memory than it may to expand it; look for endless loops"
         ) from None

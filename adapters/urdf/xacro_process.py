@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ast
 import json
+import os
+import stat
 import sys
 from contextlib import suppress
 from typing import Any
@@ -45,6 +47,13 @@ def check_expression(expression: str) -> None:
             raise ValueError(f"`{name}` is not allowed in an expression")
 
 
+def regular(path: Any, *options: Any, **more: Any) -> Any:
+    """Open a file that the model names; raises ``OSError`` for pipes and devices."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(0, "no regular file", str(path))
+    return open(path, *options, **more)
+
+
 def expanded(
     path: str, arguments: dict[str, str], packages: dict[str, str]
 ) -> tuple[str, list[str]]:
@@ -58,7 +67,7 @@ def expanded(
         check_expression(expression)
         return evaluate(expression, known, local)
 
-    xacro.safe_eval = safely
+    xacro.safe_eval, xacro.open = safely, regular
     for name in ("type", "vars"):
         xacro._global_symbols["python"].pop(name, None)
     finding.walk_up_from(path)

@@ -16,7 +16,7 @@ import numpy as np
 from regularize.adapters.common.names import unique
 from regularize.adapters.usd.precise import get, value_of
 from regularize.adapters.usd.stage import Stage, units
-from regularize.model.mechanism import (
+from regularize.mechanism.mechanism import (
     Actuator,
     ActuatorGains,
     Joint,
@@ -59,16 +59,9 @@ DEGREE = math.pi / 180.0
 
 
 class JointValues:
-    """Reads what is written on a joint prim about its freedoms.
-
-    Args:
-        prim: The prim.
-        names: Name of each freedom, as in ``rotX``.
-        reading: The stage.
-    """
+    """Reads what is written on a joint prim about its freedoms, called as in ``rotX``."""
 
     def __init__(self, prim: Any, names: tuple[str, ...], reading: Stage) -> None:
-        """Keep the units."""
         self.prim, self.names, self.reading = prim, names, reading
         self.unit, self.kilogram = units(prim.GetStage())
 

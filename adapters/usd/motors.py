@@ -12,9 +12,9 @@ from pxr import Sdf, UsdPhysics
 
 from regularize.adapters.usd.joint_values import UNLIMITED
 from regularize.adapters.usd.precise import name_of, put, value_of
-from regularize.adapters.usd.prim_joint import EFFORT, unit_of
+from regularize.adapters.usd.prims import EFFORT, unit_of
 from regularize.adapters.usd.stage import Stage, target_of
-from regularize.model.mechanism import Actuator, ActuatorGains
+from regularize.mechanism.mechanism import Actuator, ActuatorGains
 
 TYPE = "MjcActuator"
 KIND, FREEDOM = "regularize:kind", "regularize:freedom"

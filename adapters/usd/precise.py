@@ -19,12 +19,7 @@ NAME = "regularize:name"
 
 
 def put(attribute: Any, value: Any) -> None:
-    """Set an attribute, and keep what its rounding takes away.
-
-    Args:
-        attribute: The attribute, of single precision.
-        value: A number, ``Gf.Vec3d`` or ``Gf.Quatd``.
-    """
+    """Set an attribute of single precision, and keep what its rounding takes away."""
     attribute.Set(_rounded(value))
     if not np.array_equal(numbers(attribute.Get()), numbers(value)):
         attribute.SetCustomDataByKey(EXACT, value)

@@ -11,33 +11,31 @@ from typing import Any
 
 from pxr import UsdPhysics
 
-from regularize.adapters.common import outside
 from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.names import listed, unique
-from regularize.adapters.usd.body import Places, inertia_of, shapes_of
-from regularize.adapters.usd.gears import mesh
-from regularize.adapters.usd.joint import couple, join
+from regularize.adapters.common.validation import with_external_files
+from regularize.adapters.usd.joint import couple, join, mesh
 from regularize.adapters.usd.motors import TYPE, read_motors
 from regularize.adapters.usd.precise import name_of
 from regularize.adapters.usd.stage import (
+    Places,
     Stage,
     check_values,
     faults_of,
     gravity,
+    inertia_of,
     open_stage,
     report_units,
+    shapes_of,
     units,
 )
 from regularize.errors import ReadError
-from regularize.model.diagnostic import Source
-from regularize.model.mechanism import Body, Mechanism
+from regularize.mechanism.diagnostic import Source
+from regularize.mechanism.mechanism import Body, Mechanism
 
 
 def read(path: str) -> Mechanism:
     """Read a USD stage with physics.
-
-    Args:
-        path: The file (``.usd``, ``.usda``, ``.usdc`` or ``.usdz``).
 
     Raises:
         ReadError: The file is not USD, or has no rigid bodies.
@@ -45,7 +43,7 @@ def read(path: str) -> Mechanism:
     with faults_of(path):
         stage = open_stage(path)
         layers = [layer.realPath for layer in stage.GetUsedLayers()]
-        return outside.report(_read(path, stage), layers)
+        return with_external_files(_read(path, stage), layers)
 
 
 def _read(path: str, stage: Any) -> Mechanism:

@@ -15,22 +15,25 @@ from typing import Any
 import numpy as np
 from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
-from regularize.adapters.common.inertia import MASSLESS
+from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.names import listed, unique
-from regularize.adapters.common.spanning import reference_poses, spanning
-from regularize.adapters.common.write import Writing, WrittenCoordinate, quaternion
-from regularize.adapters.urdf.row import in_a_row
+from regularize.adapters.common.quantities import MASSLESS
+from regularize.adapters.common.serial import in_a_row
+from regularize.adapters.common.write import (
+    Writing,
+    WrittenCoordinate,
+    reference_poses,
+    spanning,
+)
 from regularize.adapters.usd.motors import add_motors
 from regularize.adapters.usd.precise import NAME, put
-from regularize.adapters.usd.prim_joint import add_joint, axes_of
-from regularize.adapters.usd.prim_shape import add_shape
+from regularize.adapters.usd.prims import add_joint, add_place, add_shape, axes_of, turn
 from regularize.errors import RegularizeError, UnsupportedExport
 from regularize.lie.screw import Array, unit
-from regularize.model.diagnostic import Diagnostic
-from regularize.model.joint_motion import relative_pose
-from regularize.model.mechanism import Body, Inertia, Joint, Mechanism
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.joint import relative_pose
+from regularize.mechanism.mechanism import Body, Inertia, Joint, Mechanism
 
-WORLD = "world"
 SUFFIXES = (".usda", ".usdc", ".usd")
 
 
@@ -134,10 +137,7 @@ class _UsdWriter(Writing):
             self.paths[body.name] = None  # what stands still and moves nothing is no rigid body
         else:
             UsdPhysics.RigidBodyAPI.Apply(prim)
-        T = self.poses[body.name]
-        place = UsdGeom.Xformable(prim)
-        place.AddTranslateOp(UsdGeom.XformOp.PrecisionDouble).Set(Gf.Vec3d(*map(float, T[:3, 3])))
-        place.AddOrientOp(UsdGeom.XformOp.PrecisionDouble).Set(turn(T[:3, :3]))
+        add_place(prim, self.poses[body.name])
         if body.inertia is not None and body.inertia.mass > 0.0:
             add_mass(prim, body.inertia)
         for shape in body.geometry:
@@ -212,16 +212,9 @@ class _UsdWriter(Writing):
             put(prim.CreateAttribute(f"{stem}:{what}", Sdf.ValueTypeNames.Float), value)
 
 
-def turn(R: Array) -> Any:
-    """A rotation as a quaternion of USD."""
-    x, y, z, w = (float(value) for value in quaternion(R))
-    return Gf.Quatd(w, x, y, z)
-
-
 def add_mass(prim: Any, inertia: Inertia) -> None:
     """Add mass properties to a body."""
-    moments, axes = np.linalg.eigh(inertia.matrix)
-    axes[:, 0] *= np.sign(np.linalg.det(axes))
+    moments, axes = inertia.principal
     api = UsdPhysics.MassAPI.Apply(prim)
     put(api.CreateMassAttr(), float(inertia.mass))
     put(api.CreateCenterOfMassAttr(), Gf.Vec3d(*map(float, inertia.center)))

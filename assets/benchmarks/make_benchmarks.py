@@ -24,13 +24,13 @@ import numpy as np
 
 from regularize.adapters.native.native import write
 from regularize.lie.screw import Array
-from regularize.model.mechanism import (
+from regularize.mechanism.mechanism import (
     Inertia,
     Joint,
     Mechanism,
     mechanism_of,
 )
-from regularize.model.mechanism import joint_in_world as joint
+from regularize.mechanism.mechanism import joint_in_world as joint
 
 DOWN = (0.0, -9.81, 0.0)
 X, Y, Z = np.eye(3)

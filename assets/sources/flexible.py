@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from scipy.optimize import least_squares
-
 from sources.frames import bars, plates
 from sources.linkage import Linkage, single_loop
 from sources.paradoxical import Frame, bennett_hinges
 from sources.rigid import OCTAHEDRON
-from sources.vector import Vector, X, Y, Z, add, dot, minus, times, turned
+from sources.vector import Vector, X, Y, Z, add, cross, dot, minus, norm, times, turned, unit
 
 
 def dixon_first() -> Linkage:
@@ -99,32 +96,51 @@ def _crossing(a: tuple[float, float, float], b: tuple[float, float, float]) -> t
     return (a[2] * b[1] - b[2] * a[1]) / d, (a[0] * b[2] - b[0] * a[2]) / d
 
 
+def _beyond(corners: dict[str, Vector], edge: str, lengths: list[float], turn: float) -> Vector:
+    """Corner at given distances from the ends of an edge, turned about it from the ground face."""
+    first, second = (corners[end] for end in edge)
+    along = minus(second, first)
+    length = norm(along)
+    axis = times(1.0 / length, along)
+    forward = (lengths[0] ** 2 - lengths[1] ** 2 + length**2) / (2.0 * length)
+    aside = math.sqrt(lengths[0] ** 2 - forward**2)
+    # The ground face lies in the plane of X and Y.
+    return add(first, times(forward, axis), times(aside, turned(cross(Z, axis), axis, turn)))
+
+
+def _above(base: list[Vector], lengths: list[float]) -> Vector:
+    """Corner at given distances from three points, seen from which they turn to the left."""
+    origin, one, two = base
+    far = minus(one, origin)
+    x = unit(far)
+    across = minus(minus(two, origin), times(dot(minus(two, origin), x), x))
+    y = unit(across)
+    first = (lengths[0] ** 2 - lengths[1] ** 2 + dot(far, far)) / (2.0 * norm(far))
+    wide = minus(two, origin)
+    second = (lengths[0] ** 2 - lengths[2] ** 2 + dot(wide, wide)) / 2.0 - first * dot(wide, x)
+    second /= norm(across)
+    third = math.sqrt(lengths[0] ** 2 - first**2 - second**2)
+    return add(origin, times(first, x), times(second, y), times(third, cross(x, y)))
+
+
 def bricard_octahedron_3() -> Linkage:
     """The octahedron with two flat positions."""
     # Flat, the edges touch three circles about one centre: those of two of the quadrilaterals of
     # edges by construction, those of the third by a theorem.
-    flat = {"A": (1.0, 0.2), "Q": (-0.5, 0.9)}
-    for radius, pair in ((0.3, "BR"), (0.45, "CP")):
+    flat = {"A": (0.4, 0.08), "Q": (-0.2, 0.36)}
+    for radius, pair in ((0.12, "BR"), (0.18, "CP")):
         one, two = _tangents(flat["A"], radius), _tangents(flat["Q"], radius)
         flat[pair[0]], flat[pair[1]] = _crossing(one[0], two[0]), _crossing(one[1], two[1])
-    names = [*"ABCPQR"]
-    edges = sorted(
-        {tuple(sorted((f[i], f[j]))) for f in OCTAHEDRON for i, j in ((0, 1), (0, 2), (1, 2))}
-    )
-    ends = np.array([[names.index(a), names.index(b)] for a, b in edges])
-    start = np.array([[*flat[k], 0.0] for k in names])
-    lengths = np.linalg.norm(start[ends[:, 0]] - start[ends[:, 1]], axis=1)
-    lift = np.array([0.4, 0.7, -0.3, 0.2, -0.6, 0.5])
 
-    def error(x: np.ndarray) -> np.ndarray:
-        p = x.reshape(6, 3)
-        return np.linalg.norm(p[ends[:, 0]] - p[ends[:, 1]], axis=1) - lengths
+    def lengths(corner: str, others: str) -> list[float]:
+        return [math.dist(flat[corner], flat[other]) for other in others]
 
-    begun = start + np.outer(lift, (0.0, 0.0, 1.0))
-    found = least_squares(error, begun.ravel(), xtol=1e-15, ftol=1e-15, gtol=1e-15).x.reshape(6, 3)
-    corners = {
-        k: (float(p[0]), float(p[1]), float(p[2])) for k, p in zip(names, 0.4 * found, strict=True)
-    }
+    # The pose is a point: one angle is given, the other corners follow by roots, and the last
+    # edge, PR, keeps its length because the octahedron is flexible.
+    corners: dict[str, Vector] = {k: (*flat[k], 0.0) for k in "ABC"}
+    corners["Q"] = _beyond(corners, "BC", lengths("Q", "BC"), -0.25)
+    corners["R"] = _above([corners[k] for k in "ACQ"], lengths("R", "ACQ"))
+    corners["P"] = _above([corners[k] for k in "ABQ"], lengths("P", "ABQ"))
     return _octahedron(
         "bricard_octahedron_3",
         [
@@ -224,40 +240,31 @@ def myard_5r() -> Linkage:
     )
 
 
-def _from_table(
-    lengths: list[float], twists: list[float], first: float, guess: list[float]
-) -> list[Frame]:
-    """Hinges of a loop without offsets, by Denavit and Hartenberg, the first turn given."""
-
-    def walked(turns: list[float]) -> list[Frame]:
-        frames = [Frame(Z, X, (0.0, 0.0, 0.0))]
-        for turn, length, twist in zip(turns, lengths, twists, strict=True):
-            frames.append(frames[-1].after(turn, length, twist))
-        return frames
-
-    def error(turns: np.ndarray) -> np.ndarray:
-        end = walked([first, *(float(t) for t in turns)])[-1]
-        gaps = [minus(end.axis, Z), minus(end.forward, X), end.foot]
-        return np.concatenate([np.array(gap) for gap in gaps])
-
-    found = least_squares(error, guess, xtol=1e-15, ftol=1e-15, gtol=1e-15)
-    return walked([first, *(float(t) for t in found.x)])[:-1]
-
-
 def altmann_6r() -> Linkage:
     """A linkage of Altmann."""
-    right, back = 0.5 * math.pi, 1.5 * math.pi
-    hinges = _from_table(
-        [0.2, 0.0, 0.3] * 2, [right, right, back] * 2, 0.8, [2.0, 1.0, 0.8, 2.0, 1.0]
-    )
+    short, long, right, first = 0.2, 0.3, 0.5 * math.pi, 0.8
+    # Half of the loop is a half-turn about the line of symmetry. Its trace is -1, and it moves
+    # nothing along that line: two equations for the other two turns.
+    sine, cosine = math.sin(first), math.cos(first)
+    second = math.pi - math.asin(short * sine / (short + long * cosine))
+    a, b = cosine * math.cos(second), sine - math.sin(second)
+    c = sine * math.sin(second) - 1.0
+    third = math.atan2(b, a) - math.acos(c / math.hypot(a, b))
+    hinges = [Frame(Z, X, (0.0, 0.0, 0.0))]
+    for turn, length, twist in [
+        (first, short, right),
+        (second, 0.0, right),
+        (third, long, -right),
+    ] * 2:
+        hinges.append(hinges[-1].after(turn, length, twist))
     return single_loop(
         "altmann_6r",
         [
             "Six-bar of Altmann (1954), a linkage of Bricard with a line of symmetry: twists of a",
             "right angle, links of 0.2, 0 and 0.3 m, each twice.",
         ],
-        [h.axis for h in hinges],
-        [h.foot for h in hinges],
+        [h.axis for h in hinges[:-1]],
+        [h.foot for h in hinges[:-1]],
     )
 
 

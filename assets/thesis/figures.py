@@ -12,16 +12,15 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import regularize as rg
-from regularize.dynamics.minimal.dynamics import MinimalDynamics, minimal_dynamics
-from regularize.dynamics.minimal.trajectory import Trajectory, simulate
 from regularize.lie.screw import Array
-from regularize.manifold.assembly import with_coordinates
-from regularize.model.graph import coordinate_names
+from regularize.loops.assembly import with_coordinates
+from regularize.mechanism.graph import coordinate_names
 
 HERE = Path(__file__).parent
 ANSWERS = json.loads((HERE / "answers.json").read_text(encoding="utf-8"))
@@ -39,32 +38,32 @@ def closed(name: str) -> rg.Mechanism:
     return with_coordinates(mechanism, assembly.q)
 
 
-def coordinates(dynamics: MinimalDynamics, motion: Trajectory, names: Sequence[str]) -> Array:
-    """Joint coordinates along a motion, shape (N, names)."""
-    known = coordinate_names(dynamics.robot.reduction.mechanism)
-    every = np.array([dynamics.robot.coordinates(q) for q in motion.q])
-    return np.asarray(every[:, [known.index(name) for name in names]])
+def simulated(
+    reduction: rg.Reduction, duration: float, samples: int, names: Sequence[str], **options: Any
+) -> tuple[Array, Array]:
+    """Times and joint coordinates of a motion in minimal coordinates, shapes (N,), (N, names)."""
+    times = np.linspace(0.0, duration, samples)
+    motion = rg.simulate(reduction, duration=duration, times=times, **options)
+    return motion.time, motion.coordinates[:, [motion.names.index(name) for name in names]]
 
 
 def oscillation(duration: float = 5.0) -> tuple[Array, Array]:
     """Section 6.1.3: times and q1 to q4 of the hanging four-bar."""
-    dynamics = minimal_dynamics(rg.reduce(closed("redundant_four_bar")), ["q1"])
-    motion = simulate(dynamics, np.linspace(0.0, duration, 251))
-    return motion.t, coordinates(dynamics, motion, ("q1", "q2", "q3", "q4"))
+    reduction = rg.reduce(closed("redundant_four_bar"))
+    solver = rg.Solver("minimal", independent=["q1"])
+    return simulated(reduction, duration, 251, ("q1", "q2", "q3", "q4"), solver=solver)
 
 
 def orientation(torques: Sequence[float], duration: float = 4.0) -> tuple[Array, Array]:
     """Section 6.2.3: times and the eye's three rotations under sinusoidal motor torques."""
-    dynamics = minimal_dynamics(rg.reduce(closed("agile_eye"), keep_cuts=True), MOTORS)
-    columns = [dynamics.robot.velocity_index(name) for name in MOTORS]
-
-    def torque(t: float, q: Array, v: Array) -> Array:
-        tau = np.zeros(len(v))
-        tau[columns] = np.asarray(torques) * np.sin(2 * np.pi * t)
-        return tau
-
-    motion = simulate(dynamics, np.linspace(0.0, duration, 201), torque=torque)
-    return motion.t, coordinates(dynamics, motion, ("q4", "q5", "q6"))
+    reduction = rg.reduce(closed("agile_eye"), keep_cuts=True)
+    motors = {
+        name: lambda t, torque=torque: torque * np.sin(2 * np.pi * t)
+        for name, torque in zip(MOTORS, torques, strict=True)
+    }
+    solver = rg.Solver("minimal", independent=MOTORS)
+    eye = ("q4", "q5", "q6")
+    return simulated(reduction, duration, 201, eye, torques=motors, solver=solver)
 
 
 def plot(path: Path, title: str, t: Array, curves: Array, labels: Sequence[str]) -> None:

@@ -6,7 +6,9 @@ import argparse
 import sys
 
 from regularize.commands.files import add_reading_options, reading_options
+from regularize.commands.options import option
 from regularize.errors import RegularizeError
+from regularize.guests import guest
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -17,12 +19,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         "and the file itself only when you save. It is read again when another program changes "
         "it. The page is served on this machine alone, under an address with a secret part."
     )
-    parser.add_argument("file", metavar="MODEL", help="model file, or its folder")
+    option(parser, "file MODEL", "model file, or its folder")
     add_reading_options(parser)
-    parser.add_argument("--port", type=int, default=0, metavar="N", help="port (any that is free)")
-    parser.add_argument(
-        "--no-browser", action="store_true", help="print the address and open no browser"
-    )
+    option(parser, "--port N", "port (any that is free)", type=int, default=0)
+    option(parser, "--no-browser", "print the address and open no browser")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -30,18 +30,17 @@ def run(arguments: argparse.Namespace) -> int:
     import asyncio
 
     try:
-        from regularize.bench.server import serve
+        serve = guest("page.bench.server").serve
     except ModuleNotFoundError as error:
         if error.name != "aiohttp":
             raise
         raise RegularizeError(
             "the bench takes aiohttp: pip install 'pin-regularize[bench]'"
         ) from error
-    from regularize.bench.session import Session
 
     if not 0 <= arguments.port < 65536:
         raise RegularizeError(f"--port {arguments.port}: expected 0 to 65535")
-    session = Session(arguments.file, **reading_options(arguments))
+    session = guest("page.bench.session").Session(arguments.file, **reading_options(arguments))
 
     def ready(address: str, once: str) -> None:
         sys.stdout.write(f"{address}\n")

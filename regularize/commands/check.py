@@ -6,12 +6,18 @@ import argparse
 import sys
 from pathlib import Path
 
-from regularize.commands.files import add_branch, add_model_options, add_no_meshes
+from regularize._io.output_files import write_text
+from regularize.commands.files import (
+    add_branch,
+    add_fail_on,
+    add_model_options,
+    add_no_meshes,
+)
+from regularize.commands.options import option
 from regularize.commands.outputs import OutputAction
 from regularize.commands.values import count, length, positive, some
-from regularize.displayed import displayed
 from regularize.errors import RegularizeError
-from regularize.output_files import write_text
+from regularize.escape import displayed
 
 OUTPUTS = ("text", "concise", "json", "jsonl", "sarif", "github", "html")
 
@@ -22,110 +28,58 @@ def add(parser: argparse.ArgumentParser) -> None:
         "exit status: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage or unreadable "
         "input"
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help="model file, folder or pattern")
+    option(parser, "files FILE", "model file, folder or pattern", nargs="+")
     add_model_options(parser)
-    report = parser.add_argument_group("report")
-    report.add_argument(
-        "--output",
-        choices=OUTPUTS,
-        default="text",
-        metavar="FORM",
-        help=f"form of the report: {', '.join(OUTPUTS)} (text)",
-    )
-    report.add_argument(
-        "-o",
-        dest="out",
-        metavar="FILE",
-        action=OutputAction,
-        help="write it to a file (html of several models: a folder)",
-    )
-    report.add_argument(
-        "--proof",
-        metavar="FILE",
-        action=OutputAction,
-        help="write why rows can go, for `regularize verify`",
-    )
-    report.add_argument(
-        "--watch", action="store_true", help="check again when a file changes, until Ctrl-C"
-    )
-    detail = report.add_mutually_exclusive_group()
-    detail.add_argument("-v", dest="verbose", action="store_true", help="every loop by itself")
-    detail.add_argument("-q", dest="quiet", action="store_true", help="the verdict alone")
-    report.add_argument("--top", type=count, metavar="N", default=4, help="loops shown in full (4)")
-    report.add_argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default="auto",
-        metavar="WHEN",
-        help="colours of the text: auto, always, never (auto)",
-    )
-    add_no_meshes(report)
-    choice = parser.add_argument_group("findings")
-    choice.add_argument(
-        "--fail-on",
-        choices=("error", "warning", "never"),
-        metavar="SEVERITY",
-        help="lowest severity that gives exit status 1: error, warning, never (warning)",
-    )
+    group = parser.add_argument_group("report")
+    forms = f"form of the report: {', '.join(OUTPUTS)} (text)"
+    option(group, "--output FORM", forms, choices=OUTPUTS, default="text")
+    where = "write it to a file (html of several models: a folder)"
+    option(group, "-o FILE", where, action=OutputAction)
+    proof = "write why rows can go, for `regularize verify`"
+    option(group, "--proof FILE", proof, action=OutputAction)
+    option(group, "--watch", "check again when a file changes, until Ctrl-C")
+    detail = group.add_mutually_exclusive_group()
+    option(detail, "-v", "every loop by itself", dest="verbose")
+    option(detail, "-q", "the verdict alone", dest="quiet")
+    option(group, "--top N", "loops shown in full (4)", type=count, default=4)
+    colors = ("auto", "always", "never")
+    words = "colours of the text: auto, always, never (auto)"
+    option(group, "--color WHEN", words, choices=colors, default="auto")
+    add_no_meshes(group)
+    group = parser.add_argument_group("findings")
+    add_fail_on(group, default=None)
     for name, words in (("select", "report only these"), ("ignore", "leave these out")):
-        choice.add_argument(
-            f"--{name}",
-            metavar="CODES",
-            type=codes,
-            default=[],
-            action="extend",
-            help=f"{words}; codes or their beginnings, such as REG2,REG104",
-        )
-    choice.add_argument(
-        "--baseline", type=Path, metavar="FILE", help="leave out what was known before"
+        told = f"{words}; codes or their beginnings, such as REG2,REG104"
+        option(group, f"--{name} CODES", told, type=codes, default=[], action="extend")
+    option(group, "--baseline FILE", "leave out what was known before", type=Path)
+    option(group, "--write-baseline FILE", "write what is known now", action=OutputAction)
+    words = "configuration (default: the nearest regularize.toml or pyproject.toml)"
+    option(group, "--config FILE", words, type=Path)
+    group = parser.add_argument_group("analysis")
+    add_branch(group)
+    option(group, "--rtol RTOL", "tolerance of ranks and geometry (1e-5)", type=positive)
+    option(group, "--near NEAR", "tolerance of nearly special loops (5e-3)", type=positive)
+    option(group, "--length-scale M", "size to scale lengths by: 0.5, 500mm", type=size)
+    option(group, "--keep-cuts", "cut loops where the file closes them")
+    option(group, "--configurations N", "configurations to certify (50)", type=count)
+    option(group, "--seed SEED", "seed of random configurations (0)", type=count, default=0)
+    table = "a CSV, JSON or YAML file with joint, translation, rotation"
+    option(
+        group,
+        "--tolerance T,R|TABLE|file",
+        "how far joints are off: gives the misfit in redundant directions; for all joints as "
+        f"0.05mm,0.1deg, or {table}; `file`, the default, for what the model itself states; or "
+        "several of these",
+        action="append",
     )
-    choice.add_argument(
-        "--write-baseline", action=OutputAction, metavar="FILE", help="write what is known now"
+    option(
+        group,
+        "--stiffness T,R|TABLE",
+        "of the joints: gives the forces that the misfit causes; for all joints as "
+        f"50N/um,2000Nm/rad, or {table}; or several of these",
+        action="append",
     )
-    choice.add_argument(
-        "--config",
-        type=Path,
-        metavar="FILE",
-        help="configuration (default: the nearest regularize.toml or pyproject.toml)",
-    )
-    analysis = parser.add_argument_group("analysis")
-    add_branch(analysis)
-    analysis.add_argument("--rtol", type=positive, help="tolerance of ranks and geometry (1e-5)")
-    analysis.add_argument("--near", type=positive, help="tolerance of nearly special loops (5e-3)")
-    analysis.add_argument(
-        "--length-scale", type=size, metavar="M", help="size to scale lengths by: 0.5, 500mm"
-    )
-    analysis.add_argument(
-        "--keep-cuts", action="store_true", help="cut loops where the file closes them"
-    )
-    analysis.add_argument(
-        "--configurations", type=count, metavar="N", help="configurations to certify (50)"
-    )
-    analysis.add_argument("--seed", type=count, default=0, help="seed of random configurations (0)")
-    for name, metavar, words, unit, more in (
-        (
-            "tolerance",
-            "T,R|TABLE|file",
-            "how far joints are off: gives the misfit in redundant directions",
-            "0.05mm,0.1deg",
-            "; `file`, the default, for what the model itself states",
-        ),
-        (
-            "stiffness",
-            "T,R|TABLE",
-            "of the joints: gives the forces that the misfit causes",
-            "50N/um,2000Nm/rad",
-            "",
-        ),
-    ):
-        analysis.add_argument(
-            f"--{name}",
-            metavar=metavar,
-            action="append",
-            help=f"{words}; for all joints as {unit}, or a CSV, JSON or YAML file with joint, "
-            f"translation, rotation{more}; or several of these",
-        )
-    analysis.add_argument("-j", "--jobs", type=some, metavar="N", help="models checked at a time")
+    option(group, "-j --jobs N", "models checked at a time", type=some)
 
 
 def size(text: str) -> float:
@@ -135,11 +89,11 @@ def size(text: str) -> float:
 
 def codes(text: str) -> tuple[str, ...]:
     """Codes or their beginnings, separated by commas."""
-    from regularize.report.rules import RULES
+    from regularize.report import rules
 
     found = tuple(part.strip().upper() for part in text.split(",") if part.strip())
     for part in found:
-        if not any(rule.code.startswith(part) for rule in RULES):
+        if not any(code.startswith(part) for code in rules.codes()):
             raise argparse.ArgumentTypeError(
                 f"no code begins with {part!r}; `regularize explain` lists all codes"
             )
@@ -151,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
     status, files = _once(arguments)
     if not arguments.watch:
         return status
-    from regularize.watching import changes
+    from regularize._io.watching import changes
 
     for changed in changes(lambda: files):
         sys.stderr.write(f"regularize: changed: {displayed(', '.join(changed))}\n")

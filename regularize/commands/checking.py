@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from regularize._io.console import delayed_progress
 from regularize.checking import Report, check
 from regularize.commands.configuration import (
     Configuration,
@@ -20,20 +22,13 @@ from regularize.commands.configuration import (
     known_before,
 )
 from regularize.commands.files import load_model
-from regularize.commands.late_bar import LateBar
 from regularize.commands.outputs import WouldBeLost
 from regularize.commands.verify import write_proof
-from regularize.displayed import displayed
 from regularize.errors import RegularizeError
-from regularize.render import (
-    concise,
-    github,
-    sarif,
-    summary,
-    text,
-)
-from regularize.render.summary import SummaryLine
-from regularize.report.batch import in_parallel
+from regularize.escape import displayed, json_text
+from regularize.guests import guest
+from regularize.report.forms import lines, sarif, summary, text
+from regularize.report.forms.summary import SummaryLine
 from regularize.report.suppression import Suppression
 from regularize.version import SCHEMAS, __version__
 
@@ -41,6 +36,10 @@ ANALYSIS = (
     *("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed"),
     *("tolerance", "stiffness"),
 )
+#: Libraries for linear algebra that would start threads of their own in every process.
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -111,11 +110,11 @@ class Checking:
         """Check all models; progress goes to standard error."""
         found: list[tuple[int, Outcome]] = []
         jobs = self.arguments.jobs
-        with LateBar("checking") as bar:
+        with delayed_progress("checking") as bar:
             # What goes to other processes cannot tell how far it is.
             alone = self.single and (jobs or 1) == 1
             work = partial(self.one, progress=bar) if alone else self.one
-            for index, outcome in in_parallel(work, self.failed, paths, jobs):
+            for index, outcome in in_parallel(work, self.crashed, paths, jobs):
                 if self.streams and outcome.line.error is None:
                     sys.stdout.write(_line(outcome.data))
                     sys.stdout.flush()
@@ -127,6 +126,10 @@ class Checking:
     def streams(self) -> bool:
         """Whether results are written as they come, in the order in which they are ready."""
         return self.arguments.output == "jsonl" and self.arguments.out is None
+
+    def crashed(self, path: str, reason: str) -> Outcome:
+        """The outcome of a model whose process ended; errors that are raised name their file."""
+        return self.failed(path, f"{path}: {reason}")
 
     def failed(self, path: str, reason: str) -> Outcome:
         """The outcome of a model that cannot be read."""
@@ -143,6 +146,9 @@ class Checking:
             report = check(
                 load_model(path, self.arguments, quiet=True), progress=progress, **chosen
             )
+            if progress is not None and not self.arguments.watch:
+                # Starting and reading are part of what the user waits for.
+                report = replace(report, seconds=time.perf_counter() - self.arguments.began)
             if self.arguments.proof is not None:
                 write_proof(report.reduction, self.arguments.proof)
         except WouldBeLost:
@@ -165,13 +171,12 @@ class Checking:
         if output == "sarif":
             return "", sarif.as_sarif([report])
         if output == "concise":
-            return concise.render(report), {}
+            return lines.concise(report), {}
         if output == "github":
-            return github.render(report), {}
+            return lines.github(report), {}
         if output == "html":
-            from regularize.render import html
-
-            return html.render(report, meshes=not self.arguments.no_meshes), {}
+            page = guest("page.html").render(report, meshes=not self.arguments.no_meshes)
+            return page, {}
         if not self.single and not self.arguments.verbose:
             return "", {}
         verbosity = int(self.arguments.verbose and self.single) - int(self.arguments.quiet)
@@ -203,8 +208,6 @@ class Checking:
 
     def _pages(self, read: Sequence[Outcome], folder: Path) -> dict[Path | None, str]:
         """One page per model and one with the table of all."""
-        from regularize.render import html
-
         names: dict[str, Outcome] = {}
         for outcome in read:
             stem = Path(outcome.line.path).resolve().stem
@@ -217,7 +220,7 @@ class Checking:
             folder / f"{name}.html": outcome.body for name, outcome in names.items()
         }
         lines = {f"{name}.html": outcome.line for name, outcome in names.items()}
-        pages[folder / "index.html"] = html.index(lines)
+        pages[folder / "index.html"] = guest("page.html").index(lines)
         return pages
 
 
@@ -229,8 +232,75 @@ def _reports(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _line(data: object) -> str:
-    return json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(data) + "\n"
 
 
 def _json(data: object) -> str:
-    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(data, indent=2) + "\n"
+
+
+def in_parallel(
+    work: Callable[[str], Result],
+    failed: Callable[[str, str], Result],
+    paths: Sequence[str],
+    jobs: int | None = None,
+) -> Iterator[tuple[int, Result]]:
+    """Apply a function to every path and yield index and outcome in the order of completion.
+
+    Args:
+        work: Function of a path that can be sent to another process and does not raise for models
+            that cannot be read.
+        failed: Makes an outcome of a path and a reason where a process died.
+        paths: The models.
+        jobs: Number of processes; by default one per processor, but no more than one for every
+            two models, since to start it takes longer than one model.
+    """
+    jobs = jobs or min(len(paths) // 2, os.cpu_count() or 1)
+    if jobs <= 1:
+        for i, path in enumerate(paths):
+            yield i, work(path)
+        return
+    with _environment(dict.fromkeys(THREADS, "1")):
+        lost: dict[int, str] = {}
+        yield from _in_pool(work, dict(enumerate(paths)), jobs, lost)
+        # A parser that crashes takes its pool along: which it was shows when each has its own.
+        for i, path in sorted(lost.items()):
+            crashed: dict[int, str] = {}
+            yield from _in_pool(work, {i: path}, 1, crashed)
+            if crashed:
+                yield i, failed(path, "the parser crashed on this file")
+
+
+def _in_pool(
+    work: Callable[[str], Result], paths: Mapping[int, str], jobs: int, lost: dict[int, str]
+) -> Iterator[tuple[int, Result]]:
+    """Outcomes in the order of completion; what a broken pool leaves undone goes to ``lost``."""
+    from concurrent.futures import as_completed  # one model needs no other processes
+    from concurrent.futures.process import BrokenProcessPool
+
+    from regularize._io.worker_processes import WorkerProcesses
+
+    with WorkerProcesses(jobs) as pool:
+        running = {pool.submit(work, path): i for i, path in paths.items()}
+        for future in as_completed(running):
+            i = running[future]
+            try:
+                outcome = future.result()
+            except BrokenProcessPool:
+                lost[i] = paths[i]
+                continue
+            yield i, outcome
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Environment variables for the processes that are started meanwhile."""
+    before = {name: os.environ.get(name) for name in values}
+    for name, value in values.items():
+        os.environ.setdefault(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                os.environ.pop(name, None)

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from regularize._io.input_files import read_bytes
 from regularize.errors import ReadError
-from regularize.input_files import read_bytes
 
 if TYPE_CHECKING:
     from regularize.report.analysis import Analysis

@@ -6,35 +6,29 @@ import argparse
 import sys
 
 from regularize.commands.columns import listed_in_columns, width, wrapped
-from regularize.displayed import did_you_mean
+from regularize.commands.options import option
 from regularize.errors import ReadError, RegularizeError
-from regularize.report.rules import RULES, rule
+from regularize.escape import did_you_mean
+from regularize.report import rules
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
-    parser.add_argument(
-        "code", nargs="?", help="for example REG201, or its name; without it all are listed"
-    )
-    parser.add_argument(
-        "model", nargs="?", metavar="MODEL", help="your model: examples are in its format"
-    )
-    parser.add_argument(
-        "--in", dest="dialect", metavar="FORMAT", help="format of the examples, or a model (urdf)"
-    )
+    option(parser, "code", "for example REG201, or its name; without it all are listed", nargs="?")
+    option(parser, "model MODEL", "your model: examples are in its format", nargs="?")
+    words = "format of the examples, or a model (urdf)"
+    option(parser, "--in FORMAT", words, dest="dialect")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the explanation of one code, or the list of all."""
-    from regularize.proofs.words import theorem  # all verbs load this module, few need the texts
-
     if arguments.code is None:
-        entries = [(f"{r.code}  {r.severity:<8}", r.name) for r in RULES]
+        entries = [(f"{r.code}  {r.severity:<8}", r.name) for r in rules.all_rules()]
         sys.stdout.writelines(f"{line}\n" for line in listed_in_columns(entries, gap=1))
         return 0
-    found = rule(arguments.code)
+    found = rules.rule(arguments.code)
     if found is None:
-        known = [name for entry in RULES for name in (entry.name, entry.code)]
+        known = [name for entry in rules.all_rules() for name in (entry.name, entry.code)]
         near = did_you_mean(arguments.code, known).partition(";")[0]
         sys.stderr.write(
             f"regularize: no code {arguments.code!r}{near}; `regularize explain` lists all codes\n"
@@ -46,32 +40,20 @@ def run(arguments: argparse.Namespace) -> int:
             "leave one out"
         )
     dialect = dialect_of(arguments.dialect or arguments.model or "urdf")
-    sections = {
-        "What it is": found.what,
-        "Why it matters": found.why,
-        "Example": found.example,
-        "What to do": found.fix,
-        "Reference": found.reference,
-        "The theorem": theorem(*found.theorem) if found.theorem else "",
-    }
     sys.stdout.write(wrapped(f"{found.code} {found.name} ({found.severity})") + "\n")
-    for title, text in sections.items():
-        if text:
-            sys.stdout.write(f"\n{title}\n{wrapped(text, indent='  ')}\n")
+    for title, text in found.sections.items():
+        sys.stdout.write(f"\n{title}\n{wrapped(text, indent='  ')}\n")
         if title == "What to do":
-            sys.stdout.writelines(_snippets(found.code, dialect))
+            sys.stdout.writelines(_snippets(found, dialect))
     return 0
 
 
-def _snippets(code: str, dialect: str) -> list[str]:
+def _snippets(rule: rules.Rule, dialect: str) -> list[str]:
     """The bad and the good piece of a model."""
-    from regularize.report.snippets.dialects import TITLES, written
-    from regularize.report.snippets.table import SNIPPETS
-
     lines = []
-    for title, pieces in (("Bad", SNIPPETS[code].bad), ("Good", SNIPPETS[code].good)):
-        text, used = written(pieces, dialect)
-        lines.append(f"\n{title}, in {TITLES[used]}\n")
+    for title, pieces in (("Bad", rule.bad), ("Good", rule.good)):
+        text, used = rules.in_dialect(pieces, dialect)
+        lines.append(f"\n{title}, in {rules.TITLES[used]}\n")
         lines += [f"  {line}\n" for each in text.split("\n") for line in folded(each, width() - 2)]
     return lines
 
@@ -92,13 +74,11 @@ def dialect_of(name: str) -> str:
     Raises:
         RegularizeError: It is neither.
     """
-    from regularize.report.snippets.dialects import DIALECT_OF, TITLES
-
-    if name.lower() in {**DIALECT_OF, **dict.fromkeys(TITLES)}:
-        return DIALECT_OF.get(name.lower(), name.lower())
+    if name.lower() in rules.DIALECT_OF:
+        return rules.DIALECT_OF[name.lower()]
     from regularize.adapters.reading import by_content, detect, model_file
 
     found = detect(name)
     if found.sniff is not None and found not in by_content(model_file(name)):
         raise ReadError(name, f"does not begin as {found.title} does; name a model, or a format")
-    return DIALECT_OF.get(found.name, "urdf")
+    return rules.DIALECT_OF.get(found.name, "urdf")

@@ -7,32 +7,23 @@ import sys
 from typing import TYPE_CHECKING
 
 from regularize.commands.files import add_fail_on, add_model, load_model, report_findings
+from regularize.commands.options import option
 from regularize.commands.outputs import OutputAction
 from regularize.errors import UnknownFormat
+from regularize.escape import displayed
 
 if TYPE_CHECKING:
-    from regularize.model.mechanism import Mechanism
+    from regularize.mechanism.mechanism import Mechanism
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_model(parser)
-    parser.add_argument(
-        "--to",
-        required=True,
-        metavar="FORMAT",
-        help="see `regularize formats`, or c: dynamics of the reduced model",
-    )
+    formats = "see `regularize formats`, or c: dynamics of the reduced model"
+    option(parser, "--to FORMAT", formats, required=True)
     add_fail_on(parser)
-    parser.add_argument(
-        "-o",
-        dest="out",
-        required=True,
-        action=OutputAction,
-        model=True,
-        metavar="FILE",
-        help="the file to write; it is read back and compared before it is there",
-    )
+    words = "the file to write; it is read back and compared before it is there"
+    option(parser, "-o FILE", words, required=True, action=OutputAction, model=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -49,13 +40,13 @@ def run(arguments: argparse.Namespace) -> int:
         return _write_c(mechanism, arguments)
     findings = save(mechanism, arguments.out, format=arguments.to)
     status = report_findings(findings, arguments.fail_on)
-    sys.stdout.write(f"wrote {arguments.out}\n")
+    sys.stdout.write(f"wrote {displayed(str(arguments.out))}\n")
     return status
 
 
 def _write_c(mechanism: Mechanism, arguments: argparse.Namespace) -> int:
     """Write the dynamics of the reduced model as C source."""
-    from regularize.pinocchio_model.exporting import to_pinocchio
+    from regularize.pinocchio.exporting import to_pinocchio
     from regularize.reduction.reduce import reduce
 
     robot = to_pinocchio(reduce(mechanism))

@@ -10,63 +10,49 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from regularize.commands.options import option
 from regularize.commands.outputs import check_read, files_of, outputs_of
-from regularize.displayed import displayed
 from regularize.errors import RegularizeError
+from regularize.escape import displayed
 
 if TYPE_CHECKING:
-    from regularize.model.diagnostic import Diagnostic
-    from regularize.model.mechanism import Mechanism
+    from regularize.mechanism.diagnostic import Diagnostic
+    from regularize.mechanism.mechanism import Mechanism
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """The model, and how it is to be read."""
-    parser.add_argument("file", metavar="MODEL", help="model file, or its folder")
+    option(parser, "file MODEL", "model file, or its folder")
     add_model_options(parser)
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Options that say how a file is to be read."""
-    parser.add_argument("--format", help="format of the model (default: by its content)")
-    parser.add_argument("--loops", metavar="SIDECAR", help="file that describes the loops")
-    parser.add_argument("--floating", action="store_true", help="free the root from the ground")
-    parser.add_argument("--keyframe", metavar="NAME", help="reference pose of an MJCF model")
-    parser.add_argument(
-        "--package",
-        action="append",
-        default=[],
-        metavar="NAME=PATH",
-        help="folder of a ROS package that the model names; may be given several times",
-    )
+    option(parser, "--format FORMAT", "format of the model (default: by its content)")
+    option(parser, "--loops SIDECAR", "file that describes the loops")
+    option(parser, "--floating", "free the root from the ground")
+    option(parser, "--keyframe NAME", "reference pose of an MJCF model")
+    words = "folder of a ROS package that the model names; may be given several times"
+    option(parser, "--package NAME=PATH …", words)
 
 
 def add_absorb_gaps(parser: argparse.ArgumentParser) -> None:
     """The wish to close what contradicts itself."""
-    parser.add_argument(
-        "--absorb-gaps",
-        action="store_true",
-        help="where loops stay open in redundant directions, move joint frames as little as closes "
-        "them",
-    )
+    where = "where loops stay open in redundant directions"
+    option(parser, "--absorb-gaps", f"{where}, move joint frames as little as closes them")
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     """Options that say how a model is to be read and completed."""
     add_reading_options(parser)
     add_absorb_gaps(parser)
-    parser.add_argument(
-        "--density",
-        action="append",
-        default=[],
-        metavar="[BODY=]KG_M3",
-        help="mass properties from shapes of this density where the model states none and gives no "
-        "material; for one body or for all others; may be given several times",
+    density = (
+        "mass properties from shapes of this density where the model states none and gives no "
+        "material; for one body or for all others; may be given several times"
     )
-    parser.add_argument(
-        "--as-designed",
-        action="store_true",
-        help="take the nearest mechanism that moves more freely: the numbers may be rounded",
-    )
+    option(parser, "--density [BODY=]KG_M3 …", density)
+    words = "take the nearest mechanism that moves more freely: the numbers may be rounded"
+    option(parser, "--as-designed", words)
 
 
 def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -84,15 +70,11 @@ def reads_model(arguments: argparse.Namespace) -> bool:
     return bool(reading_options(arguments)) or any(completed)
 
 
-def add_fail_on(parser: argparse.ArgumentParser) -> None:
+def add_fail_on(parser: argparse._ActionsContainer, default: str | None = "warning") -> None:
     """Which findings give exit status 1."""
-    parser.add_argument(
-        "--fail-on",
-        choices=("error", "warning", "never"),
-        default="warning",
-        metavar="SEVERITY",
-        help="lowest severity that gives exit status 1: error, warning, never (warning)",
-    )
+    words = "lowest severity that gives exit status 1: error, warning, never (warning)"
+    severities = ("error", "warning", "never")
+    option(parser, "--fail-on SEVERITY", words, choices=severities, default=default)
 
 
 def report_findings(findings: Iterable[Diagnostic], fail_on: str) -> int:
@@ -106,19 +88,13 @@ def report_findings(findings: Iterable[Diagnostic], fail_on: str) -> int:
 
 def add_branch(parser: argparse._ActionsContainer) -> None:
     """The choice among motions that meet at the assembled pose."""
-    parser.add_argument(
-        "--branch",
-        type=int,
-        metavar="N",
-        help="begin on the Nth of the components of motion that meet at the assembled pose",
-    )
+    words = "begin on the Nth of the components of motion that meet at the assembled pose"
+    option(parser, "--branch N", words, type=int)
 
 
 def add_no_meshes(parser: argparse._ActionsContainer) -> None:
     """The wish to see bars in the place of shapes."""
-    parser.add_argument(
-        "--no-meshes", action="store_true", help="draw bars in the place of files of shapes"
-    )
+    option(parser, "--no-meshes", "draw bars in the place of files of shapes")
 
 
 def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False) -> Mechanism:
@@ -149,7 +125,7 @@ def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False)
         mechanism = on_branch(mechanism, arguments.branch)
     if not arguments.density:
         return mechanism
-    from regularize.model.density import with_density
+    from regularize.shapes.density import with_density
 
     return with_density(mechanism, _densities(arguments.density))
 

@@ -8,49 +8,49 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from regularize.commands.files import add_absorb_gaps, add_reading_options, reading_options
+from regularize.commands.options import option
 from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
-    from regularize.fixing.fix import Fix
+    from regularize.repair.fix import Fix
 
-KINDS = "revolute, prismatic, cylindrical, universal, spherical, planar, fixed, helical"
+KINDS = (
+    "revolute (hinge, pin), prismatic (slide, slider), spherical (ball, locating_bearing), "
+    "point_on_line (floating_bearing), cylindrical, universal, planar, fixed (weld), slotted, "
+    "line_in_plane, point_on_plane, parallel, helical"
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     parser.description = (
         "Make a model isostatic by the smallest changes of its own files that its format and its "
-        "engines can hold: nothing redundant, the same motion. With --joint, those joints become "
-        "what is said, and nothing else changes. The changed files are read again, by their "
-        "engine too where it is installed, and compared, before anything is written."
+        "engines can hold: nothing redundant, the same motion, or as little redundant as they can. "
+        "No joint is taken out or put in unless --remove or --slack allows it. With --joint, those "
+        "joints become what is said, and nothing else changes. The changed files are read again, "
+        "by their engine too where it is installed, and compared, before anything is written."
     )
-    parser.add_argument("file", metavar="MODEL", help="model file, or its folder")
+    option(parser, "file MODEL", "model file, or its folder")
     add_reading_options(parser)
     where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument(
-        "-o", dest="out", metavar="OUT", help="write the changed model there; FOLDER/ for a folder"
+    option(where, "-o OUT", "write the changed model there; FOLDER/ for a folder")
+    option(where, "--in-place", "change the files themselves")
+    option(where, "--diff", "print what would change, write nothing")
+    kinds = (
+        f"make a joint another kind: {KINDS} (helical:METRES_PER_TURN), or as a report proposes "
+        "it, as in universal:0,1,0 or universal:Y with the ground axis of its second axis"
     )
-    where.add_argument("--in-place", action="store_true", help="change the files themselves")
-    where.add_argument("--diff", action="store_true", help="print what would change, write nothing")
-    parser.add_argument(
-        "--joint",
-        action="append",
-        default=[],
-        metavar="NAME=KIND",
-        help=f"make a joint another kind: {KINDS} (helical:METRES_PER_TURN), or as a report "
-        "proposes it, as in universal:0,1,0 with the ground axis of its second axis",
-    )
+    option(parser, "--joint NAME=KIND …", kinds)
     add_absorb_gaps(parser)
-    parser.add_argument(
-        "--as-designed",
-        action="store_true",
-        help="write the places and axes of the nearest mechanism that moves more freely",
-    )
+    option(parser, "--remove", "let closing joints be taken out that others make superfluous")
+    option(parser, "--slack", "let links be put in where other kinds of joints do not suffice")
+    designed = "write the places and axes of the nearest mechanism that moves more freely"
+    option(parser, "--as-designed", designed)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Change the model; the exit status is 1 if a new kind could not hold all of the old one."""
-    from regularize.fixing.fix import fix
+    """Change the model; 1 if something is lost or stays redundant, or the model is locked."""
+    from regularize.repair.fix import fix
 
     joints = _joints(arguments.joint)
     found = fix(
@@ -58,6 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
         joints,
         absorb_gaps=arguments.absorb_gaps,
         as_designed=arguments.as_designed,
+        remove=arguments.remove,
+        slack=arguments.slack,
         **reading_options(arguments),
     )
     said = sys.stderr if arguments.diff else sys.stdout
@@ -95,7 +97,7 @@ def _lines(found: Fix) -> list[str]:
         + ("moved" if change.kind == change.joint.kind else f"{change.joint.kind} to {change.kind}")
         for change in found.changes
     ]
-    from regularize.report.words import gap_words
+    from regularize.words import gap_words
 
     for each in found.slack.links:
         slack = ", ".join(joint.name for joint in each.joints)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from regularize.errors import ReadError, RegularizeError
 
 if TYPE_CHECKING:
-    from regularize.model.mechanism import Mechanism
+    from regularize.mechanism.mechanism import Mechanism
 
 WAY_OUT = "name another file"
 
@@ -116,7 +116,7 @@ def files_of(mechanism: Mechanism, outputs: Sequence[Output] = ()) -> Iterator[s
     names = {output.path.name for output in outputs}
     for shape in (shape for body in mechanism.bodies for shape in body.geometry):
         if shape.uri is not None and Path(shape.uri).name in names:
-            from regularize.model.meshes import find_mesh
+            from regularize.shapes.meshes import find_mesh
 
             try:
                 yield str(find_mesh(shape.uri, mechanism.path))

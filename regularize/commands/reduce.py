@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regularize.commands.files import add_fail_on, add_model, load_model, report_findings
+from regularize.commands.options import option
 from regularize.commands.outputs import Output, check_read, files_of
 from regularize.commands.values import count
 from regularize.errors import UnknownFormat
+from regularize.escape import displayed
 
 if TYPE_CHECKING:
     from regularize.reduction.reduce import Reduction
@@ -19,24 +21,18 @@ if TYPE_CHECKING:
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_model(parser)
-    parser.add_argument(
-        "-o",
-        dest="out",
-        required=True,
-        type=Path,
-        metavar="DIR",
-        help="folder for the model, under its own name, and reduction.json; made if it is missing",
-    )
-    parser.add_argument("--to", metavar="FORMAT", help="format to write (default: the one read)")
+    words = "folder for the model, under its own name, and reduction.json; made if it is missing"
+    option(parser, "-o DIR", words, required=True, type=Path)
+    option(parser, "--to FORMAT", "format to write (default: the one read)")
     add_fail_on(parser)
-    parser.add_argument("--seed", type=count, default=0, help="seed of random configurations (0)")
+    option(parser, "--seed SEED", "seed of random configurations (0)", type=count, default=0)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the model; the exit status is 1 if something of it could not be kept."""
     from regularize.adapters import adapters
     from regularize.commands.reduction_file import write_reduction, written_as, written_files
-    from regularize.pinocchio_model.isostatic import isostatic
+    from regularize.pinocchio.isostatic import isostatic
 
     mechanism = load_model(arguments.file, arguments)
     try:
@@ -54,8 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
         f"redundant constraint equations: {before.redundant} before, {after.redundant} after",
         f"mobility: {_known(before)} before, {_known(after)} after",
         *(f"  {change}" for change in report.changes),
-        f"wrote {written.model}  ({written.format})",
-        f"wrote {written.reduction}",
+        f"wrote {displayed(str(written.model))}  ({written.format})",
+        f"wrote {displayed(str(written.reduction))}",
     ]
     sys.stdout.write("\n".join(lines) + "\n")
     return report_findings(written.findings, arguments.fail_on)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regularize._io.output_files import write_text
 from regularize.adapters import adapters
 from regularize.errors import RegularizeError
+from regularize.escape import json_text
 from regularize.files import written_format
 from regularize.lie.screw import Array
-from regularize.model.diagnostic import Diagnostic
-from regularize.model.mechanism import Mechanism
-from regularize.output_files import write_text
-from regularize.pinocchio_model.isostatic_mechanism import Isostatic
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.mechanism import Mechanism
+from regularize.pinocchio.isostatic import Isostatic
 from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.cuts import Cut
-from regularize.reduction.missed_rows import nearest_entry
+from regularize.reduction.rank_loss import nearest_entry
 from regularize.reduction.reduce import Reduction
 from regularize.report.held_bodies import held_entries
 from regularize.verification.writing import write_verified
@@ -66,8 +66,7 @@ def write_reduction(report: Isostatic, folder: str | Path, *, format: str | None
     )
     entry = as_dict(report)
     entry["model"]["reduced"] = path.name
-    text = json.dumps(entry, indent=1, ensure_ascii=False, allow_nan=False)
-    write_text(target, text + "\n")
+    write_text(target, json_text(entry, indent=1) + "\n")
     return Written(path, target, chosen, findings)
 
 

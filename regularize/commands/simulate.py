@@ -10,18 +10,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regularize._io.console import delayed_progress
+from regularize._io.input_files import check_regular
 from regularize.commands.columns import fitted
 from regularize.commands.files import add_branch, add_model, load_model
+from regularize.commands.options import option
 from regularize.commands.outputs import OutputAction
 from regularize.commands.values import LOADS, RATES, assignments, units_of
 from regularize.errors import ModelError, RegularizeError
-from regularize.input_files import check_regular
-from regularize.model.units import SECONDS, value_of
+from regularize.mechanism.quantity import SECONDS, value_of
 
 if TYPE_CHECKING:
-    from regularize.dynamics.prescribed import Drive
-    from regularize.dynamics.simulation import Simulation
-    from regularize.model.mechanism import Mechanism
+    from regularize.mechanism.mechanism import Mechanism
+    from regularize.simulation.prescribed import Drive
+    from regularize.simulation.simulation import Simulation
 
 ENGINES = ("rows", "anchors", "slack", "legacy", "mujoco")
 
@@ -30,66 +32,29 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_model(parser)
     add_branch(parser)
-    parser.add_argument("--duration", default="10", metavar="S", help="seconds (10)")
-    parser.add_argument(
-        "--actuate",
-        action="append",
-        default=[],
-        metavar="JOINT=TORQUE",
-        help="constant torque or force, such as 2Nm or 5N; may be given several times",
+    option(parser, "--duration S", "seconds (10)", default="10")
+    torques = "constant torque or force, such as 2Nm or 5N; may be given several times"
+    option(parser, "--actuate JOINT=TORQUE …", torques)
+    rates = (
+        "joint rate to begin with, such as 30deg/s; without a unit rad/s or m/s; the other joints "
+        "follow"
     )
-    parser.add_argument(
-        "--rate",
-        action="append",
-        default=[],
-        metavar="JOINT=RATE",
-        help="joint rate to begin with, such as 30deg/s; without a unit rad/s or m/s; the other "
-        "joints follow",
-    )
-    parser.add_argument(
-        "--drive",
-        action="append",
-        default=[],
-        metavar="JOINT=MOTION",
-        help="prescribed motion in rad or m: an arithmetic expression of the time t such as "
+    option(parser, "--rate JOINT=RATE …", rates)
+    driven = (
+        "prescribed motion in rad or m: an arithmetic expression of the time t such as "
         "0.3*sin(2*pi*t), or a .csv file with times in seconds and positions; the NAME alone of a "
-        "motion that the file carries takes that one",
+        "motion that the file carries takes that one"
     )
-    parser.add_argument(
-        "--coordinates",
-        choices=("all", "minimal", "path"),
-        default="all",
-        metavar="WHICH",
-        help="all, minimal or path: integrate all joint coordinates, independent ones only, or the "
-        "one along the path of a mechanism with a single freedom, which is many times quicker",
-    )
-    parser.add_argument(
-        "--engine",
-        choices=ENGINES,
-        default="rows",
-        metavar="NAME",
-        help=f"what integrates: {', '.join(ENGINES)} (rows)",
-    )
-    parser.add_argument(
-        "--through",
-        action="store_true",
-        help="with --coordinates path: go straight on at singular poses, where the motion may "
-        "branch",
-    )
-    parser.add_argument(
-        "--rtol", default="1e-9", metavar="R", help="relative error per step (1e-9)"
-    )
-    parser.add_argument(
-        "--slip",
-        metavar="R",
-        help="rate in rad/s and m/s below which dry friction of joints falls off (1e-3)",
-    )
-    parser.add_argument(
-        "-o", dest="out", action=OutputAction, metavar="FILE", help="motion as .csv or .npz"
-    )
-    parser.add_argument(
-        "--plot", action=OutputAction, metavar="FILE", help="picture as .svg or .png"
-    )
+    option(parser, "--drive JOINT=MOTION …", driven)
+    words = "all or minimal: integrate all joint coordinates, or independent ones only"
+    option(parser, "--coordinates WHICH", words, choices=("all", "minimal"), default="all")
+    words = f"what integrates: {', '.join(ENGINES)} (rows)"
+    option(parser, "--engine NAME", words, choices=ENGINES, default="rows")
+    option(parser, "--rtol R", "relative error per step (1e-9)", default="1e-9")
+    slip = "rate in rad/s and m/s below which dry friction of joints falls off (1e-3)"
+    option(parser, "--slip R", slip)
+    option(parser, "-o FILE", "motion as .csv or .npz", action=OutputAction)
+    option(parser, "--plot FILE", "picture as .svg or .png", action=OutputAction)
 
 
 def positive(
@@ -152,17 +117,18 @@ def table(path: Path) -> tuple[list[float], list[float]]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Simulate, write what was asked for and print the figures of the run."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from regularize.dynamics.inputs import FINEST
-    from regularize.dynamics.simulate import simulate
-    from regularize.dynamics.simulation import motion_file, plot_file
+    from regularize.simulation.simulate import simulate
+    from regularize.simulation.simulation import motion_file, plot_file
+    from regularize.simulation.solver import FINEST, MuJoCo, Solver
 
     duration = positive(arguments.duration, "--duration", 0.0, math.inf, SECONDS)
     rtol = positive(arguments.rtol, "--rtol", FINEST, 1.0)
-    if arguments.through and arguments.coordinates != "path":
-        raise RegularizeError("--through: goes with --coordinates path only")
+    if arguments.engine != "mujoco":
+        solver: Solver | MuJoCo = Solver(arguments.coordinates, style=arguments.engine)
+    elif arguments.coordinates == "all":
+        solver = MuJoCo()
+    else:
+        raise RegularizeError("--engine mujoco: integrates all coordinates; leave one of them out")
     for check, path in ((motion_file, arguments.out), (plot_file, arguments.plot)):
         if path is not None:
             check(path).parent.mkdir(parents=True, exist_ok=True)
@@ -176,26 +142,16 @@ def run(arguments: argparse.Namespace) -> int:
                 f"--actuate {name}: the joint is driven, with whatever force that takes; leave one "
                 "of the two out"
             )
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    shown = console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
-        task = bar.add_task(f"{duration:g} s", total=1.0)
-
-        def progress(fraction: float) -> None:
-            bar.update(task, completed=fraction)
-
+    with delayed_progress(f"{duration:g} s") as progress:
         motion = simulate(
             mechanism,
             duration=duration,
             torques=torques,
             rates=rates,
             drive=driven,
-            coordinates=arguments.coordinates,
-            engine=arguments.engine,
             rtol=rtol,
+            solver=solver,
             slip=None if arguments.slip is None else positive(arguments.slip, "--slip"),
-            through=arguments.through,
             progress=progress,
         )
     for write, path in ((motion.save, arguments.out), (motion.plot, arguments.plot)):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from regularize.errors import ModelError, RegularizeError
-from regularize.model.units import (
+from regularize.mechanism.quantity import (
     FORCES,
     METRES,
     RADIANS,
@@ -19,7 +19,7 @@ from regularize.model.units import (
 )
 
 if TYPE_CHECKING:
-    from regularize.model.mechanism import Mechanism
+    from regularize.mechanism.mechanism import Mechanism
 
 #: Units of lengths, of angles, and of what follows from them.
 Tables = Sequence[Mapping[str, float]]
@@ -37,12 +37,7 @@ def positive(text: str) -> float:
 
 
 def units_of(mechanism: Mechanism, tables: Tables) -> Callable[[str], Tables]:
-    """Which units fit a joint or a coordinate of a pose, by its name.
-
-    Args:
-        mechanism: Whose joints they are.
-        tables: Units of what slides, and of what turns.
-    """
+    """Which units of two tables, of slides and of turns, fit a joint or a pose's coordinate."""
     turns = {
         joint.name: bool((joint.screws[3:] != 0.0).any())
         for joint in mechanism.joints
@@ -74,7 +69,13 @@ def assignments(
             )
         if name in values:
             raise RegularizeError(f"{option} {entry}: {name!r} is given already; give it once")
-        values[name] = _value(text, f"{option} {entry}", units(name))
+        fits = units(name)
+        values[name] = _value(text, f"{option} {entry}", fits)
+        if fits == (RADIANS,) and not number[1] and abs(number[0]) > 2 * math.pi:
+            raise RegularizeError(
+                f"{option} {entry}: {text} radians are more than a turn; write {text}deg or "
+                f"{text}rad"
+            )
     return values
 
 

@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regularize._io.input_files import read_bytes
+from regularize._io.output_files import write_text
 from regularize.commands.files import add_model_options, load_model, reads_model
+from regularize.commands.options import option
 from regularize.commands.values import positive
 from regularize.errors import ReadError, RegularizeError
-from regularize.input_files import read_bytes
-from regularize.output_files import write_text
+from regularize.escape import displayed
 
 if TYPE_CHECKING:
     from regularize.reduction.reduce import Reduction
@@ -21,25 +23,23 @@ if TYPE_CHECKING:
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     parser.epilog = "exit status: 0 it holds, 1 it does not, 2 unreadable"
-    parser.add_argument("proof", metavar="PROOF", type=Path, help="file of `check --proof`")
-    parser.add_argument("--model", metavar="MODEL", help="is it about this model?")
-    parser.add_argument(
-        "--rtol",
-        type=positive,
-        help="how far the model may be from what is proved, radians and parts of its size (1e-5)",
-    )
+    option(parser, "proof PROOF", "file of `check --proof`", type=Path)
+    option(parser, "--model MODEL", "is it about this model?")
+    words = "how far the model may be from what is proved, radians and parts of its size (1e-5)"
+    option(parser, "--rtol RTOL", words, type=positive)
     add_model_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Check one proof; 0 where it holds, else 1."""
     from regularize.proofs.bounds import verify
+    from regularize.proofs.verifier import read, shown
 
     if arguments.model is None and reads_model(arguments):
         raise RegularizeError("options on how to read a model go with --model MODEL; name it")
     try:
-        document = json.loads(read_bytes(str(arguments.proof)), parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
+        document = read(read_bytes(str(arguments.proof)))
+    except ValueError as error:
         raise ReadError(str(arguments.proof), f"no JSON: {error}") from error
     if not isinstance(document, dict) or "fingerprint" not in document:
         raise ReadError(str(arguments.proof), "no proof: `check --proof` writes one")
@@ -49,19 +49,16 @@ def run(arguments: argparse.Namespace) -> int:
 
         within = {} if arguments.rtol is None else {"rtol": arguments.rtol}
         verdict = match(document, verdict, load_model(arguments.model, arguments), **within)
-    words = list(verdict.claims + verdict.assumptions) or ["nothing is claimed"]
-    words += [
-        f"{', '.join(map(str, part['cuts']))}: not decided, {part['reason']}"
-        for part in document.get("undecided", ())
-    ]
-    if not verdict.holds:
-        words = [verdict.reason]
+    words = [displayed(verdict.reason)]
+    if verdict.holds:
+        words = list(verdict.claims + verdict.assumptions) or ["nothing is claimed"]
+        words += ["In the author's words, which are not checked:"] * bool(document["undecided"])
+        words += [
+            f"  {', '.join(map(shown, part['cuts']))}: not decided, {displayed(part['reason'])}"
+            for part in document["undecided"]
+        ]
     sys.stdout.write("\n".join(["holds" if verdict.holds else "does not hold", *words, ""]))
     return int(not verdict.holds)
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number")
 
 
 def write_proof(reduction: Reduction, path: Path) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from regularize.errors import MissingExtra
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.robot import Robot
+from regularize.pinocchio.robot import Robot
 
 try:
     import crocoddyl
@@ -28,7 +28,6 @@ class LoopActuation(crocoddyl.ActuationModelAbstract):  # type: ignore[misc]
     """
 
     def __init__(self, state: Any, index: NDArray[np.intp]) -> None:
-        """Write the map as a matrix."""
         super().__init__(state, len(index))
         self.map = np.eye(state.nv)[:, index]
 
@@ -74,7 +73,6 @@ class LoopDynamics(crocoddyl.DifferentialActionModelAbstract):  # type: ignore[m
         *,
         frequency: float = 0.0,
     ) -> None:
-        """Note motors and costs; bounds of the motors are those of the model's efforts."""
         index = robot.actuation(actuated).index
         if costs is None:
             costs = crocoddyl.CostModelSum(crocoddyl.StateMultibody(robot.model), len(index))
@@ -137,14 +135,9 @@ class LoopDynamics(crocoddyl.DifferentialActionModelAbstract):  # type: ignore[m
 
 
 class LoopDynamicsData(crocoddyl.DifferentialActionDataAbstract):  # type: ignore[misc]
-    """What is computed at one node.
-
-    Args:
-        model: The action model.
-    """
+    """What is computed at one node of an action model."""
 
     def __init__(self, model: LoopDynamics) -> None:
-        """Make room, shared with the costs."""
         super().__init__(model)
         self.pinocchio = model.robot.model.createData()
         self.actuation = model.actuation.createData()

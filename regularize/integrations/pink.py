@@ -13,7 +13,7 @@ import numpy as np
 
 from regularize.errors import MissingExtra, ModelError
 from regularize.lie.screw import Array
-from regularize.pinocchio_model.robot import Robot
+from regularize.pinocchio.robot import Robot
 
 try:
     import pink
@@ -43,7 +43,6 @@ class LoopTask(Task):  # type: ignore[misc]
         gain: float = 1.0,
         lm_damping: float = 0.0,
     ) -> None:
-        """Keep the robot."""
         super().__init__(cost=cost, gain=gain, lm_damping=lm_damping)
         self.robot = robot
 
@@ -76,5 +75,4 @@ class LoopTask(Task):  # type: ignore[misc]
         return configuration.data if self.robot.kernel is None else None
 
     def __repr__(self) -> str:
-        """The task in one line."""
         return f"LoopTask({self.robot!r}, cost={self.cost}, gain={self.gain})"

@@ -16,7 +16,8 @@ import numpy as np
 
 from regularize.lie.motion_algebra import ORIGIN, MotionAlgebra, Vector, cross, dot, unit
 from regularize.lie.screw import Array
-from regularize.lie.subalgebra import RTOL, residual
+from regularize.lie.subalgebra import residual
+from regularize.tolerances import RTOL
 
 NOTHING = MotionAlgebra(0, 0)
 SPACE = MotionAlgebra(0, 3)

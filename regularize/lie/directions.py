@@ -13,7 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from regularize.lie import subalgebra
-from regularize.lie.screw import Array
+from regularize.lie.screw import Array, leading_component, points_back
+from regularize.tolerances import UNNOTICED
 
 #: Directions are called parallel up to this angle in radians.
 TOLERANCE = 1e-4
@@ -41,13 +42,8 @@ class Direction:
         if self.kind == "angular":
             return f"{angular} about {axis_words(self.covector[3:])}"
         force, moment = self.covector[:3], self.covector[3:]
-        together = "with" if _flipped(force) == _flipped(moment) else "against"
+        together = "with" if points_back(force) == points_back(moment) else "against"
         return f"{linear} along {axis_words(force)} {together} {angular} about {axis_words(moment)}"
-
-
-def _flipped(vector: Array) -> bool:
-    """Whether the vector's largest component is negative, so that words name its opposite."""
-    return bool(vector[int(np.argmax(np.abs(vector)))] < 0)
 
 
 def axis_words(vector: Array) -> str:
@@ -60,7 +56,7 @@ def axis_words(vector: Array) -> str:
         'Y tilted by 0.5 mrad'
     """
     unit = vector / np.linalg.norm(vector)
-    leading = int(np.argmax(np.abs(unit)))
+    leading = leading_component(unit)
     tilt = float(np.linalg.norm(np.delete(unit, leading)))
     if tilt < TOLERANCE:
         return "XYZ"[leading]
@@ -107,7 +103,7 @@ def _axes(vectors: Array) -> Iterator[Array]:
     projector = vectors @ vectors.T
     for _ in range(vectors.shape[1]):
         near = np.linalg.norm(projector, axis=0)
-        leading = int(np.argmax(near > np.max(near) - 1e-6))
+        leading = int(np.argmax(near > np.max(near) - UNNOTICED))
         axis = projector[:, leading] / near[leading]
         axis = np.where(np.abs(axis) < TOLERANCE**2, 0.0, axis)
         projector = projector - np.outer(axis, axis)

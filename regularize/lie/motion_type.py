@@ -11,7 +11,8 @@ import numpy as np
 from regularize.lie.algebra_lattice import generated_form
 from regularize.lie.motion_algebra import MotionAlgebra, Vector
 from regularize.lie.screw import Array
-from regularize.lie.subalgebra import RTOL, lie_closure
+from regularize.lie.subalgebra import lie_closure
+from regularize.tolerances import RTOL, UNNOTICED
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,5 +120,5 @@ class GeneratedAlgebra:
 def _oriented(vector: Vector) -> Array:
     """The unit vector with its largest component positive, so that names do not flip."""
     sizes = [abs(x) for x in vector]
-    leading = next(x for x in vector if abs(x) > max(sizes) - 1e-6)
+    leading = next(x for x in vector if abs(x) > max(sizes) - UNNOTICED)
     return np.array(vector) if leading > 0 else -np.array(vector)

@@ -15,6 +15,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regularize.tolerances import NEGLIGIBLE, UNNOTICED, VANISHING
+
 Array: TypeAlias = NDArray[np.float64]
 
 
@@ -36,6 +38,17 @@ def unit(axis: ArrayLike) -> Array:
     if not np.isfinite(norm) or norm == 0.0:
         raise ValueError(f"an axis needs a finite length other than zero, got {axis.tolist()}")
     return axis / norm
+
+
+def leading_component(vector: Array) -> int:
+    """Index of the largest component; the first one of those that are as large but for rounding."""
+    sizes = np.abs(vector)
+    return int(np.argmax(sizes >= (1.0 - UNNOTICED) * sizes.max()))
+
+
+def points_back(vector: Array) -> bool:
+    """Whether the largest component is negative: of two directions, words name the other one."""
+    return bool(vector[leading_component(vector)] < 0.0)
 
 
 def revolute(axis: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
@@ -194,7 +207,7 @@ def log_rotation(R: Array) -> Array:
     w *= 0.5
     sine = np.sqrt(np.add.reduce(w * w, axis=-1))
     cosine = 0.5 * (R[..., 0, 0] + R[..., 1, 1] + R[..., 2, 2] - 1.0)
-    angle, some = np.arctan2(sine, cosine), sine > 1e-9
+    angle, some = np.arctan2(sine, cosine), sine > VANISHING
     w *= np.where(some, angle / np.where(some, sine, 1.0), 1.0)[..., None]
     # Near half a turn the sine says little; quaternions do.
     half_turn = cosine < -0.9
@@ -293,7 +306,7 @@ def axis_of(screw: Array) -> tuple[Array, Array | None, float | None]:
     """
     v, w = screw[:3], screw[3:]
     length = float(np.linalg.norm(w))
-    if length <= 1e-12 * float(np.linalg.norm(v)):
+    if length <= NEGLIGIBLE * float(np.linalg.norm(v)):
         return unit(v), None, None
     e = w / length
     return e, cross(e, v / length), float(e @ v) / length

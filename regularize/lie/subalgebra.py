@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
+from regularize.tolerances import RTOL
 
-RTOL = 1e-5
 ZERO = read_only(np.zeros((6, 0)))
 FULL = read_only(np.eye(6))
 

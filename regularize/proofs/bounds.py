@@ -13,12 +13,13 @@ these numbers; so is B, and at least r of the equations are independent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+import inspect
 from fractions import Fraction
 from typing import Any
 
 from regularize.proofs import verifier
-from regularize.proofs.verifier import Verdict, need, reduced
+from regularize.proofs.verifier import Verdict, directions, joined, need, reduced, shown, spend
 
 
 class CheckedProof(Verdict):
@@ -38,52 +39,61 @@ def verify(document: Any) -> Verdict:
     Args:
         document: From ``prove``.
     """
-    verdict = verifier.verify(document)
-    if not verdict.holds:
-        return CheckedProof(*verdict)
-    try:
-        for key in ("parts", "bounds"):
-            names = [j["name"] for p in document[key] for j in p["joints"] if not j.get("virtual")]
-            need(len(names) == len({*names}), f"two {key} speak of one joint")
-        said = tuple(_bound(part) for part in document["bounds"])
-        for entry in document["undecided"]:
-            need([*map(type, entry["cuts"])] and type(entry["reason"]) is str, "no reason is given")
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        return CheckedProof(False, (), (), f"bounds: {error or type(error).__name__}")
-    return CheckedProof(*verdict._replace(claims=verdict.claims + said))
+    return CheckedProof(*verifier.verify(document, _claims))
+
+
+def _claims(document: Any) -> list[str]:
+    """What bounds say; undecided cuts are of joints that the document knows, if it states any."""
+    named = set[str]()
+    for key in ("parts", "bounds"):
+        names = [j["name"] for p in document[key] for j in p["joints"] if "virtual" not in j]
+        need(len(names) == len({*names}), f"two {key} speak of one joint")
+        named |= {*names}
+    for entry in document["undecided"]:
+        known = not named or named.issuperset(entry["cuts"])
+        need(entry["cuts"] and known, "what is undecided is of no joint that is known")
+    return [_bound(part) for part in document["bounds"]]
 
 
 def _bound(part: Any) -> str:
     """Check a lower bound of the rank of the equations of some loops."""
     joints = {joint["name"]: joint for joint in part["joints"]}
-    need(not any("virtual" in joint for joint in joints.values()), "a joint is not the machine's")
+    ends = {name: tuple(joint["bodies"]) for name, joint in joints.items()}
     columns = [(name, k) for name in sorted(joints) for k in range(len(joints[name]["written"]))]
+    spend(10 * len(part["loops"]) * (len(joints) + 6 * len(columns)))
     rows, rings = [], []
     for loop in part["loops"]:
-        signs = _signs([(name, joints[name]["bodies"]) for name in loop])
-        need(len(signs) == len(loop), "a loop passes a joint twice")
+        signs = directions(loop, ends)
         rings.append([signs.get(name, 0) for name in joints])
         for i in range(6):
-            rows.append([signs.get(n, 0) * _number(joints[n]["written"][k][i]) for n, k in columns])
-    ends = [joint["bodies"] for joint in joints.values()]
-    bodies = sorted({body for pair in ends for body in pair})
-    incidence = [[(b == child) - (b == parent) for b in bodies] for parent, child in ends]
-    every = len(reduced(rings)) == len(rings) == len(joints) - len(reduced(incidence))
+            rows.append([signs.get(n, 0) * joints[n]["written"][k][i] for n, k in columns])
+    root = joined(ends.values())
+    bodies = {body for pair in ends.values() for body in pair}
+    independent = len(joints) - len(bodies) + len({*map(root, bodies)})
+    every = len(reduced(rings)) == len(rings) == independent
     need(every, "the loops depend on each other, or are not all")
     at = [part["rows"], part["columns"]]
-    rank, off = len(part["rows"]), _number(part["off"])
+    rank, off = len(part["rows"]), Fraction(part["off"])
     square = all(len({*own}) == len(own) == rank and min(own, default=0) >= 0 for own in at)
-    need(square and off >= 0 and len(part["inverse"]) == rank, "there is no square part")
-    chosen, unit = _whole([[rows[i][j] for i in at[0]] for j in at[1]])
-    inverse, other = _whole([[_number(x) for x in row] for row in part["inverse"]])
-    one = unit * other
+    need(
+        square and off >= 0 and [*map(len, part["inverse"])] == [rank] * rank,
+        "there is no square part",
+    )
+    chosen, unit = _whole([[rows[i][j] for j in at[1]] for i in at[0]])
+    inverse, other = _whole(part["inverse"])
+    one, entries = unit * other, [[(j, x) for j, x in enumerate(row) if x] for row in chosen]
+    size = 1 + (unit.bit_length() * other.bit_length() >> 15)
     for i, row in enumerate(inverse):
-        product = [sum(c * b for c, b in zip(row, column, strict=True)) for column in chosen]
+        spend(4 * size * (rank + sum(map(len, entries))))
+        product = [0] * rank
+        for c, those in zip(row, entries, strict=True):
+            for j, x in those if c else ():
+                product[j] += c * x
         left = sum(abs(x - one * (i == j)) for j, x in enumerate(product))
         spread = off * rank * sum(map(abs, row)) * unit
         need(left + spread < one, "the rows may depend on each other")
     most = 6 * len(part["loops"]) - rank
-    names = [*joints]
+    names = [*map(shown, joints)]
     end = "; closed, they lock every joint" if rank == len(columns) else ""
     return (
         f"{names[0]} to {names[-1]}: at least {rank} equations of their loops are independent at "
@@ -91,24 +101,26 @@ def _bound(part: Any) -> str:
     )
 
 
-def _number(written: Any) -> Fraction:
-    """A number as JSON has it; text could stand for one that no memory holds."""
-    need(type(written) in (int, float), f"{written!r:.40} is no number")
-    return Fraction(written)
-
-
-def _whole(rows: list[list[Fraction]]) -> tuple[list[list[int]], int]:
+def _whole(rows: list[list[float]]) -> tuple[list[list[int]], int]:
     """Numbers with one common denominator, and this."""
-    unit = max((x.denominator for row in rows for x in row), default=1)
-    return [[int(x * unit) for x in row] for row in rows], unit
+    spend(20 * sum(map(len, rows)))
+    ratios = [[x.as_integer_ratio() for x in row] for row in rows]
+    unit = max((below for row in ratios for _, below in row), default=1)
+    return [[above * (unit // below) for above, below in row] for row in ratios], unit
 
 
-def _signs(loop: Sequence[tuple[str, Sequence[str]]]) -> dict[str, int]:
-    """How a loop passes its joints, from parent to child (1) or back (-1)."""
-    signs = {}
-    start = body = loop[0][1][0]
-    for name, (parent, child) in loop:
-        need(body in (parent, child), f"the loop is interrupted before {name}")
-        signs[name], body = (1, child) if body == parent else (-1, parent)
-    need(body == start, "the loop does not end where it starts")
-    return signs
+def theorem(*names: str) -> str:
+    """Paragraphs of the checker's own text by their headings, in its order; all without names.
+
+    Example:
+        >>> theorem("Rigid").split(".")[0]
+        'Rigid'
+    """
+    found = []
+    text = ast.get_docstring(ast.parse(inspect.getsource(verifier))) or ""  # -OO drops ``__doc__``
+    for paragraph in text.split("\n**"):
+        heading, _, text = paragraph.partition(".**")
+        if text and (not names or heading in names):
+            items = f"{heading}. {text.strip()}".split("\n- ")
+            found += [" ".join(item.replace("*", "").split()) for item in items]
+    return "\n".join(found)

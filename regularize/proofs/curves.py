@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from regularize.model.graph import EdgeId
+from regularize.mechanism.graph import EdgeId
 from regularize.proofs.incidence import NotExact
 from regularize.proofs.modular import Eliminated, Series, rational, relation_of, times
 from regularize.proofs.verifier import EVERY, SIGNS, Polynomial, Vector

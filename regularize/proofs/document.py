@@ -10,18 +10,18 @@ from typing import Any
 
 import networkx as nx
 
-from regularize.model.cycles import Cycle
-from regularize.model.graph import Edge, EdgeId, Graph, NodeId
+from regularize.mechanism.cycles import Cycle
+from regularize.mechanism.graph import Edge, EdgeId, Graph, NodeId
 from regularize.proofs.exact_spaces import ExactSpaces
 from regularize.proofs.incidence import NotExact
 from regularize.proofs.motions import motion, written
 from regularize.proofs.verifier import Space, annihilator, distance, reduced
-from regularize.reduction.closing import loops_of
+from regularize.reduction.block import Block
+from regularize.reduction.closed_part import loops_of
+from regularize.reduction.closing import Closing, closings
 from regularize.reduction.cuts import Cut
-from regularize.reduction.facts import Closing, Fact
-from regularize.reduction.held import Held, unsteady
-from regularize.reduction.part import Part
-from regularize.reduction.propagation import Propagation
+from regularize.reduction.propagation import Fact, Propagation
+from regularize.reduction.virtual_joints import VirtualJointConstraint, unsteady
 
 
 class PartDocument:
@@ -35,7 +35,7 @@ class PartDocument:
     """
 
     def __init__(
-        self, graph: Graph, part: Part, freedoms: dict[EdgeId, Space], family: str = ""
+        self, graph: Graph, part: Block, freedoms: dict[EdgeId, Space], family: str = ""
     ) -> None:
         """Start with no step."""
         self.graph, self.part, self.freedoms, self.family = graph, part, freedoms, family
@@ -54,7 +54,7 @@ class PartDocument:
         cuts = {cut.edge.index: cut for cut in self.part.cuts}
         closed: list[Cycle] = []
         for e, node, cycle in self._order(cuts):
-            closing = next(c for c in self.propagation.closings(cycle, e) if c.node == node)
+            closing = next(c for c in closings(self.propagation, cycle, e) if c.node == node)
             space = self.spaces.dimension(closing.space)
             if e in cuts and space != 6 - cuts[e].removed.shape[1]:
                 return None
@@ -95,7 +95,7 @@ class PartDocument:
         cycles = loops_of(self.graph, self.part.edges, self.part.order)
         return {self._name(e): [*map(self._name, cycle.edges)] for e, cycle in cycles.items()}
 
-    def _hold(self, held: Held) -> int:
+    def _hold(self, held: VirtualJointConstraint) -> int:
         """Write the rows that stand for a virtual joint; returns their number."""
         closing = next(c for c in held.closings if held.edge.index in c.cycle.edges)
         loop, spaces = closing.cycle.edges, self.spaces

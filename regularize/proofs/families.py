@@ -1,37 +1,45 @@
-"""Families of mechanisms that move for special lengths: exact joints near those of a part."""
+"""Families of mechanisms that move for special lengths: exact joints near those of a part.
+
+Parallelograms, angulated scissors and relations of bars without a name are known here. Others come
+from installed packages by the entry points ``regularize.families``: functions of a graph, a part,
+what relation is taken to be meant, and how far a number may be moved, that yield names with the
+spans of the joints in integers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from typing import TypeAlias
 
-import numpy as np
-
-from regularize.lie.motion_type import motion_type
-from regularize.model.graph import EdgeId, Graph
-from regularize.proofs.bennett import made_of_bennett
-from regularize.proofs.crossed import crossed_bars
-from regularize.proofs.focal import focal
+from regularize.mechanism.graph import EdgeId, Graph
 from regularize.proofs.geometry import (
     Precision,
     angulated,
     equal_bars,
     exact_freedoms,
-    integral,
     with_parallel_bars,
 )
 from regularize.proofs.incidence import NotExact
-from regularize.proofs.schatz import schatz
-from regularize.proofs.symmetric import symmetric
-from regularize.proofs.verifier import Space, distance
-from regularize.reduction.part import Part
+from regularize.proofs.verifier import Space
+from regularize.reduction.block import Block
+
+#: The name of a family, and the span of every joint's screws in integers.
+Found: TypeAlias = tuple[str, dict[EdgeId, Space]]
+Family: TypeAlias = Callable[[Graph, Block, float, float], Iterator[Found]]
 
 #: What is said of joints that move as found without belonging to a family.
 UNNAMED = "none with a name"
+#: The package of named families that comes with this one, and may be deleted.
+NAMED = "regularize.special"
+#: Entry points of other packages' families.
+GROUP = "regularize.families"
 
 
-def families(
-    graph: Graph, part: Part, within: float, rounding: float
-) -> Iterator[tuple[str, dict[EdgeId, Space]]]:
+def families(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:
     """Families of which a part may be, with the spans of its joints in integers.
 
     The last is none that has a name: the joints with the relations of their axes alone.
@@ -42,39 +50,47 @@ def families(
         within: What relation is taken to be meant, radians and parts of the size.
         rounding: How far a number may be moved to a simpler one.
     """
-    edges = part.cycles[0].edges
-    kinds = {motion_type(np.linalg.qr(s)[0], within).name for s in part.screws.values()}
-    if len(part.cycles) > 1 and kinds == {"revolute"}:
-        exact = focal(graph, part, within, rounding)
-        if exact is not None:
-            yield "focal mechanism", exact
-    if len(part.cycles) == 1 and kinds == {"revolute"}:
-        axes = [part.screws[e][:, 0] / np.linalg.norm(part.screws[e][3:, 0]) for e in edges]
-        for search in (symmetric, schatz, made_of_bennett):
-            for name, lines in search(axes, within, rounding):
-                rows = [integral([[*line[5:], *line[1:4]]]) for line in lines]
-                off = [distance([*axis], row) for axis, row in zip(axes, rows, strict=True)]
-                if max(off) <= within:
-                    yield name, dict(zip(edges, rows, strict=True))
+    for family in (with_bars, *_installed(), unnamed):
+        yield from family(graph, part, within, rounding)
+
+
+@cache
+def _installed() -> tuple[Family, ...]:
+    """Families of the package that comes with this one, if it is there, and of others."""
+    entries = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
+    found = [import_module(f"{NAMED}.families").FAMILIES] if find_spec(NAMED) else []
+    return (*(family for each in found for family in each), *(entry.load() for entry in entries))
+
+
+def exact_geometries(
+    graph: Graph, part: Block, within: float, rounding: float
+) -> Iterator[dict[EdgeId, Space]]:
+    """The joints with exact relations of their axes, first of those alone that share bodies."""
     for everywhere in (False, True):
-        precision = Precision(within, rounding, everywhere)
         try:
-            freedoms = exact_freedoms(graph, part.screws, precision)
+            yield exact_freedoms(graph, part.screws, Precision(within, rounding, everywhere))
         except NotExact:
             continue
+
+
+def with_bars(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:
+    """Parallelograms and angulated scissors; arguments as of ``families``."""
+    for freedoms in exact_geometries(graph, part, within, rounding):
         bars = equal_bars(freedoms, within)
-        name = "parallelograms" if any(_turns(graph, part, loop) for loop in bars) else UNNAMED
         many = angulated(freedoms, (cycle.edges for cycle in part.cycles), within)
         if many:
             yield "angulated scissors", with_parallel_bars(freedoms, [*bars, *many])
-        found = [(name, with_parallel_bars(freedoms, bars))]
-        crossed = crossed_bars(freedoms, (c.edges for c in part.cycles), within, rounding)
-        if crossed is not None:
-            found.insert(int(name != UNNAMED), ("antiparallelograms", crossed))
-        yield from found
+        if any(_turns(graph, part, loop) for loop in bars):
+            yield "parallelograms", with_parallel_bars(freedoms, bars)
 
 
-def _turns(graph: Graph, part: Part, loop: Sequence[EdgeId]) -> bool:
+def unnamed(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:
+    """The joints with the relations of their axes alone; arguments as of ``families``."""
+    for freedoms in exact_geometries(graph, part, within, rounding):
+        yield UNNAMED, with_parallel_bars(freedoms, equal_bars(freedoms, within))
+
+
+def _turns(graph: Graph, part: Block, loop: Sequence[EdgeId]) -> bool:
     """Whether four hinges are corners of a loop of four bars that is not locked."""
     ends = [{graph.edges[e].parent, graph.edges[e].child} for e in loop]
     sides = [one & two for one, two in zip(ends, [*ends[1:], ends[0]], strict=True)]

@@ -12,7 +12,7 @@ import numpy as np
 
 from regularize.lie.motion_type import MotionType, motion_type
 from regularize.lie.screw import Array
-from regularize.model.graph import EdgeId, Graph
+from regularize.mechanism.graph import EdgeId, Graph
 from regularize.proofs.exact_spaces import FULL
 from regularize.proofs.incidence import Directions, Incidences, NotExact, Rational, cross, simplest
 from regularize.proofs.verifier import Space, reduced

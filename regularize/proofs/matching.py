@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from regularize.lie.subalgebra import RTOL
-from regularize.manifold.assembly import assemble
-from regularize.manifold.extent import center_and_length
-from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.tolerances import EXACT
-from regularize.model.graph_building import build
-from regularize.model.mechanism import Mechanism
-from regularize.proofs.verifier import Verdict, distance
+from regularize.loops.assembly import assemble
+from regularize.loops.kinematics import LoopKinematics, center_and_length
+from regularize.mechanism.graph_building import build
+from regularize.mechanism.mechanism import Mechanism
+from regularize.proofs.verifier import Verdict, distance, shown
+from regularize.tolerances import EXACT, RTOL
 
 
 def match(
@@ -36,23 +33,26 @@ def match(
     loops = LoopKinematics(graph, graph.every_edge, graph.tree)
     state = loops.state(assemble(graph).q)
     edges = {edge.name: edge for edge in graph.edges}
-    in_loops = {graph.edges[e].name for block in graph.blocks for e in block}
+    blocks = {graph.edges[e].name: block for block in graph.blocks for e in block}
+    for entry in document["undecided"]:
+        if not blocks.keys() >= {*entry["cuts"]}:
+            return _refused(verdict, "what is undecided is of no joint in a loop of the model")
     for part in (*document["parts"], *document["bounds"]):
         joints = [joint for joint in part["joints"] if not joint.get("virtual")]
         for joint in joints:
             edge = edges.get(joint["name"])
-            if edge is None or edge.name not in in_loops:
-                return _refused(verdict, f"the model has no joint {joint['name']} in a loop")
+            if edge is None or edge.name not in blocks:
+                return _refused(verdict, f"the model has no joint {shown(joint['name'])} in a loop")
             bodies = [graph.nodes[edge.parent], graph.nodes[edge.child]]
             if bodies != joint["bodies"]:
                 return _refused(verdict, f"{edge.name} joins {bodies}, not {joint['bodies']}")
-        try:
-            unit, origin = float(part["unit_m"]), np.array(part["origin_m"], dtype=float)
-        except (LookupError, TypeError, ValueError):
-            unit, origin = math.nan, np.zeros(3)
-        if not 0.0 < unit < math.inf or origin.shape != (3,) or not np.isfinite(origin).all():
-            return _refused(verdict, "unit_m or origin_m is no length or no point")
+        unit, origin = float(part["unit_m"]), np.array(part["origin_m"], dtype=float)
+        if unit <= 0.0:
+            return _refused(verdict, "unit_m is no length")
         own = [edges[joint["name"]].index for joint in joints]
+        # Of a few loops of several a bound would be true, and be read as one of all of them.
+        if "inverse" in part and {*own} != {e for name in joints[:1] for e in blocks[name["name"]]}:
+            return _refused(verdict, "a bound leaves out joints that share loops with its own")
         # Of a large unit of length small parts cannot be told apart: their own size counts.
         larger = max(1.0, unit / center_and_length(loops, state, own)[1])
         measured = loops.measured(unit, origin)

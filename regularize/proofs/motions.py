@@ -10,19 +10,19 @@ import numpy as np
 from scipy.linalg import qr
 
 from regularize.lie.screw import Array
-from regularize.manifold.tolerances import EXACT
-from regularize.model.graph import EdgeId, Graph
+from regularize.mechanism.graph import EdgeId, Graph
 from regularize.proofs.curves import curve_of
 from regularize.proofs.geometry import integral
 from regularize.proofs.incidence import NotExact, simplest
 from regularize.proofs.verifier import Polynomial, Space
-from regularize.reduction.closing import loops_of
+from regularize.reduction.block import Block
+from regularize.reduction.closed_part import loops_of
 from regularize.reduction.cuts import Cut, independent_rows, outside
-from regularize.reduction.part import Part
+from regularize.tolerances import EXACT
 
 
 def motion(
-    graph: Graph, part: Part, freedoms: dict[EdgeId, Space], kept: dict[EdgeId, Space]
+    graph: Graph, part: Block, freedoms: dict[EdgeId, Space], kept: dict[EdgeId, Space]
 ) -> tuple[dict[str, Any], dict[EdgeId, Space]]:
     """How the loops of a part move, and which rows they keep.
 
@@ -56,7 +56,7 @@ def motion(
     return step, rows
 
 
-def spared(graph: Graph, part: Part) -> Part:
+def spared(graph: Graph, part: Block) -> Block:
     """The part without as many rows as depend on others, by what is seen at the assembled pose."""
     owner = [(i, k) for i, cut in enumerate(part.cuts) for k in range(cut.kept)]
     own = loops_of(graph, part.edges, part.order)
@@ -80,7 +80,7 @@ def spared(graph: Graph, part: Part) -> Part:
     return replace(part, cuts=tuple(cuts))
 
 
-def without_seen(part: Part) -> Part:
+def without_seen(part: Block) -> Block:
     """The part with the rows that were removed for what was seen at some configurations."""
     if not any(cut.numerical.shape[1] for cut in part.cuts):
         return part

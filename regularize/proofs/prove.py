@@ -10,30 +10,34 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from regularize.model.graph import Graph
-from regularize.proofs.bounding import bound
+import numpy as np
+from scipy.linalg import qr
+
+from regularize.mechanism.graph import Graph
+from regularize.mechanism.source import Model
 from regularize.proofs.document import PartDocument
 from regularize.proofs.families import families
 from regularize.proofs.geometry import Precision, exact_freedoms, with_parallel_bars
 from regularize.proofs.incidence import NotExact
 from regularize.proofs.motions import without_seen
 from regularize.proofs.verifier import fingerprint, verify
-from regularize.reduction.part import Part
-from regularize.reduction.reduce import Reduction
+from regularize.reduction.block import Block
+from regularize.reduction.reduce import as_reduction
 
 HEAD = {"format": "regularize proof", "version": 1}
 
 
-def prove(reduction: Reduction) -> dict[str, Any]:
+def prove(model: Model) -> dict[str, Any]:
     """The proof of a reduction: geometry, spaces, inclusions, order, cuts and rows.
 
     Args:
-        reduction: From ``reduce``.
+        model: From ``reduce``.
 
     Returns:
         A document for ``verify``; ``undecided`` names the loops whose geometry could not be written
         in exact numbers.
     """
+    reduction = as_reduction(model)
     proved, undecided = [], []
     for part in reduction.parts:
         rest = without_seen(part)
@@ -58,7 +62,7 @@ def prove(reduction: Reduction) -> dict[str, Any]:
     return _signed(document)
 
 
-def _part(graph: Graph, part: Part, rtol: float) -> dict[str, Any]:
+def _part(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
     """The proof of one biconnected part, by the simplest numbers that have its relations."""
     graph = replace(graph, edges=(*graph.edges, *(held.edge for held in part.held)))
     reason = NotExact("")
@@ -80,7 +84,7 @@ def _part(graph: Graph, part: Part, rtol: float) -> dict[str, Any]:
     raise reason
 
 
-def moving(graph: Graph, part: Part, rtol: float) -> dict[str, Any]:
+def moving(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
     """The proof of a part whose rows depend on each other along a motion of special lengths.
 
     Args:
@@ -110,3 +114,53 @@ def moving(graph: Graph, part: Part, rtol: float) -> dict[str, Any]:
 
 def _signed(document: dict[str, Any]) -> dict[str, Any]:
     return document | {"fingerprint": fingerprint(document)}
+
+
+def bound(graph: Graph, part: Block) -> dict[str, Any]:
+    """At least so many closure equations of a part are independent at the pose.
+
+    Args:
+        graph: The mechanism's graph.
+        part: The part.
+
+    Returns:
+        The entry of ``bounds`` in the document, for ``bounds.verify``.
+    """
+    edges = sorted((graph.edges[e] for e in part.edges), key=lambda edge: edge.name)
+    loops = [cycle.edges for cycle in part.cycles]
+    blocks = [
+        np.hstack(
+            [
+                cycle.direction(graph, edge.index) * part.screws[edge.index]
+                if edge.index in cycle.edges
+                else 0.0 * part.screws[edge.index]
+                for edge in edges
+            ]
+        )
+        for cycle in part.cycles
+    ]
+    matrix = np.vstack(blocks)
+    rank = int(np.linalg.matrix_rank(matrix, tol=part.rtol or None))
+    columns = sorted(int(i) for i in qr(matrix, mode="r", pivoting=True)[1][:rank])
+    rows = sorted(int(i) for i in qr(matrix[:, columns].T, mode="r", pivoting=True)[1][:rank])
+    inverse = np.linalg.inv(matrix[np.ix_(rows, columns)])
+    # How far the numbers may be off follows from the size of the inverse; a power of ten will do.
+    size = float(np.abs(inverse).sum(axis=1).max(initial=0.0)) * max(rank, 1)
+    off = 10.0 ** np.floor(np.log10(0.5 / size)) if rank else 0.0
+    return {
+        "origin_m": [float(x) for x in part.center],
+        "unit_m": float(part.length),
+        "joints": [
+            {
+                "name": edge.name,
+                "bodies": [graph.nodes[edge.parent], graph.nodes[edge.child]],
+                "written": [[float(x) for x in row] for row in part.screws[edge.index].T],
+            }
+            for edge in edges
+        ],
+        "loops": [[graph.edges[e].name for e in loop] for loop in loops],
+        "rows": rows,
+        "columns": columns,
+        "inverse": [[float(x) for x in row] for row in inverse],
+        "off": float(off),
+    }

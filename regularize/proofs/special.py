@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from regularize.reduction.part import Part
+from regularize.reduction.block import Block
 from regularize.reduction.reduce import Reduction
 
 
@@ -66,7 +66,7 @@ def special_lengths(reduction: Reduction) -> tuple[SpecialLengths, ...]:
     return tuple(found)
 
 
-def _special(reduction: Reduction, part: Part) -> bool:
+def _special(reduction: Reduction, part: Block) -> bool:
     """Whether rows of a part depend on others for what only its lengths can tell."""
     cell = part.cell_of(reduction.cells)
     if not part.proved or cell.finite != cell.actual:

@@ -55,8 +55,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from operator import add, mul, sub
 from typing import Any, NamedTuple
 
@@ -65,6 +67,39 @@ Space = tuple[Vector, ...]  # in reduced echelon form, integers without a common
 Polynomial = dict[tuple[int, ...], int]  # by powers of x, y, z, e; number of 1, i, j, k
 SIGNS = ((1, 1, 1, 1), (1, -1, 1, -1), (1, -1, -1, 1), (1, 1, -1, -1))
 EVERY: Space = tuple(tuple(int(i == j) for j in range(6)) for i in range(6))
+
+# What a document looks like: (x, ...) is a list of that length, [x] one of any, "*" stands for all
+# names and "?" for a member that may be left out; None is the number of a step, or null.
+DIGITS, PAIR = re.compile(r"-?\d{1,4000}"), (None, None)
+SPACE = [(DIGITS,) * 6]
+JOINT = {"name": str, "bodies": (str, str), "written": [(float,) * 6]}
+PLACE = {"origin_m": (float,) * 3, "unit_m": float}
+FACT = {"because": str, "bodies": (str, str), "space": SPACE}
+RIGID = {"because": str, "loops": {"*": [str]}, "kept": {"*": SPACE}}
+CURVE = {"curve": ({"*": DIGITS},) * 2, "moves": {"*": ({"*": DIGITS},) * 2}, "family?": str}
+CUT = {"because": str, "joint": str, "seen from": str}
+STEPS = {
+    "joint": FACT | {"joint": str},
+    **dict.fromkeys(("path", "meet", "walk"), FACT | {"of": PAIR}),
+    "locked": FACT | {"joint": str, "of": PAIR},
+    "parallelogram": FACT | {"loop": [str]},
+    "rigid": RIGID,
+    "motion": RIGID | CURVE,
+    "cut": CUT | {"of": [PAIR], "kept": SPACE, "removed": SPACE},
+    "held": CUT | {"instead of": str, "loop": [str], "of": [None], "rows": SPACE},
+}
+PART = PLACE | {"steps": [STEPS], "conclusion": {"rows": int, "kept": int, "removed": int}}
+PART |= {"joints": [JOINT | {"space": SPACE, "virtual?": True, "distance?": float}]}
+BOUND = PLACE | {"joints": [JOINT], "loops": [[str]], "rows": [int], "columns": [int]}
+DOCUMENT = {"format": str, "version": int, "fingerprint": str, "model?": str} | {
+    "parts": [PART | {"loops?": {"*": [str]}}],
+    "bounds?": [BOUND | {"inverse": [[float]], "off": float}],
+    "undecided?": [{"cuts": [str], "reason": str}],
+}
+# Work, of 50 ns each, that a megabyte may ask for; more as the power 1.5 of length, as matrices do.
+WORK = 22_000_000
+LONGEST = 10_000  # characters of a name
+_left: ContextVar[list[float] | None] = ContextVar("work that is left", default=None)
 
 
 class Verdict(NamedTuple):
@@ -76,45 +111,124 @@ class Verdict(NamedTuple):
     reason: str = ""
 
 
-def need(condition: object, reason: str) -> None:
-    """Stop where a condition is not fulfilled."""
+def need(condition: object, reason: str, *names: str) -> None:
+    """Stop where a condition is not fulfilled; the reason has {} where names of others stand."""
     if not condition:
-        raise ValueError(reason)
+        raise ValueError(reason.format(*map(shown, names)) if names else reason)
 
 
-def verify(document: Any) -> Verdict:
-    """Check a proof, as ``json.load`` reads it."""
+def spend(work: float) -> None:
+    """Count work before it is done; stop where there is more than the document may ask for."""
+    if (left := _left.get()) is not None:
+        left[0] -= work
+        need(left[0] >= 0, "judging it takes more work than its length allows")
+
+
+def shown(name: str) -> str:
+    """A name as it may stand in a sentence: in quotes and escaped, unless it is one plain word."""
+    plain = name.isprintable() and not {" ", '"'} & {*name} and name
+    return name if plain else json.dumps(name, ensure_ascii=not name.isprintable())
+
+
+def read(text: str | bytes) -> Any:
+    """The document in a text.
+
+    Raises:
+        ValueError: It is no JSON, names a member twice, or has what is no number.
+    """
     try:
+        return json.loads(text, parse_constant=_refuse, object_pairs_hook=_once)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _refuse(constant: str) -> None:
+    need(False, f"{constant} is no number")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    need(len(found := dict(pairs)) == len(pairs), "a member is named twice")
+    return found
+
+
+def conform(value: Any, form: Any, where: str = "the document") -> None:
+    """Refuse what has not the form of a document, before anything is made of it."""
+    if type(form) is dict:
+        right = type(value) is dict
+        if form is STEPS and right:
+            form = STEPS.get(str(value.get("because")), STEPS)
+        whole = right and ("*" in form or {n for n in form if n[-1] != "?"} <= value.keys())
+        need(whole, f"{where} is no object, or lacks a member")
+        for name, each in value.items():
+            known = form.get(name, form.get(name + "?", form.get("*")))
+            need(known, "{} is no member of " + where, name)
+            conform(each, known, where if "*" in form else name)
+    elif type(form) in (list, tuple):
+        right = type(value) is list and (type(form) is list or len(value) == len(form))
+        need(right, f"{where} is no list, or of another length")
+        for each in value:
+            conform(each, form[0], where)
+    else:
+        kind = type(value)
+        right = kind is str and form is str and len(value) <= LONGEST
+        right = right or (kind is str and form is DIGITS and DIGITS.fullmatch(value))
+        right = right or (kind in (int, float) and form is float and abs(value) < 1e100)
+        right = right or (kind is int and form in (int, None) and abs(value) < 1 << 31)
+        need(right or (value is form is True) or (value is form is None), f"{where} is not right")
+
+
+def verify(document: Any, also: Callable[[Any], Iterable[str]] | None = None) -> Verdict:
+    """Check a proof, as ``read`` reads it.
+
+    Args:
+        document: The proof.
+        also: Checks more of it, and says what is claimed by that.
+    """
+    before = _left.set([float(WORK)])
+    try:
+        conform(document, DOCUMENT)
+        _left.set([WORK * max(1.0, len(_rest(document)) / 1e6) ** 1.5])
         same = document["fingerprint"] == fingerprint(document) and document["version"] == 1
         need(same and document["format"] == "regularize proof", "this is no proof, or was changed")
         checkers = [_Checker(part) for part in document["parts"]]
+        claims = [claim for checker in checkers for claim in checker.claims]
+        claims += also(document) if also else ()
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as e:
         return Verdict(False, (), (), str(e) or type(e).__name__)
-    claims = tuple(claim for checker in checkers for claim in checker.claims)
-    return Verdict(True, claims, tuple(checker.assumption for checker in checkers))
+    finally:
+        _left.reset(before)
+    return Verdict(True, tuple(claims), tuple(checker.assumption for checker in checkers))
 
 
 def fingerprint(document: Any) -> str:
     """Digest of everything else in a document, so that what was copied badly is noticed."""
-    rest = {key: value for key, value in document.items() if key != "fingerprint"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(_rest(document)).hexdigest()
+
+
+def _rest(document: Any) -> bytes:
+    rest = (item for item in document.items() if item[0] != "fingerprint")
+    return json.dumps(dict(rest), sort_keys=True).encode()
 
 
 def reduced(rows: Iterable[Sequence[int]]) -> Space:
     """The space that some vectors span, in its one canonical form; as many rows as its rank."""
     done: dict[int, Vector] = {}
     for new in map(tuple, rows):
+        spend(40 + 2 * len(done))
         for lead, row in done.items():
-            new = _without(new, row, lead)
+            new = _without(new, row, lead) if new[lead] else new
         if any(new):
             at = next(i for i, x in enumerate(new) if x)
-            done = {lead: _without(row, new, at) for lead, row in done.items()} | {at: new}
+            for lead, row in done.items():
+                done[lead] = _without(row, new, at) if row[at] else row
+            done[at] = new
     divisors = {i: math.gcd(*row) * (1 if row[i] > 0 else -1) for i, row in done.items()}
     return tuple(tuple(x // divisors[i] for x in done[i]) for i in sorted(done))
 
 
 def _without(row: Vector, pivot: Vector, column: int) -> Vector:  # zero in the column
     row = tuple(pivot[column] * x - row[column] * y for x, y in zip(row, pivot, strict=True))
+    spend(40 + len(row) * (6 + (max(map(int.bit_length, row)) ** 2 >> 13)))
     divisor = math.gcd(*row) or 1
     return tuple(x // divisor for x in row)
 
@@ -132,6 +246,7 @@ def meet(a: Space, b: Space) -> Space:
 
 def bracket(a: Sequence[int], b: Sequence[int]) -> Vector:
     """The Lie bracket of two twists."""
+    spend(120)
     (v, w), (u, z), at = (a[:3], a[3:]), (b[:3], b[3:]), ((-2, -1), (-1, -3), (-3, -2))
     parts = ((w, u), (v, z)), ((w, z),)
     return tuple(sum(c[i] * d[j] - c[j] * d[i] for c, d in part) for part in parts for i, j in at)
@@ -140,8 +255,8 @@ def bracket(a: Sequence[int], b: Sequence[int]) -> Vector:
 def saturated(space: Space, kept_by: Space | None = None) -> Space:
     """The smallest space that holds a space and its brackets with another, or with itself."""
     others = space if kept_by is None else kept_by
-    larger = reduced([*space, *(bracket(z, x) for z in others for x in space)])
-    return space if larger == space else saturated(larger, kept_by)
+    more = reduced([*space, *(bracket(z, x) for z in others for x in space)])
+    return space if more == space else saturated(more, kept_by)
 
 
 def arcs(hinges: Sequence[Space]) -> Space:
@@ -158,13 +273,18 @@ def arcs(hinges: Sequence[Space]) -> Space:
 
 def polynomial(terms: Any) -> Polynomial:
     """A polynomial as a document writes it: coefficients by the exponents of x, y and z."""
-    pairs = (([abs(int(n)) for n in at.split()], int(c)) for at, c in terms.items())
+    spend(60 * len(terms))
+    need(all(at.replace(" ", "").isdecimal() for at in terms), "an exponent is no whole number")
+    pairs = ((map(int, at.split()), int(c)) for at, c in terms.items())
     return {(i, j, k, 0, 0): c for (i, j, k), c in pairs if c}
 
 
 def product(*pairs: tuple[Polynomial, Polynomial]) -> Polynomial:
     """The sum of the products of some pairs."""
     found: Polynomial = {}
+    for f, g in pairs:
+        bits = [max((c.bit_length() for c in h.values()), default=0) for h in (f, g)]
+        spend(40 + len(f) * len(g) * (16 + (bits[0] * bits[1] >> 13)))
     terms = ((a, b, c * d) for f, g in pairs for a, c in f.items() for b, d in g.items())
     for (i, j, k, e, q), (m, n, o, d, r), c in terms:
         at = (i + m, j + n, k + o, e + d, q ^ r)
@@ -174,20 +294,52 @@ def product(*pairs: tuple[Polynomial, Polynomial]) -> Polynomial:
 
 def remainder(f: Polynomial, p: Polynomial, v: int) -> Polynomial:
     """What division by a real p, as one in variable v, leaves of f times powers of its leader."""
-    top, degree = (max((at[v] for at in g), default=-1) for g in (f, p))
-    if top < degree:
-        return f
+    degree = max((at[v] for at in p), default=-1)
     lead = {(*at[:v], 0, *at[v + 1 :]): c for at, c in p.items() if at[v] == degree}
-    head = {(*at[:v], top - degree, *at[v + 1 :]): -c for at, c in f.items() if at[v] == top}
-    return remainder(product((lead, f), (head, p)), p, v)
+    while (top := max((at[v] for at in f), default=-1)) >= max(degree, 0):
+        head = {(*at[:v], top - degree, *at[v + 1 :]): -c for at, c in f.items() if at[v] == top}
+        f = product((lead, f), (head, p))
+    return f
 
 
 def integers(rows: Any) -> Space:
     """A space as a document writes it: rows of six decimal integers, in canonical form."""
+    six = len(rows) <= 6 and all(len(row) == 6 for row in rows)
+    need(six, "a space is not in canonical form")
     space = tuple(tuple(int(x) for x in row) for row in rows)
     canonical = [[str(x) for x in row] for row in space] == rows and reduced(space) == space
-    need(canonical and all(len(row) == 6 for row in space), "a space is not in canonical form")
+    need(canonical, "a space is not in canonical form")
     return space
+
+
+def joined(pairs: Iterable[Sequence[str]], *, forest: bool = False) -> Callable[[str], str]:
+    """What pairs of bodies join: a function from bodies to one of all that are joined."""
+    above: dict[str, str] = {}
+
+    def root(body: str) -> str:
+        while (up := above.get(body, body)) != body:
+            above[body] = above.get(up, up)  # half the way is saved next time
+            body = up
+        return body
+
+    for one, two in pairs:
+        spend(30)
+        need(not forest or root(one) != root(two), "joints that are not cut close a loop")
+        above[root(one)] = root(two)
+    return root
+
+
+def directions(names: Sequence[str], ends: dict[str, tuple[str, ...]]) -> dict[str, int]:
+    """How a loop passes its joints, from parent to child (1) or back (-1)."""
+    signs = {}
+    start = body = ends[names[0]][0]
+    for name in names:
+        parent, child = ends[name]
+        need(body in (parent, child), "the loop is interrupted before {}", name)
+        signs[name], body = (1, child) if body == parent else (-1, parent)
+    closed = body == start and len(signs) == len(names)
+    need(closed, "the loop does not end where it starts, or passes a joint twice")
+    return signs
 
 
 class _Fact(NamedTuple):  # a group of two bodies, or a space seen from the first one
@@ -202,26 +354,29 @@ class _Checker:  # one pass over a document
         self.ends = {joint["name"]: tuple(joint["bodies"]) for joint in joints}
         self.open = {joint["name"]: integers(joint["space"]) for joint in joints}
         for (name, Z), (one, two) in zip(self.open.items(), self.ends.values(), strict=True):
-            need(one != two and saturated(Z) == Z, f"joint {name} moves in no group")
+            need(one != two and saturated(Z) == Z, "joint {} moves in no group", name)
         self.virtual = {joint["name"] for joint in joints if joint.get("virtual")}
         self.tree = self.ends.keys() - {step["joint"] for step in steps if step["because"] == "cut"}
-        self._joined(self.tree, forest=True)
+        joined([self.ends[name] for name in self.tree], forest=True)
         self.spaces = {name: self.open.pop(name) for name in self.tree}  # of joints in place
         self.cuts, self.entered, self.held = dict[str, Space](), dict[str, int](), dict[str, int]()
         self.facts, self.used, self.claims = list[_Fact | None](), set[int](), list[str]()
+        known = set[_Fact]()
         for number, step in enumerate(steps):
             fact: _Fact | None = getattr(self, "rule_" + step["because"])(step)
             said = fact and (step["bodies"], integers(step["space"]))
-            follows = not fact or (([*fact.bodies], fact.space) == said and fact not in self.facts)
+            follows = not fact or (([*fact.bodies], fact.space) == said and fact not in known)
             need(follows, f"step {number} does not follow, or was said before")
             self.facts.append(fact)
+            known |= {fact} if fact else set()
         need(len(self.used) == sum(fact is not None for fact in self.facts), "a step is not needed")
         cuts, real = [cut for cut in self.cuts if cut not in self.held], {*self.ends} - self.virtual
         rows = sum(6 - len(self.spaces[name]) for name in cuts)
         kept = sum(len(self.cuts[name]) for name in cuts) + sum(self.held.values())
         if self.virtual:
-            self._joined(own := real - {*cuts}, forest=True)
-            rings = {cut: self._ring(document["loops"][cut]) for cut in cuts}
+            own = real - {*cuts}
+            joined([self.ends[name] for name in own], forest=True)
+            rings = {cut: directions(document["loops"][cut], self.ends) for cut in cuts}
             alone = all(ring.keys() - own == {cut} for cut, ring in rings.items())
             rank = len(reduced(self._matrix(rings, dict.fromkeys(rings, EVERY))))
             equal = rank == kept + 6 * len(cuts) - rows and len(self.held) == len(self.virtual)
@@ -230,20 +385,13 @@ class _Checker:  # one pass over a document
         same = document["conclusion"] == {"rows": rows, "kept": kept, "removed": rows - kept}
         need(same and len(self.ends) == len(joints), "the conclusion counts other rows or joints")
         written = [(j["written"], self.spaces[j["name"]]) for j in joints if j["name"] in real]
-        far = [distance(row, space) for rows, space in written for row in rows]
+        full = all(len(rows) == len(space) for rows, space in written)
+        far = [distance(row, space) for rows, space in written for row in rows[: 6 * full]]
         off, unit, names = max(far, default=0.0), float(document["unit_m"]), sorted(real)
-        full = all(len(rows) == len(space) for rows, space in written) and unit > 0.0
-        need(full and math.isfinite(sum(far) * unit), "what is written has other freedoms, or none")
-        size = f"{off:.0e} rad or {off * unit:.0e} m from the model"
-        self.assumption = f"joints {names[0]} to {names[-1]} are exactly as stated, {size}"
-
-    def _joined(self, names: Iterable[str], *, forest: bool = False) -> dict[str, str]:
-        root = {body: body for ends in self.ends.values() for body in ends}  # one for all joined
-        for name in names:
-            one, two = (root[body] for body in self.ends[name])
-            need(not forest or one != two, f"{name} closes a loop and is not cut")
-            root = {body: two if old == one else old for body, old in root.items()}
-        return root
+        full = full and unit > 0.0 and math.isfinite(sum(far) * unit)
+        need(full, "what is written has other freedoms, or none")
+        size = f" are exactly as stated, {off:.0e} rad or {off * unit:.0e} m from the model"
+        self.assumption = f"joints {shown(names[0])} to {shown(names[-1])}{size}"
 
     def _premise(self, number: Any, body: str, *, group: bool = False) -> _Fact:
         if number is None:  # a body needs no fact about itself; of others the body comes first
@@ -253,7 +401,7 @@ class _Checker:  # one pass over a document
         self.used.add(number)
         if fact.group and body == fact.bodies[1]:
             fact = _Fact(True, fact.bodies[::-1], fact.space)
-        need(body == fact.bodies[0], f"it rests on a step that is not seen from {body}")
+        need(body == fact.bodies[0], "it rests on a step that is not seen from {}", body)
         return _Fact(*fact)
 
     def rule_joint(self, step: Any) -> _Fact:
@@ -287,40 +435,32 @@ class _Checker:  # one pass over a document
         return _Fact(True, ends, ())
 
     def rule_parallelogram(self, step: Any) -> _Fact:
-        loop, signs, ends = step["loop"], self._ring(step["loop"]), {*step["bodies"]}
+        loop, signs, ends = step["loop"], directions(step["loop"], self.ends), {*step["bodies"]}
         after = [self.ends[name][signs[name] > 0] for name in loop]
         need(len({*after}) == 4 and ends in ({*after[::2]}, {*after[1::2]}), "no opposite bodies")
-        self.claims.append(f"up to where the parallelogram {', '.join(loop)} is flat")
+        self.claims.append(f"up to where the parallelogram {', '.join(map(shown, loop))} is flat")
         return _Fact(True, (*step["bodies"],), arcs([self.spaces[name] for name in loop]))
 
     def rule_cut(self, step: Any) -> None:
         name, near = step["joint"], step["seen from"]
         Z, ends, D = self.open.pop(name), self.ends[name], EVERY
-        need(near in ends and name not in self.virtual, f"{name} is not cut properly")
+        need(near in ends and name not in self.virtual, "{} is not cut properly", name)
+        spend(1500 * len(step["of"]))
         for here, there in step["of"]:
             P, Q = self._premise(here, near), self._premise(there, ends[near == ends[0]])
             need(P.bodies[1] == Q.bodies[1], "the two sides of the loop do not meet in one body")
             D = meet(D, reduced([*P.space, *saturated(Q.space, Z), *Z]))
         kept, removed = integers(step["kept"]), integers(step["removed"])
         same = removed == annihilator(D) and kept == annihilator(reduced([*Z, *removed]))
-        need(same, f"the rows of {name} are other ones")
+        need(same, "the rows of {} are other ones", name)
         self.spaces[name], self.cuts[name] = Z, kept
-        self.claims.append(f"{name}: {len(removed)} of {6 - len(Z)} rows are never needed")
-
-    def _ring(self, names: Sequence[str]) -> dict[str, int]:
-        signs = {}  # how a loop passes its joints, from parent to child (1) or back (-1)
-        start = body = self.ends[names[0]][0]
-        for name in names:
-            parent, child = self.ends[name]
-            need(body in (parent, child), f"the loop is interrupted before {name}")
-            signs[name], body = (1, child) if body == parent else (-1, parent)
-        need(body == start and len(signs) == len(names), "the loop does not end where it starts")
-        return signs
+        self.claims.append(f"{shown(name)}: {len(removed)} of {6 - len(Z)} rows are never needed")
 
     def _matrix(self, rings: dict[str, dict[str, int]], rows: dict[str, Space]) -> list[Vector]:
         joints = sorted({name for ring in rings.values() for name in ring})
         columns = [(name, z) for name in joints for z in self.spaces[name]]
         pairs = [(ring, row) for cut, ring in rings.items() for row in rows[cut]]
+        spend(15 * len(pairs) * len(columns))
         return [tuple(g.get(n, 0) * sum(map(mul, row, z)) for n, z in columns) for g, row in pairs]
 
     def _follow(self, step: Any, ring: dict[str, int]) -> None:
@@ -334,14 +474,14 @@ class _Checker:  # one pass over a document
         closed: Polynomial = {one: 1}
         for name in (name for name in ring if name in moves):
             (row,), (a, b) = self.spaces[name], moves[name]
-            need(not sum(map(mul, row[:3], row[3:])), f"{name} is a screw with a pitch")
+            need(not sum(map(mul, row[:3], row[3:])), "{} is a screw with a pitch", name)
             h: Polynomial = {(0, 0, 0, k < 3, 1 + k % 3): ring[name] * row[k] for k in range(6)}
             closed = product((closed, a), (product((closed, b)), h))
         unreal = remainder({at: c for at, c in closed.items() if at[3:] != (0, 0)}, q, 2)
         need(not remainder(unreal, p, 1), "a loop does not stay closed along the curve")
 
     def rule_motion(self, step: Any) -> None:
-        rings = {cut: self._ring(loop) for cut, loop in step["loops"].items()}
+        rings = {cut: directions(loop, self.ends) for cut, loop in step["loops"].items()}
         rows, joints, moves = dict[str, Space](), set[str](), step.get("moves", {})
         why = "up to where kept rows lose their rank" if moves else "for nothing in it can move"
         for cut, ring in rings.items():
@@ -349,11 +489,11 @@ class _Checker:  # one pass over a document
                 self._follow(step, ring)
             kept, before = integers(step["kept"][cut]), self.cuts[cut]
             there = ring.keys() - self.tree == {cut} and reduced([*before, *kept]) == before
-            need(there, f"rows of {cut} are kept that were not there")
+            need(there, "rows of {} are kept that were not there", cut)
             rows[cut] = (*kept, *self.spaces[cut])  # its own freedoms tell its coordinates
             joints, self.cuts[cut] = joints | {*ring}, kept
             less = len(before) - len(kept)
-            self.claims += [f"{cut}: {less} more in its loop, {why}"] * (less > 0)
+            self.claims += [f"{shown(cut)}: {less} more in its loop, {why}"] * (less > 0)
         matrix = self._matrix(rings, rows)
         held = len(reduced(matrix)) == len(matrix[0]) - bool(moves) and joints >= moves.keys()
         need(held and not self.virtual, "the rows that are kept do not hold the joints of a loop")
@@ -362,23 +502,29 @@ class _Checker:  # one pass over a document
 
     def rule_held(self, step: Any) -> None:
         name, cut, near = step["joint"], step["instead of"], step["seen from"]
-        loop, rows, order = self._ring(step["loop"]), integers(step["rows"]), [*self.cuts]
+        spend(4 * len(self.ends))
+        loop, rows = directions(step["loop"], self.ends), integers(step["rows"])
+        order = [*self.cuts]
         there = (self.tree | {*order[: order.index(cut)]}) - {name}
         first = self.entered.pop(name) == order.index(cut) and loop.keys() - there == {name, cut}
-        need(first and name in self.virtual, f"{cut} is not the first cut over {name}")
+        first = first and name in self.virtual
+        need(first, "{} is not the first cut over {}", cut, name)
         for joint, number in zip(step["loop"], step["of"], strict=True) if rows else ():
             Z, ends = self.spaces[joint], self.ends[joint]
-            A, root = self._premise(number, near, group=True), self._joined(there - {joint})
+            A = self._premise(number, near, group=True)
+            root = joined([self.ends[n] for n in there - {joint}])
             zero = saturated(reduced([bracket(a, z) for a in A.space for z in Z]), A.space)
-            if len(Z) != 1 or root[ends[0]] == root[ends[1]] or joint in self.virtual:
+            if len(Z) != 1 or root(ends[0]) == root(ends[1]) or joint in self.virtual:
                 zero += Z
             steady = not any(sum(map(mul, row, z)) for row in rows for z in zero)
-            need(steady and A.bodies[1] in ends, f"the coefficient of {joint} is not constant")
+            need(steady and A.bodies[1] in ends, "the coefficient of {} is not constant", joint)
         more = len(self.cuts[cut]) + len(self.spaces[cut]) - len(self.spaces[name])
         rank = len(reduced(self._matrix({cut: loop}, {cut: rows})))
-        need(rank == len(rows) == more and cut not in self.held, f"{name} may leave its group")
+        left = rank == len(rows) == more and cut not in self.held
+        need(left, "{} may leave its group", name)
         self.held[cut] = more
-        self.claims.append(f"{cut}: not cut; relations of joints, {more} in number, stand for it")
+        instead = f"not cut; relations of joints, {more} in number, stand for it"
+        self.claims.append(f"{shown(cut)}: {instead}")
 
 
 def distance(written: Sequence[float], space: Space) -> float:
@@ -393,8 +539,12 @@ def distance(written: Sequence[float], space: Space) -> float:
 
 
 if __name__ == "__main__":
-    with open(sys.argv[1], encoding="utf-8") as file:
-        found = verify(json.load(file))
-    words = (*found.claims, *found.assumptions) if found.holds else (found.reason,)
+    try:
+        with open(sys.argv[1], "rb") as file:
+            found = verify(read(file.read()))
+    except ValueError as error:
+        found = Verdict(False, (), (), f"no JSON: {error}")
+    reason = found.reason if found.reason.isprintable() else shown(found.reason)
+    words = (*found.claims, *found.assumptions) if found.holds else (reason,)
     sys.stdout.write("\n".join(["holds" if found.holds else "does not hold", *words, ""]))
     sys.exit(not found.holds)

@@ -9,26 +9,29 @@ velocities that the kept rows allow are compared with those that all equations a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
+from regularize import guests
 from regularize.lie.screw import Array
-from regularize.manifold.batches import CHUNK, in_parts
-from regularize.manifold.continuation import Continuation, random_walks
-from regularize.manifold.kinematics import LoopKinematics, State
-from regularize.manifold.least_norm import least_norm
-from regularize.manifold.tolerances import Tolerances
-from regularize.model.cycles import MANY_LOOPS
-from regularize.model.graph import EdgeId
+from regularize.loops.batches import CHUNK, in_parts
+from regularize.loops.continuation import Continuation, random_walks
+from regularize.loops.kinematics import LoopKinematics, State
+from regularize.loops.least_norm import least_norm
+from regularize.mechanism.cycles import MANY_LOOPS
+from regularize.mechanism.graph import EdgeId
+from regularize.reduction.context import Context
 from regularize.reduction.cuts import Cut, ReducedLoops
-from regularize.reduction.setting import Sampler, Setting
+from regularize.tolerances import Tolerances
 
 if TYPE_CHECKING:
-    from regularize.manifold.block_rows import BlockRows
-    from regularize.manifold.constraints import ConstraintSet
+    from regularize.loops.block_rows import BlockRows
+    from regularize.loops.constraints import ConstraintSet
+    from regularize.reduction.conditioning import Descents
     from regularize.reduction.descent import Lowest
     from regularize.reduction.short_loops import ShortLoops
 
@@ -56,8 +59,7 @@ class Certificate:
         distinct: How many of the configurations are different ones.
         travelled: Largest way of a joint, in metres, and largest turn of a body, in radians, from
             the assembled pose to any of them.
-        nearest: The place nearest to one where kept rows let go what all equations hold; None where
-            none was looked for, since nothing was removed or nothing moves, or for many loops.
+        descents: From where the walks ended, to places where kept rows let go what all hold.
     """
 
     configurations: int
@@ -66,16 +68,29 @@ class Certificate:
     solved: int = 0
     distinct: int = 0
     travelled: tuple[float, float] = (0.0, 0.0)
-    nearest: Lowest | None = field(default=None, compare=False)
+    descents: tuple[Descents, ...] = field(default=(), compare=False, repr=False)
+
+    @cached_property
+    def nearest(self) -> Lowest | None:
+        """The place nearest to one where kept rows let go what all equations hold.
+
+        None where there is nothing to look for, since nothing was removed or nothing moves, or
+        there are too many loops.
+        """
+        found = [descents.lowest for descents in self.descents]
+        places = [place for place in found if place is not None]
+        return min(places, key=lambda place: place.ratio, default=None)
 
     @classmethod
     def of_all(cls, found: Sequence[Certificate], counted: Sequence[Certificate]) -> Certificate:
-        """What holds of a mechanism whose cells were followed one by one.
+        """What holds of a mechanism whose coupled components were followed one by one.
 
         Args:
-            found: Outcome of every cell.
+            found: Outcome of every coupled component.
             counted: Those whose different configurations count.
         """
+        if len(found) == 1:
+            return found[0]
         return cls(
             min((c.configurations for c in found), default=0),
             max((c.worst for c in found), default=0.0),
@@ -86,35 +101,31 @@ class Certificate:
                 max((c.travelled[0] for c in found), default=0.0),
                 max((c.travelled[1] for c in found), default=0.0),
             ),
-            min(
-                (c.nearest for c in found if c.nearest is not None),
-                key=lambda place: place.ratio,
-                default=None,
-            ),
+            tuple(descents for c in found for descents in c.descents),
         )
 
 
 class Certifier:
-    """Checks the kept rows of a cell.
+    """Checks the kept rows of a coupled component.
 
     Args:
-        setting: The assembled mechanism and the options.
-        edges: Edges of the cell.
+        context: The assembled mechanism and the options.
+        edges: Edges of the coupled component.
         configurations: Number of configurations to check.
     """
 
-    def __init__(self, setting: Setting, edges: Sequence[EdgeId], configurations: int) -> None:
-        """Remember the cell."""
-        self.setting, self.edges, self.configurations = setting, edges, configurations
+    def __init__(self, context: Context, edges: Sequence[EdgeId], configurations: int) -> None:
+        """Remember the coupled component."""
+        self.context, self.edges, self.configurations = context, edges, configurations
         self._found: Array | None = None
 
     def __call__(self, cuts: Iterable[Cut]) -> tuple[Array, Certificate]:
         """Configurations of walkers on the kept rows, shape (steps, walkers, n), and the outcome.
 
         Args:
-            cuts: Cuts of the cell with their kept rows.
+            cuts: Cuts of the coupled component with their kept rows.
         """
-        loops, ordered = self.setting.loops(self.edges, cuts)
+        loops, ordered = self.context.loops(self.edges, cuts)
         large = len(loops.chords) > MANY_LOOPS
         rows: Rows
         if large:
@@ -123,19 +134,20 @@ class Certifier:
             rows = ShortLoops(loops, ordered)
         else:
             rows = ReducedLoops(loops, ordered)
-        sampler = self.setting.sampler
-        many = sampler is not None and self.configurations >= MANY * max(1, len(loops.chords)) ** 2
-        rng = self.setting.rng()
+        many = self.configurations >= MANY * max(1, len(loops.chords)) ** 2
+        sampler = guests.service("spread configurations") if many else None
+        many = sampler is not None
+        rng = self.context.rng()
         visited = self._walked(loops, rows, CONFIGURATIONS if many else self.configurations, rng)
         worst, farthest = self._seen(loops, visited)
         found = np.zeros((0, loops.freedoms))
-        if many and sampler is not None and self._small(worst):
+        if sampler is not None and self._small(worst):
             found = self._solved(loops, visited, sampler)
             _, way = self._seen(loops, found)
             farthest = np.maximum(farthest, way)
             for start in range(0, len(found), CHUNK):
                 part = found[start : start + CHUNK]
-                worst = max(worst, _velocity_error(rows, part, self.setting.tolerances, rng))
+                worst = max(worst, _velocity_error(rows, part, self.context.tolerances, rng))
             missing = self.configurations - len(found) - _count(visited)
             if missing > 0:
                 more = self._walked(loops, rows, missing, rng)
@@ -151,7 +163,7 @@ class Certifier:
 
     def _distinct(self, loops: LoopKinematics, q: Array) -> int:
         """Number of different configurations."""
-        start, tolerances = self.setting.assembly.q[loops.columns], self.setting.tolerances
+        start, tolerances = self.context.assembly.q[loops.columns], self.context.tolerances
         steps = (q - start) / loops.units
         steps[np.max(np.abs(steps), axis=1, initial=0.0) <= tolerances.apart] = 0.0
         # Zeros of either sign are the same.
@@ -159,7 +171,7 @@ class Certifier:
 
     def _seen(self, loops: LoopKinematics, visited: Array) -> tuple[float, Array]:
         """Largest closure error, and the ways of joints and turns of bodies, shape (2,)."""
-        home = loops.state(self.setting.assembly.q[loops.columns])
+        home = loops.state(self.context.assembly.q[loops.columns])
 
         def each(q: Array) -> Array:
             state = loops.state(q)
@@ -172,26 +184,28 @@ class Certifier:
 
     def _small(self, worst: float) -> bool:
         # Up to this multiple of the tolerance it is the file's rounding.
-        return worst <= 20.0 * self.setting.rtol
+        return worst <= 20.0 * self.context.rtol
 
     def _walked(
         self, loops: LoopKinematics, rows: Rows, count: int, rng: np.random.Generator
     ) -> Array:
         # Even without a certificate the rank needs a few generic configurations.
         walkers = max(4, -(-count // STEPS))
-        start = self.setting.assembly.q[loops.columns]
+        start = self.context.assembly.q[loops.columns]
         # Sparse rows are asked for no more than what steps of a walk need.
-        continuation = Continuation(cast("ConstraintSet", rows), self.setting.tolerances)
+        continuation = Continuation(cast("ConstraintSet", rows), self.context.tolerances)
         sizes = [min(CHUNK, walkers - first) for first in range(0, walkers, CHUNK)]
         parts = [random_walks(continuation, start, walkers=n, steps=STEPS, rng=rng) for n in sizes]
         return np.concatenate(parts, axis=1)
 
-    def _solved(self, loops: LoopKinematics, visited: Array, sampler: Sampler) -> Array:
+    def _solved(
+        self, loops: LoopKinematics, visited: Array, sampler: Callable[..., Array]
+    ) -> Array:
         """Configurations of the closed form: the same ones whatever rows are kept."""
         if self._found is None:
-            starts = np.concatenate([self.setting.assembly.q[None, loops.columns], visited[-1, :4]])
+            starts = np.concatenate([self.context.assembly.q[None, loops.columns], visited[-1, :4]])
             count = self.configurations - _count(visited)
-            rng, rtol = self.setting.rng(), self.setting.rtol
+            rng, rtol = self.context.rng(), self.context.rtol
             self._found = sampler(loops, starts, count, rtol, rng)
         return self._found
 

@@ -9,8 +9,8 @@ import numpy as np
 from regularize.lie import screw, subalgebra
 from regularize.lie.motion_type import GeneratedAlgebra
 from regularize.lie.screw import Array
-from regularize.model.cycles import Cycle
-from regularize.model.graph import EdgeId, Graph
+from regularize.mechanism.cycles import Cycle
+from regularize.mechanism.graph import EdgeId, Graph
 
 
 def loop_algebra(screws: dict[EdgeId, Array], cycle: Cycle, rtol: float) -> GeneratedAlgebra:
@@ -36,7 +36,7 @@ def topological_redundancy(
     Args:
         graph: The mechanism's graph.
         locked: Edges that can never move.
-        cycles: Short independent loops of the part.
+        cycles: Short independent loops of the block.
         screws: Scaled screws of every edge, shape (6, f) each.
         rtol: Tolerance of the motion algebras.
         rng: Source of the random geometry.

@@ -1,244 +1,160 @@
-"""In which order to close the loops of a biconnected part, and where to cut them.
-
-The number of rows kept depends on both. Orders are tried until the number of rows meets the rank
-found at generic configurations, or until the tries are used up.
-"""
+"""How one loop is closed: at which of its joints, and the space that this cut sees."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
-from itertools import islice, pairwise
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-from regularize.model.cycles import (
-    Cycle,
-    candidate_cycles,
-    independent,
-    summed_cycles,
-    walk,
-)
-from regularize.model.graph import (
-    EdgeId,
-    Graph,
-    loop_count,
-    nodes_of,
-    spanning_tree,
-)
-from regularize.reduction.facts import Closing, Fact
+from regularize.mechanism.cycles import Cycle
+from regularize.mechanism.graph import EdgeId, NodeId
 from regularize.reduction.motion_spaces import MotionSpaces, SpaceId
-from regularize.reduction.propagation import Propagation
-
-#: Orders tried beyond the first two, and the largest part for which that is done.
-TRIES = 12
-LARGEST_SEARCH = 80
-
-Preference = Callable[[EdgeId], tuple[int, ...]]
+from regularize.reduction.propagation import Fact, Propagation
 
 
-class ClosedPart:
-    """A biconnected part with all its loops closed.
+@dataclass(frozen=True)
+class Closing:
+    """How one loop is closed.
 
     Attributes:
-        closings: One per independent loop, in the order in which they were closed.
-        propagation: The relative motions that remain.
-        dimension: Sum of the dimensions of the spaces that the cuts see.
+        edge: The cut.
+        node: Body in whose frame the space does not move; one of the cut's two.
+        space: Number of the space Δ of relative twists that the cut can see.
+        cycle: The loop.
+        of: Facts that make the space smaller, seen from the node and from the far body, relative to
+            one body of the loop each; None where that is the body itself.
     """
 
-    def __init__(self, closings: Sequence[Closing], propagation: Propagation) -> None:
-        """Add up the dimensions."""
-        self.closings, self.propagation = tuple(closings), propagation
-        self.dimension = sum(propagation.spaces.dimension(c.space) for c in closings)
-
-    @property
-    def parallelograms(self) -> tuple[tuple[EdgeId, ...], ...]:
-        """Loops that the closings take for parallelograms."""
-        found: set[tuple[EdgeId, ...]] = set()
-        known: set[Fact] = set()
-        todo = [fact for c in self.closings for pair in c.of for fact in pair if fact is not None]
-        while todo:
-            fact = todo.pop()
-            if fact not in known:
-                known.add(fact)
-                todo += fact.of
-                found |= {fact.loop} if fact.loop else set()
-        return tuple(sorted(found))
+    edge: EdgeId
+    node: NodeId
+    space: SpaceId
+    cycle: Cycle
+    of: tuple[tuple[Fact | None, Fact | None], ...]
 
 
-def close_part(
-    graph: Graph,
-    block: Sequence[EdgeId],
-    basis: Sequence[Cycle],
-    spaces: MotionSpaces,
-    freedoms: dict[EdgeId, SpaceId],
-    preference: Preference,
-    *,
-    enough: int | None,
-    cuts: frozenset[EdgeId] | None = None,
-    lock: bool = False,
-    parallelograms: Set[frozenset[EdgeId]] = frozenset(),
-    rng: np.random.Generator,
-    progress: Callable[[float], None] | None = None,
-) -> ClosedPart:
-    """Close all loops of a biconnected part with as few rows as the search finds.
+def best_cut(propagation: Propagation, cycle: Cycle, cuts: Sequence[EdgeId]) -> Closing:
+    """The cut that sees the smallest space; the first of several equally good ones.
 
     Args:
-        graph: The mechanism's graph.
-        block: Edges of the part.
-        basis: Its short independent loops.
-        spaces: Store of subspaces.
-        freedoms: Number of the screw space of each edge.
-        preference: Sort key of a cut among those that keep equally few rows; smaller is better.
-        enough: Sum of dimensions that cannot be undercut: the rank at generic configurations.
-            None takes the first order, that of the shortest loops.
-        cuts: Edges that have to be the cuts, or None to choose freely.
-        lock: Whether joints that closed loops lock are rigid for the loops that follow.
-        parallelograms: Loops of four hinges that are taken for parallelograms.
-        rng: Source of the random orders.
-        progress: Called with the fraction of the loops that are closed.
+        propagation: What is known while the loop is open.
+        cycle: The loop.
+        cuts: Its joints that may be cut, the preferred ones first.
     """
-
-    def nothing_closed() -> Propagation:
-        return Propagation(graph, spaces, freedoms, parallelograms=parallelograms)
-
-    if cuts is not None:
-        return close_at(nothing_closed(), block, cuts)
-    best: ClosedPart | None = None
-    for cycles, greedy in orders(graph, block, basis, rng):
-        part = close_in_order(
-            nothing_closed(), cycles, preference, greedy=greedy, lock=lock, progress=progress
-        )
-        if part is not None and (best is None or part.dimension < best.dimension):
-            best = part
-        if best is not None and (enough is None or best.dimension <= enough):
-            break
+    spaces = propagation.spaces
+    reach = _Reach(propagation, cycle)
+    # No space can be smaller than what the screws of joints span that nothing else holds.
+    number = MotionSpaces.ZERO
+    for e in _loose(propagation, cycle):
+        number = spaces.add(number, propagation.freedoms[e])
+    floor = spaces.dimension(number)
+    best: Closing | None = None
+    for cut in cuts:
+        for closing in closings(propagation, cycle, cut, reach, floor):
+            if best is None or (spaces.dimension(closing.space) < spaces.dimension(best.space)):
+                best = closing
+            if spaces.dimension(best.space) == floor:
+                return best
     if best is None:
-        # No order of short cycles closes one loop at a time: cut at a spanning tree instead.
-        tree = spanning_tree(graph, list(block))
-        best = close_at(nothing_closed(), block, frozenset(block) - set(tree))
+        raise ValueError("a loop needs at least one joint to cut")
     return best
 
 
-def orders(
-    graph: Graph, block: Sequence[EdgeId], basis: Sequence[Cycle], rng: np.random.Generator
-) -> Iterator[tuple[Sequence[Cycle], bool]]:
-    """Lists of independent cycles, and whether to take the cheapest of them first."""
-    count = loop_count(graph, block)
-    yield basis, False
-    if count == 1 or len(block) > LARGEST_SEARCH:
-        return
-    candidates = candidate_cycles(graph, block, 2 * max(c.length for c in basis))
-    sums = summed_cycles(graph, basis, candidates)
-    for known in (candidates, sums) if len(sums) > len(candidates) else (candidates,):
-        yield known, True
-        for _ in range(TRIES):
-            order = [known[i] for i in rng.permutation(len(known))]
-            yield independent(order, count), False
+def _loose(propagation: Propagation, cycle: Cycle) -> Sequence[EdgeId]:
+    """Joints that are free as long as a loop is open, whichever of those missing is its cut.
+
+    All of them where it touches no closed loop; else those missing, where they are in one row
+    between bodies of which nothing is known: every body of the loop sees the screws of all.
+    """
+    if not propagation.closed & set(cycle.nodes):
+        return cycle.edges
+    missing = propagation.missing(cycle)
+    # A node is left through the edge of the same place.
+    ends = zip(cycle.nodes, cycle.edges, (cycle.edges[-1], *cycle.edges), strict=False)
+    inner = [n for n, after, before in ends if {after, before} <= set(missing)]
+    row = len(missing) - len(inner) == 1 and not any(map(propagation.known, inner))
+    return missing if row else ()
 
 
-def close_in_order(
+def closings(
     propagation: Propagation,
-    cycles: Sequence[Cycle],
-    preference: Preference,
-    *,
-    greedy: bool,
-    lock: bool = False,
-    progress: Callable[[float], None] | None = None,
-) -> ClosedPart | None:
-    """Close the cycles one by one; None where at some point none closes exactly one loop."""
-    closings: list[Closing] = []
-    waiting = list(cycles)
-    while True:
-        done = next((i for i, c in enumerate(waiting) if propagation.missing(c)), len(waiting))
-        del waiting[:done]
-        ready = (c for c in waiting if propagation.missing(c) and propagation.closes_one_loop(c))
-        choices = [
-            propagation.best_cut(cycle, sorted(propagation.missing(cycle), key=preference))
-            for cycle in (ready if greedy else islice(ready, 1))
-        ]
-        if not choices:
-            return None if waiting else ClosedPart(closings, propagation)
-        closing = min(
-            choices, key=lambda c: (propagation.spaces.dimension(c.space), c.cycle.length)
-        )
-        closings.append(closing)
-        propagation.close(closing.cycle)
-        if progress is not None:
-            progress(len(closings) / (len(closings) + len(waiting)))
-        if lock:
-            propagation.lock([c.cycle for c in closings])
-
-
-def close_at(
-    propagation: Propagation,
-    block: Sequence[EdgeId],
-    cuts: Set[EdgeId],
-    virtual: tuple[EdgeId, EdgeId] | None = None,
-) -> ClosedPart:
-    """Close the loops at prescribed cuts, the cheapest first.
+    cycle: Cycle,
+    cut: EdgeId,
+    reach: _Reach | None = None,
+    least: int = -1,
+) -> Iterator[Closing]:
+    """The spaces that a cut sees from either of its bodies.
 
     Args:
-        propagation: Relative motions with no joint in place.
-        block: Edges of the part.
-        cuts: Edges that have to be the cuts.
-        virtual: A joint that is in place from when the loop over it and another one is closed, and
-            that cut: the first loop that passes over it.
+        propagation: What is known while the loop is open.
+        cycle: The loop.
+        cut: The joint of it that is cut.
+        reach: What is known of the bodies met around the loop.
+        least: Dimension at which to stop looking for facts that make a space smaller.
     """
-    import networkx as nx  # needed where cuts are prescribed
+    reach = reach or _Reach(propagation, cycle)
+    nodes = reach.nodes
+    m, p = len(nodes), nodes.index(cycle.nodes[cycle.edges.index(cut)])
 
-    graph, spaces = propagation.graph, propagation.spaces
-    present: Any = nx.MultiGraph()
-    present.add_nodes_from(nodes_of(graph, block))
+    def split(x: int) -> tuple[Fact | None, Fact | None]:
+        """What body x reaches going forward to the near body, and back to the far one."""
+        return reach(x, 1, (p - x) % m), reach(x, -1, (x - p - 1) % m)
 
-    def put(e: EdgeId) -> None:
-        present.add_edge(graph.edges[e].parent, graph.edges[e].child, key=e)
-
-    for e in block:
-        if e not in cuts and (virtual is None or e != virtual[0]):
-            propagation.add_tree_edge(e)
-            put(e)
-    waiting = sorted(set(block) & cuts)
-    closings: list[Closing] = []
-    while waiting:
-        choices = []
-        for cut in waiting:
-            ends = graph.edges[cut].parent, graph.edges[cut].child
-            if virtual is not None and cut == virtual[1]:
-                there = present.copy()
-                there.add_edge(
-                    graph.edges[virtual[0]].parent, graph.edges[virtual[0]].child, key=virtual[0]
-                )
-                choices.append(propagation.best_cut(loop_of(graph, there, cut), [cut]))
-            elif virtual is None or nx.has_path(present, *ends):
-                choices.append(propagation.best_cut(loop_of(graph, present, cut), [cut]))
-        best = min(choices, key=lambda c: (spaces.dimension(c.space), c.cycle.length, c.edge))
-        closings.append(best)
-        propagation.close(best.cycle)
-        put(best.edge)
-        if virtual is not None and best.edge == virtual[1]:
-            put(virtual[0])
-        waiting.remove(best.edge)
-    return ClosedPart(closings, propagation)
+    yield _seen(propagation, cycle, cut, nodes[p], map(split, range(m)), least)
+    there = (split(x)[::-1] for x in range(m))
+    yield _seen(propagation, cycle, cut, nodes[(p + 1) % m], there, least)
 
 
-def loops_of(
-    graph: Graph, edges: Iterable[EdgeId], cuts: Collection[EdgeId]
-) -> dict[EdgeId, Cycle]:
-    """The loop that each cut closes over joints that are not cut: what its rows act on."""
-    import networkx as nx
+def _seen(
+    propagation: Propagation,
+    cycle: Cycle,
+    cut: EdgeId,
+    node: NodeId,
+    pairs: Iterable[tuple[Fact | None, ...]],
+    least: int,
+) -> Closing:
+    """The space that a cut sees from one of its bodies."""
+    spaces, Z = propagation.spaces, propagation.freedoms[cut]
+    space, of = MotionSpaces.FULL, list[tuple[Fact | None, Fact | None]]()
+    for here, there in pairs:
+        P = MotionSpaces.ZERO if here is None else here.space
+        Q = MotionSpaces.ZERO if there is None else there.space
+        smaller = spaces.meet(space, spaces.add(spaces.add(P, spaces.saturate(Q, Z)), Z))
+        if smaller != space:
+            space = smaller
+            of.append((here, there))
+            if spaces.dimension(space) <= least:
+                break
+    return Closing(cut, node, space, cycle, tuple(of))
 
-    tree: Any = nx.MultiGraph()
-    for edge in (graph.edges[e] for e in edges if e not in cuts):
-        tree.add_edge(edge.parent, edge.child, key=edge.index)
-    return {e: loop_of(graph, tree, e) for e in cuts}
 
+class _Reach:
+    """Facts about the bodies met when walking around a cycle, found as they are asked for."""
 
-def loop_of(graph: Graph, present: Any, cut: EdgeId) -> Cycle:
-    """A shortest loop through the cut and joints that are in place."""
-    import networkx as nx
+    def __init__(self, propagation: Propagation, cycle: Cycle) -> None:
+        self._propagation = propagation
+        self._product = propagation.is_product(cycle)
+        self.nodes, self._steps = propagation.steps(cycle)
+        self._reached: dict[tuple[int, int], list[Fact | None]] = {}
 
-    edge = graph.edges[cut]
-    path = nx.shortest_path(present, edge.parent, edge.child)
-    joints = [min(present[a][b]) for a, b in pairwise(path)]
-    return walk(graph, [cut, *joints])
+    def __call__(self, start: int, direction: int, steps: int) -> Fact | None:
+        """What is seen from the body so many steps from ``start``; None: it is the same body."""
+        m, nodes = len(self.nodes), self.nodes
+        reached = self._reached.setdefault((start, direction), [None])
+        while len(reached) <= steps:
+            position = (start + direction * (len(reached) - 1)) % m
+            step = self._steps[position if direction > 0 else position - 1]
+            ends = (nodes[(position + direction) % m], nodes[start])
+            reached.append(self._further(ends, reached[-1], step))
+        return reached[steps]
+
+    def _further(self, ends: tuple[NodeId, NodeId], before: Fact | None, step: Fact) -> Fact:
+        """What is seen from the first of two bodies relative to the second, over one more joint."""
+        propagation, spaces = self._propagation, self._propagation.spaces
+        known = propagation.fact(*ends)
+        if before is None:
+            found = step
+        elif self._product:
+            space = spaces.add(spaces.saturate(before.space, step.space), step.space)
+            found = Fact(ends, space, "walk", (before, step))
+        else:
+            found = Fact(ends, spaces.join(before.space, step.space), "path", (step, before))
+        return found if known is None else propagation.both(found, known)

@@ -16,9 +16,11 @@ import numpy as np
 from regularize.errors import ModelError
 from regularize.lie import screw, subalgebra
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.kinematics import LoopKinematics, State
-from regularize.model.cycles import Cycle
-from regularize.model.graph import Edge, NodeId
+from regularize.loops.kinematics import LoopKinematics, State
+from regularize.mechanism.cycles import Cycle
+from regularize.mechanism.graph import Edge, NodeId
+from regularize.reduction.one_loop import kept_rows
+from regularize.tolerances import TINY, VANISHING
 
 Kind = Literal["thinned", "numerical"]
 
@@ -28,7 +30,7 @@ class Cut:
     """One loop's closing joint with the rows that are kept of it.
 
     The *cut frame* is fixed on one of the two bodies, has the axes of the ground and its origin at
-    the centre of the part at the assembled configuration. Covectors act on twists in that frame
+    the centre of the block at the assembled configuration. Covectors act on twists in that frame
     whose linear part is divided by ``length``.
 
     Attributes:
@@ -84,6 +86,9 @@ class ReducedLoops:
         self.loops, self.cuts = loops, tuple(cuts)
         # A chord's own freedoms stay as equations: they determine its own coordinates.
         self._projections = [np.hstack([cut.rows, cut.freedoms]).T for cut in cuts]
+        self._nodes = np.array([loops.row(cut.node) for cut in cuts], dtype=int)
+        self._frames = np.array([cut.T_node_frame for cut in cuts]).reshape(-1, 4, 4)
+        self._lengths = np.array([cut.length for cut in cuts])
 
     @property
     def units(self) -> Array:
@@ -110,12 +115,9 @@ class ReducedLoops:
 
     def to_cuts(self, state: State) -> Array:
         """Twists in the root frame to those in each cut's frame, scaled, shape (N, L, 6, 6)."""
-        if not self.cuts:
-            return np.zeros((len(state.q), 0, 6, 6))
-        frames = np.array([cut.T_node_frame for cut in self.cuts])
-        poses = state.T_world_node[:, [self.loops.row(cut.node) for cut in self.cuts]] @ frames
+        poses = state.T_world_node[:, self._nodes] @ self._frames
         result = screw.adjoint(screw.inverse(poses))
-        result[..., :3, :] /= np.array([cut.length for cut in self.cuts])[:, None, None]
+        result[..., :3, :] /= self._lengths[:, None, None]
         return result
 
     def _rows(self, state: State, twists: Iterable[Array], coupling: Array) -> Array:
@@ -189,8 +191,8 @@ def cut_of(
         space: Basis of the space of relative twists, scaled and about the centre, shape (6, d).
         screws: The joint's screws in the same coordinates, shape (6, f).
         T_world_node: Assembled pose of the node, shape (4, 4).
-        center: Centre of the part, world coordinates in metres, shape (3,).
-        length: Size of the part in metres.
+        center: Centre of the block, world coordinates in metres, shape (3,).
+        length: Size of the block in metres.
 
     Raises:
         ModelError: The joint's screws are not independent.
@@ -198,8 +200,7 @@ def cut_of(
     freedoms = subalgebra.span(screws)
     if freedoms.shape[1] != edge.freedoms:
         raise ModelError(f"joint {edge.name!r}: its freedoms are not independent")
-    u, _, _ = np.linalg.svd(subalgebra.residual(freedoms, space), full_matrices=False)
-    kept = u[:, : space.shape[1] - freedoms.shape[1]]
+    kept = kept_rows(space, freedoms)
     return Cut(
         edge=edge,
         cycle=cycle,
@@ -270,10 +271,10 @@ def without_rows(
     return result
 
 
-def outside(fixed: Array, rows: Array, rtol: float = 1e-9) -> Array:
+def outside(fixed: Array, rows: Array, rtol: float = VANISHING) -> Array:
     """What of some rows lies outside the row space of others."""
     if not len(fixed):
         return rows
     _, s, vt = np.linalg.svd(fixed, full_matrices=False)
-    basis = vt[s > rtol * max(float(np.max(s, initial=0.0)), 1e-300)]
+    basis = vt[s > rtol * max(float(np.max(s, initial=0.0)), TINY)]
     return np.asarray(rows - (rows @ basis.T) @ basis)

@@ -19,16 +19,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.manifold.continuation import Continuation
-from regularize.manifold.extent import sized_loops
-from regularize.manifold.kinematics import LoopKinematics, State
-from regularize.manifold.least_norm import decomposed
-from regularize.manifold.tolerances import EXACT, Tolerances
-from regularize.model.graph import EdgeId, Graph
+from regularize.loops.continuation import Continuation
+from regularize.loops.kinematics import LoopKinematics, State, sized_loops
+from regularize.loops.least_norm import decomposed
+from regularize.mechanism.graph import EdgeId, Graph
 from regularize.reduction.cuts import Cut, ReducedLoops
 from regularize.reduction.mobility import CellMobility
-from regularize.reduction.slopes import slope_of_all, slope_of_kept
+from regularize.tolerances import EXACT, TINY, Tolerances
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +91,7 @@ class _Look:
     def away(self) -> Array:
         """How far away the ratio is zero, to first order, in radians and lengths, shape (N,)."""
         # Slopes go to infinity where the ratio goes to zero: their squares would overflow.
-        return np.asarray(1.0 / np.maximum(np.hypot.reduce(self.slope, axis=1), 1e-300))
+        return np.asarray(1.0 / np.maximum(np.hypot.reduce(self.slope, axis=1), TINY))
 
     def __getitem__(self, chosen: NDArray[np.intp]) -> _Look:
         return _Look(*(a[chosen] for a in (self.q, self.height, self.every, self.flat, self.slope)))
@@ -103,10 +102,10 @@ class _Look:
 
 
 class Descent:
-    """Follows the smallest singular value of the kept rows of a cell downhill.
+    """Follows the smallest singular value of the kept rows of a coupled component downhill.
 
     Args:
-        loops: Kinematics of the cell, chords at the cuts, with the rows that hold bodies.
+        loops: Kinematics of the component, chords at the cuts, with the rows that hold bodies.
         cuts: The cuts, in the order of the chords.
         plain: The same kinematics without these rows.
         rank: Rank of all closure equations.
@@ -140,13 +139,13 @@ class Descent:
         cuts: Iterable[Cut],
         parallelograms: Iterable[Sequence[EdgeId]] = (),
     ) -> Descent:
-        """The descent over a cell.
+        """The descent over a coupled component.
 
         Args:
             graph: The mechanism's graph.
             coupled: The same with rows that hold bodies in groups among its couplings.
             q: Assembled coordinates of the mechanism, shape (n,).
-            cell: The cell.
+            cell: The coupled component.
             cuts: Cuts of the mechanism.
             parallelograms: Loops of the mechanism that must not go flat.
         """
@@ -213,7 +212,7 @@ class Descent:
                 sizes[going[(best == k) & ~better]] = 0.06 * first[(best == k) & ~better]
         lowest = seen.q[int(np.argmin(seen.height))]
         kept, every = (float(values[0]) for values in self.smallest(lowest[None]))
-        return Lowest(lowest, kept / max(every, 1e-300), every / median)
+        return Lowest(lowest, kept / max(every, TINY), every / median)
 
     @staticmethod
     def _beginning(seen: _Look, effort: Effort) -> NDArray[np.intp]:
@@ -255,7 +254,7 @@ class Descent:
         state, units = self.plain.state(q), self.plain.units
         kept, every = (decomposed(rows) for rows in self._both(state))
         last = self._last(kept[1].shape[1])
-        least, other = (np.maximum(s[:, last], 1e-300) for _, s, _ in (kept, every))
+        least, other = (np.maximum(s[:, last], TINY) for _, s, _ in (kept, every))
         height = np.log(least)
         down = slope_of_kept(self.rows, state, kept[0][..., last], kept[2][:, last] * units)
         down /= least[:, None]
@@ -279,3 +278,53 @@ def _median(values: Array) -> float:
     """The median of some numbers; that of numpy loads its masked arrays first."""
     middle = np.sort(values)[(len(values) - 1) // 2 : len(values) // 2 + 1]
     return float(middle.mean())
+
+
+def slope_of_all(loops: LoopKinematics, state: State, left: Array, right: Array) -> Array:
+    """Derivatives of ``left`` times all closure equations times ``right``, shape (N, n).
+
+    Args:
+        loops: The loops.
+        state: Their state at closed configurations.
+        left: Numbers for the rows of ``loops.jacobian``, shape (N, m).
+        right: Velocities, shape (N, n).
+    """
+    count = 6 * len(loops.chords)
+    force, moment = np.moveaxis(left[:, :count].reshape(len(left), -1, 2, 3), 2, 0)
+    force = force / loops.length
+    wrenches = np.concatenate([force, moment + screw.cross(loops.center, force)], axis=-1)
+    return _on_screws(loops, state, wrenches, right)
+
+
+def slope_of_kept(rows: ReducedLoops, state: State, left: Array, right: Array) -> Array:
+    """Derivatives of ``left`` times the kept rows times ``right``, shape (N, n).
+
+    Args:
+        rows: The kept rows; each is constant in a frame that moves with a body.
+        state: State of their loops at closed configurations.
+        left: Numbers for the rows, shape (N, m).
+        right: Velocities, shape (N, n).
+    """
+    loops = rows.loops
+    wrenches = rows.wrenches(state, left)
+    result = _on_screws(loops, state, wrenches, right)
+    around = np.einsum("lk,nki->nli", loops.incidence, state.screws * right[..., None])
+    nodes = loops.movers[[loops.row(cut.node) for cut in rows.cuts]]
+    carried = np.einsum("lk,nli->nki", nodes, _done(around, wrenches))
+    return np.asarray(result - np.einsum("nki,nki->nk", state.screws, carried))
+
+
+def _on_screws(loops: LoopKinematics, state: State, wrenches: Array, right: Array) -> Array:
+    """Derivatives by the motions that carry the screws, wrenches (N, L, 6) standing still."""
+    on_screws = np.einsum("lk,nli->nki", loops.incidence, wrenches) * right[..., None]
+    carried = loops.carriers.T @ _done(state.screws, on_screws)
+    return np.asarray(np.einsum("nki,nki->nk", state.screws, carried))
+
+
+def _done(screws: Array, wrenches: Array) -> Array:
+    """What has to act on a twist to do the work that a wrench does on its bracket with a screw."""
+    v, w = screws[..., :3], screws[..., 3:]
+    force, moment = wrenches[..., :3], wrenches[..., 3:]
+    return np.concatenate(
+        [screw.cross(w, force), screw.cross(v, force) + screw.cross(w, moment)], axis=-1
+    )

@@ -16,69 +16,75 @@ import numpy as np
 
 from regularize.lie import subalgebra
 from regularize.lie.screw import Array
-from regularize.manifold.tolerances import EXACT
-from regularize.model.cycles import candidate_cycles, minimum_cycle_basis
-from regularize.model.graph import Edge, EdgeId, Graph, NodeId, breadth_first, nodes_of
-from regularize.reduction.closing import ClosedPart, close_at, close_in_order, loop_of, orders
+from regularize.mechanism.cycles import candidate_cycles, minimum_cycle_basis
+from regularize.mechanism.graph import Edge, EdgeId, Graph, NodeId, breadth_first, nodes_of
+from regularize.reduction.block import Block, Ungrouped, cut_at, reduce_part
+from regularize.reduction.closed_part import (
+    ClosedPart,
+    close_at,
+    close_in_order,
+    loop_of,
+    open_loops,
+    orders,
+)
+from regularize.reduction.context import Context
 from regularize.reduction.cuts import ReducedLoops
 from regularize.reduction.mobility import CellMobility, singular_values
 from regularize.reduction.motion_spaces import MotionSpaces
-from regularize.reduction.part import Part, Ungrouped, cut_at, reduce_part
-from regularize.reduction.propagation import Propagation
 from regularize.reduction.rank import decide_rank
-from regularize.reduction.setting import Setting
+from regularize.tolerances import EXACT
 
 if TYPE_CHECKING:
-    from regularize.reduction.held import Held
+    from regularize.reduction.virtual_joints import VirtualJointConstraint
 
 #: Two bodies and the algebra of the group in which one shall move against the other.
 Wanted: TypeAlias = tuple[NodeId, NodeId, Array]
 
 
-def grouped(setting: Setting, part: Part, mobility: CellMobility) -> Part:
-    """The part with fewer rows where bodies of it are proved to move in groups.
+def grouped(context: Context, part: Block, mobility: CellMobility) -> Block:
+    """The block with fewer rows where bodies of it are proved to move in groups.
 
-    The theorem is about the loops of the part. Couplings only stop some of its motions, so that it
+    The theorem is about the loops of the block. Couplings only stop some of its motions, so that it
     holds with them as well, as long as the rank is that of the loops alone.
 
     Args:
-        setting: The assembled mechanism and the options.
-        part: The part as its motion spaces alone reduce it.
-        mobility: Of its cell.
+        context: The assembled mechanism and the options.
+        part: The block as its motion spaces alone reduce it.
+        mobility: Of its coupled component.
     """
-    if part.dimension == part.rank or not part.proved or not setting.groups:
+    if part.dimension == part.rank or not part.proved or not context.groups:
         return part
     reason: Ungrouped | None = None
-    if setting.tolerances.closed > EXACT.same:
+    if context.tolerances.closed > EXACT.same:
         reason = "noise"  # bars that are equal but for noise go flat in ways of their own
     elif mobility.finite is None:
         reason = "undecided"
     elif mobility.finite != mobility.actual:
         reason = "shaky"
-    elif _rank_here(setting, part) != part.rank:
+    elif _rank_here(context, part) != part.rank:
         reason = "singular"
-    loops = _parallelograms(setting.graph, part)
+    loops = _parallelograms(context.graph, part)
     if reason is not None:
         # Which groups there might be noise does not tell.
-        legs = _pairs(setting.graph, part)
+        legs = _pairs(context.graph, part)
         known = reason in ("shaky", "singular")
-        possible = [*_candidates(setting.graph, part)] if known else legs
+        possible = [*_candidates(context.graph, part)] if known else legs
         return replace(part, ungrouped=reason) if loops or possible else part
     if loops:
-        found = reduce_part(setting, part.edges, part.rtol, part.rank, parallelograms=loops)
+        found = reduce_part(context, part.edges, part.rtol, part.rank, parallelograms=loops)
         part = replace(found, rank=part.rank) if found.dimension < part.dimension else part
-    return _held(setting, part, loops) if part.dimension > part.rank else part
+    return _held(context, part, loops) if part.dimension > part.rank else part
 
 
-def _rank_here(setting: Setting, part: Part) -> int:
-    """Rank of the part's own loop equations at the assembled pose."""
-    loops, _ = setting.loops(part.edges, part.cuts)
-    q = setting.assembly.q[None, loops.columns]
+def _rank_here(context: Context, part: Block) -> int:
+    """Rank of the block's own loop equations at the assembled pose."""
+    loops, _ = context.loops(part.edges, part.cuts)
+    q = context.assembly.q[None, loops.columns]
     values = singular_values(loops, q, part.cycles, couplings=False)[0]
-    return decide_rank(values, setting.rtol).rank
+    return decide_rank(values, context.rtol).rank
 
 
-def _parallelograms(graph: Graph, part: Part) -> frozenset[frozenset[EdgeId]]:
+def _parallelograms(graph: Graph, part: Block) -> frozenset[frozenset[EdgeId]]:
     """Loops of four hinges with parallel bars that do not lie flat."""
     spaces = MotionSpaces(part.rtol)
     hinges = [e for e in part.edges if part.screws[e].shape[1] == 1]
@@ -91,18 +97,18 @@ def _parallelograms(graph: Graph, part: Part) -> frozenset[frozenset[EdgeId]]:
     )
 
 
-def _held(setting: Setting, part: Part, loops: frozenset[frozenset[EdgeId]]) -> Part:
-    """The part with the first virtual joints that explain everything that is left over."""
-    candidates = list(_candidates(setting.graph, part))
+def _held(context: Context, part: Block, loops: frozenset[frozenset[EdgeId]]) -> Block:
+    """The block with the first virtual joints that explain everything that is left over."""
+    candidates = list(_candidates(context.graph, part))
     for wanted in [*([one] for one in candidates), *([candidates] if candidates[1:] else [])]:
-        for closed, held in _closed(setting, part, wanted, loops):
-            better = _without_virtual_joints(setting, part, closed, held)
-            if _full(setting, better):
+        for closed, held in _closed(context, part, wanted, loops):
+            better = _without_virtual_joints(context, part, closed, held)
+            if _full(context, better):
                 return better
     return part
 
 
-def _candidates(graph: Graph, part: Part) -> Iterator[Wanted]:
+def _candidates(graph: Graph, part: Block) -> Iterator[Wanted]:
     """Pairs of bodies that three chains join at least, and the algebras of their velocities."""
     pairs = _pairs(graph, part)
     twists = _twists(graph, part) if pairs else {}
@@ -112,12 +118,12 @@ def _candidates(graph: Graph, part: Part) -> Iterator[Wanted]:
             yield i, j, algebra
 
 
-def _pairs(graph: Graph, part: Part, most: int = 6) -> list[tuple[NodeId, NodeId]]:
+def _pairs(graph: Graph, part: Block, most: int = 6) -> list[tuple[NodeId, NodeId]]:
     """Pairs of bodies that three chains join at least.
 
     Args:
         graph: The mechanism's graph.
-        part: The part.
+        part: The block.
         most: Number of pairs, those that more chains join first.
     """
     ends = [(graph.edges[e].parent, graph.edges[e].child) for e in part.edges]
@@ -137,7 +143,7 @@ def _pairs(graph: Graph, part: Part, most: int = 6) -> list[tuple[NodeId, NodeId
     return sorted((pair for pair in legs if legs[pair] > 2), key=lambda pair: -legs[pair])[:most]
 
 
-def _twists(graph: Graph, part: Part) -> dict[NodeId, Array]:
+def _twists(graph: Graph, part: Block) -> dict[NodeId, Array]:
     """Twists of all bodies at the velocities that the loops allow at the pose, shape (6, k)."""
     columns = {e: part.screws[e] / np.linalg.norm(part.screws[e], axis=0) for e in part.edges}
     signed = [[cycle.direction(graph, e) * columns[e] for e in part.edges] for cycle in part.cycles]
@@ -155,51 +161,52 @@ def _twists(graph: Graph, part: Part) -> dict[NodeId, Array]:
 
 
 def _closed(
-    setting: Setting,
-    part: Part,
+    context: Context,
+    part: Block,
     wanted: Sequence[Wanted],
     loops: frozenset[frozenset[EdgeId]],
     tries: int = 6,
-) -> Iterator[tuple[ClosedPart, list[Held]]]:
-    """Ways to close the part with virtual joints that explain everything, and what holds them."""
-    from regularize.reduction.held import hold, with_virtual_joints  # few mechanisms have such
+) -> Iterator[tuple[ClosedPart, list[VirtualJointConstraint]]]:
+    """Ways to close the block with virtual joints that explain everything, and what holds them."""
+    from regularize.reduction import virtual_joints  # few mechanisms have such
 
-    graph, virtual = with_virtual_joints(setting.graph, wanted)
-    spaces = MotionSpaces(part.rtol)
+    graph, virtual = virtual_joints.with_virtual_joints(context.graph, wanted)
     screws = part.screws | {v.index: v.screws for v in virtual}
-    numbers = {e: spaces.number(subalgebra.span(s)) for e, s in screws.items()}
+    nothing_closed = open_loops(graph, screws, part.rtol, loops)
     known = {v.index for v in virtual}
     enough = part.rank + sum(v.freedoms for v in virtual)
 
     def preference(e: EdgeId) -> tuple[int, ...]:
-        return (1,) if e in known else (0, *setting.preference(e))
-
-    def nothing_closed() -> Propagation:
-        return Propagation(graph, spaces, numbers, parallelograms=loops)
+        return (1,) if e in known else (0, *context.preference(e))
 
     block = [*part.edges, *known]
 
     def ways() -> Iterator[ClosedPart | None]:
-        if setting.prescribed is None:
+        if context.prescribed is None:
             basis = minimum_cycle_basis(graph, block)
-            every = orders(graph, block, basis, setting.rng())
+            every = orders(graph, block, basis, context.rng())
             for cycles, greedy in islice(every, tries):
                 yield close_in_order(nothing_closed(), cycles, preference, greedy=greedy)
         elif len(virtual) == 1:
-            cuts = setting.prescribed & set(block)
+            cuts = context.prescribed & set(block)
             for e in _between(graph, part, cuts, virtual[0]):
                 yield close_at(nothing_closed(), block, cuts | {e}, (virtual[0].index, e))
 
     for closed in ways():
         if closed is None or closed.dimension != enough:
             continue
-        held = [hold(graph, closed, v, screws, setting.assembly.q, sorted(known)) for v in virtual]
+        held = [
+            virtual_joints.constraint_of(
+                graph, closed, v, screws, context.assembly.q, sorted(known)
+            )
+            for v in virtual
+        ]
         every = [h for h in held if h is not None]
         if len(every) == len(virtual):
             yield closed, every
 
 
-def _between(graph: Graph, part: Part, cuts: Set[EdgeId], virtual: Edge) -> list[EdgeId]:
+def _between(graph: Graph, part: Block, cuts: Set[EdgeId], virtual: Edge) -> list[EdgeId]:
     """Joints of the tree that lead from one body of a virtual joint to the other."""
     import networkx as nx  # needed by few mechanisms
 
@@ -212,12 +219,12 @@ def _between(graph: Graph, part: Part, cuts: Set[EdgeId], virtual: Edge) -> list
 
 
 def _without_virtual_joints(
-    setting: Setting, part: Part, closed: ClosedPart, held: Sequence[Held]
-) -> Part:
-    """The part with its own joints alone: rows hold what virtual joints would carry."""
+    context: Context, part: Block, closed: ClosedPart, held: Sequence[VirtualJointConstraint]
+) -> Block:
+    """The block with its own joints alone: rows hold what virtual joints would carry."""
     import networkx as nx  # needed by few mechanisms
 
-    graph, spaces = setting.graph, closed.propagation.spaces
+    graph, spaces = context.graph, closed.propagation.spaces
     known = {h.edge.index for h in held}
     first = {e: next(c for c in closed.closings if e in c.cycle.edges) for e in known}
     closings = [c for c in closed.closings if c not in first.values()]
@@ -229,7 +236,7 @@ def _without_virtual_joints(
     cuts = []
     for c in closings:
         cycle = loop_of(graph, tree, c.edge) if known & set(c.cycle.edges) else c.cycle
-        cuts.append(cut_at(setting, part, c, cycle, spaces.basis(c.space)))
+        cuts.append(cut_at(context, part, c.edge, c.node, cycle, spaces.basis(c.space)))
     return replace(
         part,
         cuts=tuple(sorted(cuts, key=lambda c: c.edge.index)),
@@ -241,20 +248,11 @@ def _without_virtual_joints(
     )
 
 
-def _full(setting: Setting, part: Part) -> bool:
+def _full(context: Context, part: Block) -> bool:
     """Whether the rows are as many as the rank, and independent at the reference pose."""
-    alone = replace(setting, graph=replace(setting.graph, couplings=()))
-    loops, cuts = with_rows(alone, [part]).loops(part.edges, part.cuts)
-    state = loops.state(setting.assembly.q[loops.columns])
+    graph = replace(context.graph, couplings=part.rows)
+    loops, cuts = replace(context, graph=graph).loops(part.edges, part.cuts)
+    state = loops.state(context.assembly.q[loops.columns])
     rows = ReducedLoops(loops, cuts).residual_jacobian(state)[0] * loops.units
     values = np.linalg.svd(rows, compute_uv=False)
-    return len(rows) == part.rank == decide_rank(values, setting.rtol).rank
-
-
-def with_rows(setting: Setting, parts: Sequence[Part]) -> Setting:
-    """The setting with the rows that hold bodies of some parts among the couplings."""
-    rows = [row for part in parts for held in part.held for row in held.rows]
-    if not rows:
-        return setting
-    couplings = (*setting.graph.couplings, *rows)
-    return replace(setting, graph=replace(setting.graph, couplings=couplings))
+    return len(rows) == part.rank == decide_rank(values, context.rtol).rank

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.manifold.block_rows import BlockRows, Blocks, GramFactors
-from regularize.manifold.kinematics import LoopKinematics, State
-from regularize.model.cycles import Cycle
-from regularize.model.graph import EdgeId
+from regularize.loops.block_rows import BlockRows, Blocks, GramFactors
+from regularize.loops.kinematics import LoopKinematics, State
+from regularize.mechanism.cycles import Cycle
+from regularize.mechanism.graph import EdgeId
+from regularize.tolerances import TINY
 
 Key = TypeVar("Key")
 #: Coordinates that a loop passes, and their signs.
@@ -113,7 +114,7 @@ class LoopRanks:
         """Rank of every loop by itself, shape (L,); None where one of them is not clear."""
         found = np.zeros(len(self.cycles), dtype=int)
         for own in self.own:
-            sizes = own.values / np.maximum(own.values[:, :1], 1e-300)
+            sizes = own.values / np.maximum(own.values[:, :1], TINY)
             if np.any((sizes > self.rtol**2) & (sizes < 100 * self.rtol)):
                 return None
             found[own.chosen] = np.sum(sizes >= 100 * self.rtol, axis=1)

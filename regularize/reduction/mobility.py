@@ -16,18 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.batches import in_parts
-from regularize.manifold.continuation import Continuation, random_walks
-from regularize.manifold.kinematics import LoopKinematics
-from regularize.manifold.local_mobility import LocalMobility
-from regularize.manifold.projection import moved
-from regularize.manifold.tolerances import EXACT, Tolerances
-from regularize.model.cycles import MANY_LOOPS, Cycle
-from regularize.model.graph import EdgeId
+from regularize.loops.batches import in_parts
+from regularize.loops.continuation import Continuation, random_walks
+from regularize.loops.kinematics import LoopKinematics
+from regularize.loops.local_mobility import LocalMobility
+from regularize.loops.projection import moved
+from regularize.mechanism.cycles import MANY_LOOPS, Cycle
+from regularize.mechanism.graph import EdgeId
 from regularize.reduction.rank import Rank, decide_rank
+from regularize.tolerances import EXACT, Tolerances
 
 if TYPE_CHECKING:
-    from regularize.manifold.local_mobility import LocalBranch
+    from regularize.loops.local_mobility import LocalBranch
 
 #: Configurations at which the rank of many loops is taken.
 FEW = 3
@@ -35,7 +35,7 @@ FEW = 3
 
 @dataclass(frozen=True, eq=False)
 class CellMobility:
-    """Mobility of one cell of loops.
+    """Mobility of one coupled component of loops.
 
     Attributes:
         edges: The edges concerned.
@@ -130,11 +130,11 @@ def cell_mobility(
     *,
     rng: np.random.Generator,
 ) -> CellMobility:
-    """Mobility of the loops of one cell.
+    """Mobility of the loops of one coupled component.
 
     Args:
-        loops: Kinematics of the cell.
-        q: Assembled configuration of the cell, shape (n,).
+        loops: Kinematics of the coupled component.
+        q: Assembled configuration of the coupled component, shape (n,).
         configurations: Closed configurations of walkers, shape (steps, walkers, n).
         cycles: Its short independent loops.
         tolerances: What counts as closed and as dependent.
@@ -256,7 +256,7 @@ def meeting(
     """What is known of the motions at a pose where more than one component may meet.
 
     Args:
-        loops: Kinematics of the cell.
+        loops: Kinematics of the coupled component.
         q: The pose, shape (n,).
         rank: Rank of the closure equations there.
         local: What is known of the motions of walkers.
@@ -268,7 +268,7 @@ def meeting(
         What is known of the component of highest rank, and the branches that were found; none where
         nothing moves, or one component alone is there.
     """
-    from regularize.local_geometry.branches import BranchPoint  # needed at special poses alone
+    from regularize.loops.branches import BranchPoint  # needed at special poses alone
 
     def ranks(q: Array) -> NDArray[np.intp]:
         values = singular_values(loops, q, cycles)
@@ -340,6 +340,6 @@ def local_mobility(
         settled = bool(reached.good.all())
     if settled:
         return _counted(loops, q, k)
-    from regularize.local_geometry.finite import finite_mobility  # where counts do not settle it
+    from regularize.loops.finite import finite_mobility  # where counts do not settle it
 
     return finite_mobility(loops, q, rank, tolerances, rng)

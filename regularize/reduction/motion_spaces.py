@@ -22,7 +22,7 @@ from regularize.lie.algebra_lattice import (
 )
 from regularize.lie.motion_algebra import MotionAlgebra
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.tolerances import EXACT
+from regularize.tolerances import EXACT
 
 #: Number of a subspace in the store.
 SpaceId = NewType("SpaceId", int)

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.tolerances import EXACT
-from regularize.model.graph import ColumnId
+from regularize.mechanism.graph import ColumnId
+from regularize.reduction.block import Block
+from regularize.reduction.conditioning import Descents
+from regularize.reduction.context import Context
 from regularize.reduction.cuts import ReducedLoops, independent_rows, without_rows
-from regularize.reduction.margins import weakest
 from regularize.reduction.mobility import CellMobility, generic_configurations
-from regularize.reduction.part import Part
-from regularize.reduction.setting import Setting
+from regularize.tolerances import EXACT
 
 if TYPE_CHECKING:
     from regularize.reduction.descent import Lowest
@@ -34,45 +34,45 @@ Numerical: TypeAlias = bool | Literal["anyway"]
 
 
 def numerically_reduced(
-    setting: Setting, parts: Sequence[Part], mobility: CellMobility, *, anyway: bool = False
-) -> list[Part]:
-    """The parts of a cell without rows that depend on others at the configurations visited.
+    context: Context, parts: Sequence[Block], mobility: CellMobility, *, anyway: bool = False
+) -> list[Block]:
+    """The blocks of a component without rows that depend on others at the configurations visited.
 
     Args:
-        setting: The assembled mechanism and the options.
-        parts: The parts.
-        mobility: Of the cell.
+        context: The assembled mechanism and the options.
+        parts: The blocks.
+        mobility: Of the coupled component.
         anyway: Whether to remove them too where no choice serves everywhere.
     """
     found = list(parts)
     if not any(part.surplus > 0 for part in parts):
         return found
     # What rests on configurations alone is looked at far away, too.
-    loops, _ = setting.loops(mobility.edges, [cut for part in parts for cut in part.cuts])
-    q = setting.assembly.q[loops.columns]
+    loops, _ = context.loops(mobility.edges, [cut for part in parts for cut in part.cuts])
+    q = context.assembly.q[loops.columns]
     far = generic_configurations(
-        loops, q, mobility.tolerances, rng=setting.rng(), walkers=6, steps=12
+        loops, q, mobility.tolerances, rng=context.rng(), walkers=6, steps=12
     )
     visited = np.concatenate([far.reshape(-1, loops.freedoms), mobility.configurations])
     mobility = replace(mobility, configurations=visited)
     for i, part in enumerate(parts):
         if part.surplus > 0:
-            found[i] = _without_surplus(setting, found, i, mobility, anyway)
+            found[i] = _without_surplus(context, found, i, mobility, anyway)
     return found
 
 
 def _without_surplus(
-    setting: Setting, parts: Sequence[Part], i: int, mobility: CellMobility, anyway: bool
-) -> Part:
-    """One of the parts without as many of its surplus rows as serve everywhere."""
+    context: Context, parts: Sequence[Block], i: int, mobility: CellMobility, anyway: bool
+) -> Block:
+    """One of the blocks without as many of its surplus rows as serve everywhere."""
     part, count = parts[i], parts[i].surplus
-    choices = _Choices(setting, part, mobility)
-    failed: list[tuple[Part, Lowest]] = []
+    choices = _Choices(context, part, mobility)
+    failed: list[tuple[Block, Lowest]] = []
     while count:
         for chosen in (choices.largest, choices.clearest, choices.largest, choices.largest):
             fewer = chosen(count)
-            others = [*parts[:i], fewer, *parts[i + 1 :]]
-            place = weakest(setting, others, mobility, thorough=True)
+            others = (*parts[:i], fewer, *parts[i + 1 :])
+            place = Descents(context.graph, context.assembly.q, others, mobility).lowest
             if place is None or not place.missing:
                 return replace(fewer, needed_at=failed[0][1] if count < part.surplus else None)
             failed.append((fewer, place))
@@ -85,24 +85,24 @@ def _without_surplus(
 
 
 class _Choices:
-    """Choices among the dependent rows of a part.
+    """Choices among the dependent rows of a block.
 
     Args:
-        setting: The assembled mechanism and the options.
-        part: The part.
-        mobility: Of its cell.
+        context: The assembled mechanism and the options.
+        part: The block.
+        mobility: Of its coupled component.
     """
 
-    def __init__(self, setting: Setting, part: Part, mobility: CellMobility) -> None:
+    def __init__(self, context: Context, part: Block, mobility: CellMobility) -> None:
         """Take the combinations of rows that vanish at the configurations of walks."""
-        self.setting, self.part = setting, part
-        self.loops, self.cuts = setting.loops(part.edges, part.cuts)
-        self.last = np.array(setting.assembly.q)
-        self.last[setting.graph.columns(mobility.edges)] = mobility.configurations[-1]
+        self.context, self.part = context, part
+        self.loops, self.cuts = context.loops(part.edges, part.cuts)
+        self.last = np.array(context.assembly.q)
+        self.last[context.graph.columns(mobility.edges)] = mobility.configurations[-1]
         owner = [(i, k) for i, c in enumerate(self.cuts) for k in range(c.kept + c.edge.freedoms)]
         self.free = [r for r, (i, k) in enumerate(owner) if k < self.cuts[i].kept]
         self.owner = np.array([owner[r][0] for r in self.free])
-        columns = setting.graph.columns(mobility.edges)
+        columns = context.graph.columns(mobility.edges)
         own = [columns.index(ColumnId(c)) for c in self.loops.columns]
         self.vanishing = self._vanishing(mobility.configurations[:, own])
 
@@ -111,15 +111,15 @@ class _Choices:
         found = self._vanishing(place.q[None, self.loops.columns])
         self.vanishing = np.concatenate([self.vanishing, found])
 
-    def clearest(self, count: int) -> Part:
-        """The part without rows that are the clearest at the end of a walk."""
+    def clearest(self, count: int) -> Block:
+        """The block without rows that are the clearest at the end of a walk."""
         q, everywhere = self.last[self.loops.columns], range(len(self.cuts))
-        rtol = self.setting.rtol
+        rtol = self.context.rtol
         cuts = without_rows(self.cuts, self.loops, q, everywhere, count, "numerical", rtol)
         return replace(self.part, cuts=tuple(cuts))
 
-    def largest(self, count: int, rounds: int = 8) -> Part:
-        """The part without rows that have the largest part in what vanishes, wherever it is least.
+    def largest(self, count: int, rounds: int = 8) -> Block:
+        """The block without rows that have the largest part in what vanishes, wherever it is least.
 
         Args:
             count: Number of rows.
@@ -155,5 +155,5 @@ class _Choices:
         """Orthonormal combinations of kept rows that vanish at configurations, (N, rows, k)."""
         rows = ReducedLoops(self.loops, self.cuts).residual_jacobian(self.loops.state(q))
         u, s, _ = np.linalg.svd(rows * self.loops.units)
-        full = s[:, self.part.rank - 1] > self.setting.rtol * s[:, 0]
+        full = s[:, self.part.rank - 1] > self.context.rtol * s[:, 0]
         return np.asarray(u[full][:, self.free, self.part.rank :])

@@ -36,13 +36,37 @@ What is proved, on the connected set of configurations that contains the referen
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from typing import Literal
 
-from regularize.model.connections import DisjointSets
-from regularize.model.cycles import Cycle
-from regularize.model.graph import EdgeId, Graph, NodeId
-from regularize.reduction.facts import Closing, Fact
+from regularize.mechanism.connections import DisjointSets
+from regularize.mechanism.cycles import Cycle
+from regularize.mechanism.graph import EdgeId, Graph, NodeId
 from regularize.reduction.motion_spaces import MotionSpaces, SpaceId
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fact:
+    """What is known of the relative motion of two bodies, and why.
+
+    Attributes:
+        bodies: The two bodies; a space that is no algebra is seen from the first.
+        space: Number of the algebra, or of the space of relative twists.
+        rule: ``joint``: the joint moves so; ``path``: product over a third body; ``meet``: both
+            facts hold; ``walk``: seen from the next body; ``locked``: no way around lets it move;
+            ``parallelogram``: opposite bodies of one.
+        of: Facts that it rests on.
+        edge: The joint of the rules ``joint`` and ``locked``.
+        loop: The four joints of the rule ``parallelogram``, in order.
+    """
+
+    bodies: tuple[NodeId, NodeId]
+    space: SpaceId
+    rule: Literal["joint", "path", "meet", "walk", "locked", "parallelogram"]
+    of: tuple[Fact, ...] = ()
+    edge: EdgeId | None = None
+    loop: tuple[EdgeId, ...] = ()
 
 
 class Propagation:
@@ -56,6 +80,7 @@ class Propagation:
 
     Attributes:
         arcs: What is known of opposite bodies of the parallelograms met so far.
+        closed: Bodies of the loops that are closed.
     """
 
     def __init__(
@@ -74,7 +99,11 @@ class Propagation:
         self._facts: dict[tuple[NodeId, NodeId], Fact] = {}
         self._neighbours: dict[NodeId, set[NodeId]] = {}
         self._parts = DisjointSets[NodeId]()
-        self._closed: set[NodeId] = set()
+        self.closed: set[NodeId] = set()
+
+    def known(self, node: NodeId) -> bool:
+        """Whether there are facts about a body."""
+        return node in self._neighbours
 
     def fact(self, i: NodeId, j: NodeId) -> Fact | None:
         """What is known of the relative motion of two bodies."""
@@ -132,79 +161,9 @@ class Propagation:
             merged.union(a, b)
         return surplus == 1
 
-    def best_cut(self, cycle: Cycle, cuts: Sequence[EdgeId]) -> Closing:
-        """The cut that sees the smallest space; the first of several equally good ones.
-
-        Args:
-            cycle: The loop.
-            cuts: Its joints that may be cut, the preferred ones first.
-        """
-        spaces = self.spaces
-        reach = _Reach(self, cycle)
-        # No space can be smaller than what the screws of joints span that nothing else holds.
-        number = MotionSpaces.ZERO
-        for e in self._loose(cycle):
-            number = spaces.add(number, self.freedoms[e])
-        floor = spaces.dimension(number)
-        best: Closing | None = None
-        for cut in cuts:
-            for closing in self.closings(cycle, cut, reach):
-                if best is None or (spaces.dimension(closing.space) < spaces.dimension(best.space)):
-                    best = closing
-                if spaces.dimension(best.space) == floor:
-                    return best
-        if best is None:
-            raise ValueError("a loop needs at least one joint to cut")
-        return best
-
-    def _loose(self, cycle: Cycle) -> Sequence[EdgeId]:
-        """Joints that are free as long as a loop is open, whichever of those missing is its cut.
-
-        All of them where it touches no closed loop; else those missing, where they are in one row
-        between bodies of which nothing is known: every body of the loop sees the screws of all.
-        """
-        if not self._closed & set(cycle.nodes):
-            return cycle.edges
-        missing = self.missing(cycle)
-        # A node is left through the edge of the same place.
-        ends = zip(cycle.nodes, cycle.edges, (cycle.edges[-1], *cycle.edges), strict=False)
-        inner = [n for n, after, before in ends if {after, before} <= set(missing)]
-        row = len(missing) - len(inner) == 1 and not any(n in self._neighbours for n in inner)
-        return missing if row else ()
-
-    def closings(self, cycle: Cycle, cut: EdgeId, reach: _Reach | None = None) -> Iterator[Closing]:
-        """The spaces that a cut sees from either of its bodies."""
-        reach = reach or _Reach(self, cycle)
-        nodes = reach.nodes
-        m, p = len(nodes), nodes.index(cycle.nodes[cycle.edges.index(cut)])
-        near, far = nodes[p], nodes[(p + 1) % m]
-        # Body x is reached from the far body going back and reaches the near one going forward.
-        pairs = [(reach(x, 1, (p - x) % m), reach(x, -1, (x - p - 1) % m)) for x in range(m)]
-        yield self._seen(cycle, cut, near, pairs)
-        yield self._seen(cycle, cut, far, [(there, here) for here, there in pairs])
-
-    def _seen(
-        self,
-        cycle: Cycle,
-        cut: EdgeId,
-        node: NodeId,
-        pairs: Sequence[tuple[Fact | None, Fact | None]],
-    ) -> Closing:
-        """The space that a cut sees from one of its bodies."""
-        spaces, Z = self.spaces, self.freedoms[cut]
-        space, of = MotionSpaces.FULL, []
-        for here, there in pairs:
-            P = MotionSpaces.ZERO if here is None else here.space
-            Q = MotionSpaces.ZERO if there is None else there.space
-            smaller = spaces.meet(space, spaces.add(spaces.add(P, spaces.saturate(Q, Z)), Z))
-            if smaller != space:
-                space = smaller
-                of.append((here, there))
-        return Closing(cut, node, space, cycle, tuple(of))
-
     def is_product(self, cycle: Cycle) -> bool:
         """Whether the loop runs through loops that are closed already."""
-        return len(self._closed & set(cycle.nodes)) > 1
+        return len(self.closed & set(cycle.nodes)) > 1
 
     def steps(self, cycle: Cycle) -> tuple[list[NodeId], list[Fact]]:
         """Bodies of the cycle and the motion from each to the next, parallelograms in one step."""
@@ -247,7 +206,7 @@ class Propagation:
                 if x < y:
                     self._tighten(self.both(arcs[x][t - 1], arcs[y][m - t - 1]), queue)
         self._propagate(queue)
-        self._closed |= set(cycle.nodes)
+        self.closed |= set(cycle.nodes)
         if frozenset(cycle.edges) in self.parallelograms:
             self._translate(cycle)
 
@@ -312,37 +271,3 @@ class Propagation:
                 ends = (edge.parent, edge.child)
                 return Fact(ends, MotionSpaces.ZERO, "locked", (one, other), e)
         return None
-
-
-class _Reach:
-    """Facts about the bodies met when walking around a cycle, found as they are asked for."""
-
-    def __init__(self, propagation: Propagation, cycle: Cycle) -> None:
-        self._propagation = propagation
-        self._product = propagation.is_product(cycle)
-        self.nodes, self._steps = propagation.steps(cycle)
-        self._reached: dict[tuple[int, int], list[Fact | None]] = {}
-
-    def __call__(self, start: int, direction: int, steps: int) -> Fact | None:
-        """What is seen from the body so many steps from ``start``; None: it is the same body."""
-        m, nodes = len(self.nodes), self.nodes
-        reached = self._reached.setdefault((start, direction), [None])
-        while len(reached) <= steps:
-            position = (start + direction * (len(reached) - 1)) % m
-            step = self._steps[position if direction > 0 else position - 1]
-            ends = (nodes[(position + direction) % m], nodes[start])
-            reached.append(self._further(ends, reached[-1], step))
-        return reached[steps]
-
-    def _further(self, ends: tuple[NodeId, NodeId], before: Fact | None, step: Fact) -> Fact:
-        """What is seen from the first of two bodies relative to the second, over one more joint."""
-        propagation, spaces = self._propagation, self._propagation.spaces
-        known = propagation.fact(*ends)
-        if before is None:
-            found = step
-        elif self._product:
-            space = spaces.add(spaces.saturate(before.space, step.space), step.space)
-            found = Fact(ends, space, "walk", (before, step))
-        else:
-            found = Fact(ends, spaces.join(before.space, step.space), "path", (step, before))
-        return found if known is None else propagation.both(found, known)

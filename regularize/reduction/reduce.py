@@ -14,33 +14,42 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regularize.arguments import checked, numbers, place_of
 from regularize.errors import ModelError
-from regularize.lie import subalgebra
 from regularize.lie.screw import Array
-from regularize.manifold.assembly import Assembly, assemble, with_coordinates
-from regularize.manifold.kinematics import LoopKinematics, State
-from regularize.manifold.local_mobility import EVIDENCE, Evidence
-from regularize.manifold.tolerances import Tolerances, relative
-from regularize.model.cycles import Cycle
-from regularize.model.graph import EdgeId, Graph
-from regularize.model.graph_building import build
-from regularize.model.mechanism import Mechanism, shortened
-from regularize.model.named_columns import table_html
-from regularize.reduction.cell import reduce_cells
+from regularize.loops.assembly import Assembly, assemble, with_coordinates
+from regularize.loops.kinematics import LoopKinematics, State
+from regularize.loops.local_mobility import EVIDENCE, Evidence
+from regularize.mechanism.cycles import Cycle
+from regularize.mechanism.graph import EdgeId, Graph
+from regularize.mechanism.mechanism import Mechanism, shortened
+from regularize.mechanism.named_columns import table_html
+from regularize.mechanism.source import Model, as_graph
+from regularize.reduction.block import Block
 from regularize.reduction.certificate import CONFIGURATIONS, Certificate
+from regularize.reduction.conditioning import condition
+from regularize.reduction.context import Context, Progress, forward, prescribed_cuts
+from regularize.reduction.coupled import reduce_cells
 from regularize.reduction.cuts import Cut
-from regularize.reduction.margins import condition
 from regularize.reduction.mobility import CellMobility
-from regularize.reduction.part import Part
-from regularize.reduction.prescribed import prescribed_cuts
-from regularize.reduction.setting import Progress, Sampler, Setting, forward
+from regularize.tolerances import RTOL, Tolerances
+from regularize.validation import (
+    ARRAY,
+    FLAG,
+    NAMES,
+    POSITIVE,
+    TEXT,
+    WHOLE,
+    numbers,
+    place_of,
+    relative,
+    validated,
+)
 
 if TYPE_CHECKING:
-    from regularize.reduction.held import Held
     from regularize.reduction.numerical import Numerical
+    from regularize.reduction.virtual_joints import VirtualJointConstraint
 
-__all__ = ["CONFIGURATIONS", "Certificate", "Part", "Reduction", "reduce"]
+__all__ = ["CONFIGURATIONS", "Block", "Certificate", "Reduction", "reduce"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +59,8 @@ class Reduction:
     Attributes:
         graph: The mechanism's graph.
         assembly: The configuration at which everything was derived.
-        cells: Mobility of each cell of loops.
-        parts: Reduced constraints of each biconnected part.
+        cells: Mobility of each coupled component of loops.
+        parts: Reduced constraints of each biconnected block.
         certificate: What following the kept rows alone found.
         rtol: Tolerance that was asked for.
         seed: Seed of all random choices.
@@ -61,7 +70,7 @@ class Reduction:
     graph: Graph
     assembly: Assembly
     cells: tuple[CellMobility, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[Block, ...]
     certificate: Certificate
     rtol: float
     seed: int
@@ -91,7 +100,7 @@ class Reduction:
 
     @property
     def tolerances(self) -> Tolerances:
-        """What counts as closed and as dependent, in the cell that is the least exact."""
+        """What counts as closed and as dependent, in the component that is the least exact."""
         exact = Tolerances.of(self.rtol)
         return max((cell.tolerances for cell in self.cells), key=lambda t: t.closed, default=exact)
 
@@ -100,10 +109,14 @@ class Reduction:
         """All cuts, by edge."""
         return tuple(sorted((c for p in self.parts for c in p.cuts), key=lambda c: c.edge.index))
 
-    def cycles(self, cell: CellMobility) -> list[Cycle]:
-        """Short independent loops of a cell."""
+    def parts_of(self, cell: CellMobility) -> list[Block]:
+        """The blocks of a coupled component."""
         inside = set(self.cells[place_of(cell, self.cells)].edges)
-        return [c for part in self.parts if part.edges[0] in inside for c in part.cycles]
+        return [part for part in self.parts if part.edges[0] in inside]
+
+    def cycles(self, cell: CellMobility) -> list[Cycle]:
+        """Short independent loops of a coupled component."""
+        return [cycle for part in self.parts_of(cell) for cycle in part.cycles]
 
     @cached_property
     def tree(self) -> tuple[EdgeId, ...]:
@@ -112,15 +125,14 @@ class Reduction:
         return tuple(e.index for e in self.graph.edges if e.index not in cut)
 
     @property
-    def held(self) -> tuple[Held, ...]:
+    def held(self) -> tuple[VirtualJointConstraint, ...]:
         """Bodies that rows of their own hold in a group."""
         return tuple(held for part in self.parts for held in part.held)
 
     @cached_property
     def coupled(self) -> Graph:
         """The graph with the rows that hold bodies in groups among its couplings."""
-        rows = [row for held in self.held for row in held.rows]
-        return replace(self.graph, couplings=(*self.graph.couplings, *rows)) if rows else self.graph
+        return self.graph.coupled_by([row for part in self.parts for row in part.rows])
 
     @cached_property
     def by_cuts(self) -> Reduction:
@@ -138,7 +150,7 @@ class Reduction:
         """State at the assembled configuration, world frame."""
         return self.loops.state(self.q)
 
-    @checked
+    @validated(configurations=ARRAY)
     def condition(self, configurations: Array | None = None) -> Array:
         """Condition number of the kept rows, to monitor a numerical reduction; shape (N,).
 
@@ -193,9 +205,8 @@ class Reduction:
     @property
     def finite_mobility(self) -> int | None:
         """Dimension of the set of configurations; None where it is not known."""
-        outside = self.freedoms - sum(cell.freedoms for cell in self.cells)
-        inside = [cell.finite for cell in self.cells if cell.finite is not None]
-        return outside + sum(inside) if len(inside) == len(self.cells) else None
+        found = [mobility for mobility, _ in self.components if mobility is not None]
+        return max(found, default=None)
 
     @property
     def kinematotropic(self) -> bool:
@@ -208,11 +219,16 @@ class Reduction:
         return any(cell.shaky for cell in self.cells)
 
     @property
+    def followed(self) -> bool:
+        """Whether motions are known to follow all velocities."""
+        return not self.shaky and all(cell.finite is not None for cell in self.cells)
+
+    @property
     def components(self) -> tuple[tuple[int | None, int], ...]:
         """Mobility (None: not known) and rank of the components that meet at the assembled pose.
 
-        Each is made of one branch of every cell, those of the last cell following each other. Those
-        that are alike stand once where there are more than a hundred.
+        Each is made of one branch of every coupled component, those of the last following each
+        other. Equal ones stand once where there are more than a hundred.
         """
         outside = self.freedoms - sum(cell.freedoms for cell in self.cells)
         many = math.prod(len(cell.components) for cell in self.cells) > 100
@@ -227,12 +243,12 @@ class Reduction:
         return tuple(found)
 
     def branch_numbers(self, cell: CellMobility) -> range:
-        """Numbers for ``on_branch`` of a cell's components, with the first ones of other cells."""
+        """Numbers for ``on_branch`` of a coupled component's branches, with the first of others."""
         after = self.cells[place_of(cell, self.cells) + 1 :]
         stride = math.prod(len(other.components) for other in after)
         return range(1, 1 + stride * len(cell.components), stride)
 
-    @checked
+    @validated(number=WHOLE)
     def on_branch(self, number: int) -> Array:
         """Coordinates of a configuration near the assembled pose on one of the components there.
 
@@ -260,7 +276,7 @@ class Reduction:
 
     @property
     def finite_evidence(self) -> Evidence:
-        """What the finite mobility rests on: of all cells the evidence that is the weakest."""
+        """What the finite mobility rests on: of all components the evidence that is the weakest."""
         found = {cell.local.evidence for cell in self.cells}
         return max(found, key=EVIDENCE.index, default="counted")
 
@@ -275,36 +291,44 @@ class Reduction:
         return self.redundant - self.removed
 
 
+@validated(
+    rtol=POSITIVE,
+    length_scale=POSITIVE,
+    keep_cuts=FLAG,
+    cuts=NAMES,
+    numerical=FLAG | TEXT,
+    configurations=WHOLE,
+    seed=WHOLE,
+    groups=FLAG,
+)
 def reduce(
-    mechanism: Mechanism | Graph,
+    model: Model | Graph,
     *,
-    rtol: float = subalgebra.RTOL,
+    rtol: float = RTOL,
     length_scale: float | None = None,
     keep_cuts: bool = False,
     cuts: Sequence[str] | None = None,
     numerical: Numerical = False,
     configurations: int = CONFIGURATIONS,
     seed: int = 0,
-    sampler: Sampler | None = None,
     groups: bool = True,
     progress: Progress | None = None,
 ) -> Reduction:
     """Find the loop constraints that can never matter and keep the others.
 
     Args:
-        mechanism: The mechanism, or its graph.
+        model: The mechanism, or its graph.
         rtol: Tolerance of ranks and of geometric relations: radians, and lengths relative to the
-            size of each part.
-        length_scale: Size in metres to divide lengths by; by default each part's own.
+            size of each block.
+        length_scale: Size in metres to divide lengths by; by default each block's own.
         keep_cuts: Close every loop where the file itself closes it.
         cuts: Names of the joints at which to close the loops.
         numerical: Also remove rows that are dependent at the configurations visited although the
             motion algebras do not prove it. Valid on this assembly mode only. Rows that descents
-            find to be needed at ``Part.needed_at`` are kept; ``"anyway"`` removes them as well.
+            find to be needed at ``Block.needed_at`` are kept; ``"anyway"`` removes them as well.
         configurations: Number of configurations for the certificate. Many of them are taken from
-            the sampler, all others walked to.
+            closed forms where there are any, all others walked to.
         seed: Seed of all random choices.
-        sampler: Where many configurations come from, where they need not be walked to.
         groups: Whether linear relations of joints may hold bodies in groups of motions that no leg
             confines them to, and parallelograms are told from other loops; see ``held``.
         progress: Called now and then with the fraction done.
@@ -317,11 +341,19 @@ def reduce(
     relative("rtol", rtol)
     if configurations < 0:
         raise ModelError(f"{configurations} configurations cannot be checked")
-    graph = mechanism if isinstance(mechanism, Graph) else build(mechanism)
+    graph = as_graph(model)
     assembly = assemble(graph, seed=seed)
-    about = (graph, assembly, prescribed_cuts(graph, keep_cuts, cuts))
-    setting = Setting(*about, rtol, length_scale, seed, sampler, groups, progress=forward(progress))
-    cells = reduce_cells(setting, numerical=numerical, configurations=configurations)
+    context = Context.of(
+        graph,
+        assembly,
+        prescribed=prescribed_cuts(graph, keep_cuts, cuts),
+        rtol=rtol,
+        length_scale=length_scale,
+        seed=seed,
+        groups=groups,
+        progress=forward(progress),
+    )
+    cells = reduce_cells(context, numerical=numerical, configurations=configurations)
     certificates = [cell.certificate for cell in cells if cell.parts]
     # What can never move has one configuration, and says nothing of how many the others have.
     mobile = [cell.certificate for cell in cells if cell.parts and cell.mobility.finite != 0]
@@ -335,6 +367,12 @@ def reduce(
         seed=seed,
         numerical=bool(numerical),
     )
+
+
+def as_reduction(model: Model) -> Reduction:
+    """What ``reduce`` finds, unless that is what the caller has; raises as `as_mechanism` does."""
+    reduction = getattr(model, "reduction", model)
+    return reduction if isinstance(reduction, Reduction) else reduce(model)
 
 
 def on_branch(mechanism: Mechanism, number: int) -> Mechanism:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.manifold.block_rows import BlockRows, Blocks
-from regularize.manifold.kinematics import LoopKinematics
+from regularize.loops.block_rows import BlockRows, Blocks
+from regularize.loops.kinematics import LoopKinematics
 from regularize.reduction.cuts import Cut
 from regularize.reduction.many_loops import alike, coupling_blocks
 

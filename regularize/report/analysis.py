@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from regularize.arguments import checked
-from regularize.as_designed.idealise import Idealised, idealise
 from regularize.errors import ModelError
 from regularize.lie.directions import SLIGHT
-from regularize.manifold.tolerances import relative
-from regularize.model.diagnostic import SEVERITIES, Diagnostic, Severity
-from regularize.model.mechanism import Mechanism, shortened
+from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic, Severity
+from regularize.mechanism.mechanism import Mechanism, shortened
+from regularize.nominal.idealise import Idealised, idealise
+from regularize.nominal.other_lengths import with_other_lengths
 from regularize.proofs.special import SpecialLengths, special_lengths
-from regularize.reduction.idle import IdleBody, idle_bodies
-from regularize.reduction.missed_rows import nearest_entry
-from regularize.reduction.other_lengths import with_other_lengths
+from regularize.reduction.rank_loss import nearest_entry
 from regularize.reduction.reduce import Reduction
-from regularize.report.binding import BindingJoint, binding_joints
-from regularize.report.component import Component
-from regularize.report.designed import as_designed
+from regularize.repair.advice import advise
+from regularize.repair.proposals import Advice
+from regularize.report.designed import BindingJoint, as_designed, binding_joints
 from regularize.report.findings import by_severity, findings
 from regularize.report.held_bodies import held_entries
-from regularize.report.loop_report import LoopReport, loop_reports
+from regularize.report.loop_report import Component, LoopReport, loop_reports
 from regularize.report.misfit import Misfit, misfit_where_asked
 from regularize.report.motion import BodyMotion, moving
 from regularize.report.reasons import Reason, reasons
@@ -36,18 +34,18 @@ from regularize.report.suppression import (
     in_comments,
     unexplained,
 )
-from regularize.report.words import LISTED, counted
 from regularize.statics.cure import Cure
-from regularize.statics.cures import cures, freeing
+from regularize.statics.cures import TRIES, cures, freeing
 from regularize.statics.joint_changes import JointChange
+from regularize.statics.passive_freedoms import PassiveBody, passive_bodies
 from regularize.statics.per_joint import PerJoint
 from regularize.statics.reactions import Reaction, reactions
+from regularize.validation import NAMES, TEXT, instance, relative, several, validated
 from regularize.version import SCHEMAS, __version__
+from regularize.words import LISTED, counted
 
 #: Changes of joint types that are proposed.
 CURES = 3
-#: Candidates that are analysed for them, so that the report stays quick.
-TRIES = 4 * CURES
 #: Joints up to which they are looked for: the number of combinations grows fast.
 MOST_JOINTS = 30
 
@@ -64,7 +62,7 @@ class Analysis:
         loops: One entry per loop.
         moving: Motion of every body but the ground; empty where the loops cannot be closed.
         reasons: Why it is locked, or moves against the count.
-        passive: Bodies that spin without moving anything else, one entry per freedom.
+        passive: Bodies that spin or slide without moving anything else, one entry per freedom.
         reactions: One entry per joint.
         cures: Changes of joint types after which nothing is redundant, the best first; where
             closures lock the mechanism, those that free it.
@@ -83,7 +81,7 @@ class Analysis:
     loops: tuple[LoopReport, ...]
     moving: tuple[BodyMotion, ...]
     reasons: tuple[Reason, ...]
-    passive: tuple[IdleBody, ...]
+    passive: tuple[PassiveBody, ...]
     reactions: tuple[Reaction, ...]
     cures: tuple[Cure, ...]
     meant: Idealised | None
@@ -123,7 +121,7 @@ class Analysis:
         special = special_lengths(reduction)
         loops = tuple(loop_reports(reduction, special))
         found = reactions(reduction) if reduction.assembly.closed else ()
-        passive = tuple(idle_bodies(reduction))
+        passive = tuple(passive_bodies(reduction))
         # More changes than a list names are no help.
         few = reduction.redundant <= LISTED and len(reduction.graph.edges) <= MOST_JOINTS
         search = cures if few else freeing
@@ -131,6 +129,8 @@ class Analysis:
         meant = idealise(reduction, near=near, seed=reduction.seed)
         binding = tuple(binding_joints(meant, stiffness))
         own = findings(reduction, loops, found, ways, passive, near, special)
+        if any(cure.freed for cure in ways) and reduction.mechanism.format != "pinocchio":
+            own = [_commands_tried(each, advise(reduction, ways)) for each in own]
         diagnostics = by_severity([*own, *as_designed(meant, binding)])
         return cls(
             reduction=reduction,
@@ -178,6 +178,11 @@ class Analysis:
         }
 
     @cached_property
+    def advice(self) -> tuple[Advice, ...]:
+        """Which joints to change, the best way first; looked for where it is asked for."""
+        return advise(self.reduction, self.cures)
+
+    @cached_property
     def components(self) -> tuple[Component, ...]:
         """The biconnected parts of the graph that contain loops."""
         return tuple(
@@ -187,7 +192,7 @@ class Analysis:
             for i, part in enumerate(self.reduction.parts, start=1)
         )
 
-    @checked
+    @validated(select=NAMES, ignore=NAMES)
     def selected(self: Kind, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> Kind:
         """The same report with some findings only.
 
@@ -203,7 +208,7 @@ class Analysis:
         ]
         return replace(self, diagnostics=tuple(kept))
 
-    @checked
+    @validated(suppressions=several(instance(Suppression)))
     def accepting(self: Kind, suppressions: Sequence[Suppression] = ()) -> Kind:
         """The same report without the findings that somebody has accepted, which are kept apart.
 
@@ -221,7 +226,7 @@ class Analysis:
         """Number of findings of each severity."""
         return {s: sum(d.severity == s for d in self.diagnostics) for s in SEVERITIES}
 
-    @checked
+    @validated(fail_on=TEXT)
     def exit_status(self, fail_on: Severity | str = "warning") -> int:
         """1 if there is a finding at or above a severity, else 0; ``never`` gives 0.
 
@@ -269,6 +274,7 @@ class Analysis:
                 ],
                 "kinematotropic": r.kinematotropic,
                 "shaky": r.shaky,
+                "passive": len(self.passive),
                 "redundant": r.redundant,
                 "consistent": r.assembly.closed,
                 "here": {
@@ -308,6 +314,7 @@ class Analysis:
                     "bodies": list(row.bodies),
                     "joints": list(row.joints),
                     "direction": [float(x) for x in row.axis],
+                    "slides": row.slides,
                 }
                 for row in self.passive
             ],
@@ -331,10 +338,23 @@ class Analysis:
                 }
                 for cure in self.cures
             ],
+            "advice": [entry.as_dict() for entry in self.advice],
             "diagnostics": [d.as_dict() for d in self.diagnostics],
             "suppressed": [each.as_dict() for each in self.suppressed],
             "summary": self.summary,
         }
+
+
+def _commands_tried(finding: Diagnostic, entries: Sequence[Advice]) -> Diagnostic:
+    """A finding about stiff closures with the commands that the file was tried with."""
+    if finding.code != "REG218":
+        return finding
+    held = [" ".join(map(shlex.quote, each.arguments)) for each in entries if each.in_file]
+    kept = (
+        line if any(words in line for words in held) else line.partition(": regularize ")[0]
+        for line in finding.help
+    )
+    return replace(finding, help=tuple(kept))
 
 
 def _axis(change: JointChange) -> list[float] | None:

@@ -17,9 +17,9 @@ import numpy as np
 from regularize.lie.directions import TOLERANCE
 from regularize.lie.motion_type import GeneratedAlgebra, MotionType
 from regularize.lie.screw import Array
-from regularize.model.graph import EdgeId, Graph
+from regularize.mechanism.graph import EdgeId, Graph
+from regularize.reduction.block import Block
 from regularize.reduction.cuts import Cut
-from regularize.reduction.part import Part
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,17 +36,12 @@ class FixingChain:
 
 
 def causes(
-    graph: Graph, part: Part, cut: Cut, edges: tuple[EdgeId, ...], covector: Array, rtol: float
+    graph: Graph, part: Block, cut: Cut, edges: tuple[EdgeId, ...], covector: Array, rtol: float
 ) -> tuple[FixingChain, ...]:
     """The chains of a loop that together never move along a covector.
 
-    Args:
-        graph: The mechanism's graph.
-        part: The part of the loop.
-        cut: Its cut.
-        edges: Edges of the loop from one side of the cut to the other, without the cut.
-        covector: In the scaled coordinates of the part, shape (6,).
-        rtol: Tolerance of the motion algebras.
+    Edges are those of the loop from one side of the cut to the other, without the cut; the covector
+    is in the scaled coordinates of the part, shape (6,).
 
     Returns:
         One chain, two, or none where the loop alone does not prove it.
@@ -65,7 +60,7 @@ def causes(
 
 
 @lru_cache(maxsize=32)  # all directions of a cut are looked for in the same chains
-def _algebra(part: Part, chain: tuple[EdgeId, ...], rtol: float) -> GeneratedAlgebra:
+def _algebra(part: Block, chain: tuple[EdgeId, ...], rtol: float) -> GeneratedAlgebra:
     """The motion algebra of some joints of a part in a row."""
     return GeneratedAlgebra(np.hstack([part.screws[e] for e in chain]), rtol)
 

@@ -4,32 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from regularize.model.diagnostic import SEVERITIES, Diagnostic
-from regularize.model.graph import Graph
-from regularize.model.slack_names import is_slack
+import numpy as np
+
+from regularize.lie import subalgebra
+from regularize.lie.directions import axis_words
+from regularize.lie.motion_type import GeneratedAlgebra
+from regularize.loops.gaps import CLOSED
+from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic
+from regularize.mechanism.graph import Graph
+from regularize.mechanism.slack_names import is_slack
 from regularize.proofs.special import SpecialLengths
-from regularize.reduction.idle import IdleBody
-from regularize.reduction.missed_rows import missed_rows
-from regularize.reduction.part import Part
+from regularize.reduction.block import Block
+from regularize.reduction.rank_loss import rank_losses
 from regularize.reduction.reduce import Reduction
 from regularize.report.held_bodies import limits, untried
-from regularize.report.loop_report import LoopReport
+from regularize.report.loop_report import LoopReport, closure_error
 from regularize.report.mobility_findings import mobility_findings
 from regularize.report.nearly import in_world, nearly_special
-from regularize.report.open_loops import open_loops
-from regularize.report.words import (
+from regularize.statics.cure import Cure
+from regularize.statics.passive_freedoms import PassiveBody
+from regularize.statics.reactions import Reaction
+from regularize.statics.releases import too_stiff
+from regularize.words import (
     counted,
     degrees,
     gap_words,
+    listed,
     millimetres,
     milliradians,
     model_argument,
     motion_words,
     names,
+    point_words,
 )
-from regularize.statics.cure import Cure
-from regularize.statics.reactions import Reaction
-from regularize.statics.stiffness import too_stiff
 
 #: A change of a stored pose below these is rounding, not news: metres and radians.
 NOTICEABLE = (1e-6, 1e-6)
@@ -40,7 +47,7 @@ def findings(
     loops: Sequence[LoopReport],
     reactions: Sequence[Reaction],
     cures: Sequence[Cure],
-    passive: Sequence[IdleBody],
+    passive: Sequence[PassiveBody],
     near: float,
     special: Sequence[SpecialLengths],
 ) -> list[Diagnostic]:
@@ -59,7 +66,7 @@ def findings(
         *(diagnostic for each in special for diagnostic in _special(reduction, loops, each)),
         *limits(reduction),
         *untried(reduction),
-        *missed_rows(reduction),
+        *rank_losses(reduction),
         *mobility_findings(reduction, passive),
         *too_stiff(reduction, cures),
         *_reactions(reactions),
@@ -134,9 +141,7 @@ def _assembly(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Dia
 def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
     if not loop.redundant:
         return
-    if loop.locked:
-        kind = "is locked"
-    elif loop.category == "paradoxical":
+    if loop.category == "paradoxical":
         kind = "moves for its special dimensions"
     elif loop.category == "trivial":
         kind = f"is {loop.motion.name}"
@@ -146,6 +151,12 @@ def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
         kind = "consists of two chains that never move in some direction"
     else:
         kind = "is held by the other loops in some direction"
+    if loop.locked:
+        edges = [e for e in loop.cut.cycle.edges if e not in loop.part.locked]
+        rest = np.hstack([np.zeros((6, 0)), *(loop.part.screws[e] for e in edges)])
+        left = GeneratedAlgebra(rest, reduction.tolerances.rtol)
+        kind = f"is {left.type.name}" if left.dimension < 6 else kind
+        kind = f"holds {names(loop.locked)} still and {kind}" if rest.size else "is locked"
     path = model_argument(reduction.mechanism)
     yield Diagnostic(
         "REG201",
@@ -162,7 +173,7 @@ def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
 
 def _part(
     reduction: Reduction,
-    part: Part,
+    part: Block,
     loops: Sequence[LoopReport],
     near: float,
     known: frozenset[str],
@@ -171,10 +182,11 @@ def _part(
     graph = reduction.graph
     joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in part.edges))
     left = part.surplus
+    topological = min(part.topological, max(left, 0))
     source = loops[0].cut.edge.joint.source if loops else None
     where = names([loop.name for loop in loops])
     numerical = "remove on numerical evidence: regularize.reduce(mechanism, numerical=True)"
-    if part.proved and part.topological and left > 0:
+    if part.proved and topological:
         reason = "redundant for any lengths: the graph and the joint types make it so"
         if part.lengths_tried:
             tried = counted(part.lengths_tried, "set")
@@ -185,15 +197,15 @@ def _part(
         yield Diagnostic(
             "REG210",
             "warning",
-            f"{counted(part.topological, 'equation')} of {where} "
-            f"{'is' if part.topological == 1 else 'are'} {reason}",
+            f"{counted(topological, 'equation')} of {where} "
+            f"{'is' if topological == 1 else 'are'} {reason}",
             joints=joints,
             source=source,
             help=(numerical,) if part.lengths_tried else (),
         )
-    paradoxical = left - part.topological
+    paradoxical = left - topological
     if part.proved and paradoxical > 0 and not {loop.closing for loop in loops} & known:
-        noun = "more equation" if part.topological else "equation"
+        noun = "more equation" if topological else "equation"
         tried = counted(part.lengths_tried, "other set")
         reason = f"not with {tried} of lengths and the same relations of the axes"
         if not part.lengths_tried:
@@ -234,7 +246,7 @@ def _part(
             joints=tuple(locked),
             source=graph.mechanism.joint(locked[0]).source,
         )
-    for special in nearly_special(graph, part, near=near, rtol=reduction.rtol):
+    for special in nearly_special(graph, part, near=near, rtol=reduction.tolerances.rtol):
         family = in_world(special.family, part.center, part.length)
         amount = f"{milliradians(special.angle)} ({degrees(special.angle)})"
         if special.distance > 1e-3 * special.angle * part.length:
@@ -251,7 +263,7 @@ def _part(
         )
 
 
-def _locked(graph: Graph, part: Part) -> list[str]:
+def _locked(graph: Graph, part: Block) -> list[str]:
     """Names of joints that can never move, in their order.
 
     A joint of which another freedom moves is none of them, and neither is what stands in a row with
@@ -264,3 +276,79 @@ def _locked(graph: Graph, part: Part) -> list[str]:
     rows = [{j.name for j in mechanism.joints if body in (j.parent, j.child)} for body in light]
     giving = {name for row in rows if len(row) == 2 and row - held for name in row}
     return [joint.name for joint in mechanism.joints if joint.name in held - giving]
+
+
+def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Diagnostic]:
+    """One error for every loop that keeps the mechanism open."""
+    assembly, worst = reduction.assembly, reduction.assembly.worst_after
+    culprits = [(obstacle.loop, obstacle.joints, obstacle.gap) for obstacle in assembly.obstacles]
+    if not culprits:
+        culprits = [
+            (gap.joint, (gap.joint,), gap)
+            for gap in assembly.after
+            if gap.translation > 0.1 * worst[0] or gap.rotation > 0.1 * worst[1]
+        ]
+    for closing, joints, gap in culprits:
+        same = [loop for loop in loops if set(joints) == set(loop.joints)]
+        loop = same[0] if same else None
+        conflicting = loop is not None and _contradicts(reduction, loop)
+        left = gap_words(gap.translation, gap.rotation)
+        if loop is not None and conflicting:
+            message = (
+                f"loop `{loop.name}` cannot be closed: its redundant equations contradict each "
+                f"other at joint `{loop.closing}`; {left} stay open"
+            )
+            ways = [
+                _missed(reduction, loop),
+                "or let joint frames move as little as closes it: --absorb-gaps",
+            ]
+        else:
+            message = f"the loop through joint `{closing}` cannot be closed"
+            message += (
+                f" near the pose as given: {left} stay open, and it closes at another pose only"
+                if assembly.elsewhere
+                else f": no configuration was found in which less than {left} stay open"
+            )
+            ways = [f"check the frames of joint `{closing}` and the lengths of {names(joints)}"]
+        yield Diagnostic(
+            "REG205" if conflicting else "REG101",
+            "error",
+            message,
+            loop=None if loop is None else loop.name,
+            joints=joints,
+            source=reduction.mechanism.joint(closing).source,
+            help=tuple(ways),
+        )
+
+
+def _missed(reduction: Reduction, loop: LoopReport) -> str:
+    """By how much and where a loop stays open, and what can be done about it."""
+    edge, point = loop.cut.edge, loop.point
+    error = closure_error(reduction, loop.cut, point)
+    slid, turned = (float(np.linalg.norm(part)) for part in (error[:3], error[3:]))
+    ways = []
+    if slid > CLOSED * loop.part.length:
+        along = axis_words(error[:3] / slid)
+        ways.append((f"{millimetres(slid)} along {along}", f"by {point_words(error[:3])}"))
+    if turned > CLOSED:
+        about = f"{degrees(turned)} about {axis_words(error[3:] / turned)}"
+        ways.append((about, f"through {about}"))
+    return (
+        f"the two frames of `{loop.closing}` miss each other by "
+        f"{listed([miss for miss, _ in ways])}, which does not matter for the motion: move that on "
+        f"`{reduction.graph.nodes[edge.parent]}` {listed([move for _, move in ways])} (axes of the "
+        f"ground), or relax `{loop.closing}` there"
+    )
+
+
+def _contradicts(reduction: Reduction, loop: LoopReport) -> bool:
+    """Whether what stays open lies where the other joints of the loop can never move."""
+    part, cut = loop.part, loop.cut
+    others = [part.screws[e] for e in cut.cycle.edges if e != cut.edge.index]
+    algebra = subalgebra.lie_closure(np.hstack(others), reduction.tolerances.rtol)
+    if algebra.shape[1] == 6:
+        return reduction.redundant > 0
+    error = closure_error(reduction, cut, part.center)
+    error[:3] /= part.length
+    outside = subalgebra.residual(algebra, error[:, None])
+    return bool(np.linalg.norm(outside) > 0.5 * np.linalg.norm(error))

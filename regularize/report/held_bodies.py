@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from regularize.lie.motion_type import MotionType, motion_type
-from regularize.model.diagnostic import Diagnostic
-from regularize.model.graph import CouplingRow, EdgeId, Graph
-from regularize.reduction.part import Part
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.graph import CouplingRow, EdgeId, Graph
+from regularize.reduction.block import Block
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
-from regularize.report.words import counted, listed, motion_words, names
+from regularize.words import counted, listed, motion_words, names
 
 if TYPE_CHECKING:
-    from regularize.reduction.held import Held
+    from regularize.reduction.virtual_joints import VirtualJointConstraint
 
 
 def limits(reduction: Reduction) -> Iterator[Diagnostic]:
@@ -52,7 +52,6 @@ def untried(reduction: Reduction) -> Iterator[Diagnostic]:
     }
     for part in reduction.parts:
         if part.ungrouped is not None and part.surplus > 0:
-            exact = part.ungrouped in ("noise", "undecided")
             yield Diagnostic(
                 "REG234",
                 "note",
@@ -60,13 +59,11 @@ def untried(reduction: Reduction) -> Iterator[Diagnostic]:
                 "body in a group of motions together, or to parallelograms: that was not tried, "
                 f"for {reasons[part.ungrouped]}",
                 joints=tuple(joints(reduction.graph, part.edges)),
-                help=("analyse the mechanism as designed: --as-designed",)
-                if exact
-                else ("assemble it at another pose",) * (part.ungrouped == "singular"),
+                help=("assemble it at another pose",) * (part.ungrouped == "singular"),
             )
 
 
-def _held(graph: Graph, part: Part, held: Held) -> str:
+def _held(graph: Graph, part: Block, held: VirtualJointConstraint) -> str:
     one, other = graph.nodes[held.edge.parent], graph.nodes[held.edge.child]
     motion = motion_words(_motion(part, held))
     text = f"all legs together keep `{other}` against `{one}` in one group of motions ({motion})"
@@ -76,7 +73,7 @@ def _held(graph: Graph, part: Part, held: Held) -> str:
     return text
 
 
-def _motion(part: Part, held: Held) -> MotionType:
+def _motion(part: Block, held: VirtualJointConstraint) -> MotionType:
     return in_world(motion_type(held.space, part.rtol), part.center, part.length)
 
 

@@ -13,12 +13,12 @@ from regularize.lie import screw, subalgebra
 from regularize.lie.directions import Direction, directions
 from regularize.lie.motion_type import GeneratedAlgebra, MotionType
 from regularize.lie.screw import Array
-from regularize.model.graph import EdgeId
-from regularize.model.short_repr import ShortRepr
+from regularize.mechanism.graph import EdgeId
+from regularize.mechanism.short_repr import ShortRepr
 from regularize.proofs.special import SpecialLengths
+from regularize.reduction.block import Block
 from regularize.reduction.classification import loop_algebra
 from regularize.reduction.cuts import Cut
-from regularize.reduction.part import Part
 from regularize.reduction.reduce import Reduction
 from regularize.report.causes import FixingChain, causes
 from regularize.report.nearly import in_world
@@ -74,7 +74,7 @@ class LoopReport(ShortRepr):
 
     name: str
     component: str
-    part: Part
+    part: Block
     cut: Cut
     joints: tuple[str, ...]
     bodies: tuple[str, ...]
@@ -149,12 +149,7 @@ def _from_cut(cut: Cut, values: tuple[Any, ...]) -> tuple[Any, ...]:
 def loop_reports(
     reduction: Reduction, special: Sequence[SpecialLengths] = ()
 ) -> Iterator[LoopReport]:
-    """All loops, in the order of the cuts.
-
-    Args:
-        reduction: The reduction.
-        special: What is proved of parts that move for their lengths.
-    """
+    """All loops, in the order of the cuts, with what is proved of parts of special lengths."""
     known = {name for each in special for name in each.cuts}
     part_of = {c.edge.index: (i, p) for i, p in enumerate(reduction.parts, 1) for c in p.cuts}
     for number, cut in enumerate(reduction.cuts, start=1):
@@ -164,9 +159,9 @@ def loop_reports(
 
 
 def _loop_report(
-    reduction: Reduction, part: Part, cut: Cut, name: str, component: str, moves: bool
+    reduction: Reduction, part: Block, cut: Cut, name: str, component: str, moves: bool
 ) -> LoopReport:
-    graph, rtol = reduction.graph, reduction.rtol
+    graph, rtol = reduction.graph, reduction.tolerances.rtol
     edges = _from_cut(cut, cut.cycle.edges)
     nodes = _from_cut(cut, cut.cycle.nodes)
     algebra = loop_algebra(part.screws, cut.cycle, rtol)
@@ -225,7 +220,7 @@ def _loop_report(
     )
 
 
-def _steps(part: Part, cut: Cut, moves: bool) -> list[tuple[str, Array]]:
+def _steps(part: Block, cut: Cut, moves: bool) -> list[tuple[str, Array]]:
     """Steps of a proof, and of which covectors of the part each says that they are not needed."""
     if not part.proved:
         return []
@@ -257,14 +252,14 @@ def _residual(direction: Direction, error: Array, length: float) -> float:
     return float(abs(direction.covector @ scaled))
 
 
-def _about(part: Part, point: Array) -> Array:
+def _about(part: Block, point: Array) -> Array:
     """Matrix that takes covectors of a part to the given point, ground axes, scaled lengths."""
     matrix = np.eye(6)
     matrix[3:, :3] = screw.cross_matrix((part.center - point) / part.length)
     return matrix
 
 
-def _category(part: Part, cut: Cut, algebra: GeneratedAlgebra) -> str:
+def _category(part: Block, cut: Cut, algebra: GeneratedAlgebra) -> str:
     seen = cut.numerical.shape[1]
     removed = cut.constraints - cut.kept - seen
     if removed:
@@ -275,3 +270,44 @@ def _category(part: Part, cut: Cut, algebra: GeneratedAlgebra) -> str:
     if left <= 0 or not part.proved:
         return "regular"
     return "topological" if part.topological >= left else "paradoxical"
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """A biconnected part: loops that share bodies, so that their equations interact.
+
+    Attributes:
+        name: ``component 1``, ``component 2``, ….
+        part: The part with its numbers.
+        loops: Its loops.
+    """
+
+    name: str
+    part: Block
+    loops: tuple[LoopReport, ...]
+
+    @property
+    def constraints(self) -> int:
+        """Constraint rows at its cuts."""
+        return self.part.constraints
+
+    @property
+    def kept(self) -> int:
+        """Rows kept of them."""
+        return self.part.kept
+
+    @property
+    def redundant(self) -> int:
+        """Redundant equations, removed or not."""
+        return 6 * len(self.part.cuts) - self.part.rank
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry of ``components`` in the JSON report."""
+        return {
+            "name": self.name,
+            "loops": [loop.name for loop in self.loops],
+            "constraints": self.constraints,
+            "kept": self.kept,
+            "removed": self.constraints - self.kept,
+            "redundant": self.redundant,
+        }

@@ -9,21 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from regularize.errors import ModelError, NotClosed
 from regularize.lie.directions import Direction
-from regularize.lie.screw import Array
-from regularize.model.mechanism import Mechanism
-from regularize.model.quantity import STIFFNESS, TOLERANCE
-from regularize.reduction.reduce import Reduction
+from regularize.lie.screw import Array, cross_matrix
+from regularize.mechanism.quantity import STIFFNESS, TOLERANCE
+from regularize.mechanism.source import Model
+from regularize.reduction.cuts import independent_rows, outside
+from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.report.loop_report import LoopReport, loop_reports
-from regularize.report.redundant_directions import closing_directions, covector_in_metres
-from regularize.solving import reduce
-from regularize.statics.joint_errors import StressedJoints, stressed_joints
 from regularize.statics.per_joint import OWN, PerJoint, per_joint, stated_tolerances
+from regularize.statics.reactions import StressedJoints, stressed_joints
+
+#: A direction, what the states do on it, and the same with lengths scaled.
+_Option: TypeAlias = "tuple[LoopReport, Direction, Array, Array]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +153,7 @@ class Misfit:
 
 
 def misfit(
-    model: Mechanism | Reduction,
+    model: Model,
     tolerance: PerJoint | Iterable[PerJoint] = OWN,
     stiffness: PerJoint | Iterable[PerJoint] | None = None,
 ) -> Misfit:
@@ -175,7 +177,7 @@ def misfit(
             way to close a loop, or nothing states a tolerance.
         NotClosed: A loop is open as it is.
     """
-    reduction = model if isinstance(model, Reduction) else reduce(model)
+    reduction = as_reduction(model)
     if not reduction.assembly.closed:
         obstacles = reduction.assembly.obstacles
         gap = obstacles[0].gap if obstacles else max(reduction.assembly.after, key=_size)
@@ -297,3 +299,45 @@ def _loads(stressed: StressedJoints, forces: Array) -> list[LoadedJoint]:
         worst = [float(np.linalg.norm(part)) for part in (most[:3], most[3:])]
         found.append(LoadedJoint(name, *std, *worst))
     return found
+
+
+def covector_in_metres(direction: Direction, length: float) -> Array:
+    """A direction as the gap in metres, or radians, by displacements in metres and radians."""
+    covector = direction.covector / np.append(np.full(3, length), np.ones(3))
+    part = slice(3, 6) if direction.kind == "angular" else slice(0, 3)
+    return np.asarray(covector / np.linalg.norm(covector[part]))
+
+
+def closing_directions(
+    loops: Sequence[LoopReport], stressed: StressedJoints
+) -> tuple[list[tuple[LoopReport, Direction]], StressedJoints]:
+    """As many directions as a cell has states, and states that do work on one of them each.
+
+    Directions that the reduction removed come first; closing the others leaves a gap in these.
+    """
+    proved: list[_Option] = []
+    others: list[_Option] = []
+    for loop in loops:
+        wrench = stressed.chords.get(loop.cut.edge.index)
+        if wrench is None:
+            continue
+        length = loop.part.length
+        scale = np.append(np.ones(3), np.full(3, 1.0 / length))[:, None]
+        own = [equation.direction for equation in (*loop.removed, *loop.kept)]
+        basis = np.array([covector_in_metres(each, length) for each in own]).reshape(-1, 6).T
+        arm = np.vstack([np.zeros((3, 3)), cross_matrix(loop.point)])
+        at_point = wrench - arm @ wrench[:3]
+        parts = np.linalg.lstsq(scale * basis, scale * at_point, rcond=None)[0]
+        for k, (each, part) in enumerate(zip(own, parts, strict=True)):
+            size = 1.0 / length if each.kind == "angular" else 1.0
+            (proved if k < len(loop.removed) else others).append((loop, each, part, size * part))
+    rows = np.array([option[3] for option in (*proved, *others)])
+    count = min(len(proved), stressed.states)
+    chosen = [*independent_rows(rows[: len(proved)], count)] if count else []
+    if count < stressed.states:
+        rest = outside(rows[chosen], rows[len(proved) :])
+        more = independent_rows(rest, stressed.states - count)
+        chosen += [len(proved) + k for k in more]
+    options = [(*proved, *others)[k] for k in chosen]
+    inverse = np.linalg.inv(np.array([option[2] for option in options]))
+    return [option[:2] for option in options], stressed.mixed(inverse)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from regularize.lie.directions import axis_words
-from regularize.manifold.local_mobility import LocalBranch
-from regularize.model.diagnostic import Diagnostic
-from regularize.reduction.idle import IdleBody
+from regularize.loops.local_mobility import LocalBranch
+from regularize.mechanism.diagnostic import Diagnostic
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
-from regularize.report.words import counted, names, noise_words
+from regularize.statics.passive_freedoms import PassiveBody
+from regularize.words import counted, names, noise_words
 
 
-def mobility_findings(reduction: Reduction, passive: Sequence[IdleBody]) -> Iterator[Diagnostic]:
+def mobility_findings(reduction: Reduction, passive: Sequence[PassiveBody]) -> Iterator[Diagnostic]:
     """Singular poses, shaky loops, motions that meet, unclear ranks, idle freedoms, none at all."""
     graph = reduction.graph
     if not reduction.assembly.closed:
@@ -59,12 +59,16 @@ def mobility_findings(reduction: Reduction, passive: Sequence[IdleBody]) -> Iter
             )
     for row in passive:
         several = len(row.bodies) > 1
+        verb = ("slide as one" if several else "slides") + " along"
+        if not row.slides:
+            verb = f"{'spin as one' if several else 'spins'} about the line along"
         yield Diagnostic(
             "REG207",
             "note",
             f"{'bodies' if several else 'body'} {names(row.bodies)} "
-            f"{'spin as one' if several else 'spins'} about the line along {axis_words(row.axis)} "
-            f"through {names(row.joints)} without moving anything else",
+            f"{verb} {axis_words(row.axis)} "
+            f"{'within' if row.slides else 'through'} {names(row.joints)} without moving anything "
+            "else",
             joints=row.joints,
         )
     if reduction.cells and reduction.finite_mobility == 0:

@@ -17,15 +17,15 @@ from regularize.lie import subalgebra
 from regularize.lie.directions import TOLERANCE, axis_words
 from regularize.lie.motion_type import MotionType, motion_type
 from regularize.lie.screw import Array
-from regularize.local_geometry.second_order import second_order
-from regularize.manifold.extent import center_and_length, sized_loops
-from regularize.manifold.kinematics import LoopKinematics
-from regularize.model.cycles import MANY_LOOPS
-from regularize.model.graph import ColumnId, NodeId
+from regularize.loops.kinematics import LoopKinematics, center_and_length, sized_loops
+from regularize.loops.second_order import second_order
+from regularize.mechanism.cycles import MANY_LOOPS
+from regularize.mechanism.graph import ColumnId, NodeId
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
-from regularize.report.words import point_words
+from regularize.tolerances import TINY
+from regularize.words import point_words
 
 #: Number of configurations at which twists are collected.
 SAMPLES = 6
@@ -106,7 +106,7 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     center, length = center_and_length(loops, reduction.q)
     scaled = np.swapaxes(loops.measured(length, center).scaled(state.screws), 1, 2)
     held = floating(reduction)
-    shaky = reduction.finite_mobility != reduction.mobility
+    shaky = not reduction.followed
     types: dict[NodeId, MotionType] = {}
     known: dict[bytes, MotionType] = {}
     found: dict[NodeId, BodyMotion] = {}
@@ -144,7 +144,7 @@ def _freedoms(twists: Mapping[NodeId, Array]) -> dict[NodeId, int]:
     for count in {own.shape[2] for own in twists.values()}:
         nodes = [node for node, own in twists.items() if own.shape[2] == count]
         every = np.array([twists[node] for node in nodes])
-        size = np.abs(every).max(axis=(1, 2, 3), initial=1e-300)
+        size = np.abs(every).max(axis=(1, 2, 3), initial=TINY)
         values = np.linalg.svd(every, compute_uv=False)
         ranks = np.sum(values > TOLERANCE * size[:, None, None], axis=2).max(axis=1)
         found |= zip(nodes, ranks.tolist(), strict=True)
@@ -170,10 +170,8 @@ def _twists(
 ) -> dict[NodeId, Array]:
     """Columns that span the twists of every node at each sample, shape (N, 6, k).
 
-    Args:
-        reduction: From ``reduce``.
-        scaled: Scaled screws at the samples, shape (N, 6, n).
-        blocks: Columns that move together, and a basis of their velocities at each sample.
+    They come from the scaled screws (N, 6, n), and from columns that move together, each block with
+    a basis of their velocities at each sample.
     """
     graph, loops = reduction.graph, reduction.loops
     rates = {
@@ -250,7 +248,7 @@ def _cell(
         return columns, q, np.zeros((samples, loops.freedoms, 0))
     shaky = cell.finite is not None and cell.finite < cell.actual
     if shaky or len(cell.branches) > 1:
-        return columns, *_followed(loops, cell, q, reduction.rtol)
+        return columns, *_followed(loops, cell, q, reduction.tolerances.rtol)
     if len(loops.chords) > MANY_LOOPS:
         velocities = _random_velocities(reduction, cell, loops, q)
         if velocities is not None:
@@ -273,7 +271,7 @@ def _random_velocities(
     rng, cycles = np.random.default_rng(reduction.seed), reduction.cycles(cell)
     shape = (loops.freedoms, min(6, cell.actual))
     found = []
-    for each in each_configuration(loops, q, cycles, reduction.rtol):
+    for each in each_configuration(loops, q, cycles, reduction.tolerances.rtol):
         if each.factors is None:
             return None
         velocities, _ = np.linalg.qr(each.factors.allowed(rng.normal(size=shape)))

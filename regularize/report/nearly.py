@@ -17,10 +17,10 @@ from regularize.lie.algebra_lattice import without_each
 from regularize.lie.directions import SLIGHT
 from regularize.lie.motion_type import GeneratedAlgebra, MotionType
 from regularize.lie.screw import Array
-from regularize.manifold.tolerances import EXACT
-from regularize.model.cycles import MANY_LOOPS, Cycle
-from regularize.model.graph import Graph
-from regularize.reduction.reduce import Part
+from regularize.mechanism.cycles import MANY_LOOPS, Cycle
+from regularize.mechanism.graph import Graph
+from regularize.reduction.block import Block
+from regularize.tolerances import EXACT, RTOL
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +43,11 @@ class NearlySpecial:
 
 
 def nearly_special(
-    graph: Graph, part: Part, *, near: float = SLIGHT, rtol: float = subalgebra.RTOL
+    graph: Graph, part: Block, *, near: float = SLIGHT, rtol: float = RTOL
 ) -> list[NearlySpecial]:
     """Loops of a part whose motion algebra would be smaller within the coarse tolerance.
 
-    Args:
-        graph: The mechanism's graph.
-        part: The part.
-        near: Coarse tolerance; radians, and distances relative to the part's size.
-        rtol: Tolerance at which geometry counts as special already.
+    That is in radians and relative to the part's size; up to ``rtol`` geometry is special already.
     """
     found = []
     regular: set[tuple[bytes, tuple[int, ...]]] = set()

@@ -16,17 +16,16 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.directions import TOLERANCE, axis_words
 from regularize.lie.screw import Array
-from regularize.local_geometry.finite import finite_mobility
-from regularize.manifold.extent import sized_loops
-from regularize.manifold.kinematics import LoopKinematics
-from regularize.model.graph import EdgeId, Graph, NodeId
+from regularize.loops.finite import finite_mobility
+from regularize.loops.kinematics import LoopKinematics, sized_loops
+from regularize.mechanism.graph import EdgeId, Graph, NodeId
+from regularize.reduction.block import Block
 from regularize.reduction.mobility import CellMobility
-from regularize.reduction.part import Part
 from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction
-from regularize.report.words import counted, names, point_words
 from regularize.statics.equilibrium import node_incidence
-from regularize.statics.self_stress import self_stress
+from regularize.statics.reactions import self_stress
+from regularize.words import counted, names, point_words
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +178,7 @@ def _rods(
     return found
 
 
-def _moves(reduction: Reduction, part: Part, left: int) -> Iterator[Reason]:
+def _moves(reduction: Reduction, part: Block, left: int) -> Iterator[Reason]:
     """The stress that a part has at every configuration although it moves."""
     graph = reduction.graph
     joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in part.edges))
@@ -205,7 +204,7 @@ def _moves(reduction: Reduction, part: Part, left: int) -> Iterator[Reason]:
         return
     screws = np.hstack([part.screws[e] for e in part.edges])
     u, s, _ = np.linalg.svd(screws, full_matrices=True)
-    rank = decide_rank(s, reduction.rtol).rank
+    rank = decide_rank(s, reduction.tolerances.rtol).rank
     if 6 - rank > 1:
         text = (
             f"at every configuration the axes of its {counted(len(joints), 'joint')} belong to a "

@@ -16,10 +16,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
+from regularize._io.input_files import read_bytes
 from regularize.errors import ReadError
-from regularize.input_files import read_bytes
-from regularize.model.diagnostic import Diagnostic, Source
-from regularize.model.mechanism import Mechanism
+from regularize.mechanism.diagnostic import Diagnostic, Source
+from regularize.mechanism.mechanism import Mechanism
 
 _COMMENT = re.compile(
     r"regularize:\s*(?P<scope>ignore-file|ignore)\s+(?P<codes>REG\d+(?:\s*,\s*REG\d+)*)"

@@ -9,17 +9,17 @@ from functools import cached_property
 import numpy as np
 
 from regularize.lie.screw import inverse
-from regularize.manifold.assembly import assemble, with_coordinates
-from regularize.manifold.extent import sized_loops
-from regularize.manifold.tolerances import EXACT
-from regularize.model.graph_building import build
-from regularize.model.joint_motion import joint_position, relative_pose
-from regularize.model.mechanism import Mechanism
-from regularize.model.short_repr import ShortRepr
-from regularize.reduction.idle import idle_bodies, spinning
+from regularize.loops.assembly import assemble, with_coordinates
+from regularize.loops.kinematics import sized_loops
+from regularize.mechanism.graph_building import build
+from regularize.mechanism.joint import joint_position, relative_pose
+from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.short_repr import ShortRepr
 from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.statics.joint_changes import JointChange, own_freedom
+from regularize.statics.passive_freedoms import passive_bodies
+from regularize.tolerances import EXACT
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,7 +74,6 @@ class NoCure(ShortRepr):
     reason: str
 
     def __bool__(self) -> bool:
-        """False."""
         return False
 
     def __str__(self) -> str:
@@ -103,7 +102,7 @@ def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | NoC
 
     The changed mechanism is analysed from scratch: nothing may be redundant, and nothing but idle
     freedoms may move that did not move before. Where all its equations are independent at the
-    assembled pose, and no body can spin there, nothing more has to be known. Where several motions
+    assembled pose, nothing more has to be known. Where several motions
     meet at that pose, one of those of the highest rank is enough.
     """
     order = [joint.name for joint in reduction.mechanism.joints]
@@ -120,13 +119,15 @@ def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | NoC
 def _judged(
     reduction: Reduction, ordered: tuple[JointChange, ...], mechanism: Mechanism
 ) -> Cure | NoCure:
-    if _isostatic_here(reduction, mechanism):
+    if _left_here(reduction, mechanism) == 0:
         return Cure(ordered, reduction.mobility, (), reduction)
     after = _analysed(reduction, mechanism)
     if not after.assembly.closed:
         return NoCure(ordered, "the loops cannot be closed any more")
-    before = {body.name for body in idle_bodies(reduction)}
-    idle = tuple(body.name for body in idle_bodies(after) if body.name not in before)
+    before = {body.name for body in passive_bodies(reduction)}
+    idle = tuple(body.name for body in passive_bodies(after) if body.name not in before)
+    if after.mobility == reduction.finite_mobility:
+        idle = ()  # what moves within looser joints now is what moved before
     if after.mobility - len(idle) != reduction.finite_mobility:
         spin = f", of which {len(idle)} are bodies that spin idly" if idle else ""
         finite = reduction.finite_mobility
@@ -143,13 +144,15 @@ def _judged(
 def _on_motions(reduction: Reduction, changes: Sequence[JointChange]) -> Iterator[Mechanism]:
     """The changed mechanism on each motion of the highest rank that the original has there.
 
-    Where several meet, each change would have to find all of them again.
+    Where several meet, each change would have to find all of them again. Where the pose is singular
+    and only one is there, ranks are told where a walk came to.
     """
     mechanism = changed(reduction, changes)
     replaced = {change.joint: change.replacement for change in changes}
     ranks = [max((branch.rank for branch in cell.branches), default=0) for cell in reduction.cells]
     best = [
         [branch.local.q for branch in cell.branches if branch.rank == rank]
+        or list(cell.configurations[-1:] if cell.here.rank < cell.generic.rank else ())
         for cell, rank in zip(reduction.cells, ranks, strict=True)
     ]
     if not any(best):
@@ -174,18 +177,36 @@ def _analysed(reduction: Reduction, mechanism: Mechanism) -> Reduction:
     return reduce(mechanism, rtol=reduction.rtol, configurations=8, seed=reduction.seed)
 
 
-def _isostatic_here(reduction: Reduction, mechanism: Mechanism) -> bool:
-    """Whether counting tells that a changed mechanism has no redundancy and the mobility it had.
+def left_after(
+    reduction: Reduction, changes: Sequence[JointChange], *, counting: bool = False
+) -> int | None:
+    """Equations that stay redundant after some changes; None where the motion is another one.
 
-    So it is where all equations are independent at the assembled pose: their rank cannot be higher
-    elsewhere, and it can only be lower at special places. Bodies that spin idly are looked for in
-    more than one place and count as none here.
+    Args:
+        reduction: Of the mechanism as it is.
+        changes: What joints become.
+        counting: Whether to be content with what ranks at the assembled pose tell.
+    """
+    for mechanism in _on_motions(reduction, changes):
+        left = _left_here(reduction, mechanism)
+        if left is not None or counting:
+            return left
+        after = _analysed(reduction, mechanism)
+        same = (after.mobility, after.finite_mobility)
+        if after.assembly.closed and same == (reduction.mobility, reduction.finite_mobility):
+            return after.redundant
+    return None
+
+
+def _left_here(reduction: Reduction, mechanism: Mechanism) -> int | None:
+    """Redundant equations of a changed mechanism of the same mobility; None where ranks differ.
+
+    Looser joints allow all motions of the mechanism as it was. Where the equations leave no more
+    velocities at the assembled pose than these motions have freedoms, there are no others, and the
+    rank is the same along them.
     """
     graph = build(mechanism)
-    equations = 6 * graph.loops + len(graph.couplings)
-    if graph.freedoms - equations != reduction.finite_mobility or reduction.finite_mobility is None:
-        return False
-    q, assembled = graph.position, False
+    q, assembled, rank = graph.position, False, 0
     for cell in graph.cells:
         loops = sized_loops(graph, q, cell)
         state = loops.state(q[loops.columns])
@@ -193,19 +214,15 @@ def _isostatic_here(reduction: Reduction, mechanism: Mechanism) -> bool:
         if error > EXACT.closed and not assembled:
             assembly = assemble(graph, seed=reduction.seed)
             if not assembly.closed:
-                return False
+                return None
             q, assembled = assembly.q, True
             loops = sized_loops(graph, q, cell)
             state = loops.state(q[loops.columns])
         values = np.linalg.svd(loops.jacobian(state)[0] * loops.units, compute_uv=False)
-        rows = 6 * len(loops.chords) + len(loops.coupling)
-        if len(values) < rows or decide_rank(values, reduction.rtol).rank < rows:
-            return False
-        screws = loops.scaled(state.screws[0])
-        found = {e: screws[loops.local(e)].T for e in cell}
-        if any(True for _ in spinning(graph, cell, found, reduction.rtol)):
-            return False
-    return True
+        rank += decide_rank(values, reduction.rtol).rank
+    if graph.freedoms - rank != reduction.finite_mobility:
+        return None
+    return 6 * graph.loops + len(graph.couplings) - rank
 
 
 def freed(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | None:
@@ -216,7 +233,7 @@ def freed(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | None:
     gained = after.finite_mobility - reduction.finite_mobility
     if gained <= 0 or not after.assembly.closed:
         return None
-    before = {body.name for body in idle_bodies(reduction)}
-    if any(body.name not in before for body in idle_bodies(after)):
+    before = {body.name for body in passive_bodies(reduction)}
+    if any(body.name not in before for body in passive_bodies(after)):
         return None
     return Cure(tuple(changes), after.mobility, (), reduction, gained)

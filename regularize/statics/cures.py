@@ -14,24 +14,33 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie.directions import SLIGHT
-from regularize.lie.screw import Array, unit
-from regularize.model.graph import EdgeId
-from regularize.reduction.reduce import Reduction
+from regularize.lie.screw import Array
+from regularize.mechanism.graph import EdgeId
+from regularize.mechanism.joint import kind_of
+from regularize.mechanism.source import Model
+from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.statics.cure import Cure, NoCure, freed, verified
+from regularize.statics.equilibrium import ABSENT
 from regularize.statics.joint_changes import (
     COST,
+    COST_OF_PAIRS,
     STANDARD,
     JointChange,
     Stressed,
+    direction_in,
 )
 from regularize.statics.releases import named_releases, releases
+from regularize.validation import FLAG, NAMES, TEXT, WHOLE, named, validated
 
 #: Combinations looked at per cell before the search settles for what it has.
 NODES = 40_000
+#: Candidates that are analysed where an answer is wanted at once.
+TRIES = 12
 
 
+@validated(limit=WHOLE, keep=NAMES, idle=FLAG, kinds=NAMES | named(NAMES), tries=WHOLE)
 def cures(
-    reduction: Reduction,
+    model: Model,
     *,
     limit: int = 5,
     keep: Collection[str] = (),
@@ -50,7 +59,7 @@ def cures(
     the mechanism was read from can hold, where ``regularize.fix`` edits its format.
 
     Args:
-        reduction: From ``regularize.reduce``.
+        model: From ``regularize.reduce``.
         limit: Number of proposals.
         keep: Names of joints that must stay as they are.
         idle: Also propose changes that leave a body free to spin about its own line.
@@ -63,6 +72,11 @@ def cures(
         Verified proposals; empty where nothing is redundant or none was found. Shaky mechanisms
         have none: freedoms enough to take all redundancy away make motions of velocities.
     """
+    reduction = as_reduction(model)
+    if isinstance(kinds, Mapping):
+        kinds = {name: tuple(map(kind_of, each)) for name, each in kinds.items()}
+    elif kinds is not None:
+        kinds = tuple(map(kind_of, kinds))
     if kinds is None and (free := freeing(reduction, limit=limit, keep=keep)):
         return free
     shaky = reduction.finite_mobility != reduction.mobility
@@ -77,6 +91,8 @@ def cures(
         for allowed in (STANDARD, tuple(COST)) if kinds is None else (kinds,):
             options = _allowed(stressed, cell.edges, set(keep), allowed)
             blocks, states = stressed.seen(cell.edges, options)
+            if states > cell.redundant and not idle:
+                return ()  # one freedom for each would be more than what is redundant elsewhere
             candidates = _candidates(options, blocks, states, idle, 6 * limit)
             if candidates:
                 break
@@ -116,11 +132,12 @@ def freeing(
     return tuple(found)
 
 
-def cure(reduction: Reduction, kinds: Mapping[str, str]) -> Cure | NoCure:
+@validated(kinds=named(TEXT))
+def cure(model: Model, kinds: Mapping[str, str]) -> Cure | NoCure:
     """Verify changes of one's own: the cure that they are, or why they are none.
 
     Args:
-        reduction: From ``regularize.reduce``.
+        model: From ``regularize.reduce``.
         kinds: New kind of every joint to change; where there is a choice with the ground direction
             that is meant, at the assembled pose: the axis of a closure that locks the mechanism, as
             in ``revolute:0,1,0``, or a second axis, as in ``universal:0,1,0``. Of several ways the
@@ -129,6 +146,8 @@ def cure(reduction: Reduction, kinds: Mapping[str, str]) -> Cure | NoCure:
     Raises:
         ModelError: A joint cannot be made what it should be.
     """
+    reduction = as_reduction(model)
+    kinds = {name: in_kinds(words) for name, words in kinds.items()}
     loose = [named_releases(reduction, name, words) for name, words in kinds.items()]
     if all(loose):
         for changes in product(*loose):
@@ -146,6 +165,12 @@ def cure(reduction: Reduction, kinds: Mapping[str, str]) -> Cure | NoCure:
     return refused
 
 
+def in_kinds(words: str) -> str:
+    """``KIND`` or ``KIND:DIRECTION`` with the kind by its own name, whatever the user calls it."""
+    kind, colon, more = words.partition(":")
+    return f"{kind_of(kind)}{colon}{more}"
+
+
 def of_kind(stressed: Stressed, name: str, kind: str) -> list[JointChange]:
     """Every way to make a joint what it should be; raises ``ModelError`` where there is none."""
     joint = stressed.reduction.mechanism.joint(name)
@@ -153,13 +178,14 @@ def of_kind(stressed: Stressed, name: str, kind: str) -> list[JointChange]:
     edges = [e.index for e in stressed.reduction.graph.edges if e.joint.name == name]
     options = stressed.options(edges, set(), (kind,), motors=True)
     if not options:
-        raise ModelError(f"joint {name!r} is {joint.kind} and cannot be made {kind}")
+        every = stressed.options(edges, set(), (*COST, *COST_OF_PAIRS), motors=True)
+        ways = ", ".join(dict.fromkeys(option.after for option in every)) or "nothing else"
+        raise ModelError(
+            f"joint {name!r} is {joint.kind} and cannot be made {kind}; possible is {ways}"
+        )
     if not words:
         return options
-    try:
-        axis = unit([float(word) for word in words.split(",")])
-    except ValueError:
-        raise ModelError(f"joint {name!r}: {words!r} is no direction; write X,Y,Z") from None
+    axis = direction_in(name, words)
     along = [
         option
         for option in options
@@ -212,7 +238,7 @@ def _candidates(
     """Sets of changes of full rank on the self-stress of one cell, the best first."""
     by_joint: dict[str, list[int]] = {}
     for i, option in enumerate(options):
-        if np.linalg.matrix_rank(blocks[i], tol=1e-6) >= option.gain - int(idle):
+        if np.linalg.matrix_rank(blocks[i], tol=ABSENT) >= option.gain - int(idle):
             by_joint.setdefault(option.joint, []).append(i)
     # The last joints first: they close the loops, while the first ones tend to be driven.
     joints = list(reversed(by_joint))
@@ -239,7 +265,7 @@ def _candidates(
                 budget -= 1
                 rest = blocks[i] - space @ (space.T @ blocks[i])
                 u, s, _ = np.linalg.svd(rest, full_matrices=False)
-                new = u[:, s > 1e-6]
+                new = u[:, s > ABSENT]
                 wasted = options[i].gain - new.shape[1]
                 if wasted <= spare and new.shape[1]:
                     extend(j + 1, (*chosen, i), left - 1, spare - wasted, np.hstack([space, new]))

@@ -17,11 +17,11 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.manifold.extent import sized_loops
-from regularize.manifold.projection import Mask
-from regularize.model.graph import EdgeId, NodeId
-from regularize.model.loop_tree import LoopTree
-from regularize.model.mechanism import Inertia
+from regularize.loops.kinematics import sized_loops
+from regularize.loops.projection import Mask
+from regularize.mechanism.graph import EdgeId, NodeId
+from regularize.mechanism.loop_tree import LoopTree
+from regularize.mechanism.mechanism import Inertia
 from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction
 
@@ -33,6 +33,10 @@ def node_incidence(loops: LoopTree) -> Array:
         for edge, sign in loops.path_to_root(node):
             signs[row, loops.local(edge)] = sign
     return signs
+
+
+#: Share of a unit state of self-stress below which a joint has no part in it.
+ABSENT = 1e-6
 
 
 class Equilibrium:
@@ -47,8 +51,7 @@ class Equilibrium:
     def __init__(
         self, reduction: Reduction, q: Array, edges: Sequence[EdgeId] | None = None
     ) -> None:
-        """Take the state at the configuration."""
-        self.graph, self.rtol = reduction.graph, reduction.rtol
+        self.graph, self.rtol = reduction.graph, reduction.tolerances.rtol
         self.loops = loops = sized_loops(self.graph, q, edges, reduction.tree)
         self.state = loops.state(q)
         self.screws = loops.scaled(self.state.screws)[0]

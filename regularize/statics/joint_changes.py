@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from regularize.lie import screw
+from regularize.errors import ModelError
+from regularize.lie import screw, subalgebra
 from regularize.lie.directions import axis_words
 from regularize.lie.screw import IDENTITY, Array, read_only
-from regularize.manifold.assembly import with_coordinates
-from regularize.model.graph import Edge, EdgeId
-from regularize.model.higher_pairs import HIGHER_PAIRS, pair_screws
-from regularize.model.joint import joint_screws, perpendiculars
-from regularize.model.joint_motion import joint_position, motion
-from regularize.model.mechanism import Joint, JointDynamics
+from regularize.loops.assembly import with_coordinates
+from regularize.mechanism.graph import EdgeId
+from regularize.mechanism.joint import (
+    HIGHER_PAIRS,
+    body_jacobian,
+    changed_joint,
+    joint_position,
+    joint_screws,
+    motion,
+    perpendiculars,
+)
+from regularize.mechanism.mechanism import Joint
 from regularize.reduction.reduce import Reduction
-from regularize.statics.equilibrium import Equilibrium
+from regularize.statics.equilibrium import ABSENT, Equilibrium
+from regularize.tolerances import VANISHING
 
 #: How far each standard joint is from the hinge, slider or weld that it replaces: an axis that is
 #: kept costs less, and every kind has to be available as a part.
 COST = {"cylindrical": 1, "universal": 2, "spherical": 2, "slotted": 3}
 
-#: Joints of four freedoms exist in models only; they are proposed where they are asked for.
-COST_OF_PAIRS = dict.fromkeys(HIGHER_PAIRS, 3)
+#: Joints of four freedoms: bearings that float and rails with play, then what is no part to buy.
+COST_OF_PAIRS = {"planar": 2, "point_on_line": 3, "line_in_plane": 3, "parallel": 4}
+COST_OF_PAIRS |= dict.fromkeys(HIGHER_PAIRS, 4) | COST_OF_PAIRS
 
 #: A pin in a slot is no standard joint, but it is the only one that gives way within the plane of
 #: a planar loop, where equal cranks fight each other. It is proposed where nothing else helps.
@@ -42,6 +51,7 @@ CHOICE = {
     "slotted": "slot along",
     "point_on_line": "line along",
     "line_in_plane": "plane normal to",
+    "point_on_plane": "plane normal to",
 }
 
 
@@ -154,29 +164,27 @@ class Stressed:
         if (e, k) not in self._changes:
             edge = self.reduction.graph.edges[e]
             joint = self._assembled.joint(edge.joint.name)
-            replacement = _replaced(joint, made)
-            pose = self.equilibrium.origin(e) @ made.shift
-            added = _added(joint, made.after, replacement, pose, self.q[list(edge.columns)])
-            R = self._pose(edge)[:3, :3]
+            kind = "composite" if made.after in ("slotted", *HIGHER_PAIRS) else made.after
+            own = own_freedom(joint, made.screws)
+            replacement = changed_joint(joint, kind, made.screws, made.shift, own)
+            pose = screw.adjoint(self.equilibrium.origin(e) @ made.shift)
+            added = pose @ _added(joint, replacement, made, self.q[list(edge.columns)])
+            loops, poses = self.reduction.loops, self.reduction.reference.T_world_node[0]
+            R = (poses[loops.row(edge.parent)] @ edge.T_parent)[:3, :3]
             seen = None if made.choice is None else read_only(R @ made.choice)
             self._changes[e, k] = JointChange(
                 joint.name, joint.kind, made.after, replacement, read_only(added), seen
             )
         return self._changes[e, k]
 
-    def _pose(self, edge: Edge) -> Array:
-        """Pose of a joint's frame on its parent at the assembled pose, ground axes."""
-        loops, poses = self.reduction.loops, self.reduction.reference.T_world_node[0]
-        return np.asarray(poses[loops.row(edge.parent)] @ edge.T_parent)
-
     def _forces(self, e: EdgeId) -> Array:
         """Directions of the forces that self-stress brings into a joint, in its frame, (k, 3)."""
         fields = self.equilibrium.fields(self.equilibrium.self_stress)
         forces = fields[self.equilibrium.loops.edges.index(e)][:3]
         u, s, _ = np.linalg.svd(forces, full_matrices=False)
-        local = self.equilibrium.origin(e)[:3, :3].T @ u[:, s > 1e-6]
+        local = self.equilibrium.origin(e)[:3, :3].T @ u[:, s > ABSENT]
         axes = [axis for axis in np.eye(3) if np.linalg.norm(local.T @ axis) > 1e-3]
-        along = [np.eye(3)[i] for i in range(3) if any(abs(d[i]) > 1 - 1e-9 for d in local.T)]
+        along = [np.eye(3)[i] for i in range(3) if any(abs(d[i]) > 1 - VANISHING for d in local.T)]
         return np.array(along or [*local.T, *axes]).reshape(-1, 3)
 
     def seen(
@@ -187,7 +195,7 @@ class Stressed:
         fields = self.equilibrium.fields(self.equilibrium.self_stress)
         own = fields[[loops.edges.index(e) for e in edges]]
         _, s, vt = np.linalg.svd(own.reshape(6 * len(own), -1), full_matrices=False)
-        own = own @ vt[s > 1e-6].T
+        own = own @ vt[s > ABSENT].T
         by_name = {self.reduction.graph.edges[e].joint.name: i for i, e in enumerate(edges)}
         blocks = [
             own[by_name[option.joint]].T @ loops.scaled(option.added.T).T for option in options
@@ -195,41 +203,23 @@ class Stressed:
         return blocks, own.shape[2]
 
 
-def _added(joint: Joint, after: str, replacement: Joint, pose: Array, q: Array) -> Array:
-    """World screws that a joint gains, shape (6, added).
+def _added(joint: Joint, replacement: Joint, made: _Replacement, q: Array) -> Array:
+    """Screws that a joint gains, in the replacement's frame on its parent, shape (6, added).
 
     Args:
         joint: The joint as it is.
-        after: Kind of the replacement.
         replacement: The joint as it would be.
-        pose: World pose of the replacement's frame on the parent, shape (4, 4).
+        made: What it becomes.
         q: Coordinates of the joint as it is.
     """
-    R, point = pose[:3, :3], pose[:3, 3]
-    if joint.kind == "fixed":
-        return np.column_stack([screw.revolute(axis, point) for axis in R.T])
-    if joint.kind == "spherical":
-        return screw.prismatic(R @ replacement.screws[:3, 0])[:, None]
-    axis, _, pitch = screw.axis_of(joint.screws[:, 0])
-    if after == "cylindrical":
-        gained = screw.revolute(R @ axis, point) if pitch is None else screw.prismatic(R @ axis)
-        return gained[:, None]
-    if after == "slotted":
-        return screw.prismatic(R @ replacement.screws[:3, 0])[:, None]
-    if after == "universal":
-        turned = R @ screw.exp(screw.revolute(axis) * q[0])[:3, :3]
-        return screw.revolute(turned @ replacement.screws[3:, 1], point)[:, None]
-    tilts = [screw.revolute(R @ e, point) for e in perpendiculars(axis)]
-    if after == "point_on_line":
-        return np.column_stack([screw.prismatic(R @ axis), *tilts])
-    if after == "parallel":
-        return np.column_stack([screw.prismatic(e) for e in R.T])
-    if after == "line_in_plane":
-        moved = point + R @ axis * q[0]
-        across, normal = replacement.screws[:3, 1], replacement.screws[3:, 2]
-        turns = [screw.revolute(R @ e, moved) for e in (normal, axis)]
-        return np.column_stack([screw.prismatic(R @ across), *turns])
-    return np.column_stack(tilts)
+    x = np.zeros(replacement.freedoms)
+    if np.any(q):
+        moved = screw.inverse(made.shift) @ motion(joint, q) @ made.shift
+        x = joint_position(replacement, moved)
+    own = screw.adjoint(screw.inverse(made.shift)) @ body_jacobian(joint, q)
+    new = subalgebra.residual(subalgebra.span(own), body_jacobian(replacement, x))
+    gained = subalgebra.span(new)
+    return np.asarray(screw.adjoint(motion(replacement, x)) @ gained)
 
 
 class _Replacement(NamedTuple):
@@ -260,31 +250,60 @@ def _replacements(joint: Joint, forces: Array) -> Iterator[_Replacement]:
         return
     if joint.kind == "spherical":
         for along in forces:
-            screws = pair_screws("point_on_line", along)
+            screws = joint_screws("point_on_line", along)
             yield _Replacement("point_on_line", screws, IDENTITY, along)
         return
-    if joint.kind not in ("revolute", "prismatic"):
+    if joint.kind not in ("revolute", "prismatic", "cylindrical"):
         return
-    axis, point, _ = screw.axis_of(joint.screws[:, 0])
-    cylindrical = joint_screws("cylindrical", axis)
-    if point is None:
-        yield _Replacement("cylindrical", cylindrical, IDENTITY)
-        for normal in perpendiculars(axis):
-            screws = pair_screws("line_in_plane", axis, normal)
-            yield _Replacement("line_in_plane", screws, IDENTITY, normal)
-        return
-    shift = screw.transform(None, point)
-    yield _Replacement("cylindrical", cylindrical, shift)
-    value = screw.exp(screw.revolute(axis) * float(joint.position[0]))[:3, :3]
-    for second in perpendiculars(axis):
-        screws = joint_screws("universal", axis, second)
-        yield _Replacement("universal", screws, shift, value @ second)
-    yield _Replacement("spherical", joint_screws("spherical"), shift)
-    for along in perpendiculars(axis):
-        screws = np.column_stack([screw.prismatic(along), screw.revolute(axis)])
-        yield _Replacement("slotted", screws, shift, along)
-    for pair in ("point_on_line", "parallel"):
-        yield _Replacement(pair, pair_screws(pair, axis), shift)
+    turning = [column for column in joint.screws.T if np.any(column[3:])]
+    axis, point, _ = screw.axis_of((turning or [joint.screws[:, 0]])[0])
+    shift = IDENTITY if point is None else screw.transform(None, point)
+    across = perpendiculars(axis)
+    if joint.kind != "cylindrical":
+        yield _Replacement("cylindrical", joint_screws("cylindrical", axis), shift)
+    if joint.kind == "revolute":
+        value = screw.exp(screw.revolute(axis) * float(joint.position[0]))[:3, :3]
+        for second in across:
+            screws = joint_screws("universal", axis, second)
+            yield _Replacement("universal", screws, shift, value @ second)
+        yield _Replacement("spherical", joint_screws("spherical"), shift)
+        for along in across:
+            screws = np.column_stack([screw.prismatic(along), screw.revolute(axis)])
+            yield _Replacement("slotted", screws, shift, along)
+        yield _Replacement("parallel", joint_screws("parallel", axis), shift)
+    else:
+        for normal in across:
+            screws = joint_screws("line_in_plane", axis, normal)
+            yield _Replacement("line_in_plane", screws, shift, normal)
+    if joint.kind == "prismatic":
+        for normal in across:
+            yield _Replacement(
+                "planar", _sliding(joint_screws("planar", normal), axis), shift, normal
+            )
+    yield _Replacement("point_on_line", joint_screws("point_on_line", axis), shift, axis)
+    for normal in across if joint.kind != "revolute" else (*across, axis):
+        yield _Replacement("point_on_plane", joint_screws("point_on_plane", normal), shift, normal)
+
+
+def _sliding(screws: Array, axis: Array) -> Array:
+    """Freedoms of a planar joint whose first one slides along an axis in its plane."""
+    other = np.cross(screws[3:, 2], axis)
+    return np.column_stack([screw.prismatic(axis), screw.prismatic(other), screws[:, 2]])
+
+
+def direction_in(name: str, words: str) -> Array:
+    """The unit vector that a user writes as X,Y,Z or by a letter; raises ``ModelError``."""
+    letter = words.strip().lower()
+    if letter.lstrip("+-") in ("x", "y", "z") and len(letter) <= 2:
+        sign = -1.0 if letter.startswith("-") else 1.0
+        return np.asarray(sign * np.eye(3)["xyz".index(letter[-1])])
+    try:
+        return screw.unit([float(word) for word in words.split(",")]).reshape(3)
+    except ValueError:
+        raise ModelError(
+            f"joint {name!r}: {words!r} is no direction; write three numbers as in 0,0,1, or a "
+            "letter as in Z"
+        ) from None
 
 
 def own_freedom(joint: Joint, screws: Array) -> int | None:
@@ -294,26 +313,3 @@ def own_freedom(joint: Joint, screws: Array) -> int | None:
     turns = bool(np.any(joint.screws[3:, 0]))
     kinds = np.any(screws[3:], axis=0) == turns
     return int(np.argmax(kinds)) if kinds.any() else None
-
-
-def _replaced(joint: Joint, made: _Replacement) -> Joint:
-    """The joint as it becomes, in the same position."""
-    screws, shift = made.screws, made.shift
-    own, limits, dynamics = own_freedom(joint, screws), joint.limits, joint.dynamics
-    if own is not None:
-        limits = None if limits is None else limits.widened(screws.shape[1], own)
-        dynamics = dynamics.widened(screws.shape[1], own)
-    replacement = replace(
-        joint,
-        kind="composite" if made.after in ("slotted", *HIGHER_PAIRS) else made.after,
-        screws=screws,
-        position=np.zeros(screws.shape[1]),
-        T_parent_joint=joint.T_parent_joint @ shift,
-        T_child_joint=joint.T_child_joint @ shift,
-        limits=None if own is None else limits,
-        dynamics=JointDynamics() if own is None else dynamics,
-    )
-    if np.any(joint.position):
-        moved = screw.inverse(shift) @ motion(joint, joint.position) @ shift
-        replacement = replace(replacement, position=joint_position(replacement, moved))
-    return replacement

@@ -1,8 +1,8 @@
 r"""Values of the joint reactions: the unique ones, and two ways to settle the others.
 
 What equilibrium leaves open is settled by the smallest norm, or, where stiffnesses are known, by
-the smallest elastic energy (the theorem of Castigliano: a structure without prestress). The forces
-in the constraints that a reduction removed are among the results: that is what the thesis of Paul
+the smallest elastic energy (Castigliano's theorem: a structure without prestress). The forces in
+the constraints that a reduction removed are among the results: that is what the thesis of Paul
 (2020) left for later.
 """
 
@@ -10,22 +10,94 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.arguments import vector
 from regularize.errors import ModelError
 from regularize.lie.directions import Direction, directions
 from regularize.lie.screw import Array, read_only
-from regularize.model.graph import coordinate_names
-from regularize.model.passive_joints import PassiveJoints
-from regularize.model.short_repr import ShortRepr
-from regularize.reduction.pivoting import columns_of
-from regularize.reduction.reduce import Reduction
-from regularize.statics.elastic import Stiffness, compliance_roots, settle
-from regularize.statics.equilibrium import Equilibrium
+from regularize.mechanism.graph import EdgeId, columns_of, coordinate_names
+from regularize.mechanism.short_repr import ShortRepr
+from regularize.mechanism.source import Model
+from regularize.reduction.reduce import Reduction, as_reduction
+from regularize.statics.equilibrium import ABSENT, Equilibrium
+from regularize.statics.passive_joints import PassiveJoints
 from regularize.statics.reactions import Reaction
+from regularize.tolerances import NEGLIGIBLE, TINY, UNNOTICED
+from regularize.validation import ARRAY, MAPPING, NAMES, NUMBER, named, validated, vector
+
+#: A pair of stiffnesses (N/m and N m/rad) or a matrix in the joint or body frame, shape (6, 6).
+Stiffness: TypeAlias = "float | tuple[float, float] | Array"
+
+
+def settle(
+    equilibrium: Equilibrium, fields: Array, free: Array, compliances: Mapping[EdgeId, list[Array]]
+) -> Array:
+    """Amounts of the self-stress states with the least energy, then the least norm, (states,)."""
+    states = free.shape[2]
+    if states == 0:
+        return np.zeros(0)
+    given = np.concatenate([fields[..., None], free], axis=2)
+    loaded = list(zip(equilibrium.loops.edges, given, strict=True))
+    rows = []
+    for e, wrenches in loaded:
+        pose = equilibrium.origin(e)
+        for root in compliances.get(e, ()):
+            # Square roots of the compliances turn the energy into a sum of squares.
+            rotated = root @ np.kron(np.eye(2), pose[:3, :3].T)
+            rows.append(rotated @ equilibrium.at_point(wrenches, pose[:3, 3]))
+    amounts: Array = np.zeros(states)
+    open_states: Array = np.eye(states)
+    if rows:
+        matrix: Array = np.vstack(rows)
+        least = np.linalg.lstsq(matrix[:, 1:], -matrix[:, 0], rcond=NEGLIGIBLE)[0]
+        amounts = np.asarray(least, dtype=np.float64)
+        _, s, vt = np.linalg.svd(matrix[:, 1:], full_matrices=True)
+        open_states = vt[int(np.sum(s > NEGLIGIBLE * max(float(s[0]), TINY))) :].T
+    if open_states.shape[1]:
+        norm: Array = np.vstack(
+            [equilibrium.about(wrenches, equilibrium.origin(e)[:3, 3]) for e, wrenches in loaded]
+        )
+        held = norm[:, 0] + norm[:, 1:] @ amounts
+        further = np.linalg.lstsq(norm[:, 1:] @ open_states, -held, rcond=None)[0]
+        amounts = amounts + np.asarray(open_states @ further, dtype=np.float64)
+    return np.asarray(amounts)
+
+
+def compliance_roots(
+    reduction: Reduction, stiffness: Mapping[str, Stiffness]
+) -> dict[EdgeId, list[Array]]:
+    """Square roots of compliance matrices in the frame of each edge on its parent, by edge."""
+    graph, mechanism = reduction.graph, reduction.mechanism
+    found: dict[EdgeId, list[Array]] = {}
+    for name, value in stiffness.items():
+        root = _root_of_compliance(name, value)
+        edges = [e.index for e in graph.edges if e.joint.name == name]
+        if not edges:
+            body = mechanism.body(name)
+            node = graph.node_of[body.name]
+            edges = [e.index for e in graph.edges if e.child == node][:1]
+            if not edges:
+                raise ModelError(f"body {name!r} has no joint on its parent side to load it")
+        found.setdefault(edges[0], []).append(root)
+    return found
+
+
+def _root_of_compliance(name: str, stiffness: Stiffness) -> Array:
+    value = np.asarray(stiffness, dtype=np.float64)
+    if value.ndim == 0:
+        value = np.repeat(value, 6)
+    if value.shape == (2,):
+        value = np.repeat(value, 3)
+    matrix = np.diag(value) if value.ndim == 1 else value
+    if matrix.shape != (6, 6) or np.any(np.linalg.eigvalsh(matrix) <= 0.0):
+        raise ModelError(
+            f"stiffness of {name!r}: expected a pair (N/m, N m/rad) or a symmetric positive "
+            f"definite 6 by 6 matrix, got {np.asarray(stiffness).tolist()}"
+        )
+    return np.linalg.inv(np.linalg.cholesky(matrix))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,8 +158,18 @@ class JointForces(ShortRepr):
         raise ModelError(f"there is no joint {joint!r} in {[j.joint for j in self.joints]}")
 
 
+@validated(
+    q=ARRAY,
+    v=ARRAY,
+    a=ARRAY,
+    tau=named(NUMBER),
+    held=NAMES,
+    loads=named(ARRAY),
+    stiffness=MAPPING,
+    balance=NUMBER,
+)
 def joint_forces(
-    reduction: Reduction,
+    model: Model,
     q: Array | None = None,
     v: Array | None = None,
     a: Array | None = None,
@@ -96,12 +178,12 @@ def joint_forces(
     held: Iterable[str] = (),
     loads: Mapping[str, ArrayLike] | None = None,
     stiffness: Mapping[str, Stiffness] | None = None,
-    balance: float = 1e-6,
+    balance: float = UNNOTICED,
 ) -> JointForces:
     """Wrenches in all joints.
 
     Args:
-        reduction: From ``regularize.reduce``.
+        model: From ``regularize.reduce``.
         q: Closed coordinates of all joints, shape (n,); by default the assembled ones.
         v: Velocities of all coordinates, shape (n,); those of the cuts are replaced by what
             the others imply. By default at rest.
@@ -116,6 +198,7 @@ def joint_forces(
     Raises:
         ModelError: A name is unknown, or forces and accelerations do not fit each other.
     """
+    reduction = as_reduction(model)
     graph = reduction.graph
     rest = np.zeros(graph.freedoms)
     given_or_rest = {"q": reduction.q if q is None else q, "v": v, "a": a}
@@ -144,9 +227,9 @@ def joint_forces(
         float(np.max(np.abs(tree), initial=0.0)), float(np.max(np.abs(forces), initial=0.0))
     )
     missed = np.abs(missing * equilibrium.loops.units)
-    if np.max(missed, initial=0.0) > balance * max(scale, 1e-12):
+    if np.max(missed, initial=0.0) > balance * max(scale, NEGLIGIBLE):
         worst = int(np.argmax(missed))
-        if reduction.finite_mobility != reduction.mobility:
+        if not reduction.followed:
             raise ModelError(
                 f"no finite forces in the joints balance {abs(missing[worst]):.3g} along "
                 f"{known[worst]!r}: the mechanism is shaky, its loops hold that to second order "
@@ -189,7 +272,7 @@ def _joints(
         scaled = equilibrium.about(free[i], origin)
         indeterminate: tuple[Direction, ...] = ()
         determined = wrench
-        if np.max(np.abs(scaled), initial=0.0) > 1e-6:
+        if np.max(np.abs(scaled), initial=0.0) > ABSENT:
             indeterminate = tuple(directions(scaled))
             weights = np.repeat([loops.length, 1.0], 3)
             basis = np.linalg.svd(scaled, full_matrices=False)[0]

@@ -16,9 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from regularize.errors import ModelError, ReadError
-from regularize.model.mechanism import Mechanism
-from regularize.model.quantity import COLUMNS, TOLERANCE, Quantity
-from regularize.model.units import parts
+from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.quantity import COLUMNS, TOLERANCE, Quantity, parts
 
 #: A translational and a rotational value, in SI units or as texts with units.
 Pair: TypeAlias = "Sequence[float | str]"

@@ -2,28 +2,31 @@
 
 A loop that is closed by a weld where a hinge belongs cannot move. With the closure opened, the
 twists that the rest of the mechanism allows there say which joints would let it go: all freedoms of
-such a joint lie among these twists; of a ball joint, one at least.
+such a joint lie among these twists; of a ball joint, one at least. ``too_stiff`` says so in words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 
-from regularize.errors import ModelError
+from regularize.escape import displayed
 from regularize.lie import screw, subalgebra
+from regularize.lie.directions import axis_words
 from regularize.lie.screw import Array, read_only
-from regularize.manifold.assembly import with_coordinates
-from regularize.manifold.extent import sized_loops
-from regularize.model.graph import Edge
-from regularize.model.joint import joint_screws
-from regularize.model.joint_motion import joint_position, motion
-from regularize.reduction.part import Part
+from regularize.loops.assembly import with_coordinates
+from regularize.loops.kinematics import sized_loops
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.graph import Edge
+from regularize.mechanism.joint import changed_joint, joint_screws
+from regularize.reduction.block import Block
 from regularize.reduction.reduce import Reduction
-from regularize.statics.joint_changes import JointChange
+from regularize.statics.cure import Cure
+from regularize.statics.joint_changes import JointChange, direction_in
+from regularize.tolerances import RTOL
 
 #: Kinds of closures that can be too stiff.
 STIFF = ("fixed", "revolute", "prismatic")
@@ -41,8 +44,7 @@ class OpenClosure:
         alone: Whether all other loops stay closed; otherwise those of the part are open as well.
     """
 
-    def __init__(self, reduction: Reduction, part: Part, edge: Edge, *, alone: bool) -> None:
-        """Find the twists that are possible there."""
+    def __init__(self, reduction: Reduction, part: Block, edge: Edge, *, alone: bool) -> None:
         graph = reduction.graph
         mechanism = with_coordinates(reduction.mechanism, reduction.q)
         self.joint, self.edge = mechanism.joint(edge.joint.name), edge
@@ -95,7 +97,7 @@ class OpenClosure:
         for axis in candidates:
             if np.any(axis) and self.contains((screws @ screw.unit(axis))[:, None]):
                 unit = _cleaned(axis)
-                if all(np.linalg.norm(np.cross(unit, other)) > subalgebra.RTOL for other in found):
+                if all(np.linalg.norm(np.cross(unit, other)) > RTOL for other in found):
                     found.append(unit)
         return found[:3]
 
@@ -134,12 +136,7 @@ class OpenClosure:
             axis: Direction of its axis, ground axes at the assembled pose, shape (3,).
         """
         screws = joint_screws(kind, _cleaned(self.pose[:3, :3].T @ axis))
-        joint = replace(
-            self.joint, kind=kind, screws=screws, position=np.zeros(screws.shape[1]), limits=None
-        )
-        if np.any(self.joint.position):
-            at = motion(self.joint, self.joint.position)
-            joint = replace(joint, position=joint_position(joint, at))
+        joint = changed_joint(self.joint, kind, screws)
         added = subalgebra.residual(subalgebra.span(self.joint.screws), screws)
         gained = screws.shape[1] - self.joint.freedoms
         return JointChange(
@@ -154,7 +151,7 @@ class OpenClosure:
 
 def _null_space(rows: Array) -> Array:
     _, s, vt = np.linalg.svd(rows)
-    return np.asarray(vt[int(np.sum(s > subalgebra.RTOL * max(1.0, s.max(initial=0.0)))) :].T)
+    return np.asarray(vt[int(np.sum(s > RTOL * max(1.0, s.max(initial=0.0)))) :].T)
 
 
 def _cleaned(axis: Array) -> Array:
@@ -163,7 +160,7 @@ def _cleaned(axis: Array) -> Array:
     return np.asarray(unit * np.sign(unit[int(np.argmax(np.abs(unit)))]))
 
 
-def stiff_closures(reduction: Reduction) -> list[list[tuple[Part, Edge]]]:
+def stiff_closures(reduction: Reduction) -> list[list[tuple[Block, Edge]]]:
     """The closures of each part that may be too stiff: their loops hold joints, and all are locked.
 
     A weld that holds a free body is meant as it is, and so is one that holds a single joint.
@@ -188,20 +185,31 @@ def stiff_closures(reduction: Reduction) -> list[list[tuple[Part, Edge]]]:
 def releases(reduction: Reduction) -> Iterator[tuple[JointChange, ...]]:
     """Sets of changes of closures that may free what they lock, small ones first.
 
-    One closure alone is tried first, then all closures of a part alike.
+    Of several parts all closures alike come first, for what frees one may be held by another; of
+    one part a closure alone, then all of them alike.
     """
-    for stiff in stiff_closures(reduction):
+    parts = stiff_closures(reduction)
+    if len(parts) > 1:
+        yield from _alike(reduction, [each for stiff in parts for each in stiff])
+    for stiff in parts:
         single = [OpenClosure(reduction, part, edge, alone=True) for part, edge in stiff]
         # The first way of every kind before the other ways.
         ways = [list(opened.changes((kind,))) for kind in LOOSER for opened in single]
         for rank in range(max(map(len, ways), default=0)):
             yield from ((way[rank],) for way in ways if rank < len(way))
         if len(stiff) > 1:
-            every = [OpenClosure(reduction, part, edge, alone=False) for part, edge in stiff]
-            for kind in LOOSER:
-                first = [next(opened.changes((kind,)), None) for opened in every]
-                if all(change is not None for change in first):
-                    yield tuple(change for change in first if change is not None)
+            yield from _alike(reduction, stiff)
+
+
+def _alike(
+    reduction: Reduction, stiff: Sequence[tuple[Block, Edge]]
+) -> Iterator[tuple[JointChange, ...]]:
+    """Some closures made one kind, together."""
+    every = [OpenClosure(reduction, part, edge, alone=False) for part, edge in stiff]
+    for kind in LOOSER:
+        first = [next(opened.changes((kind,)), None) for opened in every]
+        if all(change is not None for change in first):
+            yield tuple(change for change in first if change is not None)
 
 
 def named_releases(reduction: Reduction, name: str, words: str) -> list[JointChange]:
@@ -217,7 +225,7 @@ def named_releases(reduction: Reduction, name: str, words: str) -> list[JointCha
         ModelError: The direction is none.
     """
     kind, _, direction = words.partition(":")
-    axis = _direction(name, direction) if direction else None
+    axis = direction_in(name, direction) if direction else None
     found: list[JointChange] = []
     for part in reduction.parts if kind in LOOSER else ():
         for edge in (reduction.graph.edges[e] for e in part.edges):
@@ -227,8 +235,83 @@ def named_releases(reduction: Reduction, name: str, words: str) -> list[JointCha
     return found
 
 
-def _direction(name: str, words: str) -> Array:
-    try:
-        return screw.unit([float(word) for word in words.split(",")]).reshape(3)
-    except ValueError:
-        raise ModelError(f"joint {name!r}: {words!r} is no direction; write X,Y,Z") from None
+#: What joints of a kind are called: one, and several.
+WORDS = {
+    "fixed": ("a weld", "welds"),
+    "revolute": ("a hinge", "hinges"),
+    "prismatic": ("a slider", "sliders"),
+    "cylindrical": ("a cylindrical joint", "cylindrical joints"),
+    "spherical": ("a ball joint", "ball joints"),
+    "planar": ("a planar joint", "planar joints"),
+}
+
+#: Kinds of closures in formats that do not know all.
+HELD = {"mjcf": ("spherical",)}
+
+
+def too_stiff(reduction: Reduction, cures: Sequence[Cure]) -> list[Diagnostic]:
+    """What to say of the closures that lock a mechanism: nothing where no cure frees it.
+
+    Args:
+        reduction: Analysis of the mechanism.
+        cures: From ``cures``, the best first.
+    """
+    ways = [cure for cure in cures if cure.freed]
+    if not ways:
+        return []
+    changes = ways[0].changes
+    several = len(changes) > 1
+    closures = ", ".join(f"`{change.joint}`" for change in changes)
+    verb, give = ("are", "give") if several else ("is", "gives")
+    before = WORDS[changes[0].before][several]
+    return [
+        Diagnostic(
+            "REG218",
+            "warning",
+            f"{closures} {verb} {before}; {_there(changes)} {give} {_outcome(ways[0])}",
+            joints=tuple(change.joint for change in changes),
+            source=reduction.mechanism.joint(changes[0].joint).source,
+            help=tuple(
+                ": ".join(
+                    part
+                    for part in (
+                        f"{_there(way.changes)}, {_outcome(way)}",
+                        release_command(reduction, way),
+                    )
+                    if part
+                )
+                for way in ways
+            ),
+        )
+    ]
+
+
+def _there(changes: Sequence[JointChange]) -> str:
+    """``a hinge along Y there``; of several closures what is common to them."""
+    words = WORDS[changes[0].after][len(changes) > 1]
+    axes = {axis_words(change.choice) for change in changes if change.choice is not None}
+    if len(axes) == 1:
+        words += f" {'normal to' if changes[0].after == 'planar' else 'along'} {axes.pop()}"
+    return f"{words} there"
+
+
+def _outcome(cure: Cure) -> str:
+    """``mobility 1 (3 equations redundant)``."""
+    count = cure.reduction.redundant
+    noun = "equation" if count == 1 else "equations"
+    return f"mobility {cure.mobility}" + (f" ({count} {noun} redundant)" if count else "")
+
+
+def release_command(reduction: Reduction, cure: Cure) -> str:
+    """The one line that makes the change: in Python for Pinocchio models, else on the shell.
+
+    It is empty where the format has no such closure.
+    """
+    mechanism = reduction.mechanism
+    if any(change.after not in HELD.get(mechanism.format, LOOSER) for change in cure.changes):
+        return ""
+    if mechanism.format == "pinocchio":
+        kinds = dict(change.argument.rsplit("=", 1) for change in cure.changes)
+        return f"rg.augment(model, closures, kinds={kinds!r})"
+    arguments = " ".join(f"--joint {shlex.quote(change.argument)}" for change in cure.changes)
+    return f"regularize fix {shlex.quote(displayed(mechanism.path or 'MODEL'))} {arguments} -o OUT"

@@ -9,9 +9,9 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
-from regularize.model.diagnostic import Diagnostic
-from regularize.model.graph_building import build
-from regularize.model.mechanism import Mechanism
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.graph_building import build
+from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.verification.pairing import Pairing
 from regularize.verification.places import Placement
@@ -30,14 +30,8 @@ def motion_differences(
     """Compare what moves.
 
     Joints of the same kind at the same places have the same loops, mobility and redundancy. Where
-    there is a difference already, or joints became rows and bodies halves, all are computed.
-
-    Args:
-        places: The two mechanisms.
-        before: The first one with its stored coordinates, which the second one may have lost.
-        found: What was found about their bodies, joints and couplings.
-        target: What findings call the second one.
-        reduction: That of the first one, if it is known.
+    there is a difference already, or joints became rows and bodies halves, all are computed, from
+    the stored coordinates of ``before``, which the second mechanism may have lost.
     """
     pairing = places.pairing
     serious = [f for f in found if f.code in MOVING and f.severity != "note"]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from regularize.adapters.common.serial import serial, slide_name, twin_name
-from regularize.model.joint_motion import reversed_joint
-from regularize.model.mechanism import Body, Joint, Mechanism
+from regularize.mechanism.joint import reversed_joint
+from regularize.mechanism.mechanism import Body, Joint, Mechanism
 
 #: Kinds of joints that some formats nest or leave out without naming them.
 UNNAMED = ("fixed", "free")

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from regularize.adapters.common.names import unique
+from regularize.adapters.common.validation import renamed
 from regularize.adapters.registry import Adapter
-from regularize.adapters.urdf.more_loops import CLOSING
-from regularize.errors import UnsupportedExport
-from regularize.manifold.assembly import assemble, with_coordinates
-from regularize.manifold.tolerances import EXACT
-from regularize.model.diagnostic import Diagnostic
-from regularize.model.mechanism import Mechanism
-from regularize.verification.meshes import with_meshes_from
+from regularize.adapters.urdf.loops import CLOSING
+from regularize.errors import ReadError, UnsupportedExport
+from regularize.loops.assembly import assemble, with_coordinates
+from regularize.mechanism.body import Geometry
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.mechanism import Mechanism
+from regularize.shapes.meshes import find_mesh
+from regularize.tolerances import EXACT
+
+#: Between the file of a USD stage or of a CAD system and what is meant inside it.
+INSIDE = "#"
 
 
 def prepared(
     mechanism: Mechanism, adapter: Adapter, folder: Path
 ) -> tuple[Mechanism, list[Diagnostic]]:
-    """The model with names, meshes and at a pose that a format can hold.
-
-    Args:
-        mechanism: The model.
-        adapter: The format.
-        folder: Where the file will be, from where it refers to meshes.
+    """The model with names, meshes and at a pose that a format can hold in a file of a folder.
 
     Returns:
         The model, and a finding for each name that changes, each shape that is left out and each
@@ -44,7 +44,7 @@ def prepared(
         if old != new
     ]
     if findings:
-        mechanism = renamed(mechanism, bodies, joints)
+        mechanism = renamed(mechanism, bodies.__getitem__, joints.__getitem__)
     mechanism = with_meshes_from(mechanism, adapter, folder, findings)
     if adapter.closed:
         mechanism = _assembled(mechanism, adapter.label, findings)
@@ -97,29 +97,6 @@ def _joint_names(
     return names
 
 
-def renamed(
-    mechanism: Mechanism, bodies: Mapping[str, str], joints: Mapping[str, str]
-) -> Mechanism:
-    """The mechanism with other names of its bodies and joints."""
-    changes: dict[str, Any] = {
-        "ground": bodies[mechanism.ground],
-        "bodies": tuple(replace(b, name=bodies[b.name]) for b in mechanism.bodies),
-        "joints": tuple(
-            replace(j, name=joints[j.name], parent=bodies[j.parent], child=bodies[j.child])
-            for j in mechanism.joints
-        ),
-        "couplings": tuple(
-            replace(c, terms=tuple((joints[name], k, value) for name, k, value in c.terms))
-            for c in mechanism.couplings
-        ),
-    }
-    for each in fields(mechanism):
-        entries = getattr(mechanism, each.name)
-        if isinstance(entries, tuple) and entries and hasattr(entries[0], "joint"):
-            changes[each.name] = tuple(replace(e, joint=joints[e.joint]) for e in entries)
-    return replace(mechanism, **changes)
-
-
 def _assembled(mechanism: Mechanism, target: str, findings: list[Diagnostic]) -> Mechanism:
     """The mechanism with its loops closed; adds a finding for each joint that moves for that."""
     found = assemble(mechanism)
@@ -143,3 +120,61 @@ def _assembled(mechanism: Mechanism, target: str, findings: list[Diagnostic]) ->
                 )
             )
     return closed
+
+
+def with_meshes_from(
+    mechanism: Mechanism, adapter: Adapter, folder: Path, findings: list[Diagnostic]
+) -> Mechanism:
+    """The model with its meshes named as they are found from a folder.
+
+    Adds a finding for each shape that the format cannot refer to, which is left out.
+    """
+    bodies = []
+    for body in mechanism.bodies:
+        shapes, left_out = [], set()
+        for shape in body.geometry:
+            if shape.kind != "mesh":
+                shapes.append(shape)
+                continue
+            found = _reference(shape, mechanism, adapter, folder)
+            if found is not None:
+                shapes.append(replace(shape, uri=found))
+                continue
+            if shape.uri in left_out:
+                continue  # seen and touched by the same mesh
+            left_out.add(shape.uri)
+            takes = ", ".join(sorted(adapter.meshes)) or "files"
+            why = f"it is not found, or none of {takes}"
+            if INSIDE in (shape.uri or ""):
+                why = "it lies inside of a CAD file, which engines do not open; export it as a mesh"
+            message = (
+                f"{adapter.label}: mesh `{shape.uri}` of body `{body.name}` is left out: {why}"
+            )
+            findings.append(Diagnostic("REG328", "warning", message, source=body.source))
+        bodies.append(replace(body, geometry=tuple(shapes)))
+    return replace(mechanism, bodies=tuple(bodies))
+
+
+def _reference(shape: Geometry, mechanism: Mechanism, adapter: Adapter, folder: Path) -> str | None:
+    """How a file in a folder names the mesh of a shape; None where it cannot."""
+    uri, path = shape.uri or "", mechanism.path
+    if mechanism.format == "usd" and path is not None and uri.startswith("/"):
+        inside = f"{_from(folder, os.path.realpath(path))}{INSIDE}{uri}"
+        return inside if adapter.name in ("usd", "json") else None
+    if INSIDE in uri and adapter.name != "json":  # engines open no CAD files
+        return None
+    if uri.startswith(INSIDE) and path is not None:
+        return f"{_from(folder, os.path.realpath(path))}{uri}"
+    if adapter.meshes:
+        try:
+            file = find_mesh(uri, path)
+        except ReadError:
+            return None
+        return _from(folder, str(file)) if file.suffix.lower() in adapter.meshes else None
+    if "://" in uri or os.path.isabs(uri) or path is None or not uri:
+        return uri
+    return _from(folder, os.path.join(os.path.dirname(os.path.realpath(path)), uri))
+
+
+def _from(folder: Path, file: str) -> str:
+    return Path(os.path.relpath(file, os.path.realpath(folder))).as_posix()

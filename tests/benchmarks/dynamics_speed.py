@@ -21,7 +21,7 @@ from families import FAMILIES
 from measuring import ASSETS, CHECKOUT, finish, per_item
 
 import regularize as rg
-from regularize.model.body import Inertia
+from regularize.mechanism.body import Inertia
 
 NAMES = (
     "planar_fourbar",

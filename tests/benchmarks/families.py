@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.model.mechanism import Joint, Mechanism, joint_in_world, mechanism_of
+from regularize.mechanism.mechanism import Joint, Mechanism, joint_in_world, mechanism_of
 
 Z = (0.0, 0.0, 1.0)
 

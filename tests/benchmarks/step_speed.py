@@ -35,8 +35,8 @@ from families import FAMILIES
 from measuring import ASSETS, finish, timed
 
 import regularize as rg
-from regularize.model.body import Inertia
-from regularize.pinocchio_model.split import Split, mass_matrix
+from regularize.mechanism.body import Inertia
+from regularize.pinocchio.split import Split
 
 SIZES = (1, 5, 20, 50, 200)
 #: Velocities beyond which dense factorisations are left out: seconds each, and nobody's way.
@@ -72,7 +72,7 @@ def points(robot: rg.Robot) -> object:
     """Every closure as a point that two bodies share, for Pinocchio's solvers."""
     models = pin.StdVec_RigidConstraintModel()
     for c in robot.constraints.closures:
-        places = c.first, c.T_first_joint, c.second, c.T_second_joint
+        places = c.first, pin.SE3(c.first_frame), c.second, pin.SE3(c.second_frame)
         kind, local = pin.ContactType.CONTACT_3D, pin.ReferenceFrame.LOCAL
         models.append(pin.RigidConstraintModel(kind, robot.model, *places, local))
     return models
@@ -91,7 +91,8 @@ def measured(robot: rg.Robot) -> dict[str, float]:
     many = [np.array(near), np.tile(v, (STATES, 1)), np.tile(tau, (STATES, 1))]
     new, kernel = cycle(near).__next__, robot.kernel
     data = model.createData()
-    M, n = mass_matrix(model, data, q), pin.nonLinearEffects(model, data, q, v)
+    upper, n = np.triu(pin.crba(model, data, q)), pin.nonLinearEffects(model, data, q, v)
+    M = upper + np.triu(upper, 1).T
     parts = Split.of(robot.jacobian(q), robot.rank)
     exact = parts.response(M, tau - n, -robot.bias(q, v))
     size = float(np.max(np.abs(exact)))

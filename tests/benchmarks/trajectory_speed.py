@@ -156,7 +156,7 @@ def of_this_package(
                     forces=forces,
                     rates=dict(problem.rates) or None,
                     rtol=rtol,
-                    coordinates=coordinates,
+                    solver=rg.Solver(coordinates),
                 )
                 found = []
                 for q in motion.q:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from regularize.adapters import Adapter
 from regularize.errors import ReadError
-from regularize.model.mechanism import Mechanism, joint_in_world, mechanism_of
+from regularize.mechanism.mechanism import Mechanism, joint_in_world, mechanism_of
 
 
 def read(path: str) -> Mechanism:

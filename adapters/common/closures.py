@@ -1,0 +1,220 @@
+"""Loops that URDF and SDF close in the same words, and those that they seem to mark.
+
+Drake's ``ball_constraint`` joins two points, a ``weld_constraint`` two frames, and a
+``distance_constraint`` keeps two points at a distance; it writes them into URDF as attributes and
+into SDF as text.
+
+Gazebo lets no link have two parents, so loops are closed by plugins: ``DetachableJoint``, which
+comes with it, and ``AttachLinks`` of the package gz_attach_links. Both hold the links together
+rigidly as they stand when the simulation starts.
+
+Two frames on different branches that coincide may be a loop, which is offered as a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from regularize.adapters.common.draft import Draft, Side
+from regularize.adapters.common.xml import Node
+from regularize.lie.screw import IDENTITY, Array, transform
+from regularize.mechanism.connections import DisjointSets
+from regularize.mechanism.mechanism import Body
+
+PREFIX = "drake:"
+DRAKE = tuple(f"{PREFIX}{kind}_constraint" for kind in ("ball", "weld", "distance"))
+POINTS = (("body_A", "p_AP"), ("body_B", "p_BQ"))
+#: Elements that name the two links and the model of the second one, by plugin; and how it works.
+PLUGINS = {
+    "DetachableJoint": (
+        ("parent_link", "child_link", "child_model"),
+        "until a message on its detach topic",
+    ),
+    "AttachLinks": (("parent", "child", None), "for good"),
+}
+#: How near frames have to be, as a part of the model's size, and their axes, as a sine.
+NEAR = 1e-5
+#: Most frames that are compared.
+MOST = 400
+
+
+def read_drake(
+    node: Node,
+    draft: Draft,
+    named: Callable[[Node], Side],
+    between: Callable[[str, str, Node], Array],
+    attribute: str | None,
+) -> None:
+    """Add the closing joint of one of the elements ``DRAKE``.
+
+    Their numbers stand in an attribute, or as text. ``between`` sees the second of two bodies from
+    the first one in the pose of the file.
+    """
+    if node.tag == DRAKE[1]:
+        first, second = (named(_end(node, tag)) for tag in ("parent", "child"))
+        draft.close(node, node.get("name"), "fixed", first, second)
+        return
+    ends = []
+    for body, point in POINTS:
+        link, T = named(node.need(f"{node.tag}_{body}"))
+        place = node.need(f"{node.tag}_{point}").numbers(attribute, 3)
+        ends.append((link, T @ transform(translation=place)))
+    first, second = ends
+    if node.tag == DRAKE[0]:
+        draft.close(node, node.get("name"), "spherical", first, second)
+        return
+    from regularize.adapters.common.pairs import distance_joint  # the last kind, which few write
+
+    length = node.need(f"{node.tag}_distance").number(attribute)
+    T = between(first[0], second[0], node)
+    name = node.get("name") or draft.joint_name(f"{first[0]}-{second[0]}")
+    draft.add_joint(distance_joint(name, first, second, T, length, node.source), node)
+
+
+def _end(node: Node, tag: str) -> Node:
+    found = node.child(tag, f"{PREFIX}{tag}")
+    if found is None:
+        raise node.error(f"<{node.tag}> has no <{tag}>; name the two frames that it welds")
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Attachment:
+    """A plugin that joins two links.
+
+    Attributes:
+        node: The ``<plugin>``.
+        kind: A key of ``PLUGINS``.
+        first: Name of one link, in the model that has the plugin.
+        second: Name of the other link.
+        model: Name of the model of the other link; None for the same one.
+    """
+
+    node: Node
+    kind: str
+    first: str
+    second: str
+    model: str | None
+
+    @classmethod
+    def of(cls, node: Node) -> Attachment | None:
+        """What a ``<plugin>`` joins; None for any other plugin."""
+        words = f"{node.get('name') or ''} {node.get('filename') or ''}"
+        plain = words.replace("-", "").replace("_", "").lower()
+        kind = next((kind for kind in PLUGINS if kind.lower() in plain), None)
+        if kind is None:
+            return None
+        (first, second, model), _ = PLUGINS[kind]
+        named = node.child(model) if model else None
+        return cls(
+            node,
+            kind,
+            node.need(first).text().strip(),
+            node.need(second).text().strip(),
+            None if named is None else named.text().strip(),
+        )
+
+    def close(
+        self,
+        draft: Draft,
+        first: Iterable[str],
+        second: Iterable[str],
+        between: Callable[[str, str], Array],
+    ) -> None:
+        """Add the weld, as a closing joint if other joints connect the two links already.
+
+        Links are given by the full names that they may have, the likeliest first; ``between`` sees
+        the second of two links from the first one as the file has them.
+        """
+        one = next((name for name in first if name in draft.bodies), None)
+        other = next((name for name in second if name in draft.bodies), None)
+        if one is None or other is None:
+            absent = self.first if one is None else self.second
+            of = f" of the model `{self.model}`" if self.model and one is not None else ""
+            draft.unread(
+                f"the plugin {self.kind} joins the link `{absent}`{of}, which is not in the file: "
+                "not read",
+                self.node.source,
+            )
+            return
+        connected = draft.connected()
+        loop = connected[one] == connected[other]
+        name = draft.joint_name(f"{one}-{other}")
+        ends = (one, between(one, other)), (other, IDENTITY)
+        draft.close(self.node, name, "fixed", *ends, closure=loop)
+        how, help = PLUGINS[self.kind][1], list[str]()
+        if self.model:
+            help = [f"start the model under the name `{self.model}`, which the plugin looks for"]
+        draft.note(
+            "REG015",
+            f"the plugin {self.kind} welds `{one}` and `{other}` together when a simulation "
+            f"starts, as they stand then, {how}: read as the "
+            f"{'closure' if loop else 'fixed joint'} `{name}`",
+            self.node.source,
+            *help,
+            joints=(name,),
+        )
+
+
+def report_loop_candidates(
+    draft: Draft, pose: Callable[[str], Array], lines: Callable[[str, str, bool], tuple[str, ...]]
+) -> None:
+    """Offer to close loops where two frames coincide that nothing else explains (REG019).
+
+    A frame is a body without mass that is fixed to another one and carries nothing. Two of them are
+    offered if they are the only ones at their place, on bodies that joints connect, but not one
+    joint alone, and if no closing joint joins them or their bodies already.
+
+    Args:
+        draft: The model.
+        pose: Place of a body where all coordinates are as the file has them, shape (4, 4).
+        lines: What to write for a pair, with or without a common axis Z.
+    """
+    rigid = DisjointSets(draft.bodies)
+    fixed = [j for j in draft.joints.values() if j.kind == "fixed" and not j.closure]
+    for joint in fixed:
+        rigid.union(joint.parent, joint.child)
+    movable = [j for j in draft.joints.values() if j.kind != "fixed" or j.closure]
+    joined = {frozenset((rigid[j.parent], rigid[j.child])) for j in movable}
+    parents = {j.parent for j in draft.joints.values()}
+    ends = {j.child for j in fixed} - parents - {j.child for j in movable}
+    frames = [body.name for body in _frames(draft) if body.name in ends]
+    if not 2 <= len(frames) <= MOST:
+        return
+    connected = draft.connected()
+    places = {name: pose(name) for name in frames}
+    points = np.array([T[:3, 3] for T in (pose(name) for name in draft.bodies)])
+    near = NEAR * max(float(np.max(np.ptp(points, axis=0))), 1e-3)
+    for one, other in combinations(frames, 2):
+        here = [
+            name
+            for name in frames
+            if np.linalg.norm(places[name][:3, 3] - places[one][:3, 3]) <= near
+        ]
+        pair = frozenset((rigid[one], rigid[other]))
+        alone = here == [one, other] and len(pair) == 2
+        if alone and pair not in joined and connected[one] == connected[other]:
+            axis = np.linalg.norm(np.cross(places[one][:3, 2], places[other][:3, 2])) <= NEAR
+            at = " with a common axis Z" if axis else ""
+            draft.note(
+                "REG019",
+                f"the frames `{one}` and `{other}` on different branches lie in one place{at}: "
+                "they may mark a loop, which the file does not close",
+                draft.bodies[other].source,
+                *lines(one, other, bool(axis)),
+            )
+
+
+def _frames(draft: Draft) -> list[Body]:
+    """The bodies that are no more than frames: without shapes and a mass to speak of."""
+    masses = [body.inertia.mass for body in draft.bodies.values() if body.inertia is not None]
+    light = 1e-3 * max(masses, default=0.0)
+    return [
+        body
+        for body in draft.bodies.values()
+        if not body.geometry and (body.inertia is None or body.inertia.mass <= light)
+    ]

@@ -1,0 +1,101 @@
+"""Rotations and inertia matrices as files write them.
+
+Roll, pitch and yaw, quaternions, from one axis to another; moments and products of inertia.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regularize.lie.screw import Array, unit
+from regularize.mechanism.mechanism import Inertia
+
+#: A body without mass, which is not the same as one of unknown mass.
+MASSLESS = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
+
+#: A principal moment below this share of the largest one counts as zero.
+ROUNDING = 1e-9
+
+#: Names of the six numbers in URDF and SDF, in the order of ``moments``.
+NAMES = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+#: Where they stand in the matrix.
+PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+
+
+def rotation_rpy(roll: float, pitch: float, yaw: float) -> Array:
+    """Rotation about the fixed axes X, then Y, then Z, in radians, shape (3, 3)."""
+    cr, cp, cy = math.cos(roll), math.cos(pitch), math.cos(yaw)
+    sr, sp, sy = math.sin(roll), math.sin(pitch), math.sin(yaw)
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+
+
+def rotation_quaternion(x: float, y: float, z: float, w: float) -> Array:
+    """Rotation of a quaternion, scaled to length one, shape (3, 3).
+
+    Raises:
+        ValueError: The quaternion is zero.
+    """
+    x, y, z, w = unit([x, y, z, w])
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def rotation_between(a: Array, b: Array) -> Array:
+    """The rotation by the smallest angle that turns direction ``a`` into ``b``, shape (3, 3)."""
+    a, b = unit(a), unit(b)
+    axis = np.cross(a, b)
+    cosine = float(a @ b)
+    if cosine < -1 + 1e-12:  # opposite: half a turn about any perpendicular
+        helper = unit(np.cross(a, np.eye(3)[int(np.argmin(np.abs(a)))]))
+        return 2 * np.outer(helper, helper) - np.eye(3)
+    K = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
+    return np.asarray(np.eye(3) + K + K @ K / (1 + cosine))
+
+
+def inertia_matrix(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> Array:
+    """The matrix of three moments and three products of inertia, shape (3, 3)."""
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def six(matrix: Array) -> list[float]:
+    """The six numbers of a matrix, in the order of ``moments``."""
+    return [float(matrix[place]) for place in PLACES]
+
+
+def principal(R: Array, diagonal: ArrayLike) -> Array:
+    """The matrix of principal moments about the columns of a rotation, shape (3, 3)."""
+    matrix = R @ np.diag(diagonal) @ R.T
+    return np.asarray((matrix + matrix.T) / 2)
+
+
+def is_zero(inertia: Inertia) -> bool:
+    """Whether a mass or a principal moment is zero, and none is below."""
+    inertia_matrix = _principal_moments(inertia)
+    return not is_impossible(inertia) and (
+        inertia.mass == 0.0 or bool(inertia_matrix[0] <= ROUNDING)
+    )
+
+
+def is_impossible(inertia: Inertia) -> bool:
+    """Whether no body has these mass properties: a mass or a principal moment is negative."""
+    return inertia.mass < 0.0 or bool(_principal_moments(inertia)[0] < -ROUNDING)
+
+
+def _principal_moments(inertia: Inertia) -> Array:
+    """Principal moments as shares of the largest magnitude, ascending, shape (3,)."""
+    inertia_matrix = np.linalg.eigvalsh(inertia.matrix)
+    return np.asarray(inertia_matrix / (np.max(np.abs(inertia_matrix)) or 1.0))

@@ -1,0 +1,229 @@
+"""What every model passes on its way in, whatever its format.
+
+Numbers are sound and names can be shown; findings tell of doubtful masses, of bounds that leave one
+value, and of files from elsewhere. How precisely numbers are written is known here as well.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+
+from regularize.adapters.common.names import listed
+from regularize.adapters.common.quantities import is_impossible
+from regularize.errors import ModelError, ReadError
+from regularize.escape import displayed, displayed_name
+from regularize.lie.screw import Array
+from regularize.mechanism.diagnostic import Diagnostic, Source
+from regularize.mechanism.mechanism import Mechanism
+
+#: Largest number that a model may hold, in its SI unit: products of three stay finite, and what
+#: is measured at ordinary size is not lost beside it.
+LARGEST_NUMBER = 1e15
+# Numbers with a fraction, without sign and exponent, and not inside words.
+_NUMBER = re.compile(rb"(?<![\w.])\d*\.\d+(?![\w.]*[A-DF-Za-df-z_])")
+
+
+def validated(mechanism: Mechanism) -> Mechanism:
+    """The mechanism with names that can be shown, and findings on doubtful numbers.
+
+    Raises:
+        ReadError: A place, axis or coordinate is not finite or is beyond ``LARGEST_NUMBER``.
+    """
+    for what, source, numbers in _numbers(mechanism):
+        if not np.all(np.abs(numbers) <= LARGEST_NUMBER):
+            raise ReadError(
+                source.path if source else mechanism.path or mechanism.name,
+                f"{what} holds a number that is not finite or beyond {LARGEST_NUMBER:g}; "
+                "correct it, and check the unit",
+                line=source.line if source else None,
+                element=source.element if source else None,
+            )
+    return with_single_values(_with_possible_bodies(_with_displayed_names(mechanism)))
+
+
+def _numbers(mechanism: Mechanism) -> Iterator[tuple[str, Source | None, Array]]:
+    """What has to be finite: the thing, where it stands, its numbers."""
+    for joint in mechanism.joints:
+        frames = (joint.screws, joint.T_parent_joint, joint.T_child_joint, joint.position)
+        for numbers in frames:
+            yield f"joint `{displayed(joint.name)}`", joint.source, numbers
+    for body in mechanism.bodies:
+        if body.inertia is not None:
+            mass, center, matrix = body.inertia.mass, body.inertia.center, body.inertia.matrix
+            numbers = np.array([mass, *center, *matrix.ravel()])
+            yield f"body `{displayed(body.name)}`", body.source, numbers
+    for coupling in mechanism.couplings:
+        numbers = np.array([coupling.offset, *(factor for _, _, factor in coupling.terms)])
+        yield f"coupling `{displayed(coupling.name)}`", coupling.source, numbers
+    yield "gravity", None, mechanism.gravity
+
+
+def _with_possible_bodies(mechanism: Mechanism) -> Mechanism:
+    """The mechanism with a warning on mass properties that no body has."""
+    impossible = [body for body in mechanism.bodies if body.inertia and is_impossible(body.inertia)]
+    if not impossible:
+        return mechanism
+    finding = Diagnostic(
+        "REG014",
+        "warning",
+        "negative mass, or an inertia that is not positive definite: "
+        + listed(body.name for body in impossible),
+        source=impossible[0].source,
+        help=("correct the mass properties before you simulate; the loops do not depend on them",),
+    )
+    return _noted(mechanism, finding)
+
+
+def _with_displayed_names(mechanism: Mechanism) -> Mechanism:
+    """The mechanism under names that are safe to show; the same object where all of them are."""
+    names = [mechanism.name]
+    for entries in (mechanism.bodies, mechanism.joints, mechanism.couplings):
+        names += [entry.name for entry in entries]
+    for driven in (mechanism.actuators, mechanism.motions):
+        names += [entry.name for entry in driven]
+    said = [finding.message for finding in mechanism.findings]
+    if all(displayed_name(name) == name for name in names) and said == [*map(displayed, said)]:
+        return mechanism
+    try:
+        shown = renamed(mechanism, displayed_name, displayed_name)
+        parts: dict[str, Any] = {
+            part: tuple(replace(e, name=displayed_name(e.name)) for e in getattr(shown, part))
+            for part in ("couplings", "motions", "actuators")
+        }
+        findings = tuple(_displayed_finding(finding) for finding in shown.findings)
+        return replace(shown, name=displayed_name(shown.name), findings=findings, **parts)
+    except ModelError as error:
+        path = mechanism.path or mechanism.name
+        reason = f"names differ in characters alone that cannot be shown: {error}"
+        raise ReadError(path, reason) from error
+
+
+def renamed(
+    mechanism: Mechanism, body: Callable[[str], str], joint: Callable[[str], str]
+) -> Mechanism:
+    """The mechanism with other names of its bodies and joints."""
+    moved: dict[str, Any] = {
+        part: tuple(replace(each, joint=joint(each.joint)) for each in getattr(mechanism, part))
+        for part in ("motions", "actuators")
+    }
+    return replace(
+        mechanism,
+        ground=body(mechanism.ground),
+        bodies=tuple(replace(b, name=body(b.name)) for b in mechanism.bodies),
+        joints=tuple(
+            replace(j, name=joint(j.name), parent=body(j.parent), child=body(j.child))
+            for j in mechanism.joints
+        ),
+        couplings=tuple(
+            replace(c, terms=tuple((joint(name), k, value) for name, k, value in c.terms))
+            for c in mechanism.couplings
+        ),
+        **moved,
+    )
+
+
+def _displayed_finding(finding: Diagnostic) -> Diagnostic:
+    return replace(
+        finding,
+        message=displayed(finding.message),
+        joints=tuple(displayed_name(name) for name in finding.joints),
+        help=tuple(displayed(line) for line in finding.help),
+    )
+
+
+def with_single_values(mechanism: Mechanism) -> Mechanism:
+    """The mechanism with a note on joints whose lower and upper bound are equal.
+
+    Some exporters write zeros where there are no bounds, others mean a joint that stands still.
+    Bounds are no constraints here, so such a joint is one that moves.
+    """
+    held = [
+        joint
+        for joint in mechanism.joints
+        if joint.limits is not None and np.any(joint.limits[:, 0] == joint.limits[:, 1])
+    ]
+    if not held:
+        return mechanism
+    finding = Diagnostic(
+        "REG013",
+        "note",
+        f"bounds leave a single value to {listed([joint.name for joint in held])}: bounds are no "
+        "constraints here, so these joints are free to move",
+        joints=tuple(joint.name for joint in held),
+        source=held[0].source,
+        help=("make a joint fixed if it is meant to stand still",),
+    )
+    return _noted(mechanism, finding)
+
+
+def with_external_files(mechanism: Mechanism, included: Iterable[str]) -> Mechanism:
+    """The mechanism with a note on what it takes from outside of its folder (REG021).
+
+    Such are files that were included, and meshes where the model itself leads out of its folder, by
+    an absolute place or by ``..``; those in packages are where packages are.
+    """
+    if mechanism.path is None:
+        return mechanism
+    folder = os.path.dirname(os.path.abspath(mechanism.path))
+    files = {name: name for name in included}
+    if mechanism.format != "usd":  # which names prims
+        shapes = (shape.uri for body in mechanism.bodies for shape in body.geometry if shape.uri)
+        files |= {uri: _written(uri, folder) for uri in shapes}
+    away = [name for name, place in files.items() if place and not _inside(place, folder)]
+    if not away:
+        return mechanism
+    finding = Diagnostic(
+        "REG021",
+        "note",
+        f"{'files' if len(away) > 1 else 'a file'} outside of the model's folder "
+        f"belong{'s' if len(away) == 1 else ''} to the model: {listed(away)}",
+        source=Source(mechanism.path),
+        help=("make sure that you mean them, and pass them on with the model",),
+    )
+    return _noted(mechanism, finding)
+
+
+def _noted(mechanism: Mechanism, finding: Diagnostic) -> Mechanism:
+    """The mechanism with a finding, which the file that it was saved to may have already."""
+    if finding.message in {each.message for each in mechanism.findings}:
+        return mechanism
+    return replace(mechanism, findings=(*mechanism.findings, finding))
+
+
+def _written(uri: str, folder: str) -> str:
+    """The place that the URI of a mesh names, without looking there; empty for one in a package."""
+    scheme, found, rest = uri.partition("://")
+    if found and scheme != "file":
+        return ""
+    name = unquote("/" + rest.lstrip("/") if found else uri)
+    return os.path.normpath(os.path.join(folder, name.partition("#")[0] or "."))
+
+
+def _inside(name: str, folder: str) -> bool:
+    """Whether a file lies in a folder, links in its way followed."""
+    try:
+        place, home = os.path.realpath(name), os.path.realpath(folder)
+        return os.path.commonpath([place, home]) == home
+    except ValueError:  # on another drive, or no name of a file
+        return False
+
+
+def significant_digits(data: bytes) -> int | None:
+    """Significant digits of the numbers in a text, where they are rounded; else None.
+
+    Numbers of few digits were chosen, not rounded; and those of twelve or more are as exact as the
+    arithmetic, nearly. A number or two that is longer than the others is no rule.
+    """
+    counts = Counter(
+        len(number.replace(b".", b"").lstrip(b"0")) for number in _NUMBER.findall(data)
+    )
+    longest = max((digits for digits, count in counts.items() if count > 2), default=0)
+    return longest if 6 <= longest < 12 and max(counts) < 12 else None

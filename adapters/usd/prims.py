@@ -1,0 +1,240 @@
+"""Prims that the writer makes: joints with limits and forces, and shapes with their triangles."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from pxr import Gf, Sdf, UsdGeom, UsdPhysics, Vt
+
+from regularize.adapters.common.serial import axis_in_frame, standard
+from regularize.adapters.common.write import quaternion
+from regularize.adapters.usd.precise import put
+from regularize.errors import RegularizeError
+from regularize.lie.screw import Array, transform
+from regularize.mechanism.joint import joint_screws, perpendiculars
+from regularize.mechanism.mechanism import Geometry, Joint, Mechanism
+from regularize.shapes.meshes import load_mesh
+
+#: Attributes of MuJoCo's schema for the forces within a joint, SI units and radians.
+FORCES = {
+    "damping": "mjc:damping",
+    "friction": "mjc:frictionloss",
+    "armature": "mjc:armature",
+    "stiffness": "mjc:stiffness",
+}
+REST = "mjc:springref"  # radians, as the scene says
+EFFORT = ("mjc:actuatorfrcrange:min", "mjc:actuatorfrcrange:max")
+#: The same for Newton and PhysX; per degree where they say so.
+OTHERS = {
+    "damping": (("newton:damping", True),),
+    "friction": (("newton:friction", False),),
+    "armature": (("newton:armature", False), ("physxJoint:armature", False)),
+}
+VELOCITY = ("physxJoint:maxJointVelocity", "newton:velocityLimit")
+LOCKED = 1.0  # a low above the high end locks a freedom
+
+Side = tuple[Any, Array]
+#: Custom data of a mesh prim: the file that its triangles come from.
+FILE = "regularize:file"
+
+
+def axes_of(joint: Joint) -> tuple[str, tuple[str, ...], Array] | None:
+    """How USD has a joint.
+
+    Returns:
+        Type of the prim, names of its freedoms in their order, and the turn of the joint's frame
+        by which its axes become X, Y and Z, shape (4, 4); None where USD has no such joint.
+    """
+    kind = joint.kind
+    if kind in ("fixed", "spherical"):  # seen from its child, a ball joint counts backwards
+        if not np.array_equal(np.abs(joint.screws), joint_screws(kind)):
+            return None
+        names = ("rotX", "rotY", "rotZ") if kind == "spherical" else ()
+        return f"Physics{kind.capitalize()}Joint", names, np.eye(4)
+    if kind not in ("revolute", "prismatic", "cylindrical", "universal", "planar"):
+        return None
+    if not standard(joint):
+        return None
+    first = axis_in_frame(joint)
+    if kind == "universal":
+        second = axis_in_frame(joint, 1)
+        if abs(float(first @ second)) > np.finfo(float).eps * 4:
+            return None
+        turned = np.column_stack([first, second, np.cross(first, second)])
+        return "PhysicsJoint", ("rotX", "rotY"), transform(turned)
+    if kind == "planar":
+        turned = np.column_stack([first, axis_in_frame(joint, 1), axis_in_frame(joint, 2)])
+        return "PhysicsJoint", ("transX", "transY", "rotZ"), transform(turned)
+    across, other = perpendiculars(first)
+    turned = transform(np.column_stack([across, other, first]))
+    if kind == "cylindrical":
+        return "PhysicsJoint", ("transZ", "rotZ"), turned
+    return f"Physics{kind.capitalize()}Joint", ("rotZ" if kind == "revolute" else "transZ",), turned
+
+
+def add_joint(
+    prim: Any,
+    first: Side,
+    second: Side,
+    *,
+    closing: bool = False,
+    joint: Joint | None = None,
+    names: tuple[str, ...] = (),
+) -> None:
+    """Fill in a joint prim, which is of its type already.
+
+    A side is the path of a body, None for the world, and the joint's frame on it. A joint that
+    closes a loop is outside of the articulation. Limits and forces are those of ``joint``, whose
+    freedoms have names.
+    """
+    schema = UsdPhysics.Joint(prim)
+    for index, (path, T) in enumerate((first, second)):
+        body = (schema.CreateBody0Rel, schema.CreateBody1Rel)[index]()
+        if path is not None:
+            body.SetTargets([path])
+        place = (schema.CreateLocalPos0Attr, schema.CreateLocalPos1Attr)[index]()
+        put(place, Gf.Vec3d(*map(float, T[:3, 3])))
+        put((schema.CreateLocalRot0Attr, schema.CreateLocalRot1Attr)[index](), turn(T[:3, :3]))
+    if closing:
+        schema.CreateExcludeFromArticulationAttr().Set(True)
+    if joint is not None:
+        _limit(prim, joint, names)
+        _force(prim, joint, names)
+
+
+def _limit(prim: Any, joint: Joint, names: tuple[str, ...]) -> None:
+    bounds = np.full((joint.freedoms, 2), np.inf) * [-1, 1]
+    if joint.limits is not None:
+        bounds = np.asarray(joint.limits)
+    bounds = bounds * np.array([[unit_of(name)] for name in names]).reshape(-1, 1)
+    kind = str(prim.GetTypeName())
+    if kind in ("PhysicsRevoluteJoint", "PhysicsPrismaticJoint"):
+        one = UsdPhysics.RevoluteJoint if kind == "PhysicsRevoluteJoint" else None
+        schema = (one or UsdPhysics.PrismaticJoint)(prim)
+        schema.CreateAxisAttr().Set("Z")
+        for create, value in zip(
+            (schema.CreateLowerLimitAttr, schema.CreateUpperLimitAttr), bounds[0], strict=True
+        ):
+            put(create(), float(value))
+    elif kind == "PhysicsJoint":
+        for name in (f"{what}{axis}" for what in ("trans", "rot") for axis in "XYZ"):
+            ends = bounds[names.index(name)] if name in names else (LOCKED, -LOCKED)
+            if np.any(np.isfinite(ends)):
+                api = UsdPhysics.LimitAPI.Apply(prim, name)
+                put(api.CreateLowAttr(), float(ends[0]))
+                put(api.CreateHighAttr(), float(ends[1]))
+
+
+def _force(prim: Any, joint: Joint, names: tuple[str, ...]) -> None:
+    """Forces within a joint; of several freedoms only if all have the same."""
+    given = {k: float(v[0]) for k, v in joint.dynamics.stated().items() if np.ptp(v) == 0.0}
+    scale = unit_of(names[0]) if names else 1.0
+    for what, name in FORCES.items():
+        if what in given:
+            _double(prim, name, given[what])
+            for other, per_degree in OTHERS.get(what, ()):
+                _float(prim, other, given[what] / (scale if per_degree else 1.0))
+    if "stiffness" in given:
+        _double(prim, REST, given.get("rest_position", 0.0))
+    limits = joint.limits
+    if limits is None:
+        return
+    if limits.effort is not None and np.ptp(limits.effort) == 0.0 and np.isfinite(limits.effort[0]):
+        for name, sign in zip(EFFORT, (-1, 1), strict=True):
+            _double(prim, name, sign * float(limits.effort[0]))
+    if limits.velocity is not None and np.isfinite(limits.velocity[0]):
+        for name in VELOCITY:
+            _float(prim, name, float(limits.velocity[0]) * scale)
+
+
+def unit_of(name: str) -> float:
+    """Degrees per radian for rotations, 1 for translations."""
+    return 180.0 / np.pi if name.startswith("rot") else 1.0
+
+
+def _double(prim: Any, name: str, value: float) -> None:
+    prim.CreateAttribute(name, Sdf.ValueTypeNames.Double).Set(value)
+
+
+def _float(prim: Any, name: str, value: float) -> None:
+    put(prim.CreateAttribute(name, Sdf.ValueTypeNames.Float), value)
+
+
+def add_shape(body: Any, shape: Geometry, mechanism: Mechanism) -> None:
+    """Add a shape below the prim of its body; a mesh that cannot be read is left out."""
+    stage, number = body.GetStage(), len(body.GetChildren()) + 1
+    path = body.GetPath().AppendChild(f"shape_{number}")
+    scale = np.ones(3)
+    if shape.kind == "mesh":
+        scale = np.broadcast_to(shape.size, 3)
+        prim = _mesh(stage, path, shape, mechanism)
+        if prim is None:
+            return
+    elif shape.kind == "box":
+        schema, scale = UsdGeom.Cube.Define(stage, path), shape.size
+        schema.CreateSizeAttr().Set(1.0)
+        prim = schema.GetPrim()
+    elif shape.kind == "sphere":
+        schema = UsdGeom.Sphere.Define(stage, path)
+        schema.CreateRadiusAttr().Set(float(shape.size[0]))
+        prim = schema.GetPrim()
+    else:
+        kind = UsdGeom.Cylinder if shape.kind == "cylinder" else UsdGeom.Capsule
+        schema = kind.Define(stage, path)
+        schema.CreateRadiusAttr().Set(float(shape.size[0]))
+        schema.CreateHeightAttr().Set(float(shape.size[1]))
+        schema.CreateAxisAttr().Set("Z")
+        prim = schema.GetPrim()
+    place = add_place(prim, shape.T_body_geometry)
+    place.AddScaleOp(UsdGeom.XformOp.PrecisionDouble).Set(Gf.Vec3d(*map(float, scale)))
+    if shape.collision:
+        UsdPhysics.CollisionAPI.Apply(prim)
+    if shape.color is not None and prim.IsA(UsdGeom.Gprim):
+        red, green, blue, opacity = shape.color
+        gprim = UsdGeom.Gprim(prim)
+        gprim.CreateDisplayColorAttr().Set([Gf.Vec3f(red, green, blue)])
+        if opacity != 1.0:
+            gprim.CreateDisplayOpacityAttr().Set([opacity])
+
+
+def add_place(prim: Any, T: Array) -> Any:
+    """Place a prim on what is around it; returns what places it."""
+    place, precision = UsdGeom.Xformable(prim), UsdGeom.XformOp.PrecisionDouble
+    place.ClearXformOpOrder()
+    place.AddTranslateOp(precision).Set(Gf.Vec3d(*map(float, T[:3, 3])))
+    place.AddOrientOp(precision).Set(turn(T[:3, :3]))
+    return place
+
+
+def turn(R: Array) -> Any:
+    """A rotation as a quaternion of USD."""
+    x, y, z, w = (float(value) for value in quaternion(R))
+    return Gf.Quatd(w, x, y, z)
+
+
+def _mesh(stage: Any, path: Any, shape: Geometry, mechanism: Mechanism) -> Any | None:
+    """The prim of a mesh: a reference into another stage, or the triangles of a file."""
+    uri = shape.uri or ""
+    file, _, inside = uri.partition("#")
+    if inside:
+        prim = stage.DefinePrim(path, "Mesh")
+        prim.GetReferences().AddReference(file, inside)
+    else:
+        folder = stage.GetRootLayer().realPath or mechanism.path
+        try:
+            mesh = load_mesh(replace(shape, size=np.ones(3)), folder)
+        except RegularizeError:
+            return None
+        schema = UsdGeom.Mesh.Define(stage, path)
+        points = Vt.Vec3fArray.FromNumpy(np.asarray(mesh.vertices, dtype=np.float32))
+        schema.CreatePointsAttr().Set(points)
+        faces = np.asarray(mesh.faces, dtype=np.int32)
+        schema.CreateFaceVertexIndicesAttr().Set(Vt.IntArray.FromNumpy(faces.ravel()))
+        counts = np.full(len(faces), 3, dtype=np.int32)
+        schema.CreateFaceVertexCountsAttr().Set(Vt.IntArray.FromNumpy(counts))
+        schema.CreateSubdivisionSchemeAttr().Set("none")
+        prim = schema.GetPrim()
+    prim.SetCustomDataByKey(FILE, uri)
+    return prim

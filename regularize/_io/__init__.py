@@ -1,0 +1,1 @@
+"""Streams, files, processes and text that comes from outside."""

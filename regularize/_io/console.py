@@ -1,0 +1,145 @@
+"""The standard streams of the command line, made fit for whatever reads them."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, NoReturn, TextIO
+
+#: When a process that begins with the command line began: so far it has computed and not waited.
+BEGAN = time.perf_counter() - time.process_time()
+#: Plain words for the signs that reports use, for terminals that have no more than ASCII.
+PLAIN = {
+    "─": "-",
+    "═": "=",
+    "│": "|",
+    "┊": ":",
+    "·": "-",
+    "…": "...",
+    "×": "x",
+    "−": "-",
+    "–": "-",
+    "—": "-",
+    "°": " deg",
+    "µ": "u",
+    "²": "^2",
+    "³": "^3",
+    "≤": "<=",
+    "≥": ">=",
+    "≈": "~",
+    "→": "->",
+    "←": "<-",
+    "↔": "<->",
+    "✓": "ok",
+    "ü": "ue",
+    "“": '"',
+    "”": '"',
+    "’": "'",
+}
+
+
+class Terminated(BaseException):
+    """The process was asked to end; what it holds open is put away on the way out."""
+
+
+@contextlib.contextmanager
+def prepared() -> Iterator[None]:
+    """Let streams write whatever the text holds, and let a request to end clean up.
+
+    Signs that a stream's encoding lacks come out as plain words, others as their escapes. Whoever
+    calls the command line from a program, or a thread of one, keeps its own answer to signals.
+    """
+    codecs.register_error("regularize.plain", _plain)
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="regularize.plain")
+    ours = threading.current_thread() is threading.main_thread()
+    ours = ours and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if ours:
+        signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def release(stream: TextIO) -> None:
+    """Write out what a stream still holds; nowhere if its reader has gone or its disk is full.
+
+    Python does the same at its end, but has only a trace to say that it failed.
+    """
+    try:
+        stream.flush()
+    except OSError:
+        with contextlib.suppress(OSError, ValueError):  # a stream that is no file
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    signs = error.object[error.start : error.end]
+    words = (PLAIN.get(s) or s.encode("ascii", "backslashreplace").decode() for s in signs)
+    return "".join(words), error.end
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise Terminated
+
+
+@contextlib.contextmanager
+def progress_bar(shown: bool, total: int, unit: str) -> Iterator[Callable[[float], None]]:
+    """A function that moves a bar on standard error on by some units, where one is shown."""
+    if not shown:
+        yield lambda amount: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(unit, total=total)
+        yield lambda amount: progress.advance(task, amount)
+
+
+@contextlib.contextmanager
+def delayed_progress(words: str) -> Iterator[Callable[[float], None]]:
+    """A function that moves a bar on to a fraction of all, at a terminal, after two seconds."""
+    done, shown = 0.0, list[Any]()
+
+    def move(fraction: float) -> None:
+        nonlocal done
+        done = fraction
+        for progress in shown:
+            progress.update(0, completed=fraction)
+
+    def show() -> None:
+        from rich.console import Console  # loaded where it is needed
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+        progress = Progress(*columns, console=Console(stderr=True), transient=True)
+        progress.update(progress.add_task(words, total=1.0), completed=done)
+        progress.start()
+        shown.append(progress)
+
+    timer = threading.Timer(2.0, show)
+    timer.daemon = True
+    if sys.stderr.isatty():
+        timer.start()
+    try:
+        yield move
+    finally:
+        timer.cancel()
+        if timer.is_alive():
+            timer.join()
+        for progress in shown:
+            progress.stop()

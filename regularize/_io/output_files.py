@@ -1,0 +1,253 @@
+"""Files that are there whole or not at all, in the place that the user named.
+
+Nothing is lost that others write meanwhile: what a file takes the place of is looked at just before
+and, on Linux, where both change places at once, when it is out of reach.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import platform
+import re
+import signal
+import stat
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from regularize.errors import RegularizeError
+
+#: Flags of Linux's ``renameat2``: only to a free name; both files change places.
+FREE, EXCHANGE = 1, 2
+#: Names of files under way: machine, process; inode, and digest of what they take the place of.
+_UNDER_WAY = re.compile(
+    r"\..*\.regularize-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}(?:\.(\d+)-([0-9a-f]{8})|\..*)?"
+)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file in one step; see ``write_bytes``."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file in one step; see ``write_all``."""
+    write_all({Path(path): data})
+
+
+def write_all(files: Mapping[Path, bytes], read: Mapping[Path, bytes] | None = None) -> None:
+    """Write files so that nobody ever reads half of one, and none is replaced unless all can be.
+
+    Folders that are missing are made. A link to a file stays one: what it points to is replaced,
+    by a file of the same owner, permissions and extended attributes. Where replacing fails
+    half-way, those replaced before come back.
+
+    Args:
+        files: What to write where.
+        read: What files held when they were read, by their true places; others: what they do now.
+
+    Raises:
+        RegularizeError: A file cannot be written or is not as it was, or the name is that of
+            something else.
+    """
+    parts: dict[Path, _Part] = {}
+    path = Path()
+    try:
+        for path, data in files.items():
+            target = _target(path)
+            parts[target] = _Part.beside(target, data, (read or {}).get(target))
+        for part in parts.values():
+            path = part.target
+            part.put()
+            with suppress(OSError):  # folders cannot be opened everywhere
+                handle = os.open(path.parent, os.O_RDONLY)
+                os.fsync(handle)
+                os.close(handle)
+    except BaseException as error:
+        for part in parts.values():
+            part.take_back()
+            _drop(part.path)
+        if isinstance(error, OSError):
+            why = error.strerror or str(error)
+            raise RegularizeError(f"{path}: cannot be written: {why}; check the folder") from error
+        raise
+    for part in parts.values():
+        part.path.unlink(missing_ok=True)
+
+
+def temporary(target: Path, suffix: str = "") -> Path:
+    """A free hidden name beside a file; those of runs that were killed are cleared away."""
+    _clear(str(target.parent))
+    run = f"{_machine()}-{os.getpid()}-{os.urandom(4).hex()}"
+    return target.with_name(f".{target.stem[:40]}.regularize-{run}{suffix}")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A complete file that takes the place of another, which holds ``before``; None: of nothing."""
+
+    path: Path
+    target: Path
+    inode: int
+    data: bytes
+    before: bytes | None
+
+    @classmethod
+    def beside(cls, target: Path, data: bytes, before: bytes | None) -> _Part:
+        """A file beside its target, like it in all but its content."""
+        old, path = target.exists(), temporary(target)
+        if old and before is None:
+            before = target.read_bytes()
+        try:
+            handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600 if old else 0o666)
+            with open(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(handle)
+                inode = os.fstat(handle).st_ino
+            if old:
+                _make_alike(path, target)
+            path = path.rename(f"{path}.{inode}-{_digest(before or b'')}")
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return cls(path, target, inode, data, before)
+
+    def put(self) -> None:
+        """Take the target's place; raises ``RegularizeError`` where it is not as it was."""
+        self._require(self.target)
+        if not _renamed(self.path, self.target, FREE if self.before is None else EXCHANGE):
+            self._require(self.target)
+            os.replace(self.path, self.target)
+        elif self.before is not None:
+            self._require(self.path)
+
+    def _require(self, path: Path) -> None:
+        if _content(path) not in (self.before, self.data):
+            raise RegularizeError(f"{self.target}: was changed since it was read; start again")
+
+    def take_back(self) -> None:
+        """Put back what was in the place, unless somebody else has taken it since."""
+        found, placed = _inode(self.path), self.inode
+        if found < 0 and _inode(self.target) == placed:
+            if self.before is None:
+                self.target.unlink()
+            else:
+                os.replace(_Part.beside(self.target, self.before, None).path, self.target)
+        if found in (-1, placed):
+            return
+        while _renamed(self.path, self.target, EXCHANGE):
+            out = _inode(self.path)
+            if out == placed and (out != self.inode or _content(self.path) == self.data):
+                return
+            found, placed = out, found  # somebody was there meanwhile, whose file is the newest
+        _renamed(self.path, self.target, FREE)
+
+
+def _inode(path: Path) -> int:
+    return path.stat().st_ino if path.exists() else -1
+
+
+def _content(path: Path) -> bytes | bool | None:
+    """What a file holds: None where there is none, False where another program is writing it."""
+    try:
+        with open(path, "rb") as file:
+            if sys.platform == "linux":
+                import fcntl
+
+                try:  # A lease for reading is not granted while a file is open for writing.
+                    fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)  # that does not end us
+                    fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+                    fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+                except OSError as error:  # some file systems have none
+                    if error.errno == errno.EAGAIN:
+                        return False
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def _renamed(source: Path, target: Path, flag: int) -> bool:
+    """Rename by ``renameat2``; False where a name is taken or missing, or there is no such call."""
+    if sys.platform != "linux":
+        return False
+    import ctypes
+
+    library, here = ctypes.CDLL(None, use_errno=True), -100  # relative to the working folder
+    if not hasattr(library, "renameat2"):
+        return False
+    if not library.renameat2(here, os.fsencode(source), here, os.fsencode(target), flag):
+        return True
+    number = ctypes.get_errno()
+    if number not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EEXIST, errno.ENOENT):
+        raise OSError(number, os.strerror(number), str(target))
+    return False
+
+
+def _make_alike(path: Path, target: Path) -> None:
+    """Give a file what its target has besides its content; raises ``RegularizeError`` naming it."""
+    own, found, way_out = path.stat(), target.stat(), "name another file to write"
+    if found.st_nlink > 1:
+        words = f"has {found.st_nlink} hard links, of which the others would stay as they are"
+        raise RegularizeError(f"{target}: {words}; {way_out}")
+    if not found.st_mode & 0o222 or not os.access(target, os.W_OK):
+        raise RegularizeError(f"{target}: is read-only; make it writable, or {way_out}")
+    what = f"owner {found.st_uid} and group {found.st_gid}"
+    try:
+        if (own.st_uid, own.st_gid) != (found.st_uid, found.st_gid):
+            os.chown(path, found.st_uid, found.st_gid)
+        os.chmod(path, stat.S_IMODE(found.st_mode))
+        for name in os.listxattr(target) if sys.platform == "linux" else ():
+            what, value = f"extended attribute {name}", os.getxattr(target, name)
+            if name not in os.listxattr(path) or os.getxattr(path, name) != value:
+                os.setxattr(path, name, value)
+    except OSError as error:
+        words = f"its {what} would be lost ({error.strerror})"
+        raise RegularizeError(f"{target}: {words}; {way_out}") from error
+
+
+@cache
+def _clear(folder: str) -> None:
+    """Remove what runs on this machine that were killed have left in a folder."""
+    for path in Path(folder).iterdir() if os.name == "posix" else ():
+        name = _UNDER_WAY.fullmatch(path.name)
+        if name is not None and name[1] == _machine():
+            try:
+                os.kill(int(name[2]), 0)  # asks whether there is such a process
+            except ProcessLookupError:
+                _drop(path)
+            except OSError:
+                continue
+
+
+def _drop(path: Path) -> None:
+    """Remove a file under way; not what was found in a place and is not what was read there."""
+    with suppress(OSError):
+        found, name = path.lstat(), _UNDER_WAY.fullmatch(path.name)
+        if name is not None and stat.S_ISREG(found.st_mode):
+            ours = name[3] in (None, str(found.st_ino))
+            if ours or _digest(path.read_bytes()) == name[4]:
+                path.unlink()
+
+
+def _machine() -> str:
+    return _digest(platform.node().encode())
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:8]
+
+
+def _target(path: Path) -> Path:
+    """The file that a path leads to, through links; raises ``RegularizeError`` if it is none."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        what = "a folder" if target.is_dir() else "a pipe or a device"
+        raise RegularizeError(f"{path}: is {what}; name a file to write")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target

@@ -1,0 +1,1 @@
+"""Metamodels, reduced models and workspaces."""

@@ -1,0 +1,188 @@
+r"""The equation of motion in actuator coordinates, from its coefficients.
+
+.. math::
+    H(\theta)\,\ddot\theta + D(\theta)\,[\dot\theta\dot\theta] + C(\theta)\,\dot\theta - p(\theta)
+    = \tau
+
+(Brüls 2003, eq. 1 and 3) with the products
+:math:`[\dot\theta\dot\theta] = [\dot\theta_1^2\;\dot\theta_1\dot\theta_2\;\dots\;\dot\theta_s^2]`.
+All coefficients of one configuration form one row of t numbers (eq. 29): the upper triangle of H
+row by row, D row by row, p; then, where joints have viscous damping, which the text leaves out, the
+upper triangle of the damping matrix C.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regularize.errors import ModelError, NoInertia
+from regularize.lie.screw import Array
+from regularize.validation import numbers
+
+Index = NDArray[np.int_]
+
+
+@lru_cache(maxsize=32)
+def pairs(s: int) -> tuple[Index, Index]:
+    """The two factors of every product and of every entry of H's upper triangle, (P,) each."""
+    first, second = np.triu_indices(s)
+    return first, second
+
+
+@lru_cache(maxsize=32)
+def _mirror(s: int) -> Index:
+    """Position in the upper triangle of every entry of a symmetric matrix, shape (s, s)."""
+    index = np.zeros((s, s), dtype=int)
+    first, second = pairs(s)
+    index[first, second] = index[second, first] = np.arange(len(first))
+    return index
+
+
+def products(rates: Array) -> Array:
+    r"""Products :math:`[\dot\theta\dot\theta]`, shape (..., s (s + 1) / 2)."""
+    first, second = pairs(rates.shape[-1])
+    return np.asarray(rates[..., first] * rates[..., second])
+
+
+def symmetric_products(values: Array) -> Array:
+    r"""Coefficients of the products in :math:`\sum_{jk} a_{jk} \dot\theta_j \dot\theta_k`.
+
+    From shape (..., s, s) to (..., s (s + 1) / 2): both orders of a pair added up, squares once.
+    """
+    first, second = pairs(values.shape[-1])
+    both = values[..., first, second] + values[..., second, first]
+    return np.asarray(np.where(first == second, 0.5, 1.0) * both)
+
+
+def count(s: int, *, damped: bool = False) -> int:
+    """Number t of coefficients (eq. 29)."""
+    P = s * (s + 1) // 2
+    return P + s * P + s + damped * P
+
+
+def pack(H: Array, D: Array, p: Array, C: Array | None = None) -> Array:
+    """One row per configuration from H (N, s, s), D (N, s, P), p (N, s) and C (N, s, s)."""
+    first, second = pairs(p.shape[-1])
+    damping = [] if C is None else [C[:, first, second]]
+    return np.concatenate([H[:, first, second], D.reshape(len(D), -1), p, *damping], axis=1)
+
+
+def groups(s: int, t: int | None = None) -> dict[str, slice]:
+    """Where H, D and p lie in a row of t coefficients, and C where there is damping."""
+    P, plain = s * (s + 1) // 2, count(s)
+    found = {"H": slice(0, P), "D": slice(P, P + s * P), "p": slice(P + s * P, plain)}
+    return found if t in (None, plain) else {**found, "C": slice(plain, t)}
+
+
+def unpack(rows: Array, s: int) -> tuple[Array, Array, Array, Array]:
+    """H (N, s, s), D (N, s, P), p (N, s) and C (N, s, s), which is zero without damping."""
+    mirror, place = _mirror(s), groups(s, rows.shape[1])
+    D = rows[:, place["D"]].reshape(len(rows), s, -1)
+    C = rows[:, place["C"]][:, mirror] if "C" in place else np.zeros((len(rows), s, s))
+    return rows[:, place["H"]][:, mirror], D, rows[:, place["p"]], C
+
+
+class EquationOfMotion(ABC):
+    """What can be computed from the coefficients alone.
+
+    Inputs may be one state, shape (s,), or any number of them, shape (..., s).
+
+    Attributes:
+        inputs: Names of the actuated coordinates.
+    """
+
+    inputs: tuple[str, ...]
+
+    @abstractmethod
+    def coefficients(self, theta: Array) -> Array:
+        """Rows of coefficients at inputs of shape (N, s), shape (N, t)."""
+
+    def _parts(self, theta: ArrayLike) -> list[Array]:
+        """H, D, p and C, with the leading axes of the inputs."""
+        rows = self.coefficients(self._table(theta))
+        return [self._like(theta, part) for part in unpack(rows, len(self.inputs))]
+
+    def _like(self, theta: ArrayLike, table: NDArray[Any]) -> NDArray[Any]:
+        """What belongs to each of the inputs, shape (N, ...), with their leading axes."""
+        return table.reshape((*np.shape(theta)[:-1], *table.shape[1:]))
+
+    def _table(self, values: ArrayLike) -> Array:
+        """Inputs, rates and so on in one table, shape (N, s)."""
+        array, s = numbers(values), len(self.inputs)
+        if array.ndim == 0 or array.shape[-1] != s:
+            raise ModelError(
+                f"the inputs {list(self.inputs)} need a last axis of length {s}, got {array.shape=}"
+            )
+        return array.reshape(-1, s)
+
+    def H(self, theta: ArrayLike) -> Array:
+        """Inertia matrix (eq. 18), shape (..., s, s)."""
+        return self._parts(theta)[0]
+
+    def D(self, theta: ArrayLike) -> Array:
+        """Centrifugal and Coriolis matrix of the products (eq. 28), (..., s, s (s + 1) / 2)."""
+        return self._parts(theta)[1]
+
+    def p(self, theta: ArrayLike) -> Array:
+        """External forces on the inputs (eq. 16), N or N m, shape (..., s).
+
+        They are those of gravity, of joint springs, and of wrenches on the bodies.
+        """
+        return self._parts(theta)[2]
+
+    def C(self, theta: ArrayLike) -> Array:
+        """Viscous damping matrix of the joints, N s/m or N m s/rad, shape (..., s, s)."""
+        return self._parts(theta)[3]
+
+    def inverse_dynamics(self, theta: ArrayLike, rate: ArrayLike, acceleration: ArrayLike) -> Array:
+        """Actuator efforts of a motion (eq. 1), N or N m, shape (..., s)."""
+        shape, tables = self._states(theta, rate, acceleration)
+        efforts = np.zeros_like(tables[0])
+        size = self.chunk(len(efforts))
+        for i in range(0, len(efforts), size):
+            x, dx, ddx = (table[i : i + size] for table in tables)
+            H, D, p, C = unpack(self.coefficients(x), len(self.inputs))
+            moved = H @ ddx[..., None] + D @ products(dx)[..., None] + C @ dx[..., None]
+            efforts[i : i + size] = moved[..., 0] - p
+        return efforts.reshape(shape)
+
+    def chunk(self, count: int) -> int:
+        """Number of states, out of many, that are best computed at once."""
+        return max(1, count)
+
+    def forward_dynamics(self, theta: ArrayLike, rate: ArrayLike, effort: ArrayLike) -> Array:
+        """Accelerations of the inputs under actuator efforts, shape (..., s).
+
+        Raises:
+            NoInertia: The inputs can move without moving any mass.
+        """
+        shape, (x, dx, tau) = self._states(theta, rate, effort)
+        H, D, p, C = unpack(self.coefficients(x), len(self.inputs))
+        lost = D @ products(dx)[..., None] + C @ dx[..., None]
+        forces = tau + p - lost[..., 0]
+        try:
+            return np.asarray(np.linalg.solve(H, forces[..., None])).reshape(shape)
+        except np.linalg.LinAlgError as error:
+            raise self.no_inertia() from error
+
+    def no_inertia(self) -> NoInertia:
+        """The error where the inertia matrix is singular."""
+        return NoInertia(
+            f"{', '.join(self.inputs)} can move without moving any mass: state the mass properties "
+            "of the mechanism, and compute its dynamics again"
+        )
+
+    def _states(self, *values: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
+        """Inputs, rates and so on broadcast against each other: their shape, and tables (N, s)."""
+        given = [numbers(value) for value in values]
+        try:
+            arrays = np.broadcast_arrays(*given)
+        except ValueError:
+            shapes = ", ".join(str(array.shape) for array in given)
+            raise ModelError(f"states of different shapes do not go together: {shapes}") from None
+        return arrays[0].shape, [self._table(array) for array in arrays]

@@ -1,0 +1,166 @@
+"""Choosing the actuator coordinates of a mechanism and the branch of its dynamics in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regularize import validation
+from regularize.design.actuator_dynamics import ReducedModel, mass_properties
+from regularize.design.continuation import ActuatedLoops
+from regularize.errors import ModelError, NotClosed, SingularInputs
+from regularize.lie.screw import Array, read_only
+from regularize.loops.assembly import Assembly, assemble
+from regularize.loops.kinematics import sized_loops
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.graph import ColumnId, actuated_coordinates, columns_of, coordinate_names
+from regularize.mechanism.mechanism import Inertia
+from regularize.mechanism.source import Model
+from regularize.reduction.cuts import ReducedLoops
+from regularize.reduction.reduce import Reduction, as_reduction
+from regularize.reduction.reduce import reduce as reduce_loops
+from regularize.simulation.fixed_coordinates import with_passive_freedoms_fixed
+from regularize.statics.passive_joints import PassiveJoints
+
+
+@validation.validated(
+    inputs=validation.NAMES,
+    start=validation.named(validation.NUMBER),
+    closed=validation.FLAG,
+    payloads=validation.named(validation.instance(Inertia)),
+    wrenches=validation.named(validation.ARRAY),
+)
+def reduced_model(
+    model: Model,
+    inputs: Sequence[str] | None = None,
+    *,
+    start: Mapping[str, float] | None = None,
+    closed: bool = True,
+    payloads: Mapping[str, Inertia] | None = None,
+    wrenches: Mapping[str, ArrayLike] | None = None,
+) -> ReducedModel:
+    """The dynamics of a mechanism in the coordinates of its actuators.
+
+    Args:
+        model: The mechanism, or what ``reduce`` made of it.
+        inputs: Names of the actuated coordinates: a joint, or ``joint[1]`` for one of several
+            freedoms. As many as the mechanism has freedoms, idle ones left aside: bodies that can
+            spin between two spherical joints are held, and named in ``findings``. By default those
+            of the joints that the model says are actuated.
+        start: Values of some joint coordinates from which the loops are closed; they choose the
+            branch and need not be met exactly. By default the model's own.
+        closed: Use the closed form of the configurations where there is one; otherwise paths are
+            followed by Newton corrections, which takes longer.
+        payloads: Mass properties in the body's frame that bodies carry beside their own, by name.
+        wrenches: Constant wrenches on bodies by name, at the origin of the body, ground axes,
+            force in N first, moment in N m.
+
+    Raises:
+        ModelError: An input is unknown, repeated or not a coordinate of its own, or the number of
+            inputs differs from the mobility.
+        NotClosed: The loops cannot be closed.
+        SingularConfiguration: The inputs do not determine the motion where the branch begins.
+    """
+    reduction = as_reduction(model)
+    findings: tuple[Diagnostic, ...] = ()
+    if inputs is None:
+        inputs = actuated_coordinates(reduction.mechanism)
+        if not inputs:
+            raise ModelError("the model does not say which joints are actuated; name the inputs")
+    if len(inputs) < reduction.mobility:
+        mechanism, findings = with_passive_freedoms_fixed(reduction)
+        if findings:
+            reduction = reduce_loops(mechanism, rtol=reduction.rtol, seed=reduction.seed)
+    columns = _columns(reduction, inputs)
+    if len(columns) != reduction.mobility:
+        raise ModelError(
+            f"the mechanism has {reduction.mobility} freedoms, and {len(columns)} inputs are "
+            f"named: {list(inputs)}; name one joint coordinate per freedom"
+        )
+    graph = reduction.coupled
+    assembly = reduction.assembly if start is None else _started(reduction, start)
+    q = assembly.q
+    loops = sized_loops(graph, q, tree=reduction.tree)
+    reduced = ReducedLoops(loops, reduction.cuts)
+    if not assembly.closed:
+        gap = max(assembly.after, key=lambda gap: (gap.translation, gap.rotation))
+        raise NotClosed(gap.joint, gap.translation, gap.rotation)
+    tolerances = reduction.tolerances
+    equations = ActuatedLoops(loops, reduced, columns, q, search=closed, tolerances=tolerances)
+    if equations.clearance(q[None])[0] < tolerances.rank:
+        joints = equations.moving_joints(q[None])
+        raise SingularInputs(inputs, q[columns].tolist(), q[columns].tolist(), joints)
+    masses = mass_properties(loops, payloads or {})
+    findings += tuple(
+        Diagnostic(
+            "REG303",
+            "note",
+            f"body `{name}` states no mass properties and moves without mass",
+            source=graph.mechanism.body(name).source,
+        )
+        for name in masses.missing
+    )
+    passive = PassiveJoints.of(graph)
+    rough = [joint for joint in graph.mechanism.joints if np.any(joint.dynamics.friction)]
+    if rough:
+        named = ", ".join(f"`{joint.name}`" for joint in rough)
+        findings += (
+            Diagnostic(
+                "REG325",
+                "warning",
+                f"dry friction of {named} is not in the reduced model, whose forces are linear in "
+                "the rates and their products",
+                joints=tuple(joint.name for joint in rough),
+                source=rough[0].source,
+                help=("simulate the mechanism itself, which regularises dry friction",),
+            ),
+        )
+    return ReducedModel(
+        tuple(inputs),
+        equations,
+        masses,
+        read_only(graph.mechanism.gravity),
+        passive,
+        {name: _wrench(name, value, reduction) for name, value in (wrenches or {}).items()},
+        findings,
+    )
+
+
+def _wrench(name: str, value: ArrayLike, reduction: Reduction) -> Array:
+    reduction.mechanism.body(name)
+    wrench = read_only(value)
+    if wrench.shape != (6,):
+        raise ModelError(f"the wrench on body {name!r} has shape {wrench.shape}, not (6,)")
+    return wrench
+
+
+def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[ColumnId]:
+    names = coordinate_names(reduction.mechanism)
+    known = {name: ColumnId(i) for i, name in enumerate(names)}
+    grouped = {c: e.joint for e in reduction.graph.edges if e.group for c in e.columns}
+    columns = []
+    for name in inputs:
+        if name not in known:
+            joint = reduction.mechanism.joint(name)
+            raise ModelError(
+                f"joint {name!r} has {joint.freedoms} freedoms; name one of them: {name}[0]"
+            )
+        if known[name] in grouped:
+            joint = grouped[known[name]]
+            raise ModelError(
+                f"joint {joint.name!r} is {joint.kind}: its freedoms have no coordinates that an "
+                "actuator could hold one by one; actuate other joints"
+            )
+        columns.append(known[name])
+    if len(set(columns)) != len(columns):
+        raise ModelError(f"an input is named twice: {list(inputs)}")
+    return columns
+
+
+def _started(reduction: Reduction, start: Mapping[str, float]) -> Assembly:
+    """The loops closed from given values of some coordinates, which need not be met exactly."""
+    q = np.array(reduction.q)
+    q[columns_of(coordinate_names(reduction.mechanism), start)] = list(start.values())
+    return assemble(reduction.graph, q)

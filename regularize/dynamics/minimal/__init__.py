@@ -1,1 +1,0 @@
-"""Independent coordinates, and dynamics in them alone."""

@@ -1,1 +1,0 @@
-"""Mechanisms with one freedom: the path that they move along, and motion along it."""

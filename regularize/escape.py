@@ -1,0 +1,92 @@
+"""Words of strangers, made safe to show on one line of any terminal, log or page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+#: Characters that move a cursor, break a line, turn the direction of writing, or are none.
+_UNSAFE = (
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff]"
+)
+#: Longest name that is shown whole.
+LONGEST_NAME = 200
+
+
+def displayed(text: str) -> str:
+    """The text with every unsafe character written as its escape, of a backslash and its code."""
+    if text.isprintable():  # none of them is
+        return text
+    return re.sub(_UNSAFE, lambda found: _escape(ord(found[0])), text)
+
+
+def displayed_name(name: str) -> str:
+    """The name under which a body, joint or coupling is known: displayed, and not endless.
+
+    It is a function of the name as written, so a name is found again by what the file says.
+    Names beyond ``LONGEST_NAME`` characters keep their beginning and a digest of the whole.
+    """
+    text = displayed(name)
+    if len(text) <= LONGEST_NAME:
+        return text
+    import hashlib
+
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return f"{text[: LONGEST_NAME - len(digest) - 1]}…{digest}"
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def in_comment(text: str) -> str:
+    """Words of strangers within a comment in C: they neither end it nor seem to begin another."""
+    # Nor may ??/, which is a backslash, join what stands on two lines.
+    text = re.sub(r"\?(?=\?)", "? ", _one_line(text))
+    return re.sub(r"(?<=[*/])(?=[*/])", " ", text)
+
+
+def in_docstring(text: str) -> str:
+    """Words of strangers within three double quotes in Python."""
+    return _one_line(text).replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _one_line(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def json_text(data: object, **layout: Any) -> str:
+    """JSON of one line, or as laid out, whose text is as written where a terminal can show it."""
+    import json  # only where it is asked for
+
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, **layout)
+    # Those below U+0020 are escaped by now, or break lines of the layout.
+    return re.sub("(?![\x00-\x1f])" + _UNSAFE, lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def did_you_mean(name: object, known: Iterable[str], *, most: int = 12) -> str:
+    """The end of a message, such as `` (did you mean 'x'?); known are x, y``.
+
+    Args:
+        name: What is unknown.
+        known: What there is.
+        most: Names that are listed; the rest are counted.
+    """
+    from difflib import get_close_matches  # only where something went wrong
+
+    names = list(dict.fromkeys(known))
+    if not names:
+        return "; there is none"
+    lowered = {each.lower(): each for each in reversed(names)}
+    near = get_close_matches(str(name).lower(), lowered, n=1)
+    hint = f" (did you mean {lowered[near[0]]!r}?)" if near else ""
+    return f"{hint}; known are {named(names, most)}"
+
+
+def named(names: Iterable[str], most: int = 12) -> str:
+    """Names in one line; those beyond the first few are counted."""
+    every = list(names)
+    shown = ", ".join(map(displayed_name, every[:most])) or "none"
+    return f"{shown} and {len(every) - most} more" if len(every) > most else shown

@@ -1,0 +1,69 @@
+"""Guests: packages that the rest of the house can do without; nothing imports their modules.
+
+A guest may be deleted: what it offers is then missing, and everything else works. It is asked for
+by the name of a module, or of a service: one of those below, or an entry point in the group
+``regularize.guests`` of another distribution (``name = "module:function"``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from regularize.errors import RegularizeError
+
+#: Who offers a service of our own: what takes models from files, and what formulas know of loops.
+SERVICES = {
+    "load": "files:load",
+    "assembly candidates": "modes.sampling:nearest_modes",
+    "spread configurations": "modes.sampling:spread_configurations",
+}
+
+
+def absent() -> set[str]:
+    """Our own guests with public names that are not installed."""
+    specs = {name: find_spec(f"regularize.{name}") for name in ("design", "modes")}
+    return {name for name, spec in specs.items() if spec is None or spec.origin is None}
+
+
+def guest(module: str) -> Any:
+    """A module of a guest, such as ``page.html``.
+
+    Raises:
+        RegularizeError: The guest is not installed.
+    """
+    try:
+        return import_module(f"regularize.{module}")
+    except ModuleNotFoundError as error:
+        name = f"regularize.{module.partition('.')[0]}"
+        if not f"{error.name}.".startswith(f"{name}."):
+            raise
+        raise RegularizeError(
+            f"this takes {name}, which is not installed; `pip install pin-regularize` brings it"
+        ) from error
+
+
+def present(*modules: str) -> Iterator[Any]:
+    """Those modules of guests that are there."""
+    for module in modules:
+        with suppress(RegularizeError):
+            yield guest(module)
+
+
+@cache
+def service(name: str) -> Callable[..., Any] | None:
+    """The function that offers a service; None where its guest is not installed."""
+    module, _, function = SERVICES.get(name, "").partition(":")
+    if module:
+        try:
+            return getattr(guest(module), function)  # type: ignore[no-any-return]
+        except RegularizeError:
+            return None
+    from importlib.metadata import entry_points  # for services that are not ours
+
+    offered = entry_points(group="regularize.guests", name=name)
+    return next((entry.load() for entry in offered), None)

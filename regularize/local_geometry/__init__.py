@@ -1,1 +1,0 @@
-"""What configurations there are near one of them: motions, stresses, branches."""

@@ -1,0 +1,1 @@
+"""The configuration space of closed loops: kinematics, closing, following, local geometry."""

@@ -1,0 +1,153 @@
+"""Shortest solutions of many linear systems at once."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regularize.lie.screw import Array
+from regularize.tolerances import REGULAR
+
+if TYPE_CHECKING:
+    from regularize.loops.block_rows import BlockRows
+
+
+def least_norm(
+    matrices: Array | BlockRows,
+    values: Array,
+    singular: float,
+    held: NDArray[np.bool_] | None = None,
+    ranks: NDArray[np.intp] | None = None,
+) -> Array:
+    """Shortest solutions of many systems of equations, least squares where there is none.
+
+    Well-conditioned systems go through their inverses, through triangular factors where there are
+    more equations than unknowns, or through the Cholesky factors of their Gram matrices where there
+    are fewer, all of them many times quicker than the singular value decomposition that the others
+    get.
+
+    Args:
+        matrices: Shape (N, m, n); sparse ones stay so where their rows are clearly independent.
+        values: Right-hand sides, shape (N, m), or k of them for each system, shape (N, m, k).
+        singular: Singular values below this fraction of the largest are not divided by.
+        held: Unknowns that stay zero, shape (n,).
+        ranks: Largest number of singular values of each system to divide by, shape (N,).
+
+    Returns:
+        Solutions, shape (N, n) or (N, n, k).
+    """
+    if not isinstance(matrices, np.ndarray):
+        rank = matrices.shape[0]
+        if values.ndim == 2 and not (held is not None and held.any()):
+            found, good = matrices.least_norm(values)
+            good = np.asarray(good if ranks is None else good & (ranks >= rank))
+            if not good.all():
+                few = None if ranks is None else ranks[~good]
+                dense = matrices[~good].dense()
+                found[~good] = least_norm(dense, values[~good], singular, ranks=few)
+            return found
+        matrices = matrices.dense()
+    if held is not None and held.any():
+        part = least_norm(matrices[..., ~held], values, singular, ranks=ranks)
+        whole = np.zeros((len(part), len(held), *part.shape[2:]))
+        whole[:, ~held] = part
+        return whole
+    N, m, n = matrices.shape
+    columns = values[..., None] if values.ndim == 2 else values
+    result = np.zeros((N, n, columns.shape[2]))
+    if N and m and n:
+        quick = np.zeros(N, dtype=bool)
+        # Which equations are the clearest only singular values tell.
+        if ranks is None or np.any(ranks >= min(m, n)):
+            solve = _square if m == n else _wide if m < n else _tall
+            with suppress(np.linalg.LinAlgError):
+                quick = solve(matrices, columns, result)
+        rest = ~quick if ranks is None else ~quick | (ranks < min(m, n))
+        if rest.any():
+            u, s, vt = decomposed(matrices[rest])
+            counted = s > singular * s[:, :1]
+            if ranks is not None:
+                counted &= np.arange(min(m, n)) < ranks[rest, None]
+            inverse = np.where(counted, 1.0 / np.where(counted, s, 1.0), 0.0)
+            along = inverse[..., None] * (np.swapaxes(u, 1, 2) @ columns[rest])
+            result[rest] = np.swapaxes(vt, 1, 2) @ along
+    return result[..., 0] if values.ndim == 2 else result
+
+
+def ranks_of(
+    matrices: Array | BlockRows, singular: float, held: NDArray[np.bool_] | None = None
+) -> NDArray[np.intp]:
+    """How many singular values count, shape (N,).
+
+    Args:
+        matrices: Shape (N, m, n).
+        singular: Singular values below this fraction of the largest do not count.
+        held: Columns that are left out, shape (n,).
+    """
+    if not isinstance(matrices, np.ndarray):
+        if not (held is not None and held.any()) and matrices.independent():
+            return np.full(matrices.configurations, matrices.shape[0])
+        matrices = matrices.dense()
+    if held is not None and held.any():
+        matrices = matrices[..., ~held]
+    N, m, n = matrices.shape
+    ranks = np.full(N, min(m, n))
+    if N and m and n:
+        regular = np.zeros(N, dtype=bool)
+        if m < n:
+            gram = matrices @ np.swapaxes(matrices, 1, 2)
+            with suppress(np.linalg.LinAlgError):
+                regular = _regular(np.asarray(np.linalg.cholesky(gram)))
+        rest = ~regular
+        if rest.any():
+            s = np.linalg.svd(matrices[rest], compute_uv=False)
+            ranks[rest] = np.sum(s > singular * s[:, :1], axis=1)
+    return ranks
+
+
+def decomposed(matrices: Array) -> tuple[Array, Array, Array]:
+    """Singular value decompositions of matrices (N, m, n)."""
+    try:
+        u, s, vt = np.linalg.svd(matrices, full_matrices=False)
+    except np.linalg.LinAlgError:
+        from scipy.linalg import svd  # needed hardly ever
+
+        # LAPACK's quick method fails on a few matrices with clusters of values, its other does not.
+        found = [svd(matrix, full_matrices=False, lapack_driver="gesvd") for matrix in matrices]
+        u, s, vt = (np.array(parts) for parts in zip(*found, strict=True))
+    return u, s, vt
+
+
+def _square(matrices: Array, values: Array, result: Array) -> NDArray[np.bool_]:
+    """Write solutions of as many equations as unknowns, and say which are good."""
+    inverse = np.linalg.inv(matrices)
+    result[:] = inverse @ values
+    sizes = np.linalg.norm(matrices, axis=(1, 2)) * np.linalg.norm(inverse, axis=(1, 2))
+    return np.asarray(REGULAR * sizes < matrices.shape[1])
+
+
+def _tall(matrices: Array, values: Array, result: Array) -> NDArray[np.bool_]:
+    """Write solutions of more equations than unknowns, and say which are good."""
+    Q, R = np.linalg.qr(matrices)
+    good = _regular(R)
+    result[good] = np.linalg.solve(R[good], np.swapaxes(Q[good], 1, 2) @ values[good])
+    return good
+
+
+def _wide(matrices: Array, values: Array, result: Array) -> NDArray[np.bool_]:
+    """Write solutions of fewer equations than unknowns, and say which are good."""
+    transposed = np.swapaxes(matrices, 1, 2)
+    gram = matrices @ transposed
+    good = _regular(np.asarray(np.linalg.cholesky(gram)))
+    if good.any():
+        result[good] = transposed[good] @ np.linalg.solve(gram[good], values[good])
+    return good
+
+
+def _regular(factors: Array) -> NDArray[np.bool_]:
+    """Whether no pivot of triangular factors is far smaller than the others."""
+    pivots = np.abs(np.diagonal(factors, axis1=1, axis2=2))
+    return np.asarray(pivots.min(axis=1) > REGULAR * pivots.max(axis=1))

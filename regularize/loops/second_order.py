@@ -1,0 +1,213 @@
+r"""Second order: which infinitesimal motions the acceleration forbids.
+
+For closure equations with Jacobian J at a closed configuration let t be any vector of its null
+space, an infinitesimal motion, and :math:`\omega` any of its left null space, a self-stress. A
+motion that begins with t needs an acceleration a with J a + H(t, t) = 0, hence
+
+.. math:: \omega \cdot H(t, t) = 0 \quad \text{for every } \omega,
+
+where H is made of Lie brackets of the joint screws: around one loop
+:math:`H(t, t) = 2 \sum_{i<j} [S_i, S_j] t_i t_j`. What all forms have in common as their null space
+are the directions in which the rank stays what it is.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from regularize.lie.screw import Array
+from regularize.loops.kinematics import LoopKinematics
+from regularize.loops.least_norm import least_norm
+
+
+@dataclass(frozen=True, eq=False)
+class SecondOrder:
+    """Infinitesimal motions of some loops and the forms that decide on them.
+
+    Attributes:
+        motions: Orthonormal basis of the infinitesimal motions, scaled, shape (n, k).
+        states: Orthonormal basis of all self-stresses, shape (m, s).
+        stresses: Self-stresses with forms that are not zero, shape (m, p).
+        forms: Their forms on the infinitesimal motions, independent of each other, (p, k, k).
+        level: Entries of the forms below this are rounding.
+    """
+
+    motions: Array
+    states: Array
+    stresses: Array
+    forms: Array
+    level: float
+
+    @property
+    def kernel(self) -> Array:
+        """Basis of the motions that are in the null space of every form, shape (k, d)."""
+        k = self.motions.shape[1]
+        _, s, vt = np.linalg.svd(np.vstack([np.zeros((1, k)), *self.forms]))
+        return np.asarray(vt[int(np.sum(s > self.level)) :].T)
+
+
+def second_order(loops: LoopKinematics, q: Array, rank: int, rtol: float) -> SecondOrder:
+    """Infinitesimal motions, self-stresses and their forms at a closed configuration.
+
+    Args:
+        loops: Kinematics of the loops.
+        q: The configuration, shape (n,).
+        rank: Rank of the closure equations there.
+        rtol: Relative size of forms that are rounding.
+    """
+    return second_orders(loops, q[None], rank, rtol)[0]
+
+
+def second_orders(loops: LoopKinematics, q: Array, rank: int, rtol: float) -> list[SecondOrder]:
+    """The same at several configurations with the same rank, shape (N, n)."""
+    state = loops.state(q)
+    u, _, vt = np.linalg.svd(loops.jacobian(state) * loops.units)
+    motions, stresses = np.swapaxes(vt[:, rank:], 1, 2), u[:, :, rank:]
+    N, n, k = motions.shape
+    first, second = np.triu_indices(k)
+    pairs = np.swapaxes(motions[..., first] + motions[..., second], 1, 2) * loops.units
+    # The sum of two motions has the forms of both and twice that of the pair.
+    values = loops.bias(state[np.repeat(np.arange(N), len(first))], pairs.reshape(-1, n))
+    H = np.zeros((N, k, k, stresses.shape[1]))
+    H[:, first, second] = H[:, second, first] = values.reshape(N, len(first), -1)
+    own = np.einsum("naam->nam", H) / 4.0
+    H = 0.5 * (H - own[:, :, None] - own[:, None])
+    return [_independent(*parts, rtol) for parts in zip(motions, stresses, H, strict=True)]
+
+
+def _independent(motions: Array, stresses: Array, H: Array, rtol: float) -> SecondOrder:
+    """The forms of self-stresses (m, s) that are independent, from the second derivatives."""
+    k = motions.shape[1]
+    flat = (H @ stresses).reshape(k * k, stresses.shape[1])
+    level = rtol * max(float(np.max(np.abs(H), initial=0.0)), 1.0)
+    _, sizes, mixing = np.linalg.svd(flat, full_matrices=False)
+    mixing = mixing[sizes > level].T
+    forms = np.moveaxis((flat @ mixing).reshape(k, k, mixing.shape[1]), -1, 0)
+    return SecondOrder(motions, stresses, stresses @ mixing, forms, level)
+
+
+def definite(forms: Array, level: float) -> Array | None:
+    r"""Weights of a combination of forms that is positive definite, or None where none was found.
+
+    There is one exactly where zero is outside the convex hull of the points
+    :math:`(t^T A_i t)_i` of all unit vectors t, and then the point of the hull nearest to zero is
+    one. It is approached from within: among the points found so far it is a problem of least
+    squares without negative unknowns (Lawson and Hanson 1974, chapter 23), and the next point is
+    that of the eigenvector in which its combination is smallest (Gilbert 1966).
+
+    Args:
+        forms: Symmetric matrices, shape (p, k, k).
+        level: Eigenvalues of a combination of length one below this are rounding.
+
+    Returns:
+        Weights of length one, shape (p,).
+    """
+    p, k = forms.shape[:2]
+    if p == 0 or k == 0:
+        return None
+    from scipy.optimize import nnls  # loaded where velocities are shaky
+
+    _, vectors = np.linalg.eigh(forms)
+    tried = np.concatenate(list(np.swapaxes(vectors, 1, 2)))
+    best: Array | None = None
+    least = level
+    for _ in range(20 * k * (k + 1)):
+        points = np.einsum("ti,pij,tj->pt", tried, forms, tried)
+        size = max(float(np.max(np.abs(points))), level)
+        try:
+            share, _ = nnls(np.vstack([points / size, np.ones(len(tried))]), np.eye(p + 1)[p])
+        except RuntimeError:  # too many steps: rounding
+            break
+        nearest = points @ share / max(float(share.sum()), level)
+        distance = float(np.linalg.norm(nearest))
+        if distance <= least:
+            break
+        weights = nearest / distance
+        values, vectors = np.linalg.eigh(np.tensordot(weights, forms, 1))
+        if values[0] > least:
+            best, least = weights, float(values[0])
+        if values[0] >= 0.9 * distance:
+            break
+        tried = np.vstack([tried[share > 0.0], vectors[:, 0]])
+    return best
+
+
+def never_together(forms: Array, level: float, most: int = 5000) -> bool:
+    """Whether there is no vector but zero at which all forms vanish, proved by exclusion of boxes.
+
+    Where no combination of the forms is definite, they may still never vanish together. One vector
+    in each direction is on the faces of a cube. A box is left out if the combination that its
+    middle feels most does not vanish anywhere in it; else it is halved in all directions.
+
+    Args:
+        forms: Symmetric matrices, shape (p, k, k).
+        level: Values of the forms below this are rounding.
+        most: Number of boxes at which it is given up.
+    """
+    p, k = forms.shape[:2]
+    if p == 0 or k == 0 or 2**k > most:
+        return False
+    corners = np.array(list(itertools.product((-0.5, 0.5), repeat=k - 1)))
+    for face in range(k):
+        free = np.arange(k) != face
+        middles, half = np.eye(k)[face][None], 1.0
+        while len(middles):
+            values = np.einsum("ni,pij,nj->np", middles, forms, middles)
+            sizes = np.linalg.norm(values, axis=1)
+            chosen = np.einsum("np,pij->nij", values / np.maximum(sizes, level)[:, None], forms)
+            slopes = np.abs(chosen @ middles[..., None])[:, free].sum(axis=(1, 2))
+            bends = np.abs(chosen[:, free][..., free]).sum(axis=(1, 2))
+            left = middles[sizes - 2.0 * half * slopes - half**2 * bends <= level]
+            if len(left) * len(corners) > most or half < math.sqrt(level):
+                return False
+            steps = np.zeros((len(corners), k))
+            steps[:, free] = half * corners
+            middles, half = (left[:, None] + steps).reshape(-1, k), 0.5 * half
+    return True
+
+
+def cone(forms: Array, level: float, rng: np.random.Generator) -> Array:
+    """Unit vectors, opposite ones once, at which all forms vanish, far from each other, (N, k).
+
+    They are looked for from random ones by the method of Gauss and Newton; where they fill more
+    than single lines, many of them are found.
+
+    Args:
+        forms: Symmetric matrices, shape (p, k, k).
+        level: Values of the forms below this are rounding.
+        rng: Source of the random vectors.
+    """
+    k = forms.shape[1]
+    t = rng.normal(size=(100 * k, k))
+    for _ in range(60):
+        t /= np.linalg.norm(t, axis=1, keepdims=True)
+        slopes = np.einsum("pij,nj->npi", forms, t)
+        values = np.einsum("npi,ni->np", slopes, t)
+        rows = np.concatenate([2.0 * slopes, t[:, None]], axis=1)
+        right = np.concatenate([values, np.zeros((len(t), 1))], axis=1)
+        t = t - least_norm(rows, right, math.sqrt(level))
+    t /= np.linalg.norm(t, axis=1, keepdims=True)
+    values = np.einsum("ni,pij,nj->np", t, forms, t)
+    t = t[np.max(np.abs(values), axis=1, initial=0.0) <= level]
+    return _spread(t, 20 * k, 0.05)
+
+
+def _spread(vectors: Array, most: int, apart: float) -> Array:
+    """Some of many unit vectors, opposite ones once, each far from the others, shape (N, k).
+
+    Args:
+        vectors: Shape (M, k).
+        most: Largest number of them.
+        apart: Least distance of one of them to the others and their opposites.
+    """
+    kept: list[Array] = []
+    distances = np.full(len(vectors), np.inf)
+    while len(kept) < most and len(vectors) and distances.max() > apart:
+        kept.append(vectors[int(np.argmax(distances))])
+        both = [np.linalg.norm(vectors - sign * kept[-1], axis=1) for sign in (1.0, -1.0)]
+        distances = np.minimum(distances, np.minimum(*both))
+    return np.array(kept).reshape(len(kept), vectors.shape[1])

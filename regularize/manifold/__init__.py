@@ -1,1 +1,0 @@
-"""Closing the loops of models that were saved open."""

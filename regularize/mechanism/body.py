@@ -1,0 +1,142 @@
+"""Rigid bodies: mass properties and shapes, in the body frame and in SI units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from regularize.lie.screw import (
+    IDENTITY,
+    Array,
+    cross,
+    cross_matrix,
+    leading_component,
+    points_back,
+    read_only,
+    unit,
+)
+from regularize.mechanism.diagnostic import Source
+from regularize.mechanism.short_repr import Frozen, ShortRepr
+from regularize.tolerances import UNNOTICED
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Inertia(Frozen):
+    """Mass properties of a body.
+
+    Attributes:
+        mass: Mass in kilograms.
+        center: Centre of mass in the body frame in metres, shape (3,).
+        matrix: Rotational inertia about the centre of mass, body axes, kg m², shape (3, 3).
+    """
+
+    mass: float
+    center: Array
+    matrix: Array
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        object.__setattr__(self, "center", read_only(self.center).reshape(3))
+        object.__setattr__(self, "matrix", read_only(self.matrix).reshape(3, 3))
+
+    def transformed(self, T: Array) -> Inertia:
+        """The same mass properties seen from frame a, given ``T_a_body``."""
+        R = T[:3, :3]
+        return Inertia(self.mass, R @ self.center + T[:3, 3], R @ self.matrix @ R.T)
+
+    @property
+    def spatial(self) -> Array:
+        """Spatial inertia about the frame's origin, linear part first, shape (6, 6)."""
+        moment = self.mass * cross_matrix(self.center)
+        matrix = np.zeros((6, 6))
+        matrix[:3, :3], matrix[:3, 3:], matrix[3:, :3] = self.mass * np.eye(3), -moment, moment
+        matrix[3:, 3:] = self.matrix - moment @ cross_matrix(self.center)
+        return matrix
+
+    @property
+    def principal(self) -> tuple[Array, Array]:
+        """Principal moments, ascending, and their axes as columns: a rotation, shape (3, 3).
+
+        Rounding chooses none of them: of the directions of an axis it is the one whose largest
+        component is positive, and of equal moments the axes nearest to those of the body.
+        """
+        moments, axes = np.linalg.eigh(self.matrix)
+        equal = np.diff(moments) <= UNNOTICED * np.abs(moments).max()
+        if equal.all():
+            return moments, np.eye(3)
+        axes = axes * [-1.0 if points_back(axis) else 1.0 for axis in axes.T]
+        if equal.any():
+            alone = axes[:, 2 if equal[0] else 0]
+            across = np.eye(3) - np.outer(alone, alone)
+            near = unit(across[:, leading_component(np.diag(across))])
+            last = cross(alone, near)
+            axes = np.column_stack([near, last, alone] if equal[0] else [alone, near, last])
+        axes[:, 0] *= np.sign(np.linalg.det(axes))
+        return moments, axes
+
+    def scaled(self, factor: float) -> Inertia:
+        """The inertia times a factor, which may be negative."""
+        return Inertia(factor * self.mass, self.center, factor * self.matrix)
+
+    @staticmethod
+    def total(parts: Iterable[Inertia]) -> Inertia:
+        """Mass properties of several parts that move as one; all in one frame."""
+        parts = list(parts)
+        mass = sum(part.mass for part in parts)
+        if mass == 0.0:
+            return Inertia(0.0, np.zeros(3), np.sum([p.matrix for p in parts], axis=0))
+        center = np.sum([part.mass * part.center for part in parts], axis=0) / mass
+        matrix = np.zeros((3, 3))
+        for part in parts:
+            d = part.center - center
+            matrix += part.matrix + part.mass * (d @ d * np.eye(3) - np.outer(d, d))
+        return Inertia(mass, center, matrix)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Geometry(Frozen):
+    """A shape of a body, for show or for collisions. Meshes are named, never opened by a reader.
+
+    Attributes:
+        kind: ``box``, ``cylinder``, ``sphere``, ``capsule`` or ``mesh``.
+        size: Box edges; radius and length; radius; or mesh scale, in metres, shape (1 to 3,).
+        T_body_geometry: Frame of the shape in the body frame.
+        uri: The mesh file as written in the model; ``archive#member`` for a shape inside of a CAD
+            file, ``#member`` inside of the model's own.
+        color: Red, green, blue, opacity between 0 and 1.
+        collision: True for collision shapes, False for visual ones.
+        density: Density of the material that the file gives the shape, kg/m³; None where it gives
+            none.
+    """
+
+    kind: str
+    size: Array
+    T_body_geometry: Array = field(default_factory=lambda: IDENTITY)
+    uri: str | None = None
+    color: tuple[float, float, float, float] | None = None
+    collision: bool = False
+    density: float | None = None
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        object.__setattr__(self, "size", read_only(self.size))
+        object.__setattr__(self, "T_body_geometry", read_only(self.T_body_geometry))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Body(ShortRepr):
+    """A rigid body.
+
+    Attributes:
+        name: Name in the user's model.
+        inertia: Mass properties, or None where the model states none.
+        geometry: Shapes, in the body frame.
+        source: Where it stands in the user's files.
+    """
+
+    name: str
+    inertia: Inertia | None = None
+    geometry: tuple[Geometry, ...] = ()
+    source: Source | None = None

@@ -1,0 +1,230 @@
+"""Short independent loops: a minimum cycle basis of a biconnected part.
+
+Chains of bodies with two joints are contracted first; then shortest-path cycles (Horton 1987) are
+taken in order of their number of joints, ties by joint order, as long as they are independent over
+the field of two elements.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from regularize.mechanism.graph import EdgeId, Graph, NodeId, loop_count, nodes_of
+
+#: Loops of one part above which they are looked at one by one wherever that is enough.
+MANY_LOOPS = 40
+#: Nodes at which a chain of edges starts and ends, and the edges.
+NodeChain = tuple[NodeId, NodeId, tuple[EdgeId, ...]]
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """A closed walk through distinct nodes.
+
+    Attributes:
+        edges: Edge indices in walking order.
+        nodes: ``nodes[i]`` is left through ``edges[i]``; same length as ``edges``.
+    """
+
+    edges: tuple[EdgeId, ...]
+    nodes: tuple[NodeId, ...]
+
+    @property
+    def length(self) -> int:
+        """Number of joints."""
+        return len(self.edges)
+
+    def direction(self, graph: Graph, edge: EdgeId) -> int:
+        """Whether the cycle passes an edge from parent to child (1), back (-1) or not (0)."""
+        if edge not in self.edges:
+            return 0
+        node = self.nodes[self.edges.index(edge)]
+        return 1 if node == graph.edges[edge].parent else -1
+
+
+def walk(graph: Graph, edges: Sequence[EdgeId]) -> Cycle:
+    """Order the edges of a simple cycle, starting at its lowest edge from its parent side."""
+    start = min(edges)
+    at = _incident(graph, edges)
+    order, nodes = [start], [graph.edges[start].parent]
+    node = graph.edges[start].child
+    while node != nodes[0]:
+        nodes.append(node)
+        first, second = at[node]
+        order.append(second if first == order[-1] else first)
+        node = graph.edges[order[-1]].other(node)
+    return Cycle(tuple(order), tuple(nodes))
+
+
+def candidate_cycles(
+    graph: Graph,
+    block: Sequence[EdgeId],
+    longest: int | None = None,
+    *,
+    through_hubs: bool = True,
+) -> list[Cycle]:
+    """Shortest-path cycles of a biconnected part, shortest first, ties by joint order.
+
+    Args:
+        graph: The mechanism's graph.
+        block: Edges of the biconnected part.
+        longest: Leave out cycles of more joints than this.
+        through_hubs: Whether paths lead on through bodies with more neighbours than the one where
+            they start. A short cycle is found from its body with the most neighbours as well, so
+            that what is lost are long ones; many loops on one ground are far fewer paths then.
+    """
+    longest = len(block) if longest is None else longest
+    chains = contract(graph, block)
+    branch = {n for start, end, _ in chains for n in (start, end)}
+    incident: dict[NodeId, list[int]] = {n: [] for n in branch}
+    for i, (start, end, _) in enumerate(chains):
+        incident[start].append(i)
+        if end != start:
+            incident[end].append(i)
+    found: set[frozenset[EdgeId]] = set()
+    for start, end, edges in chains:
+        if start == end and len(edges) <= longest:
+            found.add(frozenset(edges))
+    for root in sorted(branch):
+        most = len(block) if through_hubs else len(incident[root])
+        paths = _shortest_paths(root, chains, incident, (longest + 1) // 2, most)
+        # A chain within reach has an end elsewhere than at the body with the most chains.
+        fullest = max(paths, key=lambda node: len(incident[node]))
+        for i in {i for node in paths if node != fullest for i in incident[node]}:
+            start, end, edges = chains[i]
+            if start == end or start not in paths or end not in paths:
+                continue
+            (one, first), (two, second) = paths[start], paths[end]
+            if one + two + len(edges) > longest or i in first or i in second:
+                continue
+            cycle = frozenset(edges).union(*(chains[c][2] for c in (*first, *second)))
+            if not set(first) & set(second) and all(
+                len(touching) == 2 for touching in _incident(graph, cycle).values()
+            ):
+                found.add(cycle)
+    return [
+        walk(graph, sorted(cycle)) for cycle in sorted(found, key=lambda c: (len(c), sorted(c)))
+    ]
+
+
+def independent(cycles: Sequence[Cycle], count: int) -> list[Cycle]:
+    """The first ``count`` cycles that are independent of the ones before."""
+    pivots: dict[int, int] = {}
+    chosen = []
+    for cycle in cycles:
+        bits = sum(1 << e for e in cycle.edges)
+        while bits:
+            top = bits.bit_length()
+            if top not in pivots:
+                pivots[top] = bits
+                chosen.append(cycle)
+                break
+            bits ^= pivots[top]
+        if len(chosen) == count:
+            break
+    return chosen
+
+
+def minimum_cycle_basis(graph: Graph, block: Sequence[EdgeId]) -> list[Cycle]:
+    """Independent loops with the fewest joints, ties by joint order."""
+    count, longest = loop_count(graph, block), 8
+    if count == 1:
+        return [walk(graph, block)]
+    while True:
+        # Short cycles are enough for most mechanisms, and far fewer than all.
+        every = count <= MANY_LOOPS or longest >= len(block)
+        found = candidate_cycles(graph, block, longest, through_hubs=every)
+        cycles = independent(found, count)
+        if len(cycles) == count or longest >= len(block):
+            return cycles
+        longest *= 2
+
+
+def summed_cycles(graph: Graph, basis: Sequence[Cycle], candidates: Sequence[Cycle]) -> list[Cycle]:
+    """The candidates and the simple cycles that are sums of two of the basis, shortest first.
+
+    Shortest paths between two bodies take one of several chains, so the loop of the other two is
+    never among the candidates; it is the sum of two that are.
+
+    Args:
+        graph: The mechanism's graph.
+        basis: Independent cycles.
+        candidates: Cycles that are known.
+    """
+    found = {frozenset(cycle.edges): cycle for cycle in candidates}
+    for one, two in combinations([frozenset(cycle.edges) for cycle in basis], 2):
+        both = one ^ two
+        if one & two and both not in found and _is_cycle(graph, both):
+            found[both] = walk(graph, sorted(both))
+    return [found[edges] for edges in sorted(found, key=lambda c: (len(c), sorted(c)))]
+
+
+def _is_cycle(graph: Graph, edges: frozenset[EdgeId]) -> bool:
+    """Whether the edges make one closed walk through distinct nodes."""
+    at = _incident(graph, edges)
+    if any(len(touching) != 2 for touching in at.values()):
+        return False
+    return len(nodes_of(graph, walk(graph, sorted(edges)).edges)) == len(at)
+
+
+def contract(graph: Graph, block: Sequence[EdgeId]) -> list[NodeChain]:
+    """Chains (start, end, edges) between the branch nodes of a block."""
+    allowed = set(block)
+    degree = {n: [e for e in graph.adjacency[n] if e in allowed] for n in nodes_of(graph, block)}
+    branch = dict.fromkeys(n for n, edges in degree.items() if len(edges) != 2)
+    if not branch:
+        branch = {min(degree): None}
+    used: set[EdgeId] = set()
+    chains = []
+    for start in branch:
+        for first in degree[start]:
+            if first in used:
+                continue
+            edges, node = [first], graph.edges[first].other(start)
+            used.add(first)
+            while node not in branch:
+                a, b = degree[node]
+                step = b if a == edges[-1] else a
+                edges.append(step)
+                used.add(step)
+                node = graph.edges[step].other(node)
+            chains.append((start, node, tuple(edges)))
+    return chains
+
+
+def _shortest_paths(
+    root: NodeId,
+    chains: Sequence[NodeChain],
+    incident: dict[NodeId, list[int]],
+    radius: int,
+    most: int,
+) -> dict[NodeId, tuple[int, tuple[int, ...]]]:
+    """Length and chains of one shortest path from the root to every branch node within reach.
+
+    Paths end where more chains than ``most`` meet.
+    """
+    paths: dict[NodeId, tuple[int, tuple[int, ...]]] = {}
+    queue: list[tuple[int, tuple[int, ...], NodeId]] = [(0, (), root)]
+    while queue:
+        length, path, node = heapq.heappop(queue)
+        if node in paths:
+            continue
+        paths[node] = (length, path)
+        for i in incident[node] if len(incident[node]) <= most else ():
+            start, end, edges = chains[i]
+            other = end if start == node else start
+            if other not in paths and length + len(edges) <= radius:
+                heapq.heappush(queue, (length + len(edges), (*path, i), other))
+    return paths
+
+
+def _incident(graph: Graph, edges: Iterable[EdgeId]) -> dict[NodeId, list[EdgeId]]:
+    """Those of the edges that touch each node."""
+    at: dict[NodeId, list[EdgeId]] = {}
+    for e in edges:
+        for node in (graph.edges[e].parent, graph.edges[e].child):
+            at.setdefault(node, []).append(e)
+    return at

@@ -1,0 +1,323 @@
+"""The graph of a mechanism: nodes, elementary joints, biconnected parts, short independent loops.
+
+Bodies joined by fixed joints move as one and become one *node*. Joints become *edges*. A joint
+whose freedoms form no subgroup (universal, composite) is split into a series of edges with
+massless nodes between them, so that every edge moves in a subgroup of the rigid motions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NewType
+
+import numpy as np
+
+from regularize.errors import ModelError
+from regularize.escape import did_you_mean
+from regularize.lie.screw import Array
+from regularize.mechanism.connections import DisjointSets, biconnected
+from regularize.mechanism.mechanism import Joint, Mechanism
+
+#: Position of an elementary joint in ``Graph.edges``.
+EdgeId = NewType("EdgeId", int)
+#: Position of a rigid group of bodies in ``Graph.nodes``.
+NodeId = NewType("NodeId", int)
+#: Position of a coordinate among all joint coordinates of the mechanism.
+ColumnId = NewType("ColumnId", int)
+
+#: Kinds whose freedoms together form a subgroup, so that they need no splitting.
+SUBGROUP_KINDS = frozenset(
+    {"fixed", "revolute", "prismatic", "helical", "cylindrical", "spherical", "planar", "free"}
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Edge:
+    """An elementary joint between two nodes.
+
+    Attributes:
+        index: Position in ``Graph.edges``.
+        joint: The joint that it belongs to.
+        name: Name of the joint, with a suffix where the joint was split.
+        parent: Node on the parent side.
+        child: Node on the child side.
+        screws: Freedoms in the joint frame, shape (6, f).
+        T_parent: Joint frame in the parent node's frame.
+        T_child: Joint frame in the child node's frame.
+        columns: Indices of its coordinates among all coordinates of the mechanism, shape (f,).
+        group: Whether it moves by one exponential of all its screws.
+    """
+
+    index: EdgeId
+    joint: Joint
+    name: str
+    parent: NodeId
+    child: NodeId
+    screws: Array
+    T_parent: Array
+    T_child: Array
+    columns: tuple[ColumnId, ...]
+    group: bool
+
+    @property
+    def freedoms(self) -> int:
+        """Number of freedoms."""
+        return len(self.columns)
+
+    @property
+    def split(self) -> bool:
+        """Whether it is one part of a joint that had to be split."""
+        return self.joint.kind not in SUBGROUP_KINDS
+
+    def other(self, node: NodeId) -> NodeId:
+        """The node at the other end."""
+        return self.child if node == self.parent else self.parent
+
+
+@dataclass(frozen=True)
+class CouplingRow:
+    """A coupling with its coordinates resolved to columns.
+
+    Attributes:
+        name: Name in the user's model.
+        columns: Coordinates that it couples.
+        coefficients: One per column.
+        offset: Right-hand side.
+    """
+
+    name: str
+    columns: tuple[ColumnId, ...]
+    coefficients: tuple[float, ...]
+    offset: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """Nodes and edges of a mechanism.
+
+    Attributes:
+        mechanism: The mechanism.
+        nodes: Name of each node: its first body in file order, or the ground's; that is the first.
+        members: Names of the bodies of each node; empty for a massless node of a split joint.
+        T_node_body: Frame of each body in the frame of its node.
+        node_of: Node of each body.
+        ground: The ground's node.
+        edges: All elementary joints.
+        freedoms: Number of joint coordinates.
+        couplings: Linear relations between coordinates.
+        rigid_loops: Fixed joints that join two bodies which other fixed joints join already.
+        missed: By which part of the distance of their frames axes miss each other that may be meant
+            to meet in one point; 0 where none do.
+    """
+
+    mechanism: Mechanism
+    nodes: tuple[str, ...]
+    members: tuple[tuple[str, ...], ...]
+    T_node_body: dict[str, Array]
+    node_of: dict[str, NodeId]
+    ground: NodeId
+    edges: tuple[Edge, ...]
+    freedoms: int
+    couplings: tuple[CouplingRow, ...] = ()
+    rigid_loops: tuple[Joint, ...] = ()
+    missed: float = 0.0
+
+    @cached_property
+    def every_edge(self) -> tuple[EdgeId, ...]:
+        """Indices of all edges."""
+        return tuple(edge.index for edge in self.edges)
+
+    @cached_property
+    def every_node(self) -> tuple[NodeId, ...]:
+        """Indices of all nodes."""
+        return tuple(map(NodeId, range(len(self.nodes))))
+
+    @cached_property
+    def adjacency(self) -> tuple[tuple[EdgeId, ...], ...]:
+        """Indices of the edges at each node, in edge order."""
+        incident: list[list[EdgeId]] = [[] for _ in self.nodes]
+        for edge in self.edges:
+            incident[edge.parent].append(edge.index)
+            incident[edge.child].append(edge.index)
+        return tuple(tuple(entries) for entries in incident)
+
+    @cached_property
+    def extents(self) -> Array:
+        """How far masses, shapes and other joints are from a joint of each node, m, (nodes,).
+
+        That of the ground is none: it holds floors and rooms.
+        """
+        points: list[list[Array]] = [[] for _ in self.nodes]
+        for edge in self.edges:
+            points[edge.parent].append(edge.T_parent[:3, 3])
+            points[edge.child].append(edge.T_child[:3, 3])
+        for body in self.mechanism.bodies:
+            places = [each.T_body_geometry[:, 3] for each in body.geometry]
+            if body.inertia is not None and body.inertia.mass > 0.0:
+                places.append(np.array([*body.inertia.center, 1.0]))
+            node, T = self.node_of[body.name], self.T_node_body[body.name]
+            points[node] += [(T @ place)[:3] for place in places]
+        points[self.ground] = []
+        far = [[float(np.max(np.abs(p - own[0]))) for p in own] for own in points]
+        return np.array([max(ways, default=0.0) for ways in far])
+
+    @cached_property
+    def tree(self) -> frozenset[EdgeId]:
+        """Edges of the spanning tree that leaves the file's own closures open."""
+        return frozenset(spanning_tree(self))
+
+    @cached_property
+    def position(self) -> Array:
+        """Stored coordinates of all joints, shape (freedoms,)."""
+        return np.concatenate([np.zeros(0), *(j.position for j in self.mechanism.joints)])
+
+    @cached_property
+    def blocks(self) -> tuple[tuple[EdgeId, ...], ...]:
+        """Edges of each biconnected part that contains a loop, in edge order."""
+        between = [edge for edge in self.edges if edge.parent != edge.child]
+        parts = biconnected([(edge.parent, edge.child) for edge in between])
+        blocks = ([between[i].index for i in part] for part in parts if len(part) > 1)
+        return tuple(sorted(tuple(sorted(block)) for block in blocks))
+
+    @cached_property
+    def cells(self) -> tuple[tuple[EdgeId, ...], ...]:
+        """Sets of edges whose constraints do not touch each other's coordinates.
+
+        A cell is a biconnected part with loops, or several that couplings tie together along with
+        the other joints that they couple.
+        """
+        if not self.couplings:
+            return self.blocks
+        edge_of = {c: edge.index for edge in self.edges for c in edge.columns}
+        sets = DisjointSets[EdgeId]()
+        for block in self.blocks:
+            sets.union(*block)
+        for coupling in self.couplings:
+            sets.union(*(edge_of[c] for c in coupling.columns))
+        return tuple(sorted(tuple(sorted(cell)) for cell in sets.groups()))
+
+    @property
+    def loops(self) -> int:
+        """Number of independent loops."""
+        return sum(loop_count(self, block) for block in self.blocks)
+
+    def coupled_by(self, rows: Sequence[CouplingRow]) -> Graph:
+        """The same with rows on joints among the couplings."""
+        return replace(self, couplings=(*self.couplings, *rows)) if rows else self
+
+    def columns(self, edges: Iterable[EdgeId]) -> list[ColumnId]:
+        """Coordinates of the given edges, in increasing order."""
+        return sorted(c for e in edges for c in self.edges[e].columns)
+
+    def inertia_known(self, node: NodeId) -> bool:
+        """Whether some body of the node states its mass properties."""
+        return any(self.mechanism.body(name).inertia is not None for name in self.members[node])
+
+
+def actuated_coordinates(mechanism: Mechanism) -> tuple[str, ...]:
+    """Names of the coordinates of the joints that the model says are actuated."""
+    driven = {joint.name for joint in mechanism.joints if joint.actuated}
+    names = coordinate_names(mechanism)
+    return tuple(name for name in names if name in driven or name.rpartition("[")[0] in driven)
+
+
+def coordinate_names(mechanism: Mechanism) -> tuple[str, ...]:
+    """A name for every joint coordinate: the joint's, numbered where it has several freedoms."""
+    return tuple(
+        joint.name if joint.freedoms == 1 else f"{joint.name}[{i}]"
+        for joint in mechanism.joints
+        for i in range(joint.freedoms)
+    )
+
+
+def columns_of(known: Sequence[str], names: Iterable[str]) -> list[int]:
+    """Positions of names; raises ``ModelError`` for an unknown one."""
+    names = tuple(names)
+    for name in names:
+        if name not in known:
+            raise ModelError(f"there is no coordinate {name!r}{did_you_mean(name, known)}")
+    return [known.index(name) for name in names]
+
+
+def breadth_first(
+    graph: Graph, root: NodeId, edges: Iterable[EdgeId] | None = None
+) -> list[tuple[EdgeId, NodeId]]:
+    """(edge, newly reached node) in breadth-first order from ``root``, over the given edges."""
+    incident: Mapping[NodeId, Sequence[EdgeId]] | Sequence[Sequence[EdgeId]] = graph.adjacency
+    if edges is not None:
+        # A body may carry far more joints than those that count.
+        incident = at = defaultdict[NodeId, list[EdgeId]](list)
+        for e in sorted(edges):
+            at[graph.edges[e].parent].append(e)
+            at[graph.edges[e].child].append(e)
+    seen, queue, order = {root}, deque([root]), []
+    while queue:
+        node = queue.popleft()
+        for index in incident[node]:
+            other = graph.edges[index].other(node)
+            if other not in seen:
+                seen.add(other)
+                queue.append(other)
+                order.append((index, other))
+    return order
+
+
+def spanning_tree(graph: Graph, preference: Sequence[EdgeId] | None = None) -> tuple[EdgeId, ...]:
+    """Edges of a spanning tree, taken in order of preference (Kruskal).
+
+    By default the file's own closures come last, then joints with fewer freedoms, then file order.
+    """
+    if preference is None:
+        edges = sorted(graph.edges, key=lambda edge: (edge.joint.closure, edge.index))
+        preference = [edge.index for edge in edges]
+    sets = DisjointSets(graph.every_node)
+    tree = []
+    for index in preference:
+        edge = graph.edges[index]
+        if sets[edge.parent] != sets[edge.child]:
+            sets.union(edge.parent, edge.child)
+            tree.append(index)
+    return tuple(sorted(tree))
+
+
+def nodes_of(graph: Graph, edges: Iterable[EdgeId]) -> list[NodeId]:
+    """Nodes that the edges touch, in increasing order."""
+    return sorted({n for e in edges for n in (graph.edges[e].parent, graph.edges[e].child)})
+
+
+def loop_count(graph: Graph, block: Sequence[EdgeId]) -> int:
+    """Number of independent loops of a connected set of edges."""
+    return len(block) - len(nodes_of(graph, block)) + 1
+
+
+def part_of(graph: Graph, edges: Iterable[EdgeId]) -> Graph | None:
+    """The graph of some edges alone, numbered anew in the same order; nodes stay.
+
+    None where a joint with several edges has some of them elsewhere.
+    """
+    chosen = [graph.edges[e] for e in sorted(edges)]
+    names = {edge.joint.name for edge in chosen}
+    joints = tuple(joint for joint in graph.mechanism.joints if joint.name in names)
+    taken = graph.columns(edge.index for edge in chosen)
+    column = {c: ColumnId(k) for k, c in enumerate(taken)}
+    if len(column) != sum(joint.freedoms for joint in joints):
+        return None
+    kept = [row for row in graph.couplings if set(row.columns) <= set(column)]
+    used = {row.name for row in kept}
+    couplings = tuple(c for c in graph.mechanism.couplings if c.name in used)
+    return replace(
+        graph,
+        mechanism=replace(graph.mechanism, joints=joints, couplings=couplings),
+        edges=tuple(
+            replace(edge, index=EdgeId(k), columns=tuple(column[c] for c in edge.columns))
+            for k, edge in enumerate(chosen)
+        ),
+        freedoms=len(column),
+        couplings=tuple(
+            replace(row, columns=tuple(column[c] for c in row.columns)) for row in kept
+        ),
+        rigid_loops=(),
+    )

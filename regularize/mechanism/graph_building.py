@@ -1,0 +1,295 @@
+r"""The graph of a mechanism: bodies merged to nodes, joints split into edges.
+
+Bodies joined by fixed joints move as one and become one node. A joint whose freedoms form no
+subgroup (universal, composite) becomes a series of edges with massless nodes between them.
+
+A hinge is the same wherever its frame lies on its axis, and a slide wherever its frame lies at all.
+Lengths are those between axes. Frames that lie much further off than the axes are from each other
+would drown these lengths, so they are brought to where the axes are near each other: to the points
+next to the one, :math:`c`, whose squared distances from all axes add up to the least,
+
+.. math:: \sum_i P_i \, (c - o_i) = 0,
+
+with :math:`P_i` the projection across axis i and :math:`o_i` a point on it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regularize.errors import ModelError
+from regularize.lie import screw
+from regularize.lie.screw import IDENTITY, Array
+from regularize.mechanism.graph import (
+    SUBGROUP_KINDS,
+    ColumnId,
+    CouplingRow,
+    Edge,
+    EdgeId,
+    Graph,
+    NodeId,
+    breadth_first,
+)
+from regularize.mechanism.joint import Joint, motion
+from regularize.mechanism.mechanism import Mechanism
+from regularize.tolerances import NEGLIGIBLE, VANISHING
+
+#: Directions in which the frames of joints may be moved that are not one, by their kind.
+FREE = {"fixed": 3, "prismatic": 3, "spherical": 0, "free": 0}
+
+
+def near_each_other(
+    edges: Sequence[Edge], ground: NodeId, position: Array
+) -> tuple[list[Edge], float]:
+    """The same joints, with frames that lie far off brought near along their axes.
+
+    Args:
+        edges: All elementary joints of a mechanism.
+        ground: The node that does not move.
+        position: Stored coordinates of all joints, shape (n,).
+
+    Returns:
+        The edges as they are where their frames are no further apart along the axes than thirty
+        times what the axes are from each other; and where all axes meet in one point to a few parts
+        in ten thousand of that, as those of a spherical linkage do, or are one line, as those of a
+        door. And by which part of the way
+        along them axes miss each other whose frames were brought near, where they might be meant
+        to meet in one point; 0 elsewhere.
+    """
+    if not edges:
+        return [], 0.0
+    counts, axes = _free(edges)
+    apart, along, side_by_side = _sizes(edges, counts, axes)
+    if along <= 30.0 * apart:
+        return list(edges), 0.0
+    free = [
+        np.eye(3) if count == 3 else axis[:, None][:, :count]
+        for count, axis in zip(counts.tolist(), axes, strict=True)
+    ]
+    poses = _poses(edges, ground, position)
+    frames = [poses[edge.parent] @ edge.T_parent for edge in edges]
+    across, moment = np.zeros((3, 3)), np.zeros(3)
+    # Along axes that are parallel but for noise it is the frames that say where the loops are.
+    held = [T for T, slides in zip(frames, free, strict=True) if slides.shape[1] < 3] or frames
+    start = np.mean([T[:3, 3] for T in held], axis=0)
+    for frame, basis in zip(frames, free, strict=True):
+        slides = frame[:3, :3] @ basis
+        P = np.eye(3) - slides @ slides.T
+        across += P
+        moment += P @ (frame[:3, 3] - start)
+    spread = np.linalg.eigvalsh(across)
+    # What rounding leaves of a distance is none.
+    parallel = spread[0] <= 1e-3 * spread[2]
+    concurrent = not parallel and side_by_side <= max(0.1 * apart, NEGLIGIBLE * along)
+    if (parallel or concurrent) and apart < 4e-4 * along:
+        return list(edges), 0.0
+    center = start + np.linalg.lstsq(across, moment, rcond=1e-3 if parallel else VANISHING)[0]
+    near = [
+        _slid(edge, basis @ (basis.T @ (screw.inverse(frame) @ [*center, 1.0])[:3]))
+        for edge, frame, basis in zip(edges, frames, free, strict=True)
+    ]
+    return near, apart / along if concurrent else 0.0
+
+
+def _free(edges: Sequence[Edge]) -> tuple[NDArray[np.intp], Array]:
+    """In how many directions frames may be moved without any change, and the only one of hinges.
+
+    Shapes (edges,) and, in the joint frames, (edges, 3).
+    """
+    # The parts of a joint that was split share one frame.
+    counts = np.array([0 if e.split else FREE.get(e.joint.kind, 1) for e in edges], dtype=np.intp)
+    axes = np.array([edge.screws[3:].sum(axis=1) for edge in edges])
+    lengths = np.linalg.norm(axes, axis=1)
+    counts[(counts == 1) & (lengths == 0.0)] = 0  # no turn at all, as of fixed joints
+    axes[counts != 1] = 0.0
+    return counts, axes / np.where(counts == 1, lengths, 1.0)[:, None]
+
+
+def _sizes(
+    edges: Sequence[Edge], counts: NDArray[np.intp], axes: Array
+) -> tuple[float, float, float]:
+    """Largest distances of joints on one body: of axes, of frames along them, of parallel axes."""
+    on_body: dict[NodeId, list[int]] = {}
+    for k, edge in enumerate(edges):
+        on_body.setdefault(edge.parent, []).append(2 * k)
+        on_body.setdefault(edge.child, []).append(2 * k + 1)
+    pairs = [pair for ends in on_body.values() for pair in itertools.pairwise(ends)]
+    if not pairs:
+        return 0.0, 0.0, 0.0
+    one, two = np.array(pairs).T
+    frames = np.array([T for edge in edges for T in (edge.T_parent, edge.T_child)])
+    counts = np.repeat(counts, 2)
+    axes = np.einsum("kij,kj->ki", frames[:, :3, :3], np.repeat(axes, 2, axis=0))
+    way = frames[two, :3, 3] - frames[one, :3, 3]
+    first = np.where((counts[one] == 1)[:, None], axes[one], axes[two])
+    normal = screw.cross(axes[one], axes[two])
+    sine = np.linalg.norm(normal, axis=1)
+    crossing = sine > 1e-2
+    normal /= np.where(crossing, sine, 1.0)[:, None]
+    across = np.where(
+        crossing[:, None],
+        normal * np.sum(normal * way, axis=1, keepdims=True),
+        way - first * np.sum(first * way, axis=1, keepdims=True),
+    )
+    across[(counts[one] == 3) | (counts[two] == 3)] = 0.0
+    apart = np.linalg.norm(across, axis=1)
+    along = np.linalg.norm(way - across, axis=1)
+    parallel = (counts[one] == 1) & (counts[two] == 1) & ~crossing
+    return float(apart.max()), float(along.max()), float(apart[parallel].max(initial=0.0))
+
+
+def _poses(edges: Sequence[Edge], ground: NodeId, position: Array) -> dict[NodeId, Array]:
+    """Poses of all nodes that the ground reaches, loops left open."""
+    at: dict[NodeId, list[Edge]] = {}
+    for edge in edges:
+        at.setdefault(edge.parent, []).append(edge)
+        at.setdefault(edge.child, []).append(edge)
+    poses, waiting = {ground: np.eye(4)}, [ground]
+    for node in waiting:
+        for edge in at.get(node, ()):
+            if edge.other(node) in poses:
+                continue
+            moved = edge.T_parent @ motion(edge, position[list(edge.columns)])
+            step = moved @ screw.inverse(edge.T_child)
+            poses[edge.other(node)] = poses[node] @ (
+                step if node == edge.parent else screw.inverse(step)
+            )
+            waiting.append(edge.other(node))
+    return poses
+
+
+def _slid(edge: Edge, way: Array) -> Edge:
+    """A joint with both its frames moved alike, in the joint frame."""
+    shift = screw.transform(None, way)
+    return replace(edge, T_parent=edge.T_parent @ shift, T_child=edge.T_child @ shift)
+
+
+def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
+    """The graph of a mechanism.
+
+    Args:
+        mechanism: The mechanism.
+        as_placed: Whether frames that lie far off along their axes stay there.
+
+    Raises:
+        ModelError: A part has no path to ground.
+    """
+    T_node_body, node_of, members, rigid_loops = _merge_fixed(mechanism)
+    nodes = [group[0] for group in members]
+    starts = np.cumsum([0, *(joint.freedoms for joint in mechanism.joints)]).tolist()
+    first = {joint.name: k for joint, k in zip(mechanism.joints, starts, strict=False)}
+    edges: list[Edge] = []
+    all_members = list(members)
+    for joint in mechanism.joints:
+        if joint.kind == "fixed" and not joint.closure:
+            continue
+        parts = _elementary(joint)
+        node, column = node_of[joint.parent], first[joint.name]
+        if node == node_of[joint.child]:
+            # Fixed joints hold both its bodies together: it closes a loop of its own, which needs
+            # a node at which to be open.
+            parts = [*parts, np.zeros((6, 0))]
+        T_parent = T_node_body[joint.parent] @ joint.T_parent_joint
+        for k, screws in enumerate(parts):
+            last = k == len(parts) - 1
+            child = node_of[joint.child] if last else NodeId(len(nodes))
+            if not last:
+                nodes.append(f"{joint.name}/{k + 1}")
+                all_members.append(())
+            edges.append(
+                Edge(
+                    index=EdgeId(len(edges)),
+                    joint=joint,
+                    name=joint.name if len(parts) == 1 else f"{joint.name}/{k + 1}",
+                    parent=node,
+                    child=child,
+                    screws=screws,
+                    T_parent=T_parent,
+                    T_child=T_node_body[joint.child] @ joint.T_child_joint if last else IDENTITY,
+                    columns=tuple(map(ColumnId, range(column, column + screws.shape[1]))),
+                    group=joint.group,
+                )
+            )
+            node, T_parent = child, IDENTITY
+            column += screws.shape[1]
+    position = np.concatenate([np.zeros(0), *(joint.position for joint in mechanism.joints)])
+    missed = 0.0
+    if not as_placed:
+        edges, missed = near_each_other(edges, node_of[mechanism.ground], position)
+    graph = Graph(
+        mechanism=mechanism,
+        nodes=tuple(nodes),
+        members=tuple(all_members),
+        T_node_body=T_node_body,
+        node_of=node_of,
+        ground=node_of[mechanism.ground],
+        edges=tuple(edges),
+        freedoms=mechanism.freedoms,
+        couplings=tuple(
+            CouplingRow(
+                c.name,
+                tuple(ColumnId(first[name] + freedom) for name, freedom, _ in c.terms),
+                tuple(coefficient for _, _, coefficient in c.terms),
+                c.offset,
+            )
+            for c in mechanism.couplings
+        ),
+        rigid_loops=rigid_loops,
+        missed=missed,
+    )
+    reached = {graph.ground} | {node for _, node in breadth_first(graph, graph.ground)}
+    for i, name in enumerate(nodes):
+        if i not in reached:
+            raise ModelError(
+                f"body {name!r} has no path of joints to the ground {graph.nodes[0]!r}"
+            )
+    return graph
+
+
+def _elementary(joint: Joint) -> list[Array]:
+    """The screws of each elementary joint, in order from parent to child."""
+    if joint.kind in SUBGROUP_KINDS:
+        return [joint.screws]
+    return [joint.screws[:, [i]] for i in range(joint.freedoms)]
+
+
+def _merge_fixed(
+    mechanism: Mechanism,
+) -> tuple[dict[str, Array], dict[str, NodeId], list[tuple[str, ...]], tuple[Joint, ...]]:
+    """Groups of bodies joined by fixed joints, and their frames in the group's first body.
+
+    The last result lists fixed joints that join bodies of one group a second time.
+    """
+    fixed = [j for j in mechanism.joints if j.kind == "fixed" and not j.closure]
+    names = [mechanism.ground, *(body.name for body in mechanism.bodies)]
+    rigid: dict[str, dict[str, Joint]] = {name: {} for name in names}
+    for joint in fixed:
+        rigid[joint.parent].setdefault(joint.child, joint)
+        rigid[joint.child].setdefault(joint.parent, joint)
+    T_node_body: dict[str, Array] = {}
+    node_of: dict[str, NodeId] = {}
+    groups: list[tuple[str, ...]] = []
+    used: set[str] = set()
+    for start in rigid:
+        if start in node_of:
+            continue
+        group = [start]  # grows while it is followed
+        T_node_body[start] = IDENTITY
+        for near in group:
+            for far, joint in rigid[near].items():
+                if far in T_node_body:
+                    continue
+                T = joint.T_parent_joint @ screw.inverse(joint.T_child_joint)
+                T = T if joint.child == far else screw.inverse(T)
+                T_node_body[far] = T_node_body[near] @ T
+                used.add(joint.name)
+                group.append(far)
+        node_of.update(dict.fromkeys(group, NodeId(len(groups))))
+        groups.append(tuple(group))
+    spare = tuple(joint for joint in fixed if joint.name not in used)
+    return T_node_body, node_of, groups, spare

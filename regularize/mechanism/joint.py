@@ -1,0 +1,389 @@
+r"""Joints between two bodies, and how they move.
+
+A joint has a frame on its parent body and a frame on its child body. Its freedoms move the second
+frame against the first:
+
+.. math:: T_{parent,child} = T_{parent,joint} \; J(q) \; T_{child,joint}^{-1}
+
+where :math:`J(q)` is a product of exponentials of the joint's screws, taken in order, or for
+``spherical`` and ``free`` joints one exponential of their combination (``Joint.group``). The
+velocity of a group joint is its twist in the moving frame, as in Pinocchio.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regularize.errors import ModelError
+from regularize.lie import screw
+from regularize.lie.screw import (
+    IDENTITY,
+    Array,
+    adjoint,
+    exp,
+    inverse,
+    log,
+    log_rotation,
+    read_only,
+)
+from regularize.mechanism.diagnostic import Source
+from regularize.mechanism.joint_limits import JointDynamics, JointLimits
+from regularize.mechanism.quantity import TOLERANCE
+from regularize.mechanism.short_repr import Frozen
+from regularize.tolerances import ROUNDING
+
+#: Joint kinds and their numbers of freedoms (None: any number, given by the screws).
+KINDS: dict[str, int | None] = {
+    "fixed": 0,
+    "revolute": 1,
+    "prismatic": 1,
+    "helical": 1,
+    "universal": 2,
+    "cylindrical": 2,
+    "spherical": 3,
+    "planar": 3,
+    "free": 6,
+    "composite": None,
+}
+GROUP_KINDS = frozenset({"spherical", "free"})
+
+#: Joints of four or five freedoms, ``composite`` ones, that close a loop without a redundant
+#: equation: a point stays on an axis (in the place of a hinge of a planar loop), a line stays in a
+#: plane (of a slider), an axis keeps its direction (of a hinge of a spherical loop), a point stays
+#: on a plane (of what others guide already). Their coordinates are ordered so that those which the
+#: loop moves come first: the others stay at zero.
+HIGHER_PAIRS = ("point_on_line", "line_in_plane", "parallel", "point_on_plane")
+#: Kinds by the words of formats, textbooks and workshops.
+WORDS = {
+    **dict.fromkeys(("hinge", "pin", "continuous"), "revolute"),
+    **dict.fromkeys(("slide", "slider"), "prismatic"),
+    **dict.fromkeys(("ball", "locating_bearing"), "spherical"),
+    **dict.fromkeys(("weld", "rigid"), "fixed"),
+    **dict.fromkeys(("hooke", "cardan"), "universal"),
+    **{"floating_bearing": "point_on_line", "screw": "helical", "cylinder": "cylindrical"},
+}
+
+
+def kind_of(word: str) -> str:
+    """The kind that a word of some format means; words that are none stay as they are.
+
+    Example:
+        >>> kind_of("Ball"), kind_of("point on line"), kind_of("floating_bearing"), kind_of("odd")
+        ('spherical', 'point_on_line', 'point_on_line', 'odd')
+    """
+    plain = word.strip().lower().replace(" ", "_").replace("-", "_")
+    kind = WORDS.get(plain, plain)
+    return kind if kind in (*KINDS, *HIGHER_PAIRS, "slotted") else word
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Joint(Frozen):
+    """A joint between two bodies.
+
+    Attributes:
+        name: Name in the user's model.
+        parent: Name of the parent body.
+        child: Name of the child body.
+        kind: One of ``KINDS``.
+        screws: Freedoms in the joint frame, one column each, shape (6, freedoms); [m] and [-].
+        T_parent_joint: Joint frame on the parent body, shape (4, 4).
+        T_child_joint: Joint frame on the child body, shape (4, 4).
+        position: Stored joint coordinates, shape (freedoms,); radians and metres.
+        actuated: True or False where the model says so, else None.
+        closure: True where the file itself marks the joint as closing a loop.
+        limits: Bounds of positions, rates and forces, or None where the model states none; bounds
+            of positions may be given as an array of shape (freedoms, 2).
+        source: Where it stands in the user's files.
+        dynamics: Damping, friction, springs and rotor inertia.
+        tolerance: How far it may be off in every direction, metres and radians, or None where the
+            model states nothing; texts with units are taken too.
+    """
+
+    name: str
+    parent: str
+    child: str
+    kind: str
+    screws: Array
+    T_parent_joint: Array = field(default_factory=lambda: IDENTITY)
+    T_child_joint: Array = field(default_factory=lambda: IDENTITY)
+    position: Array = field(default_factory=lambda: np.zeros(0))
+    actuated: bool | None = None
+    closure: bool = False
+    limits: JointLimits | None = None
+    source: Source | None = None
+    dynamics: JointDynamics = field(default_factory=JointDynamics)
+    tolerance: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Check shapes and freeze the arrays."""
+        if self.kind not in KINDS:
+            raise ModelError(f"joint {self.name!r}: unknown kind {self.kind!r}, not in {[*KINDS]}")
+        screws = read_only(np.asarray(self.screws, dtype=np.float64).reshape(6, -1))
+        expected = KINDS[self.kind]
+        if expected is not None and screws.shape[1] != expected:
+            raise ModelError(
+                f"joint {self.name!r}: {self.kind} needs {expected} screws, got {screws.shape[1]}"
+            )
+        position = self.position if np.size(self.position) else np.zeros(screws.shape[1])
+        if np.shape(position) != (screws.shape[1],):
+            raise ModelError(f"joint {self.name!r}: {np.shape(position)=} fits not {screws.shape=}")
+        object.__setattr__(self, "screws", screws)
+        object.__setattr__(self, "position", read_only(position))
+        object.__setattr__(self, "T_parent_joint", read_only(self.T_parent_joint))
+        object.__setattr__(self, "T_child_joint", read_only(self.T_child_joint))
+        if self.limits is not None and not isinstance(self.limits, JointLimits):
+            object.__setattr__(self, "limits", JointLimits.of(self.limits))
+        object.__setattr__(self, "dynamics", self.dynamics.spread(self.freedoms))
+        if self.tolerance is not None:
+            object.__setattr__(self, "tolerance", TOLERANCE.pair(self.tolerance))
+        self._check_sizes()
+
+    def _check_sizes(self) -> None:
+        """Raise ``ModelError`` unless limits and dynamics have one value per freedom."""
+        values = self.dynamics.stated()
+        if self.limits is not None:
+            values |= {f.name: getattr(self.limits, f.name) for f in fields(self.limits)}
+        for name, value in values.items():
+            if value is not None and len(value) != self.freedoms:
+                raise ModelError(
+                    f"joint {self.name!r}: {name} has {len(value)} values for "
+                    f"{self.freedoms} freedoms"
+                )
+
+    @classmethod
+    def in_world(
+        cls,
+        name: str,
+        parent: str,
+        child: str,
+        kind: str,
+        axis: ArrayLike = (0, 0, 1),
+        point: ArrayLike = (0, 0, 0),
+        *,
+        axis2: ArrayLike | None = None,
+        pitch: float = 0.0,
+        **attributes: Any,
+    ) -> Joint:
+        """A joint of bodies whose frames all coincide with the world at the reference pose.
+
+        Args:
+            name: Name of the joint.
+            parent: Name of the parent body.
+            child: Name of the child body.
+            kind: One of ``KINDS`` but ``composite``, or of ``HIGHER_PAIRS``.
+            axis: As of ``joint_screws``, in world axes.
+            point: A point of the axis, or the centre, in metres, shape (3,).
+            axis2: As of ``joint_screws``, in world axes.
+            pitch: Of a helical joint, metres per radian.
+            attributes: Further attributes of the joint.
+        """
+        frame = screw.transform(None, point)
+        screws = joint_screws(kind, axis, axis2, pitch)
+        held = "composite" if kind in HIGHER_PAIRS else kind
+        return cls(name, parent, child, held, screws, frame, frame, **attributes)
+
+    @property
+    def freedoms(self) -> int:
+        """Number of freedoms, 0 to 6."""
+        return int(self.screws.shape[1])
+
+    @property
+    def group(self) -> bool:
+        """Whether the coordinates are exponential coordinates of one subgroup."""
+        return self.kind in GROUP_KINDS
+
+
+def joint_screws(
+    kind: str, axis: ArrayLike = (0, 0, 1), axis2: ArrayLike | None = None, pitch: float = 0.0
+) -> Array:
+    """Screws of a standard joint in its own frame, through the frame's origin, shape (6, f).
+
+    Args:
+        kind: One of ``KINDS`` but ``composite``, or of ``HIGHER_PAIRS``.
+        axis: The axis; of a planar joint and of ``point_on_plane`` the normal; of a universal joint
+            the first axis; of ``parallel`` the direction that is held; else of a higher pair the
+            line.
+        axis2: Second axis of a universal joint, by default Y; normal of the plane of
+            ``line_in_plane``, by default any.
+        pitch: Of a helical joint, metres per radian.
+
+    Raises:
+        ValueError: An axis has no length, or the kind has no standard screws.
+    """
+    slide, turn = screw.prismatic, screw.revolute
+    if kind == "fixed":
+        return np.zeros((6, 0))
+    if kind == "revolute":
+        return turn(axis)[:, None]
+    if kind == "prismatic":
+        return slide(axis)[:, None]
+    if kind == "helical":
+        return screw.helical(axis, np.zeros(3), pitch)[:, None]
+    if kind == "cylindrical":
+        return np.column_stack([slide(axis), turn(axis)])
+    if kind == "universal":
+        return np.column_stack([turn(axis), turn((0, 1, 0) if axis2 is None else axis2)])
+    if kind == "spherical":
+        return np.vstack([np.zeros((3, 3)), np.eye(3)])
+    if kind == "free":
+        return np.eye(6)
+    if kind != "planar" and kind not in HIGHER_PAIRS:
+        raise ValueError(f"joint kind {kind!r} has no standard screws")
+    first, second = perpendiculars(axis)
+    if kind == "planar":
+        return np.column_stack([slide(first), slide(second), turn(axis)])
+    if kind == "point_on_line":
+        return np.column_stack([slide(axis), turn(axis), turn(first), turn(second)])
+    if kind == "point_on_plane":
+        return np.column_stack([slide(first), slide(second), turn(axis), turn(first), turn(second)])
+    if kind == "parallel":
+        return np.column_stack([turn(axis), slide(axis), slide(first), slide(second)])
+    normal = first if axis2 is None else screw.unit(axis2)
+    across = np.cross(normal, screw.unit(axis))
+    return np.column_stack([slide(axis), slide(across), turn(normal), turn(axis)])
+
+
+def perpendiculars(axis: ArrayLike) -> tuple[Array, Array]:
+    """Two unit vectors that complete ``axis`` to a right-handed orthogonal frame."""
+    e = screw.unit(axis)
+    helper = np.eye(3)[int(np.argmin(np.abs(e)))]
+    first = screw.unit(screw.cross(helper, e))
+    return first, screw.cross(e, first)
+
+
+#: Newton on a joint's own coordinates takes a few steps, or has no solution to find.
+STEPS = 30
+
+
+class Moving(Protocol):
+    """A joint, or an elementary part of one."""
+
+    @property
+    def screws(self) -> Array:
+        """Freedoms in the joint frame, shape (6, freedoms)."""
+
+    @property
+    def freedoms(self) -> int:
+        """Number of freedoms."""
+
+    @property
+    def group(self) -> bool:
+        """Whether it moves by one exponential of all its screws."""
+
+
+def motion(joint: Moving, q: Array, count: int | None = None) -> Array:
+    """The child's joint frame in the parent's joint frame at coordinates ``q``, shape (4, 4).
+
+    Args:
+        joint: The joint.
+        q: Its coordinates, radians and metres, shape (freedoms,).
+        count: Only that many of its freedoms move, the first ones of a product; None: all.
+    """
+    T = np.eye(4)
+    if not np.any(q):
+        return T
+    if joint.group and count is None:
+        return exp(joint.screws @ q)
+    for column, value in zip(joint.screws.T[:count], q[:count], strict=True):
+        T = T @ exp(column * value)
+    return T
+
+
+def relative_pose(joint: Joint, q: Array) -> Array:
+    """The child body in the parent body at coordinates ``q``, shape (4, 4)."""
+    return joint.T_parent_joint @ motion(joint, q) @ inverse(joint.T_child_joint)
+
+
+def changed_joint(
+    joint: Joint, kind: str, screws: Array, shift: Array = IDENTITY, own: int | None = None
+) -> Joint:
+    """The joint made another kind in the same position.
+
+    Args:
+        joint: The joint as it is.
+        kind: The new kind.
+        screws: Its freedoms in its own frame, shape (6, f).
+        shift: Its frame in that of the joint as it is, shape (4, 4).
+        own: The new freedom that the single one of the joint becomes: its limits and dynamics stay.
+            None: they go.
+    """
+    f = screws.shape[1]
+    limits = None if own is None or joint.limits is None else joint.limits.widened(f, own)
+    changed = replace(
+        joint,
+        kind=kind,
+        screws=screws,
+        position=np.zeros(f),
+        T_parent_joint=joint.T_parent_joint @ shift,
+        T_child_joint=joint.T_child_joint @ shift,
+        limits=limits,
+        dynamics=JointDynamics() if own is None else joint.dynamics.widened(f, own),
+    )
+    if not np.any(joint.position):
+        return changed
+    moved = inverse(shift) @ motion(joint, joint.position) @ shift
+    return replace(changed, position=joint_position(changed, moved))
+
+
+def reversed_joint(joint: Joint) -> Joint:
+    """The same joint seen from its child; its coordinates keep their values."""
+    screws = -joint.screws if joint.group else -joint.screws[:, ::-1]
+    order = slice(None) if joint.group else slice(None, None, -1)
+    return replace(
+        joint,
+        parent=joint.child,
+        child=joint.parent,
+        screws=screws,
+        T_parent_joint=joint.T_child_joint,
+        T_child_joint=joint.T_parent_joint,
+        position=joint.position[order],
+        limits=None if joint.limits is None else joint.limits.taken(order),
+        dynamics=joint.dynamics.taken(order),
+    )
+
+
+def body_jacobian(joint: Moving, q: Array) -> Array:
+    """Twist of the child's frame, seen from itself, by the joint's velocities, shape (6, f).
+
+    Velocities of group joints are twists in the moving frame, so theirs are the screws.
+    """
+    if joint.group or not np.any(q):
+        return joint.screws
+    columns, T = [np.zeros((6, 0))], np.eye(4)
+    for column, value in zip(joint.screws.T[::-1], q[::-1], strict=True):
+        columns.insert(1, (adjoint(inverse(T)) @ column)[:, None])
+        T = exp(column * value) @ T
+    return np.hstack(columns)
+
+
+def joint_position(joint: Moving, T_parent_child: Array) -> Array:
+    """Coordinates that move the parent's frame of a joint nearest to its child's frame.
+
+    What the joint cannot do is left over; it is the closure gap.
+
+    Args:
+        joint: The joint; the search starts at zero.
+        T_parent_child: The child's joint frame in the parent's joint frame, shape (4, 4).
+
+    Returns:
+        Radians and metres, shape (freedoms,).
+    """
+    if joint.freedoms == 0:
+        return np.zeros(0)
+    if joint.group:
+        whole = joint.freedoms == 6
+        twist = log(T_parent_child) if whole else log_rotation(T_parent_child[:3, :3])
+        return np.asarray(joint.screws[-joint.freedoms :].T @ twist)
+    q = np.zeros(joint.freedoms)
+    for _ in range(STEPS):
+        # Newton on the twist that is still missing, seen from the moved frame.
+        error = log(inverse(motion(joint, q)) @ T_parent_child)
+        step = np.linalg.lstsq(body_jacobian(joint, q), error, rcond=None)[0]
+        q = q + step
+        if float(np.max(np.abs(step))) < ROUNDING:
+            break
+    return q

@@ -1,1 +1,0 @@
-"""Dynamics in actuator coordinates, and fast metamodels of it."""

@@ -1,0 +1,278 @@
+"""The mechanism that was meant by rounded numbers, with what it takes to be it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from regularize.lie.directions import SLIGHT
+from regularize.lie.screw import Array
+from regularize.loops.kinematics import LoopKinematics, sized_loops
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.graph import EdgeId, Graph
+from regularize.mechanism.graph_building import build
+from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.short_repr import ShortRepr
+from regularize.mechanism.source import Model
+from regularize.nominal.candidates import (
+    SHOWN,
+    Candidate,
+    candidates,
+    meeting_candidates,
+    nearly_closed,
+    possible,
+)
+from regularize.nominal.nearest import Nearest, nearest
+from regularize.nominal.places import JointPlaces
+from regularize.nominal.relations import Axes, AxisRelation, missed_relations
+from regularize.reduction.reduce import Reduction, reduce
+from regularize.tolerances import EXACT, RTOL
+from regularize.validation import POSITIVE, WHOLE, relative, validated
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Idealised(ShortRepr):
+    """A mechanism as it was designed.
+
+    Attributes:
+        mechanism: With joints moved as little as possible; what was given where nothing near moves
+            more freely.
+        reduction: Its reduction.
+        written: The reduction of what was given.
+        relations: What it fulfils and the written geometry misses.
+        distance: Largest move of a joint's place in metres and turn of its frame in radians.
+        moves: The same for every joint that is moved.
+        undecided: Motions that may have been meant, and for which none was found.
+        assumed: Motions that are found where axes are meant to meet in one point, which only the
+            places of their frames suggest.
+    """
+
+    mechanism: Mechanism
+    reduction: Reduction
+    written: Reduction
+    relations: tuple[AxisRelation, ...] = ()
+    moves: dict[str, tuple[float, float]] = field(default_factory=dict)
+    undecided: tuple[Candidate, ...] = ()
+    assumed: tuple[Candidate, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether a mechanism near the written one moves more freely, or has more rows proved."""
+        return bool(self.moves)
+
+    @property
+    def distance(self) -> tuple[float, float]:
+        """Largest move of a joint's place in metres and turn of its frame in radians."""
+        moves = np.array([*self.moves.values(), (0.0, 0.0)])
+        return float(moves[:, 0].max()), float(moves[:, 1].max())
+
+    @property
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """What was moved, as a note for those who go on with the mechanism."""
+        if not self.changed:
+            return ()
+        joint = max(self.moves, key=lambda name: sum(self.moves[name]))
+        translation, rotation = self.distance
+        return (
+            Diagnostic(
+                "REG224",
+                "note",
+                f"taken as it was designed, not as it is written: {len(self.moves)} joints are "
+                f"moved by at most {translation * 1e3:.3g} mm and {np.degrees(rotation):.3g}°, "
+                f"`{joint}` the furthest",
+                joints=tuple(self.moves),
+                source=self.mechanism.joint(joint).source,
+            ),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry ``as_designed`` of the JSON report."""
+        translation, rotation = self.distance
+        return {
+            "mobility": self.reduction.mobility,
+            "finite": self.reduction.finite_mobility,
+            "redundant": self.reduction.redundant,
+            "removed": self.reduction.removed,
+            "distance": {"translation_m": translation, "rotation_rad": rotation},
+            "moves": [
+                {"joint": name, "translation_m": move, "rotation_rad": turn}
+                for name, (move, turn) in self.moves.items()
+            ],
+            "relations": [relation.as_dict() for relation in self.relations],
+            "assumed": [
+                {"meeting": [*candidate.joints], "missed": candidate.missed}
+                for candidate in self.assumed
+            ],
+        }
+
+
+class _Found(NamedTuple):
+    """A mechanism that moves as a candidate says, and the change that leads to it."""
+
+    candidate: Candidate
+    change: Nearest
+    after: Reduction
+
+
+@validated(near=POSITIVE, rtol=POSITIVE, seed=WHOLE)
+def idealise(
+    model: Model,
+    *,
+    near: float = SLIGHT,
+    rtol: float = RTOL,
+    seed: int = 0,
+) -> Idealised:
+    """Find the mechanism next to a written one that moves more freely.
+
+    Args:
+        model: The mechanism, or its reduction.
+        near: Largest change of a joint's place, in sizes of its part, or of its axis, in radians.
+        rtol: Tolerance of ranks and relations; see ``reduce``.
+        seed: Seed of all random choices.
+
+    Raises:
+        ModelError: ``near`` is no positive number.
+    """
+    relative("near", near)
+    written = model if isinstance(model, Reduction) else reduce(model, rtol=rtol, seed=seed)
+    best = written
+    moves: dict[str, tuple[float, float]] = {}
+    relations: list[AxisRelation] = []
+    undecided: list[Candidate] = []
+    assumed: list[Candidate] = []
+    for cell in written.cells:
+        proved, offered = _proved(written, cell.edges), []
+        if possible(cell, near, proved=proved):
+            loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
+            cycles = written.cycles(cell)
+            offered = candidates(loops, q, cell, near, proved=proved, cycles=cycles)
+        if not offered and not cell.finite and written.graph.missed:
+            placed = build(written.mechanism, as_placed=True)
+            loops, q = nearly_closed(placed, written.q, cell.edges, near)
+            offered = meeting_candidates(loops, q, near, written.graph.missed)
+        hidden = not offered and any(
+            part.ungrouped == "noise" and part.surplus for part in written.parts_of(cell)
+        )
+        if hidden and cell.finite:
+            # Bars that are equal but for noise explain nothing, and equal ones may explain it all.
+            loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
+            offered = [Candidate((), cell.finite, 0.0, searched=True)]
+        if not offered:
+            continue
+        found = _chosen(best, cell.edges, q, [c for c in offered if c.searched], near)
+        if found is None or (hidden and found.after.remaining >= best.remaining):
+            # What is far off is no rounding of numbers that are written in full.
+            rounded = written.mechanism.digits is not None
+            likely = [c for c in offered[:1] if c.searched or c.missed or rounded]
+            undecided += [] if hidden else likely
+            continue
+        candidate, change, after = found
+        assumed += [candidate] if candidate.missed else []
+        moves |= change.by_joint()
+        relations += _relations(loops, q, after, near)
+        best = after
+    return Idealised(
+        best.mechanism,
+        best,
+        written,
+        tuple(relations),
+        moves,
+        tuple(undecided),
+        tuple(assumed),
+    )
+
+
+def _proved(reduction: Reduction, edges: tuple[EdgeId, ...]) -> bool:
+    """Whether the loops close, and their rows are reduced with proof."""
+    inside = set(edges)
+    return all(part.proved for part in reduction.parts if part.edges[0] in inside)
+
+
+def _chosen(
+    written: Reduction,
+    edges: tuple[EdgeId, ...],
+    q: Array,
+    offered: list[Candidate],
+    near: float,
+) -> _Found | None:
+    """The nearest mechanism with the most of the motions offered that noise explains as well.
+
+    Where fewer motions are much nearer, the noise is as small as these say.
+    """
+    found: list[_Found] = []
+    for candidate in offered:
+        if found and found[0].change.distance <= SHOWN**2 * candidate.size:
+            break  # noise as small as that shows as much
+        result = _accepted(written, edges, q, candidate, near)
+        found += [] if result is None else [result]
+    least = min((each.change.distance for each in found), default=0.0)
+    return next((each for each in found if each.change.distance <= SHOWN * least), None)
+
+
+def _accepted(
+    written: Reduction, edges: tuple[EdgeId, ...], q: Array, candidate: Candidate, near: float
+) -> _Found | None:
+    """The nearest mechanism with so many motions, where it is near and has them.
+
+    Axes that are as nearly parallel as the joints had to be moved are parallel in a mechanism that
+    is hardly further away: a planar linkage, not a spherical one about a far centre.
+    """
+    free = _tried(written, edges, q, candidate, near, None)
+    if free is None:
+        graph = build(written.mechanism, as_placed=candidate.missed > 0.0)
+        if not _off_parallel(graph, edges, q, near):
+            return None  # it would be the same again
+        return _tried(written, edges, q, candidate, near, near)
+    off = SHOWN * free.change.distance
+    if _off_parallel(free.after.graph, edges, _coordinates(free.after, edges), off):
+        tidy = _tried(written, edges, q, candidate, min(near, off), off)
+        if tidy is not None and (tidy.after.removed, free.change.distance) >= (
+            free.after.removed,
+            tidy.change.distance / 2.0,
+        ):
+            return tidy
+    return free
+
+
+def _tried(
+    written: Reduction,
+    edges: tuple[EdgeId, ...],
+    q: Array,
+    candidate: Candidate,
+    near: float,
+    parallel: float | None,
+) -> _Found | None:
+    motions, as_placed = candidate.motions, candidate.missed > 0.0
+    change = nearest(
+        written.mechanism, edges, q, motions, parallel=parallel, near=near, as_placed=as_placed
+    )
+    if not (change.distance <= near and change.error <= EXACT.same):
+        return None
+    after = reduce(change.mechanism, rtol=written.rtol, seed=written.seed)
+    finite = {cell.edges: cell.finite for cell in after.cells}
+    return _Found(candidate, change, after) if finite.get(edges) == motions else None
+
+
+def _coordinates(reduction: Reduction, edges: tuple[EdgeId, ...]) -> Array:
+    return np.asarray(reduction.q[list(reduction.graph.columns(edges))])
+
+
+def _places(graph: Graph, edges: tuple[EdgeId, ...], q: Array) -> JointPlaces:
+    loops = sized_loops(graph, q, edges)
+    return JointPlaces(loops, loops.state(q))
+
+
+def _off_parallel(graph: Graph, edges: tuple[EdgeId, ...], q: Array, near: float) -> bool:
+    """Whether axes are parallel but for some angle that is no larger than that."""
+    return bool(np.abs(_places(graph, edges, q).parallel(near)).max() > EXACT.same)
+
+
+def _relations(
+    loops: LoopKinematics, q: Array, after: Reduction, near: float
+) -> list[AxisRelation]:
+    places = _places(after.graph, loops.edges, _coordinates(after, loops.edges))
+    written = Axes.of(loops, loops.state(q))
+    meant = Axes.of(places.loops, places.reference)
+    return missed_relations(written, meant, loops.length, near)

@@ -1,0 +1,141 @@
+"""What there is to draw of a mechanism: pieces with a mesh, a colour and the body they move with.
+
+Bodies are drawn by the shapes of the model where it has some. Bars between the joints carry the
+colours of the loops that run through them; joint axes are arrows, joints on the ground stand on
+pedestals. Redundant equations are drawn at the closing joint: a straight double arrow for a force,
+a ring for a moment that nothing determines.
+Where several motions meet at the pose, bent arrows show where joints go on each of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.mechanism.graph import NodeId
+from regularize.mechanism.mechanism import Mechanism
+from regularize.report.analysis import Analysis
+
+Color = tuple[int, int, int, int]
+
+#: Colours of loops, told apart by people with any colour vision (after Okabe and Ito 2008).
+PALETTE: tuple[Color, ...] = (
+    (0, 114, 178, 255),
+    (0, 158, 115, 255),
+    (230, 159, 0, 255),
+    (153, 102, 204, 255),
+    (86, 180, 233, 255),
+    (140, 96, 52, 255),
+)
+REDUNDANT: Color = (204, 20, 72, 255)
+AXIS: Color = (96, 102, 112, 255)
+GROUND: Color = (128, 134, 142, 255)
+PLAIN: Color = (170, 176, 184, 255)
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """One thing to draw.
+
+    Attributes:
+        name: Unique name, such as ``body/crank/0`` or ``redundant/L1/2``.
+        kind: ``shape``, ``bar``, ``line`` (a thin bar where there are shapes), ``joint``, ``axis``,
+            ``redundant``, ``pedestal`` or ``branch``.
+        node: Node of the graph that it moves with.
+        mesh: Triangles in the frame of the node.
+        color: Red, green, blue, opacity, 0 to 255.
+        owner: Name of the joint or body that it shows; empty where it is none of the user's.
+    """
+
+    name: str
+    kind: str
+    node: NodeId
+    mesh: Any
+    color: Color
+    owner: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Wrench:
+    """A force or a moment at a closing joint that the model leaves undetermined.
+
+    Attributes:
+        name: Unique name, such as ``redundant/L1/2``.
+        loop: Name of the loop.
+        joint: Name of the closing joint.
+        node: Node that it moves with.
+        point: Where it acts, in the frame of the node, metres, shape (3,).
+        direction: Of the force or of the moment's axis, same frame, shape (3,).
+        turns: Whether it is a moment.
+        size: Length of its double arrow, or twice the reach of its ring, in metres.
+    """
+
+    name: str
+    loop: str
+    joint: str
+    node: NodeId
+    point: Array
+    direction: Array
+    turns: bool
+    size: float
+
+
+@dataclass(frozen=True, eq=False)
+class Label:
+    """The name of a joint, or of a branch, at a point of a body.
+
+    Attributes:
+        text: The name.
+        node: Node that it moves with.
+        point: In the frame of the node, metres, shape (3,).
+        cut: Whether the joint closes a loop.
+        color: That of the branch.
+    """
+
+    text: str
+    node: NodeId
+    point: Array
+    cut: bool
+    color: Color | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """All pieces and labels of a mechanism.
+
+    Attributes:
+        report: What is drawn.
+        length: Size of the mechanism in metres.
+        pieces: What to draw.
+        labels: Names of joints.
+        wrenches: What is drawn as redundant directions.
+        links: Bars from joint to joint: node, both ends in its frame, colour.
+        loop_colors: Colour of each loop by name.
+        branch_colors: Colour of each branch by its name, where several meet at the pose.
+        notes: Which shapes could not be read, and why.
+    """
+
+    report: Analysis
+    length: float
+    pieces: tuple[Piece, ...]
+    labels: tuple[Label, ...]
+    wrenches: tuple[Wrench, ...]
+    links: tuple[tuple[NodeId, Array, Array, Color], ...]
+    loop_colors: dict[str, Color]
+    branch_colors: dict[str, Color]
+    notes: tuple[str, ...]
+
+
+def web(color: Color) -> str:
+    """A colour without its opacity, such as ``#cc1448``."""
+    return "#{:02x}{:02x}{:02x}".format(*color[:3])
+
+
+def upwards(mechanism: Mechanism) -> Array:
+    """Direction against gravity, along Z where there is none, shape (3,)."""
+    gravity = mechanism.gravity
+    return np.asarray(-screw.unit(gravity) if np.any(gravity) else [0.0, 0.0, 1.0])

@@ -1,0 +1,150 @@
+"""Meshes that drawings are made of: bars, arrows, rings, joints. All lengths in metres."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import trimesh
+from trimesh import creation
+
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.mechanism.joint import perpendiculars
+from regularize.tolerances import UNNOTICED, UNSEEN
+
+#: Sides of round things: enough to look round at the size of a joint; half of them do where thin.
+SECTIONS = 12
+
+
+def bar(start: Array, end: Array, radius: float) -> Any:
+    """A round bar between two points; None where they coincide."""
+    if np.linalg.norm(end - start) < UNSEEN * radius:
+        return None
+    return _turned(np.array([start, end]), [(0, radius), (1, radius)], SECTIONS)
+
+
+def ball(center: Array, radius: float) -> Any:
+    """A sphere, which stands for a spherical joint."""
+    mesh = creation.uv_sphere(radius, count=(8, 12))
+    mesh.apply_translation(center)
+    return mesh
+
+
+def barrel(center: Array, axis: Array, length: float, radius: float) -> Any:
+    """A short cylinder about an axis: a hinge."""
+    e = 0.5 * length * screw.unit(axis)
+    return bar(center - e, center + e, radius)
+
+
+def block(center: Array, axis: Array, length: float, width: float) -> Any:
+    """A square bar along an axis: a slide."""
+    return creation.box((width, width, length), transform=screw.transform(along(axis), center))
+
+
+def along(axis: Array) -> Array:
+    """A rotation whose third column is the axis."""
+    e = screw.unit(axis)
+    first, second = perpendiculars(e)
+    return np.column_stack([first, second, e])
+
+
+def arrow(start: Array, axis: Array, length: float, radius: float, *, both: bool = False) -> Any:
+    """An arrow along an axis; with a head at both ends it is centred at ``start``."""
+    e = screw.unit(axis)
+    head = min(6.0 * radius, 0.4 * length)
+    first, last = (-0.5 * length if both else 0.0), (0.5 * length if both else length)
+    points = start + np.array([first, first + head, last - head, last])[:, None] * e
+    tail = [(0, 0.0), (1, 2.6 * radius), (1, radius)] if both else [(0, radius)]
+    return _turned(points, [*tail, (2, radius), (2, 2.6 * radius), (3, 0.0)], SECTIONS)
+
+
+def path(points: Array, radius: float) -> Any:
+    """A bent arrow through points, shape (n, 3); None where they coincide."""
+    far = np.linalg.norm(np.diff(points, axis=0), axis=1) > UNSEEN * radius
+    points = points[np.concatenate([[True], far])]
+    if len(points) < 2:
+        return None
+    points = np.vstack([points, points[-1] + 6.0 * radius * screw.unit(points[-1] - points[-2])])
+    last = len(points) - 1
+    head = [(last - 1, 2.6 * radius), (last, 0.0)]
+    return _turned(points, [*((i, radius) for i in range(last)), *head], SECTIONS // 2)
+
+
+def ring(center: Array, axis: Array, radius: float, thickness: float) -> Any:
+    """A turned arrow about an axis, most of a circle with heads in both directions."""
+    R = along(axis)
+    angles = np.linspace(0.15 * np.pi, 1.85 * np.pi, 25)
+    circle = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(len(angles))]) * radius
+    points = circle @ R.T + center
+    first, last = (
+        points[i] + 6.0 * thickness * screw.unit(points[i] - points[j])
+        for i, j in ((0, 1), (-1, -2))
+    )
+    wide, count = 2.6 * thickness, len(points)
+    body = [(i, thickness) for i in range(1, count + 1)]
+    profile = [(0, 0.0), (1, wide), *body, (count, wide), (count + 1, 0.0)]
+    return _turned(np.vstack([first, points, last]), profile, SECTIONS // 2)
+
+
+def force(center: Array, direction: Array, size: float) -> Any:
+    """A straight double arrow of a length: a force that nothing determines."""
+    return arrow(center, direction, size, 0.021 * size, both=True)
+
+
+def moment(center: Array, axis: Array, size: float) -> Any:
+    """A ring that fits with room into a sphere of a diameter: a moment that nothing determines."""
+    return ring(center, axis, 0.36 * size, 0.0173 * size)
+
+
+def pedestal(tip: Array, up: Array, height: float) -> Any:
+    """What a joint on the ground stands on: a pyramid on a plate."""
+    foot = screw.transform(along(up), tip - height * screw.unit(up))
+    plate = creation.box((2.2 * height, 2.2 * height, 0.15 * height), transform=foot)
+    low = tip - height * screw.unit(up)
+    stand = np.array([low, low + 0.95 * height * screw.unit(up)])
+    return trimesh.util.concatenate([_turned(stand, [(0, 0.6 * height), (1, 0.0)], 4), plate])
+
+
+def _turned(points: Array, profile: Sequence[tuple[int, float]], sections: int) -> Any:
+    """What a lathe makes, about a line that may bend.
+
+    Args:
+        points: Of the line, no two neighbours the same, shape (n, 3).
+        profile: From one end to the other: the number of a point and a radius there. Only the
+            first and the last radius may be zero.
+        sections: Number of sides.
+    """
+    steps = np.diff(points, axis=0)
+    ways = steps / np.linalg.norm(steps, axis=1)[:, None]
+    sums = np.vstack([ways[:1], ways[:-1] + ways[1:], ways[-1:]])
+    first = along(ways[0])[:, 0]
+    frames = []
+    for way, after in zip(sums, np.vstack([ways, ways[-1:]]), strict=True):
+        axis = screw.unit(way if np.linalg.norm(way) > UNNOTICED else after)
+        side = first - (first @ axis) * axis
+        first = screw.unit(side) if np.linalg.norm(side) > UNNOTICED else along(axis)[:, 0]
+        frames.append([first, np.cross(axis, first)])
+    angles = np.arange(sections) * 2 * np.pi / sections
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    which, radii = zip(*profile, strict=True)
+    rings = points[list(which), None] + np.array(radii)[:, None, None] * (
+        circle @ np.array(frames)[list(which)]
+    )
+    here = np.arange(sections)
+    after = np.roll(here, -1)
+    faces = []
+    for k, (a, b) in enumerate(pairwise(radii)):
+        low, high = sections * k, sections * (k + 1)
+        if a > 0.0:
+            faces.append(np.column_stack([low + here, low + after, high + here]))
+        if b > 0.0:
+            faces.append(np.column_stack([low + after, high + after, high + here]))
+    fan = np.column_stack([np.zeros(sections - 2, dtype=int), here[1:-1], here[2:]])
+    if radii[0] > 0.0:
+        faces.append(fan[:, ::-1])
+    if radii[-1] > 0.0:
+        faces.append(sections * (len(radii) - 1) + fan)
+    return trimesh.Trimesh(rings.reshape(-1, 3), np.concatenate(faces), process=False)

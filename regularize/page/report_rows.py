@@ -1,0 +1,262 @@
+"""The report as rows of a page that know which parts of the picture they speak of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.page.drawing import Drawing
+from regularize.page.references import References
+from regularize.report.analysis import Analysis
+from regularize.report.forms import loop_view, view
+from regularize.report.forms.loop_view import Group
+from regularize.report.rules import rule
+from regularize.version import __version__
+from regularize.words import LISTED, listed
+
+#: Kinds of loops that get a table, nearly all of them folded.
+MOST_LOOPS = 10 * loop_view.SHOWN
+#: Names in a list before the rest is only counted: two lines of a page.
+MOST_NAMES = 2 * LISTED
+
+
+def report_rows(report: Analysis, drawing: Drawing, references: References) -> Iterator[str]:
+    """The report, from the counts to what can be done, with the colours of its picture."""
+    rows = _Rows(report, references)
+    yield from _numbers(report)
+    yield from _ways("What to change", view.advice(report))
+    yield from rows.findings()
+    yield from rows.loops(drawing)
+    yield from rows.named("What moves", ("body", "motion"), view.moving_together(report))
+    yield from _pairs("Why", ("what", "reason"), view.why(report))
+    untrusted = view.untrusted_together(report)
+    yield from rows.named("Reactions that cannot be trusted", ("joint", "undetermined"), untrusted)
+    yield from _lack_of_fit(report)
+    yield from _ways("What to do", view.remedies(report))
+    yield from rows.joints()
+    yield from _notes(drawing.notes)
+
+
+def _numbers(report: Analysis) -> Iterator[str]:
+    r = report.reduction
+    entries = [
+        ("true mobility", view.mobility_words(report) if r.assembly.closed else "?"),
+        ("Grübler count", view.signed(r.gruebler)),
+        ("loops", r.graph.loops),
+        ("equations", r.constraints),
+        ("kept", r.kept),
+        ("redundant", r.redundant if r.assembly.closed else "?"),
+    ]
+    cells = "".join(f"<div><dt>{term}</dt><dd>{value}</dd></div>" for term, value in entries)
+    yield f'<dl class="numbers">{cells}</dl>'
+
+
+class _Rows:
+    """Rows whose names lead to the picture."""
+
+    def __init__(self, report: Analysis, references: References) -> None:
+        self.report, self.references = report, references
+
+    def findings(self) -> Iterator[str]:
+        """All findings, those about loops that are alike together."""
+        yield f"<section><h2>Findings</h2><p>{escape(view.found(self.report).capitalize())}.</p>"
+        yield '<ul class="findings">'
+        for first, others in view.merged(self.report):
+            refs = " ".join(self.references.finding(each) for each in (first, *others))
+            yield f'<li data-refs="{refs}">'
+            yield _finding(first, self.marked(first.message))
+            if others:
+                closing = self.names([str(d.loop) for d in others])
+                yield f'<p class="quiet">Likewise {closing}.</p>'
+            yield "</li>"
+        yield "</ul></section>"
+
+    def marked(self, message: str) -> str:
+        """A message with what stands in backquotes as code, and names among it as such."""
+        pieces = message.split("`")
+        return "".join(
+            escape(p) if i % 2 == 0 else self.name(p, "code") for i, p in enumerate(pieces)
+        )
+
+    def name(self, name: str, tag: str = "span", kind: str = "") -> str:
+        """The name of a joint, body or loop as an element that leads to it."""
+        ref = self.references.named(name)
+        refs = f' data-refs="{ref}"' if ref else ""
+        style = f' class="{kind}"' if kind else ""
+        return f"<{tag}{style}{refs}>{escape(name)}</{tag}>"
+
+    def names(self, names: Sequence[str]) -> str:
+        """Names in a list, the last ones folded where there are many."""
+        found = [self.name(name) for name in names]
+        if len(found) <= MOST_NAMES + 1:
+            return listed(found, most=len(found))
+        more = ", ".join(found[MOST_NAMES:])
+        return (
+            f"{', '.join(found[:MOST_NAMES])} <details><summary>and {len(found) - MOST_NAMES} more"
+            f"</summary>{more}</details>"
+        )
+
+    def named(
+        self, title: str, heads: tuple[str, str], rows: Sequence[tuple[Sequence[str], str]]
+    ) -> Iterator[str]:
+        """A table of names and what is said of them."""
+        yield from _table(title, heads, [(self.names(names), escape(text)) for names, text in rows])
+
+    def joints(self) -> Iterator[str]:
+        """All joints, folded, so that each can be found."""
+        joints = self.report.mechanism.joints
+        if not joints:
+            return
+        yield f"<section><details><summary><h2>All {len(joints)} joints</h2></summary>"
+        yield '<div class="scroll"><table><thead><tr><th scope="col">joint</th>'
+        yield '<th scope="col">kind</th><th scope="col">between</th></tr></thead><tbody>'
+        for joint in joints:
+            yield (
+                f'<tr><th scope="row">{self.name(joint.name)}</th><td>{joint.kind}</td>'
+                f"<td>{self.name(joint.parent)} and {self.name(joint.child)}</td></tr>"
+            )
+        yield "</tbody></table></div></details></section>"
+
+    def loops(self, drawing: Drawing) -> Iterator[str]:
+        """The loops, those that are alike together."""
+        groups = loop_view.groups(self.report.loops)
+        if not groups:
+            return
+        yield "<section><h2>Loops</h2>"
+        for i, group in enumerate(groups[:MOST_LOOPS]):
+            yield from self._loop(drawing, group, is_open=i < loop_view.SHOWN)
+        if len(groups) > MOST_LOOPS:
+            yield f'<p class="quiet">{len(groups) - MOST_LOOPS} more are in the embedded data.</p>'
+        yield "</section>"
+
+    def _loop(self, drawing: Drawing, group: Group, *, is_open: bool) -> Iterator[str]:
+        loop = group.first
+        red, green, blue, _ = drawing.loop_colors[loop.name]
+        kind = "" if loop.category == "regular" else f", {loop.category}"
+        refs = " ".join(self.references.loops[each.name] for each in group.loops)
+        opened = " open" if is_open else ""
+        yield f'<details class="loop" data-refs="{refs}"{opened}><summary><h3>'
+        yield f'<span class="swatch" style="background:rgb({red},{green},{blue})"></span>'
+        motion = escape(loop_view.motion(loop))
+        yield f"{escape(group.name)}</h3> <span class='quiet'>{motion}{kind}; "
+        yield f"{loop.redundant} of {loop.cut.constraints} equations redundant</span></summary>"
+        links = " ".join(
+            self.name(name, kind=kind)
+            for kind, name in loop_view.chain(loop, self.report.mechanism.ground)
+        )
+        yield f'<p class="chain">{links}</p>'
+        yield (
+            f'<div class="scroll"><table><caption>Constraint equations at {escape(loop.closing)}'
+            '</caption><thead><tr><th scope="col">direction</th><th scope="col">status</th>'
+            '<th scope="col">already fixed by</th><th scope="col">residual</th></tr></thead><tbody>'
+        )
+        for row in loop_view.rows(loop):
+            yield (
+                f'<tr><th scope="row">{escape(row.direction)}</th>'
+                f'<td class="status-{row.status}">{row.status}</td>'
+                f"<td>{escape(row.because)}</td><td>{escape(row.residual)}</td></tr>"
+            )
+        yield "</tbody></table></div>"
+        yield from (f"<p>Why: {escape(sentence)}.</p>" for sentence in loop_view.reasons(loop))
+        choice = loop_view.choices(loop)
+        if choice is not None:
+            yield f"<p>Choice: {escape(choice)}.</p>"
+        yield "</details>"
+
+
+def _finding(diagnostic: Diagnostic, message: str) -> str:
+    parts = [
+        f'<p><span class="badge {diagnostic.severity}">{diagnostic.code} {diagnostic.severity}'
+        f"</span> {message}</p>"
+    ]
+    if diagnostic.source is not None:
+        where = " ".join(filter(None, [str(diagnostic.source), diagnostic.source.element]))
+        parts.append(f'<p class="quiet"><code>{escape(where)}</code></p>')
+    parts += [f"<p>→ {_advice(line)}</p>" for line in diagnostic.help]
+    known = rule(diagnostic.code)
+    if known is not None:
+        parts.append(
+            f"<details><summary>What {diagnostic.code} means</summary>"
+            f"<p>{escape(known.what)}</p><p>{escape(known.why)}</p>"
+            f"<p>What to do: {escape(known.fix)}</p></details>"
+        )
+    return "".join(parts)
+
+
+def _advice(line: str) -> str:
+    """A line of help; its command is set as one, and no line ends within an option of it."""
+    words, found, command = line.partition(": regularize ")
+    if not found:
+        return escape(line)
+    options = re.sub(r"(?<!\S)--?[\w-]+", r'<span class="option">\g<0></span>', escape(command))
+    return f"{escape(words)}: <code>regularize {options}</code>"
+
+
+def _pairs(title: str, heads: tuple[str, str], pairs: list[tuple[str, str]]) -> Iterator[str]:
+    yield from _table(title, heads, [(escape(left), escape(right)) for left, right in pairs])
+
+
+def _table(title: str, heads: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    if not pairs:
+        return
+    head = "".join(f'<th scope="col">{text}</th>' for text in heads)
+    yield f'<section><h2>{title}</h2><div class="scroll"><table><thead><tr>{head}</tr></thead>'
+    rows = "".join(f'<tr><th scope="row">{left}</th><td>{right}</td></tr>' for left, right in pairs)
+    yield f"<tbody>{rows}</tbody></table></div></section>"
+
+
+def _lack_of_fit(report: Analysis) -> Iterator[str]:
+    """Redundant directions with bars: solid to one standard deviation, faint to the worst."""
+    title, pairs = view.lack_of_fit(report)
+    cells = [escape(words) for _, words in pairs]
+    entries = () if report.misfit is None else report.misfit.entries
+    for what, std, worst in (
+        ("gap", [e.std for e in entries], [e.worst for e in entries]),
+        ("force", [e.force_std for e in entries], [e.force_worst for e in entries]),
+    ):
+        for angular in (False, True):
+            own = [k for k, entry in enumerate(entries) if entry.angular == angular]
+            longest = max((worst[k] or 0.0 for k in own), default=0.0) or 1.0
+            for k in own if worst and worst[0] is not None else ():
+                solid, faint = (100.0 * (size[k] or 0.0) / longest for size in (std, worst))
+                cells[k] += f'<div class="bar {what}"><i style="width:{solid:.1f}%"></i>'
+                cells[k] += f'<b style="width:{faint:.1f}%"></b></div>'
+    rows = [(escape(name), cell) for (name, _), cell in zip(pairs, cells, strict=True)]
+    yield from _table(title, ("redundant direction", "lack of fit"), rows)
+    if rows:
+        yield (
+            '<p class="quiet">Bars are solid to one standard deviation and faint to the worst that '
+            "the tolerances allow; the longest of each unit fills the line.</p>"
+        )
+
+
+def _notes(notes: Sequence[str]) -> Iterator[str]:
+    if notes:
+        yield f"<section><h2>Shapes that are not shown</h2><p>{len(notes)} could not be read; bars "
+        yield "stand for them.</p><ul>"
+        yield from (f"<li>{escape(note)}</li>" for note in notes[:MOST_NAMES])
+        yield "</ul></section>"
+
+
+def _ways(title: str, ways: Sequence[tuple[str, str]]) -> Iterator[str]:
+    if ways:
+        yield f"<section><h2>{title}</h2>"
+        for words, command in ways:
+            text = escape(words[0].upper() + words[1:])
+            if command:
+                yield f"<p>{text}:</p><pre><code>{escape(command)}</code></pre>"
+            else:
+                yield f"<p>{text}.</p>"
+        yield "</section>"
+
+
+def footer(report: Analysis) -> Iterator[str]:
+    """What made the report, and what it rests on."""
+    r = report.reduction
+    sentences = [f"regularize {__version__}", f"tolerance {r.rtol:g}", f"seed {r.seed}"]
+    for text in (view.kinds(report), view.evidence(report)):
+        if text:
+            sentences.append(text)
+    yield f'<footer class="quiet"><p>{escape("; ".join(sentences))}.</p></footer>'

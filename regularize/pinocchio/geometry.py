@@ -1,0 +1,133 @@
+"""Shapes of bodies as Pinocchio's geometry models, and the frames of fixed joints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import coal
+import numpy as np
+import pinocchio as pin
+
+from regularize.errors import ReadError
+from regularize.mechanism.body import Body, Geometry
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.mechanism import Mechanism
+from regularize.shapes.meshes import find_mesh
+
+#: Shapes without a colour are drawn in this one, as Pinocchio's own readers do.
+GREY = (0.9, 0.9, 0.9, 1.0)
+
+
+def geometry_model(
+    mechanism: Mechanism, model: Any, package_dirs: Sequence[str], *, collision: bool
+) -> tuple[Any, list[Diagnostic]]:
+    """The shapes of all bodies, named and placed as by Pinocchio's reader of URDF.
+
+    Args:
+        mechanism: Whose bodies have the shapes.
+        model: Its ``pinocchio.Model``, with a frame for every body.
+        package_dirs: Folders in which packages are looked for, before those around the model.
+        collision: Shapes for collisions, else those for show.
+
+    Returns:
+        A ``pinocchio.GeometryModel``, and a finding for every shape that had to be left out.
+    """
+    result, findings = pin.GeometryModel(), []
+    for body in mechanism.bodies:
+        frame = body_frame(model, body.name)
+        parent, T_joint_body = model.frames[frame].parentJoint, model.frames[frame].placement
+        shapes = [shape for shape in body.geometry if shape.collision == collision]
+        for k, shape in enumerate(shapes):
+            try:
+                solid, file = _solid(shape, mechanism.path, package_dirs)
+            except ReadError as error:
+                findings.append(_left_out(body, shape, error))
+                continue
+            scale = np.broadcast_to(shape.size, 3) if shape.kind == "mesh" else np.ones(3)
+            place = T_joint_body * pin.SE3(shape.T_body_geometry)
+            color = np.array(shape.color or GREY)
+            told = (file, np.array(scale), shape.color is not None, color)
+            name = f"{body.name}_{k}"
+            item = pin.GeometryObject(name, parent, frame, place, solid, *told)
+            result.addGeometryObject(item)
+    return result, findings
+
+
+def body_frame(model: Any, body: str) -> int:
+    """The frame that the exporter made for a body; a joint of the same name took its name."""
+    for name in (body, f"{body}/body"):
+        if model.existBodyName(name):
+            return int(model.getFrameId(name, pin.FrameType.BODY))
+    return 0
+
+
+def _left_out(body: Body, shape: Geometry, error: ReadError) -> Diagnostic:
+    return Diagnostic(
+        "REG013",
+        "warning",
+        f"a shape of body `{body.name}` is left out: {error.reason}",
+        source=body.source,
+        help=("say where its package is: package_dirs=[...]",)
+        if "://" in (shape.uri or "")
+        else (),
+    )
+
+
+def _solid(shape: Geometry, path: str | None, package_dirs: Sequence[str]) -> tuple[Any, str]:
+    """The shape for collision checking, and the file that it comes from.
+
+    Raises:
+        ReadError: The mesh is not found, or cannot be read.
+    """
+    size = [float(x) for x in shape.size]
+    if shape.kind == "box":
+        return coal.Box(*size), "BOX"
+    if shape.kind == "sphere":
+        return coal.Sphere(*size), "SPHERE"
+    if shape.kind == "cylinder":
+        return coal.Cylinder(*size), "CYLINDER"
+    if shape.kind == "capsule":
+        return coal.Capsule(*size), "CAPSULE"
+    file = str(_in_packages(shape.uri or "", package_dirs) or find_mesh(shape.uri or "", path))
+    try:
+        return coal.MeshLoader().load(file, np.array(np.broadcast_to(shape.size, 3))), file
+    except (ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        raise ReadError(file, f"is not a mesh that can be read: {reason[-120:]}") from error
+
+
+def _in_packages(uri: str, package_dirs: Sequence[str]) -> Path | None:
+    """The file of ``package://name/rest`` in a folder of packages, or in the package itself."""
+    scheme, _, name = uri.partition("://")
+    package, _, rest = name.partition("/")
+    if scheme not in ("package", "model"):
+        return None
+    for folder in map(Path, package_dirs):
+        for file in (folder / name, folder / rest):
+            if file.is_file() and (file == folder / name or folder.name == package):
+                return file
+    return None
+
+
+def add_fixed_frames(model: Any, mechanism: Mechanism) -> None:
+    """Add a frame for every fixed joint, and hang frames on each other as the bodies do."""
+    owner = {joint.child: joint for joint in mechanism.joints if not joint.closure}
+    for body in mechanism.bodies:
+        joint = owner.get(body.name)
+        frame = body_frame(model, body.name)
+        if joint is None or not frame:
+            continue
+        above = body_frame(model, joint.parent)
+        if joint.kind == "fixed" and not model.existFrame(joint.name):
+            place = model.frames[above].placement * pin.SE3(joint.T_parent_joint)
+            parent = model.frames[above].parentJoint
+            kind = pin.FrameType.FIXED_JOINT
+            own = model.addFrame(pin.Frame(joint.name, parent, above, place, kind), False)
+        elif model.existFrame(joint.name, pin.FrameType.JOINT):
+            own = model.getFrameId(joint.name, pin.FrameType.JOINT)
+            model.frames[own].parentFrame = above
+        else:
+            continue
+        model.frames[frame].parentFrame = own

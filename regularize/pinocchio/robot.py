@@ -1,0 +1,275 @@
+"""Closed-loop mechanisms in Pinocchio, with independent loop constraints.
+
+The spanning tree that is left when the cuts are open becomes a ``pinocchio.Model`` where one is
+asked for; the kept rows of the cuts become constraints. The compiled step computes, and dense
+algebra where it cannot.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regularize.errors import ModelError
+from regularize.lie.screw import Array
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.mechanism import shortened
+from regularize.pinocchio.actuated import ActuatedTree
+from regularize.pinocchio.constraints import close_loops, follow
+from regularize.pinocchio.multibody_reading import series_of
+from regularize.pinocchio.split import Split, Stabilization, require_mass
+from regularize.pinocchio.tree import TreeJoint
+from regularize.tolerances import VANISHING
+from regularize.validation import (
+    ARRAY,
+    NAMES,
+    NUMBER,
+    POSITIVE,
+    STATE,
+    named,
+    numbers,
+    validated,
+)
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from regularize.pinocchio.forces import ConstraintForces
+
+
+@dataclass(frozen=True, eq=False)
+class Robot(ActuatedTree):
+    """A Pinocchio model of a closed-loop mechanism with its reduced constraints.
+
+    Attributes:
+        q0: Assembled reference configuration, shape (nq,).
+        joints: How the model's joints stand for the mechanism's.
+        findings: What could not be carried over.
+        places: For each body the model's joint that carries it, and its frame in the joint's.
+        visual_model: ``pinocchio.GeometryModel`` of the shapes for show, where it was asked for.
+        collision_model: The same of the shapes for collisions.
+    """
+
+    q0: Array
+    joints: tuple[TreeJoint, ...]
+    findings: tuple[Diagnostic, ...]
+    _made: Callable[..., Robot] = field(repr=False)
+    places: Mapping[str, tuple[int, Array]] = field(repr=False)
+    visual_model: Any = field(default=None, repr=False)
+    collision_model: Any = field(default=None, repr=False)
+
+    def __reduce__(self) -> tuple[Callable[..., Robot], tuple[()]]:
+        """Copies are made anew, each with its own data."""
+        return self._made, ()
+
+    def __repr__(self) -> str:
+        return (
+            f"<Robot {shortened(self.tree.name)!r}: nq {self.nq}, nv {self.nv}, "
+            f"{self.rows} rows of rank {self.rank}, style {self.style!r}, {self.computed_by}>"
+        )
+
+    @cached_property
+    def expanded(self) -> Robot:
+        """The same robot in a model of which Pinocchio has derivatives.
+
+        Its joints are in series whose axes stay, and coordinates are the same; where the model has
+        none for mimic joints or for a universal joint that closes a loop, this one has.
+        """
+        plain = all(series_of(joint)[0].model is joint for joint in self.model.joints)
+        complete = self._lifted is None and not len(self.model.mimicking_joints)
+        return self if plain and complete else self._made(composite=False)
+
+    @property
+    def joint_map(self) -> Array:
+        """Velocities of the model from rates of the mechanism's joints, shape (nv, n)."""
+        return self._coordinates.velocities
+
+    def forward_dynamics(
+        self, q: Array, v: Array, tau: Array, *, executor: Executor | None = None, threads: int = 1
+    ) -> Array:
+        """Acceleration under the constraints, shape (nv,) or (N, nv).
+
+        Args:
+            q: Configuration with closed loops, shape (nq,) or (N, nq).
+            v: Velocity that keeps them closed, shape (nv,) or (N, nv).
+            tau: Joint forces and torques, N and N m, shape (nv,) or (N, nv).
+            executor: Where a batch is computed: anything with the interface of
+                ``concurrent.futures.Executor``; by default here.
+            threads: How many threads of the compiled kernel compute a batch.
+
+        In the styles ``rows``, ``anchors`` and ``slack`` the result is exact, without damping or
+        iteration; in ``legacy`` it is what ``pinocchio.constraintDynamics`` settles at.
+        ``NoInertia`` says which freedoms move no mass.
+        """
+        step = self._step
+        if step is not None and executor is None:
+            found = step(q, v, tau, threads)
+            if found is not None:
+                return found
+        with self.massive_motion():
+            if np.ndim(q) == np.ndim(v) == np.ndim(tau) == 1:
+                return self._accelerate(*self._given(q=q, v=v, tau=tau))
+            return batch(self.accelerations, (q, v, tau), executor)
+
+    @validated(frequency=POSITIVE, damping=NUMBER)
+    def stabilized_dynamics(
+        self, q: Array, v: Array, tau: Array, *, frequency: float, damping: float = 1.0
+    ) -> Array:
+        r"""Acceleration with Baumgarte's terms, which let closure errors decay, shape (nv,).
+
+        .. math:: J a + \gamma + 2 \zeta \omega J v + \omega^2 \phi(q) = 0
+
+        Args:
+            q: Configuration, shape (nq,).
+            v: Velocity, shape (nv,).
+            tau: Joint forces and torques, shape (nv,).
+            frequency: :math:`\omega` in rad/s.
+            damping: :math:`\zeta`; 1 lets errors decay without oscillation.
+        """
+        decay = Stabilization(self.residual(q), frequency, damping)
+        (v,) = self._given(v=v)
+        wanted = decay.of(self.jacobian(q) @ v)
+        found = self.kernel and self.kernel.stabilized_dynamics(q, v, tau, wanted)
+        if found is not None:
+            return np.asarray(found)
+        q, tau = self._given(q=q, tau=tau)
+        with self.massive_motion():
+            return self._dense_acceleration(q, v, tau, wanted)
+
+    @validated(q=STATE, v=STATE, tau=STATE)
+    def constraint_forces(self, q: Array, v: Array, tau: Array) -> ConstraintForces:
+        """Forces at the cuts, in physical units; arguments as of ``forward_dynamics``.
+
+        In the style ``rows`` a cut is a joint of the mechanism, and the wrench is the joint's; in
+        the others it is what the two halves of a cut body exert on each other.
+        """
+        from regularize.pinocchio.forces import constraint_forces  # loaded where wanted
+
+        return constraint_forces(self, self.forward_dynamics, q, v, tau)
+
+    def energy(self, q: Array, v: Array) -> float:
+        """Kinetic and gravitational energy, and what joint springs store, in J."""
+        kinetic, potential = self.energies(q, v)
+        return kinetic + potential
+
+    @validated(q=STATE, v=STATE)
+    def energies(self, q: Array, v: Array) -> tuple[float, float]:
+        """Kinetic energy, and the potential energy of gravity and of joint springs, in J."""
+        kinetic, gravity = self.states.energies(q[None], v[None])
+        return float(kinetic[0]), float(gravity[0]) + self.passive.energy(q)
+
+    @validated(q=STATE)
+    def split(self, q: Array) -> Split:
+        """Constrained and free directions at a configuration."""
+        return Split.of(self.jacobian(q), self.rank)
+
+    @validated(q=STATE, hold=NAMES)
+    def project(self, q: Array, hold: Sequence[str] = ()) -> Array:
+        """The configuration with closed loops that Newton steps reach from q, shape (nq,).
+
+        Args:
+            q: Configuration near closed loops, shape (nq,).
+            hold: Names of joints that keep their coordinates.
+
+        Raises:
+            NotClosed: The steps do not converge; the loop that is farthest from closed is named.
+        """
+        return close_loops(self, q, hold=hold)
+
+    def project_velocity(self, q: Array, v: Array) -> Array:
+        """The admissible velocity nearest to v in kinetic energy, shape (nv,).
+
+        This is the velocity after the loops are closed by an inelastic impact.
+        """
+        found = self.kernel and self.kernel.project_velocity(q, v)
+        if found is not None:
+            return np.asarray(found)
+        q, v = self._given(q=q, v=v)
+        free, M = self.split(q).free, self.states.terms(q, v).M
+        with self.massive_motion():
+            require_mass(M, free)
+        return np.asarray(free @ np.linalg.solve(free.T @ M @ free, free.T @ (M @ v)))
+
+    @validated(q=STATE, rates=named(NUMBER))
+    def admissible_velocity(self, q: Array, rates: Mapping[str, float]) -> Array:
+        """The velocity at which the named joints move at given rates, shape (nv,).
+
+        Where they do not decide the motion, the smallest one; rates in rad/s and m/s.
+
+        Raises:
+            ModelError: The loops do not let the joints move like that.
+        """
+        index = self.velocity_indices(list(rates))
+        free, wanted = self.split(q).free, np.array(list(rates.values()))
+        v = free @ np.linalg.lstsq(free[index], wanted, rcond=VANISHING)[0]
+        if np.max(np.abs(v[index] - wanted), initial=0.0) > 1e-8 * (1.0 + np.max(np.abs(wanted))):
+            raise ModelError(f"the loops do not let the joints {list(rates)} move at these rates")
+        return np.asarray(v)
+
+    @validated(q=STATE, targets=named(NUMBER))
+    def follow(self, q: Array, targets: Mapping[str, float]) -> Array:
+        """The configuration that is reached when some joints move to given values, shape (nq,).
+
+        All other joints follow from the loops, on the branch of the last configuration: steps that
+        may have left it are halved. Joints that the given ones do not determine move as little as
+        they can.
+
+        Args:
+            q: The last configuration, with closed loops, shape (nq,).
+            targets: Coordinates of joints by their names, rad and m.
+
+        Raises:
+            ClosureLost: The loops cannot be closed there, or the way there is singular.
+            ModelError: A joint's coordinates are no separate numbers.
+        """
+        return follow(self, q, targets)
+
+    @validated(coordinates=ARRAY)
+    def configuration(self, coordinates: Array) -> Array:
+        """Configuration of the model from the mechanism's joint coordinates (n,), shape (nq,)."""
+        wanted = (self.joint_map.shape[1],)
+        if np.shape(coordinates) != wanted:
+            raise ModelError(f"coordinates have shape {np.shape(coordinates)}; pass {wanted}")
+        return self._coordinates.configuration(coordinates)
+
+    @validated(q=STATE)
+    def coordinates(self, q: Array) -> Array:
+        """The mechanism's joint coordinates, those of the cuts included, shape (n,)."""
+        found: Array = self.states.coordinates(self._coordinates, q[None])[0]
+        return found
+
+
+def batch(
+    function: Callable[..., Array], arguments: Sequence[Array], executor: Executor | None = None
+) -> Array:
+    """Values of a function at N states.
+
+    Args:
+        function: Takes arguments with leading axis K and returns values with leading axis K. It is
+            sent to the executor's workers, and pickled where these are processes.
+        arguments: Shapes (N, …), or without the leading axis where all states share a value.
+        executor: Where tasks are computed; by default here, as one.
+
+    Raises:
+        ModelError: The arguments are of different lengths.
+        TypeError: One of them is none of numbers.
+    """
+    arrays = [np.atleast_1d(numbers(a)) for a in arguments]
+    lengths = {len(a) for a in arrays if a.ndim > 1}
+    if len(lengths) > 1:
+        raise ModelError(f"arguments of different lengths {sorted(lengths)}")
+    if not lengths:
+        raise ModelError("scalars are no states; pass arrays")
+    (N,) = lengths
+    arrays = [a if a.ndim > 1 else np.broadcast_to(a, (N, *a.shape)) for a in arrays]
+    if executor is None or N == 0:
+        return function(*arrays)
+    # A few tasks for every processor, so that none is idle while another has most of the work.
+    tasks = np.array_split(np.arange(N), min(N, 4 * (os.cpu_count() or 1)))
+    parts = executor.map(function, *([a[task] for task in tasks] for a in arrays))
+    return np.concatenate(list(parts))

@@ -1,1 +1,0 @@
-"""Where a parallel robot can go, and how far from its singularities and its joints' limits."""

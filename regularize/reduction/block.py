@@ -1,0 +1,360 @@
+"""A biconnected block of a mechanism and its reduced constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from regularize.lie.screw import Array
+from regularize.lie.subalgebra import lie_closure
+from regularize.loops.kinematics import sized_loops
+from regularize.mechanism.connections import DisjointSets
+from regularize.mechanism.cycles import Cycle, minimum_cycle_basis
+from regularize.mechanism.graph import CouplingRow, EdgeId, NodeId
+from regularize.reduction import one_loop
+from regularize.reduction.context import Context, portion
+from regularize.reduction.cuts import (
+    Cut,
+    Kind,
+    ReducedLoops,
+    cut_of,
+    without_rows,
+)
+from regularize.reduction.mobility import CellMobility, cycle_incidence, singular_values
+from regularize.reduction.rank import decide_rank
+
+if TYPE_CHECKING:
+    from regularize.reduction.descent import Lowest
+    from regularize.reduction.virtual_joints import VirtualJointConstraint
+
+#: The numbers are off; the mechanism is shaky; its rank is another one at the assembled pose.
+Ungrouped: TypeAlias = Literal["noise", "undecided", "shaky", "singular"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Block:
+    """A biconnected block with its reduced constraints.
+
+    Attributes:
+        edges: Its edges.
+        center: Centre of its joints at the assembled pose, world coordinates, shape (3,).
+        length: Its size in metres.
+        screws: Screws of every edge about the centre, lengths scaled, shape (6, f) each.
+        cycles: Short independent loops.
+        cuts: One per independent loop.
+        order: Edges of the cuts in the order in which their loops were closed.
+        rank: Rank of its closure equations at generic configurations.
+        dimension: Rows kept plus freedoms of the cuts, before thinning.
+        locked: Edges that can never move.
+        trivial: Equations beyond the dimension of each short loop's own motion algebra.
+        topological: Redundancy between loops that other lengths do not change.
+        rtol: Tolerance at which the motion spaces were computed; 0 where nothing was removed
+            because the loops are open or the certificate failed.
+        lengths_tried: Number of mechanisms with other lengths and the same relations of the axes
+            that were counted to tell topological from paradoxical; 0 where none was.
+        parallel: Joints whose axes are parallel by design, several groups, where these relations
+            were kept in that test and all that is left over is topological.
+        parallelograms: Loops that are taken for parallelograms, which must not go flat.
+        held: Bodies held in a group by rows of their own.
+        alone: The block without these rows, all rows of cuts kept that it needs then.
+        needed_at: Where rows are needed that were to be removed on numerical evidence, and are
+            kept.
+        ungrouped: Why it was not tried to explain rows that are left over by groups of motions,
+            where there are legs or parallelograms that might.
+    """
+
+    edges: tuple[EdgeId, ...]
+    center: Array
+    length: float
+    screws: dict[EdgeId, Array]
+    cycles: tuple[Cycle, ...]
+    cuts: tuple[Cut, ...]
+    order: tuple[EdgeId, ...]
+    rank: int
+    dimension: int
+    locked: tuple[EdgeId, ...]
+    trivial: int
+    topological: int
+    rtol: float
+    lengths_tried: int = 0
+    parallel: tuple[tuple[str, ...], ...] = ()
+    parallelograms: tuple[tuple[EdgeId, ...], ...] = ()
+    held: tuple[VirtualJointConstraint, ...] = ()
+    alone: Block | None = None
+    needed_at: Lowest | None = None
+    ungrouped: Ungrouped | None = None
+
+    @property
+    def constraints(self) -> int:
+        """Constraint rows of the unreduced cuts."""
+        return sum(cut.constraints for cut in self.cuts)
+
+    @property
+    def rows(self) -> tuple[CouplingRow, ...]:
+        """Rows on joints that hold bodies in groups."""
+        return tuple(row for held in self.held for row in held.rows)
+
+    @property
+    def kept(self) -> int:
+        """Rows kept, with those that hold bodies in groups."""
+        return sum(cut.kept for cut in self.cuts) + len(self.rows)
+
+    @property
+    def surplus(self) -> int:
+        """Redundant rows that are still among those kept."""
+        return self.kept + sum(cut.edge.freedoms for cut in self.cuts) - self.rank
+
+    @property
+    def proved(self) -> bool:
+        """Whether a reduction was derived and certified."""
+        return self.rtol > 0.0
+
+    def cell_of(self, cells: Iterable[CellMobility]) -> CellMobility:
+        """The one of all coupled components that it belongs to."""
+        return next(cell for cell in cells if self.edges[0] in cell.edges)
+
+
+def reduce_part(
+    context: Context,
+    block: Sequence[EdgeId],
+    tolerance: float,
+    enough: int | None = None,
+    *,
+    lock: bool = False,
+    parallelograms: Set[frozenset[EdgeId]] = frozenset(),
+) -> Block:
+    """Reduce one biconnected block.
+
+    Args:
+        context: The assembled mechanism and the options.
+        block: Edges of the block.
+        tolerance: Tolerance of the motion spaces; zero keeps every constraint.
+        enough: Stop searching orders when the dimensions add up to this; None takes the first.
+        lock: Whether joints that closed loops lock are rigid for the loops that follow.
+        parallelograms: Loops of four hinges that are taken for parallelograms.
+    """
+    graph, rtol = context.graph, context.rtol
+    center, length = context.frame(block)
+    screws = context.scaled_screws(block, center, length)
+    basis = minimum_cycle_basis(graph, block)
+    part = Block(
+        edges=tuple(block),
+        center=center,
+        length=length,
+        screws=screws,
+        cycles=tuple(basis),
+        cuts=(),
+        order=(),
+        rank=0,
+        dimension=0,
+        locked=(),
+        trivial=0,
+        topological=0,
+        rtol=tolerance,
+    )
+    if len(basis) == 1 and tolerance:
+        return _of_one_loop(context, part)
+    from regularize.reduction import classification, closed_part  # where there are several loops
+
+    nothing_closed = closed_part.open_loops(graph, screws, tolerance, parallelograms)
+    closed = closed_part.close_part(
+        nothing_closed,
+        block,
+        basis,
+        context.preference,
+        enough=enough,
+        cuts=None if context.prescribed is None else context.prescribed & set(block),
+        lock=lock,
+        rng=context.rng(),
+        progress=portion(context.progress, 0.0, 0.4),
+    )
+    locked = _at_rest(context, part, closed.propagation.lock(basis)) if tolerance else []
+    cuts = [
+        cut_at(context, part, c.edge, c.node, c.cycle, closed.spaces.basis(c.space))
+        for c in closed.closings
+    ]
+    return replace(
+        part,
+        cuts=tuple(sorted(cuts, key=lambda c: c.edge.index)),
+        order=tuple(closing.edge for closing in closed.closings),
+        dimension=closed.dimension,
+        locked=tuple(locked),
+        trivial=sum(6 - classification.loop_algebra(screws, c, rtol).dimension for c in basis),
+        topological=classification.topological_redundancy(
+            graph, locked, basis, screws, rtol, context.rng()
+        ),
+        parallelograms=closed.parallelograms,
+    )
+
+
+def _of_one_loop(context: Context, part: Block) -> Block:
+    """The reduced block that is a single loop: the theorem as its text has it."""
+    (cycle,) = part.cycles
+    screws = [part.screws[e] for e in cycle.edges]
+    allowed = [e for e in cycle.edges if context.prescribed is None or e in context.prescribed]
+    cuts = [cycle.edges.index(e) for e in sorted(allowed, key=context.preference)]
+    joint, end, space = one_loop.best_cut(screws, cuts, part.rtol)
+    e, node = cycle.edges[joint], cycle.nodes[(joint + end) % cycle.length]
+    algebra = lie_closure(np.hstack(screws), context.rtol)
+    return replace(
+        part,
+        cuts=(cut_at(context, part, e, node, cycle, space),),
+        order=(e,),
+        dimension=space.shape[1],
+        locked=tuple(_locked(context, part)),
+        trivial=6 - algebra.shape[1],
+    )
+
+
+def _locked(context: Context, part: Block) -> Iterable[EdgeId]:
+    """Joints of a single loop that its motion spaces lock; none where all have velocities."""
+    graph, (cycle,) = context.graph, part.cycles
+    signed = [cycle.direction(graph, e) * part.screws[e] for e in cycle.edges]
+    owner = np.repeat(range(cycle.length), [screws.shape[1] for screws in signed])
+    rates = np.bincount(owner, _rates(np.hstack(signed), part.rtol), cycle.length)
+    if np.all(rates > np.sqrt(part.rtol)):
+        return ()
+    from regularize.reduction.closed_part import open_loops  # where a joint may be locked
+
+    propagation = open_loops(graph, part.screws, part.rtol)()
+    propagation.close(cycle)
+    return _at_rest(context, part, propagation.lock([cycle]))
+
+
+def _at_rest(context: Context, part: Block, found: Set[EdgeId]) -> list[EdgeId]:
+    """Those of some joints that have no velocity: small differences of noise lock none."""
+    if not found:
+        return []
+    loops = sized_loops(context.graph, context.assembly.q, part.edges)
+    signs = cycle_incidence(loops, part.cycles)
+    state = loops.state(context.assembly.q[loops.columns])
+    rows = loops.jacobian(state, signs)[0, : 6 * len(signs)] * loops.units
+    rates = _rates(rows, context.rtol)
+    return [e for e in sorted(found) if np.all(rates[loops.local(e)] < np.sqrt(context.rtol))]
+
+
+def _rates(rows: Array, rtol: float) -> Array:
+    """How fast each coordinate can be under rows (m, n) whatever the others are, shape (n,)."""
+    _, s, vt = np.linalg.svd(rows)
+    return np.asarray(np.linalg.norm(vt[int(np.sum(s > rtol * s.max(initial=0.0))) :], axis=0))
+
+
+def cut_at(
+    context: Context, part: Block, e: EdgeId, node: NodeId, cycle: Cycle, space: Array
+) -> Cut:
+    """The cut of a loop that is closed so, with its rows.
+
+    Args:
+        context: The assembled mechanism and the options.
+        part: The block.
+        e: The cut.
+        node: Its body in whose frame the space does not move.
+        cycle: The loop in the mechanism's own joints.
+        space: Basis of the space that the cut sees, shape (6, d).
+    """
+    return cut_of(
+        context.graph.edges[e],
+        cycle,
+        node,
+        space,
+        part.screws[e],
+        T_world_node=context.T_world_node(node),
+        center=part.center,
+        length=part.length,
+    )
+
+
+def with_rank(context: Context, part: Block, mobility: CellMobility) -> Block:
+    """The block with the rank of its own loop equations at the configurations of its component."""
+    graph = context.graph
+    cut = {c.edge.index for c in part.cuts}
+    columns, own = graph.columns(mobility.edges), graph.columns(sorted(part.edges))
+    if len(own) == mobility.freedoms and 6 * len(cut) == mobility.equations:
+        return replace(part, rank=mobility.generic.rank)
+    q = mobility.configurations[:, [columns.index(column) for column in own]]
+    loops = sized_loops(graph, q[0], part.edges, [e for e in part.edges if e not in cut])
+    values = singular_values(loops, q, part.cycles, couplings=False)
+    rank = max(decide_rank(s, context.rtol).rank for s in values)
+    return replace(part, rank=rank)
+
+
+def with_rigid_joints(context: Context, part: Block) -> Block:
+    """The block with all its joints locked, where its equations leave no velocity at all.
+
+    A rank equal to the number of freedoms makes the assembled configuration an isolated one, so no
+    joint can ever move.
+    """
+    freedoms = sum(context.graph.edges[e].freedoms for e in part.edges)
+    if not part.proved or part.rank < freedoms or len(part.locked) == len(part.edges):
+        return part
+    from regularize.reduction.classification import topological_redundancy  # few are rigid
+
+    topological = topological_redundancy(
+        context.graph, part.edges, part.cycles, part.screws, context.rtol, context.rng()
+    )
+    movable = tuple(e for e in part.edges if context.graph.edges[e].freedoms)
+    return replace(part, locked=movable, topological=topological)
+
+
+def searched(context: Context, part: Block, mobility: CellMobility) -> Block:
+    """The block reduced in a better order, where rows are left over and there are orders.
+
+    Locked joints are made rigid for the loops that follow, but where all that is left is
+    topological redundancy, which is reported as such.
+    """
+    if part.dimension == part.rank or len(part.cycles) == 1 or context.prescribed is not None:
+        return part
+    lock = bool(part.locked) and part.dimension > part.rank + part.topological
+    better = reduce_part(context, part.edges, part.rtol, part.rank, lock=lock)
+    return part if better.dimension >= part.dimension else with_rank(context, better, mobility)
+
+
+def thinned(context: Context, part: Block) -> Block:
+    """The block without dependent rows of loops that lock themselves.
+
+    Where all joints of some loops are locked, their rows on these joints form a constant matrix.
+    If it has as many independent rows as there are coordinates, that many of them keep locking the
+    joints for ever, without the help of any loop that moves. Topological redundancy is left to be
+    reported as such.
+    """
+    for chosen in _self_locking(context, part):
+        kept = sum(cut.kept + cut.edge.freedoms for cut in part.cuts)
+        count = kept - part.rank - part.topological
+        if count > 0:
+            part = _without(context, part, chosen, count, "thinned", context.assembly.q)
+    return part
+
+
+def _self_locking(context: Context, part: Block) -> Iterator[list[int]]:
+    """Sets of cuts whose rows see locked joints alone, and hold every coordinate of these."""
+    edges = context.graph.edges
+    if not part.locked and all(edges[e].freedoms for e in part.edges):
+        return
+    loops, cuts = context.loops(part.edges, part.cuts)
+    movable = np.ones(loops.freedoms, dtype=bool)
+    movable[[column for e in part.locked for column in loops.local(e)]] = False
+    seen = loops.incidence != 0.0
+    still = [i for i in range(len(cuts)) if not (seen[i] & movable).any()]
+    together = DisjointSets(still)
+    for column in seen[still].T:
+        together.union(*np.array(still)[column])
+    state = loops.state(context.assembly.q[loops.columns])
+    rows = ReducedLoops(loops, cuts).residual_jacobian(state)[0] * loops.units
+    owner = np.repeat(np.arange(len(cuts)), [cut.kept + cut.edge.freedoms for cut in cuts])
+    for chosen in map(sorted, together.groups()):
+        columns = seen[chosen].any(axis=0)
+        own = rows[: len(owner)][np.isin(owner, chosen)][:, columns]
+        values = np.linalg.svd(own, compute_uv=False)
+        if decide_rank(values, context.rtol).rank == int(columns.sum()):
+            yield chosen
+
+
+def _without(
+    context: Context, part: Block, chosen: Sequence[int], count: int, kind: Kind, q: Array
+) -> Block:
+    loops, cuts = context.loops(part.edges, part.cuts)
+    reduced = without_rows(cuts, loops, q[loops.columns], chosen, count, kind, context.rtol)
+    return replace(part, cuts=tuple(reduced))

@@ -1,0 +1,217 @@
+"""What every reduction starts from: the assembled mechanism and the options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import takewhile
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from regularize.errors import ModelError
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.loops.assembly import Assembly
+from regularize.loops.gaps import noise_of
+from regularize.loops.kinematics import LoopKinematics, State, center_and_length, sized_loops
+from regularize.mechanism.graph import EdgeId, Graph, NodeId, spanning_tree
+from regularize.reduction.cuts import Cut
+from regularize.tolerances import ROUNDING, RTOL, Tolerances
+
+#: Called now and then with the fraction that is done.
+Progress: TypeAlias = Callable[[float], None]
+
+
+def portion(progress: Progress | None, start: float, end: float) -> Progress | None:
+    """Progress of a task that is the part of the whole from one fraction to another."""
+    return progress and (lambda fraction: progress(start + (end - start) * fraction))
+
+
+def forward(progress: Progress | None) -> Progress | None:
+    """Progress that never goes back, where something is tried once more."""
+    if progress is None:
+        return None
+    furthest = 0.0
+
+    def onwards(fraction: float) -> None:
+        nonlocal furthest
+        if fraction > furthest:
+            furthest = fraction
+            progress(fraction)
+
+    return onwards
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Context:
+    """What the reduction of every component starts from.
+
+    Attributes:
+        graph: The mechanism's graph.
+        assembly: The assembled configuration.
+        whole: Kinematics of the whole mechanism.
+        reference: State at the assembled configuration, world frame.
+        prescribed: Edges that have to be cuts, or None to choose freely.
+        rtol: Tolerance of ranks and geometric relations.
+        length_scale: Size in metres to divide lengths by, or None for each component's own.
+        seed: Seed of all random choices.
+        groups: Whether bodies may be held in groups by rows of their own.
+        noise: Errors of the closure equations that cannot be told from zero, lengths scaled.
+        progress: Called now and then with the fraction done.
+    """
+
+    graph: Graph
+    assembly: Assembly
+    whole: LoopKinematics
+    reference: State
+    prescribed: frozenset[EdgeId] | None = None
+    rtol: float = RTOL
+    length_scale: float | None = None
+    seed: int = 0
+    groups: bool = True
+    noise: float = ROUNDING
+    progress: Progress | None = None
+
+    @classmethod
+    def of(cls, graph: Graph, assembly: Assembly, **options: Any) -> Context:
+        """The context of an assembled mechanism; options are attributes."""
+        whole = LoopKinematics(graph, graph.every_edge, graph.tree)
+        return cls(graph, assembly, whole, whole.state(assembly.q), **options)
+
+    @cached_property
+    def tolerances(self) -> Tolerances:
+        """What counts as closed, singular or dependent."""
+        return Tolerances.of(self.rtol, self.noise)
+
+    def of_cell(self, edges: Sequence[EdgeId]) -> Context:
+        """The same with the noise of some loops, and no finer tolerance than it allows."""
+        loops = sized_loops(self.graph, self.assembly.q, edges, length=self.length_scale)
+        noise = noise_of(loops, self.assembly.q[loops.columns])
+        rtol = max(self.rtol, Tolerances.of(self.rtol, noise).closed)
+        return replace(self, noise=noise, rtol=rtol, progress=self._progress_of(edges))
+
+    def _progress_of(self, edges: Sequence[EdgeId]) -> Progress | None:
+        """Progress of a coupled component, whose share is that of its edges."""
+        if self.progress is None:
+            return None
+        cells = self.graph.cells
+        every = sum(map(len, cells))
+        before = sum(map(len, takewhile(lambda cell: cell is not edges, cells)))
+        return portion(self.progress, before / every, (before + len(edges)) / every)
+
+    def done(self, fraction: float) -> None:
+        """Report the fraction that is done."""
+        if self.progress is not None:
+            self.progress(fraction)
+
+    def rng(self) -> np.random.Generator:
+        """A fresh generator: every block sees the same random numbers whatever came before."""
+        return np.random.default_rng(self.seed)
+
+    def frame(self, edges: Sequence[EdgeId]) -> tuple[Array, float]:
+        """Centre and size of some joints at the assembled pose, world coordinates."""
+        center, length = center_and_length(self.whole, self.reference, edges)
+        return center, self.length_scale or length
+
+    def T_world_node(self, node: NodeId) -> Array:
+        """Assembled pose of a node, shape (4, 4)."""
+        return np.asarray(self.reference.T_world_node[0, self.whole.row(node)])
+
+    def scaled_screws(
+        self, edges: Iterable[EdgeId], center: Array, length: float
+    ) -> dict[EdgeId, Array]:
+        """World screws of edges at the assembled pose, about the centre, shape (6, f) each.
+
+        Those of slides are of order one as well, whatever the length is. Axes that are parallel but
+        for noise are so exactly: they meet nowhere, not even far away.
+        """
+        whole = self.whole.measured(length, center)
+        screws = whole.scaled(self.reference.screws[0]) * whole.units[:, None]
+        found = {e: screws[self.whole.local(e)].T for e in edges}
+        return _aligned(found, self.rtol) if self.noise > ROUNDING else found
+
+    def loops(
+        self, edges: Sequence[EdgeId], cuts: Iterable[Cut]
+    ) -> tuple[LoopKinematics, list[Cut]]:
+        """Kinematics of some edges with the given cuts as chords, and the cuts in its order."""
+        cut_at = {cut.edge.index: cut for cut in cuts}
+        tree = [e for e in edges if e not in cut_at]
+        loops = sized_loops(self.graph, self.assembly.q, edges, tree, length=self.length_scale)
+        return loops, [cut_at[chord] for chord in loops.chords]
+
+    def preference(self, e: EdgeId) -> tuple[int, ...]:
+        """Sort key of a cut among those that keep equally few rows.
+
+        Uncoupled and passive joints first, whole joints, those that leave no massless end, those
+        without springs, damping, friction or rotors, those with more freedoms, the file's own
+        closures, the last ones of the file.
+        """
+        edge = self.graph.edges[e]
+        massless_end = any(
+            len(self.graph.adjacency[n]) == 2 and not self.graph.inertia_known(n)
+            for n in (edge.parent, edge.child)
+            if n != self.graph.ground
+        )
+        coupled = any(set(c.columns) & set(edge.columns) for c in self.graph.couplings)
+        return (
+            int(coupled),
+            int(bool(edge.joint.actuated)),
+            int(edge.split),
+            int(massless_end),
+            int(any(np.any(value) for value in edge.joint.dynamics.stated().values())),
+            -edge.freedoms,
+            int(not edge.joint.closure),
+            -e,
+        )
+
+
+def _aligned(screws: dict[EdgeId, Array], rtol: float) -> dict[EdgeId, Array]:
+    """The same joints, turned on the spot where their axes are parallel within a tolerance."""
+    directions, found = np.zeros((0, 3)), dict(screws)
+    for e, own in screws.items():
+        axes = np.where(own[3:].any(), own[3:], own[:3])
+        axis = axes.sum(axis=1)
+        if np.linalg.matrix_rank(axes, tol=rtol) != 1:
+            continue
+        axis = axis / np.linalg.norm(axis)
+        turns = np.cross(axis, directions)
+        same = np.flatnonzero(np.linalg.norm(turns, axis=1) < rtol)
+        if not len(same):
+            directions = np.vstack([directions, axis])
+            continue
+        k = same[0]
+        v, w = own[:3].sum(axis=1), own[3:].sum(axis=1)
+        point = np.cross(w, v) / max(1.0, float(w @ w))
+        turn = turns[k] * np.sign(axis @ directions[k])
+        found[e] = screw.adjoint(screw.exp(np.array([*np.cross(point, turn), *turn]))) @ own
+    return found
+
+
+def prescribed_cuts(
+    graph: Graph, keep_cuts: bool, cuts: Sequence[str] | None
+) -> frozenset[EdgeId] | None:
+    """Edges that have to be cuts, or None where the choice is free.
+
+    Args:
+        graph: The mechanism's graph.
+        keep_cuts: Cut where the file itself closes its loops.
+        cuts: Names of the joints to cut instead; None: none are named.
+
+    Raises:
+        ModelError: ``cuts`` names a joint twice, an unknown one, or not one per loop.
+    """
+    if cuts is None:
+        every = frozenset(graph.every_edge)
+        return every - graph.tree if keep_cuts else None
+    chosen = []
+    for name in cuts:
+        edges = [e.index for e in graph.edges if e.joint is graph.mechanism.joint(name)]
+        chosen.append(edges[0])
+    rest = spanning_tree(graph, [e for e in graph.every_edge if e not in set(chosen)])
+    if len(rest) != len(graph.nodes) - 1 or len(set(chosen)) != graph.loops:
+        raise ModelError(
+            f"cutting {list(cuts)} does not open each of the {graph.loops} loops exactly once"
+        )
+    return frozenset(chosen)

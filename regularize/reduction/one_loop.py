@@ -1,0 +1,108 @@
+r"""Müller (2014), sections 5 and 6: the constraints of one loop that its joint screws leave.
+
+Joint α, with screws Z between bodies k and l, closes a loop. Any body b of the rest splits the
+other joints into the chains from b to k and to l. With the algebras of their screws (eq. 25)
+
+.. math:: \bar D = Lie(Y_1, \dots, Y_i) = span(Y_j, [Y_j, Y_k], [Y_j, [Y_k, Y_l]], \dots)
+
+the twists of l relative to k are always in the space (eq. 27)
+
+.. math:: \Delta = \bar D_k + Sat_Z(\bar D_l) + span Z
+
+in a frame fixed on k. The text has :math:`\bar D_l` itself. It has to stand still while the joint
+moves: :math:`Sat_Z` is the smallest superspace with :math:`[Z, Sat_Z] \subseteq Sat_Z`. Of all
+bodies b the intersection holds. With W, which takes the joint's own freedoms away, the
+decomposition of a basis of Δ (eq. 28)
+
+.. math:: W B_\Delta = U^T \Sigma V
+
+leaves the rows :math:`\bar U W` (eq. 29) of the nonzero singular values. All others can never
+matter, wherever the loop moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from regularize.lie import subalgebra
+from regularize.lie.screw import Array
+
+
+class LoopCut(NamedTuple):
+    """Where a loop is cut.
+
+    Attributes:
+        joint: Place of the joint in the loop.
+        end: Body in whose frame the space does not move: 0 before the joint, 1 behind it.
+        space: Basis of the space Δ, shape (6, d).
+    """
+
+    joint: int
+    end: int
+    space: Array
+
+
+def best_cut(screws: Sequence[Array], cuts: Iterable[int], rtol: float) -> LoopCut:
+    """The cut that keeps the fewest rows, the first of several.
+
+    Args:
+        screws: Screws of the joints at one pose around the loop, lengths of order one, (6, f) each.
+        cuts: Places of the joints that may be cut, the preferred ones first.
+        rtol: Tolerance of dimensions.
+    """
+    # While the loop is open, all joints move freely: no space is smaller than what they span.
+    least = subalgebra.span(np.hstack(screws), rtol).shape[1]
+    found: list[LoopCut] = []
+    for joint in cuts:
+        for end in (0, 1):
+            found.append(LoopCut(joint, end, relative_twists(screws, joint, end, rtol, least)))
+            if found[-1].space.shape[1] == least:
+                return found[-1]
+    return min(found, key=lambda cut: cut.space.shape[1])
+
+
+def relative_twists(
+    screws: Sequence[Array], joint: int, end: int, rtol: float, least: int = 0
+) -> Array:
+    """The space Δ (eq. 27) of a cut, as seen from one of its bodies; shape (6, d).
+
+    Args:
+        screws: As of ``best_cut``.
+        joint: The cut.
+        end: The body: 0 before the joint, 1 behind it.
+        rtol: Tolerance of dimensions.
+        least: Dimension at which to stop.
+    """
+    others, Z = [*screws[joint + 1 :], *screws[:joint]], subalgebra.span(screws[joint])
+    behind, before = algebras(others, rtol), [*algebras(others[::-1], rtol)]
+    space = subalgebra.FULL
+    for near, far in zip(reversed(before), behind, strict=True):
+        near, far = (near, far) if end == 0 else (far, near)
+        moving = subalgebra.sum_(subalgebra.saturation(far, Z, rtol), Z, rtol)
+        space = subalgebra.intersection(space, subalgebra.sum_(near, moving, rtol), rtol)
+        if space.shape[1] <= least:
+            break
+    return space
+
+
+def algebras(chain: Sequence[Array], rtol: float) -> Iterator[Array]:
+    """The algebras of the first so many joints of a chain, none first (eq. 25)."""
+    algebra = subalgebra.ZERO
+    yield algebra
+    for screws in chain:
+        algebra = subalgebra.lie_closure(np.hstack([algebra, screws]), rtol)
+        yield algebra
+
+
+def kept_rows(space: Array, freedoms: Array) -> Array:
+    """The rows that are kept (eqs. 28 and 29), orthonormal, shape (6, k).
+
+    Args:
+        space: Basis of Δ, shape (6, d).
+        freedoms: Orthonormal basis of the cut joint's own screws, which are in it, shape (6, f).
+    """
+    U, _, _ = np.linalg.svd(subalgebra.residual(freedoms, space), full_matrices=False)
+    return np.asarray(U[:, : space.shape[1] - freedoms.shape[1]])

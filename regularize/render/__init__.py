@@ -1,1 +1,0 @@
-"""Renderers: one report, several forms."""

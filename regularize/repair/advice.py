@@ -1,0 +1,59 @@
+"""Advice: which joints to change first, and what the user's own file can hold, which is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from regularize.errors import RegularizeError
+from regularize.reduction.reduce import Reduction
+from regularize.repair.held_cures import held_kinds
+from regularize.repair.proposals import Advice, proposals, ranked
+from regularize.statics.cure import Cure
+
+#: Entries of a list of advice.
+MOST = 5
+#: Changed files that are written elsewhere, read and analysed; of models of so many equations one.
+FILES, LARGE = 3, 100
+
+
+def advise(reduction: Reduction, known: Sequence[Cure] = ()) -> tuple[Advice, ...]:
+    """What to change first, at most five ways, the best first.
+
+    Args:
+        reduction: Of the mechanism.
+        known: Cures that were found before; those that free a locked mechanism come first.
+    """
+    if not reduction.assembly.closed or not (reduction.redundant or known):
+        return ()
+    held = held_kinds(reduction.mechanism)
+    free = [cure for cure in known if cure.freed]
+    entries = [_freed(cure) for cure in free[:MOST]]
+    if not entries:
+        entries = ranked(reduction, proposals(reduction, known, held), held)
+    found: list[Advice] = []
+    files = FILES if sum(cell.equations for cell in reduction.cells) < LARGE else 1
+    for entry in entries:
+        can = files > 0 and all(c.after in held.get(c.joint, ()) for c in entry.changes)
+        files -= can
+        found.append(_in_file(entry) if can else entry)
+    first = next((i for i, each in enumerate(found) if each.in_file), 0)
+    last = [found.pop(first)] if first >= MOST else []
+    return (*found[: MOST - len(last)], *last)
+
+
+def _freed(cure: Cure) -> Advice:
+    left = cure.reduction.redundant
+    removes = cure.written.redundant - left
+    return Advice(cure.changes, removes, left, cure.mobility, False, cure.written)
+
+
+def _in_file(entry: Advice) -> Advice:
+    """The entry as one that the file holds, where it does."""
+    from regularize.repair.fix import tried  # what writes files, where one is tried
+
+    try:
+        tried(entry.reduction, entry.changes, entry.left)
+    except RegularizeError:
+        return entry
+    return replace(entry, in_file=True)

@@ -1,0 +1,331 @@
+"""`fix`: the user's own model file with the smallest changes that make it isostatic, or as told."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from regularize._io.output_files import write_all
+from regularize.adapters import adapters, read
+from regularize.adapters.common.edits import MovedJoint, Patch, WantedKind, WantedSlack
+from regularize.adapters.common.patching import Patcher
+from regularize.errors import ModelError, RegularizeError, UnsupportedExport
+from regularize.mechanism.diagnostic import Diagnostic, Source
+from regularize.mechanism.mechanism import Mechanism
+from regularize.nominal.absorb import Absorbed
+from regularize.nominal.idealise import idealise
+from regularize.reduction.reduce import Reduction, reduce
+from regularize.repair.comparison import unwanted
+from regularize.repair.moving import closed_in_file, designed_places, moving_edits, other_places
+from regularize.repair.placing import Placing
+from regularize.repair.plan import FixPlan, plan, wanted_kinds
+from regularize.statics.cure import Cure
+from regularize.statics.cures import TRIES, freeing
+from regularize.statics.joint_changes import JointChange
+from regularize.validation import FLAG, PATH, TEXT, instance, named, validated
+from regularize.verification.writing import replaceable, try_engine
+
+#: Formats that are exports of CAD systems: what is edited there is overwritten by the next one.
+EXPORTS = {"onshape": "Onshape", "simscape": "the CAD system"}
+#: Joint by which the root of a URDF file floats where its reader is asked to let it.
+FLOATING = "floating_base"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fix:
+    """A model with some joints changed, verified, and not yet written.
+
+    Attributes:
+        path: The model file as it was read.
+        mechanism: The changed model, read again from the changed files.
+        changes: The joints that change, with their new kinds.
+        findings: What the new kinds cannot hold, and what to know.
+        reduction: Analysis of the changed model.
+        placing: The files and their edits.
+        slack: Links that are put in and closing joints that are taken out, where other kinds of
+            joints do not suffice.
+        moves: By how many metres and radians frames of joints are moved to absorb gaps.
+    """
+
+    path: str
+    mechanism: Mechanism
+    changes: tuple[WantedKind, ...]
+    findings: tuple[Diagnostic, ...]
+    reduction: Reduction = field(repr=False)
+    placing: Placing = field(repr=False)
+    slack: WantedSlack = field(default_factory=WantedSlack, repr=False)
+    moves: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """One line: the file, how many joints change, what is redundant then."""
+        count = len(self.changes)
+        return (
+            f"<Fix of {Path(self.path).name[-60:]}: {count} joint{'s' * (count != 1)} changed, "
+            f"{self.reduction.redundant} redundant, mobility {self.reduction.mobility}>"
+        )
+
+    @property
+    def diff(self) -> str:
+        """Unified difference of the texts that change; empty where there is nothing to do."""
+        return self.placing.diff()
+
+    def write(self, path: str | PathLike[str]) -> Path:
+        """Write the model: in its own place only what changes, elsewhere with what belongs to it.
+
+        Args:
+            path: The file; or a folder, for a file of the same name in it. A folder as the source
+                gives a folder.
+
+        Returns:
+            The file or folder written.
+
+        Raises:
+            RegularizeError: A file cannot be written, or was changed since it was read.
+        """
+        given = Path(path)
+        folder = Path(self.path).is_dir()
+        main = self.placing.main
+        inside = folder or given.is_dir() or fspath(path).endswith("/")
+        target = given / Path(main).name if inside else given
+        files = self.placing.files(target)
+        known = self.placing.patcher.unchanged()
+        places = {replaceable(place): data for place, data in files.items()}
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RegularizeError(
+                f"{target}: cannot be written: {target.parent} is no folder; name another place"
+            ) from error
+        write_all(places, {replaceable(place): data for place, data in known.items()})
+        return given if folder else target
+
+
+@validated(
+    source=PATH | instance(Mechanism),
+    joints=named(TEXT) | instance(Cure),
+    absorb_gaps=FLAG,
+    as_designed=FLAG,
+    remove=FLAG,
+    slack=FLAG,
+)
+def fix(
+    source: str | PathLike[str] | Mechanism,
+    joints: Mapping[str, str] | Cure | None = None,
+    absorb_gaps: bool = False,
+    as_designed: bool = False,
+    *,
+    remove: bool = False,
+    slack: bool = False,
+    **options: Any,
+) -> Fix:
+    """Change joints in the user's own model files, and nothing else in them.
+
+    Args:
+        source: A model file or its folder, or a mechanism that was loaded from one.
+        joints: New kind of each joint to change, as in ``{"C": "spherical"}``, or a cure; None for
+            the smallest changes after which nothing is redundant and the motion is the same.
+        absorb_gaps: Also close loops that contradict themselves in redundant directions, by the
+            least change of the joint frames that the file can hold.
+        as_designed: Write the places and axes of the nearest mechanism that moves more freely, see
+            ``idealise``, and change no kinds.
+        remove: Let closing joints be taken out that others make superfluous.
+        slack: Let links be put in where other kinds of joints do not suffice.
+        options: Of the reader, such as ``loops``.
+
+    Raises:
+        ModelError: A joint cannot become what it should, or the changed files do not read as meant.
+        UnsupportedExport: The file cannot hold what would be needed.
+    """
+    before, named, options = _loaded(source, options)
+    patcher = _patcher(before, joints)
+    closed = closed_in_file(before, patcher) if absorb_gaps else Absorbed(before)
+    before = closed.mechanism
+    if as_designed:
+        if joints is not None or absorb_gaps:
+            raise ModelError("places and kinds are changed one after the other: call fix twice")
+        planned = _designed(before)
+        moved = [MovedJoint(each.joint, each.replacement) for each in planned.wanted]
+        patch = Patch(patcher.moved(moved))
+    else:
+        planned = plan(before, patcher, joints, remove=remove, slack=slack)
+        patch = patcher.patch(planned.wanted)
+    if planned.slack is not None:
+        put = patcher.slack(planned.slack)
+        patch = Patch(patch.edits + put.edits, patch.findings + put.findings)
+    patch.edits += moving_edits(patcher, closed, patch.edits)
+    placing = Placing(patcher, patch.edits, str(before.path))
+    after, reduction = before, planned.reduction
+    if patch.edits:
+        after, reduction = _verified(placing, before, planned, options)
+    findings = (
+        *planned.findings,
+        *patch.findings,
+        *closed.findings(),
+        *_locked(reduction, planned),
+    )
+    more = planned.slack or WantedSlack()
+    return Fix(named, after, planned.wanted, findings, reduction, placing, more, closed.moves)
+
+
+def tried(reduction: Reduction, changes: Sequence[JointChange], left: int) -> None:
+    """Write the file of a mechanism with some joints changed elsewhere, read and analyse it.
+
+    Args:
+        reduction: Of the mechanism as it was read.
+        changes: What joints become.
+        left: Equations that stay redundant.
+
+    Raises:
+        RegularizeError: The file cannot hold it, or does not read as meant.
+    """
+    _, path, options = _loaded(reduction.mechanism, {})
+    before = read(path, **options)  # as the command will, without what was made of it since
+    patcher = _patcher(before, {})
+    wanted = wanted_kinds(before, changes)
+    planned = FixPlan(reduction, wanted, isostatic=reduction.finite_mobility != 0, left=left)
+    placing = Placing(patcher, patcher.patch(wanted).edits, str(before.path))
+    _verified(placing, before, planned, options)
+
+
+def _designed(before: Mechanism) -> FixPlan:
+    """The places of the nearest mechanism that moves more freely."""
+    meant = idealise(before)
+    wanted = designed_places(before, meant) if meant.changed else ()
+    return FixPlan(meant.reduction, wanted, isostatic=False, findings=meant.findings, placed=True)
+
+
+def _loaded(
+    source: str | PathLike[str] | Mechanism, options: Mapping[str, Any]
+) -> tuple[Mechanism, str, dict[str, Any]]:
+    """The model, its name, and the options to read it again."""
+    if not isinstance(source, Mechanism):
+        given = dict(options)
+        mechanism = read(source, **given)
+        return mechanism, fspath(source), given
+    if source.path is None or source.format not in adapters():
+        raise ModelError(
+            f"the mechanism {source.name!r} was read from no file; write it with `rg.save`"
+        )
+    known = dict(options)
+    if source.format in ("urdf", "xacro"):
+        known.setdefault("loops", source.files[0] if source.files else False)
+        known.setdefault("floating", any(joint.name == FLOATING for joint in source.joints))
+    return source, source.path, known
+
+
+def _patcher(mechanism: Mechanism, joints: Mapping[str, str] | Cure | None) -> Patcher:
+    made = adapters()[mechanism.format].load_patcher()
+    if made is not None:
+        patcher: Patcher = made(mechanism)
+        return patcher
+    title = adapters()[mechanism.format].title
+    where = EXPORTS.get(mechanism.format)
+    if where is None:
+        raise UnsupportedExport(
+            f"{mechanism.path}: {title} cannot be edited in place; write it anew with `regularize "
+            "reduce`"
+        )
+    raise UnsupportedExport(
+        f"{mechanism.path}: is an export of {where}, which would not read it back; "
+        f"{_by_hand(mechanism, joints)} in {where} and export it again"
+    )
+
+
+def _locked(after: Reduction, planned: FixPlan) -> tuple[Diagnostic, ...]:
+    """Say so where the result cannot move, and what frees the model as it was."""
+    if not after.cells or after.finite_mobility != 0:
+        return ()
+    words = "LOCKED: the loops allow no motion, mobility 0"
+    if planned.reduction.finite_mobility == 0:
+        for cure in freeing(planned.reduction, limit=1, tries=TRIES):
+            words += f"; the model moves with {' '.join(cure.arguments)} alone"
+    return (Diagnostic("REG209", "warning", words),)
+
+
+def _by_hand(mechanism: Mechanism, joints: Mapping[str, str] | Cure | None) -> str:
+    """What to change in the CAD system."""
+    kinds = joints.kinds if isinstance(joints, Cure) else joints
+    if kinds is None:
+        from regularize.statics.cures import cures
+
+        found = cures(reduce(mechanism), limit=1)
+        kinds = found[0].kinds if found else None
+    if not kinds:
+        return "change the joints"
+    return "make " + " and ".join(f"joint `{name}` {kind}" for name, kind in kinds.items())
+
+
+def _verified(
+    placing: Placing, before: Mechanism, planned: FixPlan, options: Mapping[str, Any]
+) -> tuple[Mechanism, Reduction]:
+    """The changed model, read from a place of its own, and its analysis.
+
+    Raises:
+        ModelError: It does not read, its own program refuses it, or it is not what was meant.
+    """
+    with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
+        target = Path(folder) / Path(placing.main).name
+        files = placing.files(target)
+        for place, data in files.items():
+            place.write_bytes(data)
+        again = {**options, "format": before.format}
+        if isinstance(again.get("loops"), (str, PathLike)):
+            sidecar = Path(fspath(again["loops"]))
+            moved = [place for place in files if place.name == sidecar.name]
+            again["loops"] = str(moved[0] if moved else sidecar.resolve())
+        try:
+            after = read(target, **again)
+            _try_engine(before, target)
+        except RegularizeError as error:
+            raise ModelError(
+                f"{placing.main}: the changed file does not read: {error}; nothing is written"
+            ) from error
+        reduction = reduce(after)
+        if planned.placed:
+            wrong = other_places(after, planned.wanted)
+            if reduction.finite_mobility != planned.reduction.finite_mobility:
+                wrong.append(f"the mobility is {reduction.finite_mobility}")
+        else:
+            wrong = unwanted(before, after, planned, reduction)
+        if wrong:
+            raise ModelError(
+                f"{placing.main}: the changed files do not read as meant: {'; '.join(wrong[:3])}; "
+                "nothing is written"
+            )
+        names = {str(place): _origin(placing, place) for place in files}
+        return _named_as_before(after, before, names), reduction
+
+
+def _try_engine(before: Mechanism, target: Path) -> None:
+    """Let the program of the format read the changed file, if it takes the one before."""
+    try:
+        try_engine(Path(str(before.path)), before.format)
+    except UnsupportedExport:
+        return
+    try_engine(target, before.format)
+
+
+def _origin(placing: Placing, place: Path) -> str:
+    """The user's file that a file of the changed model stands for."""
+    known = (placing.main, *placing.patcher.mechanism.files)
+    return next((path for path in known if Path(path).name == place.name), placing.main)
+
+
+def _named_as_before(after: Mechanism, before: Mechanism, names: Mapping[str, str]) -> Mechanism:
+    """The model with the names of the user's files in the places of those that were read."""
+
+    def named(source: Source | None) -> Source | None:
+        return None if source is None else replace(source, path=names.get(source.path, source.path))
+
+    return replace(
+        after,
+        path=before.path,
+        files=before.files,
+        bodies=tuple(replace(body, source=named(body.source)) for body in after.bodies),
+        joints=tuple(replace(joint, source=named(joint.source)) for joint in after.joints),
+        findings=tuple(replace(each, source=named(each.source)) for each in after.findings),
+    )

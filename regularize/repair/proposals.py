@@ -1,0 +1,254 @@
+"""Proposals: which joints to change, of any number of loops.
+
+Proposals are made for each coupled component of loops under a budget of work: the changes whose new
+freedoms all take states of self-stress away, standard solutions first. Each is verified on the
+changed mechanism.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from regularize.mechanism.graph import EdgeId
+from regularize.reduction.mobility import CellMobility
+from regularize.reduction.reduce import Reduction
+from regularize.repair.provable import taking
+from regularize.statics.cure import Cure, left_after
+from regularize.statics.joint_changes import COST, COST_OF_PAIRS, JointChange, Stressed
+from regularize.words import model_argument
+
+#: Closure equations of one component up to which joints are proposed: their singular values cost
+#: seconds beyond.
+EQUATIONS = 1500
+#: Proposals are verified as long as their equations, cubed, add up to this.
+WORK = 2e10
+#: Proposals that are analysed from scratch, where ranks at the assembled pose do not tell.
+AGAIN = 2
+#: What joints become that are not one of several of their sort between two bodies.
+SINGLE = ("spherical", "cylindrical", "universal")
+#: No parts to buy: proposed last, where others leave something redundant.
+ODD = ("slotted", "parallel", "point_on_plane")
+#: What the first and the others become of several coaxial hinges, or parallel slides, between two
+#: bodies: the locating bearing and the floating ones, the rail that guides and those with play.
+SEVERAL = {
+    "revolute": (("spherical",), ("point_on_line",)),
+    "prismatic": (("cylindrical",), ("line_in_plane",)),
+    "cylindrical": ((), ("line_in_plane", "point_on_line")),
+}
+
+Kinds = Mapping[str, Collection[str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """Changes of joints that take redundancy away and leave the motion, verified.
+
+    Attributes:
+        changes: The changes, in the order of the joints.
+        removes: Redundant equations that they take away.
+        left: Those that stay.
+        mobility: Mobility then; that of the mechanism, but of a locked one.
+        in_file: Whether the mechanism's own file can hold them, which was tried.
+        reduction: Of the mechanism as it is.
+    """
+
+    changes: tuple[JointChange, ...]
+    removes: int
+    left: int
+    mobility: int
+    in_file: bool
+    reduction: Reduction = field(repr=False)
+
+    @property
+    def command(self) -> str:
+        """The command line that makes the changes in the file; empty where it cannot hold them."""
+        if not self.in_file:
+            return ""
+        model = model_argument(self.reduction.mechanism)
+        return f"regularize fix {model} -o fixed/ {shlex.join(self.arguments)}"
+
+    @property
+    def arguments(self) -> list[str]:
+        """The changes as arguments of ``regularize fix``."""
+        return [word for each in self.changes for word in ("--joint", each.argument)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "changes": [
+                {"joint": c.joint, "from": c.before, "to": c.argument[len(c.joint) + 1 :]}
+                for c in self.changes
+            ],
+            "removes": self.removes,
+            "left": self.left,
+            "mobility": self.mobility,
+            "in_file": self.in_file,
+            "command": self.command or None,
+            "verified": True,
+        }
+
+
+def best_held(reduction: Reduction, held: Kinds) -> Advice | None:
+    """The proposal that takes most away of those that a file can hold; None without any."""
+    if not reduction.assembly.closed or not reduction.redundant:
+        return None
+    return next(iter(ranked(reduction, proposals(reduction, (), held, [held]), held)), None)
+
+
+def ranked(reduction: Reduction, found: Sequence[Advice], held: Kinds) -> list[Advice]:
+    """Motors last, then by what is left, standard solutions before others, few changes first."""
+    standard = _standard(reduction)
+    closures = {joint.name for joint in reduction.mechanism.joints if joint.closure}
+    driven = _driven(reduction)
+
+    def usual(entry: Advice) -> bool:
+        return all(each.after in standard.get(each.joint, SINGLE) for each in entry.changes)
+
+    def key(entry: Advice) -> tuple[int, ...]:
+        return (
+            sum(each.joint in driven for each in entry.changes),
+            any(each.after in ODD for each in entry.changes),
+            entry.left,
+            not all(each.after in held.get(each.joint, ()) for each in entry.changes),
+            not usual(entry),
+            len(entry.changes),
+            sum(each.joint not in closures for each in entry.changes),
+            sum(each.cost for each in entry.changes),
+        )
+
+    entries = sorted(found, key=key)
+    # The standard solution is seen where it is not the smallest, and what takes most away.
+    place = next((i for i, entry in enumerate(entries) if usual(entry)), 0)
+    if place > 1:
+        entries.insert(1, entries.pop(place))
+    most = min(range(len(entries)), key=lambda i: entries[i].left, default=0)
+    if most > 2:
+        entries.insert(2, entries.pop(most))
+    return entries
+
+
+def _driven(reduction: Reduction) -> set[str]:
+    """Names of the joints with motors."""
+    names = {joint.name for joint in reduction.mechanism.joints if joint.actuated}
+    return names | {each.joint for each in reduction.mechanism.actuators}
+
+
+def proposals(
+    reduction: Reduction,
+    known: Sequence[Cure],
+    held: Kinds,
+    sources: Sequence[Kinds] | None = None,
+) -> list[Advice]:
+    """The proposals that keep the motion and take something away, in no order.
+
+    Args:
+        reduction: Of the mechanism.
+        known: Cures that were found before.
+        held: Kinds of joints that its file can hold.
+        sources: Kinds to choose from, one set after the other; by default what textbooks propose,
+            what the file holds, and all.
+    """
+    mobility = (
+        reduction.mobility if reduction.finite_mobility is None else reduction.finite_mobility
+    )
+    if reduction.finite_mobility != reduction.mobility:
+        return []  # what is dependent to first order holds it to second
+    found = [Advice(c.changes, reduction.redundant, 0, mobility, False, reduction) for c in known]
+    order = {joint.name: i for i, joint in enumerate(reduction.mechanism.joints)}
+    seen = {frozenset(each.argument for each in entry.changes) for entry in found}
+    cost = sum((cell.equations + 1.0) ** 3 for cell in reduction.cells)
+    work, again = max(WORK, cost), AGAIN
+    for changes in _candidates(reduction, held, sources):
+        name = frozenset(each.argument for each in changes)
+        if name in seen or work < cost:
+            continue
+        seen.add(name)
+        work -= cost
+        left = left_after(reduction, changes, counting=True)
+        if left is None and again > 0:
+            again -= 1
+            left = left_after(reduction, changes)
+        if left is not None and left < reduction.redundant:
+            ordered = tuple(sorted(changes, key=lambda each: order[each.joint]))
+            removes = reduction.redundant - left
+            found.append(Advice(ordered, removes, left, mobility, False, reduction))
+    return found
+
+
+def _candidates(
+    reduction: Reduction, held: Kinds, sources: Sequence[Kinds] | None
+) -> Iterator[list[JointChange]]:
+    """Sets of changes that may do: standard ones, the fewest, and those that the file can hold."""
+    cells = [c for c in reduction.cells if c.redundant and c.equations <= EQUATIONS]
+    if not cells:
+        return
+    stressed, driven = Stressed.of(reduction), _driven(reduction)
+    standard = _standard(reduction)
+    if sources is None:
+        every = dict.fromkeys(standard, (*COST, *COST_OF_PAIRS))
+        sources = [standard, *([held] if any(held.values()) else []), every]
+    usual = [{name: [k for k in each if k not in ODD] for name, each in s.items()} for s in sources]
+    for kinds in (*usual, *sources):
+        for motors in (False, True):
+            found = [
+                _chosen(stressed, cell, kinds, standard, () if motors else driven) for cell in cells
+            ]
+            changes = [change for each in found for change in each]
+            if changes:
+                yield changes
+            if len(changes) > 1 and not motors:
+                yield changes[:1]
+            if sum(change.gain for change in changes) >= reduction.redundant:
+                break
+
+
+def _chosen(
+    stressed: Stressed, cell: CellMobility, kinds: Kinds, usual: Kinds, keep: Collection[str]
+) -> list[JointChange]:
+    """Changes in one cell: of several joints of a sort first, closing joints before others."""
+    edges = stressed.reduction.graph.edges
+    driven = _driven(stressed.reduction)
+    options = []
+    for e in reversed(cell.edges):
+        joint = edges[e].joint
+        if joint.name not in keep:
+            options += stressed.of_joint(e, kinds.get(joint.name, ()), motors=True)
+    closing = {edges[e].joint.name for e in cell.edges if edges[e].joint.closure}
+
+    def key(option: JointChange) -> tuple[int, ...]:
+        several = usual.get(option.joint, SINGLE) != SINGLE
+        return (
+            option.joint in driven,
+            not several,
+            -option.gain,
+            option.joint not in closing,
+            option.cost,
+            option.before != "prismatic",  # a piston turns in its cylinder
+        )
+
+    return taking(stressed, cell, sorted(options, key=key))
+
+
+def _standard(reduction: Reduction) -> dict[str, Collection[str]]:
+    """What textbooks make of each joint in a loop."""
+    graph, driven = reduction.graph, _driven(reduction)
+    found: dict[str, Collection[str]] = {}
+    sorts: dict[tuple[object, ...], list[EdgeId]] = {}
+    for cell in reduction.cells:
+        for e in cell.edges:
+            edge = graph.edges[e]
+            sort = (frozenset((edge.parent, edge.child)), edge.joint.kind)
+            sorts.setdefault(sort, []).append(e)
+            found.setdefault(edge.joint.name, SINGLE)
+    for (_, kind), alike in sorts.items():
+        if len(alike) < 2 or kind not in SEVERAL:
+            continue
+        joints = [graph.edges[e].joint for e in alike]
+        # The one that is driven, or in the tree, locates.
+        first = min(joints, key=lambda joint: (joint.name not in driven, joint.closure))
+        for joint in joints:
+            found[joint.name] = SEVERAL[str(kind)][joint is not first]
+    return found

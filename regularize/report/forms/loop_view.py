@@ -1,0 +1,181 @@
+"""What the reports for people say about one loop, or about loops that are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from regularize.lie.directions import Direction, axis_words
+from regularize.report.causes import FixingChain
+from regularize.report.loop_report import Equation, LoopReport
+from regularize.report.nearly import in_world
+from regularize.words import (
+    listed,
+    millimetres,
+    milliradians,
+    motion_words,
+)
+
+#: Joints named one by one in a row of a table; longer chains are numbered below it.
+FEW = 3
+#: Kinds of loops shown in full before the others are folded or left to the table.
+SHOWN = 4
+#: Names of motions that read badly in a table.
+SPATIAL = {"full": "spatial"}
+
+
+@dataclass(frozen=True)
+class EquationRow:
+    """One direction at a closing joint.
+
+    Attributes:
+        direction: ``translation along Y``.
+        status: ``kept``, ``redundant`` or ``free``.
+        because: The joints that fix it already, or that it belongs to.
+        residual: Closure error at the assembled pose with its unit, empty for a freedom.
+    """
+
+    direction: str
+    status: str
+    because: str
+    residual: str
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Loops that are alike: same motion, same joints count, same equations.
+
+    Attributes:
+        loops: The loops; the first stands for all.
+    """
+
+    loops: tuple[LoopReport, ...]
+
+    @property
+    def first(self) -> LoopReport:
+        """The loop that stands for all."""
+        return self.loops[0]
+
+    @property
+    def name(self) -> str:
+        """``L1``, or ``L1 to L12`` or ``L1, L4 and L7``."""
+        found = [loop.name for loop in self.loops]
+        numbers = [int(name[1:]) for name in found]
+        if len(found) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
+            return f"{found[0]} to {found[-1]}"
+        return listed(found, most=4)
+
+
+def groups(loops: Iterable[LoopReport]) -> list[Group]:
+    """Loops that are alike, together, in the order of their first."""
+    found: dict[object, list[LoopReport]] = {}
+    for loop in loops:
+        alike = (
+            loop.component if loop.category == "paradoxical" else None,
+            loop.category,
+            loop.motion.name,
+            loop.cut.constraints,
+            loop.cut.kept,
+            tuple(equation.label for equation in loop.removed),
+            len(loop.joints),
+            bool(loop.locked),
+        )
+        found.setdefault(alike, []).append(loop)
+    return [Group(tuple(entries)) for entries in found.values()]
+
+
+def chain(loop: LoopReport, ground: str) -> list[tuple[str, str]]:
+    """The loop as pairs (kind, name): bodies and joints in turn, from the ground if it is there."""
+    start = loop.bodies.index(ground) if ground in loop.bodies else 0
+    bodies = (*loop.bodies[start:], *loop.bodies[:start])
+    joints = (*loop.joints[start:], *loop.joints[:start])
+    links: list[tuple[str, str]] = [("body", bodies[0])]
+    for joint, body in zip(joints, (*bodies[1:], bodies[0]), strict=True):
+        links += [("cut" if joint == loop.closing else "joint", joint), ("body", body)]
+    return links
+
+
+def motion(loop: LoopReport) -> str:
+    """The motion type of a loop in words."""
+    if loop.motion.dimension == 6:
+        return "spatial: its joints keep to no motion group"
+    of = " of the ground" if loop.motion.direction is not None else ""
+    return motion_words(loop.motion) + of
+
+
+def rows(loop: LoopReport) -> list[EquationRow]:
+    """The six directions at the closing joint: translations first, then along X, Y, Z."""
+    found = [
+        *((e.direction, "kept", "", residual(e)) for e in loop.kept),
+        *((e.direction, "redundant", _because(loop, e), residual(e)) for e in loop.removed),
+        *((direction, "free", f"{loop.closing} moves here", "") for direction in loop.free),
+    ]
+    return [
+        EquationRow(direction.words("translation", "rotation"), status, because, error)
+        for direction, status, because, error in sorted(found, key=lambda row: _order(row[0]))
+    ]
+
+
+def _order(direction: Direction) -> tuple[int, bool, str]:
+    axis = direction.covector[3:] if direction.kind == "angular" else direction.covector[:3]
+    words = axis_words(axis)
+    return ("linear", "angular", "mixed").index(direction.kind), len(words) > 1, words
+
+
+def residual(equation: Equation) -> str:
+    """A closure error with its unit."""
+    if equation.direction.kind == "linear":
+        return millimetres(equation.residual)
+    return milliradians(equation.residual)
+
+
+def _because(loop: LoopReport, equation: Equation) -> str:
+    joints = [joint for link in equation.fixed_by for joint in link.joints]
+    if not joints:
+        return "the other loops"
+    if len(joints) <= FEW:
+        return ", ".join(joints)
+    if len(joints) == len(set(loop.joints)) - 1:
+        return f"the other {len(joints)} joints"
+    return ", ".join(joints[:FEW]) + " …"
+
+
+def reasons(loop: LoopReport) -> list[str]:
+    """One sentence for each distinct proof that equations are redundant."""
+    found: dict[tuple[tuple[str, ...], ...], list[Equation]] = {}
+    for equation in loop.removed:
+        found.setdefault(tuple(link.joints for link in equation.fixed_by), []).append(equation)
+    sentences = []
+    for equations_ in found.values():
+        chains = equations_[0].fixed_by
+        sentence = "; ".join(_generates(loop, link) for link in chains)
+        if not chains:
+            sentence = "ruled out by the other loops that share bodies with this one"
+        if len(found) > 1:
+            sentence = f"{listed([e.label for e in equations_])}: {sentence}"
+        sentences.append(sentence)
+    return sentences
+
+
+def _generates(loop: LoopReport, link: FixingChain) -> str:
+    motion = motion_words(in_world(link.motion, loop.part.center, loop.part.length))
+    name, _, details = motion.partition(", ")
+    verb = "generates" if len(link.joints) == 1 else "generate"
+    where = f" ({details})" if details else ""
+    return f"{listed(link.joints, most=8)} {verb} {name} motion only{where}"
+
+
+def choices(loop: LoopReport) -> str | None:
+    """Where else the loop could be closed, or None."""
+    others = [joint for joint in loop.interchangeable if joint != loop.closing]
+    if not others:
+        return None
+    where = (
+        listed(others, last="or")
+        if len(others) <= FEW
+        else f"any of the other {len(others)} joints"
+    )
+    return (
+        f"{loop.closing} is one choice: closed at {where} instead, "
+        f"{loop.redundant} would be redundant just as well"
+    )

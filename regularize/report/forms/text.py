@@ -1,0 +1,293 @@
+"""The report for people at a terminal: verdict first, in the user's names."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.report.analysis import Analysis
+from regularize.report.forms import loop_view, view
+from regularize.report.loop_report import LoopReport
+from regularize.words import counted, listed
+
+COLORS = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan", "good": "bold green"}
+STATUS = {"kept": "green", "redundant": "yellow", "free": "dim"}
+#: Columns where there is no terminal to ask.
+WIDTH = 100
+INDENT = (0, 0, 0, 2)
+
+
+def render(
+    report: Analysis,
+    width: int = WIDTH,
+    color: bool = False,
+    top: int = loop_view.SHOWN,
+    verbosity: int = 0,
+) -> str:
+    """The report as text.
+
+    Args:
+        report: From ``regularize.check``.
+        width: Columns of the terminal; by default 100.
+        color: Whether to use terminal colours.
+        top: Number of loops shown in full; loops that are alike count as one.
+        verbosity: -1 for the verdict alone, 0 for the usual report, 1 for every loop by itself.
+    """
+    return printed(blocks(report, top, verbosity), width, color)
+
+
+def printed(parts: Iterable[RenderableType], width: int, color: bool) -> str:
+    """Parts below each other as lines of text without trailing blanks."""
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+    for block in parts:
+        # A command is there to be copied, so it is never broken over lines.
+        console.print(block, soft_wrap=isinstance(block, Text) and bool(block.no_wrap))
+    lines = [line.rstrip() for line in stream.getvalue().splitlines()]
+    return "\n".join(lines).strip("\n") + "\n"
+
+
+def blocks(report: Analysis, top: int, verbosity: int) -> Iterator[RenderableType]:
+    """The parts of the report in order."""
+    name, counts = view.headline(report)
+    yield Text.assemble((name, "bold"), "  ", (counts, "dim"))
+    level, sentence = view.verdict(report)
+    yield Text(sentence, COLORS[level])
+    yield Text(view.counts(report))
+    if verbosity >= 0:
+        yield Text()
+        yield from _listed("What to change", view.advice(report))
+        yield from _findings(report, top, verbosity)
+        yield from _motions(report, verbosity)
+        yield from _reasons(report)
+        yield from _reactions(report)
+        yield from _section(*view.lack_of_fit(report))
+        yield from _listed("What to do", view.remedies(report))
+        yield from _notes(report)
+        yield from _loops(report, verbosity)
+    yield _footer(report)
+
+
+def _findings(report: Analysis, top: int, verbosity: int) -> Iterator[RenderableType]:
+    """Errors and warnings, each with the loop that it is about."""
+    shown = 0
+    entries = view.merged(report)
+    if verbosity > 0:
+        entries, top = [(d, ()) for d in report.diagnostics], len(report.loops)
+    loops = {loop.name: loop for loop in report.loops}
+    for first, others in entries:
+        if first.severity == "note":
+            continue
+        loop = loops.get(first.loop or "")
+        drawn = loop is not None and shown < top
+        yield _diagnostic(first)
+        if others:
+            closing = [loops[str(d.loop)].closing for d in others if d.loop in loops]
+            yield Padding(
+                Text(
+                    f"likewise {counted(len(others), 'more loop')}, closed at "
+                    f"{listed(closing, most=8)} (-v shows each)"
+                ),
+                INDENT,
+            )
+        if loop is not None and drawn:
+            shown += 1
+            yield Padding(_loop(loop, report.mechanism.ground), INDENT)
+        if first.code not in ("REG201", "REG202", "REG230"):
+            yield from _help(first)
+        yield Text()
+
+
+def _help(diagnostic: Diagnostic) -> Iterator[RenderableType]:
+    for line in diagnostic.help:
+        yield Padding(Text.assemble(("= help: ", "green"), line), INDENT)
+
+
+def _diagnostic(diagnostic: Diagnostic) -> RenderableType:
+    text = Text.assemble(
+        (f"{diagnostic.severity}[{diagnostic.code}]", COLORS[diagnostic.severity]),
+        f": {diagnostic.message}",
+    )
+    if diagnostic.source is None:
+        return text
+    element = f"  {diagnostic.source.element}" if diagnostic.source.element else ""
+    return Group(text, _labelled("  --> ", f"{diagnostic.source}{element}", "dim"))
+
+
+def _loop(loop: LoopReport, ground: str) -> Group:
+    """The loop as a chain, its motion, and the directions at its closing joint."""
+    table = _grid(f"at {loop.closing}", "status", "already fixed by", "residual")
+    for row in loop_view.rows(loop):
+        table.add_row(
+            row.direction, Text(row.status, STATUS[row.status]), Text(row.because), row.residual
+        )
+    facts: list[RenderableType] = [
+        _chain(loop, ground),
+        Text.assemble(("motion  ", "dim"), loop_view.motion(loop)),
+        Text(),
+        table,
+    ]
+    reasons = [("why     ", sentence) for sentence in loop_view.reasons(loop)]
+    if loop.claims and loop.claims != (f"cut {loop.closing}",):
+        # That its rows rest on the step of its own cut goes without saying.
+        claims = listed([f"`{claim}`" for claim in loop.claims], most=2)
+        code = "REG230" if f"motion {loop.closing}" in loop.claims else "REG201"
+        reasons.append(("proof   ", f"{claims}; in words: regularize explain {code}"))
+    choice = loop_view.choices(loop)
+    if choice is not None:
+        reasons.append(("choice  ", choice))
+    if reasons:
+        facts += [Text(), *(_labelled(label, text) for label, text in reasons)]
+    return Group(*facts)
+
+
+def _chain(loop: LoopReport, ground: str) -> Text:
+    """``ground ─A─ crank ─B─ coupler ─C─ rocker ═D═ ground``: the double line is the cut."""
+    styles = {"body": "", "joint": "cyan", "cut": "bold yellow"}
+    bars = {"body": "", "joint": "─", "cut": "═"}
+    text = Text()
+    for kind, name in loop_view.chain(loop, ground):
+        text.append(" " if text else "")
+        text.append(f"{bars[kind]}{name}{bars[kind]}", styles[kind])
+    return text
+
+
+def _labelled(label: str, text: str, style: str = "") -> Table:
+    """A label and text that wraps beside it."""
+    grid = Table.grid(padding=0)
+    grid.add_column(style="dim", width=len(label))
+    grid.add_column(overflow="fold")
+    grid.add_row(label, Text(text, style))
+    return grid
+
+
+def _grid(*headers: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for header in headers:
+        table.add_column(header, overflow="fold")
+    return table
+
+
+def _section(title: str, pairs: Iterable[tuple[str, str]]) -> Iterator[RenderableType]:
+    table = Table.grid(padding=(0, 3, 0, 0))
+    table.add_column(overflow="fold", ratio=2)
+    table.add_column(overflow="fold", ratio=3)
+    for left, right in pairs:
+        table.add_row(Text(left), Text(right))
+    if table.row_count:
+        yield Text(title, "bold")
+        yield Padding(table, INDENT)
+        yield Text()
+
+
+def _motions(report: Analysis, verbosity: int) -> Iterator[RenderableType]:
+    moves = view.moves(report, most=1000 if verbosity > 0 else 5)
+    rest = len(moves) - 10
+    if rest > 1 and verbosity <= 0:
+        moves = [*moves[:10], (f"{rest} more kinds of motion", "-v shows all")]
+    yield from _section("What moves", moves)
+
+
+def _reasons(report: Analysis) -> Iterator[RenderableType]:
+    for subject, text in view.why(report):
+        yield Text(f"Why {subject}", "bold")
+        yield Padding(Text(text), INDENT)
+        yield Text()
+
+
+def _reactions(report: Analysis) -> Iterator[RenderableType]:
+    pairs = view.untrusted(report, most=5)
+    yield from _section("Reactions that cannot be trusted (REG220)", pairs)
+
+
+def _listed(title: str, ways: Sequence[tuple[str, str]]) -> Iterator[RenderableType]:
+    """Ways in words, each with its command where there is one."""
+    if not ways:
+        return
+    yield Text(title, "bold")
+    for words, command in ways:
+        yield Padding(Text(f"{words}:" if command else words), INDENT)
+        if command:
+            yield Text(f"    {command}", "green", no_wrap=True)
+    yield Text()
+
+
+def _notes(report: Analysis) -> Iterator[RenderableType]:
+    """Notes in the order of the report; what the sections above have said is left out."""
+    notes = [d for d in report.diagnostics if d.severity == "note" and d.code != "REG220"]
+    for note in notes:
+        yield _diagnostic(note)
+        yield from _help(note)
+    if notes:
+        yield Text()
+
+
+def _loops(report: Analysis, verbosity: int) -> Iterator[RenderableType]:
+    """All loops in one table, by component, alike ones in one row."""
+    if not report.loops:
+        return
+    table = _grid("loop", "closed at", "motion", "kind")
+    for column in ("joints", "equations", "kept", "redundant"):
+        table.add_column(column, justify="right", no_wrap=True)
+    several = len(report.components) > 1
+    for component in report.components if verbosity > 0 or len(report.components) <= 6 else ():
+        for group in (
+            loop_view.groups(component.loops)
+            if verbosity <= 0
+            else (loop_view.Group((loop,)) for loop in component.loops)
+        ):
+            _group_row(table, group)
+        if several:
+            values = [str(n) for n in view.equations(component)]
+            table.add_row(component.name, "", "", "", "", *values, style="dim")
+    if verbosity <= 0 and len(report.components) > 6:
+        for group in loop_view.groups(report.loops):
+            _group_row(table, group)
+    table.add_row("all", "", "", "", "", *(str(n) for n in view.equations(report)), style="bold")
+    yield table
+    yield Text()
+
+
+def _group_row(table: Table, group: loop_view.Group) -> None:
+    loop, count = group.first, len(group.loops)
+    values = (loop.cut.constraints, loop.cut.kept, loop.redundant)
+    more = "" if count == 1 else f" and {count - 1} more"
+    table.add_row(
+        f"{loop.name}{more}",
+        loop.closing if count == 1 else f"{loop.closing} …",
+        loop_view.SPATIAL.get(loop.motion.name, loop.motion.name),
+        "" if loop.category == "regular" else loop.category,
+        str(len(dict.fromkeys(loop.joints))),
+        *(str(count * value) for value in values),
+    )
+
+
+def _footer(report: Analysis) -> Text:
+    lines = []
+    kinds = view.kinds(report)
+    if kinds:
+        lines.append(f"Redundant: {kinds}.")
+    evidence = view.evidence(report)
+    if evidence:
+        lines.append(f"Checked: {evidence}.")
+    if report.suppressed:
+        lines.append(f"Accepted: {view.accepted(report)}.")
+    lines.append(f"Found {view.found(report)} in {report.seconds:.2f} s.")
+    codes = sorted({d.code for d in report.diagnostics})
+    if codes:
+        lines[-1] += f" More: regularize explain {codes[-1] if len(codes) == 1 else 'CODE'}"
+    return Text("\n".join(lines))

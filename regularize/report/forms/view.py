@@ -1,0 +1,329 @@
+"""What the reports for people say about a whole model, as plain values.
+
+The terminal and the HTML page lay them out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from regularize.escape import displayed
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.report.analysis import Analysis
+from regularize.report.forms.loop_view import groups
+from regularize.report.loop_report import Component
+from regularize.statics.releases import release_command
+from regularize.tolerances import VANISHING
+from regularize.words import (
+    LISTED,
+    counted,
+    degrees,
+    directions_words,
+    listed,
+    millimetres,
+    model_argument,
+    noise_words,
+    plural,
+)
+
+#: What to do about files that are not edited, where none of the changes can be made in them.
+INSTEAD = {
+    "xacro": "macros are not edited: expand them by `xacro {model} > expanded.urdf`, and fix that",
+    "onshape": "exports are not edited: change the mates in Onshape and export the model again",
+    "simscape": "exports are not edited: change the joints in the CAD system and export them again",
+}
+
+
+def headline(report: Analysis) -> tuple[str, str]:
+    """Name of the model, and its format and counts."""
+    model = report.as_dict()["model"]
+    counts = [
+        counted(model["bodies"], "body"),
+        counted(model["joints"], "joint"),
+        counted(model["loops"], "loop"),
+    ]
+    if len(report.components) > 1:
+        counts.append(counted(len(report.components), "component"))
+    if model["couplings"]:
+        counts.append(counted(model["couplings"], "coupling"))
+    name = displayed(report.mechanism.path or report.mechanism.name)
+    return name, " · ".join([model["format"], *counts])
+
+
+def verdict(report: Analysis) -> tuple[str, str]:
+    """How it stands (``good``, ``warning`` or ``error``) and the sentence that says so."""
+    r = report.reduction
+    if not r.assembly.closed:
+        count = len({d.loop or d.joints for d in report.diagnostics if d.severity == "error"})
+        which = "A loop" if count == 1 else "The loops"
+        return "error", f"{which} cannot be closed: the model contradicts itself."
+    if not report.loops:
+        return "good", "No kinematic loops, so nothing can be redundant."
+    if r.redundant == 0 and r.finite_mobility == 0:
+        return "warning", "Locked: the loops allow no motion. No redundant constraints."
+    if r.redundant == 0:
+        return "good", "No redundant constraints."
+    sentence = f"{counted(r.redundant, 'redundant constraint equation')}, consistent: "
+    if r.finite_mobility == 0:
+        sentence = f"Locked: the loops allow no motion. {sentence}"
+    limited = any(part.held or part.parallelograms for part in r.parts)
+    where = f"in every configuration{', up to the limits that REG227 names' if limited else ''}"
+    if r.removed >= r.redundant:
+        which = {1: "it", 2: "both"}.get(r.redundant, "all")
+        sentence += f"{which} can be dropped {where}."
+    elif r.removed:
+        sentence += f"{r.removed} can be dropped {where}, {r.remaining} cannot."
+    elif r.finite_mobility is not None and r.finite_mobility < r.mobility:
+        sentence += "kept, for to second order they hold the mechanism."
+    else:
+        sentence += "kept, because the joint axes alone do not prove that they can be dropped."
+    return "warning", sentence
+
+
+def counts(report: Analysis) -> str:
+    """Mobility in truth and by counting, in one sentence."""
+    r = report.reduction
+    if not r.assembly.closed:
+        return f"Grübler count {signed(r.gruebler)}."
+    finite = r.mobility if r.finite_mobility is None else r.finite_mobility
+    text = f"True mobility {mobility_words(report)}"
+    if r.finite_mobility is None:
+        text += f", {r.mobility} to first order"
+    if r.kinematotropic:
+        text += ", by the branch that is taken (kinematotropic)"
+    if report.passive:
+        text += f" ({len(report.passive)} of it passive)"
+    text += f", Grübler count {signed(r.gruebler)}."
+    if finite < r.mobility:
+        more = counted(r.mobility - finite, "more freedom")
+        text += f" Shaky: {more} of velocity, which no motion follows."
+    return text
+
+
+def mobility_words(report: Analysis) -> str:
+    """``2``, ``2 or 1`` where components of different mobility meet, or ``not known``."""
+    r = report.reduction
+    if r.kinematotropic:
+        met = sorted({m for m, _ in r.components if m is not None}, reverse=True)
+        return " or ".join(map(str, met))
+    return "not known" if r.finite_mobility is None else str(r.finite_mobility)
+
+
+def signed(number: int) -> str:
+    """A number with a minus that is as wide as a plus."""
+    return str(number).replace("-", "−")
+
+
+def moves(report: Analysis, most: int) -> list[tuple[str, str]]:
+    """Bodies, a number of them by name, and the kind of motion that they make, rest last."""
+    return [(listed(bodies, most=most), words) for bodies, words in moving_together(report)]
+
+
+def moving_together(report: Analysis) -> list[tuple[list[str], str]]:
+    """Bodies and the kind of motion that they make, rest last.
+
+    Many bodies that turn about axes of their own make one kind.
+    """
+    alone = sum(body.joint is not None for body in report.moving)
+    found: dict[str, list[str]] = {}
+    for body in report.moving:
+        words = body.words if alone <= LISTED else replace(body, joint=None, point=False).words
+        found.setdefault(words, []).append(body.body)
+    rest = found.pop("stays at rest", None)
+    entries = [*found.items(), *([("stays at rest", rest)] if rest else [])]
+    return [(bodies, words if len(bodies) == 1 else plural(words)) for words, bodies in entries]
+
+
+def why(report: Analysis) -> list[tuple[str, str]]:
+    """Why it is locked, goes no further or moves: subject and reason."""
+    locked = "it is locked" if report.reduction.finite_mobility == 0 else "it goes no further"
+    subjects = {"locked": locked, "moves": "it moves"}
+    return [(subjects[reason.subject], reason.text) for reason in report.reasons]
+
+
+def untrusted(report: Analysis, most: int) -> list[tuple[str, str]]:
+    """Joints, a number of them by name, and what is not determined of their reactions."""
+    return [(listed(joints, most=most), words) for joints, words in untrusted_together(report)]
+
+
+def untrusted_together(report: Analysis) -> list[tuple[list[str], str]]:
+    """Joints and what is not determined of their reactions."""
+    found: dict[str, list[str]] = {}
+    for reaction in report.reactions:
+        if not reaction.unique:
+            words = directions_words(reaction.indeterminate, "force", "moment", short=True)
+            found.setdefault(words, []).append(reaction.joint)
+    return [(joints, words) for words, joints in found.items()]
+
+
+def remedies(report: Analysis) -> list[tuple[str, str]]:
+    """What can be done about the redundancies: in words, and the command if there is one."""
+    r, path = report.reduction, model_argument(report.mechanism)
+    found = []
+    if r.removed:
+        found.append(
+            (
+                "drop the redundant equation in the simulation model"
+                if r.removed == 1
+                else f"drop the {r.removed} redundant equations in the simulation model",
+                f"regularize reduce {path} -o reduced/",
+            )
+        )
+    shaky = not r.followed  # what is dependent to first order holds it to second
+    if r.remaining > 0 and r.assembly.closed and not r.numerical and not shaky:
+        found.append(
+            (
+                f"drop {counted(r.remaining, 'more equation' if r.removed else 'equation')}"
+                + (
+                    " that the motion of these dimensions makes redundant"
+                    if sum(each.rows for each in report.special) == r.remaining
+                    else " on numerical evidence, for this assembly mode only"
+                ),
+                "regularize.reduce(mechanism, numerical=True)",
+            )
+        )
+    return found
+
+
+def advice(report: Analysis) -> list[tuple[str, str]]:
+    """Which joints to change, the best way first: in words, and the command if there is one."""
+    found = []
+    r, mechanism = report.reduction, report.mechanism
+    free = {cure.changes: cure for cure in report.cures if cure.freed}
+    for entry in report.advice:
+        changes = listed([f"{each.joint} {each.words}" for each in entry.changes])
+        if entry.changes in free:
+            own = mechanism.format == "pinocchio"
+            command = release_command(r, free[entry.changes]) if own else entry.command
+            words = f"make {changes}, which gives mobility {entry.mobility}"
+            more = counted(entry.left, "redundant equation") if entry.left else ""
+            found.append((f"{words}, and leaves {more}" if more else words, command))
+            continue
+        words = f"make {changes}: {r.redundant} → {entry.left} redundant, same motion"
+        idle = next((cure.idle for cure in report.cures if cure.changes == entry.changes), ())
+        words += f" ({listed(idle)} can then spin idly)" if idle else ""
+        found.append((words, entry.command))
+    held = {c.after for each in report.advice if each.in_file for c in each.changes}
+    if found and not held and not free:
+        instead = INSTEAD.get(mechanism.format, "").format(model=model_argument(mechanism))
+        found += [(instead, "")] if instead else []
+    return found
+
+
+def equations(component: Component | Analysis) -> tuple[int, int, int]:
+    """Constraint equations at the closing joints, kept and redundant ones."""
+    if isinstance(component, Analysis):
+        r = component.reduction
+        return r.constraints, r.kept, r.removed
+    return component.constraints, component.kept, component.constraints - component.kept
+
+
+def kinds(report: Analysis) -> str:
+    """Redundant equations by name, or an empty string: open loops are of no class."""
+    if not report.reduction.assembly.closed:
+        return ""
+    tried = any(part.lengths_tried for part in report.reduction.parts)
+    words = {
+        "trivial": "trivial (the loop's own motion group)",
+        "exceptional": "exceptional (chains or loops together)",
+        "topological": f"topological ({'all lengths tried' if tried else 'any lengths'})",
+        "paradoxical": f"paradoxical ({'these lengths only' if tried else 'special dimensions'}"
+        + (f"; {_proved(report)})" if report.special else ")"),
+    }
+    return ", ".join(f"{n} {words[kind]}" for kind, n in report.redundancy.items() if n)
+
+
+def _proved(report: Analysis) -> str:
+    """``3 proved by family: Bennett``."""
+    count = sum(each.rows for each in report.special)
+    return f"{count} proved by family: {listed([each.family for each in report.special])}"
+
+
+def evidence(report: Analysis) -> str:
+    """What was checked numerically, or an empty string."""
+    certificate = report.reduction.certificate
+    if not certificate.configurations or not report.reduction.removed:
+        return ""
+    worst = "0" if certificate.worst < VANISHING else f"{certificate.worst:.1e} of its size"
+    noise = noise_words(report.reduction.tolerances)
+    if certificate.distinct <= 1:
+        return (
+            "no configuration but the assembled one was found; every loop is closed there "
+            f"(largest error {worst}){noise}"
+        )
+    walked = min(certificate.distinct, certificate.configurations - certificate.solved)
+    more = ""
+    if certificate.solved:
+        more = f", and at {certificate.solved} more, solved in closed form, they let none open"
+    return (
+        f"on the kept equations alone every loop stayed closed at {walked} configurations{more} "
+        f"(largest error {worst}){_nearest(report)}{noise}"
+    )
+
+
+def _nearest(report: Analysis) -> str:
+    """How near the kept equations come to depending on each other; nothing if not looked for."""
+    place = report.reduction.certificate.nearest
+    if place is None or place.missing:
+        return ""
+    return f"; descents found them nowhere weaker than {place.ratio:.1g} of all equations"
+
+
+def found(report: Analysis) -> str:
+    """``1 warning and 3 notes``."""
+    entries = [
+        counted(report.summary[severity], severity)
+        for severity in ("error", "warning", "note")
+        if report.summary[severity]
+    ]
+    return listed(entries) or "nothing to report"
+
+
+def accepted(report: Analysis) -> str:
+    """``REG201 (comment: meant so) and REG220 (baseline: known before)``."""
+    entries = [
+        f"{each.finding.code} ({each.suppression.by}: {each.suppression.reason})"
+        for each in report.suppressed
+    ]
+    return listed([*dict.fromkeys(entries)])
+
+
+def merged(report: Analysis) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
+    """Findings, those about loops that are alike behind the first of them."""
+    alike = {loop.name: group.name for group in groups(report.loops) for loop in group.loops}
+    found: dict[object, list[Diagnostic]] = {}
+    for i, diagnostic in enumerate(report.diagnostics):
+        grouped = diagnostic.code == "REG201" and diagnostic.loop is not None
+        key = (diagnostic.code, alike[str(diagnostic.loop)]) if grouped else i
+        found.setdefault(key, []).append(diagnostic)
+    return [(entries[0], tuple(entries[1:])) for entries in found.values()]
+
+
+def lack_of_fit(report: Analysis) -> tuple[str, list[tuple[str, str]]]:
+    """A title, and every redundant direction with its lack of fit; the joints that it loads."""
+    found = report.misfit
+    title = "Lack of fit in redundant directions"
+    if found is None:
+        return title, []
+    total = sum(entry.energy or 0.0 for entry in found.entries) or 1.0
+    pairs = []
+    for entry in found.entries:
+        size = degrees if entry.angular else millimetres
+        words = f"{size(entry.std)} (1σ), at most {size(entry.worst)}"
+        if entry.force_std is not None and entry.force_worst is not None:
+            unit = "N m" if entry.angular else "N"
+            words += (
+                f"; {_three(entry.force_std)} {unit}, at most {_three(entry.force_worst)} {unit}"
+            )
+            words += f"; {max(entry.energy or 0.0, 0.0) / total:.0%} of the energy"
+        pairs.append((f"{entry.label} at {entry.joint} ({entry.loop})", words))
+    for load in found.loads[:3]:
+        force, moment, most_force, most_moment = map(_three, load.wrench)
+        words = f"{force} N and {moment} N m (1σ), at most {most_force} N and {most_moment} N m"
+        pairs.append((f"joint {load.joint} then bears", words))
+    return f"{title}{', and what closing it takes' if found.loads else ''}", pairs
+
+
+def _three(value: float) -> str:
+    """Three digits, in full where they are few."""
+    return f"{float(f'{value:.3g}'):g}"

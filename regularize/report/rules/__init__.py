@@ -1,0 +1,131 @@
+"""The diagnostic codes: one Markdown file a code says what it means, why it matters and what helps.
+
+Codes are stable and never used twice: REG0xx reading, 1xx loops, 2xx redundancy, 3xx export. A file
+``REG201.md`` has the heading ``# REG201 name (severity)``, a section for each of ``_SECTIONS``, of
+which the last two may be missing, and the sections ``Bad`` and ``Good``: a piece of a model, one
+block for each dialect in which it is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+from regularize.mechanism.diagnostic import Severity
+
+#: Titles of the sections, by the field of ``Rule`` that holds them.
+_SECTIONS = {
+    "what": "What it is",
+    "why": "Why it matters",
+    "example": "Example",
+    "fix": "What to do",
+    "reference": "Reference",
+    "theorem": "The theorem",
+}
+#: What is said above a piece of a model.
+TITLES = {
+    "urdf": "URDF",
+    "sdf": "SDF",
+    "mjcf": "MJCF",
+    "usd": "USD",
+    "cad": "the CAD assembly",
+    "json": "JSON",
+    "shell": "the terminal",
+    "python": "Python",
+}
+#: The dialect in which pieces of models for a format are written.
+DIALECT_OF = {
+    **{dialect: dialect for dialect in TITLES},
+    **dict.fromkeys(("urdf+", "xacro"), "urdf"),
+    **dict.fromkeys(("freecad", "asmt", "mbdyn", "onshape", "simscape"), "cad"),
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A kind of finding.
+
+    Attributes:
+        code: Stable code.
+        name: Short name in words joined by hyphens.
+        severity: How it is reported unless the case says otherwise.
+        what: What was found.
+        why: Why it matters.
+        example: A case that an engineer knows.
+        fix: What to do.
+        bad: A piece of a model that gives the finding, by dialect.
+        good: The same without it.
+        reference: Where to read more.
+        theorem: Headings of the proof that it rests on, separated by semicolons; see
+            ``proofs.bounds``.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    what: str
+    why: str
+    example: str
+    fix: str
+    bad: Mapping[str, str]
+    good: Mapping[str, str]
+    reference: str = ""
+    theorem: str = ""
+
+    @property
+    def sections(self) -> dict[str, str]:
+        """The texts under their titles, in the order in which they are read."""
+        from regularize.proofs.bounds import theorem  # few rules need the checker's text
+
+        found = {title: str(getattr(self, field)) for field, title in _SECTIONS.items()}
+        if self.theorem:
+            found["The theorem"] = theorem(*self.theorem.split("; "))
+        return {title: text for title, text in found.items() if text}
+
+
+def in_dialect(pieces: Mapping[str, str], dialect: str) -> tuple[str, str]:
+    """The piece of a model in a dialect, or in its first one, and which of them it is."""
+    used = dialect if dialect in pieces else next(iter(pieces))
+    return pieces[used], used
+
+
+@cache
+def codes() -> tuple[str, ...]:
+    """All codes in order."""
+    return tuple(sorted(path.stem for path in Path(__file__).parent.glob("REG*.md")))
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """All rules in the order of their codes."""
+    return tuple(map(_read, codes()))
+
+
+def rule(code: str) -> Rule | None:
+    """The rule of a code or of a name, or None."""
+    if code.upper() in codes():
+        return _read(code.upper())
+    return next((each for each in all_rules() if each.name == code.lower()), None)
+
+
+@cache
+def _read(code: str) -> Rule:
+    text = (Path(__file__).parent / f"{code}.md").read_text(encoding="utf-8")
+    head, *parts = re.split(r"^## (.+)\n", text, flags=re.M)
+    found = dict(zip(parts[::2], parts[1::2], strict=True))
+    _, _, name, severity = head.split()
+    return Rule(
+        code,
+        name,
+        cast("Severity", severity.strip("()")),
+        bad=_blocks(found["Bad"]),
+        good=_blocks(found["Good"]),
+        **{field: " ".join(found.get(title, "").split()) for field, title in _SECTIONS.items()},
+    )
+
+
+def _blocks(text: str) -> dict[str, str]:
+    return dict(re.findall(r"^```(\w+)\n(.*?)\n```$", text, re.M | re.S))

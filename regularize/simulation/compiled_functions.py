@@ -1,0 +1,221 @@
+"""Compiled functions of joint forces, called by their addresses, and Python functions called by C.
+
+What ``scipy.LowLevelCallable`` holds: a function of ctypes or cffi, one that numba has compiled, or
+a capsule of Cython, with data of its own. These are called without Python in between.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import numpy as np
+
+from regularize.errors import ModelError
+from regularize.lie.screw import Array
+
+if TYPE_CHECKING:
+    from scipy import LowLevelCallable
+
+_NUMBER, _DATA = ctypes.c_double, ctypes.c_void_p
+_TORQUE = ctypes.CFUNCTYPE(_NUMBER, _NUMBER, _DATA)
+_FORCES = ctypes.CFUNCTYPE(ctypes.c_int, _NUMBER, _DATA, _DATA, _DATA, _DATA)
+_MOTION = ctypes.CFUNCTYPE(ctypes.c_int, _NUMBER, _DATA, _DATA)
+_THREE = _NUMBER * 3
+
+#: Signatures as ``scipy.LowLevelCallable`` writes them.
+TORQUE = "double (double, void *)"
+FORCES = "int (double, double *, double *, double *, void *)"
+MOTION = "int (double, double *, void *)"
+#: The same where C finds them, as long as there are capsules.
+_NAMES = {each: ctypes.create_string_buffer(each.encode()) for each in (TORQUE, FORCES, MOTION)}
+
+
+def _capsule(place: int | None, data: int | None, signature: str) -> Any:
+    """A function as the kernel takes it: a capsule named by the signature, with its data."""
+    api = ctypes.pythonapi
+    api.PyCapsule_New.restype, api.PyCapsule_New.argtypes = ctypes.py_object, [_DATA] * 3
+    api.PyCapsule_SetContext.argtypes = [ctypes.py_object, _DATA]
+    capsule = api.PyCapsule_New(place, ctypes.addressof(_NAMES[signature]), None)
+    api.PyCapsule_SetContext(capsule, data)
+    return capsule
+
+
+def _address(function: LowLevelCallable, what: str, signature: str) -> tuple[int, int | None]:
+    """Addresses of a function and of its data.
+
+    Raises:
+        ModelError: It has another signature.
+    """
+    if " ".join(function.signature.replace("const ", "").split()) != signature:
+        raise ModelError(
+            f"{what} as a LowLevelCallable has the signature {signature!r}; got "
+            f"{function.signature!r}"
+        )
+    api, capsule = ctypes.pythonapi, ctypes.py_object(tuple.__getitem__(function, 0))
+    for each in (api.PyCapsule_GetPointer, api.PyCapsule_GetContext, api.PyCapsule_GetName):
+        each.restype = _DATA
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, _DATA]
+    api.PyCapsule_GetContext.argtypes = api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    name = api.PyCapsule_GetName(capsule)
+    return api.PyCapsule_GetPointer(capsule, name), api.PyCapsule_GetContext(capsule)
+
+
+class _Compiled:
+    """A compiled function.
+
+    Args:
+        function: The function.
+        what: What messages call it.
+
+    Attributes:
+        capsule: It and its data, for the kernel.
+
+    Raises:
+        ModelError: It has another signature.
+    """
+
+    _signature: str
+    _prototype: Callable[[int], Any]
+
+    def __init__(self, function: LowLevelCallable, what: str) -> None:
+        place, self._data = _address(function, what, self._signature)
+        self.capsule = _capsule(place, self._data, self._signature)
+        self._kept, self._call, self._what = function, type(self)._prototype(place), what
+
+
+class CompiledTorque(_Compiled):
+    """A compiled torque over time, ``double torque(double t, void *data)``."""
+
+    _signature, _prototype = TORQUE, _TORQUE
+
+    def __call__(self, t: float) -> float:
+        """Torque at a time."""
+        return float(self._call(t, self._data))
+
+
+class CompiledForces(_Compiled):
+    """Compiled joint forces.
+
+    The function ``int forces(double t, const double *q, const double *v, double *tau, void *data)``
+    adds to ``tau`` and returns 0; any other number ends the motion.
+    """
+
+    _signature, _prototype = FORCES, _FORCES
+
+    def __call__(self, t: float, q: Array, v: Array) -> Array:
+        """Joint forces, shape (nv,).
+
+        Raises:
+            ModelError: The function does not return 0.
+        """
+        q, v, tau = (np.array(x, dtype=np.float64) for x in (q, v, np.zeros(len(v))))
+        found = self._call(t, q.ctypes.data, v.ctypes.data, tau.ctypes.data, self._data)
+        if found != 0:
+            raise ModelError(f"the compiled function of forces returned {found} at {t:.6g} s")
+        return tau
+
+
+class CompiledMotion(_Compiled):
+    """A compiled motion over time.
+
+    The function ``int motion(double t, double *motion, void *data)`` writes position, rate and
+    acceleration and returns 0; any other number ends the motion.
+    """
+
+    _signature, _prototype = MOTION, _MOTION
+
+    def __call__(self, t: float) -> tuple[float, float, float]:
+        """Position, rate and acceleration at a time.
+
+        Raises:
+            ModelError: The function does not return 0.
+        """
+        values = _THREE()
+        found = self._call(t, ctypes.addressof(values), self._data)
+        if found != 0:
+            raise ModelError(f"{self._what}: the compiled function returned {found} at {t:.6g} s")
+        position, rate, acceleration = values
+        return position, rate, acceleration
+
+
+class MotionCalledBack:
+    """A Python function of a motion that C code calls.
+
+    Args:
+        function: Position, rate and acceleration by time.
+
+    Attributes:
+        capsule: It, for the kernel.
+        error: What the function raised, which ended the motion, or None.
+    """
+
+    def __init__(self, function: Callable[[float], tuple[float, float, float]]) -> None:
+        self.error: BaseException | None = None
+
+        def called(t: float, its_motion: int, _: object) -> int:
+            try:
+                _THREE.from_address(its_motion)[:] = list(function(t))
+            except BaseException as error:  # C code knows no exceptions: it is raised behind it
+                self.error = error
+                return 1
+            return 0
+
+        self._kept = _MOTION(called)
+        self.capsule = _capsule(ctypes.cast(self._kept, _DATA).value, None, MOTION)
+
+
+class CalledBack:
+    """A Python function of joint forces that C code calls.
+
+    Args:
+        function: Joint forces by time, configuration and velocity, shape (nv,).
+        nq: Length of configurations.
+        nv: Length of velocities.
+
+    Attributes:
+        capsule: It, for the kernel.
+        error: What the function raised, which ended the motion, or None.
+    """
+
+    def __init__(self, function: Callable[[float, Array, Array], Array], nq: int, nv: int) -> None:
+        self.error: BaseException | None = None
+        q, v, tau = (np.zeros(n) for n in (nq, nv, nv))
+        places = [each.ctypes.data for each in (q, v, tau)]
+
+        def called(t: float, its_q: int, its_v: int, its_tau: int, _: object) -> int:
+            try:
+                ctypes.memmove(places[0], its_q, 8 * nq)
+                ctypes.memmove(places[1], its_v, 8 * nv)
+                tau[:] = function(t, q.copy(), v.copy())
+                ctypes.memmove(its_tau, places[2], 8 * nv)
+            except BaseException as error:  # C code knows no exceptions: it is raised behind it
+                self.error = error
+                return 1
+            return 0
+
+        self._kept = _FORCES(called)
+        self.capsule = _capsule(ctypes.cast(self._kept, _DATA).value, None, FORCES)
+
+
+def _is_compiled(function: object) -> TypeGuard[LowLevelCallable]:
+    """Whether it is a ``LowLevelCallable``, which is a tuple: others do not load scipy."""
+    if not isinstance(function, tuple):
+        return False
+    from scipy import LowLevelCallable
+
+    return isinstance(function, LowLevelCallable)
+
+
+def compiled_or_own(function: Any, what: str, make: Callable[[LowLevelCallable], Any]) -> Any:
+    """A function, or what is made of a ``LowLevelCallable``.
+
+    Raises:
+        ModelError: It is a function of ctypes, which does not know Python's arrays.
+    """
+    if _is_compiled(function):
+        return make(function)
+    if isinstance(function, _TORQUE.__bases__):
+        raise ModelError(f"{what}: pass scipy.LowLevelCallable(function) of a compiled function")
+    return function

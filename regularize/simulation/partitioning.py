@@ -1,0 +1,289 @@
+r"""Independent and dependent coordinates by LU with complete pivoting on the closed Jacobian.
+
+The loops have to be closed first, or a rank that is too high leaves no independent coordinates:
+Paul (2020), section 5.5. The largest remaining entry becomes the next pivot, until none is left
+that differs from zero; the rows that were not reached are redundant, the columns that were not
+reached are independent (section 3.2.3). Coordinates that the user wants to be independent are
+locked: they never become pivots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regularize.errors import ModelError, NotClosed
+from regularize.lie.screw import Array, read_only
+from regularize.loops.assembly import assemble
+from regularize.loops.kinematics import sized_loops
+from regularize.mechanism.graph import (
+    Graph,
+    actuated_coordinates,
+    columns_of,
+    coordinate_names,
+)
+from regularize.mechanism.short_repr import ShortRepr
+from regularize.mechanism.source import Model, as_graph
+from regularize.reduction.rank import Rank, decide_rank
+from regularize.reduction.reduce import Reduction
+from regularize.tolerances import RTOL, TINY, UNNOTICED
+from regularize.validation import ARRAY, FLAG, NAMES, POSITIVE, WHOLE, validated
+
+
+class NotIndependent(ModelError):
+    """Coordinates that were to be independent determine each other.
+
+    Attributes:
+        coordinates: Names of those concerned.
+    """
+
+    def __init__(self, coordinates: Sequence[str], mobility: int) -> None:
+        """Name the coordinates and the way out."""
+        self.coordinates, self.mobility = tuple(coordinates), mobility
+        listed = ", ".join(repr(name) for name in coordinates)
+        reason = (
+            f"{listed} cannot move"
+            if len(coordinates) == 1
+            else f"{listed} depend on each other: when all but one are given, so is the last"
+        )
+        super().__init__(
+            f"{reason}; leave {'it' if len(coordinates) == 1 else 'one of them'} out "
+            f"(the mechanism has {mobility} independent coordinates here)"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Pivots:
+    """Outcome of an LU factorisation with complete pivoting.
+
+    Attributes:
+        rank: Number of pivots that differ from zero.
+        rows: Rows in the order of the pivots, those left over last.
+        columns: Columns in the order of the pivots, those left over last, locked ones at the end.
+        values: Absolute values of the pivots, shape (rank,).
+    """
+
+    rank: int
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    values: Array
+
+
+def complete_pivoting(matrix: Array, locked: Iterable[int] = (), rtol: float = RTOL) -> Pivots:
+    """LU factorisation that takes the largest remaining entry as pivot (thesis, figures 9 to 11).
+
+    Args:
+        matrix: Shape (m, n).
+        locked: Columns that must not become pivots.
+        rtol: Entries below this fraction of the first pivot count as zero.
+    """
+    work = np.array(matrix, dtype=np.float64)
+    m, n = work.shape
+    fixed = sorted(set(locked))
+    rows = np.arange(m)
+    columns = np.array([c for c in range(n) if c not in set(fixed)], dtype=int)
+    work = work[:, columns]
+    values: list[float] = []
+    while len(values) < min(work.shape):
+        k = len(values)
+        rest = np.abs(work[k:, k:])
+        i, j = np.unravel_index(int(np.argmax(rest)), rest.shape)
+        value = float(rest[i, j])
+        if value <= rtol * (values[0] if values else TINY):
+            break
+        for order, axis, at in ((rows, 0, k + int(i)), (columns, 1, k + int(j))):
+            order[[k, at]] = order[[at, k]]
+            swapped = np.swapaxes(work, 0, axis)
+            swapped[[k, at]] = swapped[[at, k]]
+        work[k + 1 :, k:] -= np.outer(work[k + 1 :, k] / work[k, k], work[k, k:])
+        values.append(value)
+    return Pivots(
+        len(values),
+        tuple(int(r) for r in rows),
+        (*(int(c) for c in columns), *fixed),
+        read_only(values),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Columns and rows of a Jacobian that separate dependent from independent coordinates.
+
+    Attributes:
+        independent: Columns of the independent coordinates, increasing.
+        dependent: Columns of the dependent ones, in the order of their pivots.
+        rows: Rows that determine them, in the order of their pivots.
+        redundant: The other rows.
+        condition: Condition number of the dependent columns of those rows; 1 where there are none.
+        rank: Rank of the whole Jacobian with its evidence.
+    """
+
+    independent: tuple[int, ...]
+    dependent: tuple[int, ...]
+    rows: tuple[int, ...]
+    redundant: tuple[int, ...]
+    condition: float
+    rank: Rank
+
+
+def choose(
+    jacobian: Array,
+    names: Sequence[str],
+    locked: Iterable[int] = (),
+    rtol: float = RTOL,
+    preferred: Iterable[int] = (),
+) -> Choice:
+    """Split the columns of a Jacobian, those that are locked among the independent ones.
+
+    Args:
+        jacobian: Rows of closed loops, lengths scaled, shape (m, n).
+        names: Name of every column.
+        locked: Columns that have to be independent.
+        rtol: Relative tolerance of the rank.
+        preferred: Columns that are independent as well where they can be, and clearly so.
+
+    Raises:
+        NotIndependent: The locked columns depend on each other.
+    """
+    jacobian = np.asarray(jacobian).reshape(-1, len(names))
+    _, s, vt = np.linalg.svd(jacobian, full_matrices=True)
+    rank = decide_rank(s, rtol)
+    locked = sorted(set(locked))
+    allowed = vt[rank.rank :].T
+    dependent_ones = tied(allowed[locked], rtol)
+    if dependent_ones:
+        raise NotIndependent([names[locked[i]] for i in dependent_ones], allowed.shape[1])
+    for column in preferred:
+        if column not in locked and not tied(allowed[[*locked, column]], max(rtol, 1e-3)):
+            locked.append(column)
+    pivots = complete_pivoting(jacobian, locked, rtol * 1e-2)
+    # The rank is that of the singular values: growing rounding errors are no pivots.
+    dependent, rows = pivots.columns[: rank.rank], pivots.rows[: rank.rank]
+    return Choice(
+        independent=tuple(sorted(pivots.columns[rank.rank :])),
+        dependent=dependent,
+        rows=rows,
+        redundant=tuple(sorted(pivots.rows[rank.rank :])),
+        condition=float(np.linalg.cond(jacobian[np.ix_(rows, dependent)])) if dependent else 1.0,
+        rank=rank,
+    )
+
+
+def tied(rows: Array, rtol: float) -> list[int]:
+    """Rows of a minimal dependent set; empty where all are independent.
+
+    Args:
+        rows: Shape (k, n).
+        rtol: Singular values below it are zero.
+    """
+    for k in range(len(rows)):
+        u, s, _ = np.linalg.svd(rows[: k + 1], full_matrices=True)
+        if k + 1 > rows.shape[1] or s[-1] <= rtol:
+            weights = np.abs(u[:, -1])
+            return [i for i in range(k + 1) if weights[i] > UNNOTICED]
+    return []
+
+
+#: Names of the six closure equations of a loop, in order.
+COMPONENTS = (
+    "translation along X",
+    "translation along Y",
+    "translation along Z",
+    "rotation about X",
+    "rotation about Y",
+    "rotation about Z",
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Partition(ShortRepr):
+    """Independent and dependent coordinates of a mechanism.
+
+    Attributes:
+        independent: Names of the independent coordinates, in the mechanism's order.
+        dependent: Names of the dependent ones, in the order of their pivots.
+        forced: Names of those that follow a prescribed motion; they count as known.
+        rank: Rank of the Jacobian.
+        redundant_rows: Closure equations that follow from the others, as ``loop: component``.
+        condition: Condition number of the Jacobian of the dependent coordinates.
+        q: Configuration at which they were chosen, shape (n,).
+        singular_values: Of the whole Jacobian, lengths scaled, largest first.
+    """
+
+    independent: tuple[str, ...]
+    dependent: tuple[str, ...]
+    forced: tuple[str, ...]
+    rank: int
+    redundant_rows: tuple[str, ...]
+    condition: float
+    q: Array
+    singular_values: Array
+
+
+@validated(q=ARRAY, independent=NAMES, forced=NAMES, close=FLAG, rtol=POSITIVE, seed=WHOLE)
+def partition(
+    model: Model | Graph,
+    q: Array | None = None,
+    independent: Iterable[str] = (),
+    *,
+    forced: Iterable[str] = (),
+    close: bool = True,
+    rtol: float = RTOL,
+    seed: int = 0,
+) -> Partition:
+    """Choose independent coordinates.
+
+    Args:
+        model: The mechanism, its graph or its reduction.
+        q: Coordinates of all joints to start from, shape (n,); by default the reduction's or the
+            file's.
+        independent: Coordinates that have to be independent; the others are chosen, those of
+            actuated joints before others.
+        forced: Coordinates whose motion is prescribed.
+        close: Close the loops first, with those coordinates held. Without it the Jacobian is taken
+            at ``q`` as it is, and too high a rank may leave no independent coordinates.
+        rtol: Relative tolerance of the rank.
+        seed: Seed of the assembly.
+
+    Raises:
+        ModelError: A name is unknown.
+        NotClosed: The loops cannot be closed.
+        NotIndependent: The coordinates asked for depend on each other.
+    """
+    reduction = model if isinstance(model, Reduction) else None
+    graph = as_graph(model) if reduction is None else reduction.graph
+    known = coordinate_names(graph.mechanism)
+    wanted, prescribed = tuple(independent), tuple(forced)
+    locked = columns_of(known, (*wanted, *prescribed))
+    if q is None:
+        q = graph.position if reduction is None else reduction.q
+    q = np.asarray(q, dtype=np.float64)
+    if close:
+        assembly = assemble(graph, q, (*wanted, *prescribed), seed=seed)
+        if not assembly.closed:
+            worst = max(assembly.after, key=lambda gap: gap.translation + gap.rotation)
+            raise NotClosed(worst.joint, worst.translation, worst.rotation)
+        q = assembly.q
+    tree = graph.tree if reduction is None else reduction.tree
+    loops = sized_loops(graph, q, tree=tree)
+    jacobian = loops.residual_jacobian(loops.state(q))[0] * loops.units
+    motors = columns_of(known, actuated_coordinates(graph.mechanism))
+    choice = choose(jacobian, known, locked, rtol, motors)
+    rows = [
+        f"{graph.edges[chord].joint.name}: {component}"
+        for chord in loops.chords
+        for component in COMPONENTS
+    ] + [coupling.name for coupling in graph.couplings]
+    given = set(columns_of(known, prescribed))
+    return Partition(
+        independent=tuple(known[c] for c in choice.independent if c not in given),
+        dependent=tuple(known[c] for c in choice.dependent),
+        forced=prescribed,
+        rank=choice.rank.rank,
+        redundant_rows=tuple(rows[r] for r in choice.redundant),
+        condition=choice.condition,
+        q=read_only(q),
+        singular_values=choice.rank.singular_values,
+    )

@@ -1,0 +1,321 @@
+"""Simulation of a mechanism with closed loops, without a parameter to tune."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
+
+from regularize.errors import ModelError, NotClosed, RegularizeError
+from regularize.escape import did_you_mean
+from regularize.lie.screw import Array
+from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.source import Model, as_mechanism
+from regularize.pinocchio.constraints import close_loops
+from regularize.pinocchio.exporting import to_pinocchio
+from regularize.pinocchio.robot import Robot
+from regularize.pinocchio.split import require_mass
+from regularize.reduction.reduce import Reduction, on_branch
+from regularize.reduction.reduce import reduce as reduce_mechanism
+from regularize.simulation.all_coordinates import AllCoordinates
+from regularize.simulation.fixed_coordinates import with_rigid_coordinates_fixed
+from regularize.simulation.integrator import Integrator, StepTooSmall
+from regularize.simulation.loads import (
+    Actuation,
+    BodyLoad,
+    JointForces,
+    Loads,
+    style_with_rotors,
+)
+from regularize.simulation.prescribed import Drive, Drives, prescribed
+from regularize.simulation.recording import Engine, record, simulation_of
+from regularize.simulation.simulation import Simulation, recorded_times
+from regularize.simulation.solver import FINEST, MuJoCo, Solver
+from regularize.validation import (
+    ARRAY,
+    FUNCTION,
+    NUMBER,
+    POSITIVE,
+    TEXT,
+    WHOLE,
+    instance,
+    named,
+    state,
+    validate,
+    validated,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from scipy import LowLevelCallable
+    from typing_extensions import Unpack
+
+
+class SimulationOptions(TypedDict, total=False):
+    """What is seldom asked of a simulation; see ``simulate``."""
+
+    drive: Mapping[str, Drive]
+    forces: JointForces | LowLevelCallable | None
+    loads: Mapping[str, ArrayLike | BodyLoad]
+    slip: float | None
+    branch: int | None
+    progress: Callable[[float], None] | None
+
+
+#: What a tolerance is multiplied by where it leads to no motion or to a wrong one, and at least.
+FINER, FINEST_TRIED = 1e-3, 1e-12
+#: What each of them is like.
+OPTIONS = {
+    "drive": named(NUMBER | TEXT | FUNCTION | instance(tuple)),
+    "forces": FUNCTION | instance(tuple),
+    "loads": named(ARRAY | instance(BodyLoad)),
+    "slip": POSITIVE,
+    "branch": WHOLE,
+    "progress": FUNCTION,
+}
+
+
+@validated(
+    duration=POSITIVE,
+    times=ARRAY,
+    q=ARRAY,
+    v=ARRAY,
+    rates=named(NUMBER),
+    torques=named(NUMBER | FUNCTION | instance(tuple)),
+    rtol=POSITIVE,
+    solver=instance(Solver, MuJoCo),
+)
+def simulate(
+    model: Model,
+    *,
+    duration: float,
+    times: Array | None = None,
+    q: Array | None = None,
+    v: Array | None = None,
+    rates: Mapping[str, float] | None = None,
+    torques: Mapping[str, Actuation] | None = None,
+    rtol: float = 1e-9,
+    solver: Solver | MuJoCo | None = None,
+    **options: Unpack[SimulationOptions],
+) -> Simulation:
+    """Let a mechanism move under gravity, joint forces, and what acts within its joints.
+
+    Damping, springs, rotors and dry friction are those of ``Joint.dynamics``; limits of joints are
+    not enforced, and findings say so.
+
+    The step size follows the error; every step ends on the loops' closure.
+
+    Args:
+        model: A mechanism, its reduction or its robot.
+        duration: Length of the simulation in seconds.
+        times: Times at which the motion is recorded, increasing, in seconds; by default 100 per
+            second.
+        q: Configuration to begin with, shape (nq,); by default the assembled reference.
+        v: Velocity to begin with, shape (nv,); by default rest.
+        rates: Joint rates to begin with, by name, in place of ``v``; the other joints follow.
+        torques: Force or torque of joints with one freedom by name, constant or over time.
+        rtol: Relative error per step.
+        solver: ``Solver`` with further choices: coordinates, style, tolerances; or ``MuJoCo``.
+        options: ``drive``: prescribed motions of joints with one freedom by name: a value, an
+            expression of the time such as ``"0.3*sin(2*pi*t)"``, a function that returns the
+            position, or position, rate and acceleration, a compiled one, ``int motion(double t,
+            double *motion, void *data)``, which writes these three and returns 0, or a pair of
+            times and positions. The mechanism is moved to where they begin. ``drive_forces`` of the
+            result are the forces that they need.
+
+            ``forces``: further joint forces by time, configuration and velocity, shape (nv,):
+            springs, dampers, controllers. Functions may be compiled ones, which are called without
+            Python: ``scipy.LowLevelCallable`` of a function of ctypes, cffi, numba or Cython. Here
+            it is ``int forces(double t, const double *q, const double *v, double *tau, void
+            *data)``, which adds to ``tau`` and returns 0, or another number to end the simulation;
+            among ``torques`` it is ``double torque(double t, void *data)``.
+
+            ``loads``: constant forces and moments on bodies by their names: six numbers at the
+            origin of the body's frame in ground axes, force first, or a ``BodyLoad``.
+
+            ``slip``: rate in rad/s and m/s below which dry friction falls off, so that the motion
+            stays smooth; by default 1e-3. A joint that would stick creeps at a part of it.
+
+            ``branch``: which of the components that meet at the assembled pose to move on, by its
+            place in ``mobility.components`` of the report, the first being 1; a configuration on it
+            takes the place of the pose. Only of a mechanism.
+
+            ``progress``: called after every step with the fraction done.
+
+    Raises:
+        TypeError: There is no such option.
+        ModelError: A number makes no sense, or a name or a shape does not fit the model.
+        NotClosed: The loops are open.
+        NotIndependent: More motions are prescribed than the mechanism has freedoms.
+        StepTooSmall: The motion cannot be continued.
+    """
+    _check(options)
+    slip, solver = options.get("slip"), Solver() if solver is None else solver
+    if not FINEST <= rtol <= 1:
+        raise ModelError(
+            f"the relative error per step must lie between {FINEST:.1e} and 1, got rtol = {rtol}"
+        )
+    recorded = recorded_times(times, duration)
+    motions = _motions(options.get("drive") or {}, rates or {}, duration, solver)
+    forces = options.get("forces")
+    plain = q is None and v is None and forces is None
+    if isinstance(model, (Reduction, Robot)):
+        if options.get("branch") is not None:
+            raise ModelError("branch= chooses where a mechanism begins; pass the mechanism itself")
+    else:
+        named_joints = {*(torques or {}), *(rates or {}), *motions}
+        model = _cut_elsewhere(as_mechanism(model), options.get("branch"), named_joints)
+    robot = _robot(model, solver, plain)
+    loads = Loads.of(robot, torques or {}, forces, options.get("loads"), slip)
+    drives = Drives.of(robot, motions)
+    q, v = _start(robot, drives, q, v, rates or {})
+    first: Simulation | RegularizeError | None = None
+    while True:
+        try:
+            engine = _engine(robot, loads, drives, q, v, rtol, solver)
+            samples = record(engine, engine.ends(recorded), options.get("progress"))
+            motion = simulation_of(robot, samples, engine, drives.names)
+            first = motion if first is None else first
+            if all(finding.code != "REG315" for finding in motion.findings):
+                return motion
+        except RegularizeError as error:
+            if first is None and not isinstance(error, StepTooSmall):
+                raise
+            first = error if first is None else first
+        if rtol <= FINEST_TRIED or isinstance(solver, MuJoCo):
+            break
+        # A looser tolerance is refused only where a tight one is, too.
+        rtol = max(rtol * FINER, FINEST_TRIED)
+    if isinstance(first, RegularizeError):
+        raise first
+    return first
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    """Refuse options that there are not, and values that they cannot have.
+
+    Raises:
+        TypeError: Saying where it has gone, or what was meant.
+        ModelError: A value makes no sense.
+    """
+    for name, value in options.items():
+        if name in OPTIONS:
+            if value is not None:
+                validate("simulate", name, OPTIONS[name], value)
+        elif name == "engine" or name in Solver.__annotations__:
+            what = "style=...) or rg.MuJoCo(" if name == "engine" else f"{name}=..."
+            raise TypeError(f"simulate() has no argument {name!r}: say solver=rg.Solver({what})")
+        else:
+            known = did_you_mean(name, OPTIONS)
+            raise TypeError(f"simulate() has no argument {name!r}{known}")
+
+
+def _motions(
+    drive: Mapping[str, Drive], rates: Mapping[str, float], duration: float, solver: Solver | MuJoCo
+) -> dict[str, Callable[[float], tuple[float, float, float]]]:
+    """Prescribed motions by the names of the joints.
+
+    Raises:
+        ModelError: The engine knows none, or a joint has a rate besides.
+    """
+    if drive and isinstance(solver, MuJoCo):
+        raise ModelError(
+            "prescribed motions are simulated in all coordinates or in minimal ones, not by the "
+            "engine mujoco; leave one of the two out"
+        )
+    for name in sorted({*drive} & {*rates}):
+        raise ModelError(f"joint {name!r} is driven, so its rate is given already; leave it out")
+    return {name: prescribed(name, motion, duration) for name, motion in drive.items()}
+
+
+def _cut_elsewhere(mechanism: Mechanism, branch: int | None, named_joints: set[str]) -> Mechanism:
+    """A mechanism whose loops are not cut at the named joints if that can be avoided.
+
+    Args:
+        mechanism: The mechanism.
+        branch: Which of the components that meet at its pose it is to be on, or None.
+        named_joints: Names of joints that need coordinates.
+    """
+    if branch is not None:
+        mechanism = on_branch(mechanism, branch)
+    for name in named_joints:
+        mechanism.joint(name)
+    joints = [replace(j, actuated=j.actuated or j.name in named_joints) for j in mechanism.joints]
+    return replace(mechanism, joints=tuple(joints))
+
+
+def _robot(model: Mechanism | Reduction | Robot, solver: Solver | MuJoCo, plain: bool) -> Robot:
+    """The robot in the solver's style, with closed loops.
+
+    Args:
+        model: What it is made of.
+        solver: What integrates it.
+        plain: Whether nothing else is said of its coordinates, so that another style may stand in.
+    """
+    style = "legacy" if isinstance(solver, MuJoCo) else solver.style
+    if isinstance(model, Robot):
+        robot = model if model.style == style else to_pinocchio(model.reduction, style)
+    else:
+        reduction = reduce_mechanism(model) if isinstance(model, Mechanism) else model
+        robot = to_pinocchio(with_rigid_coordinates_fixed(reduction), style)
+        if plain and style == "rows" and (better := style_with_rotors(robot)) != style:
+            robot = to_pinocchio(robot.reduction, better)
+    if robot.nv == 0:
+        raise ModelError("the mechanism has no joint that could move")
+    assembly = robot.reduction.assembly
+    if not assembly.closed:
+        gap = max(assembly.after, key=lambda g: g.translation + g.rotation)
+        raise NotClosed(gap.joint, gap.translation, gap.rotation)
+    return robot
+
+
+def _start(
+    robot: Robot, drives: Drives, q: Array | None, v: Array | None, rates: Mapping[str, float]
+) -> tuple[Array, Array]:
+    """Configuration and velocity to begin with, on closed loops."""
+    q = robot.q0 if q is None else state(robot, "q", q)
+    q = close_loops(robot, q) if robot.rows else np.array(q)
+    if drives:
+        q = drives.begun(robot, q)
+        given = dict(zip(drives.names, drives.at(0.0)[1].tolist(), strict=True))
+        rates = {**rates, **given} if v is None else rates
+    if rates:
+        v = robot.admissible_velocity(q, rates)
+    return q, np.zeros(robot.nv) if v is None else np.array(state(robot, "v", v))
+
+
+def _engine(
+    robot: Robot,
+    loads: Loads,
+    drives: Drives,
+    q: Array,
+    v: Array,
+    rtol: float,
+    solver: Solver | MuJoCo,
+) -> Engine:
+    """What integrates the motion from a state."""
+    if isinstance(solver, MuJoCo):
+        from regularize.simulation.mujoco_ import MujocoEngine
+
+        with robot.massive_motion():
+            require_mass(robot.states.terms(q, v).M, robot.split(q).free)
+        return MujocoEngine(robot, loads, q, v, solver.step)
+    if solver.coordinates == "minimal":
+        from regularize.simulation.independent import independent_coordinates
+
+        equations: AllCoordinates = independent_coordinates(
+            robot, solver.independent, loads, drives, q
+        )
+    else:
+        equations = AllCoordinates(robot, loads, drives)
+    if drives:
+        q, v = equations.project(0.0, q, v)
+    atol = solver.atol
+    if atol is None:
+        # Where dry friction turns over, small rates count.
+        atol = 1e-2 * rtol if np.any(robot.passive.joints.friction) else rtol
+    return Integrator(
+        equations, rtol, atol, 0.0, q, v, max_step=solver.max_step, conserve=solver.conserve
+    )

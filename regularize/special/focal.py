@@ -1,0 +1,138 @@
+"""The focal mechanism of Kempe and Burmester: exact hinges near those of a part.
+
+A four-bar A, B, C, D carries on each side a hinge, P, Q, R, S, and four links join these in one
+axis F. Points of the plane are numbers x + yj. The quadrilateral F, R, C, Q mirrors A, P, F, S,
+and F, S, D, R mirrors B, Q, F, P; so with A = 0 and B = bP all follow from P, F, the factor m of
+the first similarity and b:
+
+    R = F + m P',  C = F + m F',  Q = F + m S',  S = F + n (Q - B)',  D = F + n (F - B)',
+
+a prime for the conjugate, n = m / (1 - b).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from regularize.lie.screw import Array
+from regularize.mechanism.graph import EdgeId, Graph
+from regularize.proofs.geometry import integral
+from regularize.proofs.incidence import cross, dot, orthogonal, simplest
+from regularize.proofs.verifier import Space, distance
+from regularize.reduction.block import Block
+
+
+@dataclass(frozen=True)
+class _Number:
+    """A number x + yj with j² = -square, exact."""
+
+    x: Fraction
+    y: Fraction
+    square: Fraction
+
+    def __add__(self, other: _Number) -> _Number:
+        return _Number(self.x + other.x, self.y + other.y, self.square)
+
+    def __sub__(self, other: _Number) -> _Number:
+        return _Number(self.x - other.x, self.y - other.y, self.square)
+
+    def __mul__(self, other: _Number) -> _Number:
+        real = self.x * other.x - self.square * self.y * other.y
+        return _Number(real, self.x * other.y + self.y * other.x, self.square)
+
+    def __truediv__(self, other: _Number) -> _Number:
+        size = other.x**2 + other.square * other.y**2
+        part = self * other.mirrored
+        return _Number(part.x / size, part.y / size, self.square)
+
+    @property
+    def mirrored(self) -> _Number:
+        """The conjugate."""
+        return _Number(self.x, -self.y, self.square)
+
+
+def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[EdgeId, Space] | None:
+    """The hinges of a focal mechanism, or None where the part, of hinges alone, is another.
+
+    An axis may be missed by ``within``, and a number moved to a simpler one by ``rounding``.
+    """
+    roles = _roles(graph, part, within)
+    if roles is None:
+        return None
+    axes = {e: s[:, 0] / np.linalg.norm(s[3:, 0]) for e, s in part.screws.items()}
+    first = axes[part.edges[0]][3:]
+    a, b, c = (simplest(float(x), rounding) for x in first / np.abs(first).max())
+    n = (a, b, c)
+    along = orthogonal([n])[0]
+    across, square = cross(n, along), dot(n, n)
+
+    def measured(role: str) -> Array:
+        axis = axes[roles[role][0]]
+        return np.cross(axis[3:], axis[:3])
+
+    def number(vector: Array) -> _Number:
+        x, y = (
+            simplest(float(np.array(e, float) @ vector) / float(dot(e, e)), rounding)
+            for e in (along, across)
+        )
+        return _Number(x, y, square)
+
+    origin = measured("A")
+    P, F, R = (number(measured(role) - origin) for role in "PFR")
+    factor = (R - F) / P.mirrored
+    far, near = measured("B") - origin, measured("P") - origin
+    one = _Number(Fraction(1), Fraction(0), square)
+    bar = _Number(simplest(float(far @ near / (near @ near)), rounding), Fraction(0), square)
+    m = _Number(simplest(float(factor.x), rounding), simplest(float(factor.y), rounding), square)
+    B, k = bar * P, m / (one - bar)
+    S = (F + k * (F.mirrored - B.mirrored)) / (one - k * m.mirrored)
+    Q = F + m * S.mirrored
+    places = {"A": P - P, "B": B, "P": P, "F": F, "S": S, "Q": Q}
+    places |= {"R": F + m * P.mirrored, "C": F + m * F.mirrored}
+    places["D"] = F + k * (F - B).mirrored
+    height = simplest(float(np.array(n, float) @ origin) / float(square), rounding)
+    foot = number(origin)
+    found: dict[EdgeId, Space] = {}
+    for role, edges in roles.items():
+        at = places[role] + foot
+        bases = zip(along, across, n, strict=True)
+        point = tuple(at.x * u + at.y * v + height * w for u, v, w in bases)
+        found |= dict.fromkeys(edges, integral([[*cross(point, n), *n]]))
+    off = [distance([*axes[e]], space) for e, space in found.items()]
+    return found if max(off) <= within else None
+
+
+def _roles(graph: Graph, part: Block, within: float) -> dict[str, Sequence[EdgeId]] | None:
+    """Which hinges are A, B, C and D, which P, Q, R and S, and which three are F."""
+    hinges = {e: frozenset((graph.edges[e].parent, graph.edges[e].child)) for e in part.edges}
+    points = {e: np.cross(s[3:, 0], s[:3, 0]) for e, s in part.screws.items()}
+    together = [
+        [o for o in hinges if np.linalg.norm(points[o] - points[e]) <= within] for e in hinges
+    ]
+    center = next((group for group in together if len(group) == 3), None)
+    if center is None or len(hinges) != 11:
+        return None
+    import networkx as nx  # needed by few mechanisms
+
+    links = frozenset().union(*(hinges[e] for e in center))
+    ring: nx.Graph[int] = nx.Graph()
+    legs: dict[int, EdgeId] = {}
+    for e, ends in hinges.items():
+        if e in center:
+            continue
+        if ends & links:
+            for body in ends - links:
+                legs[body] = e
+        else:
+            ring.add_edge(*ends, hinge=e)
+    if len(links) != 4 or len(legs) != 4 or sorted(d for _, d in ring.degree) != [2] * 4:
+        return None
+    sides = [one for one, _ in nx.find_cycle(ring)]
+    corners = [ring.edges[sides[i - 1], sides[i]]["hinge"] for i in range(4)]
+    found: dict[str, Sequence[EdgeId]] = {"F": center}
+    found |= {name: [corners[i]] for i, name in enumerate("ABCD")}
+    return found | {name: [legs[sides[i]]] for i, name in enumerate("PQRS")}

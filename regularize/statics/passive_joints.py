@@ -1,0 +1,139 @@
+r"""Forces within the joints: damping, springs with rest positions, dry friction; and limits.
+
+With the joint coordinates x, those of the cuts included, the joint forces are
+
+.. math:: \tau = -d\,\dot x - \mu \tanh(\dot x / \epsilon) - k\,(x - x_0).
+
+Dry friction is regularised: below the rate :math:`\epsilon` it falls off, so that a joint that
+would stick creeps instead. Springs of ball joints and free ones have the energy
+:math:`s^T k s / 2` of the twist s from rest; the force is its slope along the twist of the child.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.mechanism.graph import Graph
+from regularize.mechanism.joint import joint_position, motion
+from regularize.mechanism.mechanism import Mechanism
+
+
+def dynamics_of(mechanism: Mechanism, key: str) -> Array:
+    """A value of ``Joint.dynamics`` for every joint coordinate, zero where it is not stated, (n,).
+
+    Args:
+        mechanism: The mechanism.
+        key: Name of the value, such as ``damping``.
+    """
+    parts = [np.zeros(0)]
+    for joint in mechanism.joints:
+        values = getattr(joint.dynamics, key)
+        parts.append(np.zeros(joint.freedoms) if values is None else values)
+    return np.concatenate(parts)
+
+
+def limits_of(mechanism: Mechanism, key: str, unstated: float | None = None) -> Array:
+    """A value of ``Joint.limits`` for every joint coordinate, infinite where there is none, (n,).
+
+    Args:
+        mechanism: The mechanism.
+        key: ``lower``, ``upper``, ``velocity`` or ``effort``.
+        unstated: What position bounds are where the limits state none; infinite if None.
+    """
+    none = -np.inf if key == "lower" else np.inf
+    left_out = none if unstated is None or key not in ("lower", "upper") else unstated
+    parts = [np.zeros(0)]
+    for joint in mechanism.joints:
+        values = none if joint.limits is None else getattr(joint.limits, key)
+        parts.append(np.full(joint.freedoms, left_out if values is None else values))
+    return np.concatenate(parts)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PassiveJoints:
+    """What acts within the joints of a mechanism.
+
+    Attributes:
+        graph: The mechanism's graph.
+        damping: Of every joint coordinate, shape (n,).
+        friction: Dry friction, shape (n,).
+        stiffness: Of springs, shape (n,).
+        rest_position: Where springs have no force, shape (n,).
+        armature: Inertia of rotors, shape (n,).
+        slip: Rate in rad/s and m/s below which dry friction falls off.
+    """
+
+    graph: Graph = field(repr=False)
+    damping: Array
+    friction: Array
+    stiffness: Array
+    rest_position: Array
+    armature: Array
+    slip: float = 1e-3
+
+    @classmethod
+    def of(cls, graph: Graph) -> PassiveJoints:
+        """What acts within the joints of a graph."""
+        keys = ("damping", "friction", "stiffness", "rest_position", "armature")
+        damping, friction, stiffness, rest, armature = (
+            dynamics_of(graph.mechanism, key) for key in keys
+        )
+        return cls(graph, damping, friction, stiffness, rest, armature)
+
+    @cached_property
+    def dissipates(self) -> bool:
+        """Whether a joint has damping or friction."""
+        return bool(np.any(self.damping) or np.any(self.friction))
+
+    @cached_property
+    def stores(self) -> bool:
+        """Whether a joint has a spring."""
+        return bool(np.any(self.stiffness))
+
+    def dissipative(self, rates: Array, slip: float | None = None) -> Array:
+        """Forces of damping and friction at joint rates, both of shape (..., n).
+
+        Args:
+            rates: In rad/s and m/s; of ball joints the twist in the moving frame.
+            slip: Rate below which dry friction falls off; by default that of the joints.
+        """
+        slid = np.tanh(rates / (slip or self.slip))
+        return np.asarray(-self.damping * rates - self.friction * slid)
+
+    def springs(self, x: Array) -> Array:
+        """Forces of springs against joint rates at joint coordinates, both of shape (..., n).
+
+        They are minus the slope of the energy. Of ball joints and free ones rates are the twist in
+        the moving frame, by which the stretch does not change as it does by its own numbers.
+        """
+        stretch = self.stretch(x)
+        force = -self.stiffness * stretch
+        for edge in self.graph.edges:
+            columns = list(edge.columns)
+            if edge.group and np.any(self.stiffness[columns]):
+                twist, along = stretch[..., columns] @ edge.screws.T, force[..., columns]
+                wrench = screw.wrench_of_twist_forces(twist, along @ edge.screws.T)
+                force[..., columns] = wrench @ edge.screws
+        return np.asarray(force)
+
+    def energy(self, x: Array) -> Array:
+        """Energy in the springs at joint coordinates (..., n), in J, shape (...)."""
+        return np.asarray(0.5 * self.stretch(x) ** 2 @ self.stiffness)
+
+    def stretch(self, x: Array) -> Array:
+        """Joint coordinates from where springs have no force, both of shape (..., n)."""
+        stretch = np.array(x - self.rest_position)
+        for edge in self.graph.edges:
+            columns = list(edge.columns)
+            if edge.group and np.any(self.rest_position[columns]):
+                # Rotations do not subtract: take the one from the rest position to here.
+                back = screw.inverse(motion(edge, self.rest_position[columns]))
+                for index in np.ndindex(x.shape[:-1]):
+                    turned = back @ motion(edge, x[index][columns])
+                    stretch[index][columns] = joint_position(edge, turned)
+        return stretch

@@ -1,0 +1,165 @@
+/* Configurations and velocities that close the loops, nearest to given ones. */
+
+/* A quaternion times that of a rotation vector, of length one again. */
+static void turn_quaternion(const double *rotation, double *q) {
+    const double angle = sqrt(dot(rotation, rotation)), w = q[3];
+    const double scale = angle > SMALL_ANGLE ? sin(0.5 * angle) / angle
+                                             : 0.5 - angle * angle / 48.0 *
+                                                         (1.0 - angle * angle / 80.0);
+    const double cosine = cos(0.5 * angle);
+    double r[3], x[3] = {q[0], q[1], q[2]}, length = 0.0;
+    for (int i = 0; i < 3; ++i) r[i] = scale * rotation[i];
+    cross(x, r, q);
+    for (int i = 0; i < 3; ++i) q[i] += cosine * x[i] + w * r[i];
+    q[3] = cosine * w - dot(x, r);
+    for (int i = 0; i < 4; ++i) length += q[i] * q[i];
+    for (int i = 0; i < 4; ++i) q[i] /= sqrt(length);
+}
+
+/* The configuration (nq,) after a step along velocities (nv,), as of pinocchio.integrate. */
+static void integrate(const Tables *t, const double *step, double *configuration) {
+    double twist[6], moved[12], pose[12], turned[3], length;
+    for (int b = 1; b < t->size[links_size]; ++b) {
+        const int k = t->column[b];
+        const double *v = step + t->rate[k];
+        double *q = configuration + t->coordinate[b];
+        if (!t->own[k]) continue;
+        switch (t->kind[b]) {
+        case REVOLUTE:
+        case PRISMATIC:
+            q[0] += v[0];
+            break;
+        case CONTINUOUS:
+            turned[0] = q[0] * cos(v[0]) - q[1] * sin(v[0]);
+            turned[1] = q[0] * sin(v[0]) + q[1] * cos(v[0]);
+            length = hypot(turned[0], turned[1]);
+            q[0] = turned[0] / length, q[1] = turned[1] / length;
+            break;
+        case SPHERICAL:
+            turn_quaternion(v, q);
+            break;
+        case FREE:
+            exponential(v, moved);
+            quaternion(q + 3, pose);
+            rotate(pose, moved + 9, turned);
+            add(turned, q);
+            turn_quaternion(v + 3, q + 3);
+            break;
+        case PLANAR:
+            twist[0] = v[0], twist[1] = v[1], twist[5] = v[2];
+            twist[2] = twist[3] = twist[4] = 0.0;
+            exponential(twist, moved);
+            q[0] += q[2] * moved[9] - q[3] * moved[10];
+            q[1] += q[3] * moved[9] + q[2] * moved[10];
+            turned[0] = q[2] * cos(v[2]) - q[3] * sin(v[2]);
+            turned[1] = q[3] * cos(v[2]) + q[2] * sin(v[2]);
+            length = hypot(turned[0], turned[1]);
+            q[2] = turned[0] / length, q[3] = turned[1] / length;
+            break;
+        }
+    }
+}
+
+/* The shortest step by elimination, for dependent rows and where velocities are held. */
+static int eliminated_step(const Tables *t, Workspace *w, const double *q, const double *errors,
+                           const double *held, double singular, double *step) {
+    const int nv = t->size[nv_size], rows = t->size[rows_size];
+    if (t->flat[1]) positions(t, w, q);
+    place_columns(t, w);
+    place_covectors(t, w);
+    place_rows(t, w, w->rows);
+    for (int i = 0; i < nv; ++i) {
+        for (int r = 0; held != NULL && held[i] != 0.0 && r < rows; ++r) w->rows[nv * r + i] = 0.0;
+    }
+    if (eliminate(t, w, w->rows, singular, 0) || condense(t, w, NULL)) return 1;
+    fill(0.0, nv, w->forces);
+    solve(t, w, w->forces, errors, step);
+    return 0;
+}
+
+/* The shortest change of velocities (nv,) by which the rows change by -errors (rows,), after
+ * load_rows_of_velocities(); those that are held stay. */
+static int correct_velocities(const Tables *t, Workspace *w, const double *q,
+                              const double *errors, const double *held, double singular,
+                              double *change) {
+    if (t->size[gram_rows_size] || t->size[near_cells_size]) {
+        multiply_rows(t, w);
+        if (factor_rows(t, w) == 0) {
+            solve_minimum_norm(t, w, errors, change);
+            if (solve_minimum_norm_deep(t, w, errors, held, change) == 0) return 0;
+        }
+    }
+    return eliminated_step(t, w, q, errors, held, singular, change);
+}
+
+/* The shortest step (nv,) that takes errors (rows,) away to first order, after row_errors(), at most
+ * of length one in each entry; velocities that are held stay zero. */
+static int correct(const Tables *t, Workspace *w, const double *q, const double *errors,
+                   const double *held, double singular, double *step) {
+    const int nv = t->size[nv_size];
+    double largest = 1.0;
+    load_rows_of_velocities(t, w);
+    if (held != NULL) hold_velocities(t, w, held);
+    if (correct_velocities(t, w, q, errors, held, singular, step)) return 1;
+    for (int i = 0; i < nv; ++i) largest = fmax(largest, fabs(step[i]));
+    for (int i = 0; i < nv; ++i) step[i] /= largest;
+    return 0;
+}
+
+/* One step of Newton's method, and the errors before it. */
+static int newton_step(const Tables *t, Workspace *w, const double *const *in,
+                       double *const *out) {
+    for (int i = 0; i < t->size[nq_size]; ++i) out[0][i] = in[0][i];
+    if (row_errors(t, w, in[0], out[1])) return 1;
+    if (correct(t, w, in[0], out[1], NULL, DEPENDENT, w->correction)) return 1;
+    integrate(t, w->correction, out[0]);
+    return 0;
+}
+
+/* Steps of Newton's method until errors are as small as wanted, or steps no longer than rounding do
+ * not make them smaller; velocities that are held stay zero. The last argument are the largest
+ * error that is wanted, that which is borne, the length of steps that change nothing, how many are
+ * made, and the part of the largest pivot below which another one is none. */
+static int project(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
+    const int nq = t->size[nq_size], nv = t->size[nv_size], rows = t->size[rows_size];
+    const double wanted = in[2][0], borne = in[2][1], same = in[2][2];
+    double *q = w->trial, least = INFINITY, error = INFINITY, length = INFINITY;
+    int stalled = 0;
+    for (int i = 0; i < nq; ++i) q[i] = in[0][i];
+    for (int round = 0; round <= (int)in[2][3]; ++round) {
+        double size = 0.0, largest = 0.0;
+        if (row_errors(t, w, q, w->values)) return 1;
+        for (int r = 0; r < rows; ++r) {
+            size += w->values[r] * w->values[r];
+            largest = fmax(largest, fabs(w->values[r]));
+        }
+        stalled = size < 0.81 * least ? 0 : stalled + 1;
+        if (size < least || round == 0) {
+            least = size, error = largest;
+            for (int i = 0; i < nq; ++i) out[0][i] = q[i];
+        }
+        if (!(largest > wanted) || (stalled > 1 && length <= same)) break;
+        if (correct(t, w, q, w->values, in[1], in[2][4], w->correction)) return 1;
+        length = 0.0;
+        for (int i = 0; i < nv; ++i) length = fmax(length, fabs(w->correction[i]));
+        integrate(t, w->correction, q);
+    }
+    return !(error <= borne);
+}
+
+/* The velocity that keeps loops closed and is nearest to a given one in kinetic energy: what the step
+ * adds to it at rest and without weight, where the rows are to lose their speeds. */
+static int project_velocity(const Tables *t, Workspace *w, const double *const *in,
+                            double *const *out) {
+    static const double none[3] = {0.0, 0.0, 0.0};
+    const double *const still[] = {in[0], w->moved, w->moved};
+    Tables weightless = *t;
+    weightless.gravity = weightless.flat_gravity = none;
+    if (row_errors(t, w, in[0], w->values)) return 1;
+    load_rows_of_velocities(t, w);
+    row_speeds(t, w, in[1], w->wanted);
+    fill(0.0, t->size[nv_size], w->moved);
+    if (accelerate_under(&weightless, w, still, 0, out[0])) return 1;
+    add_to(in[1], t->size[nv_size], out[0]);
+    return 0;
+}

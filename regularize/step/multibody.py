@@ -1,0 +1,277 @@
+"""A tree of links with closed loops, as the kernel computes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from regularize.lie.screw import Array, cross, inverse, transform
+
+#: How links move, as in ``tables.h``.
+KINDS = ("revolute", "continuous", "prismatic", "spherical", "free", "planar")
+#: How the joints that close loops move, as in ``tables.h``.
+CLOSINGS = ("fixed", "revolute", "helical", "spherical", "free", "composite")
+#: Freedoms of each kind, and how many numbers of q it takes.
+_FREEDOMS = {"revolute": 1, "continuous": 1, "prismatic": 1, "spherical": 3, "free": 6, "planar": 3}
+_COORDINATES = {
+    "revolute": 1,
+    "continuous": 2,
+    "prismatic": 1,
+    "spherical": 4,
+    "free": 7,
+    "planar": 4,
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Link:
+    """One elementary motion of the tree, and the body behind it.
+
+    Attributes:
+        parent: Link that it moves against; 0 is the ground, the first link is 1.
+        kind: One of ``KINDS``.
+        placement: Pose at zero in the parent's frame, shape (4, 4).
+        axis: Unit vector of the kinds in ``AXIAL``, in its own frame, shape (3,).
+        pitch: Metres per radian of ``revolute``.
+        coordinate: Index of its first coordinate in q.
+        rate: Index of its first velocity in v.
+        scaling: Its value is ``scaling * q + offset``.
+        offset: See ``scaling``.
+        follows: Whether it has no coordinate of its own, but that of another link.
+        inertia: Spatial inertia about its origin, linear part first, shape (6, 6).
+    """
+
+    parent: int
+    kind: str
+    placement: Array
+    axis: Array
+    pitch: float
+    coordinate: int
+    rate: int
+    inertia: Array
+    scaling: float = 1.0
+    offset: float = 0.0
+    follows: bool = False
+
+    @property
+    def freedoms(self) -> int:
+        """Number of its columns."""
+        return _FREEDOMS[self.kind]
+
+    @property
+    def coordinates(self) -> int:
+        """How many numbers of q it takes."""
+        return _COORDINATES[self.kind]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Loop:
+    """A closure between two links.
+
+    Attributes:
+        first: Link that carries the row frame.
+        second: Link on the other side.
+        row_frame: Its pose in the first link, shape (4, 4).
+        first_frame: Frame of the closing joint in the first link, shape (4, 4).
+        second_frame: The same in the second link.
+        closing: How the closing joint moves, one of ``CLOSINGS``.
+        screws: Its freedoms in its own frame, shape (6, f).
+        sign: 1 where the second link is the child of the closing joint, else -1.
+        covectors: Rows in the row frame, linear parts in units of 1/length, shape (m, 6).
+    """
+
+    first: int
+    second: int
+    row_frame: Array
+    first_frame: Array
+    second_frame: Array
+    closing: str
+    screws: Array
+    sign: int
+    covectors: Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MultibodyTree:
+    """A tree of links with closed loops.
+
+    Attributes:
+        nq: Length of configurations.
+        nv: Length of velocities.
+        links: All but the ground.
+        loops: The closures.
+        couplings: Constant rows on velocities, shape (C, nv).
+        targets: Their right-hand sides, shape (C,): ``couplings @ coordinates - targets = 0``.
+        armature: Inertia of rotors, shape (nv,).
+        gravity: Acceleration of free fall, shape (3,).
+        rank: Number of independent rows.
+        massive: Whether the mass matrix of the tree is regular.
+    """
+
+    nq: int
+    nv: int
+    links: Sequence[Link]
+    loops: Sequence[Loop]
+    couplings: Array
+    targets: Array
+    armature: Array
+    gravity: Array
+    rank: int
+    massive: bool
+
+    @property
+    def rows(self) -> int:
+        """Number of rows, couplings included."""
+        return sum(len(loop.covectors) for loop in self.loops) + len(self.couplings)
+
+    def driven(self, velocities: Sequence[int]) -> MultibodyTree:
+        """The tree with a row for each of some velocities, behind the others."""
+        return replace(
+            self,
+            couplings=np.vstack([self.couplings, np.eye(self.nv)[list(velocities)]]),
+            targets=np.concatenate([self.targets, np.zeros(len(velocities))]),
+            rank=self.rank + len(velocities),
+        )
+
+    def columns(self) -> list[int]:
+        """First column of each link, the ground included, and the number of all."""
+        return [0, 0, *np.cumsum([link.freedoms for link in self.links]).tolist()]
+
+    def turned(self, link: int) -> Array:
+        """The frame in which the kernel has a link, seen from the link's own, shape (4, 4)."""
+        return _to_z(self.links[link - 1]) if link else np.eye(4)
+
+    def own_columns(self) -> dict[int, int]:
+        """The column whose rate each velocity is."""
+        start = self.columns()
+        return {
+            link.rate + k: start[b] + k
+            for b, link in enumerate(self.links, start=1)
+            if not link.follows
+            for k in range(link.freedoms)
+        }
+
+    def sections(self) -> tuple[dict[str, int], dict[str, Any]]:
+        """Sizes and sections of the tree and its rows; see ``tables.h``."""
+        links, loops = self.links, self.loops
+        turned = [np.eye(4), *(_to_z(link) for link in links)]
+        column = self.columns()
+        owner = [link for link in links for _ in range(link.freedoms)]
+        rate = [link.rate + k for link in links for k in range(link.freedoms)]
+        row = np.cumsum([0, *(len(loop.covectors) for loop in loops)])
+        sizes = {
+            "links": len(links) + 1,
+            "nq": self.nq,
+            "nv": self.nv,
+            "columns": column[-1],
+            "closures": len(loops),
+            "loop_rows": int(row[-1]),
+            "rows": self.rows,
+            "closing_freedoms": sum(loop.screws.shape[1] for loop in loops),
+            "state": 2 * self.nv + 1,
+        }
+        sections = {
+            "parent": [0, *(link.parent for link in links)],
+            "kind": [0, *(KINDS.index(link.kind) for link in links)],
+            "hinge": [0, *(_hinge(link) for link in links)],
+            "coordinate": [0, *(link.coordinate for link in links)],
+            "column": column,
+            "rate": rate,
+            "own": [not link.follows for link in owner],
+            "placement": _poses(
+                inverse(turned[link.parent]) @ link.placement @ turned[k + 1]
+                for k, link in enumerate(links)
+            ),
+            "pitch": [0.0, *(link.pitch for link in links)],
+            "scaling": [0.0, *(link.scaling for link in links)],
+            "offset": [0.0, *(link.offset for link in links)],
+            "ratio": [link.scaling for link in owner],
+            "inertia": np.concatenate(
+                [np.zeros(10), *(_inertia(p, T) for p, T in zip(links, turned[1:], strict=True))]
+            ),
+            "armature": [
+                0.0 if link.follows else self.armature[i]
+                for link, i in zip(owner, rate, strict=True)
+            ],
+            "gravity": self.gravity,
+            "first": [loop.first for loop in loops],
+            "second": [loop.second for loop in loops],
+            "row": row,
+            "closing": [CLOSINGS.index(closing_of(loop)) for loop in loops],
+            "sign": [loop.sign for loop in loops],
+            "row_point": [(inverse(turned[x.first]) @ x.row_frame)[:3, 3] for x in loops],
+            "first_frame": _poses(
+                inverse(turned[x.first]) @ x.first_frame @ _to_hinge(x) for x in loops
+            )[12:],
+            "second_frame": _poses(
+                inverse(turned[x.second]) @ x.second_frame @ _to_hinge(x) for x in loops
+            )[12:],
+            "closing_screw": np.cumsum([0, *(loop.screws.shape[1] for loop in loops)]),
+            "closing_screws": np.concatenate([np.zeros((0, 6)), *(x.screws.T for x in loops)]),
+            "covector": np.concatenate(
+                [np.zeros((0, 6)), *(_in_part(x, turned[x.first]) for x in loops)]
+            ),
+            "target": self.targets,
+        }
+        return sizes, sections
+
+
+def _hinge(link: Link) -> int:
+    """Whether a link only turns about a point of its parent, and is that the parent's origin."""
+    if link.kind not in ("revolute", "continuous") or link.pitch:
+        return 0
+    return 1 if link.placement[:3, 3].any() else 2
+
+
+def _to_z(link: Link) -> Array:
+    """The frame in which the kernel has a link, seen from its own: its axis is z there."""
+    return (
+        frame_about(link.axis)
+        if link.kind in ("revolute", "continuous", "prismatic")
+        else np.eye(4)
+    )
+
+
+def closing_of(loop: Loop) -> str:
+    """How a loop's closing joint moves: a screw through its frame without pitch is a hinge."""
+    return "revolute" if loop.closing == "helical" and not loop.screws[:3].any() else loop.closing
+
+
+def _to_hinge(loop: Loop) -> Array:
+    """The frame in which the kernel has a closing hinge: its axis is z there."""
+    if closing_of(loop) != "revolute":
+        return np.eye(4)
+    axis = loop.screws[3:, 0]
+    return frame_about(axis / np.linalg.norm(axis))
+
+
+def _in_part(loop: Loop, turned: Array) -> Array:
+    """Covectors of a loop in the axes of the first link as the kernel has it, shape (m, 6)."""
+    R = (inverse(turned) @ loop.row_frame)[:3, :3]
+    return (loop.covectors.reshape(-1, 2, 3) @ R.T).reshape(-1, 6)
+
+
+def frame_about(z: Array) -> Array:
+    """A frame whose z axis is a unit vector."""
+    x = np.eye(3)[(int(np.argmax(np.abs(z))) + 1) % 3]
+    x = x - z * (x @ z)
+    x = x / np.linalg.norm(x)
+    return transform(np.column_stack([x, cross(z, x), z]))
+
+
+def _poses(poses: Any) -> Array:
+    """Rotations row by row and positions, the ground before them, shape (12 * (N + 1),)."""
+    each = [np.concatenate([T[:3, :3].ravel(), T[:3, 3]]) for T in (np.eye(4), *poses)]
+    return np.concatenate(each)
+
+
+def _inertia(link: Link, turned: Array) -> Array:
+    """Mass, mass times centre, and inertia about the origin, in the turned frame, shape (10,)."""
+    R, spatial = turned[:3, :3], link.inertia
+    moment = spatial[3:, :3]  # the mass times the cross matrix of the centre
+    first = R.T @ np.array([moment[2, 1], moment[0, 2], moment[1, 0]])
+    second = R.T @ spatial[3:, 3:] @ R
+    return np.array([spatial[0, 0], *first, *second[np.triu_indices(3)]])

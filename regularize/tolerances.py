@@ -1,0 +1,80 @@
+r"""What counts as closed, the same, singular or dependent: decided once, from how exact a model is.
+
+Let :math:`\epsilon` be the noise of the closure equations, lengths scaled (``gaps.noise_of``):
+rounding of the arithmetic for exact geometry, and what the numbers of a file are off by where this
+is more.
+Where two solutions meet, an error :math:`\epsilon` of the equations moves them by
+:math:`\sqrt\epsilon`, and a singular value there is no more certain than that. Rounding is asked to
+be no more than that anywhere; of numbers that are off, singular values are as uncertain as they.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+#: Instead of zero where something is divided by: far below all numbers that mean something.
+TINY = 1e-300
+#: Rounding errors of the closure equations of a few dozen joints, lengths scaled; steps and numbers
+#: of order one that are less are none.
+ROUNDING = 1e-14
+#: What sums and products leave of numbers that cancel, relative to these.
+NEGLIGIBLE = 1e-12
+#: Singular values, directions and extents that decompositions and a dozen products leave of none,
+#: relative to the largest.
+VANISHING = 1e-9
+#: What six decimals of a file cannot tell apart, and no user would call a difference.
+UNNOTICED = 1e-6
+#: Tolerance of ranks and of geometric relations, unless another is asked for.
+RTOL = 1e-5
+#: What cannot be seen, as a fraction of what is drawn.
+UNSEEN = 1e-3
+#: Closure errors that count as none, in units of the noise: Newton's last step is not exact.
+MARGIN = 100.0
+#: Smallest over largest pivot above which a quick decomposition loses no more than half the
+#: digits: the condition of the system itself is then below about a thousand.
+REGULAR = 1e-3
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """Tolerances of one analysis; lengths are scaled by the size of the mechanism.
+
+    Attributes:
+        closed: Largest closure error of a configuration that fulfils the equations.
+        same: Distance of configurations below which they are one and the same.
+        singular: Singular values below this fraction of the largest are noise, not divided by.
+        rank: Singular values below this fraction of the largest are no part of a rank that steps
+            are made with.
+        rtol: The tolerance of ranks and of geometric relations that was asked for.
+    """
+
+    closed: float
+    same: float
+    singular: float
+    rank: float
+    rtol: float = RTOL
+
+    @property
+    def apart(self) -> float:
+        """Distance of configurations above which they are different ones wherever solutions meet.
+
+        Where four meet, errors move them by their fourth root.
+        """
+        return math.sqrt(self.same)
+
+    @classmethod
+    def of(cls, rtol: float = RTOL, noise: float = ROUNDING) -> Tolerances:
+        """Tolerances for a model.
+
+        Args:
+            rtol: Tolerance of ranks and of geometric relations that the user asks for.
+            noise: Errors of the closure equations that cannot be told from zero.
+        """
+        exact, closed = MARGIN * ROUNDING, MARGIN * max(noise, ROUNDING)
+        same = max(math.sqrt(exact), closed)
+        return cls(closed, same, max(math.sqrt(ROUNDING), closed), max(rtol, same), rtol)
+
+
+#: Of geometry that is written exactly, and the default tolerance of ranks.
+EXACT = Tolerances.of()

@@ -1,0 +1,250 @@
+"""Validation of arguments: what public functions and methods refuse before they compute.
+
+A ``Kind`` says what the values of an argument are like; `validated` refuses all others in one line.
+Types that a type checker sees are checked here once more, since most callers have none.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from regularize.errors import ModelError, NotFinite
+from regularize.lie.screw import Array
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: Lengths of states by their names: the attribute of the robot that holds it.
+LENGTHS = {"q": "nq", "v": "nv", "a": "nv", "tau": "nv"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Kind:
+    """What values of an argument are like.
+
+    Attributes:
+        words: What messages call it.
+        known: Whether a value is of the right type.
+        fits: Whether a value of that type makes sense.
+    """
+
+    words: str
+    known: Callable[[Any], bool]
+    fits: Callable[[Any], bool] = lambda value: True
+
+    def __or__(self, other: Kind) -> Kind:
+        """Values of either kind."""
+
+        def fits(value: Any) -> bool:
+            return any(kind.known(value) and kind.fits(value) for kind in (self, other))
+
+        words = " or ".join(dict.fromkeys((self.words, other.words)))
+        return Kind(words, lambda value: self.known(value) or other.known(value), fits)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is float or (
+        isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+
+
+def _float(value: Any) -> float:
+    """The number; infinity for whole ones beyond what a machine has."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _is_array(value: Any) -> bool:
+    try:
+        return np.asarray(value).dtype.kind in "biuf"
+    except (ValueError, TypeError):  # rows of different lengths
+        return False
+
+
+def _is_list(value: Any) -> bool:
+    """Whether it can be gone through and is neither one string nor a mapping."""
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
+
+
+FLAG = Kind("True or False", lambda value: isinstance(value, (bool, np.bool_)))
+WHOLE = Kind("a whole number, not negative", _is_whole, lambda value: 0 <= _float(value) < math.inf)
+NUMBER = Kind("a finite number", _is_number, lambda value: math.isfinite(_float(value)))
+POSITIVE = Kind("a positive number", _is_number, lambda value: 0.0 < _float(value) < math.inf)
+UNBOUNDED = Kind("a positive number", _is_number, lambda value: _float(value) > 0.0)
+TEXT = Kind("a string", lambda value: isinstance(value, str))
+PATH = Kind("a path", lambda value: isinstance(value, (str, PathLike)))
+ARRAY = Kind("an array of finite numbers", _is_array, lambda v: bool(np.isfinite(v).all()))
+FUNCTION = Kind("a function", callable)
+EXECUTOR = Kind("an executor", lambda value: hasattr(value, "map"))
+LIST = Kind("a list", _is_list)
+MAPPING = Kind("a mapping of names", _is_mapping)
+#: A robot's configuration, velocity, acceleration or torques: an array of the length it has there.
+STATE = Kind("an array of finite numbers", _is_array)
+PAIR = Kind(
+    "a pair of numbers",
+    lambda value: _is_list(value) and len(value) == 2 and all(map(_is_number, value)),
+    lambda value: all(math.isfinite(_float(each)) for each in value),
+)
+
+
+def several(kind: Kind, words: str = "a list") -> Kind:
+    """Lists of one kind, and anything else to go through; iterators are not looked into."""
+
+    def known(value: Any) -> bool:
+        return _is_list(value) and (
+            not isinstance(value, Collection) or all(map(kind.known, value))
+        )
+
+    return Kind(words, known)
+
+
+def named(kind: Kind) -> Kind:
+    """Mappings of names to values of one kind."""
+
+    def known(value: Any) -> bool:
+        return _is_mapping(value) and all(map(kind.known, value.values()))
+
+    return Kind(f"names, each with {kind.words}", known, lambda v: all(map(kind.fits, v.values())))
+
+
+def instance(*classes: type) -> Kind:
+    """Objects of some classes."""
+    words = " or ".join(f"a {each.__name__}" for each in classes)
+    return Kind(words, lambda value: isinstance(value, classes))
+
+
+NAMES = several(TEXT, "a list of names")
+
+
+def validate(where: str, name: str, kind: Kind, value: Any) -> None:
+    """Refuse a value that the argument cannot have.
+
+    Raises:
+        TypeError: It is of another type.
+        ModelError: It makes no sense.
+    """
+    if not kind.known(value):
+        raise TypeError(f"{where}: {name} is {kind.words}; got {value!r:.60}")
+    if not kind.fits(value):
+        raise ModelError(f"{where}: {name} is {kind.words}; got {value!r:.60}")
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    """Whether a value is an argument's default, or the same number or text."""
+    plain = isinstance(value, (int, float, str)) and type(value) is type(default)
+    return value is default or bool(plain and value == default)
+
+
+def numbers(value: Any) -> Array:
+    """The contiguous and aligned array of float64 that a value is.
+
+    Raises:
+        TypeError: It is none of numbers.
+    """
+    if not _is_array(value):
+        raise TypeError(f"an array of numbers is expected; got {value!r:.60}")
+    array = np.asarray(value, dtype=np.float64, order="C")
+    return array if array.flags.aligned else array.copy()
+
+
+def place_of(entry: T, entries: Sequence[T]) -> int:
+    """Which of some entries it is.
+
+    Raises:
+        ModelError: It is none of them.
+    """
+    for k, own in enumerate(entries):
+        if own is entry:
+            return k
+    known = ", ".join(map(str, entries))
+    raise ModelError(f"it is none of {known:.60}: {entry!r:.60}")
+
+
+def vector(name: str, value: Any, length: int) -> Array:
+    """An array of so many finite numbers; the same object where it is one.
+
+    Raises:
+        TypeError: It is no array of numbers.
+        ModelError: It has another shape, or a number is not finite.
+    """
+    if not isinstance(value, np.ndarray) or value.dtype != np.float64:
+        try:
+            value = numbers(value)
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}") from None
+    if value.shape != (length,):
+        raise ModelError(f"{name} has shape {value.shape}, but the model needs ({length},)")
+    if not all(map(math.isfinite, value.tolist())):  # quicker than NumPy on a few numbers
+        raise NotFinite(f"{name} must consist of finite numbers, got {value}")
+    return np.asarray(value)
+
+
+def relative(name: str, value: float) -> None:
+    """Raise a ``ModelError`` if a tolerance is no positive number below 1."""
+    if not (isinstance(value, (int, float, np.number)) and 0.0 < value < math.inf):
+        raise ModelError(f"{name} has to be a positive number, not {value}")
+    if value >= 1.0:
+        raise ModelError(f"{name} has to be below 1, not {value}")
+
+
+def state(robot: Any, name: str, value: Any) -> Array:
+    """A configuration or what acts on its velocities, in the length that a model has.
+
+    Args:
+        robot: What has these lengths: a robot, or a ``pinocchio.Model``.
+        name: One of ``LENGTHS``.
+        value: What was given for it; errors as of ``vector``.
+    """
+    return vector(name, value, getattr(robot, LENGTHS[name]))
+
+
+def validated(**kinds: Kind) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Have arguments of a function checked, its defaults excepted; a ``STATE`` may be a list."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        parameters = inspect.signature(function).parameters
+        places = {name: k for k, name in enumerate(parameters)}
+        states = [(name, places[name]) for name, kind in kinds.items() if kind is STATE]
+        others = [
+            (name, places[name], kind, parameters[name].default)
+            for name, kind in kinds.items()
+            if kind is not STATE
+        ]
+
+        @wraps(function)
+        def called(*arguments: P.args, **options: P.kwargs) -> T:
+            given: list[Any] = list(arguments)
+            by_name: dict[str, Any] = options
+            for name, k in states:
+                if k < len(given):
+                    given[k] = state(given[0], name, given[k])
+                elif name in by_name:
+                    by_name[name] = state(given[0], name, by_name[name])
+            for name, k, kind, default in others:
+                value = given[k] if k < len(given) else by_name.get(name, default)
+                if value is not inspect.Parameter.empty and not _is_default(value, default):
+                    validate(function.__qualname__, name, kind, value)
+            return function(*given, **by_name)
+
+        return called
+
+    return decorate

@@ -1,0 +1,160 @@
+"""Numbers, names and motions in words, the same in every finding and every report."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from regularize.escape import displayed
+from regularize.lie.directions import Direction, axis_words
+from regularize.lie.motion_type import MotionType
+from regularize.lie.screw import Array
+from regularize.mechanism.mechanism import Mechanism
+from regularize.tolerances import EXACT, Tolerances
+
+#: Entries that a list names before the rest is only counted: what one line holds.
+LISTED = 6
+#: Lengths and angles below these are rounding and are printed as 0: a nanometre, a nanoradian.
+ROUNDING = 1e-9
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 joint``, ``2 joints``, ``3 bodies``.
+
+    Example:
+        >>> counted(1, "body"), counted(3, "body"), counted(2, "more equation")
+        ('1 body', '3 bodies', '2 more equations')
+    """
+    if number == 1:
+        return f"{number} {noun}"
+    plural = noun[:-1] + "ies" if noun.endswith("dy") else noun + "s"
+    return f"{number} {plural}"
+
+
+def listed(entries: Sequence[str], most: int = LISTED, last: str = "and") -> str:
+    """Entries with commas, shortened where there are many.
+
+    Example:
+        >>> listed(["A", "B", "C"]), listed(["A", "B"], last="or"), listed("ABCDEFGH", most=2)
+        ('A, B and C', 'A or B', 'A, B and 6 more')
+    """
+    rest = len(entries) - most
+    if rest > 1:  # one name is no longer than the words for it
+        return f"{', '.join(entries[:most])} and {rest} more"
+    if len(entries) < 2:
+        return "".join(entries)
+    return f"{', '.join(entries[:-1])} {last} {entries[-1]}"
+
+
+def names(entries: Iterable[str], most: int = LISTED) -> str:
+    """Names in backquotes, shortened where there are many."""
+    return listed([f"`{entry}`" for entry in entries], most)
+
+
+def model_argument(mechanism: Mechanism) -> str:
+    """The model as a word of a command line that is there to be pasted."""
+    return shlex.quote(displayed(mechanism.path or "MODEL"))
+
+
+def millimetres(length: float) -> str:
+    """A length in millimetres, rounding noise as 0.
+
+    Example:
+        >>> millimetres(0.01234), millimetres(3e-13)
+        ('12.3 mm', '0 mm')
+    """
+    return f"{_three(length, 1e3)} mm"
+
+
+def degrees(angle: float) -> str:
+    """An angle in degrees, rounding noise as 0."""
+    return f"{_three(angle, 180 / np.pi)}°"
+
+
+def milliradians(angle: float) -> str:
+    """An angle in milliradians, rounding noise as 0."""
+    return f"{_three(angle, 1e3)} mrad"
+
+
+def _three(value: float, factor: float) -> str:
+    """Three significant digits without an exponent where that is readable."""
+    if abs(value) < ROUNDING:
+        return "0"
+    scaled = value * factor
+    if 1e-3 <= abs(scaled) < 1e6:
+        digits = max(0, 2 - int(np.floor(np.log10(abs(scaled)))))
+        text = f"{scaled:.{digits}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{scaled:.2g}"
+
+
+def noise_words(tolerances: Tolerances) -> str:
+    """What errors are taken for noise, where numbers are off; empty for exact ones."""
+    if tolerances.closed <= EXACT.closed:
+        return ""
+    return f"; closure errors up to {tolerances.closed:.1g} of the size are noise of the numbers"
+
+
+def gap_words(translation: float, rotation: float) -> str:
+    """A gap in millimetres and degrees."""
+    return f"{millimetres(translation)} and {degrees(rotation)}"
+
+
+def point_words(point: Array) -> str:
+    """A point in millimetres of the ground frame."""
+    return "(" + ", ".join(_three(float(x), 1e3) for x in point) + ") mm"
+
+
+def motion_words(motion: MotionType) -> str:
+    """For example ``planar, normal along Y`` or ``spherical, centre at (0, 0, 250) mm``."""
+    words = [motion.name]
+    if motion.direction is not None:
+        flat = motion.name.startswith("planar") or motion.name == "translations in a plane"
+        words.append(f"{'normal' if flat else 'axis'} along {axis_words(motion.direction)}")
+    if motion.name == "spherical" and motion.point is not None:
+        words.append(f"centre at {point_words(motion.point)}")
+    if motion.pitch is not None:
+        words.append(f"pitch {motion.pitch * 1e3:.4g} mm/rad")
+    return ", ".join(words)
+
+
+VERBS = ("rotates", "slides", "screws", "translates", "moves", "shifts", "turns", "stays", "floats")
+
+
+def plural(words: str) -> str:
+    """What one body does, said of several.
+
+    Example:
+        >>> plural("rotates and slides along X")
+        'rotate and slide along X'
+    """
+    return " ".join(word[:-1] if word in VERBS else word for word in words.split(" "))
+
+
+def directions_words(
+    directions: Sequence[Direction], linear: str, angular: str, *, short: bool = False
+) -> str:
+    """Several directions in one phrase: ``force along Y, moments about X and Z``.
+
+    Args:
+        directions: The directions.
+        linear: Word for a linear direction.
+        angular: Word for an angular direction.
+        short: Count directions that are neither linear nor angular instead of naming them.
+    """
+    phrases = []
+    for kind, noun, preposition, part in (
+        ("linear", linear, "along", slice(0, 3)),
+        ("angular", angular, "about", slice(3, 6)),
+    ):
+        axes = [axis_words(d.covector[part]) for d in directions if d.kind == kind]
+        if axes:
+            phrases.append(f"{noun}{'s' * (len(axes) > 1)} {preposition} {listed(axes)}")
+    mixed = [d for d in directions if d.kind == "mixed"]
+    if short and mixed:
+        phrases.append(f"{counted(len(mixed), 'combination')} of {linear} and {angular}")
+    else:
+        phrases += [d.words(linear, angular) for d in mixed]
+    return ", ".join(phrases)

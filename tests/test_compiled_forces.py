@@ -1,0 +1,304 @@
+"""What acts during a simulation: on bodies, in closing joints, and by functions of both kinds."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from mechanisms import acted
+from scipy import LowLevelCallable
+from test_compiled_steps import (
+    compare,
+    compiled,
+    compiled_calls,
+    fourbar,
+    moved,
+    on_a_base,
+    push,
+    with_inertia,
+)
+
+import regularize as rg
+
+Z = (0.0, 0.0, 1.0)
+FORCES = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_double,
+    *[ctypes.POINTER(ctypes.c_double)] * 3,
+    ctypes.c_void_p,
+)
+TORQUE = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_void_p)
+
+
+def floating() -> rg.Robot:
+    """A body of 2 kg that moves freely without gravity, its frame turned against its joint's."""
+    joint = rg.Joint.in_world("base", "ground", "body", "free", Z, (0.1, 0.2, 0.3))
+    mechanism = rg.Mechanism.of_joints("body", [joint])
+    inertia = rg.Inertia(2.0, np.array([0.1, 0.2, 0.3]), np.diag([0.2, 0.3, 0.4]))
+    bodies = [replace(b, inertia=inertia if b.name == "body" else None) for b in mechanism.bodies]
+    robot = rg.to_pinocchio(rg.reduce(replace(mechanism, bodies=tuple(bodies))))
+    robot.model.gravity.linear = np.zeros(3)
+    return robot
+
+
+@pytest.mark.parametrize("compiled", [pytest.param(True, marks=compiled), False])
+def test_a_force_at_the_centre_of_mass_drives_a_parabola(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robot = floating()
+    load = rg.BodyLoad(force=(3.0, -1.0, 2.0), point=(0.1, 0.2, 0.3))
+    motion = moved(robot, monkeypatch, compiled, loads={"body": load})
+    way = motion.q[-1, :3] - motion.q[0, :3]
+    assert way == pytest.approx(0.5 * 0.5**2 * np.array([3.0, -1.0, 2.0]) / 2.0, abs=1e-10)
+    assert motion.q[-1, 3:] == pytest.approx(motion.q[0, 3:], abs=1e-10)
+
+
+@pytest.mark.parametrize("compiled", [pytest.param(True, marks=compiled), False])
+def test_a_moment_in_axes_of_the_body_spins_it_up(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """About a principal axis through the centre, which stays at rest."""
+    robot = floating()
+    load = rg.BodyLoad(moment=(0.0, 0.0, 0.6), axes="body")
+    motion = moved(robot, monkeypatch, compiled, loads={"body": load})
+    assert motion.v[-1, 3:] == pytest.approx([0.0, 0.0, 0.6 / 0.4 * 0.5], abs=1e-9)
+    assert motion.energy_drift < 1e-9
+
+
+@pytest.mark.slow
+@compiled
+@pytest.mark.parametrize("axes", ["ground", "body"])
+def test_loads_on_several_bodies_of_a_loop(axes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = rg.to_pinocchio(rg.reduce(on_a_base("free")))
+    pushed = rg.BodyLoad((3.0, -2.0, 1.0), (0.3, 0.2, -0.1), (0.2, 0.1, 0.3), axes)
+    loads = {"coupler": pushed, "rocker": [0.0, 1.0, 0.5, 0.1, 0.0, 0.2]}
+    found = compare(robot, monkeypatch, v=push(robot), loads=loads)
+    assert found.energy_drift < 1e-9
+
+
+def closing(kind: str, law: dict[str, Any]) -> rg.Mechanism:
+    """A slider-crank whose last joint, a hinge or a slide, has something within it."""
+    points = {"A": (0, 0), "B": (0.1, 0.5), "C": (0.9, 0.1), "D": (0.9, 0.1)}
+    bodies = ["ground", "crank", "rod", "slider", "ground"]
+    kinds = {"A": "revolute", "B": "revolute", "C": "revolute", "D": "prismatic"}
+    joints = [
+        rg.Joint.in_world(
+            name, bodies[k], bodies[k + 1], kinds[name], (1, 0, 0) if name == "D" else Z, (*p, 0.0)
+        )
+        for k, (name, p) in enumerate(points.items())
+    ]
+    last = "D" if kind == "prismatic" else "C"
+    joints = [acted(j, **law) if j.name == last else j for j in joints]
+    return with_inertia(rg.Mechanism.of_joints("crank", joints))
+
+
+@pytest.mark.slow
+@compiled
+@pytest.mark.parametrize("kind", ["prismatic", "revolute"])
+def test_springs_and_dampers_of_joints_that_close_loops(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their motion is that of the same machine that is cut elsewhere."""
+    law = {"damping": 0.7, "friction": 0.2, "stiffness": 9.0, "rest_position": 0.15}
+    cut, other = ("D", "B") if kind == "prismatic" else ("C", "A")
+    mechanism, calls = closing(kind, law), compiled_calls(monkeypatch)
+    robot = rg.to_pinocchio(rg.reduce(mechanism, cuts=[cut]))
+    found = compare(robot, monkeypatch, slip=0.05, v=np.zeros(3))
+    assert calls and found.energy_drift < 1e-9
+    elsewhere = rg.to_pinocchio(rg.reduce(mechanism, cuts=[other]))
+    same = rg.simulate(elsewhere, duration=0.5, rtol=1e-10, slip=0.05)
+    columns = [k for k, name in enumerate(found.names) if name in same.names]
+    others = [same.names.index(found.names[k]) for k in columns]
+    assert columns
+    assert found.coordinates[:, columns] == pytest.approx(same.coordinates[:, others], abs=1e-7)
+
+
+def held(kind: str, law: dict[str, Any]) -> rg.Robot:
+    """A body of unit moments of inertia and 2 kg that a joint holds, which closes the only loop."""
+    joints = [
+        rg.Joint.in_world("base", "ground", "body", "free", Z, (0.0, 0.0, 0.0)),
+        rg.Joint.in_world("holder", "ground", "body", kind, Z, (0.0, 0.0, 0.0)),
+    ]
+    joints[1] = acted(joints[1], **law)
+    mechanism = rg.Mechanism.of_joints(f"held by a {kind} joint", joints)
+    inertia = rg.Inertia(2.0, np.zeros(3), np.eye(3))
+    bodies = [replace(b, inertia=inertia if b.name == "body" else None) for b in mechanism.bodies]
+    still = replace(mechanism, bodies=tuple(bodies), gravity=(0.0, 0.0, 0.0))
+    return rg.to_pinocchio(rg.reduce(still, cuts=["holder"]))
+
+
+@pytest.mark.parametrize("compiled", [pytest.param(True, marks=compiled), False])
+def test_a_damped_closing_joint_of_two_freedoms_lets_rates_decay(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robot = held("cylindrical", {"damping": np.array([3.0, 0.8])})
+    calls, v = compiled_calls(monkeypatch), np.array([0.0, 0.0, 0.6, 0.0, 0.0, 1.2])
+    motion = moved(robot, monkeypatch, compiled, v=v)
+    assert bool(calls) == compiled
+    decayed = np.exp(-np.outer(motion.time, [3.0 / 2.0, 0.8]))
+    assert motion.v[:, [2, 5]] == pytest.approx(decayed * v[[2, 5]], abs=1e-9)
+
+
+@pytest.mark.parametrize("compiled", [pytest.param(True, marks=compiled), False])
+def test_a_closing_ball_with_a_spring_swings(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """About a fixed axis, from where the spring does not rest: a damped oscillator."""
+    rest = np.array([0.0, 0.0, -0.3])
+    law = {"damping": np.full(3, 0.4), "stiffness": np.full(3, 9.0), "rest_position": rest}
+    calls, robot = compiled_calls(monkeypatch), held("spherical", law)
+    motion = moved(robot, monkeypatch, compiled)
+    t, rate = motion.time, np.sqrt(9.0 - 0.2**2)
+    swing = 0.3 * np.exp(-0.2 * t) * (np.cos(rate * t) + 0.2 / rate * np.sin(rate * t))
+    angle = 2.0 * np.arctan2(motion.q[:, 5], motion.q[:, 6])
+    assert bool(calls) == compiled
+    assert angle == pytest.approx(swing - 0.3, abs=1e-8)
+
+
+def spatial(kind: str, law: dict[str, Any]) -> rg.Mechanism:
+    """A loop of hinges askew whose last joint has several freedoms."""
+    axes = [(0, 0, 1), (0.3, 1, 0.1), (1, 0.2, 0.1), (0, 0.2, 1), (0.5, 0.5, 0.1), (0.1, 1, 0.4)]
+    points = np.array([[0, 0, 0], [1, 5, 1], [9, 4, 3], [10, 1, -1], [8, 0, 2], [5, -3, 1]]) / 10
+    count = 8 - {"cylindrical": 2, "spherical": 3, "planar": 3}[kind]
+    bodies = ["ground", *(f"body {k}" for k in range(count - 1)), "ground"]
+    joints = [
+        rg.Joint.in_world(name, bodies[k], bodies[k + 1], "revolute", axes[k], tuple(points[k]))
+        for k, name in enumerate("ABCDEF"[: count - 1])
+    ]
+    last = rg.Joint.in_world("last", bodies[-2], "ground", kind, (0.2, 0.4, 1.0), (0.4, -0.1, 0.1))
+    return with_inertia(rg.Mechanism.of_joints(kind, [*joints, acted(last, **law)]))
+
+
+@pytest.mark.slow
+@compiled
+@pytest.mark.parametrize("kind", ["cylindrical", "spherical", "planar"])
+def test_what_acts_in_joints_of_several_freedoms(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Springs that do not rest, dampers and friction: the same in the tree and where it is cut."""
+    freedoms = 2 if kind == "cylindrical" else 3
+    part = np.linspace(0.5, 1.5, freedoms)
+    law = {"damping": 0.3 * part, "friction": 0.1 * part, "rest_position": 0.2 * part}
+    law["stiffness"] = np.full(freedoms, 3.0)
+    calls, times, motions = compiled_calls(monkeypatch), np.linspace(0.0, 0.5, 4), []
+    for cut in ("last", "A"):
+        robot = rg.to_pinocchio(rg.reduce(spatial(kind, law), cuts=[cut]))
+        still = np.zeros(robot.model.nv)
+        motions.append(compare(robot, monkeypatch, v=still, slip=0.2, times=times))
+    closing, within = motions
+    (closure,), data = closing.robot.constraints.closures, closing.robot.data
+    pin.forwardKinematics(closing.robot.model, data, closing.q[-1])
+    at = closure.position(np.array([pose.homogeneous for pose in data.oMi]))
+    columns = closing.robot.constraints.closing_columns
+    assert closing.coordinates[-1, columns] == pytest.approx(at, abs=1e-14)
+    assert len(calls) > 1 and closing.energy_drift < 1e-9 and within.energy_drift < 1e-9
+    assert closing.coordinates == pytest.approx(within.coordinates, abs=1e-7)
+
+
+def spring(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    return np.array([-2.0 * q[0] + np.sin(t), 0.3, 0.0]) - 0.1 * v
+
+
+@FORCES
+def compiled_spring(t, q, v, tau, data):  # type: ignore[no-untyped-def]
+    q, v = np.array(q[:3]), np.array(v[:3])
+    for i, value in enumerate(spring(t, q, v)):
+        tau[i] += value
+    return 0
+
+
+@TORQUE
+def compiled_torque(t, data):  # type: ignore[no-untyped-def]
+    scale = ctypes.cast(data, ctypes.POINTER(ctypes.c_double))[0] if data else 1.0
+    return scale * np.cos(3.0 * t)
+
+
+@compiled
+def test_functions_of_forces_are_called_from_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled ones and plain ones alike, together and alone; work is part of the balance."""
+    robot = rg.to_pinocchio(
+        rg.reduce(with_inertia(rg.Mechanism.of_joints("loop", fourbar("ground"))))
+    )
+    calls, data = compiled_calls(monkeypatch), ctypes.c_double(2.0)
+    pointer = ctypes.cast(ctypes.pointer(data), ctypes.c_void_p)
+    plain = compare(robot, monkeypatch, forces=spring, torques={"A": lambda t: 2 * np.cos(3 * t)})
+    assert calls and plain.energy_drift < 1e-9
+    same = compare(
+        robot,
+        monkeypatch,
+        forces=LowLevelCallable(compiled_spring),
+        torques={"A": LowLevelCallable(compiled_torque, pointer)},
+    )
+    mixed = compare(
+        robot, monkeypatch, forces=spring, torques={"A": LowLevelCallable(compiled_torque, pointer)}
+    )
+    for each in (same, mixed):
+        assert each.coordinates == pytest.approx(plain.coordinates, abs=1e-9)
+
+
+@compiled
+def test_a_pendulum_under_a_compiled_torque(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of unit inertia without gravity: the second integral of the torque."""
+    joint = rg.Joint.in_world("hinge", "ground", "bar", "revolute", Z, (0, 0, 0))
+    inertia = rg.Inertia(1e-3, np.zeros(3), np.eye(3))
+    mechanism = rg.Mechanism.of_joints("pendulum", [joint])
+    bodies = [replace(b, inertia=inertia) for b in mechanism.bodies]
+    calls = compiled_calls(monkeypatch)
+    motion = rg.simulate(
+        replace(mechanism, bodies=tuple(bodies)),
+        duration=2.0,
+        torques={"hinge": LowLevelCallable(compiled_torque)},
+        rtol=1e-11,
+    )
+    expected = (1.0 - np.cos(3.0 * motion.time)) / 9.0
+    assert calls and motion.coordinates[:, 0] == pytest.approx(expected, abs=1e-10)
+
+
+def failing(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    if t > 0.05:
+        raise KeyError("no value")
+    return 0.0 * v
+
+
+@FORCES
+def refusing(t, q, v, tau, data):  # type: ignore[no-untyped-def]
+    return 7 if t > 0.05 else 0
+
+
+def test_what_functions_may_be_and_return() -> None:
+    """Errors name the argument and what was expected, and exceptions come through."""
+    robot = rg.to_pinocchio(
+        rg.reduce(with_inertia(rg.Mechanism.of_joints("loop", fourbar("ground"))))
+    )
+
+    def run(**given: object) -> None:
+        rg.simulate(robot, duration=0.2, **given)  # type: ignore[arg-type]
+
+    with pytest.raises(KeyError, match="no value"):
+        run(forces=failing)
+    with pytest.raises(rg.ModelError, match="compiled function of forces returned 7 at"):
+        run(forces=LowLevelCallable(refusing))
+    with pytest.raises(rg.ModelError, match=r"forces returns joint forces of shape \(3,\)"):
+        run(forces=lambda t, q, v: np.zeros(2))
+    with pytest.raises(rg.ModelError, match="torque of joint 'A' is a number; the function gave"):
+        run(torques={"A": lambda t: "much"})
+    with pytest.raises(rg.ModelError, match="signature 'double"):
+        run(torques={"A": LowLevelCallable(refusing)})
+    with pytest.raises(rg.ModelError, match="signature 'int"):
+        run(forces=LowLevelCallable(compiled_torque))
+    with pytest.raises(rg.ModelError, match=r"pass scipy.LowLevelCallable\(function\)"):
+        run(forces=refusing)
+    with pytest.raises(TypeError, match="loads is names, each with an array of finite numbers"):
+        run(loads={"coupler": "much"})
+    with pytest.raises(rg.ModelError, match="is a BodyLoad or six numbers, force first; got"):
+        run(loads={"coupler": [0.0, 0.0, 1.0]})
+    with pytest.raises(rg.ModelError, match="no body"):
+        run(loads={"nobody": rg.BodyLoad()})
+    with pytest.raises(rg.ModelError, match="force of a load consists of three finite numbers"):
+        rg.BodyLoad(force=(1.0, 2.0))
+    with pytest.raises(rg.ModelError, match="axes of a load"):
+        rg.BodyLoad(axes="world")

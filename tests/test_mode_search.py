@@ -1,0 +1,269 @@
+"""What assembly modes are found with: branches, evaluations of plans, freedoms, searches."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import pickle
+from pathlib import Path
+
+import mechanisms
+import numpy as np
+import pytest
+from closed_form_cases import CASES, Z, ring
+from test_assembly import four_bar
+from test_closed_form_special import double_wishbone
+from test_elementary_loop import random_ring
+
+import regularize as rg
+from regularize.loops.kinematics import LoopKinematics, sized_loops
+from regularize.mechanism.graph import coordinate_names, spanning_tree
+from regularize.mechanism.graph_building import build
+from regularize.modes.closed_form.evaluation import Evaluation, unclosed_branch
+from regularize.modes.configurations import AssemblyModes, ConfigurationFinder
+from regularize.modes.freedoms import freedoms_of
+from regularize.modes.inputs import inputs_of, numbers, together
+from regularize.modes.loop_system import LoopSystem, Multistart, searched
+from regularize.modes.sampling import ClosedBranch, closed_branch, nearest_modes
+
+X, Y, _ = np.eye(3)
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+with (ASSETS / "answers.csv").open() as file:
+    FINITE = {row["file"]: int(row["finite"]) for row in csv.DictReader(file)}
+#: The rod of the RSSR spins about itself; five joints of the knee's leg are in no loop.
+FINITE |= {"rssr": 1, "knee_leg": 1}
+
+
+def through_reference(mechanism: rg.Mechanism) -> ClosedBranch:
+    graph = build(mechanism)
+    loops = LoopKinematics(graph, range(len(graph.edges)), spanning_tree(graph))
+    branch = closed_branch(loops, [0], graph.position)
+    assert branch is not None
+    return branch
+
+
+def test_a_rhombus_is_not_followed_beyond_its_folded_position():
+    """There two ways of moving cross, and the formulas go on with the other one."""
+    points = {"A": (0, 0, 0), "B": (0, 1, 0), "C": (1, 1, 0), "D": (1, 0, 0)}
+    rhombus = ring("rhombus", *((n, "revolute", Z, p) for n, p in points.items()))
+    branch = through_reference(rhombus)
+    x = np.array([-2.9, -1.8, -1.4, -0.3, 0.0, 0.5, 1.2, 1.4, 1.58, 1.7, 2.0, 3.0])
+    q, good = branch(x[:, None])
+    assert not good[np.abs(x) > np.pi / 2].any()
+    assert good[np.abs(x) < 1.3].all()
+    assert np.allclose(q[good], np.outer(x[good], [1.0, -1.0, 1.0, -1.0]))
+    # One at a time the spacing of the points between is another one.
+    for value in x:
+        _, one = branch(np.array([[value]]))
+        assert one[0] or abs(value) > 1.3
+        assert not one[0] or abs(value) < np.pi / 2
+
+
+@pytest.mark.parametrize("reach", [0.0, 0.05, 0.3, 3.0])
+def test_what_meets_no_other_branch_is_reached(reach):
+    """A crank that goes all the way round: no place on the way is special."""
+    branch = through_reference(mechanisms.planar_fourbar())
+    q, good = branch(np.array([[reach], [-reach]]))
+    expected = branch._solution.solve(np.array([[reach], [-reach]]), branch._branch)
+    assert np.array_equal(good, expected.assembled[:, 0])
+    assert good.all()
+    assert np.allclose(q[good], expected.q[good, 0])
+
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+
+
+def test_formulas_of_another_mechanism_are_found_out():
+    points = {"A": (0, 0, 0), "B": (0, 0.3, 0), "C": (1, 0.4, 0), "D": (1, 0, 0)}
+    solution = rg.closed_form(
+        ring("4R", *((n, "revolute", Z, p) for n, p in points.items())), ["A"]
+    )
+    assert solution.solved
+    right = Evaluation(solution._plan, solution.graph, solution.columns)
+    stored, units = np.zeros(1), np.ones(1)
+    assert unclosed_branch(right, solution.branches, stored, units) is None
+    points["C"] = (1, 0.41, 0)
+    other = build(ring("4R", *((n, "revolute", Z, p) for n, p in points.items())))
+    wrong = Evaluation(solution._plan, other, solution.columns)
+    assert unclosed_branch(wrong, solution.branches, stored, units) in solution.branches
+
+
+def test_many_branches_are_tried_one_by_one():
+    (mechanism, inputs), count = CASES["Stewart platform"]
+    solution = rg.closed_form(mechanism, inputs)
+    assert len(solution.branches) == count == 64 and solution.solved
+    evaluation = Evaluation(solution._plan, solution.graph, solution.columns)
+    more = solution.branches * 2
+    assert unclosed_branch(evaluation, more, np.zeros(6), np.ones(6)) is None
+
+
+def test_a_weld_is_no_input_and_a_mechanism_without_inputs_takes_no_values():
+    pin = [
+        rg.Joint.in_world("A", "ground", "a", "fixed"),
+        rg.Joint.in_world("B", "ground", "a", "fixed"),
+    ]
+    graph = build(rg.Mechanism.of_joints("pin", pin))
+    with pytest.raises(rg.ModelError, match="joint 'B' cannot move: it is no input"):
+        inputs_of(graph, ["B"])
+    assert inputs_of(graph, []).values({}).shape == (0,)
+
+
+def test_all_kinds_of_numbers_pass():
+    from fractions import Fraction
+
+    for values in (1, np.float32(0.5), [Fraction(1, 2)], range(3), np.arange(4, dtype=np.uint8)):
+        assert numbers(values, "values").dtype == np.float64
+    a, b = together({"a": np.zeros((3, 1)), "b": np.zeros((1, 2))})
+    assert a.shape == b.shape == (3, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FINITE)
+def test_every_mechanism_needs_as_many_inputs_as_it_has_freedoms(name):
+    mechanism = rg.load(ASSETS / f"{name}.urdf")
+    graph = build(mechanism)
+    unknown = np.array(sorted({c for cell in graph.cells for c in graph.columns(cell)}))
+    freedoms = freedoms_of(LoopSystem(graph, unknown), [])
+    assert freedoms is not None and freedoms.independent == 0
+    assert freedoms.left == len(freedoms.further) == FINITE[name]
+    # With those given nothing is left, and there are none too many.
+    names = coordinate_names(mechanism)
+    columns = [names.index(further) for further in freedoms.further]
+    rest = LoopSystem(graph, np.setdiff1d(unknown, columns))
+    freedoms = freedoms_of(rest, columns)
+    assert freedoms is not None
+    assert (freedoms.independent, freedoms.left) == (FINITE[name], 0)
+
+
+def solutions(found: AssemblyModes) -> np.ndarray:
+    """The configurations at a single input, shape (k, n)."""
+    assert found.found.ndim == 1
+    return found.q[found.found]
+
+
+@pytest.mark.slow
+def test_the_search_finds_nothing_that_eigenvalues_have_not():
+    mechanism = random_ring("RSRRR", 3)
+    finder = ConfigurationFinder(mechanism, ["j0"])
+    found = finder.find(0.2)
+    q = np.zeros((1, 7))
+    q[0, 0] = 0.2
+    known = np.zeros(found.counts, dtype=int), solutions(found)
+    rows, _, used = searched(finder._system, q, known, Multistart(starts=200, rounds=5))
+    assert len(rows) == found.counts
+    assert used[0] == 600
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_closed_forms_that_do_not_close_in_special_dimensions_are_not_used():
+    """A ball joint on a line with axes at right angles, where a projection determines nothing."""
+    mechanism = ring(
+        "special RSPRR",
+        ("A", "revolute", Y, (0.5, 1.0, -0.5)),
+        ("B", "spherical", Y, (0.5, -0.5, 1.0)),
+        ("C", "prismatic", Z, (0.0, -0.5, -0.5)),
+        ("D", "revolute", X, (-0.5, 1.0, 1.0)),
+        ("E", "revolute", Y, (1.0, -0.5, 0.0)),
+    )
+    finder = ConfigurationFinder(mechanism, ["A"])
+    x = np.array([-0.3, 0.1, 0.35])
+    found = finder.find(x)
+    assert found.complete.all() and np.all(found.counts == 4)
+    assert np.nanmax(found.residual) < 1e-12
+    q = np.zeros((3, 7))
+    q[:, 0] = x
+    known = np.nonzero(found.found)[0], found.q[found.found]
+    assert len(searched(finder._system, q, known, Multistart(starts=64, rounds=4))[0]) == 12
+
+
+POSE = np.array([-0.2, 0.1, -0.1, 0.2, 0.3, -0.1])
+
+
+WAYS = {
+    "pickle": lambda value: pickle.loads(pickle.dumps(value)),
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_copies_of_finders_find_the_same(way):
+    (mechanism, inputs), _ = CASES["elbow manipulator"]
+    finder = ConfigurationFinder(mechanism, inputs)
+    expected = finder.find(POSE)
+    assert np.array_equal(WAYS[way](finder).find(POSE).q, expected.q)
+    assert np.array_equal(WAYS[way](expected).q, expected.q)
+
+
+def test_a_finder_is_printed_in_one_line():
+    (five_bar, _), _ = CASES["five-bar"]
+    finder = ConfigurationFinder(five_bar, ["A", "E"])
+    assert repr(finder) == "<ConfigurationFinder of 'five-bar' for ['A', 'E']>"
+
+
+def multistart(system: LoopSystem, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What iteration from many starts finds at one sample, shape (K, n), and how many starts."""
+    none = np.zeros(0, dtype=np.intp), np.zeros((0, len(q)))
+    _, found, used = searched(system, q[None], none, Multistart(starts=200, rounds=10))
+    return found, used
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_iteration_finds_the_ways_of_a_suspension_that_formulas_find(turned: bool) -> None:
+    solution = rg.closed_form(double_wishbone(turned=turned), ["lower", "rack"])
+    stored = solution.solve([0.0, 0.0])
+    graph = solution.graph
+    loops = rg.reduce(graph.mechanism).loops
+    ours = loops.state(stored.q[stored.assembled]).T_world_node
+    unknown = np.setdiff1d(np.arange(graph.freedoms), solution.columns)
+    theirs, _ = multistart(LoopSystem(graph, unknown), np.zeros(graph.freedoms))
+    poses = loops.state(theirs).T_world_node
+    gaps = np.abs(poses[:, None] - ours[None]).max(axis=(2, 3, 4))
+    assert len(theirs) >= len(ours)
+    assert np.max(np.min(gaps, axis=1)) < 1e-6
+
+
+def ways_to_assemble(mechanism: rg.Mechanism, q: np.ndarray, held: int) -> np.ndarray:
+    """What the search tries in closed form, in order, shape (k, n)."""
+    graph = build(mechanism)
+    loops = sized_loops(graph, q, graph.cells[0])
+    free = np.arange(graph.freedoms) != held
+    ways = nearest_modes(loops, q[loops.columns], ~free[loops.columns])
+    assert ways is not None
+    return ways[:, np.argsort(loops.columns)]
+
+
+def test_the_nearest_way_to_assemble_is_told_up_to_whole_turns() -> None:
+    """Joints that have gone round once or more keep their turns."""
+    mechanism = four_bar()
+    found = rg.closed_form(mechanism, ["A"]).solve(0.1)
+    for q in found.q:
+        turned = q + 2 * np.pi * np.array([0, 1, -2, 0]) + 0.02 * np.array([0, 1, -1, 0])
+        ways = ways_to_assemble(mechanism, turned, 0)
+        assert len(ways) == 2
+        assert np.max(np.abs(ways[0] - turned)) < 0.1
+        assert np.max(np.abs(ways[1] - turned)) < 4.0
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
+def test_the_nearest_way_to_assemble_does_not_depend_on_the_unit_of_length(factor: float) -> None:
+    """Joints that are where they belong tell the way, and not a slide in millimetres."""
+    A, B, C = (factor * np.array(p) for p in ((0, 0, 0), (0.3, 0.2, 0), (1.0, 0.1, 0)))
+    z, x = (0, 0, 1), (1, 0, 0)
+    slider = rg.Mechanism.of_joints(
+        "slider",
+        [
+            rg.Joint.in_world("A", "ground", "crank", "revolute", z, A),
+            rg.Joint.in_world("P", "ground", "block", "prismatic", x),
+            rg.Joint.in_world("B", "crank", "rod", "revolute", z, B),
+            rg.Joint.in_world("C", "rod", "block", "revolute", z, C, closure=True),
+        ],
+    )
+    solution = rg.closed_form(slider, ["A"])
+    found = solution.solve(0.2)
+    assert found.assembled.all()
+    for q, other in zip(found.q, found.q[::-1], strict=True):
+        start = q.copy()
+        start[1] += 0.6 * (other[1] - q[1])
+        assert np.allclose(ways_to_assemble(slider, start, 0)[0], q, rtol=1e-9, atol=1e-9)

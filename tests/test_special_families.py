@@ -1,0 +1,291 @@
+"""Named linkages with special lengths: exact axes near theirs, and proofs by their motion."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mechanisms import moved, single_loop
+from noise_table import noisy
+from parallel_robots import hoberman_ring
+from screws import exp, transform, unit
+from test_exact_arithmetic import dual, few, small
+from test_proofs import change_motion, motions, proved_by_its_motion
+
+import regularize as rg
+from regularize.proofs.geometry import integral
+from regularize.proofs.modular import Series, Terms, relation_of
+from regularize.proofs.special import special_lengths
+from regularize.proofs.verifier import distance, fingerprint, product
+from regularize.report.analysis import Analysis
+from regularize.special.bennett import Dual, multiplied
+from regularize.special.focal import focal
+from regularize.special.schatz import schatz
+from regularize.special.symmetric import symmetric
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+FAMILIES = {
+    "mobility/altmann_6r": "line-symmetric Bricard",
+    "mobility/bricard_line_symmetric": "line-symmetric Bricard",
+    "mobility/kaleidocycle_6": "plane-symmetric Bricard",
+    "mobility/myard_5r": "Goldberg 5R",
+    "bennett": "Bennett",
+    "bricard": "plane-symmetric Bricard",
+    "focal_mechanism": "focal mechanism",
+    "goldberg_5r": "Goldberg 5R",
+    "goldberg_6r": "Goldberg 6R",
+    "schatz": "Schatz",
+    "waldron_6r": "Waldron 6R",
+}
+#: A plane whose normal is no axis of the ground, and whose bases are longer than one.
+ASKEW = transform(np.array([[2, -2, 1], [1, 2, 2], [-2, -1, 2]]).T / 3, [0.1, -0.7, 0.4])
+
+
+def hinge(direction: np.ndarray, point: np.ndarray) -> np.ndarray:
+    w = unit(direction)
+    return np.concatenate([np.cross(point, w), w])
+
+
+def trihedral_axes(rng: np.random.Generator) -> list[np.ndarray]:
+    """Each axis at right angles to its neighbours, through the point of three planes in a row."""
+    normals = dict(zip((0, 2, 4), rng.normal(size=(3, 3)), strict=True))
+    normals |= {i: np.cross(normals[i - 1], normals[(i + 1) % 6]) for i in (1, 3, 5)}
+    planes, heights = np.array([unit(normals[i]) for i in range(6)]), rng.normal(size=6)
+    rows = [[i - 1, i, (i + 1) % 6] for i in range(6)]
+    return [
+        hinge(planes[i], np.linalg.solve(planes[three], heights[three]))
+        for i, three in enumerate(rows)
+    ]
+
+
+def mapped_axes(
+    rng: np.random.Generator, map_: np.ndarray, pairs: Sequence[tuple[int, int]]
+) -> list[np.ndarray]:
+    """Random axes and their images; those that have none lie in the plane of a reflection."""
+    axes = {i: hinge(*rng.normal(size=(2, 3))) for i in range(6)}
+    R, t = map_[:3, :3], map_[:3, 3]
+    for i, j in pairs:
+        w = axes[i][3:]
+        axes[j] = hinge(R @ w, R @ np.cross(w, axes[i][:3]) + t)
+    for i in {*range(6)} - {i for pair in pairs for i in pair}:
+        way, point = rng.normal(size=(2, 3))
+        axes[i] = hinge(way + R @ way, (point + R @ point + t) / 2)
+    return [axes[i] for i in range(6)]
+
+
+def products(one: Dual, two: Dual) -> tuple[Fraction, Fraction]:
+    """Cosine and moment of two lines, squared, of unit directions."""
+    sizes = [multiplied(line, line)[0] for line in (one, two)]
+    cosine, moment = (multiplied(one, two)[k] for k in (0, 4))
+    return tuple(x * x / (sizes[0] * sizes[1]) for x in (cosine, moment))
+
+
+def found_near(axes: Sequence[np.ndarray], kind: str) -> list[Dual]:
+    """The exact lines, which lie near the axes."""
+    (lines,) = (lines for name, lines in symmetric(axes, 1e-9, 1e-11) if name == kind)
+    assert all(line[0] == line[4] == 0 for line in lines)
+    rows = [tuple(int(x * 10**30) for x in (*line[5:], *line[1:4])) for line in lines]
+    assert max(distance([*x], (row,)) for x, row in zip(axes, rows, strict=True)) < 1e-9
+    return lines
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_a_half_turn_maps_has_equal_angles_and_distances(seed: int) -> None:
+    """Of Bricard's line-symmetric loop, about a line that does not pass the origin."""
+    rng = np.random.default_rng(seed)
+    n, p = unit(rng.normal(size=3)), rng.normal(size=3)
+    R = 2.0 * np.outer(n, n) - np.eye(3)
+    axes = mapped_axes(rng, transform(R, p - R @ p), [(0, 3), (1, 4), (2, 5)])
+    lines = found_near([-axes[0], *axes[1:]], "line-symmetric Bricard")
+    for i in range(3):
+        assert products(lines[i], lines[i + 1]) == products(lines[i + 3], lines[(i + 4) % 6])
+
+
+@pytest.mark.parametrize("first", range(3))
+def test_what_a_reflection_maps_has_equal_angles_and_distances(first: int) -> None:
+    """Of Bricard's plane-symmetric loop: two opposite hinges lie in the plane."""
+    rng = np.random.default_rng(first)
+    n, p = unit(rng.normal(size=3)), rng.normal(size=3)
+    R = np.eye(3) - 2.0 * np.outer(n, n)
+    pairs = [(first + k, (first - k) % 6) for k in (1, 2)]
+    lines = found_near(mapped_axes(rng, transform(R, p - R @ p), pairs), "plane-symmetric Bricard")
+    for k in range(3):
+        one, two = ([lines[(first + s * i) % 6] for i in (k, k + 1)] for s in (1, -1))
+        assert products(*one) == products(*two)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_neighbours_of_the_trihedral_are_exactly_at_right_angles(seed: int) -> None:
+    """And Bricard's condition on the offsets: the common normals of each meet on it."""
+    axes = trihedral_axes(np.random.default_rng(seed))
+    lines = found_near(axes, "trihedral Bricard")
+    for i in range(6):
+        assert multiplied(lines[i], lines[i - 1])[0] == 0
+    for i, line in enumerate(lines):
+        w = line[1:4]
+        feet = []
+        for other in (lines[i - 1], lines[(i + 1) % 6]):
+            d = other[1:4]
+            ends = [np.cross(x[1:4], x[5:]) / np.dot(x[1:4], x[1:4]) for x in (line, other)]
+            normal = np.cross(w, d)
+            feet.append(np.dot(np.cross(ends[1] - ends[0], d), normal) / np.dot(normal, normal))
+        assert feet[0] == feet[1]
+    off = hinge(axes[0][3:], np.cross(axes[0][3:], axes[0][:3]) + 1e-3 * axes[1][3:])
+    assert "trihedral Bricard" not in [name for name, _ in symmetric([off, *axes[1:]], 1e-9, 1e-11)]
+
+
+def test_right_angles_in_two_directions_alone_make_no_trihedral() -> None:
+    """A closed chain of hinges along X and Y in turn: no three planes in a row meet in a point."""
+    points = np.random.default_rng(4).normal(size=(6, 3))
+    points[:, 2] = 0.0
+    axes = [hinge(np.eye(3)[i % 2], point) for i, point in enumerate(points)]
+    assert "trihedral Bricard" not in [name for name, _ in symmetric(axes, 1e-9, 1e-11)]
+
+
+def test_the_focal_mechanism_is_known_in_every_plane() -> None:
+    reduction = rg.reduce(moved(rg.load(ASSETS / "focal_mechanism.urdf"), ASKEW), configurations=0)
+    (part,) = reduction.parts
+    found = focal(reduction.graph, part, 1e-6, 1e-11)
+    assert found is not None
+    off = [distance([*part.screws[e][:, 0]], space) for e, space in found.items()]
+    assert max(off) < 1e-8
+
+
+def schatz_loop(p: float = 0.3) -> rg.Mechanism:
+    """The linkage of Schatz by the sine of one of its angles, in no special place."""
+    q, cosine = p / (1 - p), np.sqrt(1 - p * p)
+    B, E = np.array([0, cosine, p]), np.array([np.sqrt(1 - q * q), 0, q])
+    shaft = np.array([E[0], cosine / (1 - p), q])
+    axes = [shaft, [0, -p, cosine], [1, 0, 0], [0, 1, 0], [-q, 0, E[0]], shaft]
+    points = [B, B, np.zeros(3), np.eye(3)[2], E + np.eye(3)[2], E + np.eye(3)[2]]
+    loop = single_loop("Schatz", "RRRRRR", axes, points)
+    return moved(loop, exp(np.array([0.1, 2, 0.3, 0.7, -0.4, 1.1])))
+
+
+def trihedral() -> rg.Mechanism:
+    """Neighbours at right angles; each axis goes through the point of three planes in a row."""
+    rng = np.random.default_rng(11)
+    normals = dict(zip((0, 2, 4), rng.normal(size=(3, 3)), strict=True))
+    normals |= {i: np.cross(normals[i - 1], normals[(i + 1) % 6]) for i in (1, 3, 5)}
+    planes = np.array([unit(normals[i]) for i in range(6)])
+    rows = [[(i + k) % 6 for k in (-1, 0, 1)] for i in range(6)]
+    heights = rng.normal(size=6)
+    points = [np.linalg.solve(planes[three], heights[three]) for three in rows]
+    return single_loop("trihedral Bricard", "RRRRRR", planes, points)
+
+
+@pytest.mark.parametrize("p", [-1.0, -0.41, 0.0, 0.123456789, 0.49])
+def test_the_linkage_of_schatz_has_rational_axes_at_every_pose(p: float) -> None:
+    loop = rg.reduce(schatz_loop(p), configurations=0)
+    axes = [s[:, 0] / np.linalg.norm(s[3:, 0]) for s in loop.parts[0].screws.values()]
+    assert farthest(axes) < 1e-9
+    # The same right angles at other places are those of no such linkage.
+    axes[1] = axes[1] + [*np.cross([0.1, 0.2, 0.3], axes[1][3:]), 0.0, 0.0, 0.0]
+    assert farthest(axes) > 1e-3
+
+
+def farthest(axes: Sequence[np.ndarray]) -> float:
+    """By how much axes miss those of the linkage of Schatz that is found near them."""
+    found = [
+        [integral([[*v[5:], *v[1:4]]]) for v in lines] for _, lines in schatz(axes, 1e-9, 1e-10)
+    ]
+    off = [[distance([*x], row) for x, row in zip(axes, rows, strict=True)] for rows in found]
+    return min((max(each) for each in off), default=np.inf)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("build", "roots"), [(schatz_loop, 1), (trihedral, 2)])
+def test_curves_that_are_not_rational_are_proved_at_any_pose(
+    build: Callable[[], rg.Mechanism], roots: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half angles are functions of one of them and of one square root or two."""
+
+    def determined(values: Sequence[Series], terms: Terms, *others: Any) -> list[int] | None:
+        assert len(values[0]) > len(terms) + 5  # what any series fulfil is none of the curve's
+        return relation_of(values, terms, *others)
+
+    monkeypatch.setattr("regularize.proofs.curves.relation_of", determined)
+    mechanism = build()
+    reduction = rg.reduce(mechanism, numerical="anyway", configurations=5)
+    document = json.loads(json.dumps(rg.prove(reduction)))
+    verdict = rg.verify(document)
+    assert verdict.holds and document["undecided"] == [] and reduction.remaining == 0
+    (step,) = (s for s in document["parts"][0]["steps"] if s["because"] == "motion")
+    assert step["family"] == mechanism.name
+    assert sum(len(terms) > 1 for terms in step["curve"]) == roots
+    assert all(j["distance"] < 1e-8 for part in document["parts"] for j in part["joints"])
+    # Other coefficients are another curve, or one that does not pass the pose.
+    for k, at in ((roots - 1, "1 0 0"), (1, "0 0 0"), (0, "2 0 0")):
+        changed = copy.deepcopy(document)
+        terms = changed["parts"][0]["steps"][-1]["curve"][k]
+        terms[at] = str(int(terms.get(at, "0")) + 1)
+        changed["fingerprint"] = fingerprint(changed)
+        assert not rg.verify(changed).holds
+
+
+@pytest.mark.slow
+def test_reports_tell_proved_families_from_what_was_only_seen() -> None:
+    mechanism = rg.load(ASSETS / "goldberg_5r.urdf")
+    kept, removed = rg.check(mechanism), Analysis.of(rg.reduce(mechanism, numerical="anyway"))
+    for report in (kept, removed):
+        (entry,) = report.as_dict()["reduction"]["special_lengths"]
+        assert (entry["family"], entry["rows"]) == ("Goldberg 5R", 2) and entry["distance"] < 1e-8
+        codes = {finding.code for finding in report.diagnostics}
+        assert "REG230" in codes and "REG202" not in codes
+        assert report.redundancy["paradoxical"] == 2 and report.redundancy["exceptional"] == 0
+    assert removed.loops[0].claims == ("motion E",) and kept.loops[0].claims == ()
+    seen = rg.check(rg.load(ASSETS / "mobility/wunderlich_12_bar.urdf"))
+    assert seen.as_dict()["reduction"]["special_lengths"] == []
+    assert "REG202" in {finding.code for finding in seen.diagnostics}
+
+
+def test_noise_is_part_of_what_is_said() -> None:
+    """Joints that are off by 1e-7 m are near a linkage of Bennett, by no less than that."""
+    mechanism = noisy(rg.load(ASSETS / "bennett.urdf"), 1e-7)
+    (found,) = special_lengths(rg.reduce(mechanism))
+    assert found.family == "Bennett" and 1e-8 < found.distance < 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAMILIES)
+def test_what_special_lengths_make_redundant_is_proved_by_its_motion(name: str) -> None:
+    proved_by_its_motion(name, FAMILIES[name])
+
+
+@pytest.mark.slow
+def test_no_changed_motion_is_accepted() -> None:
+    rng = np.random.default_rng(3)
+    documents = motions(("bennett", "bricard", "goldberg_5r", "schatz", "waldron_6r"))
+    assert all(rg.verify(document).holds for document in documents)
+    for k in range(100):
+        document = copy.deepcopy(documents[k % len(documents)])
+        change_motion(document, rng)
+        document["fingerprint"] = fingerprint(document)
+        assert not rg.verify(document).holds, k
+
+
+@few
+@given(*[st.lists(small, min_size=8, max_size=8)] * 2)
+def test_products_of_dual_quaternions(a: list[int], b: list[int]) -> None:
+    assert product((dual(a), dual(b))) == dual([*multiplied(tuple(a), tuple(b))])
+
+
+def test_reports_name_the_family_beside_the_count() -> None:
+    proved = str(rg.check(ASSETS / "bennett.urdf")).replace("\n", " ")
+    assert "3 paradoxical (these lengths only; 3 proved by family: Bennett)" in proved
+
+
+def test_a_ring_of_angulated_scissors_is_proved() -> None:
+    """Of its bars every second one stays parallel to itself."""
+    reduction = rg.reduce(hoberman_ring(), configurations=5)
+    (special,) = special_lengths(reduction)
+    assert (special.family, special.rows) == ("angulated scissors", reduction.remaining)
+    assert special.rows == 4 and special.distance < 1e-8
