@@ -622,3 +622,15 @@ def test_closures_of_attached_models_stand_in_no_line_of_this_file(tmp_path: Pat
     own, other = (found.joint(name).source for name in ("e", "p_e"))
     assert own is not None and own.line == 1
     assert other is not None and other.element == "equality[2]"
+
+
+def test_files_may_end_otherwise(tmp_path: Path) -> None:
+    """MuJoCo 4 goes by the ending of a file's name; models may be called ``.mjcf`` all the same."""
+    (tmp_path / "gravity.xml").write_text('<mujoco><option gravity="0 0 -1"/></mujoco>')
+    text = """<mujoco><include file="gravity.xml"/><worldbody><body name="link"><geom size=".1"/>
+    <joint name="hinge"/></body></worldbody></mujoco>"""
+    (tmp_path / "arm.mjcf").write_text(text)
+    mechanism = rg.load(tmp_path / "arm.mjcf")
+    assert [joint.name for joint in mechanism.joints] == ["hinge"]
+    rg.save(mechanism, tmp_path / "again.mjcf")
+    assert [joint.name for joint in rg.load(tmp_path / "again.mjcf").joints] == ["hinge"]

@@ -205,8 +205,11 @@ def loaded(path: str) -> Any:
 
 def _loaded(roots: Sequence[Node]) -> tuple[Any, list[str]]:
     """The ``mujoco.MjSpec``, and what was left out, in words."""
+    named, content = (path := roots[0].path), None
+    if not path.endswith(".xml"):  # MuJoCo goes by the ending of a name
+        named, content = f"{path}.xml", {f"{path}.xml": Path(path).read_bytes()}
     try:
-        return mujoco.MjSpec.from_file(roots[0].path), []
+        return mujoco.MjSpec.from_file(named, include=content), []
     except ValueError as error:
         if NOT_FOUND not in str(error):
             raise

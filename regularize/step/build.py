@@ -1,4 +1,4 @@
-"""How the compiled step is built: with NumPy's headers, or not at all.
+"""How distributions are built: the compiled step with NumPy's headers or not at all, the sources whole.
 
 With ``REGULARIZE_PURE=1`` in the environment an installation has no compiled code, and its wheel
 is one for every platform. ``pyproject.toml`` names these commands; nothing else imports them.
@@ -7,10 +7,12 @@ is one for every platform. ``pyproject.toml`` names these commands; nothing else
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import numpy as np
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 
 #: Whether compiled code is left out.
 PURE = os.environ.get("REGULARIZE_PURE", "") not in ("", "0")
@@ -26,6 +28,14 @@ class BuildStep(build_ext):
         super().finalize_options()
         self.include_dirs.append(np.get_include())
 
+    def build_extensions(self) -> None:
+        """Drop what Microsoft's compiler has other words for, or none."""
+        if self.compiler.compiler_type == "msvc":
+            for extension in self.extensions:
+                extension.extra_compile_args = ["/std:c11", "/O2"]
+                extension.extra_link_args = []
+        super().build_extensions()
+
 
 class PlainWheel(bdist_wheel):
     """A wheel, for every platform where it has no compiled code."""
@@ -35,3 +45,14 @@ class PlainWheel(bdist_wheel):
         if PURE:
             self.distribution.ext_modules = []
         super().finalize_options()
+
+
+class WholeSources(sdist):
+    """Sources with their tests and the models that those read, so that whoever has them can run them."""
+
+    def add_defaults(self) -> None:
+        """Add what no package holds."""
+        super().add_defaults()
+        found = [path for top in ("assets", "tests") for path in Path(top).rglob("*")]
+        written = [path for path in found if path.is_file() and "__pycache__" not in path.parts]
+        self.filelist.extend([*map(str, sorted(written)), "CHANGELOG.md", "CITATION.cff", "tox.ini"])

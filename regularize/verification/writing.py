@@ -271,9 +271,11 @@ def _words() -> Iterator[Callable[[], str]]:
             os.close(kept)
 
 
-def _mujoco(mujoco: Any, path: str) -> None:
+def _mujoco(_: Any, path: str) -> None:
+    from regularize.adapters.mjcf.compiled import loaded
+
     with collected():
-        mujoco.MjModel.from_xml_path(path)
+        loaded(path).compile()
 
 
 def _pinocchio(pinocchio: Any, path: str) -> None:
