@@ -3,9 +3,9 @@
 
     python assets/make_handbook.py
 
-``codes.md`` comes from the rules, ``api.md`` from the docstrings of the public names, and
+``codes.md`` comes from the rules, ``api.md`` from the docstrings of the public names,
 ``assets/examples/*.ipynb`` from pages that are as good to run as to read, and from the scripts that
-stand beside them.
+stand beside them, and ``package-page.md`` from the README, for places where its links lead nowhere.
 """
 
 from __future__ import annotations
@@ -84,6 +84,13 @@ def api() -> str:
     return "\n".join(lines) + "\n"
 
 
+def package_page() -> str:
+    """The README without pictures and without links into the repository."""
+    text = (HANDBOOK.parents[1] / "README.md").read_text(encoding="utf-8")
+    text = re.sub(r"^!\[[^\]]*\]\((?!https?:)[^)]*\)\n\n", "", text, flags=re.M)
+    return re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", text)
+
+
 def notebook(page: str) -> str:
     """A page as a notebook: its text and its blocks of code, in order."""
     text = (HANDBOOK / f"{page}.md").read_text(encoding="utf-8")
@@ -141,6 +148,7 @@ def _notebook(cells: list[dict[str, object]]) -> str:
 def made() -> dict[Path, str]:
     """All files and what belongs in them."""
     return {
+        HANDBOOK.parent / "package-page.md": package_page(),
         HANDBOOK / "codes.md": codes(),
         HANDBOOK / "api.md": api(),
         **{EXAMPLES / f"{page}.ipynb": notebook(page) for page in NOTEBOOKS},

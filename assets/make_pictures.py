@@ -1,8 +1,8 @@
 """Draws all pictures of the README and the handbook.
 
 Run ``python assets/make_pictures.py`` from anywhere; it writes ``assets/pictures/*.png``, the film
-``assets/pictures/planar_fourbar.gif`` and, with three lines for each picture of the README,
-``assets/pictures/gallery.md``. The same versions of everything draw the same bytes. Needed are
+``assets/pictures/planar_fourbar.gif`` and, with three lines for each mechanism of the gallery,
+``assets/handbook/gallery.md``. The same versions of everything draw the same bytes. Needed are
 ``pip install 'pin-regularize[brep,viz]'`` and, for the picture of a page, Chromium.
 """
 
@@ -114,7 +114,7 @@ def lines(report: Report) -> list[str]:
 def main() -> None:
     """Draw everything."""
     PICTURES.mkdir(exist_ok=True)
-    text = []
+    text: list[str] = []
     os.chdir(ASSETS.parent)  # paths are shown as a reader types them
     for name, heading, ghosts, along in GALLERY:
         report = rg.check(f"assets/{name}.urdf")
@@ -124,7 +124,7 @@ def main() -> None:
         save(painted(drawn, 1.5), name)
         said = "\n".join(f"- {line}" for line in lines(report))
         text.append(
-            f"#### {heading}\n\n![{drawn.get_label()}](assets/pictures/{name}.png)\n\n{said}\n"
+            f"## {heading}\n\n![{drawn.get_label()}](../pictures/{name}.png)\n\n{said}\n"
         )
         if name == FILM:
             movie(report, PICTURES / f"{name}.gif", frames=48)
@@ -132,7 +132,8 @@ def main() -> None:
         save(painted(picture(rg.check(f"assets/{file}"), ghosts=ghosts), 1.2), Path(file).stem)
     workspace()
     page()
-    (PICTURES / "gallery.md").write_text("\n".join(text), encoding="utf-8")
+    text = ["# Gallery\n", *text, "All pictures and verdicts are made by `assets/make_pictures.py`.\n"]
+    (ASSETS / "handbook" / "gallery.md").write_text("\n".join(text), encoding="utf-8")
 
 
 if __name__ == "__main__":

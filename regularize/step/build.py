@@ -50,9 +50,9 @@ class PlainWheel(bdist_wheel):
 class WholeSources(sdist):
     """Sources with their tests and the models that those read, so that whoever has them can run them."""
 
-    def add_defaults(self) -> None:
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
         """Add what no package holds."""
-        super().add_defaults()
-        found = [path for top in ("assets", "tests") for path in Path(top).rglob("*")]
-        written = [path for path in found if path.is_file() and "__pycache__" not in path.parts]
-        self.filelist.extend([*map(str, sorted(written)), "CHANGELOG.md", "CITATION.cff", "tox.ini"])
+        found = [path for top in ("assets", "tests") for path in sorted(Path(top).rglob("*"))]
+        written = [str(p) for p in found if p.is_file() and "__pycache__" not in p.parts]
+        whole = [*files, *written, "CHANGELOG.md", "CITATION.cff", "tox.ini"]
+        super().make_release_tree(base_dir, [*dict.fromkeys(whole)])

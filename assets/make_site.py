@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Lays out the pages of the site: the handbook, one page a code, and the live page of each example.
+
+    python assets/make_site.py build/pages && mkdocs build --strict -f build/pages/mkdocs.yml
+
+The site asks nothing of a network: fonts are the reader's own, search is in the pages.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import regularize as rg
+from regularize.page import html
+
+ROOT = Path(__file__).resolve().parents[1]
+ASSETS = ROOT / "assets"
+#: Chapters by part, in the order in which they are read; those of no part follow by name.
+PARTS = {
+    "Begin": ["first-hour", "commands", "formats", "gallery"],
+    "How sure": ["how-it-works", "proofs", "speed"],
+    "Reference": ["api", "adding-a-format"],
+}
+CONFIGURATION = """\
+site_name: regularize
+docs_dir: pages
+theme:
+  name: material
+  font: false
+  features: [navigation.sections, navigation.top, search.highlight, content.code.copy]
+plugins: [search]
+markdown_extensions: [attr_list, toc, admonition, pymdownx.superfences]
+validation: {links: {anchors: info}}
+nav:
+"""
+
+
+def page(path: Path, target: Path) -> None:
+    """A page with its links led to where things are on the site."""
+    text = path.read_text(encoding="utf-8")
+    text = re.sub(r"\]\((?:\.\./)+README\.md(#[^)]*)?\)", "](index.md)", text)
+    text = re.sub(r"\]\(assets/handbook/", "](", text)
+    text = re.sub(r"\]\((?:assets/|\.\./)pictures/", "](pictures/", text)
+    text = re.sub(r"\]\(codes\.md#(reg\d+)[^)]*\)", r"](codes/\1.md)", text, flags=re.I)
+    # What lies beside the pages in a checkout has no place on the site.
+    text = re.sub(r"\[([^\]]+)\]\((?!https?:|pictures/|#)([^)#]*)(#[^)]*)?\)", kept, text)
+    target.write_text(text, encoding="utf-8")
+
+
+def kept(link: re.Match[str]) -> str:
+    """A link if it leads to a page, else its words."""
+    name = link[2]
+    inside = name in ("index.md", "codes.md") or (ASSETS / "handbook" / name).is_file()
+    return link[0] if inside or name.startswith("codes/") else link[1]
+
+
+def codes(folder: Path) -> list[tuple[str, str]]:
+    """One page a code, and a list of them; their titles and files."""
+    text = (ASSETS / "handbook" / "codes.md").read_text(encoding="utf-8")
+    head, *parts = re.split(r"^## ", text, flags=re.M)
+    (folder / "codes").mkdir()
+    rows = []
+    for part in parts:
+        title, _, body = part.partition("\n")
+        name = f"codes/{title.split()[0]}.md"
+        (folder / name).write_text(f"# {title}\n{body}", encoding="utf-8")
+        rows.append((title, name))
+    listed = "".join(f"- [{title}]({name})\n" for title, name in rows)
+    (folder / "codes.md").write_text(head + listed, encoding="utf-8")
+    return rows
+
+
+def examples(folder: Path) -> None:
+    """The live page of each example, and a page with all of them."""
+    (folder / "live").mkdir()
+    lines = ["# Live pages\n", "Point at joints, move every freedom, read why.\n"]
+    for path in sorted(ASSETS.glob("*.urdf")):
+        report = rg.check(str(path.relative_to(ROOT)))
+        (folder / "live" / f"{path.stem}.html").write_text(html.render(report), encoding="utf-8")
+        found = report.as_dict()["mobility"]
+        said = f"mobility {found['actual']}, {found['redundant']} redundant"
+        lines.append(f'- <a href="../live/{path.stem}.html">{path.stem}</a>: {said}')
+    (folder / "live.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def main(target: str) -> None:
+    """Write pages and configuration below a folder, which is made anew."""
+    folder = Path(target) / "pages"
+    shutil.rmtree(target, ignore_errors=True)
+    folder.mkdir(parents=True)
+    shutil.copytree(ASSETS / "pictures", folder / "pictures")
+    page(ROOT / "README.md", folder / "index.md")
+    titles = {}
+    for path in sorted((ASSETS / "handbook").glob("*.md")):
+        page(path, folder / path.name)
+        titles[path.stem] = path.read_text(encoding="utf-8").split("\n", 1)[0].strip("# ")
+    rows = codes(folder)
+    examples(folder)
+    named = {stem for part in PARTS.values() for stem in part} | {"codes"}
+    parts = {"Begin": PARTS["Begin"], "Chapters": sorted({*titles} - named), **PARTS}
+    text = CONFIGURATION + "  - regularize: index.md\n"
+    for title, stems in parts.items():
+        text += f"  - {title}:\n" + "".join(f'    - "{titles[s]}": {s}.md\n' for s in stems)
+        text += "    - Live pages: live.md\n" if title == "Begin" else ""
+    text += "  - Codes:\n    - All codes: codes.md\n"
+    text += "".join(f'    - "{title}": {name}\n' for title, name in rows)
+    (Path(target) / "mkdocs.yml").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
