@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 from dataclasses import replace
 from typing import Any
 
@@ -232,8 +233,8 @@ class Recorded:
         return called
 
 
-@compiled
-def test_entries_check_functions_and_drives(monkeypatch: pytest.MonkeyPatch) -> None:
+def recorded_motion(monkeypatch: pytest.MonkeyPatch) -> tuple[rg.Robot, Recorded]:
+    """A motion with functions of Python, and the kernel that has made it."""
     robot = driven("slider_crank.urdf", ["A"])
     made, own = list[Recorded](), type(robot).driven_kernel
 
@@ -252,6 +253,30 @@ def test_entries_check_functions_and_drives(monkeypatch: pytest.MonkeyPatch) -> 
     drive = {"A": motion}
     rg.simulate(robot, duration=0.1, drive=drive, forces=forces, times=np.linspace(0.0, 0.1, 7))
     (kernel,) = (each for each in made if "motion_between" in each.calls)
+    return robot, kernel
+
+
+@compiled
+def test_functions_live_as_long_as_what_a_kernel_is_called_with(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The memory of one that is gone becomes that of the next one, which would be called."""
+    _, kernel = recorded_motion(monkeypatch)
+    before = [np.copy(each) for each in kernel.kernel.advance(*kernel.calls["advance"])]
+    gc.collect()
+    strangers, called = [], list[float]()
+    for _ in range(100):
+        strangers.append(MOTION(lambda t, *_: called.append(t) or 7))
+    after = kernel.kernel.advance(*kernel.calls["advance"])
+    assert not called
+    np.testing.assert_array_equal(
+        np.hstack([*map(np.ravel, after)]), np.hstack([*map(np.ravel, before)])
+    )
+
+
+@compiled
+def test_entries_check_functions_and_drives(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot, kernel = recorded_motion(monkeypatch)
     rng, nv = np.random.default_rng(0), robot.nv
     count = len(kernel.calls["advance"][-2])  # options, the last two of which are functions
     for name, arguments in kernel.calls.items():
@@ -267,7 +292,9 @@ def test_entries_check_functions_and_drives(monkeypatch: pytest.MonkeyPatch) -> 
             return np.array([1.0, *given[1:3], form, len(numbers), *numbers])
 
         wild = (-1.0, 0.5, 99.0, 1e300, np.nan, -np.inf, 2.0**31, 2.0**63)
-        wrong = [(last, each) for each in (list(functions), None, (None,), (*functions, object()))]
+        wrong = [
+            (last, each) for each in (list(functions), None, (None,), ((),), (*functions, object()))
+        ]
         for value in wild:
             for place in range(5):
                 moved = given.copy()

@@ -32,14 +32,17 @@ MOTION = "int (double, double *, void *)"
 _NAMES = {each: ctypes.create_string_buffer(each.encode()) for each in (TORQUE, FORCES, MOTION)}
 
 
-def _capsule(place: int | None, data: int | None, signature: str) -> Any:
-    """A function as the kernel takes it: a capsule named by the signature, with its data."""
+def _owned(place: int | None, data: int | None, signature: str, owner: object) -> tuple[Any, Any]:
+    """A function as the kernel takes it: a capsule named by the signature, with its data.
+
+    Beside it is what the function lives in: a capsule alone would outlive it.
+    """
     api = ctypes.pythonapi
     api.PyCapsule_New.restype, api.PyCapsule_New.argtypes = ctypes.py_object, [_DATA] * 3
     api.PyCapsule_SetContext.argtypes = [ctypes.py_object, _DATA]
     capsule = api.PyCapsule_New(place, ctypes.addressof(_NAMES[signature]), None)
     api.PyCapsule_SetContext(capsule, data)
-    return capsule
+    return capsule, owner
 
 
 def _address(function: LowLevelCallable, what: str, signature: str) -> tuple[int, int | None]:
@@ -70,7 +73,7 @@ class _Compiled:
         what: What messages call it.
 
     Attributes:
-        capsule: It and its data, for the kernel.
+        owned: It and its data, for the kernel.
 
     Raises:
         ModelError: It has another signature.
@@ -81,8 +84,8 @@ class _Compiled:
 
     def __init__(self, function: LowLevelCallable, what: str) -> None:
         place, self._data = _address(function, what, self._signature)
-        self.capsule = _capsule(place, self._data, self._signature)
-        self._kept, self._call, self._what = function, type(self)._prototype(place), what
+        self.owned = _owned(place, self._data, self._signature, function)
+        self._call, self._what = type(self)._prototype(place), what
 
 
 class CompiledTorque(_Compiled):
@@ -147,7 +150,7 @@ class MotionCalledBack:
         function: Position, rate and acceleration by time.
 
     Attributes:
-        capsule: It, for the kernel.
+        owned: It, for the kernel.
         error: What the function raised, which ended the motion, or None.
     """
 
@@ -162,8 +165,8 @@ class MotionCalledBack:
                 return 1
             return 0
 
-        self._kept = _MOTION(called)
-        self.capsule = _capsule(ctypes.cast(self._kept, _DATA).value, None, MOTION)
+        thunk = _MOTION(called)
+        self.owned = _owned(ctypes.cast(thunk, _DATA).value, None, MOTION, thunk)
 
 
 class CalledBack:
@@ -175,7 +178,7 @@ class CalledBack:
         nv: Length of velocities.
 
     Attributes:
-        capsule: It, for the kernel.
+        owned: It, for the kernel.
         error: What the function raised, which ended the motion, or None.
     """
 
@@ -195,8 +198,8 @@ class CalledBack:
                 return 1
             return 0
 
-        self._kept = _FORCES(called)
-        self.capsule = _capsule(ctypes.cast(self._kept, _DATA).value, None, FORCES)
+        thunk = _FORCES(called)
+        self.owned = _owned(ctypes.cast(thunk, _DATA).value, None, FORCES, thunk)
 
 
 def _is_compiled(function: object) -> TypeGuard[LowLevelCallable]:

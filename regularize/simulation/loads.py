@@ -273,12 +273,12 @@ def joint_laws(loads: Loads) -> Laws | None:
     plain, capsules = False, list[Any]()
     for index, _, torque in loads.varying:
         if isinstance(torque, CompiledTorque):
-            capsules.append(torque.capsule)
+            capsules.append(torque.owned)
             joints[6, index] = len(capsules)
         else:
             plain = True
     if isinstance(loads.forces, CompiledForces):
-        capsules.append(loads.forces.capsule)
+        capsules.append(loads.forces.owned)
         functions[0] = len(capsules)
     else:
         plain = plain or loads.forces is not None
@@ -286,7 +286,7 @@ def joint_laws(loads: Loads) -> Laws | None:
     if plain:
         of_python = partial(loads.of_functions, compiled=False)
         called = CalledBack(of_python, robot.nq, robot.nv)
-        capsules.append(called.capsule)
+        capsules.append(called.owned)
         functions[1] = len(capsules)
     return Laws(joints, closing, wrenches, functions, tuple(capsules), called)
 

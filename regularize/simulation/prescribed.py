@@ -264,8 +264,8 @@ def _form(
     if isinstance(found, Spline):
         return "table", np.concatenate([found.curve.x, found.curve.c.ravel()])
     if isinstance(found, CompiledMotion):
-        capsules.append(found.capsule)
+        capsules.append(found.owned)
     else:
         called.append(MotionCalledBack(motion))
-        capsules.append(called[-1].capsule)
+        capsules.append(called[-1].owned)
     return "function", np.array([float(len(capsules))])

@@ -1,5 +1,5 @@
-/* Functions of the caller's, which are capsules whose name is their signature, and what numbers say
- * of drives, checked before the kernel goes by it. */
+/* Functions of the caller's, which are capsules whose name is their signature, or tuples of a capsule
+ * and what its function lives in; and what numbers say of drives, checked before the kernel goes by it. */
 
 static const char *const signatures[FUNCTION_KINDS] = {
     "double (double, void *)",
@@ -15,6 +15,9 @@ static Function *view_functions(PyObject *capsules, int *count) {
     if (*count >= 0) found = PyMem_Calloc((size_t)*count + 1, sizeof(Function));
     for (; found != NULL && i < *count; ++i) {
         PyObject *capsule = PyTuple_GET_ITEM(capsules, i);
+        if (PyTuple_Check(capsule) && PyTuple_GET_SIZE(capsule) > 0) {
+            capsule = PyTuple_GET_ITEM(capsule, 0);
+        }
         for (kind = FUNCTION_KINDS; --kind >= 0;) {
             if (PyCapsule_IsValid(capsule, signatures[kind])) break;
         }
