@@ -312,10 +312,11 @@ def center_and_length(
     center = 0.5 * (points.min(axis=0) + points.max(axis=0))
     length = float(np.max(np.linalg.norm(points - center, axis=1)))
     rounding = NEGLIGIBLE * float(np.max(np.abs(points)))  # points that differ by no more coincide
-    extent = float(max(loops.graph.extents[list(nodes_of(loops.graph, edges or loops.edges))]))
-    extent *= length < 4e-4 * extent
+    bodies = float(max(loops.graph.extents[list(nodes_of(loops.graph, edges or loops.edges))]))
+    extent = bodies * (length < 4e-4 * bodies)
     errors = max(rounding, VANISHING * (extent or 10.0))  # no joints are 10 nm from each other
-    small = length <= errors or (extent > 0.0 and _locked(loops, q, center, length, edges))
+    near = extent > 0.0 or max(bodies, length) < 50.0 * errors
+    small = length <= errors or (near and _locked(loops, q, center, length, edges))
     return center, (extent or 1.0) if small else length
 
 
