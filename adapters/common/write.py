@@ -187,7 +187,7 @@ class Spanning:
 
 
 def spanning(mechanism: Mechanism) -> Spanning:
-    """The joints that the model does not mark as closures first: fixed ones before all, then motors.
+    """The joints that the model does not mark as closures first: fixed ones, then motors.
 
     Among the others, those that every engine can close by points or frames are left for cuts.
     """
