@@ -12,7 +12,7 @@ from lxml import etree
 
 from regularize.adapters.common.serial import ROUNDING, serial, twin_name
 from regularize.adapters.common.write import add, reference_poses, spanning
-from regularize.adapters.mjcf.bodies import BodyTree, is_cut
+from regularize.adapters.mjcf.bodies import BodyTree
 from regularize.adapters.mjcf.elements import add_actuator, add_row, find_or_add, place
 from regularize.lie.screw import Array, transform
 from regularize.mechanism.diagnostic import Diagnostic
@@ -76,8 +76,9 @@ def _close(tree: BodyTree) -> None:
         )
         ends = (twin_name(joint), np.eye(4)), (joint.child, np.eye(4))
         _equate(tree, "weld", f"{joint.name}_weld", *ends)
+    cut = {joint.name for joint in tree.cuts}
     for joint in tree.spanning.closures:
-        if is_cut(joint):
+        if joint.name in cut:
             continue
         first, second = joint.T_parent_joint, joint.T_child_joint
         tag = "weld" if joint.kind == "fixed" else "connect"
