@@ -235,15 +235,27 @@ class AssemblyBuilder:
         )
 
     def coupling(
-        self, name: str, terms: Mapping[str | tuple[str, int], float], offset: float = 0.0
+        self,
+        name: str,
+        terms: Mapping[str | tuple[str, int], float],
+        offset: float = 0.0,
+        *,
+        coefficients: Sequence[float] = (),
+        table: Sequence[tuple[float, float]] = (),
     ) -> None:
         """Tie joint coordinates: the sum of factor times coordinate is ``offset``.
+
+        With a polynomial or a table p the last coordinate x counts as p(x): the terms
+        ``{"slide": 1.0, "hinge": -1.0}`` say slide = p(hinge).
 
         Args:
             name: Its name.
             terms: Factor by the name of a joint with one freedom, or by the pair of a joint's name
                 and which of its freedoms, counted from 0.
             offset: The sum, in radians or metres; 0 at the pose as drawn, where it is closed.
+            coefficients: Of a polynomial, that of the power 0 first, five at most.
+            table: Of a function pairs (argument, value), arguments increasing: the natural cubic
+                spline through them, straight beyond.
         """
         self._new("coupling", name, self._couplings)
         found = []
@@ -261,7 +273,9 @@ class AssemblyBuilder:
             found.append((joint, freedom, float(factor)))
         if not found:
             raise ModelError(f"coupling {name!r} names no joint")
-        self._couplings[name] = Coupling(name, "gear", tuple(found), float(offset))
+        self._couplings[name] = Coupling(
+            name, "gear", tuple(found), float(offset), None, tuple(coefficients), tuple(table)
+        )
 
     def mechanism(self) -> Mechanism:
         """The mechanism as written down so far."""

@@ -103,7 +103,7 @@ class Writing:
                 yield found
 
     def _mimic(self, coupling: Coupling) -> Mimic | None:
-        if len(coupling.terms) != 2 or coupling.terms[0][2] == 0.0:
+        if len(coupling.terms) != 2 or coupling.terms[0][2] == 0.0 or coupling.curved:
             return None
         (one, i, a), (other, j, b) = coupling.terms
         follower, leader = (self.coordinates.get(key) for key in ((one, i), (other, j)))

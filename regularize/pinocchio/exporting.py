@@ -85,7 +85,8 @@ def _robot(
     held = [row for held in reduction.held for row in held.rows]
     coordinates = ModelCoordinates(reduction.graph, tree, builder.joints, held=held)
     tree.values = joint_values(coordinates)
-    rows = ConstraintRows(closures, coordinates.velocity_rows(), coordinates.targets)
+    curves = coordinates.velocity_curves()
+    rows = ConstraintRows(closures, coordinates.velocity_rows(), coordinates.targets, curves)
     legacy = style == "legacy"
     q0 = read_only(coordinates.configuration(reduction.q))
     if legacy:

@@ -139,6 +139,7 @@ class Figure:
         sizes = abs(self.size - other.size), abs(self.loops.length - other.loops.length)
         alike = max(sizes) <= off * self.size
         alike &= bool(np.abs(self.loops.coupling - other.loops.coupling).max(initial=0.0) <= off)
+        alike &= self.loops.curves == other.loops.curves
         return alike and bool((np.abs(self.q - other.q) / self.loops.units).max(initial=0.0) <= off)
 
 
