@@ -97,7 +97,8 @@ class Model(Draft):
         for tag in ("connect", "weld", "joint", "tendon"):
             if (tag, name) in self.compiled.texts:
                 return self.compiled.texts[tag, name].source
-        return Source(self.compiled.path, element=f"equality[{number + 1}]")
+        named = f"@name='{name}'" if self.m.eq(number).name else str(number + 1)
+        return Source(self.compiled.path, element=f"equality[{named}]")
 
 
 def poses(m: Any, q: Array) -> Array:

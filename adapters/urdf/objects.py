@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from regularize.adapters.common.names import listed
 from regularize.adapters.common.quantities import NAMES, six
 from regularize.adapters.common.write import add
 from regularize.adapters.common.xml import XmlDocument
+from regularize.adapters.objects.document import Document
 from regularize.adapters.urdf.read import read_root
 from regularize.adapters.urdf.write import add_origin
 from regularize.errors import ModelError, ReadError
@@ -21,12 +24,6 @@ from regularize.mechanism.mechanism import Mechanism
 
 #: Attributes that hold the size of each shape.
 SHAPES = {"box": ("size",), "cylinder": ("radius", "length"), "sphere": ("radius",)}
-
-
-def is_urdf_object(source: object) -> bool:
-    """Whether an object looks like the ``URDF`` class of urdfpy, urchin or yourdfpy."""
-    robot = getattr(source, "robot", source)
-    return hasattr(robot, "links") and hasattr(robot, "joints") and hasattr(robot, "name")
 
 
 def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
@@ -41,22 +38,11 @@ def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
         floating: Whether the ground link of the model moves freely in a new ground.
 
     Raises:
-        ModelError: The object is none of these, or contradicts itself.
+        ModelError: The object contradicts itself.
     """
-    if not is_urdf_object(source):
-        raise ModelError(
-            f"cannot read a model from an object of type {type(source).__name__!r}; give a path, "
-            "or the URDF object of urdfpy, urchin or yourdfpy"
-        )
     robot = getattr(source, "robot", source)
-    root = etree.Element("robot", name=str(robot.name or "robot"))
+    root = _written(robot)
     invented = [str(link.name) for link in robot.links if _is_invented(link.inertial)]
-    for link in robot.links:
-        _add_link(root, link)
-    for joint in robot.joints:
-        _add_joint(root, joint)
-    for transmission in getattr(robot, "transmissions", None) or ():
-        _add_transmission(root, transmission)
     text = EditedText("the model", etree.tostring(root, encoding="unicode"), "utf-8")
     try:
         found = read_root(XmlDocument(text).root, "", format="urdf", floating=floating, loops=False)
@@ -72,6 +58,45 @@ def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
         )
         found = replace(found, findings=(note, *found.findings))
     return _of_no_file(found)
+
+
+def _written(robot: Any) -> Any:
+    """The element ``<robot>`` that says what an object does."""
+    root = etree.Element("robot", name=str(robot.name or "robot"))
+    for link in robot.links:
+        _add_link(root, link)
+    for joint in robot.joints:
+        _add_joint(root, joint)
+    for transmission in getattr(robot, "transmissions", None) or ():
+        _add_transmission(root, transmission)
+    return root
+
+
+class UrdfDocument(Document):
+    """The URDF object of a parser, which parses another one from what is changed."""
+
+    format = "urdf"
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+        self.label = f"<URDF {getattr(source, 'robot', source).name}>"
+
+    def write(self, folder: Path) -> Path:
+        """The elements that its parser keeps."""
+        path = folder / "model.urdf"
+        root = _written(getattr(self._source, "robot", self._source))
+        path.write_bytes(etree.tostring(root, pretty_print=True))
+        return path
+
+    def parse(self, path: Path) -> Any:
+        """Another object of the same parser, without its meshes where it had loaded none."""
+        parser = type(self._source)
+        without: dict[str, Any] = {}
+        if hasattr(self._source, "robot"):  # yourdfpy builds scenes of trees alone
+            without = {"load_meshes": False, "build_scene_graph": False}
+        elif "lazy_load_meshes" in signature(parser.load).parameters:
+            without = {"lazy_load_meshes": True}
+        return parser.load(str(path), **without)
 
 
 def _of_no_file(mechanism: Mechanism) -> Mechanism:
