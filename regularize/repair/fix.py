@@ -235,7 +235,7 @@ def _changed(
         if wrong:
             raise ModelError(f"the new {adapter.title} is another model: {'; '.join(wrong[:3])}")
     findings = (*planned.findings, *_locked(reduction, planned))
-    named = f"<{adapter.title}>"
+    named = f"<{adapter.name} {before.name}>"
     return Fix(named, after, planned.wanted, findings, reduction, None, object=changed)
 
 
