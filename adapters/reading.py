@@ -120,6 +120,8 @@ def _read_by(
         with np.errstate(all="ignore"):  # what overflows is found where numbers are validated
             return reader(source, **options)
     except ModelError as error:
+        if not isinstance(source, str):
+            raise
         raise ReadError(path, f"the model is inconsistent: {error}") from error
     except RegularizeError:
         raise

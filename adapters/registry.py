@@ -76,7 +76,7 @@ class Adapter:
 
     def __post_init__(self) -> None:
         """Check that the record is complete."""
-        if (self.extra is None) != (self.module is None):
+        if (self.extra is None) != (self.module is None) and self.of_files:
             raise ValueError(f"adapter {self.name!r}: extra and module go together")
         for target in (self.reader, self.writer, self.patcher, self.document):
             if target is not None and target.count(":") != 1:
@@ -266,6 +266,7 @@ OBJECTS: tuple[Adapter, ...] = (
     Adapter(
         name="mjspec",
         title="mujoco.MjSpec",
+        module="mujoco",
         accepts=is_a("mujoco.MjSpec"),
         reader="regularize.adapters.objects.spec:read",
         document="regularize.adapters.objects.spec:SpecDocument",
@@ -273,12 +274,14 @@ OBJECTS: tuple[Adapter, ...] = (
     Adapter(
         name="mjmodel",
         title="mujoco.MjModel",
+        module="mujoco",
         accepts=is_a("mujoco.MjModel"),
         reader="regularize.adapters.mjcf.read:read_model",
     ),
     Adapter(
         name="stage",
         title="pxr.Usd.Stage",
+        module="pxr",
         accepts=is_a("pxr.Stage"),
         reader="regularize.adapters.objects.stage:read",
         document="regularize.adapters.objects.stage:StageDocument",
@@ -286,6 +289,7 @@ OBJECTS: tuple[Adapter, ...] = (
     Adapter(
         name="pinocchio",
         title="pinocchio.Model, alone or as (model, [constraint models])",
+        module="pinocchio",
         accepts=is_pinocchio,
         reader="regularize.pinocchio.pair:read",
         patcher="regularize.pinocchio.pair:PairPatcher",
@@ -293,6 +297,7 @@ OBJECTS: tuple[Adapter, ...] = (
     Adapter(
         name="newton",
         title="newton.ModelBuilder",
+        module="newton",
         accepts=is_a("newton.ModelBuilder"),
         reader="regularize.adapters.objects.newton_builder:read",
         patcher="regularize.adapters.objects.newton_builder:BuilderPatcher",
@@ -300,6 +305,7 @@ OBJECTS: tuple[Adapter, ...] = (
     Adapter(
         name="drake",
         title="pydrake MultibodyPlant",
+        module="pydrake",
         accepts=is_a("pydrake.MultibodyPlant"),
         reader="regularize.adapters.objects.drake_plant:read",
     ),
@@ -308,7 +314,7 @@ OBJECTS: tuple[Adapter, ...] = (
         title="URDF object of yourdfpy, urchin or urdfpy",
         accepts=is_urdf_object,
         reader="regularize.adapters.urdf.objects:from_urdf_object",
-        document="regularize.adapters.urdf.objects:UrdfDocument",
+        patcher="regularize.adapters.urdf.objects:ObjectPatcher",
     ),
 )
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from regularize.errors import NoInertia as NoInertia
     from regularize.errors import NotClosed as NotClosed
     from regularize.errors import NotFinite as NotFinite
+    from regularize.errors import NotTaken as NotTaken
     from regularize.errors import OutsideWorkspace as OutsideWorkspace
     from regularize.errors import ReadError as ReadError
     from regularize.errors import RegularizeError as RegularizeError
@@ -97,7 +98,7 @@ _HOMES = {
     "design.workspace": "WorkspaceMap workspace",
     "errors": (
         "ClosureLost MissingExtra MissingPinocchio ModelError NoInertia NotClosed "
-        "NotFinite OutsideWorkspace ReadError RegularizeError SingularConfiguration "
+        "NotFinite NotTaken OutsideWorkspace ReadError RegularizeError SingularConfiguration "
         "SingularInputs UnknownFormat UnsupportedExport"
     ),
     "files": "load save",

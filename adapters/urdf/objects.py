@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from inspect import signature
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.edits import EditedText
+from regularize.adapters.common.edits import EditedText, Patch, WantedKind
 from regularize.adapters.common.names import listed
+from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.quantities import NAMES, six
 from regularize.adapters.common.write import add
 from regularize.adapters.common.xml import XmlDocument
-from regularize.adapters.objects.document import Document
 from regularize.adapters.urdf.read import read_root
 from regularize.adapters.urdf.write import add_origin
 from regularize.errors import ModelError, ReadError
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.mechanism import Joint, Mechanism
 
 #: Attributes that hold the size of each shape.
 SHAPES = {"box": ("size",), "cylinder": ("radius", "length"), "sphere": ("radius",)}
+
+#: What joints of an object can become.
+HELD = {"revolute": ("cylindrical", "spherical"), "prismatic": ("cylindrical",)}
 
 
 def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
@@ -72,31 +75,38 @@ def _written(robot: Any) -> Any:
     return root
 
 
-class UrdfDocument(Document):
-    """The URDF object of a parser, which parses another one from what is changed."""
+class ObjectPatcher(Patcher):
+    """Makes another object in which some joints have other types.
 
-    format = "urdf"
+    yourdfpy keeps types that are not URDF's own; urchin and urdfpy refuse them.
+    """
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, mechanism: Mechanism, source: Any) -> None:
+        super().__init__(mechanism)
         self._source = source
-        self.label = f"<URDF {getattr(source, 'robot', source).name}>"
+        kept = all(hasattr(each, "type") for each in getattr(source, "robot", source).joints)
+        self._kinds = HELD if kept else {}
 
-    def write(self, folder: Path) -> Path:
-        """The elements that its parser keeps."""
-        path = folder / "model.urdf"
-        root = _written(getattr(self._source, "robot", self._source))
-        path.write_bytes(etree.tostring(root, pretty_print=True))
-        return path
+    def kinds(self, joint: Joint) -> Collection[str]:
+        """Freer joints about the same axis."""
+        return self._kinds.get(joint.kind, ())
 
-    def parse(self, path: Path) -> Any:
-        """Another object of the same parser, without its meshes where it had loaded none."""
-        parser = type(self._source)
-        without: dict[str, Any] = {}
-        if hasattr(self._source, "robot"):  # yourdfpy builds scenes of trees alone
-            without = {"load_meshes": False, "build_scene_graph": False}
-        elif "lazy_load_meshes" in signature(parser.load).parameters:
-            without = {"lazy_load_meshes": True}
-        return parser.load(str(path), **without)
+    def patch(self, wanted: Sequence[WantedKind]) -> Patch:
+        """Refused: there is no file."""
+        raise ModelError("the object of a parser stands in no file that could be edited")
+
+    def changed(self, wanted: Sequence[WantedKind]) -> Any:
+        """A new object; raises ``ModelError`` for a joint that cannot become what it should."""
+        made = copy.deepcopy(self._source)
+        joints = {str(joint.name): joint for joint in getattr(made, "robot", made).joints}
+        for each in wanted:
+            still = np.allclose(each.replacement.T_child_joint, np.eye(4))
+            if each.kind not in (held := self.kinds(each.joint)) or not still:
+                raise self.refuse(each, held)
+            joint = joints[each.joint.name]
+            joint.type, joint.limit, joint.dynamics = each.kind, None, None
+            joint.origin = np.array(each.replacement.T_parent_joint)
+        return made
 
 
 def _of_no_file(mechanism: Mechanism) -> Mechanism:

@@ -47,9 +47,9 @@ def as_mechanism(model: Model, format: str | None = None) -> Mechanism:
     return read
 
 
-def as_graph(model: Model | Graph) -> Graph:
+def as_graph(model: Model | Graph, format: str | None = None) -> Graph:
     """The graph of such a mechanism; raises as `as_mechanism` does."""
-    return model if isinstance(model, Graph) else build(as_mechanism(model))
+    return model if isinstance(model, Graph) else build(as_mechanism(model, format))
 
 
 def not_taken(model: Any, objects: Iterable[str] = ()) -> NotTaken:
