@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from pydrake.math import RollPitchYaw
-from pydrake.multibody.tree import BodyIndex
 
 from regularize.adapters.common.draft import WORLD, Draft
 from regularize.adapters.common.located import FilePlace
@@ -79,9 +77,11 @@ class _Reading(Draft):
 
     def __init__(self, plant: Any) -> None:
         super().__init__(None, "plant")
+        from pydrake.multibody.tree import BodyIndex  # where there is a plant, there is Drake
+
         bodies = [plant.get_body(BodyIndex(i)) for i in range(plant.num_bodies())]
         short = [body.name() for body in bodies]
-        self.plant, self._names = plant, dict[int, str]()
+        self.plant, self._names, self._bodies = plant, dict[int, str](), dict[str, Any]()
         self._motors = {
             int(plant.get_joint_actuator(each).joint().index())
             for each in plant.GetJointActuatorIndices()
@@ -91,6 +91,7 @@ class _Reading(Draft):
             name = body.name() if alone else self.scoped(body)
             name = WORLD if int(body.index()) == 0 else unique(name, {WORLD, *self.bodies})
             self._names[int(body.index())] = name
+            self._bodies[name] = body
             inertia = None if name == WORLD else _inertia(body.default_spatial_inertia())
             self.bodies[name] = Body(name, inertia, source=self.place("body", body).source)
 
@@ -104,9 +105,8 @@ class _Reading(Draft):
 
     def pose(self, name: str) -> Array:
         """Where a body that nothing holds floats by default."""
-        body = next(i for i, each in self._names.items() if each == name)
-        floating = self.plant.get_body(BodyIndex(body))
-        return np.array(self.plant.GetDefaultFloatingBaseBodyPose(floating).GetAsMatrix4())
+        pose = self.plant.GetDefaultFloatingBaseBodyPose(self._bodies[name])
+        return np.array(pose.GetAsMatrix4())
 
     def join(self, joint: Any) -> None:
         """Add a joint, closed where another one leads to its child already."""
@@ -178,6 +178,8 @@ def _motion(joint: Any, kind: str) -> tuple[Array, Array]:
     T = np.array(joint.GetDefaultPose().GetAsMatrix4()) if kind == "free" else None
     if T is not None:
         return np.eye(6), log(T)
+    from pydrake.math import RollPitchYaw  # as above
+
     return joint_screws(kind), log_rotation(RollPitchYaw(q).ToRotationMatrix().matrix())
 
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from newton import JointType, ModelBuilder
 from scipy.spatial.transform import Rotation
 
 from regularize.adapters.common.draft import WORLD, Draft
@@ -28,13 +27,13 @@ from regularize.mechanism.joint import Joint, joint_screws
 from regularize.mechanism.joint_limits import JointLimits
 from regularize.mechanism.mechanism import Mechanism
 
-#: Kinds by Newton's types, where these say all; of ``D6`` its axes do.
+#: Kinds by the names of Newton's types, where these say all; of ``D6`` its axes do.
 KINDS = {
-    JointType.BALL: "spherical",
-    JointType.FIXED: "fixed",
-    JointType.FREE: "free",
-    JointType.REVOLUTE: "revolute",
-    JointType.PRISMATIC: "prismatic",
+    "BALL": "spherical",
+    "FIXED": "fixed",
+    "FREE": "free",
+    "REVOLUTE": "revolute",
+    "PRISMATIC": "prismatic",
 }
 #: What a joint can become: everything whose axes pass through one point, as those of ``D6`` do.
 HELD = (
@@ -130,8 +129,10 @@ class _Reading(Draft):
 
     def _join(self, j: int) -> bool:
         """Add a joint; False where its type is not read."""
-        b, kind = self.builder, JointType(int(self.builder.joint_type[j]))
-        if kind not in KINDS and kind is not JointType.D6:
+        from newton import JointType  # where there is a builder, there is Newton
+
+        b, kind = self.builder, JointType(int(self.builder.joint_type[j])).name
+        if kind not in (*KINDS, "D6"):
             return False
         if not b.joint_enabled[j]:
             self.skip(f"joint `{self.joint_names[j]}` is not enabled: not read")
@@ -142,8 +143,8 @@ class _Reading(Draft):
         screws = np.zeros((6, linear + angular))
         if len(axes):
             screws[:3, :linear], screws[3:, linear:] = axes[:linear].T, axes[linear:].T
-        q = np.array(b.joint_q[at : at + linear + angular + (kind in (JointType.BALL, JointType.FREE))])
-        position, known = np.array(q), KINDS.get(kind)
+        known, several = KINDS.get(kind), kind in ("BALL", "FREE")  # with a quaternion
+        q = position = np.array(b.joint_q[at : at + linear + angular + several])
         if known == "spherical":
             screws, position = joint_screws(known), log_rotation(rotation_quaternion(*q))
         elif known == "free":
@@ -245,9 +246,10 @@ class BuilderPatcher(Patcher):
 
 def _replace(builder: Any, j: int, joint: Joint) -> None:
     """Put a joint in the place of another one, and all that counts freedoms right again."""
-    alone = ModelBuilder()
-    alone.add_link(), alone.add_link()  # the two bodies of the one joint
-    config = ModelBuilder.JointDofConfig
+    alone = type(builder)()
+    for _ in range(2):  # the bodies of the one joint
+        alone.add_link()
+    config = type(builder).JointDofConfig
     slides, turns = (
         [config(axis=tuple(map(float, c))) for c in part.T if np.any(c)]
         for part in (joint.screws[:3], joint.screws[3:])
