@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from regularize.nominal.absorb import absorb_gaps as absorb_gaps
     from regularize.nominal.idealise import Idealised as Idealised
     from regularize.nominal.idealise import idealise as idealise
+    from regularize.page.showing import ShownPage as ShownPage
+    from regularize.page.showing import show as show
     from regularize.pinocchio.augmenting import augment as augment
     from regularize.pinocchio.exporting import to_pinocchio as to_pinocchio
     from regularize.pinocchio.importing import Closure as Closure
@@ -111,6 +113,7 @@ _HOMES = {
     "modes.configurations": "configurations",
     "nominal.absorb": "absorb_gaps",
     "nominal.idealise": "Idealised idealise",
+    "page.showing": "ShownPage show",
     "pinocchio.augmenting": "augment",
     "pinocchio.exporting": "to_pinocchio",
     "pinocchio.importing": "Closure from_pinocchio",

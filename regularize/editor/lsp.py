@@ -1,4 +1,4 @@
-"""`regularize lsp`: a language server over standard input and output."""
+"""`regularize lsp`: serve editors: findings while you type, and the repair as a quick fix."""
 
 from __future__ import annotations
 
