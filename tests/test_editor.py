@@ -101,9 +101,14 @@ class Editor:
     async def applied(self, uri: str, action: Any) -> list[Any]:
         """The findings after an action's edits, the last one first so that places stay."""
         edits = action.edit.changes[uri]
-        spans = [(offset(self.text[uri], e.range.start), offset(self.text[uri], e.range.end)) for e in edits]
+        spans = [
+            (offset(self.text[uri], e.range.start), offset(self.text[uri], e.range.end))
+            for e in edits
+        ]
         found: list[Any] = []
-        for (start, end), edit in sorted(zip(spans, edits, strict=True), key=lambda x: x[0], reverse=True):
+        for (start, end), edit in sorted(
+            zip(spans, edits, strict=True), key=lambda x: x[0], reverse=True
+        ):
             found = await self.typed(uri, start, end, edit.new_text)
         return found
 
@@ -253,7 +258,25 @@ def edit_of(text: str, rng: random.Random) -> tuple[int, int, str]:
     """A random piece of text and what takes its place."""
     start = rng.randrange(len(text) + 1)
     end = min(len(text), start + rng.choice([0, 0, 1, 1, 2, 7, 40]))
-    words = ["", "<", ">", '"', "0", "9", "-", ".", " ", "\n", "ü", "𝄞", "e9", "nan", "/>", "{", "}"]
+    words = [
+        "",
+        "<",
+        ">",
+        '"',
+        "0",
+        "9",
+        "-",
+        ".",
+        " ",
+        "\n",
+        "ü",
+        "𝄞",
+        "e9",
+        "nan",
+        "/>",
+        "{",
+        "}",
+    ]
     piece = rng.randrange(len(text) + 1)
     return start, end, rng.choice([*words, text[piece : piece + rng.randrange(60)]])
 
@@ -310,7 +333,11 @@ if __name__ == "__main__":
                 times = await type_at_random(e, path, COUNT // len(MODELS), seed=7)
                 whole += times
                 worst = max(times)
-                print(f"{path.name}: {len(times)} edits, median {statistics.median(times):.3f} s, worst {worst:.2f} s", flush=True)
+                print(
+                    f"{path.name}: {len(times)} edits, "
+                    f"median {statistics.median(times):.3f} s, worst {worst:.2f} s",
+                    flush=True,
+                )
         print(f"all: {len(whole)} edits, median {statistics.median(whole):.3f} s")
 
     in_editor(campaign)

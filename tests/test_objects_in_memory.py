@@ -1,4 +1,4 @@
-"""Objects of other libraries: the counts of their files, their own names, and new objects of fix."""
+"""Objects of other libraries: the counts of their files, their names, and new objects of fix."""
 
 from __future__ import annotations
 
@@ -79,7 +79,9 @@ def rank(spec: Any) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["planar_fourbar", pytest.param("gripper", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["planar_fourbar", pytest.param("gripper", marks=pytest.mark.slow)]
+)
 def test_an_object_is_what_its_file_is_before_and_after_fix(
     kind: str, name: str, tmp_path: Path
 ) -> None:
@@ -127,7 +129,9 @@ def test_a_specification_that_was_never_a_file() -> None:
     for name, place in (("crank", (0, 0, 0)), ("coupler", (0.1, 0, 0.35)), ("rocker", (1, 0, 0))):
         parent = (spec.worldbody if name == "rocker" else parent).add_body(name=name, pos=place)
         parent.add_joint(name=f"j_{name}", type=mujoco.mjtJoint.mjJNT_HINGE, axis=(0, 1, 0))
-        parent.add_geom(type=mujoco.mjtGeom.mjGEOM_CAPSULE, fromto=[0, 0, 0, 0.1, 0, 0.1], size=[0.01] * 3)
+        parent.add_geom(
+            type=mujoco.mjtGeom.mjGEOM_CAPSULE, fromto=[0, 0, 0, 0.1, 0, 0.1], size=[0.01] * 3
+        )
     for k, y in enumerate((-0.05, 0.05)):
         connect = spec.add_equality(
             name=f"close{k}",
@@ -179,7 +183,9 @@ def test_findings_of_a_tree_name_the_lines_of_its_file() -> None:
     lines = {j.name: j.source and j.source.line for j in rg.load(tree).joints}
     assert lines == known
     written = {j.name: j.source and j.source.line for j in read.joints}
-    assert {name for name in known if known[name] != written[name]} == {"A"}  # its tag has two lines
+    assert {name for name in known if known[name] != written[name]} == {
+        "A"
+    }  # its tag has two lines
     tree.append(etree.fromstring("<link name='new'/>"))  # made in memory: it has no line
     assert rg.load(tree).body("new") is not None
 

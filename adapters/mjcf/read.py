@@ -67,9 +67,7 @@ def read_model(model: Any, *, keyframe: str | bool | None = None) -> Mechanism:
     nothing: tuple[Any, ...] = ()
     named = _model_name(model) or "model"
     path = f"<MjModel {named}>"
-    source = Compiled(
-        path, model, {}, None, frozenset(), {}, nothing, nothing, nothing, nothing
-    )
+    source = Compiled(path, model, {}, None, frozenset(), {}, nothing, nothing, nothing, nothing)
     return replace(_read(source, named, keyframe), path=None)
 
 

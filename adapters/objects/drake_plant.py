@@ -36,9 +36,7 @@ KINDS = {
 }
 
 
-def read(
-    plant: Any, *, constraints: Iterable[tuple[Any, Any, Any, Any]] = ()
-) -> Mechanism:
+def read(plant: Any, *, constraints: Iterable[tuple[Any, Any, Any, Any]] = ()) -> Mechanism:
     """Read a ``pydrake.multibody.plant.MultibodyPlant``, finalized or not.
 
     Before it is finalized, joints may close loops, which Drake would refuse or cut.
@@ -115,7 +113,9 @@ class _Reading(Draft):
             self.unread(f"joint `{joint.name()}` is of a type that is not read")
             return
         where = self.place("joint", joint)
-        parent, child = (self._names[int(b.index())] for b in (joint.parent_body(), joint.child_body()))
+        parent, child = (
+            self._names[int(b.index())] for b in (joint.parent_body(), joint.child_body())
+        )
         T_parent, T_child = (
             np.array(frame.GetFixedPoseInBodyFrame().GetAsMatrix4())
             for frame in (joint.frame_on_parent(), joint.frame_on_child())
@@ -124,7 +124,13 @@ class _Reading(Draft):
             T_parent = T_parent @ joint.X_FM().GetAsMatrix4()
         screws, q = _motion(joint, kind)
         one = kind in ("revolute", "prismatic", "helical")
-        limits = JointLimits(*(np.array(f()) for f in (joint.position_lower_limits, joint.position_upper_limits))) if one else None
+        limits = (
+            JointLimits(
+                *(np.array(f()) for f in (joint.position_lower_limits, joint.position_upper_limits))
+            )
+            if one
+            else None
+        )
         damping = joint.default_damping_vector() if one else np.zeros(1)
         name = self.joint_name(joint.name())
         made = Joint(
@@ -137,7 +143,9 @@ class _Reading(Draft):
             T_child,
             position=q,
             limits=limits if limits is not None and limits.bounded else None,
-            dynamics=JointDynamics(damping=np.array(damping)) if np.any(damping) else JointDynamics(),
+            dynamics=JointDynamics(damping=np.array(damping))
+            if np.any(damping)
+            else JointDynamics(),
             actuated=int(joint.index()) in self._motors if self._motors else None,
             closure=any(each.child == child for each in self.joints.values()),
             source=where.source,
@@ -154,7 +162,9 @@ class _Reading(Draft):
             T = at.GetAsMatrix4() if weld else transform(translation=np.asarray(at, dtype=float))
             ends.append((self.body_named(known, where), np.array(T), weld))
         if ends[0][2] != ends[1][2]:
-            raise ReadError(LABEL, "takes two points for a ball, two poses for a weld", element=name)
+            raise ReadError(
+                LABEL, "takes two points for a ball, two poses for a weld", element=name
+            )
         self.close(where, name, "fixed" if ends[0][2] else "spherical", ends[0][:2], ends[1][:2])
 
 

@@ -109,7 +109,9 @@ class _Reading(Draft):
                 matrix = np.array(b.body_inertia[i], dtype=np.float64).reshape(3, 3)
                 center = np.array(b.body_com[i], dtype=np.float64)
                 inertia = Inertia(float(b.body_mass[i]), center, (matrix + matrix.T) / 2)
-            self.bodies[name] = Body(name, inertia, source=self.place("body", b.body_label[i]).source)
+            self.bodies[name] = Body(
+                name, inertia, source=self.place("body", b.body_label[i]).source
+            )
         unread = [self.joint_names[j] for j in range(b.joint_count) if not self._join(j)]
         if unread:
             self.unread(f"joints of types that are not read: {listed(unread)}")
@@ -122,7 +124,9 @@ class _Reading(Draft):
         closing = sum(joint.closure for joint in self.joints.values()) + len(self.couplings)
         equal = getattr(b, "_equality_constraint_count", 0)
         if equal > closing:  # what Newton makes joints of is kept beside them
-            self.unread(f"{equal - closing} of {equal} equality constraints of MuJoCo are no joints")
+            self.unread(
+                f"{equal - closing} of {equal} equality constraints of MuJoCo are no joints"
+            )
         self.ground_parts(lambda name: _pose(b.body_q[self.body_names.index(name)]), usual=True)
         made = self.mechanism("newton", np.array([float(x) for x in b.gravity]))
         return replace(made, digits=SINGLE)
@@ -160,7 +164,9 @@ class _Reading(Draft):
             _pose(b.joint_X_p[j]),
             _pose(b.joint_X_c[j]),
             position=position,
-            limits=None if known in ("spherical", "free", "fixed") else self._limits(first, len(axes)),
+            limits=None
+            if known in ("spherical", "free", "fixed")
+            else self._limits(first, len(axes)),
             actuated=any(motors) if any(b.joint_target_mode) else None,
             closure=b.joint_articulation[j] < 0 and self._has_tree(j),
             source=where.source,
@@ -183,7 +189,6 @@ class _Reading(Draft):
         lower[lower < -UNLIMITED], upper[upper > UNLIMITED] = -np.inf, np.inf
         limits = JointLimits(lower, upper)
         return limits if limits.bounded else None
-
 
 
 def _kind(screws: Array, q: Array) -> str:
@@ -254,7 +259,10 @@ def _replace(builder: Any, j: int, joint: Joint) -> None:
         [config(axis=tuple(map(float, c))) for c in part.T if np.any(c)]
         for part in (joint.screws[:3], joint.screws[3:])
     )
-    places = {"parent_xform": _transform(joint.T_parent_joint), "child_xform": _transform(joint.T_child_joint)}
+    places = {
+        "parent_xform": _transform(joint.T_parent_joint),
+        "child_xform": _transform(joint.T_child_joint),
+    }
     plain = {"revolute": alone.add_joint_revolute, "prismatic": alone.add_joint_prismatic}
     if joint.kind in plain:
         plain[joint.kind](0, 1, axis=(slides or turns)[0], **places)

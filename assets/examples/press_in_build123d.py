@@ -1,26 +1,40 @@
 """A press with four columns, designed in Python: checked, repaired, simulated, exported.
 
-Four round columns guide the ram, each by a bore with a bush; a crank drives it by a rod. Textbooks count 31 constraint
-equations for three moving bodies, of which 17 would do: 14 are redundant, and the ram jams where columns are not parallel.
+Four round columns guide the ram, each by a bore with a bush; a crank drives it by a rod. Counting
+gives 31 constraint equations for three moving bodies, of which 17 would do: 14 are redundant, and
+the ram jams where columns are not parallel.
 """
 
 import sys
 from pathlib import Path
 
-from build123d import Axis, Box, Compound, Cylinder, CylindricalJoint, Location, RevoluteJoint, RigidJoint, export_step
+from build123d import (
+    Axis,
+    Box,
+    Compound,
+    Cylinder,
+    CylindricalJoint,
+    Location,
+    RevoluteJoint,
+    RigidJoint,
+    export_step,
+)
 
 import regularize as rg
 
 STEEL, CRANK, ROD, DEPTH = 7850.0, 60.0, 250.0, 40.0  # kg/m³, mm
 HEIGHT = ROD + CRANK  # of the shaft above the wrist, the crank turned downwards
-CORNERS = {f"column_{k + 1}": (x, y) for k, (x, y) in enumerate([(-150, -100), (150, -100), (150, 100), (-150, 100)])}
+CORNERS = {
+    f"column_{k + 1}": (x, y)
+    for k, (x, y) in enumerate([(-150, -100), (150, -100), (150, 100), (-150, 100)])
+}
 
 
 def press() -> tuple[rg.Mechanism, Compound]:
     """The mechanism, and its parts as drawn."""
     ram = Box(400, 300, DEPTH)
     frame = Box(400, 300, 60).moved(Location((0, 0, -500)))
-    for name, (x, y) in CORNERS.items():
+    for x, y in CORNERS.values():
         frame += Cylinder(20, 900).moved(Location((x, y, 0)))
         ram -= Cylinder(20, 2 * DEPTH).moved(Location((x, y, 0)))
     crank = Box(30, 20, CRANK).moved(Location((0, 0, HEIGHT - CRANK / 2)))
@@ -30,7 +44,10 @@ def press() -> tuple[rg.Mechanism, Compound]:
         RigidJoint(name, frame, Location((x, y, 0)))
         CylindricalJoint(name, ram, Axis((x, y, 0), (0, 0, 1)))
     pin, shaft = Axis((0, 0, ROD), (0, 1, 0)), Axis((0, 0, HEIGHT), (0, 1, 0))
-    RevoluteJoint("wrist", ram, Axis((0, 0, 0), (0, 1, 0))), RevoluteJoint("wrist", rod, Axis((0, 0, 0), (0, 1, 0)))
+    (
+        RevoluteJoint("wrist", ram, Axis((0, 0, 0), (0, 1, 0))),
+        RevoluteJoint("wrist", rod, Axis((0, 0, 0), (0, 1, 0))),
+    )
     RevoluteJoint("pin", rod, pin), RevoluteJoint("pin", crank, pin)
     RevoluteJoint("shaft", crank, shaft), RevoluteJoint("shaft", frame, shaft)
 

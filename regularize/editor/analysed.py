@@ -1,4 +1,4 @@
-"""What a text of a model comes to: findings at their lines, tables of loops, and the edit of `fix`."""
+"""What a text of a model comes to: findings at their lines, tables of loops, the edit of `fix`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from regularize.errors import ReadError, RegularizeError
 from regularize.escape import displayed
 from regularize.files import load
 from regularize.mechanism.diagnostic import Severity, Source
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.mechanism import Body, Joint, Mechanism
 from regularize.repair.fix import Fix, fix
 from regularize.report.forms.loop_view import motion
 from regularize.report.forms.view import counts, verdict
@@ -191,9 +191,10 @@ class Analysed:
 
     def _names_at(self, mechanism: Mechanism, line: int) -> set[str]:
         """Names of the joints and bodies whose element a line is in."""
+        elements: tuple[Joint | Body, ...] = (*mechanism.joints, *mechanism.bodies)
         starts = [
             (self._line(each.source), each.name)
-            for each in (*mechanism.joints, *mechanism.bodies)
+            for each in elements
             if each.source is not None and self._mirror.real(each.source.path) == self._mirror.path
         ]
         above = [start for start, _ in starts if start <= line]

@@ -43,11 +43,15 @@ class Document:
     known: dict[str, Analysed] = field(default_factory=dict)
 
 
-class ModelServer(LanguageServer):
-    """Open documents, analysed by one thread one after another."""
+class ModelServer:
+    """Open documents, analysed by one thread one after another.
 
-    def __init__(self) -> None:
-        super().__init__("regularize", __version__)
+    Args:
+        editor: The connection to the editor, a ``pygls`` server.
+    """
+
+    def __init__(self, editor: Any) -> None:
+        self._editor = editor
         self._documents: dict[str, Document] = {}
         self._worker = ThreadPoolExecutor(1)
 
@@ -75,7 +79,7 @@ class ModelServer(LanguageServer):
         held = self._documents.get(uri)
         if held is None:
             return None
-        text = self.workspace.get_text_document(uri).source
+        text = self._editor.workspace.get_text_document(uri).source
         if text not in held.known:
             held.format = format_of(text, held.path, held.format)
             if held.format is None:
@@ -101,7 +105,7 @@ class ModelServer(LanguageServer):
         edits: dict[str, list[lsp.TextEdit]] = {}
         for path, start, end, text in fixed.edits:
             place = uri if path == self._documents[uri].path else path.as_uri()
-            there = self.workspace.get_text_document(place)
+            there = self._editor.workspace.get_text_document(place)
             span = lsp.Range(_position(there.source, start), _position(there.source, end))
             span = there.position_codec.range_to_client_units(there.lines, span)
             edits.setdefault(place, []).append(lsp.TextEdit(span, text))
@@ -133,19 +137,19 @@ class ModelServer(LanguageServer):
 
     async def _publish(self, uri: str, pause: float) -> None:
         await asyncio.sleep(pause)
-        version = self.workspace.get_text_document(uri).version
+        version = self._editor.workspace.get_text_document(uri).version
         found = await self.analysed(uri)
         if uri not in self._documents:
             return
         problems = [] if found is None else found.problems
         self._send(uri, version, [self._shown(uri, found, each) for each in problems])
-        abilities = self.client_capabilities.workspace
+        abilities = self._editor.client_capabilities.workspace
         if abilities and abilities.code_lens and abilities.code_lens.refresh_support:
-            self.workspace_code_lens_refresh(None)
+            self._editor.workspace_code_lens_refresh(None)
 
     def _send(self, uri: str, version: int | None, shown: list[lsp.Diagnostic]) -> None:
         found = lsp.PublishDiagnosticsParams(uri=uri, version=version, diagnostics=shown)
-        self.text_document_publish_diagnostics(found)
+        self._editor.text_document_publish_diagnostics(found)
 
     def _shown(self, uri: str, found: Analysed | None, problem: Problem) -> lsp.Diagnostic:
         return lsp.Diagnostic(
@@ -158,7 +162,7 @@ class ModelServer(LanguageServer):
 
     def _range(self, uri: str, line: int) -> lsp.Range:
         """A line without the white space around it, in the editor's units."""
-        document = self.workspace.get_text_document(uri)
+        document = self._editor.workspace.get_text_document(uri)
         lines = document.lines or [""]
         line = min(line, len(lines) - 1)
         text = lines[line].rstrip()
@@ -193,32 +197,32 @@ def path_of(uri: str) -> Path:
 
 def serve(given: BinaryIO, answers: BinaryIO) -> None:
     """Serve one editor until it says that it ends."""
-    server = ModelServer()
+    editor = LanguageServer("regularize", __version__)
+    server = ModelServer(editor)
 
-    @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
-    async def opened(ls: ModelServer, asked: lsp.DidOpenTextDocumentParams) -> None:
-        ls.changed(asked.text_document.uri, 0.0)
+    async def opened(asked: lsp.DidOpenTextDocumentParams) -> None:
+        server.changed(asked.text_document.uri, 0.0)
 
-    @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
-    async def changed(ls: ModelServer, asked: lsp.DidChangeTextDocumentParams) -> None:
-        ls.changed(asked.text_document.uri, PAUSE)
+    async def changed(asked: lsp.DidChangeTextDocumentParams) -> None:
+        server.changed(asked.text_document.uri, PAUSE)
 
-    @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
-    async def closed(ls: ModelServer, asked: lsp.DidCloseTextDocumentParams) -> None:
-        ls.closed(asked.text_document.uri)
+    async def closed(asked: lsp.DidCloseTextDocumentParams) -> None:
+        server.closed(asked.text_document.uri)
+
+    async def actions(asked: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+        return await server.actions(asked.text_document.uri, asked)
+
+    async def hover(asked: lsp.HoverParams) -> lsp.Hover | None:
+        return await server.hover(asked.text_document.uri, asked.position)
+
+    async def lenses(asked: lsp.CodeLensParams) -> list[lsp.CodeLens]:
+        return await server.lenses(asked.text_document.uri)
 
     kinds = lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix])
-
-    @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, kinds)
-    async def actions(ls: ModelServer, asked: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-        return await ls.actions(asked.text_document.uri, asked)
-
-    @server.feature(lsp.TEXT_DOCUMENT_HOVER)
-    async def hover(ls: ModelServer, asked: lsp.HoverParams) -> lsp.Hover | None:
-        return await ls.hover(asked.text_document.uri, asked.position)
-
-    @server.feature(lsp.TEXT_DOCUMENT_CODE_LENS)
-    async def lenses(ls: ModelServer, asked: lsp.CodeLensParams) -> list[lsp.CodeLens]:
-        return await ls.lenses(asked.text_document.uri)
-
-    server.start_io(given, answers)
+    editor.feature(lsp.TEXT_DOCUMENT_DID_OPEN)(opened)
+    editor.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)(changed)
+    editor.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)(closed)
+    editor.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, kinds)(actions)
+    editor.feature(lsp.TEXT_DOCUMENT_HOVER)(hover)
+    editor.feature(lsp.TEXT_DOCUMENT_CODE_LENS)(lenses)
+    editor.start_io(given, answers)

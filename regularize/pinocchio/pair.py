@@ -1,4 +1,4 @@
-"""A Pinocchio model with its constraint models as one model: read, and made anew with other joints."""
+"""A Pinocchio model with its constraint models: read as one, and made anew with other joints."""
 
 from __future__ import annotations
 

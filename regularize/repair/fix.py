@@ -166,8 +166,8 @@ def fix(
         held = document(source, **given)
         again = partial(fix, joints=joints, absorb_gaps=absorb_gaps, as_designed=as_designed)
         with held.written() as path:
-            more = {"format": held.format, **options}
-            found: Fix = again(path, remove=remove, slack=slack, **more)
+            options_of_file = {"format": held.format, **options}
+            found: Fix = again(path, remove=remove, slack=slack, **options_of_file)
             made = held.parse(found.write(path.with_stem("fixed")))
         given_again = read_object(made, adapter, **given, **options)
         wrong = other_counts(found.reduction, reduce(given_again))

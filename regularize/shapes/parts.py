@@ -1,4 +1,4 @@
-"""Parts that were designed in Python, with build123d or CadQuery: their masses, and their joints."""
+"""Parts that were drawn in Python, with build123d or CadQuery: their masses, and their joints."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_the_textbook_answer_in_report_page_and_editor(drawn: Any, tmp_path: Pat
     mechanism, _ = drawn
     report = rg.check(mechanism)
     r = report.reduction
-    # Three moving bodies; three hinges write 15 equations, four bushes 16; 17 hold all but one freedom.
+    # Three bodies move; three hinges write 15 equations, four bushes 16, where 17 would do.
     assert (r.mobility, r.redundant, r.gruebler) == (1, 14, 18 - 31)
     assert "14 redundant" in str(report) and "14 redundant" in report._repr_html_()
     pytest.importorskip("pygls")
@@ -93,7 +93,11 @@ def test_mates_that_do_not_meet_are_refused_by_name() -> None:
         a.mate("C", one.joints["a"], other.joints["slide"])
     with pytest.raises(rg.ModelError, match="two joints of build123d parts"):
         a.mate("D", one, other)
-    for wrong, words in ((3, "is no shape"), (b.Axis.Z, "is no shape"), (b.Rectangle(1, 2), "no solid")):
+    for wrong, words in (
+        (3, "is no shape"),
+        (b.Axis.Z, "is no shape"),
+        (b.Rectangle(1, 2), "no solid"),
+    ):
         with pytest.raises(rg.ModelError, match=words):
             a.part(wrong, 1.0, "wrong")
     with pytest.raises(rg.ModelError, match="density"):
