@@ -197,7 +197,7 @@ def _copy_values(old: Any, new: Any, replaced: Collection[int]) -> None:
         return start
 
     for name in dir(new):
-        value = getattr(old, name) if not name.startswith("_") else None
+        value = None if name.startswith(("_", "gravity")) else getattr(old, name)
         if isinstance(value, np.ndarray) and value.ndim == 1 and len(value) in (old.nq, old.nv):
             setattr(new, name, moved(value, np.array(getattr(new, name))))
     for entry in old.referenceConfigurations:
