@@ -285,6 +285,10 @@ def _replace(builder: Any, j: int, joint: Joint) -> None:
             getattr(builder, name)[starts[j] : end] = getattr(alone, name)
         starts[j + 1 :] = [start + more for start in starts[j + 1 :]]
         setattr(builder, f"joint_{what}_count", total + more)
+        for each in builder.custom_attributes.values():
+            if getattr(each.frequency, "name", "") == f"JOINT_{what.upper()}" and each.values:
+                kept = ((k, v) for k, v in each.values.items() if not starts[j] <= k < end)
+                each.values = {k + more * (k >= end): value for k, value in kept}
     for name in ("joint_type", "joint_X_p", "joint_X_c", "joint_dof_dim"):
         getattr(builder, name)[j] = getattr(alone, name)[0]
 

@@ -68,6 +68,28 @@ def test_newton_holds_the_loop_of_a_fixed_builder_in_motion(tmp_path: Path) -> N
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_attributes_of_other_freedoms_stay_with_their_joints(tmp_path: Path) -> None:
+    import newton
+
+    builder, _ = builder_of("planar_fourbar", ".usda", tmp_path)
+    builder.add_custom_attribute(
+        newton.ModelBuilder.CustomAttribute(
+            name="marked",
+            frequency=newton.Model.AttributeFrequency.JOINT_DOF,
+            dtype=float,
+            default=0.0,
+            values={dof: 1.0 + dof for dof in range(builder.joint_dof_count)},
+        )
+    )
+    fixed = rg.fix(builder)
+    made, changed = fixed.object, {each.joint.name for each in fixed.changes}
+    old, new = (b.custom_attributes["marked"].values for b in (builder, made))
+    for j, label in enumerate(builder.joint_label):
+        if label.rpartition("/")[2] not in changed and sum(builder.joint_dof_dim[j]):
+            assert new[made.joint_qd_start[j]] == old[builder.joint_qd_start[j]]
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_two_connects_of_mjcf_are_two_balls_in_a_builder(tmp_path: Path) -> None:
     """Newton makes a joint of each; the builder really has one equation more than the hinge."""
     builder, path = builder_of("planar_fourbar", ".xml", tmp_path)
