@@ -241,6 +241,28 @@ def test_only_the_last_of_many_changes_is_answered(tmp_path: Path) -> None:
     in_editor(work)
 
 
+@pytest.mark.parametrize("suffix", [".urdf", ".sdf", ".usda"])
+def test_what_says_the_same_is_found_at_its_new_lines(suffix: str, tmp_path: Path) -> None:
+    path = saved("gripper", suffix, tmp_path)
+
+    async def work(e: Editor) -> None:
+        uri, first = await e.opened(path)
+        lines = e.text[uri].splitlines(keepends=True)
+        start = len(lines[0])  # below the declaration
+        comment = "# nothing\n" if suffix == ".usda" else "<!-- nothing -->\n"
+        moved = await e.typed(uri, start, start, 3 * comment)
+        said = [[(f.code, f.message) for f in found] for found in (first, moved)]
+        assert sorted(said[0]) == sorted(said[1])
+        at = [sorted((f.code, f.range.start.line) for f in found) for found in (first, moved)]
+        assert [(code, line + 3) for code, line in at[0]] == at[1]
+        finding = next(f for f in moved if f.code == "REG201")
+        assert "| 5 | 2 | 3 |" in await e.hover(uri, finding.range.start.line)
+        (action,) = await e.actions(uri, finding)
+        assert "REG201" not in codes(await e.applied(uri, action))
+
+    in_editor(work)
+
+
 def test_files_beside_an_unsaved_text_are_found(tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     path = saved("planar_fourbar", ".xml", tmp_path)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from regularize.adapters import adapter_named, adapters, root_tag
 from regularize.checking import Report, check
@@ -14,8 +16,8 @@ from regularize.editor.mirror import Mirror
 from regularize.errors import ReadError, RegularizeError
 from regularize.escape import displayed
 from regularize.files import load
-from regularize.mechanism.diagnostic import Severity, Source
-from regularize.mechanism.mechanism import Body, Joint, Mechanism
+from regularize.mechanism.diagnostic import Diagnostic, Severity, Source
+from regularize.mechanism.mechanism import Body, Coupling, Joint, Mechanism
 from regularize.repair.fix import Fix, fix
 from regularize.report.forms.loop_view import motion
 from regularize.report.forms.view import counts, verdict
@@ -87,16 +89,26 @@ class Analysed:
         text: The text.
         format: Its format, of ``TYPED``.
         mirror: The place of its document.
+        before: An earlier text of the document; where it says the same in other words, what was
+            found in it stands, at other lines.
     """
 
-    def __init__(self, text: str, format: str, mirror: Mirror) -> None:
+    def __init__(
+        self, text: str, format: str, mirror: Mirror, before: Analysed | None = None
+    ) -> None:
         self.text, self.format, self._mirror = text, format, mirror
         self.lines = text.splitlines() or [""]
         self.report: Report | None = None
         self.problems: list[Problem] = []
         try:
-            path = str(mirror.put(text))
-            self.report = check(load(path, format=format), configurations=CONFIGURATIONS)
+            self.mechanism = load(str(mirror.put(text)), format=format)
+            self._said = _said(self.mechanism)
+            if before is not None and before.report and before._said == self._said:
+                self.report = before.report
+                diagnostics = [*self.mechanism.findings, *_moved(self.report, self.mechanism)]
+            else:
+                self.report = check(self.mechanism, configurations=CONFIGURATIONS)
+                diagnostics = [*self.report.diagnostics]
         except RegularizeError as error:
             source = None
             reason = str(error)
@@ -104,7 +116,7 @@ class Analysed:
                 source, reason = Source(error.path, error.line, error.element), error.reason
             self.problems = [Problem(self._line(source), "", "error", mirror.named(reason))]
             return
-        for found in self.report.diagnostics:
+        for found in diagnostics:
             words = "\n".join([found.message, *(f"→ {each}" for each in found.help)])
             line = self._line(found.source)
             self.problems.append(Problem(line, found.code, found.severity, mirror.named(words)))
@@ -163,7 +175,7 @@ class Analysed:
         """The loops through the joint or body at a line as Markdown; empty where there is none."""
         if self.report is None:
             return ""
-        mechanism, named = self.report.mechanism, self._names_at(self.report.mechanism, line)
+        mechanism, named = self.mechanism, self._names_at(self.mechanism, line)
         loops = [
             loop
             for loop in self.report.loops
@@ -230,6 +242,27 @@ class Analysed:
         edits = [(self._mirror.real(e.path), e.start, e.end, e.text) for e in found.placing.edits]
         gone = {d.code for d in self.report.diagnostics} - left
         return Repair(_title(found), edits, frozenset(gone)) if gone else None
+
+
+def _said(mechanism: Mechanism) -> bytes:
+    """All that a model says but where it says it, as bytes to be compared."""
+    parts: dict[str, Any] = {
+        part: tuple(replace(each, source=None) for each in getattr(mechanism, part))
+        for part in ("bodies", "joints", "couplings", "actuators", "motions")
+    }
+    return pickle.dumps(replace(mechanism, findings=(), **parts))
+
+
+def _moved(report: Report, mechanism: Mechanism) -> Iterator[Diagnostic]:
+    """What the analysis found, where the same elements stand now."""
+    parts: tuple[Body | Joint | Coupling, ...]
+    parts = (*mechanism.bodies, *mechanism.joints, *mechanism.couplings)
+    places = {each.source.element: each.source for each in parts if each.source is not None}
+    read = {*report.mechanism.findings}
+    for found in report.diagnostics:
+        if found not in read:
+            old = found.source
+            yield replace(found, source=old and places.get(old.element, old))
 
 
 def _title(found: Fix) -> str:

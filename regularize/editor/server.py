@@ -84,7 +84,8 @@ class ModelServer:
             held.format = format_of(text, held.path, held.format)
             if held.format is None:
                 return None
-            found = await self._in_turn(Analysed, text, held.format, held.mirror)
+            before = next((each for each in reversed(held.known.values()) if each.report), None)
+            found = await self._in_turn(Analysed, text, held.format, held.mirror, before)
             held.known[text] = found
             for old in [*held.known][:-KEPT]:
                 del held.known[old]
