@@ -97,6 +97,8 @@ def test_an_object_is_what_its_file_is_before_and_after_fix(
     assert counts(fixed.object) == counts(after)
     assert rg.reduce(fixed.object).redundant == 0
     assert counts(value) == counts(path)  # the object itself has not been touched
+    written = fixed.write(tmp_path / f"written{path.suffix}")  # and it can be saved as well
+    assert counts(written) == counts(after)
     if kind == "MjSpec":
         assert rank(fixed.object) == rank(spec_of(after))
         rows, independent = rank(fixed.object)

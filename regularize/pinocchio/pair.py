@@ -13,6 +13,7 @@ from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.screw import IDENTITY, Array
+from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
 from regularize.pinocchio.importing import Closure, from_pinocchio
@@ -36,7 +37,15 @@ def read(source: Any, *, q: Array | None = None) -> Mechanism:
         source: The model, or ``(model, constraint_models)``.
         q: Configuration to start from; see ``from_pinocchio``.
     """
-    return from_pinocchio(*parted(source), q=q)
+    found = from_pinocchio(*parted(source), q=q)
+    closing = 0
+    placed = []
+    for joint in found.joints:
+        where = f"joints[{joint.name!r}]"
+        if joint.closure:
+            where, closing = f"constraint_models[{closing}]", closing + 1
+        placed.append(replace(joint, source=Source(f"<pinocchio {found.name}>", None, where)))
+    return replace(found, joints=tuple(placed))
 
 
 def parted(source: Any) -> tuple[Any, list[Any]]:

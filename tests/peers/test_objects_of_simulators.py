@@ -218,6 +218,8 @@ def test_closures_of_our_own_in_a_pair_can_be_any_kind() -> None:
     assert [d.joints for d in rg.check(pair).diagnostics if d.code == "REG201"] == [
         ("j0", "j1", "j2", "foot")
     ]
+    (where,) = {d.source for d in rg.check(pair).diagnostics if d.code == "REG201"}
+    assert where is not None and where.element == "constraint_models[0]"
     fixed = rg.fix(pair)
     made, (closure,) = fixed.object
     assert isinstance(closure, rg.Closure) and rg.reduce(fixed.object).redundant == 0
