@@ -270,7 +270,7 @@ def test_objects_of_urdf_parsers(name: str, tmp_path: Path) -> None:
 
 
 def test_adapters_of_other_packages_take_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    from regularize.adapters import Adapter, registry
+    from regularize.adapters import Adapter, adapters
 
     class Sticks:
         hinges = (("A", "ground", "crank"), ("B", "crank", "ground"))
@@ -292,8 +292,9 @@ def test_adapters_of_other_packages_take_objects(monkeypatch: pytest.MonkeyPatch
     from types import SimpleNamespace
 
     monkeypatch.setitem(sys.modules, "sticks_in_memory", SimpleNamespace(read_sticks=read_sticks))
-    monkeypatch.setattr(registry, "_installed_adapters", lambda: [record])
-    registry.adapters.cache_clear()
+    entry = SimpleNamespace(name="sticks", value="sticks", load=lambda: record)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
+    adapters.cache_clear()
     try:
         assert rg.reduce(Sticks()).graph.loops == 1
         with pytest.raises(rg.NotTaken, match="Sticks"):
@@ -301,4 +302,4 @@ def test_adapters_of_other_packages_take_objects(monkeypatch: pytest.MonkeyPatch
         with pytest.raises(rg.UnsupportedExport, match="Sticks"):
             rg.fix(Sticks())
     finally:
-        registry.adapters.cache_clear()
+        adapters.cache_clear()

@@ -23,7 +23,7 @@ from regularize.mechanism.mechanism import Mechanism
 PLACED = ("bodies", "joints", "couplings", "actuators", "findings")
 
 
-class Document(ABC):
+class ObjectDocument(ABC):
     """An object that is written to a file, and made of one again.
 
     Attributes:

@@ -12,7 +12,7 @@ from typing import Any
 import mujoco
 
 from regularize._io.mujoco_warnings import collected
-from regularize.adapters.objects.document import Document
+from regularize.adapters.objects.document import ObjectDocument
 from regularize.errors import ReadError
 from regularize.mechanism.mechanism import Mechanism
 
@@ -29,7 +29,7 @@ def read(spec: Any, **options: Any) -> Mechanism:
     return SpecDocument(spec).read(**options)
 
 
-class SpecDocument(Document):
+class SpecDocument(ObjectDocument):
     """A specification with its assets."""
 
     format = "mjcf"

@@ -7,7 +7,7 @@ from typing import Any
 
 from pxr import Sdf, Usd
 
-from regularize.adapters.objects.document import Document
+from regularize.adapters.objects.document import ObjectDocument
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.mechanism import Mechanism
 
@@ -17,7 +17,7 @@ def read(stage: Any, **options: Any) -> Mechanism:
     return StageDocument(stage).read(**options)
 
 
-class StageDocument(Document):
+class StageDocument(ObjectDocument):
     """A stage, with what it is composed of in one layer."""
 
     format = "usd"

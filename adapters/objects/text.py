@@ -8,7 +8,7 @@ from typing import Any
 
 from lxml import etree
 
-from regularize.adapters.objects.document import Document
+from regularize.adapters.objects.document import ObjectDocument
 from regularize.adapters.reading import by_content
 from regularize.adapters.registry import adapter_named, readable
 from regularize.errors import ReadError, UnknownFormat
@@ -25,7 +25,7 @@ def read_tree(tree: Any, **options: Any) -> Mechanism:
     return TreeDocument(tree).read(**options)
 
 
-class TextDocument(Document):
+class TextDocument(ObjectDocument):
     """A model file as text or as bytes."""
 
     def __init__(self, text: str | bytes, format: str | None = None) -> None:
@@ -67,7 +67,7 @@ class TextDocument(Document):
         return line
 
 
-class TreeDocument(Document):
+class TreeDocument(ObjectDocument):
     """An lxml element, or a tree."""
 
     def __init__(self, tree: Any) -> None:

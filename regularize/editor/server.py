@@ -33,7 +33,7 @@ SEVERITIES = {
 
 
 @dataclass
-class Document:
+class OpenText:
     """A document that is open in the editor."""
 
     path: Path
@@ -52,14 +52,14 @@ class ModelServer:
 
     def __init__(self, editor: Any) -> None:
         self._editor = editor
-        self._documents: dict[str, Document] = {}
+        self._documents: dict[str, OpenText] = {}
         self._worker = ThreadPoolExecutor(1)
 
     def changed(self, uri: str, pause: float) -> None:
         """Analyse a document once it rests for so many seconds, and publish what is found."""
         if uri not in self._documents:
             path = path_of(uri)
-            self._documents[uri] = Document(path, Mirror(path))
+            self._documents[uri] = OpenText(path, Mirror(path))
         held = self._documents[uri]
         if held.waiting is not None:
             held.waiting.cancel()
