@@ -85,9 +85,9 @@ _is_model = is_a("pinocchio.Model")
 
 
 def is_pinocchio(value: object) -> bool:
-    """Whether it is a Pinocchio model, alone or with a list of constraint models behind it."""
-    if isinstance(value, tuple) and len(value) == 2 and hasattr(value[1], "__iter__"):
-        value = value[0]
+    """Whether it is a Pinocchio model, alone or with lists of constraint models behind it."""
+    if isinstance(value, tuple) and len(value) > 1:  # Pinocchio's readers return several lists
+        return _is_model(value[0]) and all(hasattr(each, "__iter__") for each in value[1:])
     return _is_model(value)
 
 

@@ -34,7 +34,8 @@ def read(source: Any, *, q: Array | None = None) -> Mechanism:
     """Read a ``pinocchio.Model``, or one with a list of constraint models.
 
     Args:
-        source: The model, or ``(model, constraint_models)``.
+        source: The model, or ``(model, constraint_models)``; or as many lists as Pinocchio's
+            readers return.
         q: Configuration to start from; see ``from_pinocchio``.
     """
     found = from_pinocchio(*parted(source), q=q)
@@ -50,8 +51,8 @@ def read(source: Any, *, q: Array | None = None) -> Mechanism:
 
 def parted(source: Any) -> tuple[Any, list[Any]]:
     """The model and its constraint models."""
-    model, constraints = source if isinstance(source, tuple) else (source, ())
-    return model, [*constraints]
+    model, *lists = source if isinstance(source, tuple) else (source,)
+    return model, [constraint for each in lists for constraint in each]
 
 
 class PairPatcher(Patcher):

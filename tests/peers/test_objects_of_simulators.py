@@ -224,3 +224,14 @@ def test_closures_of_our_own_in_a_pair_can_be_any_kind() -> None:
     made, (closure,) = fixed.object
     assert isinstance(closure, rg.Closure) and rg.reduce(fixed.object).redundant == 0
     assert rg.augment(made, [closure]).model is made
+
+
+@pytest.mark.parametrize("kind", ["Constraints", "LegacyConstraints"])
+def test_what_readers_of_pinocchio_return_is_taken_as_it_is(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    path = tmp_path / "model.xml"
+    rg.save(ASSETS / "planar_fourbar.urdf", path)
+    found = getattr(pin, f"buildModelAnd{kind}FromMJCF")(str(path))
+    before = rg.reduce(found)
+    assert before.redundant > 0 and before.mobility == 1
+    assert rg.reduce(rg.fix(found).object).redundant < before.redundant
