@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from regularize.errors import NoInertia as NoInertia
     from regularize.errors import NotClosed as NotClosed
     from regularize.errors import NotFinite as NotFinite
+    from regularize.errors import NotTaken as NotTaken
     from regularize.errors import OutsideWorkspace as OutsideWorkspace
     from regularize.errors import ReadError as ReadError
     from regularize.errors import RegularizeError as RegularizeError
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     from regularize.nominal.absorb import absorb_gaps as absorb_gaps
     from regularize.nominal.idealise import Idealised as Idealised
     from regularize.nominal.idealise import idealise as idealise
+    from regularize.page.showing import ShownPage as ShownPage
+    from regularize.page.showing import show as show
     from regularize.pinocchio.augmenting import augment as augment
     from regularize.pinocchio.exporting import to_pinocchio as to_pinocchio
     from regularize.pinocchio.importing import Closure as Closure
@@ -97,7 +100,7 @@ _HOMES = {
     "design.workspace": "WorkspaceMap workspace",
     "errors": (
         "ClosureLost MissingExtra MissingPinocchio ModelError NoInertia NotClosed "
-        "NotFinite OutsideWorkspace ReadError RegularizeError SingularConfiguration "
+        "NotFinite NotTaken OutsideWorkspace ReadError RegularizeError SingularConfiguration "
         "SingularInputs UnknownFormat UnsupportedExport"
     ),
     "files": "load save",
@@ -110,6 +113,7 @@ _HOMES = {
     "modes.configurations": "configurations",
     "nominal.absorb": "absorb_gaps",
     "nominal.idealise": "Idealised idealise",
+    "page.showing": "ShownPage show",
     "pinocchio.augmenting": "augment",
     "pinocchio.exporting": "to_pinocchio",
     "pinocchio.importing": "Closure from_pinocchio",

@@ -38,7 +38,7 @@ from regularize.guests import present
 VERBS = (
     *(check, verify, fix, reduce, export, simulate),
     *present("modes.solve_command", "design.workspace_command", "design.metamodel_command"),
-    *(show, bench, explain, formats, completion),
+    *(show, bench, *present("editor.lsp"), explain, formats, completion),
 )
 #: What each verb does, in the words of its module, which Python leaves out where it is told to.
 WORDS = {
@@ -53,6 +53,7 @@ WORDS = {
     "metamodel": "interpolate the dynamics in actuator coordinates for a controller",
     "show": "look at a mechanism in 3D, with its loops, axes and redundant directions",
     "bench": "try other joints in a browser, see what follows, save your file",
+    "lsp": "serve editors: findings while you type, and the repair as a quick fix",
     "explain": "what a diagnostic code means and what to do about it",
     "formats": "what can be read and written, and what computes dynamics",
     "completion": "print what lets a shell complete verbs, options and file names",

@@ -26,7 +26,7 @@ SERVICES = {
 
 def absent() -> set[str]:
     """Our own guests with public names that are not installed."""
-    specs = {name: find_spec(f"regularize.{name}") for name in ("design", "modes")}
+    specs = {name: find_spec(f"regularize.{name}") for name in ("design", "modes", "page")}
     return {name for name, spec in specs.items() if spec is None or spec.origin is None}
 
 

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[1] / "regularize"
 VERBS = {
     "regularize.design.metamodel_command",
     "regularize.design.workspace_command",
+    "regularize.editor.lsp",
     "regularize.modes.solve_command",
     "regularize.modes.ways",
 }
