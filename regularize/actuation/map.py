@@ -1,0 +1,474 @@
+"""Maps from motors to joints: positions, rates, torques and inertia, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product as combined
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regularize import validation
+from regularize.actuation.chart import Chart, chart_of
+from regularize.actuation.domain import Domain, Grown, Prover
+from regularize.actuation.ways import ARRIVED, Way
+from regularize.errors import ModelError
+from regularize.escape import did_you_mean
+from regularize.lie.screw import Array, read_only
+from regularize.mechanism.graph import Graph, coordinate_names, part_of
+from regularize.mechanism.graph_building import build
+from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.source import Model, as_mechanism
+from regularize.modes.inputs import inputs_of, numbers, turning_of
+
+#: Samples that steps and polynomials are fitted to.
+SAMPLES = 3000
+#: States at a time: what is needed on the way stays in the processor's cache.
+CHUNK = 4096
+#: Proofs that reach less of what can be followed leave the domain to the latter.
+ENOUGH = 0.5
+#: Boxes of the domain of several subsystems together.
+BOXES = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """The map of one subsystem.
+
+    Attributes:
+        motors: Which of the map's motors it has.
+        joints: Which of its joints.
+        chart: Formulas of both.
+        grown: Where it holds.
+        forward: The way from motors to joints.
+        backward: The way from joints to motors.
+    """
+
+    motors: tuple[int, ...]
+    joints: tuple[int, ...]
+    chart: Chart
+    grown: Grown
+    forward: Way
+    backward: Way
+
+    @property
+    def domain(self) -> Domain:
+        """Where it holds."""
+        return self.grown.domain
+
+    @classmethod
+    def of(
+        cls, places: tuple[Sequence[int], Sequence[int]], chart: Chart, grown: Grown
+    ) -> Drive:
+        """With ways that arrive at all samples of the domain."""
+        theta, z = grown.samples(SAMPLES, np.random.default_rng(0))
+        k = theta.shape[1]
+        q = chart.arrays(chart.values, z)[:, k : 2 * k]
+        good = np.isfinite(z).all(axis=1) & np.isfinite(q).all(axis=1)
+        ways = (
+            Way.of(chart, back, x[good], z[good]) for back, x in ((False, theta), (True, q))
+        )
+        return cls(tuple(places[0]), tuple(places[1]), chart, grown, *ways)
+
+    def solved(self, x: Array, back: bool) -> tuple[Array, Array]:
+        """The other side and the parameters of what is given, (N, k) each; NaN where none is."""
+        way, k = (self.backward if back else self.forward), x.shape[1]
+        parts = []
+        for start in range(0, len(x), CHUNK):
+            part = x[start : start + CHUNK]
+            with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+                found = way.program(*np.ascontiguousarray(part.T))
+            parts.append(np.stack([np.broadcast_to(y, len(part)) for y in found], axis=-1))
+        values = np.concatenate(parts) if parts else np.zeros((0, 3 * k))
+        found, z = values[:, :k], values[:, k : 2 * k]
+        theta = found if back else x
+        good = self.domain.contains(theta) & np.isfinite(values).all(axis=1)
+        good &= (np.abs(values[:, 2 * k :]) <= ARRIVED).all(axis=1)
+        return np.where(good[:, None], found, np.nan), np.where(good[:, None], z, np.nan)
+
+    def slopes(self, z: Array) -> tuple[Array, Array]:
+        """Derivatives of motors and joints by the parameters, (N, k, k) each."""
+        k = z.shape[1]
+        found = self.chart.arrays(self.chart.slopes, z).reshape(len(z), 2, k, k)
+        return found[:, 0], found[:, 1]
+
+    def jacobian(self, z: Array) -> Array:
+        """Derivatives of joints by motors, (N, k, k)."""
+        motors, joints = self.slopes(z)
+        return np.asarray(joints @ _inverse(motors))
+
+    def hessian(self, z: Array) -> Array:
+        """Second derivatives of joints by motors, (N, k, k, k)."""
+        k = z.shape[1]
+        motors, joints = self.slopes(z)
+        inverse = _inverse(motors)
+        bends = self.chart.arrays(self.chart.curvatures, z).reshape(len(z), 2, k, k, k)
+        own = bends[:, 1] - np.einsum("nij,njab->niab", joints @ inverse, bends[:, 0])
+        return np.einsum("niab,nac,nbd->nicd", own, inverse, inverse, optimize=True)
+
+
+@dataclass(frozen=True, eq=False)
+class ActuationMap:
+    """What motors and the joints that they drive tell of each other, on one branch.
+
+    Motor values theta and joint values q are in rad and m, counted from the zeros of the model's
+    joints; arrays have the shape (k,) or (N, k). Outside of the domain every method raises
+    ``ModelError``, or gives NaN where ``strict=False``.
+
+    Attributes:
+        motor_names: Names of the motors' coordinates, the order of theta.
+        joint_names: Names of the joints' coordinates, the order of q.
+        drives: The subsystems, each a map of its own.
+    """
+
+    motor_names: tuple[str, ...]
+    joint_names: tuple[str, ...]
+    drives: tuple[Drive, ...] = field(repr=False)
+
+    def __repr__(self) -> str:
+        way = ", ".join(self.motor_names), ", ".join(self.joint_names)
+        return f"<ActuationMap {way[0]:.60} to {way[1]:.60}: {self.domain!r}>"
+
+    # Positions -----------------------------------------------------------------------------------
+
+    def joints(self, theta: ArrayLike, *, strict: bool = True) -> Array:
+        """Joint values of motor values, (k,) or (N, k)."""
+        return self._other(theta, back=False, strict=strict)
+
+    def motors(self, q: ArrayLike, *, strict: bool = True) -> Array:
+        """Motor values of joint values, (k,) or (N, k)."""
+        return self._other(q, back=True, strict=strict)
+
+    def _other(self, given: ArrayLike, *, back: bool, strict: bool) -> Array:
+        x, single = self._values(given, "q" if back else "theta")
+        result = np.empty_like(x)
+        for each in self.drives:
+            own, other = (each.joints, each.motors) if back else (each.motors, each.joints)
+            result[:, other] = each.solved(x[:, own], back)[0]
+        if strict and not np.isfinite(result).all():
+            self._refuse(x, result, back)
+        return result[0] if single else result
+
+    def _refuse(self, x: Array, result: Array, back: bool) -> None:
+        worst = x[int(np.flatnonzero(~np.isfinite(result).all(axis=1))[0])]
+        names = self.joint_names if back else self.motor_names
+        values = ", ".join(f"{n} = {v:.6g}" for n, v in zip(names, worst, strict=True))
+        raise ModelError(
+            f"{values} is outside of the map's domain (limits, a singularity, or where nothing is "
+            "proved); see .domain, or ask with strict=False for NaN"
+        )
+
+    # Rates, torques, inertia -----------------------------------------------------------------------
+
+    def jacobian(self, theta: ArrayLike, *, strict: bool = True) -> Array:
+        """Derivatives of joints by motors dq/dtheta, shape (k, k) or (N, k, k)."""
+        return self._blocks(theta, 2, lambda each, z: each.jacobian(z), strict)
+
+    def hessian(self, theta: ArrayLike, *, strict: bool = True) -> Array:
+        """Second derivatives of joints by motors, shape (k, k, k) or (N, k, k, k)."""
+        return self._blocks(theta, 3, lambda each, z: each.hessian(z), strict)
+
+    def _blocks(
+        self, given: ArrayLike, axes: int, of: Callable[[Drive, Array], Array], strict: bool
+    ) -> Array:
+        x, single = self._values(given, "theta")
+        k = len(self.motor_names)
+        result = np.zeros((len(x), *(k,) * axes))
+        bad = np.zeros(len(x), dtype=bool)
+        for each in self.drives:
+            z = each.solved(x[:, each.motors], back=False)[1]
+            bad |= ~np.isfinite(z).all(axis=1)
+            places = np.ix_(range(len(x)), each.joints, *[each.motors] * (axes - 1))
+            result[places] = of(each, z)
+        result[bad] = np.nan
+        if strict and bad.any():
+            self._refuse(x, np.where(bad[:, None], np.nan, x), back=False)
+        return result[0] if single else result
+
+    def joint_torque(self, theta: ArrayLike, tau_m: ArrayLike) -> Array:
+        """Joint torques that motor torques are, by power: J^-T tau_m; N m and N, (k,) or (N, k)."""
+        J = self.jacobian(theta)
+        tau = numbers(tau_m, "tau_m")
+        shape = np.broadcast_shapes(J.shape[:-1], tau.shape)
+        right = np.broadcast_to(tau, shape)[..., None]
+        return np.asarray(np.linalg.solve(np.swapaxes(J, -1, -2), right)[..., 0])
+
+    def motor_torque(self, theta: ArrayLike, tau_q: ArrayLike) -> Array:
+        """Motor torques of joint torques: J^T tau_q; N m and N, shape (k,) or (N, k)."""
+        J, tau = self.jacobian(theta), numbers(tau_q, "tau_q")
+        return np.asarray(np.einsum("...ji,...j->...i", J, tau))
+
+    def reflected_inertia(self, theta: ArrayLike, J_m: ArrayLike) -> Array:
+        """Inertia that rotors have at the joints: J^-T J_m J^-1, shape (k, k) or (N, k, k).
+
+        Args:
+            theta: Motor values.
+            J_m: Inertia of each motor, kg m² or kg, shape (k,), or all of them, shape (k, k).
+        """
+        given = numbers(J_m, "J_m")
+        rotors = np.diag(given) if given.ndim == 1 else given
+        k = len(self.motor_names)
+        if rotors.shape != (k, k):
+            raise ModelError(f"J_m has the shape {given.shape}; it needs ({k},) or ({k}, {k})")
+        inverse = np.linalg.inv(self.jacobian(theta))
+        return np.asarray(np.swapaxes(inverse, -1, -2) @ rotors @ inverse)
+
+    def margin(self, theta: ArrayLike) -> Array:
+        """Distance from singularities: 0 at one, NaN outside of the domain, shape () or (N,).
+
+        The least of the scaled discriminants of the branch, and of the reciprocal conditions of
+        the derivatives of motors and joints by the parameters that they are formulas of.
+        """
+        x, single = self._values(theta, "theta")
+        least = np.full(len(x), np.inf)
+        for each in self.drives:
+            z = each.solved(x[:, each.motors], back=False)[1]
+            good = np.flatnonzero(np.isfinite(z).all(axis=1))
+            k, own = z.shape[1], np.full(len(x), np.nan)
+            values = each.chart.arrays(each.chart.values, z[good])[:, 2 * k :]
+            ratios = [_reciprocal_condition(matrix) for matrix in each.slopes(z[good])]
+            own[good] = np.min([values.min(axis=1, initial=np.inf), *ratios], axis=0)
+            least = np.minimum(least, own)
+        return least[0] if single else least
+
+    # Domain --------------------------------------------------------------------------------------
+
+    @cached_property
+    def domain(self) -> Domain:
+        """Boxes of motor values on which the map is single-valued and regular, (boxes, k)."""
+        if len(self.drives) == 1 and self.drives[0].motors == tuple(range(len(self.motor_names))):
+            return self.drives[0].domain
+        parts = [each.domain for each in self.drives]
+        while np.prod([float(len(p.lower)) for p in parts]) > BOXES:
+            largest = max(range(len(parts)), key=lambda i: len(parts[i].lower))
+            parts[largest] = _larger_half(parts[largest])
+        k, chosen = len(self.motor_names), [*combined(*(range(len(p.lower)) for p in parts))]
+        corners = np.empty((2, len(chosen), k))
+        order = [m for each in self.drives for m in each.motors]
+        for i, part in enumerate(parts):
+            rows, own = [c[i] for c in chosen], list(self.drives[i].motors)
+            corners[0][:, own], corners[1][:, own] = part.lower[rows], part.upper[rows]
+        bounds = np.empty((k, 2))
+        bounds[order] = np.concatenate([p.bounds for p in parts])
+        lower, upper = map(read_only, corners)
+        share = float(np.prod([p.share for p in parts]))
+        return Together(lower, upper, all(p.proved for p in parts), bounds, np.zeros(0), share, self)
+
+    def samples(self, count: int, seed: int = 0) -> Array:
+        """Random motor values in the domain, shape (count, k)."""
+        rng, theta = np.random.default_rng(seed), np.empty((count, len(self.motor_names)))
+        for each in self.drives:
+            theta[:, each.motors] = each.domain.samples(count, rng)
+        return theta
+
+    # Forms ---------------------------------------------------------------------------------------
+
+    def to_c(self, path: str | PathLike[str] | None = None, name: str | None = None) -> str:
+        """C99 source that needs ``math.h`` alone; written to a path where one is given.
+
+        ``int NAME_joints(const double *theta, double *q)``, ``int NAME_motors(const double *q,
+        double *theta)`` and ``int NAME_jacobian(const double *theta, double *J)`` return 0, or 1
+        outside of the domain, with NaN. NAME is by default the file's.
+        """
+        from regularize.actuation.source import c_source, written
+
+        return written(c_source, self, path, name)
+
+    def to_python(self, path: str | PathLike[str] | None = None) -> str:
+        """A module of ``joints(theta)``, ``motors(q)``, ``jacobian(theta)`` that needs numpy alone.
+
+        Arrays have the shape (..., k); outside of the domain there is NaN.
+        """
+        from regularize.actuation.source import python_source, written
+
+        return written(python_source, self, path, None)
+
+    def to_jax(self, *, back: bool = False) -> Callable[[Any], Any]:
+        """A function of (..., k) for JAX: joints of motors, or back; use 64 bit."""
+        from regularize.actuation.symbolic import jax_function
+
+        return jax_function(self, back)
+
+    def to_torch(self, *, back: bool = False) -> Callable[[Any], Any]:
+        """The same for tensors of PyTorch."""
+        from regularize.actuation.symbolic import torch_function
+
+        return torch_function(self, back)
+
+    def to_casadi(self, *, back: bool = False) -> Any:
+        """A CasADi ``Function`` from (k,) to (k,): joints of motors, or back."""
+        from regularize.actuation.symbolic import casadi_function
+
+        return casadi_function(self, back)
+
+    def polynomial(self, tolerance: float) -> Any:
+        """Polynomials of the motors that are the joints within a tolerance, rad and m.
+
+        Raises:
+            ModelError: No polynomial that is tried can be shown to be as good.
+        """
+        from regularize.actuation.polynomial import polynomial
+
+        return polynomial(self, tolerance)
+
+    def _values(self, given: ArrayLike, what: str) -> tuple[Array, bool]:
+        """Values as (N, k), and whether they were of one state."""
+        x, k = numbers(given, what), len(self.motor_names)
+        if k == 1 and (x.ndim == 0 or (x.ndim == 1 and len(x) != 1)):
+            return x.reshape(-1, 1), x.ndim == 0
+        if x.ndim not in (1, 2) or x.shape[-1] != k:
+            names = self.joint_names if what == "q" else self.motor_names
+            raise ModelError(f"{what} has the shape {x.shape}; it needs (N, {k}): {[*names]}")
+        return np.atleast_2d(x), x.ndim == 1
+
+
+@dataclass(frozen=True, eq=False)
+class Together(Domain):
+    """The domain of several subsystems; its boxes are products of theirs."""
+
+    part: float
+    whole: ActuationMap
+
+    @property
+    def share(self) -> float:
+        """Which part of the range of the motors it covers."""
+        return self.part
+
+    def contains(self, theta: Array) -> NDArray[np.bool_]:
+        """Which motor values lie in it, (N, k) to (N,)."""
+        parts = [each.domain.contains(theta[:, each.motors]) for each in self.whole.drives]
+        return np.asarray(np.logical_and.reduce(parts))
+
+    def samples(self, count: int, rng: np.random.Generator) -> Array:
+        """Random motor values in it, shape (count, k)."""
+        return self.whole.samples(count, int(rng.integers(2**31)))
+
+
+@validation.validated(motors=validation.NAMES, joints=validation.NAMES)
+def actuation_map(
+    model: Model, motors: Sequence[str], joints: Sequence[str], branch: int | None = None
+) -> ActuationMap:
+    """The map between motors and the joints that they drive through closed loops.
+
+    Every subsystem (the loops that share bodies, or that couplings tie) is found by its motors and
+    is a map of its own, whatever else the model has. It is made of closed forms: of joints by
+    motors, of motors by joints, or of both by others; Newton's steps, written out, do the rest.
+
+    Args:
+        model: The model.
+        motors: Joints with motors, or single coordinates such as ``wrist[1]``.
+        joints: Joints that they drive; as many coordinates in every subsystem as motors.
+        branch: Branch of ``rg.closed_form`` of the subsystem; by default the one of the stored
+            pose.
+
+    Raises:
+        ModelError: A name is unknown, motors and joints do not fit, or there is no closed form.
+    """
+    graph = build(as_mechanism(model))
+    given = inputs_of(graph, motors), inputs_of(graph, joints)
+    if len(given[0].names) != len(given[1].names):
+        raise ModelError(
+            f"{len(given[0].names)} motor coordinates and {len(given[1].names)} of joints: a map "
+            "that can be inverted needs as many"
+        )
+    drives = []
+    for part, own in _subsystems(graph, *(each.columns for each in given)):
+        names = [[each.names[i] for i in places] for each, places in zip(given, own, strict=True)]
+        chart = chart_of(part, *names, branch)
+        if chart is None:
+            raise ModelError(
+                f"no closed form of {', '.join(names[0])} and {', '.join(names[1])} by the same "
+                f"{len(names[0])} coordinates; the subsystem needs as many motors as it has freedoms"
+            )
+        drives.append(_drive(own, chart, _range(part, names[0], chart), names))
+    return ActuationMap(given[0].names, given[1].names, tuple(drives))
+
+
+def _drive(
+    own: tuple[list[int], list[int]], chart: Chart, bounds: Array, names: list[list[str]]
+) -> Drive:
+    grown = Prover(chart, bounds).grown(chart.start)
+    if grown.domain.share < 0.9:
+        followed = Prover(chart, bounds, sampled=True).grown(chart.start)
+        if grown.domain.share < ENOUGH * followed.domain.share:
+            grown = followed
+    if not grown.domain.share:
+        raise ModelError(
+            f"the map from {', '.join(names[0])} to {', '.join(names[1])} is singular at the "
+            "stored pose, or that is outside of limits; store another one"
+        )
+    return Drive.of(own, chart, grown)
+
+
+def _subsystems(
+    graph: Graph, motors: Sequence[int], joints: Sequence[int]
+) -> Iterator[tuple[Graph, tuple[list[int], list[int]]]]:
+    """Subsystems as graphs of their own, and which of the motors and joints each has."""
+    names = coordinate_names(graph.mechanism)
+    edge_of = {c: edge.index for edge in graph.edges for c in edge.columns}
+    cells = {e: cell for cell in graph.cells for e in cell}
+    found: dict[tuple[int, ...], tuple[list[int], list[int]]] = {}
+    for side, columns in enumerate((motors, joints)):
+        for place, c in enumerate(columns):
+            cell = cells.get(edge_of[c], (edge_of[c],))
+            found.setdefault(cell, ([], []))[side].append(place)
+    for cell, own in found.items():
+        named = [[names[c[i]] for i in own[s]] for s, c in enumerate((motors, joints))]
+        if len(own[0]) != len(own[1]):
+            raise ModelError(
+                f"the subsystem with the motors [{', '.join(named[0])}] has the joints "
+                f"[{', '.join(named[1])}]: as many of each are needed"
+            )
+        part = part_of(graph, cell)
+        if part is None:
+            raise ModelError(f"the subsystem of {', '.join(named[0])} shares a joint with another")
+        yield part, own
+
+
+def _range(graph: Graph, motors: Sequence[str], chart: Chart) -> Array:
+    """Lower and upper values of motors: their limits, else a turn, or the mechanism's size."""
+    given, turning = inputs_of(graph, motors), turning_of(graph)
+    stored = chart.arrays(chart.values, chart.start[None])[0]
+    size = max(float(np.max(graph.extents, initial=0.0)), 1e-3)
+    rows = []
+    for i, (column, name) in enumerate(zip(given.columns, given.joints, strict=True)):
+        joint = graph.mechanism.joint(name.partition("[")[0] if name not in _joints(graph) else name)
+        edge = next(e for e in graph.edges if column in e.columns)
+        freedom = [c for e in graph.edges if e.joint is edge.joint for c in e.columns].index(column)
+        low, high = (-np.inf, np.inf) if joint.limits is None else joint.limits[freedom]
+        reach = np.pi if turning[column] else size
+        low = low if np.isfinite(low) else stored[i] - reach
+        high = high if np.isfinite(high) else stored[i] + reach
+        if turning[column]:  # a turn at most: beyond it everything comes again
+            middle = min(max(stored[i], low + np.pi), high - np.pi) if high - low > 2 * np.pi else 0
+            low, high = (low, high) if high - low <= 2 * np.pi else (middle - np.pi, middle + np.pi)
+        rows.append((low, high))
+    return np.array(rows)
+
+
+def _joints(graph: Graph) -> set[str]:
+    return {joint.name for joint in graph.mechanism.joints}
+
+
+def _inverse(matrices: Array) -> Array:
+    result = np.full_like(matrices, np.nan)
+    good = np.isfinite(matrices).all(axis=(1, 2))
+    result[good] = np.linalg.inv(matrices[good])
+    return result
+
+
+def _reciprocal_condition(matrices: Array) -> Array:
+    s = np.linalg.svd(matrices, compute_uv=False)
+    return np.asarray(s[:, -1] / np.maximum(s[:, 0], 1e-300))
+
+
+def _larger_half(domain: Domain) -> Domain:
+    """The larger half of the boxes."""
+    order = np.argsort(-np.prod(domain.upper - domain.lower, axis=1))[: len(domain.lower) // 2]
+    return Domain(
+        domain.lower[order], domain.upper[order], domain.proved, domain.bounds, domain.inside
+    )
