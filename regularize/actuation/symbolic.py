@@ -11,7 +11,7 @@ import numpy as np
 from regularize.actuation.formulas import Program, compiled
 from regularize.actuation.source import Formulas
 from regularize.actuation.ways import ARRIVED
-from regularize.errors import MissingExtra
+from regularize.errors import RegularizeError
 from regularize.modes.closed_form.elementary import ARRAYS
 
 if TYPE_CHECKING:
@@ -26,7 +26,9 @@ def _library(name: str) -> Any:
         return import_module(name)
     except ModuleNotFoundError as error:
         module = name.partition(".")[0]
-        raise MissingExtra(f"this map as a function of {module}", module) from error
+        raise RegularizeError(
+            f"a function of {module} needs the Python module {module!r}: pip install {module}"
+        ) from error
 
 
 def _program(m: ActuationMap, back: bool, functions: dict[str, Any], casadi: bool) -> Program:
