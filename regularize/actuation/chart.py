@@ -165,7 +165,7 @@ def _chart(
     if len(steps) > STEPS:
         return None
     alone = [c for e in graph.edges if not e.group for c in e.columns if c in known]
-    limits = _limits(graph)
+    limits = limits_of(graph)
     driven = {*wanted[: len(wanted) // 2]}
     limited = [c for c in alone if c not in driven and np.isfinite(limits[c]).any()]
     lowering = Lowering(careful=False)
@@ -224,7 +224,7 @@ def _stored_signs(
     return every[best] if away[best] <= EXACT.apart + ROUNDING else None
 
 
-def _limits(graph: Graph) -> Array:
+def limits_of(graph: Graph) -> Array:
     """Lower and upper limit of every coordinate, infinite where there is none, shape (n, 2)."""
     rows = [np.zeros((0, 2))]
     for joint in graph.mechanism.joints:
