@@ -11,6 +11,8 @@ import regularize as rg
 from regularize import AssemblyBuilder, Mechanism
 
 X, Y, Z = np.eye(3)
+#: What linkages are there to move; the rest is light.
+HEAVY = ("shank", "foot", "hand", "lever", "platform", "thigh", "finger")
 
 
 class Drive(NamedTuple):
@@ -23,7 +25,9 @@ class Drive(NamedTuple):
 
 def _bodies(a: AssemblyBuilder, **places: object) -> None:
     for name, at in places.items():
-        a.body(name, mass=1.0, com=at, inertia=0.01 * np.eye(3))  # type: ignore[arg-type]
+        heavy = any(word in name for word in HEAVY)
+        mass, inertia = (2.0, 0.02) if heavy else (0.05, 1e-5)
+        a.body(name, mass=mass, com=at, inertia=inertia * np.eye(3))  # type: ignore[arg-type]
 
 
 def motor(lower: float = -0.7, upper: float = 0.7) -> dict[str, object]:

@@ -32,6 +32,9 @@ DEPTHS = {1: 11, 2: 7, 3: 4, 4: 3}
 #: How much wider a box of parameters is than its linear image.
 WIDER = (1.1, 1.4, 2.0)
 NEWTON = 12
+#: Least transmission, by the one of the stored pose, and its inverse the largest: nearer to a
+#: singularity motors have fifty times the force or the speed, and maps lose their digits.
+LEAST = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +189,8 @@ class Prover:
         reach = np.einsum("nij,nj->ni", np.abs(Y), off) + np.einsum("nij,nj->ni", away, r)
         good &= (reach * (1.0 + 1e-14) < r).all(axis=1)
         middle = 0.5 * (part[1][0] + part[1][1])
+        gain = np.abs(np.linalg.det(np.nan_to_num(middle @ Y))) / self._gain
+        good &= (gain >= LEAST) & (gain <= 1.0 / LEAST)
         good &= _regular(_inverse(middle), part[1])
         if self.chart.bounds.size:
             slopes = np.maximum(np.abs(part[2][0]), np.abs(part[2][1]))
@@ -193,6 +198,13 @@ class Prover:
             good &= (at[0][:, k:] - width >= self.chart.bounds[:, 0]).all(axis=1)
             good &= (at[1][:, k:] + width <= self.chart.bounds[:, 1]).all(axis=1)
         return good
+
+    @cached_property
+    def _gain(self) -> float:
+        """Volume of joints by that of motors at the stored pose."""
+        motors, joints = self._rates(self.chart.start[None])
+        gain = float(np.abs(np.linalg.det(joints @ _inverse(motors)))[0])
+        return gain if np.isfinite(gain) and gain > 0.0 else np.inf
 
     @cached_property
     def _program(self) -> Program:

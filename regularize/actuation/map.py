@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product as combined
@@ -15,15 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from regularize import validation
 from regularize.actuation.chart import Chart, chart_of
 from regularize.actuation.domain import Domain, Grown, Prover
+from regularize.actuation.subsystems import driven_joints, motor_range, motors_of, subsystems
 from regularize.actuation.ways import ARRIVED, Way
 from regularize.errors import ModelError
-from regularize.escape import did_you_mean
 from regularize.lie.screw import Array, read_only
-from regularize.mechanism.graph import Graph, coordinate_names, part_of
+from regularize.mechanism.graph import Graph
 from regularize.mechanism.graph_building import build
-from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.source import Model, as_mechanism
-from regularize.modes.inputs import inputs_of, numbers, turning_of
+from regularize.modes.inputs import inputs_of, numbers
 
 #: Samples that steps and polynomials are fitted to.
 SAMPLES = 3000
@@ -350,7 +349,10 @@ class Together(Domain):
 
 @validation.validated(motors=validation.NAMES, joints=validation.NAMES)
 def actuation_map(
-    model: Model, motors: Sequence[str], joints: Sequence[str], branch: int | None = None
+    model: Model,
+    motors: Sequence[str] | None = None,
+    joints: Sequence[str] | None = None,
+    branch: int | None = None,
 ) -> ActuationMap:
     """The map between motors and the joints that they drive through closed loops.
 
@@ -360,8 +362,10 @@ def actuation_map(
 
     Args:
         model: The model.
-        motors: Joints with motors, or single coordinates such as ``wrist[1]``.
-        joints: Joints that they drive; as many coordinates in every subsystem as motors.
+        motors: Joints with motors, or single coordinates such as ``wrist[1]``; by default those
+            within loops that the model says are actuated.
+        joints: Joints that they drive, as many coordinates in every subsystem as motors; by default
+            a chain from its base to the body that carries what comes after it, or to the heaviest.
         branch: Branch of ``rg.closed_form`` of the subsystem; by default the one of the stored
             pose.
 
@@ -369,6 +373,8 @@ def actuation_map(
         ModelError: A name is unknown, motors and joints do not fit, or there is no closed form.
     """
     graph = build(as_mechanism(model))
+    motors = motors_of(graph) if motors is None else motors
+    joints = driven_joints(graph, motors) if joints is None else joints
     given = inputs_of(graph, motors), inputs_of(graph, joints)
     if len(given[0].names) != len(given[1].names):
         raise ModelError(
@@ -376,7 +382,7 @@ def actuation_map(
             "that can be inverted needs as many"
         )
     drives = []
-    for part, own in _subsystems(graph, *(each.columns for each in given)):
+    for part, own in subsystems(graph, *(each.columns for each in given)):
         names = [[each.names[i] for i in places] for each, places in zip(given, own, strict=True)]
         chart = chart_of(part, *names, branch)
         if chart is None:
@@ -384,7 +390,7 @@ def actuation_map(
                 f"no closed form of {', '.join(names[0])} and {', '.join(names[1])} by the same "
                 f"{len(names[0])} coordinates; the subsystem needs as many motors as it has freedoms"
             )
-        drives.append(_drive(own, chart, _range(part, names[0], chart), names))
+        drives.append(_drive(own, chart, _stored_range(part, names[0], chart), names))
     return ActuationMap(given[0].names, given[1].names, tuple(drives))
 
 
@@ -404,54 +410,9 @@ def _drive(
     return Drive.of(own, chart, grown)
 
 
-def _subsystems(
-    graph: Graph, motors: Sequence[int], joints: Sequence[int]
-) -> Iterator[tuple[Graph, tuple[list[int], list[int]]]]:
-    """Subsystems as graphs of their own, and which of the motors and joints each has."""
-    names = coordinate_names(graph.mechanism)
-    edge_of = {c: edge.index for edge in graph.edges for c in edge.columns}
-    cells = {e: cell for cell in graph.cells for e in cell}
-    found: dict[tuple[int, ...], tuple[list[int], list[int]]] = {}
-    for side, columns in enumerate((motors, joints)):
-        for place, c in enumerate(columns):
-            cell = cells.get(edge_of[c], (edge_of[c],))
-            found.setdefault(cell, ([], []))[side].append(place)
-    for cell, own in found.items():
-        named = [[names[c[i]] for i in own[s]] for s, c in enumerate((motors, joints))]
-        if len(own[0]) != len(own[1]):
-            raise ModelError(
-                f"the subsystem with the motors [{', '.join(named[0])}] has the joints "
-                f"[{', '.join(named[1])}]: as many of each are needed"
-            )
-        part = part_of(graph, cell)
-        if part is None:
-            raise ModelError(f"the subsystem of {', '.join(named[0])} shares a joint with another")
-        yield part, own
-
-
-def _range(graph: Graph, motors: Sequence[str], chart: Chart) -> Array:
-    """Lower and upper values of motors: their limits, else a turn, or the mechanism's size."""
-    given, turning = inputs_of(graph, motors), turning_of(graph)
-    stored = chart.arrays(chart.values, chart.start[None])[0]
-    size = max(float(np.max(graph.extents, initial=0.0)), 1e-3)
-    rows = []
-    for i, (column, name) in enumerate(zip(given.columns, given.joints, strict=True)):
-        joint = graph.mechanism.joint(name.partition("[")[0] if name not in _joints(graph) else name)
-        edge = next(e for e in graph.edges if column in e.columns)
-        freedom = [c for e in graph.edges if e.joint is edge.joint for c in e.columns].index(column)
-        low, high = (-np.inf, np.inf) if joint.limits is None else joint.limits[freedom]
-        reach = np.pi if turning[column] else size
-        low = low if np.isfinite(low) else stored[i] - reach
-        high = high if np.isfinite(high) else stored[i] + reach
-        if turning[column]:  # a turn at most: beyond it everything comes again
-            middle = min(max(stored[i], low + np.pi), high - np.pi) if high - low > 2 * np.pi else 0
-            low, high = (low, high) if high - low <= 2 * np.pi else (middle - np.pi, middle + np.pi)
-        rows.append((low, high))
-    return np.array(rows)
-
-
-def _joints(graph: Graph) -> set[str]:
-    return {joint.name for joint in graph.mechanism.joints}
+def _stored_range(part: Graph, motors: Sequence[str], chart: Chart) -> Array:
+    stored = chart.arrays(chart.values, chart.start[None])[0, : len(motors)]
+    return motor_range(part, motors, stored)
 
 
 def _inverse(matrices: Array) -> Array:

@@ -144,11 +144,12 @@ class Way:
             names = dict(zip(chart.given, given, strict=True))
             yield cls(given, tuple(copied(wanted, code, names)), given, ())
             return
-        fit = Fit.of(x, z, DEGREES.get(k, 3))
         rates = derivatives(known, chart.parameters)
         slopes = chart.arrays(chart.program([y for row in rates for y in row]), z[:1])
         inverse = np.linalg.inv(slopes.reshape(k, k))
-        for full, chord in ((n, c) for n in range(1, MOST) for c in (False, True)):
+        least = DEGREES.get(k, 3)
+        fits = [Fit.of(x, z, degree) for degree in (least, 2 * least)]
+        for fit, full, chord in ((f, n, c) for f in fits for n in range(1, MOST) for c in (0, 1)):
             now, matrix, step = fit.lines(given), [], list[Line]()
             for i in range(full + chord):
                 names = dict(zip(chart.given, now, strict=True))
