@@ -8,7 +8,7 @@ the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -127,8 +127,26 @@ def chart_of(
         branch: Index of the branch of ``rg.closed_form`` of the motors, or of the joints where
             motors have none; by default the one on which the mechanism stands as stored.
     """
+    return next(_charts(graph, motors, joints, _candidates(graph, motors, joints), branch), None)
+
+
+def chart_by(
+    graph: Graph, motors: Sequence[str], joints: Sequence[str], names: Sequence[str]
+) -> Chart | None:
+    """Formulas of motors and joints by given coordinates, on the branch of the stored pose."""
+    return next(_charts(graph, motors, joints, [tuple(names)], None), None)
+
+
+def _charts(
+    graph: Graph,
+    motors: Sequence[str],
+    joints: Sequence[str],
+    candidates: Iterable[tuple[str, ...]],
+    branch: int | None,
+) -> Iterator[Chart]:
+    """Those of some coordinates that there are."""
     q = stored_configuration(graph)
-    for inputs in _candidates(graph, motors, joints):
+    for inputs in candidates:
         try:
             solution = closed_form(graph, inputs)
         except ModelError:
@@ -139,8 +157,7 @@ def chart_of(
         if set(wanted) <= known.keys() and (solution.solved or solution.unknowns):
             found = _chart(solution, wanted, q, branch)
             if found is not None:
-                return found
-    return None
+                yield found
 
 
 def _candidates(

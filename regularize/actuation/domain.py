@@ -14,7 +14,7 @@ share, hence all over it. What is proved is therefore one branch, and one side o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product as combined
 
@@ -32,6 +32,8 @@ DEPTHS = {1: 11, 2: 7, 3: 4, 4: 3}
 #: How much wider a box of parameters is than its linear image.
 WIDER = (1.1, 1.4, 2.0)
 NEWTON = 12
+#: How often a grid is made anew about what was found.
+FINER = 3
 #: Least transmission, by the one of the stored pose, and its inverse the largest: nearer to a
 #: singularity motors have fifty times the force or the speed, and maps lose their digits.
 LEAST = 0.02
@@ -54,6 +56,7 @@ class Domain:
     proved: bool
     bounds: Array = field(repr=False)
     inside: NDArray[np.bool_] = field(repr=False)
+    part: float = field(default=1.0, repr=False)  # of the motors' whole range, what was looked at
 
     def __repr__(self) -> str:
         how = "proved" if self.proved else "followed"
@@ -62,7 +65,7 @@ class Domain:
     @property
     def share(self) -> float:
         """Which part of the range of the motors it covers."""
-        return float(np.mean(self.inside))
+        return self.part * float(np.mean(self.inside))
 
     def contains(self, theta: Array) -> NDArray[np.bool_]:
         """Which motor values lie in it, (N, k) to (N,)."""
@@ -339,13 +342,22 @@ class Grown:
     prover: Prover
     owner: NDArray[np.intp]
     leaves: Leaves
+    part: float = 1.0
+
+    @property
+    def around(self) -> Array:
+        """Motor values about what was found, one cell wider, shape (k, 2)."""
+        cells, low = np.argwhere(self.owner >= 0), self.prover.bounds[:, 0]
+        ends = np.stack([cells.min(axis=0) - 1, cells.max(axis=0) + 2], axis=1)
+        found = low[:, None] + self.prover.width[:, None] * np.clip(ends, 0, self.prover.n)
+        return np.asarray(found)
 
     @cached_property
     def domain(self) -> Domain:
         """The boxes as few."""
         bounds, inside = self.prover.bounds, self.owner >= 0
         proved = not self.prover.sampled and bool(inside.any())
-        return Domain(*merged(inside, bounds), proved, read_only(bounds), inside)
+        return Domain(*merged(inside, bounds), proved, read_only(bounds), inside, self.part)
 
     def samples(self, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Random motor values and their parameters, (count, k) each."""
@@ -356,6 +368,20 @@ class Grown:
         rise = theta - self.prover._middles(own)
         z, _ = self.prover.solved(theta, own.z + np.einsum("nij,nj->ni", own.rates, rise))
         return theta, z
+
+
+def grown(chart: Chart, bounds: Array, *, sampled: bool) -> Grown:
+    """What can be proved, or followed; where that is small, with a finer grid about it."""
+    found, whole = Prover(chart, bounds, sampled=sampled).grown(chart.start), bounds
+    for _ in range(FINER):
+        if not (found.owner >= 0).any():
+            break
+        around = found.around
+        part = float(np.prod(np.ptp(around, axis=1) / np.ptp(whole, axis=1)))
+        if part > 0.5 * found.part:
+            break
+        found = replace(Prover(chart, around, sampled=sampled).grown(chart.start), part=part)
+    return found
 
 
 def merged(inside: NDArray[np.bool_], bounds: Array) -> tuple[Array, Array]:

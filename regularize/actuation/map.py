@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product as combined
 from os import PathLike
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regularize import validation
-from regularize.actuation.chart import Chart, chart_of
-from regularize.actuation.domain import Domain, Grown, Prover
+from regularize.actuation.chart import Chart, chart_by, chart_of
+from regularize.actuation.domain import Domain, Grown, grown
 from regularize.actuation.subsystems import driven_joints, motor_range, motors_of, subsystems
 from regularize.actuation.ways import ARRIVED, Way
 from regularize.errors import ModelError
@@ -30,6 +30,8 @@ SAMPLES = 3000
 CHUNK = 4096
 #: Proofs that reach less of what can be followed leave the domain to the latter.
 ENOUGH = 0.5
+#: Formulas back that differ by no more are of the same branch.
+MIRRORED = 1e-7
 #: Boxes of the domain of several subsystems together.
 BOXES = 20_000
 
@@ -61,17 +63,29 @@ class Drive:
 
     @classmethod
     def of(
-        cls, places: tuple[Sequence[int], Sequence[int]], chart: Chart, grown: Grown
+        cls,
+        places: tuple[Sequence[int], Sequence[int]],
+        chart: Chart,
+        grown: Grown,
+        mirror: Chart | None,
     ) -> Drive:
-        """With ways that arrive at all samples of the domain."""
+        """With ways that arrive at all samples of the domain.
+
+        Where motors are formulas of the joints as well, on the same branch (``mirror``), that is
+        the way back.
+        """
         theta, z = grown.samples(SAMPLES, np.random.default_rng(0))
         k = theta.shape[1]
         q = chart.arrays(chart.values, z)[:, k : 2 * k]
         good = np.isfinite(z).all(axis=1) & np.isfinite(q).all(axis=1)
-        ways = (
-            Way.of(chart, back, x[good], z[good]) for back, x in ((False, theta), (True, q))
-        )
-        return cls(tuple(places[0]), tuple(places[1]), chart, grown, *ways)
+        theta, q, z = theta[good], q[good], z[good]
+        forward, backward = Way.of(chart, False, theta, z), None
+        if mirror is not None:
+            seen = mirror.arrays(mirror.values, q)[:, :k]
+            if np.abs(seen - theta).max() < MIRRORED:
+                backward = Way.of(mirror, True, q, q)
+        backward = backward or Way.of(chart, True, q, z)
+        return cls(tuple(places[0]), tuple(places[1]), chart, grown, forward, backward)
 
     def solved(self, x: Array, back: bool) -> tuple[Array, Array]:
         """The other side and the parameters of what is given, (N, k) each; NaN where none is."""
@@ -329,8 +343,7 @@ class ActuationMap:
 class Together(Domain):
     """The domain of several subsystems; its boxes are products of theirs."""
 
-    part: float
-    whole: ActuationMap
+    whole: ActuationMap | None = None
 
     @property
     def share(self) -> float:
@@ -339,12 +352,17 @@ class Together(Domain):
 
     def contains(self, theta: Array) -> NDArray[np.bool_]:
         """Which motor values lie in it, (N, k) to (N,)."""
-        parts = [each.domain.contains(theta[:, each.motors]) for each in self.whole.drives]
+        parts = [each.domain.contains(theta[:, each.motors]) for each in self._drives]
         return np.asarray(np.logical_and.reduce(parts))
 
     def samples(self, count: int, rng: np.random.Generator) -> Array:
         """Random motor values in it, shape (count, k)."""
+        assert self.whole is not None
         return self.whole.samples(count, int(rng.integers(2**31)))
+
+    @property
+    def _drives(self) -> tuple[Drive, ...]:
+        return self.whole.drives if self.whole is not None else ()
 
 
 @validation.validated(motors=validation.NAMES, joints=validation.NAMES)
@@ -372,7 +390,7 @@ def actuation_map(
     Raises:
         ModelError: A name is unknown, motors and joints do not fit, or there is no closed form.
     """
-    graph = build(as_mechanism(model))
+    graph = build(replace(as_mechanism(model), actuators=(), motions=()))
     motors = motors_of(graph) if motors is None else motors
     joints = driven_joints(graph, motors) if joints is None else joints
     given = inputs_of(graph, motors), inputs_of(graph, joints)
@@ -390,24 +408,29 @@ def actuation_map(
                 f"no closed form of {', '.join(names[0])} and {', '.join(names[1])} by the same "
                 f"{len(names[0])} coordinates; the subsystem needs as many motors as it has freedoms"
             )
-        drives.append(_drive(own, chart, _stored_range(part, names[0], chart), names))
+        mirror = chart_by(part, *names, names[1]) if chart.names == tuple(names[0]) else None
+        drives.append(_drive(own, chart, mirror, _stored_range(part, names[0], chart), names))
     return ActuationMap(given[0].names, given[1].names, tuple(drives))
 
 
 def _drive(
-    own: tuple[list[int], list[int]], chart: Chart, bounds: Array, names: list[list[str]]
+    own: tuple[list[int], list[int]],
+    chart: Chart,
+    mirror: Chart | None,
+    bounds: Array,
+    names: list[list[str]],
 ) -> Drive:
-    grown = Prover(chart, bounds).grown(chart.start)
-    if grown.domain.share < 0.9:
-        followed = Prover(chart, bounds, sampled=True).grown(chart.start)
-        if grown.domain.share < ENOUGH * followed.domain.share:
-            grown = followed
-    if not grown.domain.share:
+    found = grown(chart, bounds, sampled=False)
+    if found.domain.share < 0.9:
+        followed = grown(chart, bounds, sampled=True)
+        if found.domain.share < ENOUGH * followed.domain.share:
+            found = followed
+    if not found.domain.share:
         raise ModelError(
             f"the map from {', '.join(names[0])} to {', '.join(names[1])} is singular at the "
             "stored pose, or that is outside of limits; store another one"
         )
-    return Drive.of(own, chart, grown)
+    return Drive.of(own, chart, found, mirror)
 
 
 def _stored_range(part: Graph, motors: Sequence[str], chart: Chart) -> Array:

@@ -261,10 +261,6 @@ def _compared(
             wanted, have = (reduced_model(each, moving).H(x) for each in fixed)
     except RegularizeError:
         return SerialTwin(twin, m, float("nan"))
-    armatures = [_armature(mechanism.joint(n.partition("[")[0])) for n in m.motor_names]
-    rotors = m.reflected_inertia(theta, np.array(armatures))
-    wanted = wanted.copy()
-    wanted[np.ix_(range(len(x)), own, own)] += rotors
     good = np.isfinite(wanted).all(axis=(1, 2)) & np.isfinite(have).all(axis=(1, 2))
     if not good.any():
         return SerialTwin(twin, m, float("nan"))
@@ -290,11 +286,6 @@ def _without_base(mechanism: Mechanism) -> Mechanism:
     )
     joints = tuple(fixed if j is free else j for j in mechanism.joints)
     return replace(mechanism, joints=joints, actuators=(), motions=())
-
-
-def _armature(joint: Joint) -> float:
-    values = joint.dynamics.armature
-    return 0.0 if values is None else float(np.max(values))
 
 
 def _with_armature(joint: Joint, added: Mapping[str, float]) -> Joint:
