@@ -32,6 +32,8 @@ DEPTHS = {1: 11, 2: 7, 3: 4, 4: 3}
 #: How much wider a box of parameters is than its linear image.
 WIDER = (1.1, 1.4, 2.0)
 NEWTON = 12
+#: Bisections of the finest boxes' size up to which corners may count for a box.
+COARSEST = 2
 #: How often a grid is made anew about what was found.
 FINER = 3
 #: Least transmission, by the one of the stored pose, and its inverse the largest: nearer to a
@@ -231,7 +233,8 @@ class Prover:
         home = np.clip(home, 0, self.n - 1)
         owner = np.full((self.n,) * self.k, -1)
         leaves: list[Leaves] = []
-        for level in range(self.depth + 1):
+        first = max(0, self.depth - COARSEST) if self.sampled else 0
+        for level in range(first, self.depth + 1):
             self._grow(self.n >> level, owner, leaves, home, theta, start)
         return Grown(self, owner, _joined(leaves, self.k))
 

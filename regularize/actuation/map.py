@@ -32,6 +32,8 @@ CHUNK = 4096
 ENOUGH = 0.5
 #: Formulas back that differ by no more are of the same branch.
 MIRRORED = 1e-7
+#: Newton's steps from the nearest sample.
+NEWTON = 12
 #: Boxes of the domain of several subsystems together.
 BOXES = 20_000
 
@@ -53,8 +55,8 @@ class Drive:
     joints: tuple[int, ...]
     chart: Chart
     grown: Grown
-    forward: Way
-    backward: Way
+    forward: Way | None
+    backward: Way | None
 
     @property
     def domain(self) -> Domain:
@@ -79,17 +81,19 @@ class Drive:
         q = chart.arrays(chart.values, z)[:, k : 2 * k]
         good = np.isfinite(z).all(axis=1) & np.isfinite(q).all(axis=1)
         theta, q, z = theta[good], q[good], z[good]
-        forward, backward = Way.of(chart, False, theta, z), None
+        forward, backward = _way(chart, False, theta, z), None
         if mirror is not None:
             seen = mirror.arrays(mirror.values, q)[:, :k]
             if np.abs(seen - theta).max() < MIRRORED:
                 backward = Way.of(mirror, True, q, q)
-        backward = backward or Way.of(chart, True, q, z)
+        backward = backward or _way(chart, True, q, z)
         return cls(tuple(places[0]), tuple(places[1]), chart, grown, forward, backward)
 
     def solved(self, x: Array, back: bool) -> tuple[Array, Array]:
         """The other side and the parameters of what is given, (N, k) each; NaN where none is."""
         way, k = (self.backward if back else self.forward), x.shape[1]
+        if way is None:
+            return self._searched(x, back)
         parts = []
         for start in range(0, len(x), CHUNK):
             part = x[start : start + CHUNK]
@@ -101,6 +105,34 @@ class Drive:
         theta = found if back else x
         good = self.domain.contains(theta) & np.isfinite(values).all(axis=1)
         good &= (np.abs(values[:, 2 * k :]) <= ARRIVED).all(axis=1)
+        return np.where(good[:, None], found, np.nan), np.where(good[:, None], z, np.nan)
+
+    @cached_property
+    def _places(self) -> tuple[tuple[Any, Any], Array]:
+        """Where searches begin: motors and joints of many samples as trees, and parameters."""
+        from scipy.spatial import cKDTree
+
+        _, z = self.grown.samples(20 * SAMPLES, np.random.default_rng(1))
+        z = z[np.isfinite(z).all(axis=1)]
+        values, k = self.chart.arrays(self.chart.values, z), z.shape[1]
+        return (cKDTree(values[:, :k]), cKDTree(values[:, k : 2 * k])), z
+
+    def _searched(self, x: Array, back: bool) -> tuple[Array, Array]:
+        """The same by Newton's steps from the nearest of many samples."""
+        trees, places = self._places
+        k, side = x.shape[1], int(back)
+        known = np.isfinite(x).all(axis=1)
+        z = places[trees[side].query(np.where(known[:, None], x, 0.0))[1]].copy()
+        for _ in range(NEWTON):
+            error = self.chart.arrays(self.chart.values, z)[:, side * k : side * k + k] - x
+            step = np.einsum("nij,nj->ni", _inverse(self.slopes(z)[side]), error)
+            z = z - step
+        values = self.chart.arrays(self.chart.values, z)
+        theta, q = values[:, :k], values[:, k : 2 * k]
+        good = known & self.domain.contains(theta if back else x)
+        with np.errstate(invalid="ignore"):
+            good &= (np.abs(step) <= 1e-9).all(axis=1) & np.isfinite(values).all(axis=1)
+        found = theta if back else q
         return np.where(good[:, None], found, np.nan), np.where(good[:, None], z, np.nan)
 
     def slopes(self, z: Array) -> tuple[Array, Array]:
@@ -433,6 +465,14 @@ def _drive(
     return Drive.of(own, chart, found, mirror)
 
 
+def _way(chart: Chart, back: bool, x: Array, z: Array) -> Way | None:
+    """A way of so many steps everywhere; None where none arrives, near singularities."""
+    try:
+        return Way.of(chart, back, x, z)
+    except ModelError:
+        return None
+
+
 def _stored_range(part: Graph, motors: Sequence[str], chart: Chart) -> Array:
     stored = chart.arrays(chart.values, chart.start[None])[0, : len(motors)]
     return motor_range(part, motors, stored)
@@ -441,6 +481,7 @@ def _stored_range(part: Graph, motors: Sequence[str], chart: Chart) -> Array:
 def _inverse(matrices: Array) -> Array:
     result = np.full_like(matrices, np.nan)
     good = np.isfinite(matrices).all(axis=(1, 2))
+    good[good] = np.abs(np.linalg.det(matrices[good])) > 1e-300
     result[good] = np.linalg.inv(matrices[good])
     return result
 

@@ -13,6 +13,7 @@ import numpy as np
 from regularize._io.output_files import write_text
 from regularize.actuation.formulas import copied, solved
 from regularize.actuation.ways import ARRIVED
+from regularize.errors import ModelError
 from regularize.escape import in_comment, in_docstring
 from regularize.lie.screw import Array
 from regularize.modes.closed_form.codegen import c_name
@@ -47,6 +48,11 @@ class Formulas:
         found, steps, jacobian = [zero] * k, list[Line](), [[zero] * k for _ in range(k)]
         for each in m.drives:
             way = each.backward if back else each.forward
+            if way is None:
+                raise ModelError(
+                    f"{m!r} comes so near to singularities that no fixed number of steps finds "
+                    f"{'motors' if back else 'joints'}: narrow the motors' limits"
+                )
             own, other = (each.joints, each.motors) if back else (each.motors, each.joints)
             names = {line.name: given[i] for line, i in zip(way.given, own, strict=True)}
             every = copied([*way.found, *way.parameters, *way.steps], code, names)

@@ -107,19 +107,19 @@ def _tree(graph: Graph, kept: Mapping[int, str]) -> tuple[list[Body], list[Joint
     """Bodies and joints of the tree."""
     mechanism, names = graph.mechanism, {*kept.values()}
     driven = {e for cell in graph.cells if {*cell} & kept.keys() for e in cell}
-    gone = {graph.edges[e].joint.name for e in driven} - names
     carried = {base_of(graph, cell) for cell in graph.cells if {*cell} & kept.keys()}
-    bases = {*carried}
-    while True:  # joints that stay carry bodies from the base on
+    bases, stiff = {*carried}, {e for e in driven if not graph.edges[e].freedoms}
+    while True:  # joints that stay carry bodies from the base on, and so do welds
         new = {
-            n
-            for e in kept
+            n: e
+            for e in (*stiff, *kept)
             for a, n in [_ends(graph, e), _ends(graph, e)[::-1]]
             if a in carried and n not in carried
         }
         if not new:
             break
-        carried |= new
+        carried |= new.keys()
+        names |= {graph.edges[e].joint.name for e in new.values()}
     loose = [name for e, name in kept.items() if not {*_ends(graph, e)} <= carried]
     if loose:
         base = ", ".join(sorted(graph.nodes[n] for n in bases))
@@ -128,7 +128,11 @@ def _tree(graph: Graph, kept: Mapping[int, str]) -> tuple[list[Body], list[Joint
             "name a chain of joints from there"
         )
     home = _homes(graph, driven - kept.keys(), bases, carried)
-    return _lumped(graph, home), [j for j in mechanism.joints if j.name not in gone]
+    bodies = _lumped(graph, home)
+    left = {body.name for body in bodies}
+    gone = {graph.edges[e].joint.name for e in driven} - names
+    joints = [j for j in mechanism.joints if j.name not in gone and {j.parent, j.child} <= left]
+    return bodies, [replace(j, closure=False) for j in joints]
 
 
 def _ends(graph: Graph, e: int) -> tuple[NodeId, NodeId]:
