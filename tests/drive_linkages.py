@@ -106,7 +106,9 @@ def rsu_ankle(name: str = "", a: AssemblyBuilder | None = None, shank: str = "gr
         _bodies(own, **{crank: (x0 - 0.03, y, z), rod: (x0 - 0.05, y, z / 2)})
         own.hinge(f"{name}m{k}", shank, crank, at=(x0, y, z), axis=Y, **motor())
         own.ball(f"{name}ball{k}", crank, rod, at=(x0 - 0.06, y, z + 0.005))
-        own.universal(f"{name}end{k}", rod, f"{name}foot", at=(x0 - 0.06, y * 0.9, 0.01), axes=(X, Y))
+        own.universal(
+            f"{name}end{k}", rod, f"{name}foot", at=(x0 - 0.06, y * 0.9, 0.01), axes=(X, Y)
+        )
     return Drive(own.mechanism(), [f"{name}m1", f"{name}m2"], [f"{name}pitch", f"{name}roll"])
 
 
@@ -124,7 +126,9 @@ def strut_platform(name: str, first: str, second: str) -> Drive:
         }
         top, foot = np.array([-0.04, y * 0.8, 0.25]), np.array([-0.06, y, 0.0])
         ends[first](f"top{k}", "ground", case, top)
-        a.slider(f"m{k}", case, piston, at=0.5 * (top + foot), axis=foot - top, **motor(-0.03, 0.03))
+        a.slider(
+            f"m{k}", case, piston, at=0.5 * (top + foot), axis=foot - top, **motor(-0.03, 0.03)
+        )
         ends[second](f"end{k}", piston, "foot", foot)
     return Drive(a.mechanism(), ["m1", "m2"], ["wrist[0]", "wrist[1]"])
 

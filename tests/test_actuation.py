@@ -1,4 +1,4 @@
-"""Actuation maps: closure, inverses, derivatives, power, domains, other languages, twins, states."""
+"""Actuation maps: closure, inverses, derivatives, power, domains, languages, twins, states."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_twins_have_no_loop_and_the_error_that_they_say(name: str) -> None:
     off = np.linalg.norm(tree - whole, 2, axis=(1, 2)) / np.linalg.norm(whole, 2, axis=(1, 2))
     assert off.max() <= twin.error < 0.05
     mass = sum(b.inertia.mass for b in twin.mechanism.bodies if b.inertia is not None)
-    assert 0.0 < mass
+    assert mass > 0.0
 
 
 def test_a_twin_needs_a_chain_of_joints() -> None:

@@ -192,8 +192,12 @@ def _chart(
     z = q[list(solution.columns)]
     signs = _stored_signs(solution, raw[len(raw) - len(alone) :], q[alone], z)
     if branch is not None:
-        signs = np.array(solution.branches[index_of(branch, len(steps) and 2 ** len(steps) or 1,
-                                                    "branch")].signs, dtype=float)
+        signs = np.array(
+            solution.branches[
+                index_of(branch, (len(steps) and 2 ** len(steps)) or 1, "branch")
+            ].signs,
+            dtype=float,
+        )
     if signs is None:
         return None
     code = Code()
@@ -222,9 +226,7 @@ def _chart(
     )
 
 
-def _stored_signs(
-    solution: ClosedForm, lines: Sequence[Line], q: Array, z: Array
-) -> Array | None:
+def _stored_signs(solution: ClosedForm, lines: Sequence[Line], q: Array, z: Array) -> Array | None:
     """Signs of the branch on which coordinates are those stored; None where they are on none."""
     count = solution.plan.tape.signs
     every = 1.0 - 2.0 * (np.arange(2**count)[:, None] >> np.arange(count)[::-1] & 1)

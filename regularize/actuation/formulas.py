@@ -1,7 +1,7 @@
 """Lines of elementary operations simplified, differentiated, solved and compiled.
 
-What comes of a line is a line again, so that derivatives, Newton's steps and polynomials are written
-in every language by the same printers as closed forms.
+What comes of a line is a line again, so that derivatives, Newton's steps and polynomials are
+written in every language by the same printers as closed forms.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _solution_rate(line: Line, rate: Mapping[int, Line], zero: Line) -> Line | N
         return None
     rates = [rate.get(x.index, zero) for x in of]
     if kind == "quadratic":
-        A, B, C, root, s = of
+        *_, root, s = of
         dA, dB, dC = rates[:3]
         change = total(product(total(product(dA, s), product(dB, code.scalar(2.0))), s), dC)
         return quotient(negated(change), product(root, code.scalar(2.0)))
@@ -133,7 +133,7 @@ def _solution_rate(line: Line, rate: Mapping[int, Line], zero: Line) -> Line | N
         change = total(product(cosine, rates[0]), product(sine, rates[1]))
         turn = quotient(total(change, rates[2]), of[3])
     else:
-        (x, y, length), (dx, dy) = of[:3], rates[:2]
+        length, (dx, dy) = of[2], rates[:2]
         turn = quotient(total(product(cosine, dy), product(sine, dx), -1.0), length)
     if pair:
         return turn

@@ -13,147 +13,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regularize import validation
-from regularize.actuation.chart import Chart, chart_by, chart_of
-from regularize.actuation.domain import Domain, Grown, grown
-from regularize.actuation.subsystems import driven_joints, motor_range, motors_of, subsystems
-from regularize.actuation.ways import ARRIVED, Way
+from regularize.actuation.chart import chart_by, chart_of
+from regularize.actuation.domain import Domain
+from regularize.actuation.drive import Drive, made, stored_range
+from regularize.actuation.polynomial import MapPolynomial, polynomial_of
+from regularize.actuation.subsystems import driven_joints, motors_of, subsystems
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
-from regularize.mechanism.graph import Graph
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.source import Model, as_mechanism
 from regularize.modes.inputs import inputs_of, numbers
 
-#: Samples that steps and polynomials are fitted to.
-SAMPLES = 3000
-#: States at a time: what is needed on the way stays in the processor's cache.
-CHUNK = 4096
-#: Proofs that reach less of what can be followed leave the domain to the latter.
-ENOUGH = 0.5
-#: Formulas back that differ by no more are of the same branch.
-MIRRORED = 1e-7
-#: Newton's steps from the nearest sample.
-NEWTON = 12
 #: Boxes of the domain of several subsystems together.
 BOXES = 20_000
-
-
-@dataclass(frozen=True, eq=False)
-class Drive:
-    """The map of one subsystem.
-
-    Attributes:
-        motors: Which of the map's motors it has.
-        joints: Which of its joints.
-        chart: Formulas of both.
-        grown: Where it holds.
-        forward: The way from motors to joints.
-        backward: The way from joints to motors.
-    """
-
-    motors: tuple[int, ...]
-    joints: tuple[int, ...]
-    chart: Chart
-    grown: Grown
-    forward: Way | None
-    backward: Way | None
-
-    @property
-    def domain(self) -> Domain:
-        """Where it holds."""
-        return self.grown.domain
-
-    @classmethod
-    def of(
-        cls,
-        places: tuple[Sequence[int], Sequence[int]],
-        chart: Chart,
-        grown: Grown,
-        mirror: Chart | None,
-    ) -> Drive:
-        """With ways that arrive at all samples of the domain.
-
-        Where motors are formulas of the joints as well, on the same branch (``mirror``), that is
-        the way back.
-        """
-        theta, z = grown.samples(SAMPLES, np.random.default_rng(0))
-        k = theta.shape[1]
-        q = chart.arrays(chart.values, z)[:, k : 2 * k]
-        good = np.isfinite(z).all(axis=1) & np.isfinite(q).all(axis=1)
-        theta, q, z = theta[good], q[good], z[good]
-        forward, backward = _way(chart, False, theta, z), None
-        if mirror is not None:
-            seen = mirror.arrays(mirror.values, q)[:, :k]
-            if np.abs(seen - theta).max() < MIRRORED:
-                backward = Way.of(mirror, True, q, q)
-        backward = backward or _way(chart, True, q, z)
-        return cls(tuple(places[0]), tuple(places[1]), chart, grown, forward, backward)
-
-    def solved(self, x: Array, back: bool) -> tuple[Array, Array]:
-        """The other side and the parameters of what is given, (N, k) each; NaN where none is."""
-        way, k = (self.backward if back else self.forward), x.shape[1]
-        if way is None:
-            return self._searched(x, back)
-        parts = []
-        for start in range(0, len(x), CHUNK):
-            part = x[start : start + CHUNK]
-            with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-                found = way.program(*np.ascontiguousarray(part.T))
-            parts.append(np.stack([np.broadcast_to(y, len(part)) for y in found], axis=-1))
-        values = np.concatenate(parts) if parts else np.zeros((0, 3 * k))
-        found, z = values[:, :k], values[:, k : 2 * k]
-        theta = found if back else x
-        good = self.domain.contains(theta) & np.isfinite(values).all(axis=1)
-        good &= (np.abs(values[:, 2 * k :]) <= ARRIVED).all(axis=1)
-        return np.where(good[:, None], found, np.nan), np.where(good[:, None], z, np.nan)
-
-    @cached_property
-    def _places(self) -> tuple[tuple[Any, Any], Array]:
-        """Where searches begin: motors and joints of many samples as trees, and parameters."""
-        from scipy.spatial import cKDTree
-
-        _, z = self.grown.samples(20 * SAMPLES, np.random.default_rng(1))
-        z = z[np.isfinite(z).all(axis=1)]
-        values, k = self.chart.arrays(self.chart.values, z), z.shape[1]
-        return (cKDTree(values[:, :k]), cKDTree(values[:, k : 2 * k])), z
-
-    def _searched(self, x: Array, back: bool) -> tuple[Array, Array]:
-        """The same by Newton's steps from the nearest of many samples."""
-        trees, places = self._places
-        k, side = x.shape[1], int(back)
-        known = np.isfinite(x).all(axis=1)
-        z = places[trees[side].query(np.where(known[:, None], x, 0.0))[1]].copy()
-        for _ in range(NEWTON):
-            error = self.chart.arrays(self.chart.values, z)[:, side * k : side * k + k] - x
-            step = np.einsum("nij,nj->ni", _inverse(self.slopes(z)[side]), error)
-            z = z - step
-        values = self.chart.arrays(self.chart.values, z)
-        theta, q = values[:, :k], values[:, k : 2 * k]
-        good = known & self.domain.contains(theta if back else x)
-        with np.errstate(invalid="ignore"):
-            good &= (np.abs(step) <= 1e-9).all(axis=1) & np.isfinite(values).all(axis=1)
-        found = theta if back else q
-        return np.where(good[:, None], found, np.nan), np.where(good[:, None], z, np.nan)
-
-    def slopes(self, z: Array) -> tuple[Array, Array]:
-        """Derivatives of motors and joints by the parameters, (N, k, k) each."""
-        k = z.shape[1]
-        found = self.chart.arrays(self.chart.slopes, z).reshape(len(z), 2, k, k)
-        return found[:, 0], found[:, 1]
-
-    def jacobian(self, z: Array) -> Array:
-        """Derivatives of joints by motors, (N, k, k)."""
-        motors, joints = self.slopes(z)
-        return np.asarray(joints @ _inverse(motors))
-
-    def hessian(self, z: Array) -> Array:
-        """Second derivatives of joints by motors, (N, k, k, k)."""
-        k = z.shape[1]
-        motors, joints = self.slopes(z)
-        inverse = _inverse(motors)
-        bends = self.chart.arrays(self.chart.curvatures, z).reshape(len(z), 2, k, k, k)
-        own = bends[:, 1] - np.einsum("nij,njab->niab", joints @ inverse, bends[:, 0])
-        return np.einsum("niab,nac,nbd->nicd", own, inverse, inverse, optimize=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +79,7 @@ class ActuationMap:
             "proved); see .domain, or ask with strict=False for NaN"
         )
 
-    # Rates, torques, inertia -----------------------------------------------------------------------
+    # Rates, torques, inertia ---------------------------------------------------------------------
 
     def jacobian(self, theta: ArrayLike, *, strict: bool = True) -> Array:
         """Derivatives of joints by motors dq/dtheta, shape (k, k) or (N, k, k)."""
@@ -301,7 +173,9 @@ class ActuationMap:
         bounds[order] = np.concatenate([p.bounds for p in parts])
         lower, upper = map(read_only, corners)
         share = float(np.prod([p.share for p in parts]))
-        return Together(lower, upper, all(p.proved for p in parts), bounds, np.zeros(0), share, self)
+        return Together(
+            lower, upper, all(p.proved for p in parts), bounds, np.zeros(0), share, self
+        )
 
     def samples(self, count: int, seed: int = 0) -> Array:
         """Random motor values in the domain, shape (count, k)."""
@@ -350,15 +224,16 @@ class ActuationMap:
 
         return casadi_function(self, back)
 
-    def polynomial(self, tolerance: float) -> Any:
+    def polynomial(self, tolerance: float) -> MapPolynomial:
         """Polynomials of the motors that are the joints within a tolerance, rad and m.
+
+        Their error is bounded by affine arithmetic all over the domain.
 
         Raises:
             ModelError: No polynomial that is tried can be shown to be as good.
         """
-        from regularize.actuation.polynomial import polynomial
-
-        return polynomial(self, tolerance)
+        parts = [polynomial_of(each, tolerance) for each in self.drives]
+        return MapPolynomial(tuple(parts), max(part.error for part in parts))
 
     def _values(self, given: ArrayLike, what: str) -> tuple[Array, bool]:
         """Values as (N, k), and whether they were of one state."""
@@ -438,52 +313,11 @@ def actuation_map(
         if chart is None:
             raise ModelError(
                 f"no closed form of {', '.join(names[0])} and {', '.join(names[1])} by the same "
-                f"{len(names[0])} coordinates; the subsystem needs as many motors as it has freedoms"
+                f"{len(names[0])} coordinates; a subsystem needs as many motors as it has freedoms"
             )
         mirror = chart_by(part, *names, names[1]) if chart.names == tuple(names[0]) else None
-        drives.append(_drive(own, chart, mirror, _stored_range(part, names[0], chart), names))
+        drives.append(made(own, chart, mirror, stored_range(part, names[0], chart), names))
     return ActuationMap(given[0].names, given[1].names, tuple(drives))
-
-
-def _drive(
-    own: tuple[list[int], list[int]],
-    chart: Chart,
-    mirror: Chart | None,
-    bounds: Array,
-    names: list[list[str]],
-) -> Drive:
-    found = grown(chart, bounds, sampled=False)
-    if found.domain.share < 0.9:
-        followed = grown(chart, bounds, sampled=True)
-        if found.domain.share < ENOUGH * followed.domain.share:
-            found = followed
-    if not found.domain.share:
-        raise ModelError(
-            f"the map from {', '.join(names[0])} to {', '.join(names[1])} is singular at the "
-            "stored pose, or that is outside of limits; store another one"
-        )
-    return Drive.of(own, chart, found, mirror)
-
-
-def _way(chart: Chart, back: bool, x: Array, z: Array) -> Way | None:
-    """A way of so many steps everywhere; None where none arrives, near singularities."""
-    try:
-        return Way.of(chart, back, x, z)
-    except ModelError:
-        return None
-
-
-def _stored_range(part: Graph, motors: Sequence[str], chart: Chart) -> Array:
-    stored = chart.arrays(chart.values, chart.start[None])[0, : len(motors)]
-    return motor_range(part, motors, stored)
-
-
-def _inverse(matrices: Array) -> Array:
-    result = np.full_like(matrices, np.nan)
-    good = np.isfinite(matrices).all(axis=(1, 2))
-    good[good] = np.abs(np.linalg.det(matrices[good])) > 1e-300
-    result[good] = np.linalg.inv(matrices[good])
-    return result
 
 
 def _reciprocal_condition(matrices: Array) -> Array:

@@ -106,7 +106,9 @@ def c_source(m: ActuationMap, name: str) -> str:
     lines += ["   0, or 1 outside of the domain, where all results are NaN. */"]
     for i, each in enumerate(m.drives):
         boxes = np.stack([each.domain.lower, each.domain.upper], axis=1)
-        lines.append(f"static const double {name}_boxes{i}[{len(boxes)}][2][{len(each.motors)}] = {{")
+        lines.append(
+            f"static const double {name}_boxes{i}[{len(boxes)}][2][{len(each.motors)}] = {{"
+        )
         lines += [f"    {_braces(box)}," for box in boxes] + ["};"]
     lines += [f"static int {name}_inside(const double *theta)", "{", "    int good, b;"]
     for i, each in enumerate(m.drives):
@@ -120,8 +122,11 @@ def c_source(m: ActuationMap, name: str) -> str:
             "    if (!good) return 0;",
         ]
     lines += ["    return 1;", "}"]
-    for what, back, rates in (("joints", False, False), ("motors", True, False),
-                              ("jacobian", False, True)):
+    for what, back, rates in (
+        ("joints", False, False),
+        ("motors", True, False),
+        ("jacobian", False, True),
+    ):
         f = Formulas.of(m, back, rates)
         results = [x for row in f.jacobian for x in row] if rates else f.found
         given, out = ("q", "theta") if back else ("theta", "J" if rates else "q")
@@ -133,10 +138,16 @@ def c_source(m: ActuationMap, name: str) -> str:
         tests = [f"{name}_inside(theta)", *(f"fabs({x.name}) <= {ARRIVED}" for x in f.steps)]
         tests += [f"isfinite({out}[{i}])" for i in range(len(results))]
         lines += [f"    if ({' && '.join(tests)}) return 0;"]
-        lines += [f"    for (int i = 0; i < {len(results)}; i++) {out}[i] = NAN;", "    return 1;", "}"]
+        lines += [
+            f"    for (int i = 0; i < {len(results)}; i++) {out}[i] = NAN;",
+            "    return 1;",
+            "}",
+        ]
         unused = {f"x{i}" for i in range(k)} - {v for x in needed for v in x.used}
         unused -= {x.name for x in results}
-        at = max(i for i, line in enumerate(lines) if line.startswith(f"    const double x{k - 1} ="))
+        at = max(
+            i for i, line in enumerate(lines) if line.startswith(f"    const double x{k - 1} =")
+        )
         lines[at + 1 : at + 1] = [f"    (void){v};" for v in sorted(unused)]
     return "\n".join([*lines, ""])
 
@@ -157,14 +168,22 @@ def python_source(m: ActuationMap, _: str) -> str:
     lines += ["    for (lower, upper), own in BOXES:", "        x = theta[..., None, own]"]
     lines += ["        boxes = (x >= np.array(lower)) & (x <= np.array(upper))"]
     lines += ["        good &= boxes.all(axis=-1).any(axis=-1)", "    return good"]
-    for what, back, rates in (("joints", False, False), ("motors", True, False),
-                              ("jacobian", False, True)):
+    for what, back, rates in (
+        ("joints", False, False),
+        ("motors", True, False),
+        ("jacobian", False, True),
+    ):
         f = Formulas.of(m, back, rates)
         results = [x for row in f.jacobian for x in row] if rates else f.found
         given, found = ("q", "found") if back else ("theta", "theta")
-        lines += ["", "", f"def {what}({given}):", f"    {given} = np.asarray({given}, dtype=float)"]
+        lines += [
+            "",
+            "",
+            f"def {what}({given}):",
+            f"    {given} = np.asarray({given}, dtype=float)",
+        ]
         lines += [f"    x{i} = {given}[..., {i}]" for i in range(k)]
-        lines += ["    with np.errstate(all=\"ignore\"):"]
+        lines += ['    with np.errstate(all="ignore"):']
         needed = f.given[0].code.needed([*results, *f.steps])
         lines += [f"        {text}" for x in needed if (text := x.assignment(ARRAYS))]
         names = "".join(f"{x.name}, " for x in results)
@@ -172,7 +191,11 @@ def python_source(m: ActuationMap, _: str) -> str:
         lines += [f"        good = inside({found}) & np.isfinite(found).all(axis=-1)"]
         lines += [f"        good &= abs({x.name}) <= {ARRIVED}" for x in f.steps]
         lines += ["    found = where(good[..., None], found, np.nan)"]
-        lines += [f"    return found.reshape(*found.shape[:-1], {k}, {k})" if rates else "    return found"]
+        lines += [
+            f"    return found.reshape(*found.shape[:-1], {k}, {k})"
+            if rates
+            else "    return found"
+        ]
     return "\n".join([*lines, ""])
 
 

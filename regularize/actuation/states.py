@@ -19,8 +19,8 @@ from regularize.lie.screw import Array, read_only
 from regularize.loops.continuation import Continuation
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.graph import Graph, coordinate_names
-from regularize.pinocchio.exporting import to_pinocchio
 from regularize.mechanism.source import Model
+from regularize.pinocchio.exporting import to_pinocchio
 from regularize.reduction.reduce import as_reduction
 
 #: Longest step, radians or sizes of the mechanism.

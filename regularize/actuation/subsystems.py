@@ -119,7 +119,8 @@ def driven_joints(graph: Graph, motors: Sequence[str]) -> list[str]:
 
 def _chain(graph: Graph, cell: Sequence[EdgeId], motors: set[int]) -> tuple[EdgeId, ...]:
     base, k = base_of(graph, cell), len(motors)
-    chains, queue = [], deque([((), (base,))])
+    chains: list[tuple[tuple[EdgeId, ...], NodeId]] = []
+    queue: deque[tuple[tuple[EdgeId, ...], tuple[NodeId, ...]]] = deque([((), (base,))])
     while queue and len(chains) < CHAINS:
         edges, nodes = queue.popleft()
         freedoms = sum(graph.edges[e].freedoms for e in edges)
@@ -127,9 +128,10 @@ def _chain(graph: Graph, cell: Sequence[EdgeId], motors: set[int]) -> tuple[Edge
             chains.append((edges, nodes[-1]))
         for e in cell:
             edge = graph.edges[e]
-            if nodes[-1] in (edge.parent, edge.child) and edge.freedoms <= k - freedoms:
-                if (other := edge.other(nodes[-1])) not in nodes:
-                    queue.append(((*edges, e), (*nodes, other)))
+            if nodes[-1] not in (edge.parent, edge.child) or edge.freedoms > k - freedoms:
+                continue
+            if (other := edge.other(nodes[-1])) not in nodes:
+                queue.append(((*edges, e), (*nodes, other)))
     if not chains:
         raise ModelError("no chain of joints has as many freedoms as motors; name the joints")
     inner = {*cell}

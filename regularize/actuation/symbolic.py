@@ -38,7 +38,9 @@ def _program(m: ActuationMap, back: bool, functions: dict[str, Any], casadi: boo
     return compiled([*f.found, *f.steps], names, CASADI if casadi else ARRAYS, functions)
 
 
-def _of_arrays(m: ActuationMap, back: bool, xp: Any, functions: dict[str, Any]) -> Callable[[Any], Any]:
+def _of_arrays(
+    m: ActuationMap, back: bool, xp: Any, functions: dict[str, Any]
+) -> Callable[[Any], Any]:
     """A function for arrays whose library has ``where``, ``stack`` and comparisons."""
     program, k = _program(m, back, functions, False), len(m.motor_names)
     boxes = [(each.domain.lower, each.domain.upper, each.motors) for each in m.drives]

@@ -1,4 +1,4 @@
-"""Serial twins: the model without loops, its joints driven through the map, for engines of trees."""
+"""Serial twins: the model without loops, its joints driven in place of the motors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ class SerialTwin:
 
     def __repr__(self) -> str:
         off = f"inertia within {100 * self.error:.3g} %"
-        return f"<SerialTwin {self.mechanism.name!r:.60}: {len(self.map.joint_names)} joints, {off}>"
+        return (
+            f"<SerialTwin {self.mechanism.name!r:.60}: {len(self.map.joint_names)} joints, {off}>"
+        )
 
 
 def serial_twin(
@@ -83,7 +85,9 @@ def serial_twin(
     )
     if build(twin).blocks:
         left = sorted({build(twin).edges[e].joint.name for b in build(twin).blocks for e in b})
-        raise ModelError(f"loops of {', '.join(left[:6])} are left: name their motors and joints too")
+        raise ModelError(
+            f"loops of {', '.join(left[:6])} are left: name their motors and joints too"
+        )
     theta = m.samples(SAMPLES)
     q = m.joints(theta)
     twin = _driven(twin, m, theta, q, mechanism)
@@ -144,7 +148,7 @@ def _homes(
 ) -> dict[NodeId, tuple[NodeId, Array]]:
     """For each node that is not carried the next one that is, and its pose there as stored."""
     q = stored_configuration(graph)
-    # Those next to the base first: armature can stand for what moves, and for nothing that does not.
+    # By the base first: armature can stand for what moves, and for nothing that does not.
     home = {node: (node, IDENTITY) for node in bases}
     while True:
         found = {}
@@ -215,11 +219,16 @@ def _driven(
     }
     joints = []
     for joint in twin.joints:
-        own = [f"{joint.name}[{i}]" if joint.freedoms > 1 else joint.name for i in range(joint.freedoms)]
+        own = [
+            f"{joint.name}[{i}]" if joint.freedoms > 1 else joint.name
+            for i in range(joint.freedoms)
+        ]
         if not own or own[0] not in values:
             joints.append(joint)
             continue
-        low, high, v, tau = np.array([values.get(n, (-np.inf, np.inf, np.inf, np.inf)) for n in own]).T
+        low, high, v, tau = np.array(
+            [values.get(n, (-np.inf, np.inf, np.inf, np.inf)) for n in own]
+        ).T
         stated = np.asarray(joint.limits) if joint.limits is not None else None
         if stated is not None:
             low, high = np.maximum(low, stated[:, 0]), np.minimum(high, stated[:, 1])
@@ -285,7 +294,11 @@ def _without_base(mechanism: Mechanism) -> Mechanism:
     if free is None:
         return mechanism
     fixed = Joint(
-        free.name, free.parent, free.child, "fixed", np.zeros((6, 0)),
+        free.name,
+        free.parent,
+        free.child,
+        "fixed",
+        np.zeros((6, 0)),
         T_parent_joint=relative_pose(free, free.position),
     )
     joints = tuple(fixed if j is free else j for j in mechanism.joints)
@@ -293,7 +306,9 @@ def _without_base(mechanism: Mechanism) -> Mechanism:
 
 
 def _with_armature(joint: Joint, added: Mapping[str, float]) -> Joint:
-    own = [f"{joint.name}[{i}]" if joint.freedoms > 1 else joint.name for i in range(joint.freedoms)]
+    own = [
+        f"{joint.name}[{i}]" if joint.freedoms > 1 else joint.name for i in range(joint.freedoms)
+    ]
     if not any(name in added for name in own):
         return joint
     values = np.array([added.get(name, 0.0) for name in own])

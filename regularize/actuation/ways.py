@@ -1,4 +1,4 @@
-"""Ways through charts: formulas of one side from values of the other, by Newton's steps written out.
+"""Ways through charts: one side from values of the other, by Newton's steps written out.
 
 Where one side is the chart's parameters, the other is a formula of them. Else a polynomial of the
 given side begins next to the solution, and a few of Newton's steps, the same for all values, end at
@@ -15,7 +15,15 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from regularize.actuation.chart import Chart
-from regularize.actuation.formulas import Program, compiled, copied, derivatives, product, solved, total
+from regularize.actuation.formulas import (
+    Program,
+    compiled,
+    copied,
+    derivatives,
+    product,
+    solved,
+    total,
+)
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.modes.closed_form.elementary import Code, Line
