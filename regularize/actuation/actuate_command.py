@@ -88,5 +88,5 @@ def written(m: ActuationMap, arguments: argparse.Namespace) -> None:
         named = {"motors": np.array(m.motor_names), "joints": np.array(m.joint_names)}
         boxes = {"lower": m.domain.lower, "upper": m.domain.upper}
         values = {"theta": theta, "q": m.joints(theta), "jacobian": m.jacobian(theta)}
-        np.savez_compressed(table, **values, **boxes, **named)
+        np.savez_compressed(table, allow_pickle=False, **values, **boxes, **named)
         write_bytes(arguments.out, table.getvalue())

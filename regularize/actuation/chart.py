@@ -229,9 +229,10 @@ def _chart(
 def _stored_signs(solution: ClosedForm, lines: Sequence[Line], q: Array, z: Array) -> Array | None:
     """Signs of the branch on which coordinates are those stored; None where they are on none."""
     count = solution.plan.tape.signs
-    every = 1.0 - 2.0 * (np.arange(2**count)[:, None] >> np.arange(count)[::-1] & 1)
+    bits = np.arange(2**count)[:, None] >> np.arange(count)[::-1] & 1
+    every = np.asarray(1.0 - 2.0 * bits, dtype=np.float64)
     if not lines:
-        return every[0]
+        return np.asarray(every[0])
     given = [*(f"x{i}" for i in range(len(z))), *(f"s{i}" for i in range(count))]
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         found = compiled(lines, given)(*map(np.float64, z), *every.T)
@@ -240,7 +241,7 @@ def _stored_signs(solution: ClosedForm, lines: Sequence[Line], q: Array, z: Arra
     if not np.isfinite(away).any():
         return None
     best = int(np.nanargmin(away))
-    return every[best] if away[best] <= EXACT.apart + ROUNDING else None
+    return np.asarray(every[best]) if away[best] <= EXACT.apart + ROUNDING else None
 
 
 def limits_of(graph: Graph) -> Array:

@@ -51,7 +51,7 @@ class Domain:
         for part in np.array_split(left, 1 + len(left) * len(self.lower) // 10**6):
             x = theta[part, None]  # on faces
             found[part] = ((x >= self.lower) & (x <= self.upper)).all(axis=-1).any(axis=-1)
-        return found
+        return np.asarray(found)
 
     def samples(self, count: int, rng: np.random.Generator) -> Array:
         """Random motor values in it, uniform by volume, shape (count, k)."""

@@ -92,8 +92,8 @@ class Drive:
         for start in range(0, len(x), CHUNK):
             part = x[start : start + CHUNK]
             with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-                found = way.program(*np.ascontiguousarray(part.T))
-            parts.append(np.stack([np.broadcast_to(y, len(part)) for y in found], axis=-1))
+                results = way.program(*np.ascontiguousarray(part.T))
+            parts.append(np.stack([np.broadcast_to(y, len(part)) for y in results], axis=-1))
         values = np.concatenate(parts) if parts else np.zeros((0, 3 * k))
         found, z = values[:, :k], values[:, k : 2 * k]
         theta = found if back else x
@@ -104,10 +104,10 @@ class Drive:
     @cached_property
     def _places(self) -> tuple[tuple[Any, Any], Array]:
         """Where searches begin: motors and joints of many samples as trees, and parameters."""
-        from scipy.spatial import cKDTree
+        from scipy.spatial import cKDTree  # where a search begins
 
         _, z = self.grown.samples(20 * SAMPLES, np.random.default_rng(1))
-        z = z[np.isfinite(z).all(axis=1)]
+        z = z[np.asarray(np.isfinite(z).all(axis=1))]
         values, k = self.chart.arrays(self.chart.values, z), z.shape[1]
         return (cKDTree(values[:, :k]), cKDTree(values[:, k : 2 * k])), z
 
@@ -115,7 +115,7 @@ class Drive:
         """The same by Newton's steps from the nearest of many samples."""
         trees, places = self._places
         k, side = x.shape[1], int(back)
-        known = np.isfinite(x).all(axis=1)
+        known = np.asarray(np.isfinite(x).all(axis=1))
         z = places[trees[side].query(np.where(known[:, None], x, 0.0))[1]].copy()
         for _ in range(NEWTON):
             error = self.chart.arrays(self.chart.values, z)[:, side * k : side * k + k] - x
@@ -147,7 +147,8 @@ class Drive:
         inverse = _inverse(motors)
         bends = self.chart.arrays(self.chart.curvatures, z).reshape(len(z), 2, k, k, k)
         own = bends[:, 1] - np.einsum("nij,njab->niab", joints @ inverse, bends[:, 0])
-        return np.einsum("niab,nac,nbd->nicd", own, inverse, inverse, optimize=True)
+        found = np.einsum("niab,nac,nbd->nicd", own, inverse, inverse, optimize=True)
+        return np.asarray(found)
 
 
 def made(
@@ -187,7 +188,7 @@ def stored_range(part: Graph, motors: Sequence[str], chart: Chart) -> Array:
 
 def _inverse(matrices: Array) -> Array:
     result = np.full_like(matrices, np.nan)
-    good = np.isfinite(matrices).all(axis=(1, 2))
+    good = np.asarray(np.isfinite(matrices).all(axis=(1, 2)))
     good[good] = np.abs(np.linalg.det(matrices[good])) > 1e-300
     result[good] = np.linalg.inv(matrices[good])
     return result

@@ -144,7 +144,7 @@ def _rate(line: Line, of: Sequence[Line], rates: Sequence[Line]) -> Line:
     """Derivative of an operation from those of what it is done to."""
     code, name, zero = line.code, line.operation, line.code.scalar(0.0)
     if name in ("add", "subtract"):
-        return total(*rates, 1.0 if name == "add" else -1.0)
+        return total(rates[0], rates[1], 1.0 if name == "add" else -1.0)
     if name == "multiply":
         return total(product(rates[0], of[1]), product(of[0], rates[1]))
     if name == "divide":

@@ -174,7 +174,7 @@ class ActuationMap:
         lower, upper = map(read_only, corners)
         share = float(np.prod([p.share for p in parts]))
         return Together(
-            lower, upper, all(p.proved for p in parts), bounds, np.zeros(0), share, self
+            lower, upper, all(p.proved for p in parts), bounds, np.zeros(0, dtype=bool), share, self
         )
 
     def samples(self, count: int, seed: int = 0) -> Array:
@@ -309,13 +309,15 @@ def actuation_map(
     drives = []
     for part, own in subsystems(graph, *(each.columns for each in given)):
         names = [[each.names[i] for i in places] for each, places in zip(given, own, strict=True)]
-        chart = chart_of(part, *names, branch)
+        chart = chart_of(part, names[0], names[1], branch)
         if chart is None:
             raise ModelError(
                 f"no closed form of {', '.join(names[0])} and {', '.join(names[1])} by the same "
                 f"{len(names[0])} coordinates; a subsystem needs as many motors as it has freedoms"
             )
-        mirror = chart_by(part, *names, names[1]) if chart.names == tuple(names[0]) else None
+        mirror = (
+            chart_by(part, names[0], names[1], names[1]) if chart.names == tuple(names[0]) else None
+        )
         drives.append(made(own, chart, mirror, stored_range(part, names[0], chart), names))
     return ActuationMap(given[0].names, given[1].names, tuple(drives))
 

@@ -131,4 +131,4 @@ def _at(
     middle = np.abs(bounds_of(errors, names, z, np.zeros_like(z))).max(axis=0)
     rates = np.abs(bounds_of(slopes, names, z, r)).max(axis=0).reshape(len(z), -1, z.shape[1])
     bound = middle + np.einsum("nij,nj->ni", rates, r)
-    return np.where(np.isfinite(bound), bound * (1.0 + 1e-12), np.inf).max(axis=1)
+    return np.asarray(np.where(np.isfinite(bound), bound * (1.0 + 1e-12), np.inf).max(axis=1))

@@ -129,7 +129,7 @@ class Prover:
         found = bounds(self._lines, chart.given, z, r)
         at = bounds_of([*chart.motors, *chart.bounded], chart.given, z, np.zeros_like(z))
         part = [
-            tuple(f[:, a:b].reshape(N, -1, k) for f in found)
+            (found[0][:, a:b].reshape(N, -1, k), found[1][:, a:b].reshape(N, -1, k))
             for a, b in zip(self._slices[:-1], self._slices[1:], strict=True)
         ]
         margins = found[0][:, self._slices[-1] :]
@@ -336,9 +336,9 @@ def grown(chart: Chart, bounds: Array, *, sampled: bool) -> Grown:
 
 def _inverse(matrices: Array) -> Array:
     """Inverses, NaN of singular matrices."""
-    finite = np.isfinite(matrices).all(axis=(1, 2))
+    finite = np.asarray(np.isfinite(matrices).all(axis=(1, 2)))
     safe = np.where(finite[:, None, None], matrices, np.eye(matrices.shape[1]))
-    singular = np.abs(np.linalg.det(safe)) <= 1e-300
+    singular = np.asarray(np.abs(np.linalg.det(safe)) <= 1e-300)
     safe[singular] = np.eye(matrices.shape[1])
     result = np.linalg.inv(safe)
     result[singular | ~finite] = np.nan

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from regularize.actuation.formulas import copied, solved
 from regularize.actuation.ways import ARRIVED
 from regularize.errors import ModelError
 from regularize.escape import in_comment, in_docstring
-from regularize.lie.screw import Array
 from regularize.modes.closed_form.codegen import c_name
 from regularize.modes.closed_form.elementary import ARRAYS, C99, Code, Line
 
@@ -199,7 +198,7 @@ def python_source(m: ActuationMap, _: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def _braces(box: Array | Sequence[float]) -> str:
+def _braces(box: Any) -> str:
     if np.ndim(box) > 1:
         return "{" + ", ".join(_braces(row) for row in box) + "}"
     return "{" + ", ".join(float(x).hex() if x else "0.0" for x in box) + "}"

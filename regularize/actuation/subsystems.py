@@ -10,6 +10,7 @@ import numpy as np
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.mechanism.graph import (
+    ColumnId,
     EdgeId,
     Graph,
     NodeId,
@@ -43,7 +44,7 @@ def subsystems(
     cells = {e: cell for cell in graph.cells for e in cell}
     found: dict[tuple[EdgeId, ...], tuple[list[int], list[int]]] = {}
     for side, columns in enumerate((motors, joints)):
-        for place, c in enumerate(columns):
+        for place, c in enumerate(map(ColumnId, columns)):
             cell = cells.get(edge_of[c], (edge_of[c],))
             found.setdefault(cell, ([], []))[side].append(place)
     for cell, own in found.items():
@@ -71,7 +72,7 @@ def motor_range(graph: Graph, motors: Sequence[str], stored: Array) -> Array:
     size = max(float(np.max(graph.extents, initial=0.0)), 1e-3)
     for value, column in zip(stored, inputs_of(graph, motors).columns, strict=True):
         joint = next(e.joint for e in graph.edges if column in e.columns)
-        columns = [c for e in graph.edges if e.joint is joint for c in e.columns]
+        columns = [int(c) for e in graph.edges if e.joint is joint for c in e.columns]
         low, high = -np.inf, np.inf
         if joint.limits is not None:
             low, high = joint.limits[columns.index(column)]

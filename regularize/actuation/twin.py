@@ -14,7 +14,7 @@ from regularize.design.reduced_dynamics import reduced_model
 from regularize.errors import ModelError, RegularizeError
 from regularize.lie.screw import IDENTITY, Array, inverse
 from regularize.mechanism.body import Body, Inertia
-from regularize.mechanism.graph import Graph, NodeId, coordinate_names
+from regularize.mechanism.graph import EdgeId, Graph, NodeId, coordinate_names
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import Joint, motion, relative_pose
 from regularize.mechanism.joint_limits import JointLimits
@@ -94,7 +94,7 @@ def serial_twin(
     return _compared(mechanism, twin, m, theta, q)
 
 
-def _kept(graph: Graph, m: ActuationMap) -> dict[int, str]:
+def _kept(graph: Graph, m: ActuationMap) -> dict[EdgeId, str]:
     """Edges of loops that stay, and their joints."""
     names = coordinate_names(graph.mechanism)
     columns = {names.index(name) for name in m.joint_names}
@@ -103,11 +103,11 @@ def _kept(graph: Graph, m: ActuationMap) -> dict[int, str]:
     for edge in graph.edges:
         own = {*edge.columns}
         if edge.index in loops and own & columns:
-            kept[int(edge.index)] = edge.joint.name
+            kept[edge.index] = edge.joint.name
     return kept
 
 
-def _tree(graph: Graph, kept: Mapping[int, str]) -> tuple[list[Body], list[Joint]]:
+def _tree(graph: Graph, kept: Mapping[EdgeId, str]) -> tuple[list[Body], list[Joint]]:
     """Bodies and joints of the tree."""
     mechanism, names = graph.mechanism, {*kept.values()}
     driven = {e for cell in graph.cells if {*cell} & kept.keys() for e in cell}
@@ -139,12 +139,12 @@ def _tree(graph: Graph, kept: Mapping[int, str]) -> tuple[list[Body], list[Joint
     return bodies, [replace(j, closure=False) for j in joints]
 
 
-def _ends(graph: Graph, e: int) -> tuple[NodeId, NodeId]:
+def _ends(graph: Graph, e: EdgeId) -> tuple[NodeId, NodeId]:
     return graph.edges[e].parent, graph.edges[e].child
 
 
 def _homes(
-    graph: Graph, edges: set[int], bases: set[NodeId], carried: set[NodeId]
+    graph: Graph, edges: set[EdgeId], bases: set[NodeId], carried: set[NodeId]
 ) -> dict[NodeId, tuple[NodeId, Array]]:
     """For each node that is not carried the next one that is, and its pose there as stored."""
     q = stored_configuration(graph)
@@ -165,7 +165,7 @@ def _homes(
     return {node: entry for node, entry in home.items() if node not in carried}
 
 
-def _pose(graph: Graph, e: int, q: Array) -> Array:
+def _pose(graph: Graph, e: EdgeId, q: Array) -> Array:
     """Pose of an edge's child node in its parent node."""
     edge = graph.edges[e]
     return np.asarray(edge.T_parent @ motion(edge, q[list(edge.columns)]) @ inverse(edge.T_child))

@@ -69,7 +69,9 @@ class Fit:
         center, scale = 0.5 * (low + high), np.maximum(0.5 * (high - low), 1e-12)
         powers = exponents(x.shape[1], degree)
         terms = monomials((x - center) / scale, powers)
-        return cls(center, scale, powers, np.linalg.lstsq(terms, y, rcond=None)[0])
+        return cls(
+            center, scale, powers, np.asarray(np.linalg.lstsq(terms, y, rcond=None)[0], np.float64)
+        )
 
     def __call__(self, x: Array) -> Array:
         """Results at (N, k), shape (N, r)."""
@@ -154,7 +156,7 @@ class Way:
             return
         rates = derivatives(known, chart.parameters)
         slopes = chart.arrays(chart.program([y for row in rates for y in row]), z[:1])
-        inverse = np.linalg.inv(slopes.reshape(k, k))
+        inverse = np.asarray(np.linalg.inv(slopes.reshape(k, k)), np.float64)
         least = DEGREES.get(k, 3)
         fits = [Fit.of(x, z, degree) for degree in (least, 2 * least)]
         for fit, full, chord in ((f, n, c) for f in fits for n in range(1, MOST) for c in (0, 1)):
