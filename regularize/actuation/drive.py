@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -149,6 +149,31 @@ class Drive:
         own = bends[:, 1] - np.einsum("nij,njab->niab", joints @ inverse, bends[:, 0])
         found = np.einsum("niab,nac,nbd->nicd", own, inverse, inverse, optimize=True)
         return np.asarray(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Subsystems:
+    """Subsystems together.
+
+    Attributes:
+        motor_names: Names of the motors' coordinates, the order of theta.
+        joint_names: Names of the joints' coordinates, the order of q.
+        drives: The subsystems, each a map of its own.
+    """
+
+    motor_names: tuple[str, ...]
+    joint_names: tuple[str, ...]
+    drives: tuple[Drive, ...] = field(repr=False)
+
+    @property
+    def proved(self) -> bool:
+        """Whether the domains of all are proved."""
+        return all(each.domain.proved for each in self.drives)
+
+    @property
+    def share(self) -> float:
+        """Which part of the motors' range they cover."""
+        return float(np.prod([each.domain.share for each in self.drives]))
 
 
 def made(

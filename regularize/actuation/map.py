@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product as combined
 from os import PathLike
@@ -15,9 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from regularize import validation
 from regularize.actuation.chart import chart_by, chart_of
 from regularize.actuation.domain import Domain
-from regularize.actuation.drive import Drive, made, stored_range
+from regularize.actuation.drive import Drive, Subsystems, made, stored_range
 from regularize.actuation.polynomial import MapPolynomial, polynomial_of
+from regularize.actuation.source import c_source, python_source, written
 from regularize.actuation.subsystems import driven_joints, motors_of, subsystems
+from regularize.actuation.symbolic import casadi_function, jax_function, torch_function
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
 from regularize.mechanism.graph_building import build
@@ -29,22 +31,13 @@ BOXES = 20_000
 
 
 @dataclass(frozen=True, eq=False)
-class ActuationMap:
+class ActuationMap(Subsystems):
     """What motors and the joints that they drive tell of each other, on one branch.
 
     Motor values theta and joint values q are in rad and m, counted from the zeros of the model's
     joints; arrays have the shape (k,) or (N, k). Outside of the domain every method raises
     ``ModelError``, or gives NaN where ``strict=False``.
-
-    Attributes:
-        motor_names: Names of the motors' coordinates, the order of theta.
-        joint_names: Names of the joints' coordinates, the order of q.
-        drives: The subsystems, each a map of its own.
     """
-
-    motor_names: tuple[str, ...]
-    joint_names: tuple[str, ...]
-    drives: tuple[Drive, ...] = field(repr=False)
 
     def __repr__(self) -> str:
         way = ", ".join(self.motor_names), ", ".join(self.joint_names)
@@ -172,9 +165,8 @@ class ActuationMap:
         bounds = np.empty((k, 2))
         bounds[order] = np.concatenate([p.bounds for p in parts])
         lower, upper = map(read_only, corners)
-        share = float(np.prod([p.share for p in parts]))
         return Together(
-            lower, upper, all(p.proved for p in parts), bounds, np.zeros(0, dtype=bool), share, self
+            lower, upper, self.proved, bounds, np.zeros(0, dtype=bool), self.share, self
         )
 
     def samples(self, count: int, seed: int = 0) -> Array:
@@ -193,8 +185,6 @@ class ActuationMap:
         double *theta)`` and ``int NAME_jacobian(const double *theta, double *J)`` return 0, or 1
         outside of the domain, with NaN. NAME is by default the file's.
         """
-        from regularize.actuation.source import c_source, written
-
         return written(c_source, self, path, name)
 
     def to_python(self, path: str | PathLike[str] | None = None) -> str:
@@ -202,26 +192,18 @@ class ActuationMap:
 
         Arrays have the shape (..., k); outside of the domain there is NaN.
         """
-        from regularize.actuation.source import python_source, written
-
         return written(python_source, self, path, None)
 
     def to_jax(self, *, back: bool = False) -> Callable[[Any], Any]:
         """A function of (..., k) for JAX: joints of motors, or back; use 64 bit."""
-        from regularize.actuation.symbolic import jax_function
-
         return jax_function(self, back)
 
     def to_torch(self, *, back: bool = False) -> Callable[[Any], Any]:
         """The same for tensors of PyTorch."""
-        from regularize.actuation.symbolic import torch_function
-
         return torch_function(self, back)
 
     def to_casadi(self, *, back: bool = False) -> Any:
         """A CasADi ``Function`` from (k,) to (k,): joints of motors, or back."""
-        from regularize.actuation.symbolic import casadi_function
-
         return casadi_function(self, back)
 
     def polynomial(self, tolerance: float) -> MapPolynomial:

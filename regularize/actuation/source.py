@@ -6,20 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from regularize._io.output_files import write_text
+from regularize.actuation.drive import Subsystems
 from regularize.actuation.formulas import copied, solved
 from regularize.actuation.ways import ARRIVED
 from regularize.errors import ModelError
 from regularize.escape import in_comment, in_docstring
 from regularize.modes.closed_form.codegen import c_name
 from regularize.modes.closed_form.elementary import ARRAYS, C99, Code, Line
-
-if TYPE_CHECKING:
-    from regularize.actuation.map import ActuationMap
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +37,7 @@ class Formulas:
     jacobian: list[list[Line]]
 
     @classmethod
-    def of(cls, m: ActuationMap, back: bool, rates: bool = False) -> Formulas:
+    def of(cls, m: Subsystems, back: bool, rates: bool = False) -> Formulas:
         """Those of the way from motors to joints, or back; with the Jacobian where asked for."""
         code, k = Code(), len(m.motor_names)
         given = [code.variable(f"x{i}") for i in range(k)]
@@ -75,8 +73,8 @@ class Formulas:
 
 
 def written(
-    source: Callable[[ActuationMap, str], str],
-    m: ActuationMap,
+    source: Callable[[Subsystems, str], str],
+    m: Subsystems,
     path: str | PathLike[str] | None,
     name: str | None,
 ) -> str:
@@ -87,17 +85,17 @@ def written(
     return text
 
 
-def _told(m: ActuationMap) -> list[str]:
+def _told(m: Subsystems) -> list[str]:
     """What a file says of itself."""
-    how = "proved by intervals" if m.domain.proved else "followed numerically, not proved"
+    how = "proved by intervals" if m.proved else "followed numerically, not proved"
     return [
         f"theta: {', '.join(m.motor_names)} (rad, m)",
         f"q: {', '.join(m.joint_names)} (rad, m)",
-        f"Domain: {100 * m.domain.share:.4g} % of the motors' range, {how}.",
+        f"Domain: {100 * m.share:.4g} % of the motors' range, {how}.",
     ]
 
 
-def c_source(m: ActuationMap, name: str) -> str:
+def c_source(m: Subsystems, name: str) -> str:
     """C99 source; see ``ActuationMap.to_c``."""
     name, k = c_name(name), len(m.motor_names)
     lines = ["#include <math.h>", "", *(f"/* {in_comment(line)} */" for line in _told(m))]
@@ -151,7 +149,7 @@ def c_source(m: ActuationMap, name: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def python_source(m: ActuationMap, _: str) -> str:
+def python_source(m: Subsystems, _: str) -> str:
     """A Python module; see ``ActuationMap.to_python``."""
     k = len(m.motor_names)
     lines = ['"""A map between motors and joints; arrays of shape (..., k), NaN outside.', ""]

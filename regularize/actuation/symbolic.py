@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from regularize.actuation.drive import Subsystems
 from regularize.actuation.formulas import Program, compiled
 from regularize.actuation.source import Formulas
 from regularize.actuation.ways import ARRIVED
 from regularize.errors import RegularizeError
 from regularize.modes.closed_form.elementary import ARRAYS
-
-if TYPE_CHECKING:
-    from regularize.actuation.map import ActuationMap
 
 #: How CasADi writes what Python's operators do not mean there.
 CASADI = {**ARRAYS, "both": "logic_and({}, {})", "either": "logic_or({}, {})"}
@@ -31,7 +29,7 @@ def _library(name: str) -> Any:
         ) from error
 
 
-def _program(m: ActuationMap, back: bool, functions: dict[str, Any], casadi: bool) -> Program:
+def _program(m: Subsystems, back: bool, functions: dict[str, Any], casadi: bool) -> Program:
     """What is found, and the last steps."""
     f = Formulas.of(m, back)
     names = [line.name for line in f.given]
@@ -39,7 +37,7 @@ def _program(m: ActuationMap, back: bool, functions: dict[str, Any], casadi: boo
 
 
 def _of_arrays(
-    m: ActuationMap, back: bool, xp: Any, functions: dict[str, Any]
+    m: Subsystems, back: bool, xp: Any, functions: dict[str, Any]
 ) -> Callable[[Any], Any]:
     """A function for arrays whose library has ``where``, ``stack`` and comparisons."""
     program, k = _program(m, back, functions, False), len(m.motor_names)
@@ -66,7 +64,7 @@ def _of_arrays(
     return function
 
 
-def jax_function(m: ActuationMap, back: bool) -> Callable[[Any], Any]:
+def jax_function(m: Subsystems, back: bool) -> Callable[[Any], Any]:
     """See ``ActuationMap.to_jax``."""
     jnp = _library("jax.numpy")
     functions = {"atan2": jnp.arctan2, "abs": jnp.abs, "cos": jnp.cos, "sin": jnp.sin}
@@ -75,7 +73,7 @@ def jax_function(m: ActuationMap, back: bool) -> Callable[[Any], Any]:
     return _of_arrays(m, back, jnp, functions)
 
 
-def torch_function(m: ActuationMap, back: bool) -> Callable[[Any], Any]:
+def torch_function(m: Subsystems, back: bool) -> Callable[[Any], Any]:
     """See ``ActuationMap.to_torch``."""
     torch = _library("torch")
     functions = {"atan2": torch.atan2, "abs": abs, "cos": torch.cos, "sin": torch.sin}
@@ -84,7 +82,7 @@ def torch_function(m: ActuationMap, back: bool) -> Callable[[Any], Any]:
     return _of_arrays(m, back, torch, functions)
 
 
-def casadi_function(m: ActuationMap, back: bool) -> Any:
+def casadi_function(m: Subsystems, back: bool) -> Any:
     """See ``ActuationMap.to_casadi``."""
     ca, k = _library("casadi"), len(m.motor_names)
     functions = {"atan2": ca.atan2, "abs": ca.fabs, "cos": ca.cos, "sin": ca.sin, "sqrt": ca.sqrt}
