@@ -6,6 +6,7 @@ written in every language by the same printers as closed forms.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -64,12 +65,21 @@ def quotient(a: Line, b: Line) -> Line:
     return a if x == 0.0 else a / b
 
 
+def _known(a: Line, name: str, function: Callable[[float], float]) -> Line:
+    """A function of a number is a number."""
+    x = _value(a)
+    return a.code.enter(name, a) if x is None else a.code.scalar(function(x))
+
+
 _SIMPLE: dict[str, Callable[..., Line]] = {
     "add": total,
     "subtract": lambda a, b: total(a, b, -1.0),
     "multiply": product,
     "divide": quotient,
     "negative": negated,
+    "root": lambda a: _known(a, "root", lambda x: x**0.5 if x >= 0.0 else float("nan")),
+    "cos": lambda a: _known(a, "cos", math.cos),
+    "sin": lambda a: _known(a, "sin", math.sin),
 }
 
 
