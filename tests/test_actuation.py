@@ -216,6 +216,35 @@ def test_functions_of_other_libraries_give_the_same(library: str) -> None:
     assert np.allclose(back[2:], theta[2:], atol=1e-11)
 
 
+@pytest.mark.parametrize(("name", "tolerance"), [("six_bar", 1e-4), ("spu_ankle", 1e-3)])
+def test_polynomials_are_as_good_as_they_say(name: str, tolerance: float) -> None:
+    _, m = made(name)
+    polynomial, theta = m.polynomial(tolerance), m.samples(5000, seed=5)
+    assert np.abs(polynomial(theta) - m.joints(theta)).max() <= polynomial.error <= tolerance
+    assert polynomial(theta[0]).shape == theta[0].shape
+    with pytest.raises(rg.ModelError, match="no polynomial of degree"):
+        m.polynomial(1e-15)
+
+
+def test_a_whole_turn_holds_up_to_where_the_knee_turns_back() -> None:
+    """Where nothing limits the crank, the domain ends short of the two dead centres."""
+    a = rg.assembly("crank and rocker")
+    for body in ("crank", "rod", "rocker"):
+        a.body(body, mass=1.0)
+    a.hinge("m", "ground", "crank", at=(0, 0, 0), axis=(0, 1, 0))
+    a.hinge("b", "crank", "rod", at=(0, 0, 0.1), axis=(0, 1, 0))
+    a.hinge("c", "rod", "rocker", at=(0.4, 0, 0.3), axis=(0, 1, 0))
+    a.hinge("out", "ground", "rocker", at=(0.4, 0, 0), axis=(0, 1, 0))
+    m = rg.actuation_map(a.mechanism(), ["m"], ["out"])
+    assert m.domain.proved and len(m.domain.lower) == 1
+    width = float(m.domain.upper[0, 0] - m.domain.lower[0, 0])
+    assert 0.4 * 2 * np.pi < width < 0.6 * 2 * np.pi
+    theta = np.linspace(m.domain.lower[0, 0], m.domain.upper[0, 0], 1001)[1:-1, None]
+    q = m.joints(theta)
+    assert np.all(np.diff(q[:, 0]) > 0.0) or np.all(np.diff(q[:, 0]) < 0.0)
+    assert np.abs(m.motors(q) - theta).max() < 1e-9
+
+
 @pytest.mark.parametrize("name", ["rsu_ankle", "nut_knee", "spherical_wrist", "differential"])
 def test_twins_have_no_loop_and_the_error_that_they_say(name: str) -> None:
     drive, m = made(name)
