@@ -37,7 +37,7 @@ def test_maps_invert_each_other_and_hold_in_nine_tenths(name: str) -> None:
     assert np.abs(m.motors(q) - theta).max() < 1e-11
     least = {"planar_platform": 0.4, "lever_ankle": 0.8}.get(name, 0.9)
     assert m.domain.share > least and m.domain.contains(theta).all()
-    assert m.domain.proved or name in ("planar_platform", "spherical_wrist")
+    assert m.domain.proved
     corners = np.concatenate([m.domain.lower, m.domain.upper])
     assert np.isfinite(m.joints(corners)).all()
 

@@ -29,7 +29,7 @@ from regularize.lie.screw import Array, read_only
 from regularize.modes.closed_form.elementary import Line
 
 #: Bisections of every axis by the number of motors.
-DEPTHS = {1: 11, 2: 7, 3: 4, 4: 3}
+DEPTHS = {1: 11, 2: 7, 3: 5, 4: 3}
 #: How much wider a box of parameters is than its linear image.
 WIDER = (1.1, 1.4, 2.0)
 NEWTON = 12
