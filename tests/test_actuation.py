@@ -210,8 +210,8 @@ def test_functions_of_other_libraries_give_the_same(library: str) -> None:
         found = m.to_torch()(module.tensor(theta)).numpy()
         back = m.to_torch(back=True)(module.tensor(q)).numpy()
     else:
-        found = np.array([np.ravel(m.to_casadi()(x)) for x in theta])
-        back = np.array([np.ravel(m.to_casadi(back=True)(x)) for x in q])
+        found = np.array([m.to_casadi()(x).full().ravel() for x in theta])
+        back = np.array([m.to_casadi(back=True)(x).full().ravel() for x in q])
     assert np.allclose(found, q, atol=1e-12, equal_nan=True)
     assert np.allclose(back[2:], theta[2:], atol=1e-11)
 
