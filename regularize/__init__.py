@@ -15,6 +15,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regularize.actuation.map import ActuationMap as ActuationMap
+    from regularize.actuation.map import actuation_map as actuation_map
+    from regularize.actuation.states import closed_states as closed_states
+    from regularize.actuation.twin import serial_twin as serial_twin
     from regularize.assembly_builder import AssemblyBuilder as AssemblyBuilder
     from regularize.assembly_builder import assembly as assembly
     from regularize.building import build_model as build_model
@@ -92,6 +96,9 @@ from regularize.version import __version__ as __version__
 
 #: Public names by the module that they are loaded from when they are first asked for.
 _HOMES = {
+    "actuation.map": "ActuationMap actuation_map",
+    "actuation.states": "closed_states",
+    "actuation.twin": "serial_twin",
     "assembly_builder": "AssemblyBuilder assembly",
     "building": "build_model",
     "checking": "Report check check_each",

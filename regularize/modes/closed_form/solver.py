@@ -47,6 +47,7 @@ class ClosedForm:
 
     Attributes:
         graph: The mechanism's graph.
+        plan: The program that solves them.
         inputs: Names of the input coordinates, in the order of the values.
         unknowns: Names of the coordinates that could not be found.
         loops: How each independent loop is solved, or why not.
@@ -55,7 +56,7 @@ class ClosedForm:
     """
 
     def __init__(self, graph: Graph, inputs: Inputs, plan: Plan) -> None:
-        self.graph, self._plan, self.given = graph, plan, inputs
+        self.graph, self.plan, self.given = graph, plan, inputs
         self.inputs, self.columns = inputs.names, inputs.columns
         self._names = coordinate_names(graph.mechanism)
         found = plan.known.coordinates
@@ -198,7 +199,7 @@ class ClosedForm:
     @cached_property
     def _listing(self) -> Listing:
         self._require_solved()
-        return Listing(self._plan, self.inputs, self._names)
+        return Listing(self.plan, self.inputs, self._names)
 
     # Inputs --------------------------------------------------------------------------------------
 
@@ -226,7 +227,7 @@ class ClosedForm:
 
     @cached_property
     def _compiled(self) -> Evaluation:
-        return Evaluation(self._plan, self.graph, self.columns)
+        return Evaluation(self.plan, self.graph, self.columns)
 
     def _unclosed(self) -> Branch | None:
         """A branch that does not close the loops, if there is one."""
