@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.screw import Array
+from regularize.pinocchio.many_states import over_states
 from regularize.pinocchio.solvers import ConstrainedTree
 from regularize.pinocchio.split import Split, Stabilization
 from regularize.pinocchio.tree_states import PassiveForces
@@ -84,6 +85,7 @@ class ActuatedTree(ConstrainedTree):
         """Damping, friction and springs of the mechanism's joints."""
         return PassiveForces.of(self._coordinates, self.states)
 
+    @over_states()
     @validated(q=STATE, v=STATE, slip=POSITIVE)
     def passive_forces(self, q: Array, v: Array, slip: float | None = None) -> Array:
         """Joint forces of damping, springs and dry friction, to be added to tau, shape (nv,).
@@ -97,6 +99,7 @@ class ActuatedTree(ConstrainedTree):
         """
         return self.passive.dissipative(q, v, slip) + self.passive.springs(q)
 
+    @over_states()
     @validated(q=STATE, v=STATE, a=STATE, actuated=NAMES, weights=ARRAY, passive=FLAG)
     def inverse_dynamics(
         self,
@@ -132,6 +135,7 @@ class ActuatedTree(ConstrainedTree):
         given = self.passive_forces(q, v) if passive else np.zeros(self.nv)
         return inverse_dynamics(self, q, v, a, self._actuators(actuated, weights), given)
 
+    @over_states()
     @validated(actuated=NAMES, weights=ARRAY)
     def inverse_dynamics_derivatives(
         self,
@@ -155,6 +159,7 @@ class ActuatedTree(ConstrainedTree):
         q, v, a = self._given(q=q, v=v, a=a)
         return states.actuator_derivatives(q, v, a, self.rank, actuation)
 
+    @over_states()
     @validated(q=STATE, frame=TEXT | WHOLE, actuated=NAMES, relative_to=TEXT | WHOLE)
     def actuator_jacobian(
         self,
@@ -186,6 +191,7 @@ class ActuatedTree(ConstrainedTree):
         self._check_determined(split, jacobian @ split.locked, f"frame {frame!r}")
         return np.asarray(jacobian @ split.motions())
 
+    @over_states()
     @validated(q=STATE, actuated=NAMES)
     def actuator_motions(self, q: Array, actuated: Sequence[str] | None = None) -> Array:
         """Velocities of all joints per unit rate of each actuator, shape (nv, actuated).
@@ -214,6 +220,7 @@ class ActuatedTree(ConstrainedTree):
                 f"{', '.join(free)} can still move; count some of these as actuated"
             )
 
+    @over_states(at_once=True)
     @validated(frequency=POSITIVE, damping=NUMBER)
     def dynamics_derivatives(
         self, q: Array, v: Array, tau: Array, *, frequency: float = 0.0, damping: float = 1.0
