@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.errors import ModelError, UnsupportedExport
+from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.pinocchio.many_states import over_states
 from regularize.pinocchio.solvers import ConstrainedTree
@@ -25,7 +24,6 @@ from regularize.validation import (
     FLAG,
     NAMES,
     NUMBER,
-    PATH,
     POSITIVE,
     STATE,
     TEXT,
@@ -267,31 +265,3 @@ class ActuatedTree(ConstrainedTree):
         from regularize.pinocchio.derivatives import AccelerationDerivatives
 
         return AccelerationDerivatives.of
-
-    @validated(path=PATH)
-    def to_c(self, path: str | Path) -> Path:
-        """Write C99 source for a controller, and a header beside it.
-
-        It stands on its own: tables of this robot and the code that this package has compiled, with
-        ``NAME_forward_dynamics(q, v, tau, a)`` and more, NAME being that of the file. Forces within
-        the joints (``passive_forces``) are to be added to tau.
-
-        Raises:
-            UnsupportedExport: The file does not end in ``.c``, its name is no C identifier, or a
-                joint or a row has a form that the code does not know.
-        """
-        if self.tables is None or self.style == "legacy":
-            raise UnsupportedExport(
-                "C source knows neither the style 'legacy' nor a universal joint that closes a "
-                "loop of the caller's model; choose 'rows', or write the joint as two hinges"
-            )
-        from regularize.step.c_source import write_c
-
-        model = self.tree
-        joints = [
-            f"{model.names[j]}: {model.idx_vs[j]}"
-            + (f" to {model.idx_vs[j] + model.nvs[j] - 1}" if model.nvs[j] > 1 else "")
-            for j in range(1, model.njoints)
-            if model.nvs[j]
-        ]
-        return write_c(self.tables, Path(path), f"Dynamics of {model.name}.", joints)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Errors of the rows, by the size of the mechanism, that end the way onto the loops, and that a step
 #: may leave.
-CLOSED, BORNE = 1e-11, 1e-9
+CLOSED, BORNE = 1e-13, 1e-9
 #: Lengths of ``WRENCH_NUMBERS`` in ``loads.c``.
 _WRENCH = 21
 

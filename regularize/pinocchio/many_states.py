@@ -89,6 +89,18 @@ def aligned(*states: Any) -> list[Array]:
     return [np.broadcast_to(x, (lengths[0], x.shape[-1])) for x in arrays]
 
 
+def where_finite(function: Callable[..., Array], *states: Any) -> Array:
+    """Values of a function of many states, NaN at those that are not finite."""
+    given = aligned(*states)
+    finite = np.logical_and.reduce([np.isfinite(x).all(axis=1) for x in given])
+    if not finite.any():
+        return np.full(given[-1].shape, np.nan)
+    found = function(*(x[finite] for x in given))
+    result = np.full((len(finite), *found.shape[1:]), np.nan)
+    result[finite] = found
+    return result
+
+
 def one_behind_the_other(function: Callable[..., Any], states: Any) -> Any:
     """Results at states, NaN at those where there is none."""
     found: list[Any] = []

@@ -10,18 +10,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from regularize.errors import ModelError
+from regularize.errors import ModelError, NotFinite, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import shortened
-from regularize.pinocchio.actuated import ActuatedTree
 from regularize.pinocchio.constraints import close_loops, follow
-from regularize.pinocchio.many_states import aligned, over_states
+from regularize.pinocchio.generated import GeneratedCode, GeneratedTree, environments
+from regularize.pinocchio.many_states import aligned, over_states, where_finite
 from regularize.pinocchio.multibody_reading import series_of
 from regularize.pinocchio.split import Split, Stabilization, require_mass
 from regularize.pinocchio.tree import TreeJoint
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Robot(ActuatedTree):
+class Robot(GeneratedTree):
     """A Pinocchio model of a closed-loop mechanism with its reduced constraints.
 
     Attributes:
@@ -67,9 +67,10 @@ class Robot(ActuatedTree):
     visual_model: Any = field(default=None, repr=False)
     collision_model: Any = field(default=None, repr=False)
 
-    def __reduce__(self) -> tuple[Callable[..., Robot], tuple[()]]:
+    def __reduce__(self) -> tuple[Callable[..., Robot], tuple[Any, ...]]:
         """Copies are made anew, each with its own data."""
-        return self._made, ()
+        code = self._code
+        return (self._made, ()) if code is None else (_compiled_again, (self._made, code.lanes))
 
     def __repr__(self) -> str:
         return (
@@ -108,11 +109,17 @@ class Robot(ActuatedTree):
 
         In the styles ``rows``, ``anchors`` and ``slack`` the result is exact, without damping or
         iteration; in ``legacy`` it is what ``pinocchio.constraintDynamics`` settles at.
-        ``NoInertia`` says which freedoms move no mass.
+        ``NoInertia`` says which freedoms move no mass. Of many states, those that are not finite have
+        an acceleration of NaN and touch no other.
         """
         step = self._step
         if step is not None and executor is None:
-            found = step(q, v, tau, threads)
+            try:
+                found = step(q, v, tau, threads)
+            except NotFinite:
+                if max(np.ndim(q), np.ndim(v), np.ndim(tau)) < 2:
+                    raise
+                return where_finite(partial(self.forward_dynamics, threads=threads), q, v, tau)
             if found is not None:
                 return found
         with self.massive_motion():
@@ -174,10 +181,56 @@ class Robot(ActuatedTree):
         """What steps the robot; remembered."""
         known = self._known_environments
         if passive not in known:
-            from regularize.pinocchio.environments import Environments  # loaded where wanted
-
-            known[passive] = Environments(self, self.joints, passive)
+            known[passive] = environments(self, self.joints, passive, self._code)
         return known[passive]
+
+    def compiled(self, lanes: int | Literal["auto"] = "auto") -> Robot:
+        """The same robot, its ``step``, ``rollout`` and ``forward_dynamics`` in generated code.
+
+        The code is written for this robot alone, for several states side by side, and compiled by
+        the C compiler of the machine, which takes seconds; what was compiled once is kept in the
+        user's cache. A state at which its pivots are in doubt is computed by the table kernel, and so
+        is a single state. Accelerations of many states are NaN where none is found. Where there is
+        no such code for steps (dry friction, loops closed by joints of several kinds of freedoms),
+        the table kernel makes them; ``computed_by`` says what computes.
+
+        Args:
+            lanes: How many states side by side: 1, 2, 4, 8 or 16, or as the processor has them.
+
+        Raises:
+            UnsupportedExport: There is no C compiler, rows depend on each other, or the code would
+                take minutes to compile.
+        """
+        from regularize.tape.libraries import native_lanes  # loaded where wanted
+
+        if lanes == "auto":
+            lanes = native_lanes()
+        if lanes not in (1, 2, 4, 8, 16) or isinstance(lanes, bool):
+            raise ModelError(f"lanes are 1, 2, 4, 8, 16 or 'auto'; got {lanes!r:.60}")
+        if self.kernel is None or not self.stepped:
+            raise UnsupportedExport(
+                "generated code needs the compiled kernel for states in doubt: install the package "
+                "with compiled code, and choose the style 'rows', 'anchors' or 'slack'"
+            )
+        code = GeneratedCode.of(self, self.programs, int(lanes))
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made.__dict__.update(_code=code, _step=code.forward_dynamics, _known_environments={})
+        return made
+
+    @cached_property
+    def _code(self) -> GeneratedCode | None:
+        """The generated code that computes, if it does."""
+        return None
+
+    @property
+    def computed_by(self) -> str:
+        """What computes: ``compiled`` or generated code, or ``Python``."""
+        code = self._code
+        if code is None:
+            return super().computed_by
+        steps = "" if code.has_steps else ", steps compiled"
+        return f"generated code of {code.lanes} lanes{steps}"
 
     @cached_property
     def _known_environments(self) -> dict[bool, Environments]:
@@ -321,6 +374,11 @@ class Robot(ActuatedTree):
         """The mechanism's joint coordinates, those of the cuts included, shape (n,)."""
         found: Array = self.states.coordinates(self._coordinates, q[None])[0]
         return found
+
+
+def _compiled_again(made: Callable[..., Robot], lanes: int) -> Robot:
+    """A copy of a robot with generated code."""
+    return made().compiled(lanes)
 
 
 def batch(

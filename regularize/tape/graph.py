@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from regularize.errors import UnsupportedExport
 
 #: Operations of two arguments, of one, and sources.
 BINARY = ("add", "subtract", "multiply", "divide", "minimum", "maximum", "atan2")
@@ -99,10 +101,18 @@ class Recording:
         self._known: dict[CodeLine, Number] = {}
         self._inputs = 0
 
+    #: Lines beyond which no program is made.
+    most = 400_000
+
     def _enter(self, operation: CodeLine, value: float, constant: bool = False) -> Number:
         known = self._known.get(operation)
         if known is None:
             known = Number(self, len(self.operations), value, constant)
+            if len(self.operations) >= self.most:
+                raise UnsupportedExport(
+                    f"straight-line code of this tree would have more than {self.most} operations; "
+                    "forward_dynamics(..., threads=) computes many states of such a robot"
+                )
             self._known[operation] = known
             self.operations.append(operation)
             self._numbers.append(known)
@@ -213,21 +223,8 @@ class Recording:
 
     def program(self, outputs: Sequence[Number]) -> StraightLine:
         """The lines that some results need, in order."""
-        needed = bytearray(len(self.operations))
-        for output in outputs:
-            needed[output.index] = 1
-        for k in range(len(needed) - 1, -1, -1):
-            if needed[k]:
-                for argument in self.operations[k].arguments:
-                    needed[argument] = 1
-        places: dict[int, int] = {}
-        lines = []
-        for k, operation in enumerate(self.operations):
-            if needed[k]:
-                places[k] = len(lines)
-                arguments = tuple(places[i] for i in operation.arguments)
-                lines.append(CodeLine(operation.name, arguments, operation.data))
-        return StraightLine(tuple(lines), tuple(places[x.index] for x in outputs), self._inputs)
+        places = tuple(x.index for x in outputs)
+        return StraightLine(tuple(self.operations), places, self._inputs).first(len(outputs))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -254,3 +251,21 @@ class StraightLine:
         """How many additions, multiplications and divisions there are."""
         counts = self.counts
         return sum(counts[name] for name in ("add", "subtract", "multiply", "divide"))
+
+    def first(self, count: int) -> StraightLine:
+        """The program of the first results alone."""
+        needed = bytearray(len(self.lines))
+        for k in self.outputs[:count]:
+            needed[k] = 1
+        for k in range(len(needed) - 1, -1, -1):
+            if needed[k]:
+                for argument in self.lines[k].arguments:
+                    needed[argument] = 1
+        places: dict[int, int] = {}
+        lines = []
+        for k, line in enumerate(self.lines):
+            if needed[k]:
+                places[k] = len(lines)
+                lines.append(replace(line, arguments=tuple(places[i] for i in line.arguments)))
+        outputs = tuple(places[k] for k in self.outputs[:count])
+        return StraightLine(tuple(lines), outputs, self.inputs)
