@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from regularize.pinocchio.actuated import ActuatedTree
     from regularize.pinocchio.tree import TreeJoint
 
-#: Errors of the rows, by the size of the mechanism, that end the way onto the loops, and that a step
-#: may leave.
+#: Errors of the rows, by the size of the mechanism, that end the way onto the loops, and that a
+#: step may leave.
 CLOSED, BORNE = 1e-13, 1e-9
 #: Lengths of ``WRENCH_NUMBERS`` in ``loads.c``.
 _WRENCH = 21
@@ -34,10 +34,10 @@ class SteppedStates:
     Attributes:
         q: Configurations with closed loops, shape (N, nq), of several steps (N, steps + 1, nq).
         v: Velocities that keep them closed, shape (N, nv) or (N, steps + 1, nv).
-        ok: Whether the state is sound, shape (N,) or (N, steps + 1); where it is not, q and v are NaN,
-            and remain so.
-        residual: Largest error of the loops' rows, lengths by the size of the mechanism, shape (N,) or
-            (N, steps + 1).
+        ok: Whether the state is sound, shape (N,) or (N, steps + 1); where it is not, q and v are
+            NaN, and remain so.
+        residual: Largest error of the loops' rows, lengths by the size of the mechanism, shape (N,)
+            or (N, steps + 1).
 
     Of a single robot the first axis is missing.
     """
@@ -124,8 +124,8 @@ class Environments:
         fits = q.shape[1:] == (robot.nq,) and v.shape[1:] == (robot.nv,) and tau.ndim == 3
         if len(lengths) > 1 or not fits or tau.shape[1:] not in ((1, robot.nv), (steps, robot.nv)):
             raise ModelError(
-                f"states are q (N, {robot.nq}), v (N, {robot.nv}) and tau (N, {robot.nv}), or of every "
-                f"step tau (N, {steps}, {robot.nv}); got {q.shape}, {v.shape} and {tau.shape}"
+                f"states are q (N, {robot.nq}), v (N, {robot.nv}) and tau (N, {robot.nv}), or of "
+                f"every step tau (N, {steps}, {robot.nv}); got {q.shape}, {v.shape} and {tau.shape}"
             )
         count = max(lengths, default=min(len(q), len(v), len(tau)))
         return (

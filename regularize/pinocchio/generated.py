@@ -21,7 +21,7 @@ from regularize.validation import FLAG, PATH, WHOLE, validated
 
 if TYPE_CHECKING:
     from regularize.pinocchio.tree import TreeJoint
-    from regularize.tape.programs import Programs
+    from regularize.tape.programs import RobotPrograms
 
 #: Steps that the table kernel makes at once where the generated code is in doubt, at most.
 _LONGEST = 64
@@ -32,21 +32,21 @@ class GeneratedTree(ActuatedTree):
     """A tree with its rows, whose acceleration is written as code."""
 
     @cached_property
-    def programs(self) -> Programs:
+    def programs(self) -> RobotPrograms:
         """Its acceleration and its steps without forces in joints, as programs."""
         return self._programs(np.zeros((3, self.nv)))
 
-    def _programs(self, joints: Array) -> Programs:
+    def _programs(self, joints: Array) -> RobotPrograms:
         """The same with damping and springs; see ``tape.programs``."""
-        from regularize.tape.programs import Programs  # loaded where wanted
+        from regularize.tape.programs import RobotPrograms  # loaded where wanted
 
         if self.multibody is None or self.style == "legacy":
             raise UnsupportedExport(
-                "generated code knows neither the style 'legacy' nor a universal joint that closes a "
-                "loop of the caller's model; choose 'rows', or write the joint as two hinges"
+                "generated code knows neither the style 'legacy' nor a universal joint that closes "
+                "a loop of the caller's model; choose 'rows', or write the joint as two hinges"
             )
         tree = self.multibody[0]
-        return Programs(tree, self._sample(), joints)
+        return RobotPrograms(tree, self._sample(), joints)
 
     def _sample(self) -> tuple[Array, Array, Array]:
         """A closed configuration near the reference one, a velocity and joint forces."""
@@ -66,9 +66,10 @@ class GeneratedTree(ActuatedTree):
 
         Args:
             path: A file that ends in ``.c``.
-            lanes: Write straight-line code instead, without tables, for so many states side by side:
-                ``NAME_forward_dynamics`` and ``NAME_forward_dynamics_batch(n, q, v, tau, a)``,
-                states in rows. 1 is plain C99; more take the vectors of GCC and Clang.
+            lanes: Write straight-line code instead, without tables, for so many states side by
+                side: ``NAME_forward_dynamics`` and
+                ``NAME_forward_dynamics_batch(n, q, v, tau, a)``, states in rows. 1 is plain C99;
+                more take the vectors of GCC and Clang.
 
         Raises:
             UnsupportedExport: The file does not end in ``.c``, its name is no C identifier, or a
@@ -102,7 +103,7 @@ class GeneratedTree(ActuatedTree):
         It is for ``jax.vmap``, ``jax.jit`` and ``jax.grad``. Of double precision
         (``jax.config.update("jax_enable_x64", True)``) it has nine digits and more.
         """
-        from regularize.tape.printers import to_jax
+        from regularize.tape.jax_code import to_jax
 
         return to_jax(self.programs.dynamics, (self.nq, self.nv, self.nv))
 
@@ -131,7 +132,7 @@ class GeneratedTree(ActuatedTree):
 
         Symbols are q0, q1, ..., v0, ... and tau0, ....
         """
-        import sympy
+        import sympy  # an extra
 
         from regularize.tape.printers import to_sympy
 
@@ -154,7 +155,7 @@ class GeneratedCode:
     _library: Any = field(repr=False)
 
     @classmethod
-    def of(cls, robot: GeneratedTree, programs: Programs, lanes: int) -> GeneratedCode:
+    def of(cls, robot: GeneratedTree, programs: RobotPrograms, lanes: int) -> GeneratedCode:
         """Compile the code, or find it among what is kept."""
         from regularize.tape.libraries import library
 
@@ -165,9 +166,7 @@ class GeneratedCode:
         """Whether there is code for steps."""
         return hasattr(self._library, "robot_rollout")
 
-    def forward_dynamics(
-        self, q: Array, v: Array, tau: Array, threads: int = 1
-    ) -> Array | None:
+    def forward_dynamics(self, q: Array, v: Array, tau: Array, threads: int = 1) -> Array | None:
         """Accelerations, shape (N, nv), NaN where none is found; of one state the kernel's."""
         robot = self.robot
         if max(np.ndim(q), np.ndim(v), np.ndim(tau)) < 2:
@@ -219,7 +218,8 @@ def _pointers(*values: Any) -> list[Any]:
     import ctypes
 
     return [
-        ctypes.c_long(x) if isinstance(x, int) else x.ctypes.data_as(ctypes.c_void_p) for x in values
+        ctypes.c_long(x) if isinstance(x, int) else x.ctypes.data_as(ctypes.c_void_p)
+        for x in values
     ]
 
 
@@ -303,7 +303,7 @@ class GeneratedEnvironments(Environments):
                 super()._move(slow, np.ascontiguousarray(forces), h, end - at, threads)
                 _put(states, slow, slow.ok, stuck, at)
                 going = slow.ok[:, -1]
-                states.ok[stuck[~going], at + 1 :] &= False
+                states.ok[stuck[~going], end + 1 :] = False
                 for x in (states.q, states.v, states.residual):
                     x[stuck[~going], end + 1 :] = np.nan
                 if end < last and going.any():
@@ -324,8 +324,12 @@ def _part(
 ) -> SteppedStates:
     """Records of some robots from one on, to one and with it, as arrays of their own."""
     records = slice(begin, None if end is None else end + 1)
-    parts = (x[robots, records] for x in (states.q, states.v, states.ok, states.residual))
-    return SteppedStates(*(np.ascontiguousarray(x) for x in parts))
+    return SteppedStates(
+        np.ascontiguousarray(states.q[robots, records]),
+        np.ascontiguousarray(states.v[robots, records]),
+        np.ascontiguousarray(states.ok[robots, records]),
+        np.ascontiguousarray(states.residual[robots, records]),
+    )
 
 
 def _forces(tau: Array, robots: NDArray[np.intp], begin: int) -> Array:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -109,8 +110,8 @@ class Robot(GeneratedTree):
 
         In the styles ``rows``, ``anchors`` and ``slack`` the result is exact, without damping or
         iteration; in ``legacy`` it is what ``pinocchio.constraintDynamics`` settles at.
-        ``NoInertia`` says which freedoms move no mass. Of many states, those that are not finite have
-        an acceleration of NaN and touch no other.
+        ``NoInertia`` says which freedoms move no mass. Of many states, those that are not finite
+        have an acceleration of NaN and touch no other.
         """
         step = self._step
         if step is not None and executor is None:
@@ -135,9 +136,9 @@ class Robot(GeneratedTree):
 
         .. math:: v' = v + h\, a(q, v, \tau), \qquad q' = q + h\, v'
 
-        Then q' moves by the shortest steps to where the loops are closed, to 1e-9 of the size of the
-        mechanism at most, and v' loses by the shortest change what would open them. A state that is
-        not finite, or from which this leads to none, has ``ok`` False and touches no other.
+        Then q' moves by the shortest steps to where the loops are closed, to 1e-9 of the size of
+        the mechanism at most, and v' loses by the shortest change what would open them. A state
+        that is not finite, or from which this leads to none, has ``ok`` False and touches no other.
 
         Args:
             q: Configurations with closed loops, shape (nq,) or (N, nq).
@@ -145,7 +146,7 @@ class Robot(GeneratedTree):
             tau: Joint forces and torques, N and N m, shape (nv,) or (N, nv).
             h: Length of the step in s. Forces within joints are taken at its beginning, so that it
                 has to be short beside inertia by damping.
-            passive: Whether damping, springs and dry friction of the mechanism's joints act besides.
+            passive: Whether damping, springs and dry friction of the mechanism's joints act too.
             threads: How many threads of the compiled kernel share the states.
         """
         states = self._environments(passive).advance(q, v, tau, h, 1, threads)
@@ -189,10 +190,10 @@ class Robot(GeneratedTree):
 
         The code is written for this robot alone, for several states side by side, and compiled by
         the C compiler of the machine, which takes seconds; what was compiled once is kept in the
-        user's cache. A state at which its pivots are in doubt is computed by the table kernel, and so
-        is a single state. Accelerations of many states are NaN where none is found. Where there is
-        no such code for steps (dry friction, loops closed by joints of several kinds of freedoms),
-        the table kernel makes them; ``computed_by`` says what computes.
+        user's cache. A state at which its pivots are in doubt is computed by the table kernel, and
+        so is a single state. Accelerations of many states are NaN where none is found. Where there
+        is no such code for steps (dry friction, loops closed by joints of several kinds of
+        freedoms), the table kernel makes them; ``computed_by`` says what computes.
 
         Args:
             lanes: How many states side by side: 1, 2, 4, 8 or 16, or as the processor has them.
@@ -203,9 +204,9 @@ class Robot(GeneratedTree):
         """
         from regularize.tape.libraries import native_lanes  # loaded where wanted
 
-        if lanes == "auto":
+        if isinstance(lanes, str) and lanes == "auto":
             lanes = native_lanes()
-        if lanes not in (1, 2, 4, 8, 16) or isinstance(lanes, bool):
+        if not isinstance(lanes, Integral) or int(lanes) not in (1, 2, 4, 8, 16):
             raise ModelError(f"lanes are 1, 2, 4, 8, 16 or 'auto'; got {lanes!r:.60}")
         if self.kernel is None or not self.stepped:
             raise UnsupportedExport(
@@ -274,13 +275,13 @@ class Robot(GeneratedTree):
 
         return constraint_forces(self, self.forward_dynamics, q, v, tau)
 
-    def energy(self, q: Array, v: Array) -> float | Array:
+    def energy(self, q: Array, v: Array) -> Any:
         """Kinetic and gravitational energy, and what joint springs store, in J; of states (N,)."""
         kinetic, potential = self.energies(q, v)
         return kinetic + potential
 
     @over_states(at_once=True)
-    def energies(self, q: Array, v: Array) -> tuple[float | Array, float | Array]:
+    def energies(self, q: Array, v: Array) -> tuple[Any, Any]:
         """Kinetic energy, and the potential energy of gravity and of joint springs, in J."""
         if np.ndim(q) == np.ndim(v) == 2:
             kinetic, gravity = self.states.energies(*aligned(q, v))

@@ -134,7 +134,10 @@ def _array(kind: str, name: str, values: ArrayLike) -> str:
     return f"static const {kind} {name}[{len(texts)}] = {{\n" + ",\n".join(lines) + "};\n"
 
 
-_BATCH = "int {name}_forward_dynamics_batch(long n, const double *q, const double *v, const double *tau, double *a)"
+_BATCH = (
+    "int {name}_forward_dynamics_batch(long n, const double *q, const double *v, "
+    "const double *tau, double *a)"
+)
 
 
 def write_straight_c(
@@ -147,9 +150,7 @@ def write_straight_c(
     head = _head(tables, title, joints)
     many = "The same of n states, in rows: NaN in those that are in doubt, and 1."
     one = f"/* {what} */\nint {path.stem}_forward_dynamics({arguments});\n"
-    header = _header_of(
-        path.stem, head, [one, f"/* {many} */\n{_BATCH.format(name=path.stem)};\n"]
-    )
+    header = _header_of(path.stem, head, [one, f"/* {many} */\n{_BATCH.format(name=path.stem)};\n"])
     path.with_suffix(".h").write_text(header, encoding="utf-8")
     path.write_text(f"{head}\n{source}", encoding="utf-8")
     return path

@@ -1,4 +1,4 @@
-"""Programs of a tree's dynamics as C: straight-line code for one state or for several side by side."""
+"""Programs of a tree's dynamics as C: straight-line code for states side by side."""
 
 from __future__ import annotations
 
@@ -23,15 +23,18 @@ _FAR = 1e5
 
 _BATCH = """
 /* Acceleration of n states, in rows, under joint forces. Where masses or rows do not determine one
- * state's clearly, where it is not finite or an angle beyond 1e5, its row is NaN; 1 where there is one. */
-int {name}_forward_dynamics_batch(long n, const double *q, const double *v, const double *tau, double *a) {{
+ * state's clearly, where it is not finite or an angle beyond 1e5, its row is NaN; 1 where there
+ * is one. */
+int {name}_forward_dynamics_batch(long n, const double *q, const double *v, const double *tau,
+                                  double *a) {{
     int bad = 0;
     for (long i = 0; i < n; i += LANES) {{
         V Q[NEXT_TO({nq})], U[NEXT_TO({nv})], T[NEXT_TO({nv})], A[NEXT_TO({nv})], sound;
         for (int l = 0; l < LANES; ++l) {{
             const long at = i + l < n ? i + l : n - 1;
             for (int k = 0; k < {nq}; ++k) PUT(Q[k], l) = q[at * {nq} + k];
-            for (int k = 0; k < {nv}; ++k) PUT(U[k], l) = v[at * {nv} + k], PUT(T[k], l) = tau[at * {nv} + k];
+            for (int k = 0; k < {nv}; ++k) PUT(U[k], l) = v[at * {nv} + k];
+            for (int k = 0; k < {nv}; ++k) PUT(T[k], l) = tau[at * {nv} + k];
         }}
         accelerate(Q, U, T, A, &sound);
         for (int l = 0; l < LANES && i + l < n; ++l) {{
@@ -45,16 +48,17 @@ int {name}_forward_dynamics_batch(long n, const double *q, const double *v, cons
 """
 
 _ONE = """
-/* Acceleration under joint forces. 1 where masses or rows do not determine it clearly: it is NaN then. */
+/* Acceleration under joint forces. NaN, and 1, where masses or rows do not determine it clearly. */
 int {name}_forward_dynamics(const double *q, const double *v, const double *tau, double *a) {{
     return {name}_forward_dynamics_batch(1, q, v, tau, a);
 }}
 """
 
 _ROLLOUT = """
-/* Steps of length h of n robots: records (n, steps + 1, ...) of q, v, the error that is left and 1 where
- * all is well, of which the first ones are given, and forces (n, 1 or steps, nv), whose next step's are
- * tau_step numbers behind. How many steps of each robot were made: fewer where one is in doubt. */
+/* Steps of length h of n robots: records (n, steps + 1, ...) of q, v, the error that is left and 1
+ * where all is well, of which the first ones are given, and forces (n, 1 or steps, nv), whose next
+ * step's are tau_step numbers behind. How many steps of each robot were made: fewer where one is in
+ * doubt. */
 void {name}_rollout(long n, long steps, double h, const double *tau, long tau_step, long tau_robot,
                     double *q, double *v, double *error, double *ok, long *made) {{
     for (long i = 0; i < n; i += LANES) {{
@@ -144,7 +148,7 @@ class GeneratedC:
             f"static void {name}({kind}V *restrict q, {kind}V *restrict v, const V *restrict tau, "
             f"{results}, V *restrict sound) {{\n    V far = K(0.0), least = K(1.0);"
         )
-        tail = f"    *sound = minimum(least, {_FAR} - far);\n    if (0) (void)q, (void)v, (void)tau;\n}}\n"
+        tail = f"    *sound = minimum(least, {_FAR} - far);\n    (void)q, (void)v, (void)tau;\n}}\n"
         return "\n".join([head, *body, tail])
 
 
@@ -166,7 +170,9 @@ def _with_turns(program: StraightLine, lines: list[str]) -> list[str]:
             if angle not in known:
                 known.add(angle)
                 of = text[text.index("(") + 1 : text.rindex(")")]
-                result.append(f"    V s{angle}, c{angle};\n    sine_cosine({of}, &s{angle}, &c{angle}, &far);")
+                result.append(
+                    f"    V s{angle}, c{angle};\n    sine_cosine({of}, &s{angle}, &c{angle}, &far);"
+                )
             text = f"    const V x{k} = {line.name[0]}{angle};"
         result.append(text)
     return result

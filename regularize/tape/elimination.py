@@ -60,7 +60,9 @@ def _work(structs: Mapping[int, set[int]]) -> int:
     return sum(len(near) * (len(near) + 5) // 2 for near in structs.values())
 
 
-def _graph(entries: Entries, unknowns: Sequence[int]) -> tuple[dict[int, set[int]], ...]:
+def _graph(
+    entries: Entries, unknowns: Sequence[int]
+) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
     """Neighbours of unknowns, and the columns of rows."""
     adjacent: dict[int, set[int]] = {x: set() for x in unknowns}
     waiting: dict[int, set[int]] = {x: set() for x in unknowns if x < 0}

@@ -1,7 +1,7 @@
 """A straight-line program of scalars: constants folded, equal operations one, signs outermost.
 
-A program is recorded by arithmetic on ``Number``. What every number is at one sample of the inputs is
-kept beside it: orders of elimination are chosen by it, and never what is computed.
+A program is recorded by arithmetic on ``Number``. What every number is at one sample of the inputs
+is kept beside it: orders of elimination are chosen by it, and never what is computed.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ class StraightLine:
                 for argument in self.lines[k].arguments:
                     needed[argument] = 1
         places: dict[int, int] = {}
-        lines = []
+        lines: list[CodeLine] = []
         for k, line in enumerate(self.lines):
             if needed[k]:
                 places[k] = len(lines)

@@ -1,4 +1,4 @@
-"""Generated C, compiled by the machine's compiler and kept: what has the same text is compiled once."""
+"""Generated C, compiled by the machine's compiler and kept: one text is compiled once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ from shutil import which
 from regularize.errors import UnsupportedExport
 
 #: Products may be added in one operation; nobody asks for the processor's flags.
-FLAGS = ("-O2", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-w")
+FLAGS = (
+    "-O2",
+    "-march=native",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=fast",
+    "-w",
+)
 
 
 @cache

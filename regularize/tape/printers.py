@@ -1,4 +1,4 @@
-"""Programs as functions of other packages: NumPy, JAX, CasADi, SymPy, Warp."""
+"""Programs as functions of other packages, and as lines of source: NumPy, CasADi, SymPy."""
 
 from __future__ import annotations
 
@@ -66,27 +66,6 @@ def to_numpy(program: StraightLine) -> Callable[..., Any]:
     return function
 
 
-def to_jax(program: StraightLine, parts: Sequence[int]) -> Callable[..., Any]:
-    """A pure function of arrays of so many inputs each, one behind the other."""
-    import jax.numpy as jnp  # an extra
-
-    functions = {
-        "sin": jnp.sin, "cos": jnp.cos, "sqrt": jnp.sqrt, "absolute": jnp.abs,
-        "minimum": jnp.minimum, "maximum": jnp.maximum, "atan2": jnp.arctan2,
-    }  # fmt: skip
-
-    def function(*arrays: Any) -> Any:
-        for array, length in zip(arrays, parts, strict=True):
-            if jnp.shape(array) != (length,):
-                raise TypeError(
-                    f"arrays have shapes {[(n,) for n in parts]}; got {jnp.shape(array)}: use vmap"
-                )
-        inputs = [array[i] for array, n in zip(map(jnp.asarray, arrays), parts, strict=True) for i in range(n)]
-        return jnp.stack(evaluate(program, inputs, functions))
-
-    return function
-
-
 def to_casadi(program: StraightLine, parts: Mapping[str, int], result: str, name: str) -> Any:
     """A ``casadi.Function`` of vectors of so many inputs each."""
     import casadi
@@ -101,8 +80,10 @@ def to_casadi(program: StraightLine, parts: Mapping[str, int], result: str, name
     return casadi.Function(name, vectors, [found], list(parts), [result])
 
 
-def to_sympy(program: StraightLine, symbols: Sequence[Any]) -> tuple[list[tuple[Any, Any]], list[Any]]:
-    """Assignments of symbols to expressions, in order, and the results, as ``sympy.cse`` has them."""
+def to_sympy(
+    program: StraightLine, symbols: Sequence[Any]
+) -> tuple[list[tuple[Any, Any]], list[Any]]:
+    """Assignments of symbols to expressions, and the results, as ``sympy.cse`` has them."""
     import sympy
 
     functions = {
@@ -116,7 +97,9 @@ def to_sympy(program: StraightLine, symbols: Sequence[Any]) -> tuple[list[tuple[
         if line.name == "input":
             values.append(symbols[int(line.data)])
         elif line.name == "constant":
-            values.append(sympy.Float(line.data, 17) if line.data % 1 else sympy.Integer(int(line.data)))
+            values.append(
+                sympy.Float(line.data, 17) if line.data % 1 else sympy.Integer(int(line.data))
+            )
         else:
             expression = evaluate(one, [values[i] for i in line.arguments], functions)[0]
             values.append(sympy.Symbol(f"x{k}", real=True))

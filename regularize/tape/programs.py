@@ -21,13 +21,13 @@ MOST = 30_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Programs:
-    """Programs of a tree with closed loops.
+class RobotPrograms:
+    """RobotPrograms of a tree with closed loops.
 
     Attributes:
         tree: The tree.
-        sample: A closed configuration, velocity and joint forces, as good as any, by which orders of
-            elimination are chosen.
+        sample: A closed configuration, velocity and joint forces, as good as any, by which orders
+            of elimination are chosen.
         joints: Damping, stiffness and rest of springs of the velocities in steps, shape (3, nv).
     """
 
@@ -72,7 +72,9 @@ class Programs:
         for link in self.tree.links:
             k = stiffness[link.rate]
             if k and not link.follows:
-                result[link.rate] = result[link.rate] - (q[link.coordinate] - float(rest[link.rate])) * float(k)
+                result[link.rate] = result[link.rate] - (
+                    q[link.coordinate] - float(rest[link.rate])
+                ) * float(k)
         return result
 
     def c_code(self, name: str, *, steps: bool) -> GeneratedC:
@@ -89,8 +91,9 @@ class Programs:
 def _checked(program: StraightLine) -> StraightLine:
     if program.work > MOST:
         raise UnsupportedExport(
-            f"straight-line code would have {program.work} operations, and compilers take minutes for "
-            f"more than {MOST}: forward_dynamics(..., threads=) computes many states of such a robot"
+            f"straight-line code would have {program.work} operations, and compilers take minutes "
+            f"for more than {MOST}: forward_dynamics(..., threads=) computes many states of such "
+            "robots"
         )
     return program
 

@@ -1,7 +1,7 @@
-"""The dynamics of a tree with closed loops as a program: what ``kinematics.c`` and ``step.c`` compute.
+"""The dynamics of a tree with closed loops as a program, as in ``kinematics.c`` and ``step.c``.
 
-The ground is turned so that the first axis is z there: of what moves in a plane nothing else is left
-of vectors than what is in the plane, and folds away.
+The ground is turned so that the first axis is z there: of what moves in a plane nothing else is
+left of vectors than what is in the plane, and folds away.
 """
 
 from __future__ import annotations
@@ -85,12 +85,18 @@ class TracedTree:
         self.row = [int(x) for x in sections["row"]]
         for i, loop in enumerate(tree.loops):
             if loop.first == 0:
-                frames["first_frame"][i : i + 1] = _turned_poses(turn, frames["first_frame"][i : i + 1])
+                frames["first_frame"][i : i + 1] = _turned_poses(
+                    turn, frames["first_frame"][i : i + 1]
+                )
                 self.row_point[i] = turn @ self.row_point[i]
                 these = slice(self.row[i], self.row[i + 1])
-                self.covector[these] = (self.covector[these].reshape(-1, 2, 3) @ turn.T).reshape(-1, 6)
+                self.covector[these] = (self.covector[these].reshape(-1, 2, 3) @ turn.T).reshape(
+                    -1, 6
+                )
             if loop.second == 0:
-                frames["second_frame"][i : i + 1] = _turned_poses(turn, frames["second_frame"][i : i + 1])
+                frames["second_frame"][i : i + 1] = _turned_poses(
+                    turn, frames["second_frame"][i : i + 1]
+                )
         self.covector, self.row_point = _clean(self.covector), _clean(self.row_point)
         self.first_frame, self.second_frame = frames["first_frame"], frames["second_frame"]
         for poses in frames.values():
@@ -398,8 +404,8 @@ class Accelerated:
             row = of.rows[r]
             if row.coefficients is not None:
                 sides[-1 - r] = of.zero
-                for k, value in zip(row.columns, row.coefficients, strict=True):
-                    entries[k, -1 - r] = of.tape.number(value)
+                for k, coefficient in zip(row.columns, row.coefficients, strict=True):
+                    entries[k, -1 - r] = of.tape.number(coefficient)
 
     def _rate_at_rest(self, i: int) -> Vector:
         """See ``rate_at_rest`` of ``loop_rows.c``."""

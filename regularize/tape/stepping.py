@@ -1,4 +1,4 @@
-"""A step of fixed length as a program: what ``environments.c`` computes, where rounds need no choice.
+"""A step of fixed length as a program: what ``environments.c`` computes, without its choices.
 
 Two rounds bring the configuration onto the loops, and two the velocity, by one factorisation of the
 rows. Where that is not enough, margins say so, and whoever calls takes another way.
@@ -29,7 +29,7 @@ from regularize.tape.vectors import (
     times,
 )
 
-#: Errors of the rows that are left at most; squares of angles up to which series stand for functions.
+#: Errors of the rows that are left at most; squares of angles up to which series are enough.
 CLOSED, NEAR, TURN = 1e-12, 1e-4, 0.25
 #: Pivots of the rows' products by the largest one below which they are in doubt.
 CLEAR = 1e-6
@@ -67,7 +67,9 @@ def step(
     """
     unknown = sorted({closing_of(loop) for loop in of.tree.loops} - {*_SUPPORTED})
     if unknown:
-        raise UnsupportedExport(f"no straight-line code closes loops by {', '.join(unknown)} joints")
+        raise UnsupportedExport(
+            f"no straight-line code closes loops by {', '.join(unknown)} joints"
+        )
     tape, nv = of.tape, of.tree.nv
     at = PlacedLinks(of, q)
     dynamics = Accelerated(at, v, tau)
@@ -148,7 +150,7 @@ def integrated(
             if link.kind == "free":
                 from regularize.tape.vectors import quaternion
 
-                moved = rotate(quaternion(q[i + 3 : i + 7]), _screwed(u[:3], u[3:]))
+                moved = rotate(quaternion(q[i + 3 : i + 7]), _screwed(list(u[:3]), list(u[3:])))
                 result[i : i + 3] = plus(q[i : i + 3], moved)
                 i, u = i + 3, u[3:]
             square = dot(u, u)
@@ -177,9 +179,7 @@ def _series(square: Number, start: int) -> Number:
 def _screwed(v: Vector, o: Vector) -> Vector:
     """Where the origin goes along a twist."""
     square, once = dot(o, o), cross(o, v)
-    return plus(
-        plus(v, times(_series(square, 2), once)), times(_series(square, 3), cross(o, once))
-    )
+    return plus(plus(v, times(_series(square, 2), once)), times(_series(square, 3), cross(o, once)))
 
 
 def _turned_quaternion(
@@ -227,7 +227,7 @@ def errors(at: PlacedLinks, q: Sequence[Number], margins: list[Number]) -> Vecto
 
 
 def _seen(at: PlacedLinks, i: int, second: Array) -> tuple[Vector, Vector]:
-    """Origin of the second link's closing frame seen from the first link, less the first's; its R."""
+    """The second closing frame's origin less the first's, and the second link's R, in the first."""
     of, loop = at.of, at.of.tree.loops[i]
     R = at.R[loop.first]
     place = rotate_back(R, minus(at.point(loop.second, second[3]), at.p[loop.first]))
@@ -255,9 +255,7 @@ def _hinge_error(at: PlacedLinks, i: int, margins: list[Number]) -> Vector:
     return _of_turn(of, i, mine[3], d, times(factor, turn), rest)
 
 
-def _of_turn(
-    of: TracedTree, i: int, place: Array, d: Vector, turn: Vector, rest: Number
-) -> Vector:
+def _of_turn(of: TracedTree, i: int, place: Array, d: Vector, turn: Vector, rest: Number) -> Vector:
     """The twist about the rows' point of a turn and a way."""
     swept = cross(turn, d)
     twice = cross(turn, swept)
