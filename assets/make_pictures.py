@@ -123,16 +123,18 @@ def main() -> None:
         drawn = Painter(draw(report)).paint(q, ghost_poses(r, ghosts))
         save(painted(drawn, 1.5), name)
         said = "\n".join(f"- {line}" for line in lines(report))
-        text.append(
-            f"## {heading}\n\n![{drawn.get_label()}](../pictures/{name}.png)\n\n{said}\n"
-        )
+        text.append(f"## {heading}\n\n![{drawn.get_label()}](../pictures/{name}.png)\n\n{said}\n")
         if name == FILM:
             movie(report, PICTURES / f"{name}.gif", frames=48)
     for file, ghosts in HANDBOOK:
         save(painted(picture(rg.check(f"assets/{file}"), ghosts=ghosts), 1.2), Path(file).stem)
     workspace()
     page()
-    text = ["# Gallery\n", *text, "All pictures and verdicts are made by `assets/make_pictures.py`.\n"]
+    text = [
+        "# Gallery\n",
+        *text,
+        "All pictures and verdicts are made by `assets/make_pictures.py`.\n",
+    ]
     (ASSETS / "handbook" / "gallery.md").write_text("\n".join(text), encoding="utf-8")
 
 

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import mechanisms
+import networkx as nx
 import numpy as np
 import random_mechanisms
 import screws
 
 import regularize as rg
-from regularize.mechanism.connections import DisjointSets
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 FILES = sorted([*ASSETS.glob("*.urdf"), *ASSETS.glob("mobility/*.urdf")])
@@ -134,7 +134,7 @@ def renamed(mechanism: rg.Mechanism, rng: np.random.Generator) -> rg.Mechanism:
 
 def closed_elsewhere(mechanism: rg.Mechanism, rng: np.random.Generator) -> rg.Mechanism:
     """With other joints marked as those that close loops."""
-    together, joints = DisjointSets[str](), list(mechanism.joints)
+    together, joints = nx.utils.UnionFind[str](), list(mechanism.joints)
     for i in rng.permutation(len(joints)):
         closes = together[joints[i].parent] == together[joints[i].child]
         together.union(joints[i].parent, joints[i].child)

@@ -81,7 +81,7 @@ def _part(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
 
 
 def _geometries(graph: Graph, part: Block, rtol: float) -> Iterator[dict[EdgeId, Space]]:
-    """Exact joints near those of a part: with the relations of its axes, then of special lengths."""
+    """Exact joints near those of a part: relations of its axes, then of special lengths."""
     held = {each.edge.index: each.space for each in part.held}
     whole = replace(part, screws=part.screws | held)
     for rounding in (1e-12, 1e-10, 1e-8, 1e-6):

@@ -10,8 +10,8 @@ the twists of l relative to k are always in the space (eq. 27)
 .. math:: \Delta = \bar D_k + Sat_Z(\bar D_l) + span Z
 
 in a frame fixed on k. The text has :math:`\bar D_l` itself. It has to stand still while the joint
-moves: :math:`Sat_Z` is the smallest superspace with :math:`[Z, Sat_Z] \subseteq Sat_Z`. For the same
-reason a chain's algebra may give way to the smaller
+moves: :math:`Sat_Z` is the smallest superspace with :math:`[Z, Sat_Z] \subseteq Sat_Z`. For the
+same reason a chain's algebra may give way to the smaller
 
 .. math:: P_i = Sat_{Y_i}(P_{i-1}) + span Y_i,
 

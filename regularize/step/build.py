@@ -1,4 +1,4 @@
-"""How distributions are built: the compiled step with NumPy's headers or not at all, the sources whole.
+"""How distributions are built: the step with NumPy's headers or not at all, the sources whole.
 
 With ``REGULARIZE_PURE=1`` in the environment an installation has no compiled code, and its wheel
 is one for every platform. ``pyproject.toml`` names these commands; nothing else imports them.
@@ -48,7 +48,7 @@ class PlainWheel(bdist_wheel):
 
 
 class WholeSources(sdist):
-    """Sources with their tests and the models that those read, so that whoever has them can run them."""
+    """Sources with their tests and the models that those read."""
 
     def make_release_tree(self, base_dir: str, files: list[str]) -> None:
         """Add what no package holds."""
