@@ -97,9 +97,7 @@ class Model(Draft):
         for tag in ("connect", "weld", "joint", "tendon"):
             if (tag, name) in self.compiled.texts:
                 return self.compiled.texts[tag, name].source
-        own = self.m.eq(number).name and not self.compiled.texts  # of no file, so by its name
-        named = f"@name='{name}'" if own else str(number + 1)
-        return Source(self.compiled.path, element=f"equality[{named}]")
+        return Source(self.compiled.path, element=f"equality[{number + 1}]")
 
 
 def poses(m: Any, q: Array) -> Array:

@@ -236,7 +236,6 @@ def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
                 tuple(ColumnId(first[name] + freedom) for name, freedom, _ in c.terms),
                 tuple(coefficient for _, _, coefficient in c.terms),
                 c.offset,
-                c.curve,
             )
             for c in mechanism.couplings
         ),

@@ -46,7 +46,6 @@ def multibody_tree_of(
         ],
         couplings=rows.coupling,
         targets=rows.targets,
-        curves=rows.curves,
         armature=tree.armature,
         gravity=tree.gravity,
         rank=rank,

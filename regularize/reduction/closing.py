@@ -131,6 +131,7 @@ class _Reach:
 
     def __init__(self, propagation: Propagation, cycle: Cycle) -> None:
         self._propagation = propagation
+        self._product = propagation.is_product(cycle)
         self.nodes, self._steps = propagation.steps(cycle)
         self._reached: dict[tuple[int, int], list[Fact | None]] = {}
 
@@ -151,7 +152,9 @@ class _Reach:
         known = propagation.fact(*ends)
         if before is None:
             found = step
-        else:
+        elif self._product:
             space = spaces.add(spaces.saturate(before.space, step.space), step.space)
             found = Fact(ends, space, "walk", (before, step))
+        else:
+            found = Fact(ends, spaces.join(before.space, step.space), "path", (step, before))
         return found if known is None else propagation.both(found, known)

@@ -15,7 +15,7 @@ from regularize.modes.closed_form.equation import size_of
 from regularize.modes.closed_form.motions import Known
 from regularize.modes.closed_form.tape import Scalar, Tape
 from regularize.modes.invariance import AXES, CENTER, LoopProjection
-from regularize.modes.loop_chain import LoopChain, linear_terms
+from regularize.modes.loop_chain import LoopChain
 from regularize.tolerances import EXACT
 
 
@@ -133,9 +133,7 @@ def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Scala
     """Error of a coupling of known coordinates; angles that were found count up to whole turns."""
     total = known.tape.scalar(-coupling.offset)
     turns = []
-    if coupling.curve is not None:
-        total = total + coupling.curve.of(known.coordinates[coupling.columns[-1]])
-    for column, k in linear_terms(coupling):
+    for column, k in zip(coupling.columns, coupling.coefficients, strict=True):
         total = total + known.coordinates[column] * k
         if column not in plain and column in known.rotations and k:
             turns.append(abs(k))

@@ -1,1 +1,0 @@
-"""Where people type: findings, repairs and tables for editors, as a language server."""

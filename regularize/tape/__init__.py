@@ -1,1 +1,0 @@
-"""Straight-line programs of scalars, and what they are written as."""
