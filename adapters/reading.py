@@ -44,9 +44,9 @@ def detect(path: str | os.PathLike[str]) -> Adapter:
     raise UnknownFormat(name, readable())
 
 
-def by_content(path: str) -> list[Adapter]:
-    """The formats that the first bytes of a file can be; raises ``ReadError``."""
-    head = read_head(path, HEAD)
+def by_content(source: str | bytes) -> list[Adapter]:
+    """The formats that a file, or its first bytes, can be; raises ``ReadError``."""
+    head = read_head(source, HEAD) if isinstance(source, str) else source[:HEAD]
     return [each for each in adapters().values() if each.reader and each.sniff and each.sniff(head)]
 
 
@@ -73,13 +73,13 @@ def read(
     """
     path = model_file(source)
     adapter = detect(path) if format is None else adapter_named(format)
-    if adapter is None:
+    if adapter is None or not adapter.of_files:
         raise UnknownFormat(str(format), readable())
     reader = adapter.load_reader()
     _check_options(adapter.name, reader, options)
     if packages and "packages" in inspect.signature(reader).parameters:
         options["packages"] = packages
-    found = validated(_read_by(reader, path, options))
+    found = validated(_read_by(reader, path, path, options))
     # What a saved mechanism came from is not read again.
     found = with_external_files(found, () if adapter.name == "json" else found.files)
     found = _located(found, packages or {})
@@ -88,12 +88,40 @@ def read(
     return replace(found, digits=significant_digits(read_bytes(path)))
 
 
-def _read_by(reader: Callable[..., Mechanism], path: str, options: Mapping[str, Any]) -> Mechanism:
-    """What a reader makes of a file; whatever it stumbles over is a fault of the file."""
+def read_object(
+    source: object, adapter: Adapter, *, format: str | None = None, **options: Any
+) -> Mechanism:
+    """Read an object in memory, which is left as it is.
+
+    Args:
+        source: The object.
+        adapter: Of its kind.
+        format: Of text that does not say what it is.
+        options: Passed on to the reader.
+
+    Raises:
+        ReadError: The object contradicts itself, or holds what cannot be read.
+        MissingExtra: Its reader needs a package that is not installed.
+    """
+    reader = adapter.load_reader()
+    if format is not None:
+        if "format" not in inspect.signature(reader).parameters:
+            raise RegularizeError(f"a {adapter.title} says itself what it is: leave out format=")
+        options["format"] = format
+    _check_options(adapter.name, reader, options)
+    return validated(_read_by(reader, source, f"<{adapter.title}>", options))
+
+
+def _read_by(
+    reader: Callable[..., Mechanism], source: object, path: str, options: Mapping[str, Any]
+) -> Mechanism:
+    """What a reader makes of a model; whatever it stumbles over is a fault of the model."""
     try:
         with np.errstate(all="ignore"):  # what overflows is found where numbers are validated
-            return reader(path, **options)
+            return reader(source, **options)
     except ModelError as error:
+        if not isinstance(source, str):
+            raise
         raise ReadError(path, f"the model is inconsistent: {error}") from error
     except RegularizeError:
         raise

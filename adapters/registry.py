@@ -13,11 +13,15 @@ from typing import Any
 
 from regularize.adapters.sniffers import (
     has_root,
+    is_a,
     is_asmt,
     is_freecad,
     is_mbdyn,
     is_native,
     is_onshape,
+    is_pinocchio,
+    is_text,
+    is_urdf_object,
     is_usd,
     is_xacro,
 )
@@ -47,6 +51,10 @@ class Adapter:
         meshes: Suffixes of the mesh files that it takes, which have to be there then; none: it
             takes any reference.
         coupled: Most joints that one linear relation of a file can have; None: any number.
+        accepts: Whether an object in memory is of this kind; its reader then gets the object, and
+            its patcher makes another one.
+        document: ``module:class`` of the file that objects are written to where they are changed,
+            see ``regularize.adapters.objects.document``; None: they are changed themselves.
     """
 
     name: str
@@ -63,12 +71,14 @@ class Adapter:
     reserved: frozenset[str] = frozenset()
     meshes: frozenset[str] = frozenset()
     coupled: int | None = 2
+    accepts: Callable[[object], bool] | None = None
+    document: str | None = None
 
     def __post_init__(self) -> None:
         """Check that the record is complete."""
-        if (self.extra is None) != (self.module is None):
+        if (self.extra is None) != (self.module is None) and self.of_files:
             raise ValueError(f"adapter {self.name!r}: extra and module go together")
-        for target in (self.reader, self.writer, self.patcher):
+        for target in (self.reader, self.writer, self.patcher, self.document):
             if target is not None and target.count(":") != 1:
                 raise ValueError(f"adapter {self.name!r}: {target!r} is not 'module:function'")
 
@@ -76,6 +86,11 @@ class Adapter:
     def label(self) -> str:
         """The format in a message, such as ``URDF``."""
         return self.name.upper()
+
+    @property
+    def of_files(self) -> bool:
+        """Whether it is a format of files, not only of objects in memory."""
+        return self.accepts is None or self.sniff is not None or bool(self.suffixes)
 
     @property
     def installed(self) -> bool:
@@ -97,6 +112,10 @@ class Adapter:
     def load_patcher(self) -> Callable[..., Any] | None:
         """Import the patcher; None where there is none; raises ``MissingExtra``."""
         return None if self.patcher is None else self._load(self.patcher)
+
+    def load_document(self) -> Callable[..., Any] | None:
+        """Import what writes objects to files; None where they are changed themselves."""
+        return None if self.document is None else self._load(self.document)
 
     def _load(self, target: str) -> Callable[..., Any]:
         if self.module is not None and self.extra is not None and not self.installed:
@@ -228,6 +247,77 @@ FORMATS: tuple[Adapter, ...] = (
     ),
 )
 
+#: Objects of other libraries, which are there where somebody has one.
+OBJECTS: tuple[Adapter, ...] = (
+    Adapter(
+        name="text",
+        title="text or bytes of a model file",
+        accepts=is_text,
+        reader="regularize.adapters.objects.text:read",
+        document="regularize.adapters.objects.text:TextDocument",
+    ),
+    Adapter(
+        name="lxml",
+        title="lxml element or tree",
+        accepts=is_a("lxml._Element", "lxml._ElementTree"),
+        reader="regularize.adapters.objects.text:read_tree",
+        document="regularize.adapters.objects.text:TreeDocument",
+    ),
+    Adapter(
+        name="mjspec",
+        title="mujoco.MjSpec",
+        module="mujoco",
+        accepts=is_a("mujoco.MjSpec"),
+        reader="regularize.adapters.objects.spec:read",
+        document="regularize.adapters.objects.spec:SpecDocument",
+    ),
+    Adapter(
+        name="mjmodel",
+        title="mujoco.MjModel",
+        module="mujoco",
+        accepts=is_a("mujoco.MjModel"),
+        reader="regularize.adapters.mjcf.read:read_model",
+    ),
+    Adapter(
+        name="stage",
+        title="pxr.Usd.Stage",
+        module="pxr",
+        accepts=is_a("pxr.Stage"),
+        reader="regularize.adapters.objects.stage:read",
+        document="regularize.adapters.objects.stage:StageDocument",
+    ),
+    Adapter(
+        name="pinocchio",
+        title="pinocchio.Model, alone or as (model, [constraint models])",
+        module="pinocchio",
+        accepts=is_pinocchio,
+        reader="regularize.pinocchio.pair:read",
+        patcher="regularize.pinocchio.pair:PairPatcher",
+    ),
+    Adapter(
+        name="newton",
+        title="newton.ModelBuilder",
+        module="newton",
+        accepts=is_a("newton.ModelBuilder"),
+        reader="regularize.adapters.objects.newton_builder:read",
+        patcher="regularize.adapters.objects.newton_builder:BuilderPatcher",
+    ),
+    Adapter(
+        name="drake",
+        title="pydrake MultibodyPlant",
+        module="pydrake",
+        accepts=is_a("pydrake.MultibodyPlant"),
+        reader="regularize.adapters.objects.drake_plant:read",
+    ),
+    Adapter(
+        name="urdf-object",
+        title="URDF object of yourdfpy, urchin or urdfpy",
+        accepts=is_urdf_object,
+        reader="regularize.adapters.urdf.objects:from_urdf_object",
+        patcher="regularize.adapters.urdf.objects:ObjectPatcher",
+    ),
+)
+
 
 def _present(adapter: Adapter) -> bool:
     """Whether the folder of a format is there, and of a guest what guests share."""
@@ -235,7 +325,7 @@ def _present(adapter: Adapter) -> bool:
     return adapter.name not in GUESTS or all((here / n).is_dir() for n in (adapter.name, "cad"))
 
 
-BUILTIN = tuple(filter(_present, FORMATS))
+BUILTIN = tuple(filter(_present, FORMATS)) + OBJECTS
 
 
 @cache
@@ -295,5 +385,19 @@ def _installed_adapters() -> list[Adapter]:
 
 
 def readable() -> list[str]:
-    """Names of the formats that have a reader."""
-    return [adapter.name for adapter in adapters().values() if adapter.reader]
+    """Names of the formats whose files can be read."""
+    return [each.name for each in adapters().values() if each.reader and each.of_files]
+
+
+def adapter_of(value: object) -> Adapter | None:
+    """The adapter whose reader takes an object in memory; ours are asked first."""
+    for known in (BUILTIN, adapters().values()):
+        for adapter in known:
+            if adapter.accepts is not None and adapter.accepts(value):
+                return adapter
+    return None
+
+
+def objects() -> list[str]:
+    """Titles of the objects in memory that are taken for models."""
+    return [each.title for each in adapters().values() if each.accepts is not None]

@@ -1,9 +1,10 @@
-"""What the first bytes of a file tell about its format."""
+"""What the first bytes of a file tell about its format, and its class about an object."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 HEAD = 4096  # bytes that a sniffer sees
 
@@ -68,3 +69,38 @@ def is_onshape(head: bytes) -> bool:
     """Whether a file starts as an Onshape assembly definition does."""
     keys = (b'"rootAssembly"', b'"subAssemblies"', b'"partStudioFeatures"')
     return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and any(k in head for k in keys)
+
+
+def is_a(*classes: str) -> Callable[[object], bool]:
+    """Whether an object is of classes named ``top package.Name``, none of which is imported."""
+
+    def accepts(value: object) -> bool:
+        bases = type(value).__mro__
+        return any(f"{b.__module__.partition('.')[0]}.{b.__name__}" in classes for b in bases)
+
+    return accepts
+
+
+_is_model = is_a("pinocchio.Model")
+
+
+def is_pinocchio(value: object) -> bool:
+    """Whether it is a Pinocchio model, alone or with lists of constraint models behind it."""
+    if isinstance(value, tuple) and len(value) > 1:  # Pinocchio's readers return several lists
+        return _is_model(value[0]) and all(hasattr(each, "__iter__") for each in value[1:])
+    return _is_model(value)
+
+
+def is_text(value: object) -> bool:
+    """Whether it is what a model file holds, and no path: such text has lines or is XML."""
+    if isinstance(value, (bytes, bytearray)):
+        return True
+    if not isinstance(value, str):
+        return False
+    return "\n" in value or value.lstrip("\ufeff \t").startswith(("<", "{", "#usda"))
+
+
+def is_urdf_object(source: Any) -> bool:
+    """Whether an object looks like the ``URDF`` class of urdfpy, urchin or yourdfpy."""
+    robot = getattr(source, "robot", source)
+    return all(hasattr(robot, name) for name in ("links", "joints", "name"))

@@ -15,6 +15,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regularize.actuation.map import ActuationMap as ActuationMap
+    from regularize.actuation.map import actuation_map as actuation_map
+    from regularize.actuation.states import closed_states as closed_states
+    from regularize.actuation.twin import serial_twin as serial_twin
     from regularize.assembly_builder import AssemblyBuilder as AssemblyBuilder
     from regularize.assembly_builder import assembly as assembly
     from regularize.building import build_model as build_model
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from regularize.errors import NoInertia as NoInertia
     from regularize.errors import NotClosed as NotClosed
     from regularize.errors import NotFinite as NotFinite
+    from regularize.errors import NotTaken as NotTaken
     from regularize.errors import OutsideWorkspace as OutsideWorkspace
     from regularize.errors import ReadError as ReadError
     from regularize.errors import RegularizeError as RegularizeError
@@ -54,6 +59,8 @@ if TYPE_CHECKING:
     from regularize.nominal.absorb import absorb_gaps as absorb_gaps
     from regularize.nominal.idealise import Idealised as Idealised
     from regularize.nominal.idealise import idealise as idealise
+    from regularize.page.showing import ShownPage as ShownPage
+    from regularize.page.showing import show as show
     from regularize.pinocchio.augmenting import augment as augment
     from regularize.pinocchio.exporting import to_pinocchio as to_pinocchio
     from regularize.pinocchio.importing import Closure as Closure
@@ -89,6 +96,9 @@ from regularize.version import __version__ as __version__
 
 #: Public names by the module that they are loaded from when they are first asked for.
 _HOMES = {
+    "actuation.map": "ActuationMap actuation_map",
+    "actuation.states": "closed_states",
+    "actuation.twin": "serial_twin",
     "assembly_builder": "AssemblyBuilder assembly",
     "building": "build_model",
     "checking": "Report check check_each",
@@ -97,7 +107,7 @@ _HOMES = {
     "design.workspace": "WorkspaceMap workspace",
     "errors": (
         "ClosureLost MissingExtra MissingPinocchio ModelError NoInertia NotClosed "
-        "NotFinite OutsideWorkspace ReadError RegularizeError SingularConfiguration "
+        "NotFinite NotTaken OutsideWorkspace ReadError RegularizeError SingularConfiguration "
         "SingularInputs UnknownFormat UnsupportedExport"
     ),
     "files": "load save",
@@ -110,6 +120,7 @@ _HOMES = {
     "modes.configurations": "configurations",
     "nominal.absorb": "absorb_gaps",
     "nominal.idealise": "Idealised idealise",
+    "page.showing": "ShownPage show",
     "pinocchio.augmenting": "augment",
     "pinocchio.exporting": "to_pinocchio",
     "pinocchio.importing": "Closure from_pinocchio",

@@ -101,6 +101,38 @@ class AssemblyBuilder:
         center = _vector(f"body {name!r}: com", com)
         self._bodies[name] = Body(name, Inertia(float(mass), center, matrix))
 
+    def part(self, part: Any, density: float, name: str | None = None) -> None:
+        """Add a body with the mass properties of a part that was drawn in Python, where it stands.
+
+        Args:
+            part: A shape of build123d or CadQuery, in millimetres.
+            density: Its material, kg/m³.
+            name: Its name; by default the label of the part. ``ground`` needs no part.
+        """
+        from regularize.shapes.parts import inertia_of  # OpenCASCADE, where parts are weighed
+
+        name = name or str(getattr(part, "label", "") or getattr(part, "name", "") or "")
+        inertia = inertia_of(name, part, density)
+        self.body(name, inertia.mass, inertia.center, inertia.matrix)
+
+    def mate(self, name: str, first: Any, second: Any, **more: Any) -> None:
+        """Add the joint that two joints of build123d parts make, as ``connect_to`` takes them.
+
+        build123d moves parts by such pairs and forgets them; loops are closed by naming all.
+
+        Args:
+            name: Its name.
+            first: A joint of the part that is the parent, such as ``frame.joints["bore"]``.
+            second: A joint of the other part. Parts that were not added are ground.
+            more: What the class lists for all joints.
+        """
+        from regularize.shapes.parts import mate_of  # as above
+
+        kind, T = mate_of(name, first, second)
+        labels = (str(each.parent.label) for each in (first, second))
+        parent, child = (each if each in self._bodies else GROUND for each in labels)
+        self.joint(kind, name, parent, child, at=T[:3, 3], axis=T[:3, 2], **more)
+
     def hinge(
         self, name: str, parent: str, child: str, *, at: ArrayLike, axis: ArrayLike = Z, **more: Any
     ) -> None:
@@ -235,15 +267,27 @@ class AssemblyBuilder:
         )
 
     def coupling(
-        self, name: str, terms: Mapping[str | tuple[str, int], float], offset: float = 0.0
+        self,
+        name: str,
+        terms: Mapping[str | tuple[str, int], float],
+        offset: float = 0.0,
+        *,
+        coefficients: Sequence[float] = (),
+        table: Sequence[tuple[float, float]] = (),
     ) -> None:
         """Tie joint coordinates: the sum of factor times coordinate is ``offset``.
+
+        With a polynomial or a table p the last coordinate x counts as p(x): the terms
+        ``{"slide": 1.0, "hinge": -1.0}`` say slide = p(hinge).
 
         Args:
             name: Its name.
             terms: Factor by the name of a joint with one freedom, or by the pair of a joint's name
                 and which of its freedoms, counted from 0.
             offset: The sum, in radians or metres; 0 at the pose as drawn, where it is closed.
+            coefficients: Of a polynomial, that of the power 0 first, five at most.
+            table: Of a function pairs (argument, value), arguments increasing: the natural cubic
+                spline through them, straight beyond.
         """
         self._new("coupling", name, self._couplings)
         found = []
@@ -261,7 +305,9 @@ class AssemblyBuilder:
             found.append((joint, freedom, float(factor)))
         if not found:
             raise ModelError(f"coupling {name!r} names no joint")
-        self._couplings[name] = Coupling(name, "gear", tuple(found), float(offset))
+        self._couplings[name] = Coupling(
+            name, "gear", tuple(found), float(offset), None, tuple(coefficients), tuple(table)
+        )
 
     def mechanism(self) -> Mechanism:
         """The mechanism as written down so far."""

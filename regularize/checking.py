@@ -50,6 +50,7 @@ class ReductionOptions(TypedDict, total=False):
     keep_cuts: bool
     configurations: int
     seed: int
+    format: str | None
 
 
 @validated(near=POSITIVE, branch=WHOLE, progress=FUNCTION)
@@ -76,13 +77,13 @@ def check(
         stiffness: Of the joints, for the forces that it causes; see ``misfit``.
         progress: Called now and then with the fraction done.
         options: Of ``reduce``: ``rtol``, ``length_scale``, ``keep_cuts``, ``configurations`` for
-            the certificate, ``seed``.
+            the certificate, ``seed``; and ``format`` of a file or text that does not tell it.
 
     Raises:
         ModelError: There is no such component; a tolerance or stiffness is no positive number.
     """
     began = time.perf_counter()
-    mechanism = as_mechanism(model)
+    mechanism = as_mechanism(model, options.pop("format", None))
     reduction = reduce(
         mechanism if branch is None else on_branch(mechanism, branch),
         progress=portion(progress, 0.0, 0.7),

@@ -38,7 +38,8 @@ from regularize.guests import present
 VERBS = (
     *(check, verify, fix, reduce, export, simulate),
     *present("modes.solve_command", "design.workspace_command", "design.metamodel_command"),
-    *(show, bench, explain, formats, completion),
+    *present(*(f"actuation.{verb}_command" for verb in ("actuate", "twin", "states"))),
+    *(show, bench, *present("editor.lsp"), explain, formats, completion),
 )
 #: What each verb does, in the words of its module, which Python leaves out where it is told to.
 WORDS = {
@@ -51,8 +52,12 @@ WORDS = {
     "solve": "all ways to assemble the loops for given inputs, and the formulas as code",
     "workspace": "map where a mechanism can go, and how far it is from singularities",
     "metamodel": "interpolate the dynamics in actuator coordinates for a controller",
+    "actuate": "the map from motors to the joints that they drive through loops, as code",
+    "twin": "the model without loops, its joints driven through that map",
+    "states": "many configurations with closed loops, for resets of simulated robots",
     "show": "look at a mechanism in 3D, with its loops, axes and redundant directions",
     "bench": "try other joints in a browser, see what follows, save your file",
+    "lsp": "serve editors: findings while you type, and the repair as a quick fix",
     "explain": "what a diagnostic code means and what to do about it",
     "formats": "what can be read and written, and what computes dynamics",
     "completion": "print what lets a shell complete verbs, options and file names",

@@ -90,6 +90,10 @@ class ModelError(RegularizeError):
     """A mechanism is inconsistent in itself (unknown body, repeated name, wrong shape)."""
 
 
+class NotTaken(ModelError, TypeError):
+    """An object is nothing that can be a model."""
+
+
 class NotFinite(ModelError):
     """A configuration, velocity or force holds what is no finite number."""
 

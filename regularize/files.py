@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from regularize.adapters import adapters, read
+from regularize.adapters.reading import read_object
+from regularize.adapters.registry import adapter_of, objects
+from regularize.adapters.sniffers import is_text
 from regularize.errors import UnknownFormat
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.source import Model, as_mechanism
+from regularize.mechanism.source import Model, as_mechanism, not_taken
 from regularize.validation import FLAG, PATH, TEXT, validated
 
 
@@ -31,8 +34,10 @@ def load(
     material of known density.
 
     Args:
-        source: File, or a folder that holds one model; or a URDF object of urdfpy, urchin or
-            yourdfpy.
+        source: File, or a folder that holds one model; text or bytes of such a file; or an object
+            of another library: MjSpec, MjModel, a USD stage, a Newton builder, a Drake plant, a
+            Pinocchio model alone or as ``(model, [constraint models])``, a URDF object of
+            yourdfpy, urchin or urdfpy, an lxml tree.
         format: Name of the format; by default the content decides. See ``regularize formats``.
         loops: Sidecar file that describes the loops; False ignores one that lies beside the model,
             None takes it if it is there.
@@ -46,23 +51,22 @@ def load(
         ReadError: The file cannot be read; the message names file, line and element.
         UnknownFormat: No adapter recognises the file.
         MissingExtra: The format needs a package that is not installed.
-        ModelError: The object is none that can be read.
+        NotTaken: The object is none that can be read.
     """
-    if not isinstance(source, (str, PathLike)):
-        from regularize.adapters.urdf.objects import from_urdf_object  # of other parsers
-
-        mechanism = from_urdf_object(source, **options)
+    if loops is not None:
+        options["loops"] = loops
+    if not (isinstance(source, PathLike) or (isinstance(source, str) and not is_text(source))):
+        adapter = adapter_of(source)
+        if adapter is None:
+            raise not_taken(source, objects())
+        mechanism = read_object(source, adapter, format=format, **options)
     else:
-        if loops is not None:
-            options["loops"] = loops
         mechanism = read(source, format=format, **options)
-        massless = (body for body in mechanism.bodies if body.inertia is None and body.geometry)
-        if any(body.name != mechanism.ground for body in massless):
-            from regularize.shapes.density import (
-                with_materials,  # files of shapes are opened there
-            )
+    massless = (body for body in mechanism.bodies if body.inertia is None and body.geometry)
+    if any(body.name != mechanism.ground for body in massless):
+        from regularize.shapes.density import with_materials  # files of shapes are opened there
 
-            mechanism = with_materials(mechanism)
+        mechanism = with_materials(mechanism)
     if absorb_gaps:
         from regularize.nominal.absorb import with_gaps_absorbed  # only where it is asked for
 

@@ -146,6 +146,8 @@ def right() -> dict[str, Any]:
         "frequency": 1.0,
         "actuated": ["A"],
         "path": "nowhere.c",
+        "h": 1e-3,
+        "steps": 2,
     }
 
 

@@ -26,6 +26,7 @@ TAKE_MODELS = sorted(
 MORE: dict[str, dict[str, Any]] = {
     "cure": {"kinds": {}},
     "closed_form": {"inputs": ["A"]},
+    "closed_states": {"n": 3},
     "configurations": {"inputs": ["A"], "values": [0.1]},
     "metamodel": {"bounds": {"A": (0.0, 0.1)}},
     "misfit": {"tolerance": 1e-4},

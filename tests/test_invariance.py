@@ -226,7 +226,7 @@ def test_axes_that_meet_to_rounding_do_not_make_a_mechanism_of_no_size() -> None
 
 @pytest.mark.slow
 @settings(max_examples=10, deadline=None)
-@given(seed=st.integers(min_value=0, max_value=10**6), way=st.integers(min_value=0, max_value=4))
+@given(seed=st.integers(min_value=0, max_value=10**6), way=st.integers(min_value=0, max_value=7))
 def test_verdict_counts_and_codes_do_not_depend_on_the_writing(seed: int, way: int) -> None:
     assert metamorphic.differences(seed, way) == []
 

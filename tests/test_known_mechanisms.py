@@ -140,14 +140,19 @@ def test_the_third_crank_is_redundant_only_while_it_is_equal() -> None:
     assert (unequal.mobility, unequal.removed, unequal.remaining) == (0, 6, 0)
 
 
-def test_bennett_loses_nothing_unless_asked() -> None:
+def test_bennett_loses_one_row_proved_and_the_others_when_asked() -> None:
+    """The screw on a link's normal with pitch a cot(alpha) is reciprocal to all hinges always."""
     reduction = rg.reduce(mechanisms.bennett())
-    assert (reduction.removed, reduction.remaining) == (0, 3)
+    assert (reduction.removed, reduction.remaining) == (1, 2)
+    document = rg.prove(reduction)
+    verdict = rg.verify(document)
+    assert verdict.holds and "D: 1 of 5 rows are never needed" in verdict.claims
+    assert not document["undecided"]
     numerical = rg.reduce(mechanisms.bennett(), numerical=True)
     assert (numerical.removed, numerical.remaining) == (3, 0)
     assert numerical.numerical and numerical.certificate.holds
-    assert numerical.cuts[0].numerical.shape == (6, 3)
-    assert numerical.cuts[0].removed.shape == (6, 0)
+    assert numerical.cuts[0].numerical.shape == (6, 2)
+    assert numerical.cuts[0].removed.shape == (6, 1)
 
 
 @pytest.mark.slow

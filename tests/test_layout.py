@@ -17,8 +17,12 @@ import regularize.adapters
 ROOT = Path(__file__).resolve().parents[1] / "regularize"
 #: Verbs that guests bring along: they are of the command line.
 VERBS = {
+    "regularize.actuation.actuate_command",
+    "regularize.actuation.states_command",
+    "regularize.actuation.twin_command",
     "regularize.design.metamodel_command",
     "regularize.design.workspace_command",
+    "regularize.editor.lsp",
     "regularize.modes.solve_command",
     "regularize.modes.ways",
 }

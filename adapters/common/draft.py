@@ -6,7 +6,7 @@ a model on the way derive from it: CAD assemblies its saved placements, MJCF wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -176,11 +176,17 @@ class Draft:
         return joint
 
     def couple(
-        self, name: str, kind: str, terms: Terms, offset: float, source: Source | None
+        self,
+        name: str,
+        kind: str,
+        terms: Terms,
+        offset: float,
+        source: Source | None,
+        coefficients: Sequence[float] = (),
     ) -> None:
         """Add a coupling, under a new name if its own is taken."""
         name = unique(name, {coupling.name for coupling in self.couplings})
-        self.couplings.append(Coupling(name, kind, terms, offset, source))
+        self.couplings.append(Coupling(name, kind, terms, offset, source, tuple(coefficients)))
 
     def value(self, terms: Terms) -> float:
         """Sum of coefficient times coordinate at the stored coordinates."""

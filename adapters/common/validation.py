@@ -61,7 +61,8 @@ def _numbers(mechanism: Mechanism) -> Iterator[tuple[str, Source | None, Array]]
             numbers = np.array([mass, *center, *matrix.ravel()])
             yield f"body `{displayed(body.name)}`", body.source, numbers
     for coupling in mechanism.couplings:
-        numbers = np.array([coupling.offset, *(factor for _, _, factor in coupling.terms)])
+        factors = [factor for _, _, factor in coupling.terms]
+        numbers = np.array([coupling.offset, *factors, *coupling.coefficients])
         yield f"coupling `{displayed(coupling.name)}`", coupling.source, numbers
     yield "gravity", None, mechanism.gravity
 

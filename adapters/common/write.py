@@ -103,7 +103,7 @@ class Writing:
                 yield found
 
     def _mimic(self, coupling: Coupling) -> Mimic | None:
-        if len(coupling.terms) != 2 or coupling.terms[0][2] == 0.0:
+        if len(coupling.terms) != 2 or coupling.terms[0][2] == 0.0 or coupling.curved:
             return None
         (one, i, a), (other, j, b) = coupling.terms
         follower, leader = (self.coordinates.get(key) for key in ((one, i), (other, j)))
@@ -187,7 +187,7 @@ class Spanning:
 
 
 def spanning(mechanism: Mechanism) -> Spanning:
-    """The joints that the model does not mark as closures first, fixed ones before all.
+    """The joints that the model does not mark as closures first: fixed ones, then motors.
 
     Among the others, those that every engine can close by points or frames are left for cuts.
     """
@@ -197,7 +197,9 @@ def spanning(mechanism: Mechanism) -> Spanning:
     chosen: Any = nx.Graph()
     chosen.add_node(mechanism.ground)
     cuts = set()
-    for joint in sorted(mechanism.joints, key=lambda j: (j.closure, _late(j))):
+    driven = {each.joint for each in mechanism.actuators}
+    driven |= {joint.name for joint in mechanism.joints if joint.actuated}
+    for joint in sorted(mechanism.joints, key=lambda j: (j.closure, _late(j, j.name in driven))):
         if joined[joint.parent] == joined[joint.child]:
             cuts.add(joint.name)
             continue
@@ -215,9 +217,9 @@ def spanning(mechanism: Mechanism) -> Spanning:
     return Spanning(tuple(tree), closures, tuple(turned))
 
 
-def _late(joint: Joint) -> int:
+def _late(joint: Joint, driven: bool) -> int:
     """How late a joint is taken into the tree: fixed ones first, easily closed ones last."""
-    return {"fixed": 0, "revolute": 2, "spherical": 3}.get(joint.kind, 1)
+    return {"fixed": 0, "revolute": 3, "spherical": 4}.get(joint.kind, 2) if not driven else 1
 
 
 def reference_poses(mechanism: Mechanism, tree: Sequence[Joint]) -> dict[str, Array]:

@@ -47,8 +47,14 @@ class BodyTree(Writing):
 
         A half of the ground would be a moving body without mass.
         """
-        found = [joint for joint in self.spanning.closures if is_cut(joint)]
-        ground = self.mechanism.ground
+        found, connected, ground = [], set(), self.mechanism.ground
+        for joint in self.spanning.closures:
+            ends = frozenset((joint.parent, joint.child))
+            # Connects of the same two bodies are one closure to every reader.
+            if is_cut(joint) or (joint.kind != "fixed" and ends in connected):
+                found.append(joint)
+            elif joint.kind != "fixed":
+                connected.add(ends)
         return tuple(reversed_joint(j) if j.child == ground else j for j in found)
 
     def add_bodies(self, world: Any) -> None:

@@ -12,6 +12,7 @@ from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.names import listed
 from regularize.adapters.common.quantities import rotation_between
 from regularize.adapters.mjcf.model import Model
+from regularize.lie.curve import TERMS, Curve
 from regularize.lie.screw import Array, inverse, transform
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint import joint_position, perpendiculars
@@ -200,18 +201,22 @@ def _report_doubled(model: Model, connects: Sequence[Connect], kind: str) -> Non
 
 
 def _couple(model: Model, i: int) -> None:
-    r"""Add :math:`y - y_0 = a_0 + a_1 (x - x_0)` of two joints or fixed tendons."""
+    r"""Add :math:`y - y_0 = \sum_k a_k (x - x_0)^k` of two joints or fixed tendons."""
     tendon = int(model.m.eq_type[i]) == mujoco.mjtEq.mjEQ_TENDON
     name, data = model.equality_name(i), model.m.eq_data[i]
     numbers = [int(model.m.eq_obj1id[i]), int(model.m.eq_obj2id[i])]
     found = [_linear(model, n, tendon) if n >= 0 else ([], 0.0) for n in numbers]
     sides = [side for side in found if side is not None]
-    if len(sides) < 2 or np.any(data[2:5] != 0.0):
+    curved = numbers[1] >= 0 and bool(np.any(data[2:5] != 0.0))
+    if len(sides) == 2 and curved and _couple_by_polynomial(model, i, name, sides):
+        return
+    if len(sides) < 2 or curved:
         model.unread(
-            f"equality constraint `{name}` is not linear in the joint coordinates: not read, so "
-            "the mobility may be counted one too high",
+            f"equality constraint `{name}` is not linear in joint coordinates, nor a polynomial "
+            "of one: not read, so the mobility may be counted one too high",
             model.equality_source(i),
-            "replace it by a linear relation (polycoef with two numbers other than zero)",
+            "replace a tendon that runs through space by joints or fixed tendons, and a "
+            "polynomial of a tendon of several joints by one of a joint",
         )
         return
     terms: dict[str, float] = {}
@@ -222,6 +227,22 @@ def _couple(model: Model, i: int) -> None:
         offset += factor * start
     kept = tuple((joint, 0, value) for joint, value in terms.items() if value != 0.0)
     model.couple(name, "gear" if tendon else "mimic", kept, offset, model.equality_source(i))
+
+
+def _couple_by_polynomial(
+    model: Model, i: int, name: str, sides: Sequence[tuple[list[tuple[str, float]], float]]
+) -> bool:
+    """Add y as a polynomial of one joint's coordinate; whether it is one."""
+    (own, start), (others, first) = sides
+    if len(others) != 1 or others[0][0] in {joint for joint, _ in own}:
+        return False
+    argument, scale = others[0]
+    polynomial = Curve.polynomial(model.m.eq_data[i][:TERMS]).along(scale, -first)
+    coefficients = polynomial.about(0.0)
+    coefficients[0] += start
+    terms = (*((joint, 0, value) for joint, value in own), (argument, 0, -1.0))
+    model.couple(name, "gear", terms, 0.0, model.equality_source(i), coefficients.tolist())
+    return True
 
 
 def _linear(

@@ -97,7 +97,9 @@ class Model(Draft):
         for tag in ("connect", "weld", "joint", "tendon"):
             if (tag, name) in self.compiled.texts:
                 return self.compiled.texts[tag, name].source
-        return Source(self.compiled.path, element=f"equality[{number + 1}]")
+        own = self.m.eq(number).name and not self.compiled.texts  # of no file, so by its name
+        named = f"@name='{name}'" if own else str(number + 1)
+        return Source(self.compiled.path, element=f"equality[{named}]")
 
 
 def poses(m: Any, q: Array) -> Array:

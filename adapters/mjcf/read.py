@@ -20,7 +20,7 @@ import numpy as np
 
 from regularize.adapters.common.names import listed, suggestion, unique
 from regularize.adapters.common.quantities import MASSLESS, principal
-from regularize.adapters.mjcf.compiled import MeshShape, compiled
+from regularize.adapters.mjcf.compiled import Compiled, MeshShape, compiled
 from regularize.adapters.mjcf.equality import read_equalities
 from regularize.adapters.mjcf.joint_values import (
     actuated,
@@ -59,14 +59,27 @@ def read(path: str, *, keyframe: str | bool | None = None) -> Mechanism:
     Raises:
         ReadError: The file is not MJCF, MuJoCo refuses it, or it has no such keyframe.
     """
-    source = compiled(path)
-    m = source.model
+    return _read(compiled(path), Path(path).stem, keyframe)
+
+
+def read_model(model: Any, *, keyframe: str | bool | None = None) -> Mechanism:
+    """Read a compiled ``mujoco.MjModel``, whose meshes have lost their files; see ``read``."""
+    nothing: tuple[Any, ...] = ()
+    named = _model_name(model) or "model"
+    path = f"<MjModel {named}>"
+    source = Compiled(path, model, {}, None, frozenset(), {}, nothing, nothing, nothing, nothing)
+    return replace(_read(source, named, keyframe), path=None)
+
+
+def _read(source: Compiled, stem: str, keyframe: str | bool | None) -> Mechanism:
+    """The mechanism of a compiled model."""
+    m, path = source.model, source.path
     written = [m.body(i).name for i in range(m.nbody)]
     bodies = _named(written, (f"body_{i}" for i in range(m.nbody)))
     q, shown = _reference(m, path, keyframe)
     model = Model(
         path,
-        _model_name(m) or Path(path).stem,
+        _model_name(m) or stem,
         bodies[0],
         files=[*source.files],
         compiled=source,

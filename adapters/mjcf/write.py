@@ -12,11 +12,12 @@ from lxml import etree
 
 from regularize.adapters.common.serial import ROUNDING, serial, twin_name
 from regularize.adapters.common.write import add, reference_poses, spanning
-from regularize.adapters.mjcf.bodies import BodyTree, is_cut
+from regularize.adapters.mjcf.bodies import BodyTree
 from regularize.adapters.mjcf.elements import add_actuator, add_row, find_or_add, place
+from regularize.lie.curve import Curve
 from regularize.lie.screw import Array, transform
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.mechanism import Actuator, Mechanism
+from regularize.mechanism.mechanism import Actuator, Coupling, Mechanism
 
 ARM = 0.1  # metres between the two points that close a hinge
 #: Sections, and what the attributes of their elements name in the new file.
@@ -76,8 +77,9 @@ def _close(tree: BodyTree) -> None:
         )
         ends = (twin_name(joint), np.eye(4)), (joint.child, np.eye(4))
         _equate(tree, "weld", f"{joint.name}_weld", *ends)
+    cut = {joint.name for joint in tree.cuts}
     for joint in tree.spanning.closures:
-        if is_cut(joint):
+        if joint.name in cut:
             continue
         first, second = joint.T_parent_joint, joint.T_child_joint
         tag = "weld" if joint.kind == "fixed" else "connect"
@@ -142,7 +144,7 @@ def _equate(tree: BodyTree, tag: str, name: str, *ends: tuple[str, Array]) -> No
 
 
 def _couple(tree: BodyTree) -> None:
-    """Add the linear relations between coordinates."""
+    """Add the relations between coordinates that are linear, or polynomials of one of them."""
     mechanism = tree.mechanism
     rows: list[tuple[str, Sequence[tuple[str, float]], float]] = [
         (slide, [(slide, 1.0), (hinge, -pitch)], 0.0) for slide, hinge, pitch in tree.pitches
@@ -151,11 +153,27 @@ def _couple(tree: BodyTree) -> None:
         found = [(tree.coordinates.get((j, k)), c) for j, k, c in coupling.terms]
         balls = {name for name, _, _ in coupling.terms if mechanism.joint(name).group}
         terms = [(each.joint, c / each.factor) for each, c in found if each is not None]
-        if len(terms) < len(found) or balls:
+        if len(terms) < len(found) or balls or coupling.table:
+            continue
+        if coupling.curved:
+            _add_polynomial(tree, coupling, terms)
             continue
         rows.append((coupling.name, terms, coupling.offset))
     for name, linear, offset in rows:
         add_row(tree.root, find_or_add(tree.root, "equality"), name, linear, offset)
+
+
+def _add_polynomial(tree: BodyTree, coupling: Coupling, terms: Sequence[tuple[str, float]]) -> None:
+    """A coordinate that is a polynomial of another one; others are left out."""
+    if len(terms) != 2:
+        return
+    (follower, a), (leader, _) = terms
+    name, freedom, b = coupling.terms[1]
+    scale = 1.0 / tree.coordinates[name, freedom].factor
+    row = Curve.polynomial(coupling.coefficients).along(scale, 0.0, -b / a).about(0.0)
+    row[0] += coupling.offset / a
+    group = find_or_add(tree.root, "equality")
+    add(group, "joint", name=coupling.name, joint1=follower, joint2=leader, polycoef=row)
 
 
 def pass_through(mechanism: Mechanism, root: Any) -> None:

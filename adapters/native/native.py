@@ -113,6 +113,9 @@ def plain(value: Any) -> Any:
             members["tolerance"] = dict(zip(COLUMNS, value.tolerance, strict=True))
     if isinstance(value, Coupling):
         members["terms"] = [dict(zip(TERM, term, strict=True)) for term in value.terms]
+        for key in ("coefficients", "table"):
+            if not members[key]:
+                del members[key]
     return members
 
 
@@ -260,6 +263,8 @@ MEMBERS: Mapping[str, Callable[[Value], Any]] = {
     **dict.fromkeys(("T_body_geometry",), lambda value: value.numbers(4, 4)),
     **dict.fromkeys(("T_parent_joint", "T_child_joint"), _frame),
     **dict.fromkeys(("damping", "friction", "stiffness", "rest_position", "armature"), _row),
+    **dict.fromkeys(("coefficients",), lambda value: tuple(value.numbers(-1).tolist())),
+    "table": lambda value: tuple(map(tuple, value.numbers(-1, 2).tolist())),
     **dict.fromkeys(("control_range", "force_range"), _range),
     **dict.fromkeys(("joints", "help"), lambda value: tuple(value.texts())),
     "size": _row,

@@ -32,6 +32,7 @@ TYPES = {
 }
 PLAIN_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating")
 BALL_TYPES = ("spherical", "ball")
+OTHER_TYPES = (*BALL_TYPES, "cylindrical")  # that URDF itself does not know
 AXIAL = ("revolute", "prismatic", "planar", "universal", "cylindrical")
 DEFAULT_AXIS = (1.0, 0.0, 0.0)
 BOUNDS = ("lower", "upper", "velocity", "effort")
@@ -68,11 +69,12 @@ def _report_silent_limits(draft: UrdfDraft, nodes: list[Node]) -> None:
 
 
 def _joint(node: Node, draft: UrdfDraft) -> Joint:
-    name, kind = node.text("name"), kind_of(node, (*PLAIN_TYPES, *BALL_TYPES))
-    if node.get("type") in BALL_TYPES:
+    name, kind = node.text("name"), kind_of(node, (*PLAIN_TYPES, *OTHER_TYPES))
+    if node.get("type") in OTHER_TYPES:
+        what = "a ball joint of 3 freedoms" if kind == "spherical" else f"{kind} all the same"
         draft.skip(
             f"joint `{name}` is of type {node.get('type')}, which plain URDF does not know: read "
-            "as a ball joint of 3 freedoms",
+            f"as {what}",
             node.source,
             joints=(name,),
         )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.edits import EditedText
+from regularize.adapters.common.edits import EditedText, Patch, WantedKind
 from regularize.adapters.common.names import listed
+from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.quantities import NAMES, six
 from regularize.adapters.common.write import add
 from regularize.adapters.common.xml import XmlDocument
@@ -17,16 +20,13 @@ from regularize.adapters.urdf.read import read_root
 from regularize.adapters.urdf.write import add_origin
 from regularize.errors import ModelError, ReadError
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.mechanism import Joint, Mechanism
 
 #: Attributes that hold the size of each shape.
 SHAPES = {"box": ("size",), "cylinder": ("radius", "length"), "sphere": ("radius",)}
 
-
-def is_urdf_object(source: object) -> bool:
-    """Whether an object looks like the ``URDF`` class of urdfpy, urchin or yourdfpy."""
-    robot = getattr(source, "robot", source)
-    return hasattr(robot, "links") and hasattr(robot, "joints") and hasattr(robot, "name")
+#: What joints of an object can become.
+HELD = {"revolute": ("cylindrical", "spherical"), "prismatic": ("cylindrical",)}
 
 
 def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
@@ -41,22 +41,11 @@ def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
         floating: Whether the ground link of the model moves freely in a new ground.
 
     Raises:
-        ModelError: The object is none of these, or contradicts itself.
+        ModelError: The object contradicts itself.
     """
-    if not is_urdf_object(source):
-        raise ModelError(
-            f"cannot read a model from an object of type {type(source).__name__!r}; give a path, "
-            "or the URDF object of urdfpy, urchin or yourdfpy"
-        )
     robot = getattr(source, "robot", source)
-    root = etree.Element("robot", name=str(robot.name or "robot"))
+    root = _written(robot)
     invented = [str(link.name) for link in robot.links if _is_invented(link.inertial)]
-    for link in robot.links:
-        _add_link(root, link)
-    for joint in robot.joints:
-        _add_joint(root, joint)
-    for transmission in getattr(robot, "transmissions", None) or ():
-        _add_transmission(root, transmission)
     text = EditedText("the model", etree.tostring(root, encoding="unicode"), "utf-8")
     try:
         found = read_root(XmlDocument(text).root, "", format="urdf", floating=floating, loops=False)
@@ -72,6 +61,52 @@ def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
         )
         found = replace(found, findings=(note, *found.findings))
     return _of_no_file(found)
+
+
+def _written(robot: Any) -> Any:
+    """The element ``<robot>`` that says what an object does."""
+    root = etree.Element("robot", name=str(robot.name or "robot"))
+    for link in robot.links:
+        _add_link(root, link)
+    for joint in robot.joints:
+        _add_joint(root, joint)
+    for transmission in getattr(robot, "transmissions", None) or ():
+        _add_transmission(root, transmission)
+    return root
+
+
+class ObjectPatcher(Patcher):
+    """Makes another object in which some joints have other types.
+
+    yourdfpy keeps types that are not URDF's own; urchin and urdfpy refuse them.
+    """
+
+    def __init__(self, mechanism: Mechanism, source: Any) -> None:
+        super().__init__(mechanism)
+        self._source = source
+        kept = all(hasattr(each, "type") for each in getattr(source, "robot", source).joints)
+        self._kinds = HELD if kept else {}
+
+    def kinds(self, joint: Joint) -> Collection[str]:
+        """Freer joints about the same axis."""
+        return self._kinds.get(joint.kind, ())
+
+    def patch(self, wanted: Sequence[WantedKind]) -> Patch:
+        """Refused: there is no file."""
+        raise ModelError("the object of a parser stands in no file that could be edited")
+
+    def changed(self, wanted: Sequence[WantedKind]) -> Any:
+        """A new object; raises ``ModelError`` for a joint that cannot become what it should."""
+        made = copy.deepcopy(self._source)
+        joints = {str(joint.name): joint for joint in getattr(made, "robot", made).joints}
+        for each in wanted:
+            still = np.allclose(each.replacement.T_child_joint, np.eye(4))
+            if each.kind not in (held := self.kinds(each.joint)) or not still:
+                raise self.refuse(each, held)
+            joint = joints[each.joint.name]
+            joint.type, joint.limit, joint.dynamics = each.kind, None, None
+            joint.origin = np.array(each.replacement.T_parent_joint)
+        return made
 
 
 def _of_no_file(mechanism: Mechanism) -> Mechanism:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regularize.lie import screw
+from regularize.lie.curve import TERMS
 from regularize.lie.screw import Array
 from regularize.loops.kinematics import LoopKinematics
 from regularize.loops.second_order import SecondOrder
@@ -34,6 +35,11 @@ class Jets:
         state = loops.state(q)
         self._screws = state.screws[0]
         self._jacobian = loops.jacobian(state)[0] * loops.units
+        #: Rows and coordinates of curves, with the Taylor coefficients of their slopes.
+        self._slopes = [
+            (row, column, curve.about(q[column])[1:] * np.arange(1, TERMS))
+            for row, column, curve in loops.curves
+        ]
 
     def remainder(self, series: Sequence[Array]) -> Array:
         """What is left of the closure rates at the first order that a series does not reach, (m,).
@@ -52,7 +58,15 @@ class Jets:
         last = len(series)
         around = np.sum([velocities[a][:, None] * screws[last - a] for a in range(last)], axis=0)
         rows = self.loops.incidence @ self.loops.scaled(around)
-        return np.concatenate([rows.ravel(), np.zeros(len(self.loops.coupling))])
+        coupled = np.zeros(len(self.loops.coupling))
+        for row, column, slopes in self._slopes:
+            speeds = np.array([values[column] for values in velocities])
+            way = np.append(0.0, speeds / np.arange(1, last + 1))
+            slope, power = np.zeros(last + 1), np.eye(last + 1)[0]
+            for coefficient in slopes:
+                slope, power = slope + coefficient * power, np.convolve(power, way)[: last + 1]
+            coupled[row] = slope[:0:-1] @ speeds
+        return np.concatenate([rows.ravel(), coupled])
 
     def ends_at(self, direction: Array, tolerance: float, highest: int = 6) -> int | None:
         """The order at which no jet goes on that begins along an infinitesimal motion.

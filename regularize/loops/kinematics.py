@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie import screw
+from regularize.lie.curve import Curve
 from regularize.lie.screw import Array, read_only
 from regularize.loops.joint_motion import JointMotions
 from regularize.mechanism.graph import EdgeId, Graph, nodes_of
@@ -71,8 +72,10 @@ class LoopKinematics(LoopTree):
         length: As given.
         center: As given; read-only.
         units: Size of one unit of each coordinate: 1 for angles, ``length`` for slides, (n,).
-        coupling: Rows of unit length of the couplings among the coordinates, shape (C, n).
+        coupling: Rows of unit length of the couplings among the coordinates, shape (C, n); in the
+            place of a curve there is its coefficient.
         coupling_offset: Their right-hand sides, shape (C,).
+        curves: Of couplings that are not linear the place, the coordinate, and its function.
     """
 
     def __init__(
@@ -101,11 +104,13 @@ class LoopKinematics(LoopTree):
         self._turns = np.any(self._joint_screws[:, 3:] != 0.0, axis=1)
         self._parts = self._joint_screws.reshape(-1, 2, 3).swapaxes(1, 2)  # linear and angular
         self._measure(length, np.zeros(3) if center is None else center)
+        self.curves: tuple[tuple[int, int, Curve], ...] = ()
         self.coupling, self.coupling_offset = self._couplings()
 
     def _couplings(self) -> tuple[Array, Array]:
         """Rows of unit length and offsets of the couplings among the coordinates, (C, n), (C,)."""
-        rows, offsets = [], []
+        rows: list[Array] = []
+        offsets, curves = [], []
         for coupling in self.graph.couplings:
             if not set(coupling.columns) <= set(self._local):
                 continue
@@ -113,8 +118,12 @@ class LoopKinematics(LoopTree):
             for column, coefficient in zip(coupling.columns, coupling.coefficients, strict=True):
                 row[self._local[column]] += coefficient
             norm = float(np.linalg.norm(row)) or 1.0
+            if coupling.curve is not None:
+                curve = coupling.curve.along(1.0, 0.0, 1.0 / norm)
+                curves.append((len(rows), self._local[coupling.columns[-1]], curve))
             rows.append(row / norm)
             offsets.append(coupling.offset / norm)
+        self.curves = tuple(curves)
         return np.array(rows).reshape(len(rows), self.freedoms), np.array(offsets)
 
     def _measure(self, length: float, center: Array) -> None:
@@ -199,7 +208,31 @@ class LoopKinematics(LoopTree):
         errors = errors.reshape(len(state.q), 6 * len(self.chords))
         if not len(self.coupling):
             return errors
-        return np.hstack([errors, state.q @ self.coupling.T - self.coupling_offset])
+        return np.hstack([errors, self.coupling_errors(state.q)])
+
+    def coupling_errors(self, q: Array) -> Array:
+        """Errors of the couplings at configurations (N, n), shape (N, C)."""
+        errors = q @ self.coupling.T - self.coupling_offset
+        for row, column, curve in self.curves:
+            x = q[:, column]
+            errors[:, row] += curve(x) - self.coupling[row, column] * x
+        return np.asarray(errors)
+
+    def coupling_rows(self, q: Array) -> Array:
+        """Rows of the couplings on velocities at configurations (N, n), shape (N, C, n)."""
+        rows = np.broadcast_to(self.coupling, (len(q), *self.coupling.shape))
+        if self.curves:
+            rows = np.array(rows)
+            for row, column, curve in self.curves:
+                rows[:, row, column] = curve(q[:, column], 1)
+        return rows
+
+    def coupling_bias(self, q: Array, velocity: Array) -> Array:
+        """Rates of the couplings' rows times the velocity, both of shape (N, n), shape (N, C)."""
+        rates = np.zeros((len(velocity), len(self.coupling)))
+        for row, column, curve in self.curves:
+            rates[:, row] = curve(q[:, column], 2) * velocity[:, column] ** 2
+        return rates
 
     def residual_jacobian(self, state: State) -> Array:
         """Exact derivative of ``residual`` by velocities, (N, 6 L + C, n), closed or not."""
@@ -218,7 +251,7 @@ class LoopKinematics(LoopTree):
         turning = child * w - parent * (w @ np.swapaxes(R, -1, -2))
         rotation = turning @ np.swapaxes(screw.inverse_left_jacobian(error), -1, -2)
         rows = np.concatenate([gap / self.length, rotation], axis=-1)
-        return self._with_couplings(np.swapaxes(rows, -1, -2))
+        return self._with_couplings(np.swapaxes(rows, -1, -2), state.q)
 
     def jacobian(self, state: State, incidence: Array | None = None) -> Array:
         """Twists around each loop, about ``center``, lengths scaled; couplings: (N, 6 L + C, n).
@@ -232,16 +265,15 @@ class LoopKinematics(LoopTree):
         """
         signs = self.incidence if incidence is None else incidence
         rows = signs[:, None, :] * np.swapaxes(self.scaled(state.screws), -1, -2)[:, None]
-        return self._with_couplings(rows)
+        return self._with_couplings(rows, state.q)
 
-    def _with_couplings(self, loop_rows: Array) -> Array:
+    def _with_couplings(self, loop_rows: Array, q: Array) -> Array:
         """Stack the couplings below loop rows of shape (N, L, 6, n)."""
         N = len(loop_rows)
         rows = loop_rows.reshape(N, 6 * loop_rows.shape[1], self.freedoms)
         if not len(self.coupling):
             return rows
-        coupling = np.broadcast_to(self.coupling, (N, *self.coupling.shape))
-        return np.concatenate([rows, coupling], axis=1)
+        return np.concatenate([rows, self.coupling_rows(q)], axis=1)
 
     def scaled(self, twists: Array) -> Array:
         """Twists taken about ``center``, their linear part divided by ``length``."""
@@ -257,7 +289,7 @@ class LoopKinematics(LoopTree):
         velocity = np.atleast_2d(velocity)
         rates = self.scaled(self.screw_rates(state.screws, velocity)) * velocity[..., None]
         loops = np.einsum("lk,nki->nli", self.incidence, rates).reshape(len(velocity), -1)
-        return np.hstack([loops, np.zeros((len(velocity), len(self.coupling)))])
+        return np.hstack([loops, self.coupling_bias(state.q, velocity)])
 
     def screw_rates(self, screws: Array, velocity: Array) -> Array:
         """Rate of every world screw, linear in the velocity, shape (N, n, 6).
@@ -312,10 +344,11 @@ def center_and_length(
     center = 0.5 * (points.min(axis=0) + points.max(axis=0))
     length = float(np.max(np.linalg.norm(points - center, axis=1)))
     rounding = NEGLIGIBLE * float(np.max(np.abs(points)))  # points that differ by no more coincide
-    extent = float(max(loops.graph.extents[list(nodes_of(loops.graph, edges or loops.edges))]))
-    extent *= length < 4e-4 * extent
+    bodies = float(max(loops.graph.extents[list(nodes_of(loops.graph, edges or loops.edges))]))
+    extent = bodies * (length < 4e-4 * bodies)
     errors = max(rounding, VANISHING * (extent or 10.0))  # no joints are 10 nm from each other
-    small = length <= errors or (extent > 0.0 and _locked(loops, q, center, length, edges))
+    near = extent > 0.0 or max(bodies, length) < 50.0 * errors
+    small = length <= errors or (near and _locked(loops, q, center, length, edges))
     return center, (extent or 1.0) if small else length
 
 

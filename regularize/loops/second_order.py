@@ -73,7 +73,7 @@ def second_orders(loops: LoopKinematics, q: Array, rank: int, rtol: float) -> li
     # The sum of two motions has the forms of both and twice that of the pair.
     values = loops.bias(state[np.repeat(np.arange(N), len(first))], pairs.reshape(-1, n))
     H = np.zeros((N, k, k, stresses.shape[1]))
-    H[:, first, second] = H[:, second, first] = values.reshape(N, len(first), -1)
+    H[:, first, second] = H[:, second, first] = values.reshape(N, len(first), stresses.shape[1])
     own = np.einsum("naam->nam", H) / 4.0
     H = 0.5 * (H - own[:, :, None] - own[:, None])
     return [_independent(*parts, rtol) for parts in zip(motions, stresses, H, strict=True)]

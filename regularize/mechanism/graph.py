@@ -17,6 +17,7 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
+from regularize.lie.curve import Curve
 from regularize.lie.screw import Array
 from regularize.mechanism.connections import DisjointSets, biconnected
 from regularize.mechanism.mechanism import Joint, Mechanism
@@ -86,12 +87,15 @@ class CouplingRow:
         columns: Coordinates that it couples.
         coefficients: One per column.
         offset: Right-hand side.
+        curve: What the last coordinate counts as, its coefficient included; None where the relation
+            is linear.
     """
 
     name: str
     columns: tuple[ColumnId, ...]
     coefficients: tuple[float, ...]
     offset: float
+    curve: Curve | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,7 +111,7 @@ class Graph:
         ground: The ground's node.
         edges: All elementary joints.
         freedoms: Number of joint coordinates.
-        couplings: Linear relations between coordinates.
+        couplings: Relations between coordinates.
         rigid_loops: Fixed joints that join two bodies which other fixed joints join already.
         missed: By which part of the distance of their frames axes miss each other that may be meant
             to meet in one point; 0 where none do.

@@ -236,6 +236,7 @@ def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
                 tuple(ColumnId(first[name] + freedom) for name, freedom, _ in c.terms),
                 tuple(coefficient for _, _, coefficient in c.terms),
                 c.offset,
+                c.curve,
             )
             for c in mechanism.couplings
         ),

@@ -11,6 +11,7 @@ import numpy as np
 
 from regularize.errors import ModelError, NoInertia
 from regularize.escape import did_you_mean, displayed_name, named
+from regularize.lie.curve import TERMS, Curve
 from regularize.lie.screw import Array, read_only
 from regularize.mechanism.body import Body, Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic, Source
@@ -106,7 +107,10 @@ STANDARD_GRAVITY = read_only([0.0, 0.0, -9.81])
 
 @dataclass(frozen=True)
 class Coupling:
-    """A linear relation between joint coordinates: sum of coefficient times coordinate = offset.
+    """A relation between joint coordinates: sum of coefficient times coordinate = offset.
+
+    It is linear, or it has a polynomial or a table p: then the last coordinate x counts as p(x), so
+    that the terms ``(("y", 0, 1.0), ("x", 0, -1.0))`` say y = p(x).
 
     Attributes:
         name: Name in the user's model.
@@ -114,6 +118,10 @@ class Coupling:
         terms: One triple (joint name, freedom counted from 0, coefficient) per coordinate.
         offset: Right-hand side; radians or metres.
         source: Where it stands in the user's files.
+        coefficients: Of a polynomial, that of the power 0 first, five at most; empty where there is
+            none.
+        table: Of a function pairs (argument, value), arguments increasing; between them it is the
+            natural cubic spline, beyond them straight. Empty where there is none.
     """
 
     name: str
@@ -121,6 +129,44 @@ class Coupling:
     terms: tuple[tuple[str, int, float], ...]
     offset: float = 0.0
     source: Source | None = None
+    coefficients: tuple[float, ...] = ()
+    table: tuple[tuple[float, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Keep numbers as tuples, and check that they make a function."""
+        object.__setattr__(self, "coefficients", tuple(float(c) for c in self.coefficients))
+        object.__setattr__(self, "table", tuple((float(x), float(y)) for x, y in self.table))
+        if self.curved:
+            if not self.terms:
+                raise ModelError(f"coupling {self.name!r} has a function, and names no joint")
+            if len(self.coefficients) > TERMS or not np.isfinite(self.coefficients).all():
+                raise ModelError(
+                    f"coupling {self.name!r}: a polynomial has at most {TERMS} coefficients, which "
+                    f"are finite numbers; got {self.coefficients!r:.60}"
+                )
+            x = np.array([x for x, _ in self.table])
+            steps = np.diff(x).min(initial=np.inf)
+            if self.table and not (len(x) > 1 and steps > 0.0 and np.isfinite(self.table).all()):
+                raise ModelError(
+                    f"coupling {self.name!r}: a table has at least two points, which are finite "
+                    "numbers, and their arguments increase"
+                )
+            if len({term[:2] for term in self.terms}) < len(self.terms):
+                raise ModelError(f"coupling {self.name!r} has a function and a coordinate twice")
+            if self.coefficients and self.table:
+                raise ModelError(f"coupling {self.name!r} has a polynomial and a table")
+
+    @property
+    def curved(self) -> bool:
+        """Whether it has a polynomial or a table."""
+        return bool(self.coefficients or self.table)
+
+    @property
+    def curve(self) -> Curve | None:
+        """What the last coordinate counts as, times its coefficient; None where it is linear."""
+        if self.coefficients:
+            return Curve.polynomial(self.coefficients).along(1.0, 0.0, self.terms[-1][2])
+        return Curve.spline(self.table).along(1.0, 0.0, self.terms[-1][2]) if self.table else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +177,7 @@ class Mechanism(Frozen):
         name: Name of the model.
         bodies: All bodies, ground included.
         joints: All joints, the loop closures included.
-        couplings: Linear relations between joint coordinates.
+        couplings: Relations between joint coordinates.
         ground: Name of the body that does not move.
         gravity: Acceleration of free fall in the ground frame, m/s², shape (3,).
         findings: What the reader noticed.
@@ -184,6 +230,12 @@ class Mechanism(Frozen):
                 raise ModelError(f"{what} names unknown joint {name!r}")
             if not 0 <= freedom < self.joints[joints[name]].freedoms:
                 raise ModelError(f"{what}: joint {name!r} has no freedom {freedom}")
+        for coupling in self.couplings:
+            if coupling.curved and self.joints[joints[name := coupling.terms[-1][0]]].group:
+                raise ModelError(
+                    f"coupling {coupling.name!r}: the freedoms of joint {name!r} have no "
+                    "coordinates of their own, so that none can be the argument of a function"
+                )
 
     @classmethod
     def of_joints(cls, name: str, joints: Iterable[Joint], **attributes: Any) -> Mechanism:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from os import PathLike
 from typing import Any, Protocol, TypeAlias
 
 from regularize import guests
+from regularize.errors import NotTaken
 from regularize.mechanism.graph import Graph
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism
@@ -20,36 +22,42 @@ class HasMechanism(Protocol):
         ...
 
 
-#: A path is read, with the reader that its content asks for.
-Model: TypeAlias = str | PathLike[str] | Mechanism | HasMechanism
+#: A path is read, with the reader that its content asks for, and so are objects of other libraries.
+Model: TypeAlias = str | PathLike[str] | bytes | Mechanism | HasMechanism | Any
 
 
-def as_mechanism(model: Model) -> Mechanism:
+def as_mechanism(model: Model, format: str | None = None) -> Mechanism:
     """The mechanism that a function computes with, from what its caller has.
 
+    Args:
+        model: A mechanism, what was made of one, a path, or an object that an adapter takes.
+        format: Of a file or text that does not say what it is.
+
     Raises:
-        ReadError: A file cannot be read.
-        TypeError: It is neither a path nor anything that has a mechanism.
+        ReadError: A file or an object cannot be read.
+        NotTaken: It is nothing that can be a model.
     """
-    if isinstance(model, Mechanism):
-        return model
-    if isinstance(model, (str, PathLike)):
-        load = guests.service("load")
-        if load is not None:
-            read: Mechanism = load(model)
-            return read
-    mechanism = getattr(model, "mechanism", None)
-    if not isinstance(mechanism, Mechanism):
+    mechanism = model if isinstance(model, Mechanism) else getattr(model, "mechanism", None)
+    if isinstance(mechanism, Mechanism):
+        return mechanism
+    load = guests.service("load")
+    if load is None:
         raise not_taken(model)
-    return mechanism
+    read: Mechanism = load(model, format=format)
+    return read
 
 
-def as_graph(model: Model | Graph) -> Graph:
+def as_graph(model: Model | Graph, format: str | None = None) -> Graph:
     """The graph of such a mechanism; raises as `as_mechanism` does."""
-    return model if isinstance(model, Graph) else build(as_mechanism(model))
+    return model if isinstance(model, Graph) else build(as_mechanism(model, format))
 
 
-def not_taken(model: Any) -> TypeError:
-    """The error about what is no model."""
-    kind = type(model).__name__
-    return TypeError(f"a model is a path, a Mechanism, or what was made of one; got {kind}")
+def not_taken(model: Any, objects: Iterable[str] = ()) -> NotTaken:
+    """The error about what is no model.
+
+    Args:
+        model: What was given for one.
+        objects: Objects of other libraries that would be taken.
+    """
+    known = "; ".join(["a model is a path, a Mechanism, or what was made of one", *objects])
+    return NotTaken(f"{known}; got an object of type {type(model).__name__!r}")

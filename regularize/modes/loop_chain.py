@@ -22,7 +22,7 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.mechanism.cycles import Cycle, minimum_cycle_basis, walk
-from regularize.mechanism.graph import CouplingRow, Edge, EdgeId, Graph, nodes_of
+from regularize.mechanism.graph import ColumnId, CouplingRow, Edge, EdgeId, Graph, nodes_of
 from regularize.modes.common_normals import SNAP, AxisLine, frames
 from regularize.tolerances import EXACT, ROUNDING
 
@@ -95,7 +95,8 @@ def next_coupled(
         left = set(coupling.columns) - known
         if len(left) == 1 and set(coupling.columns) - left <= plain:
             (column,) = left
-            if _factor(coupling, column) != 0.0:
+            argument = coupling.curve is not None and column == coupling.columns[-1]
+            if _factor(coupling, column) != 0.0 and not argument:
                 return coupling, column
     return None
 
@@ -103,10 +104,19 @@ def next_coupled(
 def coupled(coupling: CouplingRow, column: int, values: Mapping[int, Any], zero: Any) -> Any:
     """One coordinate of a coupling from the others' values by column, ``zero`` of their kind."""
     total = zero + coupling.offset
-    for other, k in zip(coupling.columns, coupling.coefficients, strict=True):
+    for other, k in linear_terms(coupling):
         if other != column:
             total = total - values[other] * k
+    if coupling.curve is not None:
+        x = values[coupling.columns[-1]]
+        total = total - (coupling.curve(x) if isinstance(x, np.ndarray) else coupling.curve.of(x))
     return total * (1.0 / _factor(coupling, column))
+
+
+def linear_terms(coupling: CouplingRow) -> list[tuple[ColumnId, float]]:
+    """Columns and coefficients without that of a curve's argument."""
+    terms = [*zip(coupling.columns, coupling.coefficients, strict=True)]
+    return terms if coupling.curve is None else terms[:-1]
 
 
 def _factor(coupling: CouplingRow, column: int) -> float:

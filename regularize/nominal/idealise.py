@@ -28,7 +28,7 @@ from regularize.nominal.nearest import Nearest, nearest
 from regularize.nominal.places import JointPlaces
 from regularize.nominal.relations import Axes, AxisRelation, missed_relations
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.tolerances import EXACT, RTOL
+from regularize.tolerances import EXACT, MARGIN, RTOL, UNSEEN
 from regularize.validation import POSITIVE, WHOLE, relative, validated
 
 
@@ -163,10 +163,11 @@ def idealise(
             continue
         found = _chosen(best, cell.edges, q, [c for c in offered if c.searched], near)
         if found is None or (hidden and found.after.remaining >= best.remaining):
-            # What is far off is no rounding of numbers that are written in full.
-            rounded = written.mechanism.digits is not None
-            likely = [c for c in offered[:1] if c.searched or c.missed or rounded]
-            undecided += [] if hidden else likely
+            # What is far off is no rounding of the numbers, however few digits they have.
+            digits = written.mechanism.digits
+            last = 0.0 if digits is None else 10.0**-digits
+            likely = max(UNSEEN, MARGIN * last)
+            undecided += [c for c in offered[:1] if not hidden and (c.missed or c.size <= likely)]
             continue
         candidate, change, after = found
         assumed += [candidate] if candidate.missed else []

@@ -78,14 +78,15 @@ def render(
     return _page(f"{PurePath(name).name}: {sentence}", body, runs, "'self'" if script else "'none'")
 
 
-def frame(report: Analysis, *, height: int = 720) -> str:
+def frame(report: Analysis, *, height: int = 720, trajectory: PlayedMotion | None = None) -> str:
     """The page as a frame of another one, such as a notebook.
 
     Args:
         report: What to show.
         height: Of the frame in pixels.
+        trajectory: A motion to play.
     """
-    page = escape(render(report, budget=1_000_000), quote=True)
+    page = escape(render(report, budget=1_000_000, trajectory=trajectory), quote=True)
     style = f"width:100%;height:{height}px;border:0"
     return f'<iframe srcdoc="{page}" style="{style}" title="{escape(repr(report))}"></iframe>'
 

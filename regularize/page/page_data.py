@@ -9,6 +9,7 @@ import numpy as np
 
 from regularize.errors import RegularizeError
 from regularize.guests import guest
+from regularize.lie.curve import Curve
 from regularize.lie.screw import Array
 from regularize.loops.kinematics import center_and_length
 from regularize.mechanism.graph import Edge, coordinate_names
@@ -112,6 +113,7 @@ def kinematics_data(reduction: Reduction) -> dict[str, Any]:
                 "coefficients": _plain(row.coefficients),
                 "offset": _plain(row.offset),
                 "implied": k >= own,
+                **({"curve": _curve(row.curve)} if row.curve else {}),
             }
             for k, row in enumerate(couplings)
         ],
@@ -129,6 +131,11 @@ def kinematics_data(reduction: Reduction) -> dict[str, Any]:
         ],
         "freedoms": [_freedom(driver, r) for driver in (drivers(r) if r.assembly.closed else ())],
     }
+
+
+def _curve(curve: Curve) -> dict[str, Any]:
+    """A function in polynomial pieces, as ``lie.curve`` has it."""
+    return {name: _plain(getattr(curve, name)) for name in ("breaks", "origins", "pieces")}
 
 
 def _freedom(driver: Driver, r: Reduction, frames: int = 36) -> dict[str, Any]:

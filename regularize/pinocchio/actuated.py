@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.errors import ModelError, UnsupportedExport
+from regularize.errors import ModelError
 from regularize.lie.screw import Array
+from regularize.pinocchio.many_states import over_states
 from regularize.pinocchio.solvers import ConstrainedTree
 from regularize.pinocchio.split import Split, Stabilization
 from regularize.pinocchio.tree_states import PassiveForces
@@ -24,7 +24,6 @@ from regularize.validation import (
     FLAG,
     NAMES,
     NUMBER,
-    PATH,
     POSITIVE,
     STATE,
     TEXT,
@@ -84,6 +83,7 @@ class ActuatedTree(ConstrainedTree):
         """Damping, friction and springs of the mechanism's joints."""
         return PassiveForces.of(self._coordinates, self.states)
 
+    @over_states()
     @validated(q=STATE, v=STATE, slip=POSITIVE)
     def passive_forces(self, q: Array, v: Array, slip: float | None = None) -> Array:
         """Joint forces of damping, springs and dry friction, to be added to tau, shape (nv,).
@@ -97,6 +97,7 @@ class ActuatedTree(ConstrainedTree):
         """
         return self.passive.dissipative(q, v, slip) + self.passive.springs(q)
 
+    @over_states()
     @validated(q=STATE, v=STATE, a=STATE, actuated=NAMES, weights=ARRAY, passive=FLAG)
     def inverse_dynamics(
         self,
@@ -132,6 +133,7 @@ class ActuatedTree(ConstrainedTree):
         given = self.passive_forces(q, v) if passive else np.zeros(self.nv)
         return inverse_dynamics(self, q, v, a, self._actuators(actuated, weights), given)
 
+    @over_states()
     @validated(actuated=NAMES, weights=ARRAY)
     def inverse_dynamics_derivatives(
         self,
@@ -155,6 +157,7 @@ class ActuatedTree(ConstrainedTree):
         q, v, a = self._given(q=q, v=v, a=a)
         return states.actuator_derivatives(q, v, a, self.rank, actuation)
 
+    @over_states()
     @validated(q=STATE, frame=TEXT | WHOLE, actuated=NAMES, relative_to=TEXT | WHOLE)
     def actuator_jacobian(
         self,
@@ -186,6 +189,7 @@ class ActuatedTree(ConstrainedTree):
         self._check_determined(split, jacobian @ split.locked, f"frame {frame!r}")
         return np.asarray(jacobian @ split.motions())
 
+    @over_states()
     @validated(q=STATE, actuated=NAMES)
     def actuator_motions(self, q: Array, actuated: Sequence[str] | None = None) -> Array:
         """Velocities of all joints per unit rate of each actuator, shape (nv, actuated).
@@ -214,6 +218,7 @@ class ActuatedTree(ConstrainedTree):
                 f"{', '.join(free)} can still move; count some of these as actuated"
             )
 
+    @over_states(at_once=True)
     @validated(frequency=POSITIVE, damping=NUMBER)
     def dynamics_derivatives(
         self, q: Array, v: Array, tau: Array, *, frequency: float = 0.0, damping: float = 1.0
@@ -260,31 +265,3 @@ class ActuatedTree(ConstrainedTree):
         from regularize.pinocchio.derivatives import AccelerationDerivatives
 
         return AccelerationDerivatives.of
-
-    @validated(path=PATH)
-    def to_c(self, path: str | Path) -> Path:
-        """Write C99 source for a controller, and a header beside it.
-
-        It stands on its own: tables of this robot and the code that this package has compiled, with
-        ``NAME_forward_dynamics(q, v, tau, a)`` and more, NAME being that of the file. Forces within
-        the joints (``passive_forces``) are to be added to tau.
-
-        Raises:
-            UnsupportedExport: The file does not end in ``.c``, its name is no C identifier, or a
-                joint or a row has a form that the code does not know.
-        """
-        if self.tables is None or self.style == "legacy":
-            raise UnsupportedExport(
-                "C source knows neither the style 'legacy' nor a universal joint that closes a "
-                "loop of the caller's model; choose 'rows', or write the joint as two hinges"
-            )
-        from regularize.step.c_source import write_c
-
-        model = self.tree
-        joints = [
-            f"{model.names[j]}: {model.idx_vs[j]}"
-            + (f" to {model.idx_vs[j] + model.nvs[j] - 1}" if model.nvs[j] > 1 else "")
-            for j in range(1, model.njoints)
-            if model.nvs[j]
-        ]
-        return write_c(self.tables, Path(path), f"Dynamics of {model.name}.", joints)

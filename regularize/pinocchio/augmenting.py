@@ -157,7 +157,7 @@ def augmented(
         joint_closure(places, cut, cut.T_node_frame, row_covectors(cut)) for cut in reduction.cuts
     ]
     q0 = read_only(coordinates.configuration(reduction.q))
-    rows = coordinates.velocity_rows(), coordinates.targets
+    rows = coordinates.velocity_rows(), coordinates.targets, coordinates.velocity_curves()
     regular = is_massive(tree, q0)
     return Robot(
         tree=tree,

@@ -19,7 +19,7 @@ from regularize.lie.screw import Array
 from regularize.mechanism.graph import Edge
 from regularize.mechanism.joint import body_jacobian, joint_position, motion
 from regularize.reduction.cuts import Cut
-from regularize.step.multibody import Loop
+from regularize.step.multibody import CurvedEntry, Loop
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,14 +116,16 @@ class ConstraintRows:
 
     Attributes:
         closures: The closures.
-        coupling: Rows of the couplings on velocities, shape (C, nv).
+        coupling: Rows of the couplings on velocities, shape (C, nv), 1 where there is a curve.
         targets: Their values on the coordinates, shape (C,).
+        curves: What they have beyond.
         own: How many of the rows only tell the rates of joints without coordinates in the model.
     """
 
     closures: Sequence[ClosureRows]
     coupling: Array
     targets: Array
+    curves: tuple[CurvedEntry, ...] = ()
     own: int = 0
 
     @cached_property

@@ -14,6 +14,7 @@ from regularize.mechanism.joint import Joint
 from regularize.pinocchio.spanning_tree import SpanningTree
 from regularize.pinocchio.tree import TreeJoint
 from regularize.statics.passive_joints import dynamics_of, limits_of
+from regularize.step.multibody import CurvedEntry
 
 
 class ModelCoordinates:
@@ -35,8 +36,10 @@ class ModelCoordinates:
             joints; of ball joints the one that is nearest, shape (nv,).
         backwards: Indices of ball joints and free ones that the tree passes backwards, and their
             coordinates among those of the mechanism.
-        coupling: Coupling rows over all joint coordinates of the mechanism, shape (C, n).
+        coupling: Coupling rows over all joint coordinates of the mechanism, shape (C, n), zero
+            where a curve is.
         offset: Their right-hand sides, shape (C,).
+        curves: Of couplings that are not linear the place, the coordinate, and its function.
 
     Raises:
         UnsupportedExport: A coupling acts on a cut, which has no coordinate in the model.
@@ -81,6 +84,7 @@ class ModelCoordinates:
             self._start[own] = row.offset
         self.coupling = self._couplings(couplings)
         self.offset = read_only([c.offset for c in couplings])
+        self.curves = [(k, c.columns[-1], c.curve) for k, c in enumerate(couplings) if c.curve]
 
     def configuration(self, coordinates: Array) -> Array:
         """Configuration of the model from the mechanism's joint coordinates (n,), shape (nq,)."""
@@ -123,7 +127,11 @@ class ModelCoordinates:
         """Errors of the couplings, shape (C,)."""
         if not len(self.coupling):
             return np.zeros(0)
-        return np.asarray(self.coupling @ self.of_tree(q) - self.offset)
+        x = self.of_tree(q)
+        errors = np.asarray(self.coupling @ x - self.offset)
+        for row, column, curve in self.curves:
+            errors[row] += curve(x[column])
+        return errors
 
     @property
     def curved(self) -> bool:
@@ -141,8 +149,21 @@ class ModelCoordinates:
         return self._back
 
     def velocity_rows(self) -> Array:
-        """Coupling rows on the model's velocities, shape (C, nv)."""
-        return read_only(self.coupling @ self._back)
+        """Coupling rows on the model's velocities, shape (C, nv), 1 where there is a curve."""
+        rows = self.coupling @ self._back
+        for row, velocity, _ in self.velocity_curves():
+            rows[row, velocity] = 1.0
+        return read_only(rows)
+
+    def velocity_curves(self) -> tuple[CurvedEntry, ...]:
+        """The curves as functions of the coordinate that a velocity of the model is the rate of."""
+        linear, found = self.coupling @ self._back, []
+        for row, column, curve in self.curves:
+            (velocity,) = np.flatnonzero(self._back[column]).tolist()
+            scale, shift = float(self._back[column, velocity]), float(self._start[column])
+            whole = curve.along(scale, shift).plus(float(linear[row, velocity]))
+            found.append((row, velocity, whole))
+        return tuple(found)
 
     @property
     def targets(self) -> Array:
@@ -164,6 +185,8 @@ class ModelCoordinates:
                         "the style 'anchors'"
                     )
                 row[column] += coefficient
+            if coupling.curve is not None:
+                row[coupling.columns[-1]] = 0.0
         return read_only(rows)
 
 

@@ -15,6 +15,7 @@ algebra, RA-L 2022). The row of a covector W that the first link carries is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -60,6 +61,7 @@ class DenseTree:
         self.loop_of = np.repeat(np.arange(len(counts)), counts)
         self.first = np.array([loop.first for loop in multibody.loops], dtype=int)
         self.second = np.array([loop.second for loop in multibody.loops], dtype=int)
+        self.own = {link.rate: link for link in links if not link.follows}
         self.sense_of_loop = self.carried[self.second] - self.carried[self.first]
         self.sense = self.sense_of_loop[self.loop_of]
 
@@ -82,6 +84,15 @@ class DenseState:
         poses = np.array(poses_of(multibody.links, q))
         poses[:, :3, 3] -= poses[min(1, len(poses) - 1), :3, 3].copy()
         self._poses = poses
+        #: Of couplings' curves the row, the velocity, its value, and derivatives by rising order.
+        self._curves = []
+        for row, velocity, curve in multibody.curves:
+            link = tree.own[velocity]
+            x = q[link.coordinate]
+            if link.kind == "continuous":
+                x = np.arctan2(q[link.coordinate + 1], x)
+            slopes = [float(curve(x, order)) for order in (1, 2, 3)]
+            self._curves.append((row + len(tree.loop_of), velocity, v[velocity], slopes))
         columns = columns_of(multibody.links, [*poses])
         self.S = columns * tree.scaling[:, None]
         self._rates = tree.to_columns @ v
@@ -156,10 +167,17 @@ class DenseState:
         rows = (by_columns * self.tree.sense) @ self.tree.to_columns
         return np.vstack([rows, couplings * self.tree.multibody.couplings])
 
+    def _with_curves(self, rows: Array, values: Callable[[float, list[float]], float]) -> Array:
+        """Rows on velocities with values of a curve's rate and derivatives in its places."""
+        for row, velocity, rate, slopes in self._curves:
+            rows[row, velocity] = values(rate, slopes)
+        return rows
+
     @cached_property
     def jacobian(self) -> Array:
         """Rows on velocities, shape (rows, nv)."""
-        return self._on_velocities(self._covectors @ self.S.T, 1.0)
+        rows = self._on_velocities(self._covectors @ self.S.T, 1.0)
+        return self._with_curves(rows, lambda _, slopes: slopes[0])
 
     @cached_property
     def bias(self) -> Array:
@@ -167,12 +185,16 @@ class DenseState:
         one, two = self.tree.first, self.tree.second
         drifts = self.A[two] - self.A[one] - screw.bracket(self.V[one], self.V[two])
         rates = (self._covectors * drifts[self.tree.loop_of]).sum(axis=1)
-        return np.concatenate([rates, np.zeros(len(self.tree.multibody.couplings))])
+        rates = np.concatenate([rates, np.zeros(len(self.tree.multibody.couplings))])
+        for row, _, rate, (_, second, _) in self._curves:
+            rates[row] = second * rate**2
+        return rates
 
     def values_by_q(self) -> Array:
         """How the rows' values at the velocity change with the configuration, (rows, nv)."""
         W, second = self._covectors, self.V[self.tree.second][self.tree.loop_of]
-        return self._on_velocities(W @ self.swept.T - _before(W, second) @ self.S.T)
+        rows = self._on_velocities(W @ self.swept.T - _before(W, second) @ self.S.T)
+        return self._with_curves(rows, lambda rate, slopes: slopes[1] * rate)
 
     def changes(self, a: Array, multipliers: Array) -> tuple[Array, Array]:
         r"""Derivatives by q and v of :math:`M a + n - J^T \lambda` and of :math:`J a + \gamma`.
@@ -188,7 +210,7 @@ class DenseState:
         A = self.A + tree.carried @ (S * (tree.to_columns @ a)[:, None])
         bent = screw.bracket(self.V[tree.before], swept) + screw.bracket(A[tree.before], S)
         twice = swept + screw.bracket(self.V[tree.owner], S)
-        rates = self._row_changes(A, bent, twice)
+        rates = self._row_changes(A, bent, twice, a)
         # What links make of a change of their twist that the acceleration follows.
         ad = screw.ad(self.V)
         momenta = (self._inertias @ self.V[..., None])[..., 0]
@@ -206,16 +228,23 @@ class DenseState:
         ):
             forces.append(self._upward * upward + (self._upward * ~same * downward).T)
         forces[0] += self._turning_rows(multipliers)
-        return np.hstack([self._summed(each) for each in forces]), rates
+        by_state = np.hstack([self._summed(each) for each in forces])
+        for row, velocity, _, (_, second, _) in self._curves:
+            by_state[velocity, velocity] -= second * multipliers[row]
+        return by_state, rates
 
-    def _row_changes(self, A: Array, bent: Array, twice: Array) -> Array:
+    def _row_changes(self, A: Array, bent: Array, twice: Array, a: Array) -> Array:
         """Derivatives of the rows' rates by q and v, shape (rows, 2 nv)."""
         tree, W, S = self.tree, self._covectors, self.S
         one, two = (self.V[each][tree.loop_of] for each in (tree.first, tree.second))
         both = _before(W, one + two)
         along = _before(_before(W, one), two) - _before(W, A[tree.second][tree.loop_of])
         by_q = W @ bent.T - both @ self.swept.T + along @ S.T
-        return np.hstack([self._on_velocities(x) for x in (by_q, W @ twice.T - both @ S.T)])
+        rows = [self._on_velocities(x) for x in (by_q, W @ twice.T - both @ S.T)]
+        for row, velocity, rate, (_, second, third) in self._curves:
+            rows[0][row, velocity] = second * a[velocity] + third * rate**2
+            rows[1][row, velocity] = 2.0 * second * rate
+        return np.hstack(rows)
 
     def _turning_rows(self, multipliers: Array) -> Array:
         """Minus the change by q of the rows' forces on the columns, shape (columns, columns)."""

@@ -32,7 +32,9 @@ STYLES = ("rows", "anchors", "slack", "legacy")
 
 
 @validated(style=TEXT, composite=FLAG)
-def to_pinocchio(model: Model, style: str = "rows", *, composite: bool = True) -> Robot:
+def to_pinocchio(
+    model: Model, style: str = "rows", *, composite: bool = True, format: str | None = None
+) -> Robot:
     """A Pinocchio model with the reduced constraints.
 
     Args:
@@ -45,12 +47,13 @@ def to_pinocchio(model: Model, style: str = "rows", *, composite: bool = True) -
         composite: Whether a joint of several freedoms is one joint of the model. Pinocchio's
             analytical derivatives are right only where it is a series of joints; coordinates are
             the same either way.
+        format: Of a file or a text that does not say what it is.
 
     Raises:
         UnsupportedExport: The style is unknown or cannot express the rows: rows along the axes of
             frames are others than those kept on numerical evidence, and may be missed somewhere.
     """
-    reduction = as_reduction(model)
+    reduction = as_reduction(model, format)
     if style not in STYLES:
         raise UnsupportedExport(f"unknown style {style!r}{did_you_mean(style, STYLES)}")
     if style == "rows":
@@ -85,7 +88,8 @@ def _robot(
     held = [row for held in reduction.held for row in held.rows]
     coordinates = ModelCoordinates(reduction.graph, tree, builder.joints, held=held)
     tree.values = joint_values(coordinates)
-    rows = ConstraintRows(closures, coordinates.velocity_rows(), coordinates.targets)
+    curves = coordinates.velocity_curves()
+    rows = ConstraintRows(closures, coordinates.velocity_rows(), coordinates.targets, curves)
     legacy = style == "legacy"
     q0 = read_only(coordinates.configuration(reduction.q))
     if legacy:

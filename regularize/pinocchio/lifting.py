@@ -148,7 +148,7 @@ class LiftedStates(TreeStates):
     ) -> None:
         self._own, self._count = own, sum(len(each.freedoms) for each in own)
         coupling = np.hstack([rows.coupling, np.zeros((len(rows.coupling), self._count))])
-        whole = ConstraintRows(rows.closures, coupling, rows.targets)
+        whole = ConstraintRows(rows.closures, coupling, rows.targets, rows.curves)
         super().__init__(*multibody_tree_of(tree, whole, rank + self._count, False), whole, None)
 
     def _configuration(self, q: Array) -> Array:

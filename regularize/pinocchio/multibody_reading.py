@@ -46,6 +46,7 @@ def multibody_tree_of(
         ],
         couplings=rows.coupling,
         targets=rows.targets,
+        curves=rows.curves,
         armature=tree.armature,
         gravity=tree.gravity,
         rank=rank,

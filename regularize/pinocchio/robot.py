@@ -10,27 +10,31 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from regularize.errors import ModelError
+from regularize.errors import ModelError, NotFinite, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import shortened
-from regularize.pinocchio.actuated import ActuatedTree
 from regularize.pinocchio.constraints import close_loops, follow
+from regularize.pinocchio.generated import GeneratedCode, GeneratedTree, environments
+from regularize.pinocchio.many_states import aligned, over_states, where_finite
 from regularize.pinocchio.multibody_reading import series_of
 from regularize.pinocchio.split import Split, Stabilization, require_mass
 from regularize.pinocchio.tree import TreeJoint
 from regularize.tolerances import VANISHING
 from regularize.validation import (
     ARRAY,
+    FLAG,
     NAMES,
     NUMBER,
     POSITIVE,
     STATE,
+    WHOLE,
     named,
     numbers,
     validated,
@@ -39,11 +43,12 @@ from regularize.validation import (
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from regularize.pinocchio.environments import Environments, SteppedStates
     from regularize.pinocchio.forces import ConstraintForces
 
 
 @dataclass(frozen=True, eq=False)
-class Robot(ActuatedTree):
+class Robot(GeneratedTree):
     """A Pinocchio model of a closed-loop mechanism with its reduced constraints.
 
     Attributes:
@@ -63,9 +68,10 @@ class Robot(ActuatedTree):
     visual_model: Any = field(default=None, repr=False)
     collision_model: Any = field(default=None, repr=False)
 
-    def __reduce__(self) -> tuple[Callable[..., Robot], tuple[()]]:
+    def __reduce__(self) -> tuple[Callable[..., Robot], tuple[Any, ...]]:
         """Copies are made anew, each with its own data."""
-        return self._made, ()
+        code = self._code
+        return (self._made, ()) if code is None else (_compiled_again, (self._made, code.lanes))
 
     def __repr__(self) -> str:
         return (
@@ -104,11 +110,17 @@ class Robot(ActuatedTree):
 
         In the styles ``rows``, ``anchors`` and ``slack`` the result is exact, without damping or
         iteration; in ``legacy`` it is what ``pinocchio.constraintDynamics`` settles at.
-        ``NoInertia`` says which freedoms move no mass.
+        ``NoInertia`` says which freedoms move no mass. Of many states, those that are not finite
+        have an acceleration of NaN and touch no other.
         """
         step = self._step
         if step is not None and executor is None:
-            found = step(q, v, tau, threads)
+            try:
+                found = step(q, v, tau, threads)
+            except NotFinite:
+                if max(np.ndim(q), np.ndim(v), np.ndim(tau)) < 2:
+                    raise
+                return where_finite(partial(self.forward_dynamics, threads=threads), q, v, tau)
             if found is not None:
                 return found
         with self.massive_motion():
@@ -116,6 +128,116 @@ class Robot(ActuatedTree):
                 return self._accelerate(*self._given(q=q, v=v, tau=tau))
             return batch(self.accelerations, (q, v, tau), executor)
 
+    @validated(h=POSITIVE, passive=FLAG, threads=WHOLE)
+    def step(
+        self, q: Array, v: Array, tau: Array, h: float, *, passive: bool = True, threads: int = 1
+    ) -> SteppedStates:
+        r"""States after a step of fixed length: semi-implicit Euler, then onto the closed loops.
+
+        .. math:: v' = v + h\, a(q, v, \tau), \qquad q' = q + h\, v'
+
+        Then q' moves by the shortest steps to where the loops are closed, to 1e-9 of the size of
+        the mechanism at most, and v' loses by the shortest change what would open them. A state
+        that is not finite, or from which this leads to none, has ``ok`` False and touches no other.
+
+        Args:
+            q: Configurations with closed loops, shape (nq,) or (N, nq).
+            v: Velocities that keep them closed, shape (nv,) or (N, nv).
+            tau: Joint forces and torques, N and N m, shape (nv,) or (N, nv).
+            h: Length of the step in s. Forces within joints are taken at its beginning, so that it
+                has to be short beside inertia by damping.
+            passive: Whether damping, springs and dry friction of the mechanism's joints act too.
+            threads: How many threads of the compiled kernel share the states.
+        """
+        states = self._environments(passive).advance(q, v, tau, h, 1, threads)
+        return states.last()
+
+    @validated(h=POSITIVE, steps=WHOLE, passive=FLAG, threads=WHOLE)
+    def rollout(
+        self,
+        q: Array,
+        v: Array,
+        tau: Array,
+        h: float,
+        steps: int,
+        *,
+        passive: bool = True,
+        threads: int = 1,
+    ) -> SteppedStates:
+        """States before the first of some steps and after every one, as ``step`` makes them.
+
+        Args:
+            q: First configurations, shape (nq,) or (N, nq).
+            v: First velocities, shape (nv,) or (N, nv).
+            tau: Joint forces and torques, the same at every step, shape (nv,) or (N, nv), or of
+                every step, shape (N, steps, nv); of a single robot (steps, nv).
+            h: Length of a step in s.
+            steps: How many are made.
+            passive: As of ``step``.
+            threads: As of ``step``.
+        """
+        return self._environments(passive).advance(q, v, tau, h, steps, threads)
+
+    def _environments(self, passive: bool) -> Environments:
+        """What steps the robot; remembered."""
+        known = self._known_environments
+        if passive not in known:
+            known[passive] = environments(self, self.joints, passive, self._code)
+        return known[passive]
+
+    def compiled(self, lanes: int | Literal["auto"] = "auto") -> Robot:
+        """The same robot, its ``step``, ``rollout`` and ``forward_dynamics`` in generated code.
+
+        The code is written for this robot alone, for several states side by side, and compiled by
+        the C compiler of the machine, which takes seconds; what was compiled once is kept in the
+        user's cache. A state at which its pivots are in doubt is computed by the table kernel, and
+        so is a single state. Accelerations of many states are NaN where none is found. Where there
+        is no such code for steps (dry friction, loops closed by joints of several kinds of
+        freedoms), the table kernel makes them; ``computed_by`` says what computes.
+
+        Args:
+            lanes: How many states side by side: 1, 2, 4, 8 or 16, or as the processor has them.
+
+        Raises:
+            UnsupportedExport: There is no C compiler, rows depend on each other, or the code would
+                take minutes to compile.
+        """
+        from regularize.tape.libraries import native_lanes  # loaded where wanted
+
+        if isinstance(lanes, str) and lanes == "auto":
+            lanes = native_lanes()
+        if not isinstance(lanes, Integral) or int(lanes) not in (1, 2, 4, 8, 16):
+            raise ModelError(f"lanes are 1, 2, 4, 8, 16 or 'auto'; got {lanes!r:.60}")
+        if self.kernel is None or not self.stepped:
+            raise UnsupportedExport(
+                "generated code needs the compiled kernel for states in doubt: install the package "
+                "with compiled code, and choose the style 'rows', 'anchors' or 'slack'"
+            )
+        code = GeneratedCode.of(self, self.programs, int(lanes))
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made.__dict__.update(_code=code, _step=code.forward_dynamics, _known_environments={})
+        return made
+
+    @cached_property
+    def _code(self) -> GeneratedCode | None:
+        """The generated code that computes, if it does."""
+        return None
+
+    @property
+    def computed_by(self) -> str:
+        """What computes: ``compiled`` or generated code, or ``Python``."""
+        code = self._code
+        if code is None:
+            return super().computed_by
+        steps = "" if code.has_steps else ", steps compiled"
+        return f"generated code of {code.lanes} lanes{steps}"
+
+    @cached_property
+    def _known_environments(self) -> dict[bool, Environments]:
+        return {}
+
+    @over_states()
     @validated(frequency=POSITIVE, damping=NUMBER)
     def stabilized_dynamics(
         self, q: Array, v: Array, tau: Array, *, frequency: float, damping: float = 1.0
@@ -141,6 +263,7 @@ class Robot(ActuatedTree):
         with self.massive_motion():
             return self._dense_acceleration(q, v, tau, wanted)
 
+    @over_states()
     @validated(q=STATE, v=STATE, tau=STATE)
     def constraint_forces(self, q: Array, v: Array, tau: Array) -> ConstraintForces:
         """Forces at the cuts, in physical units; arguments as of ``forward_dynamics``.
@@ -152,22 +275,28 @@ class Robot(ActuatedTree):
 
         return constraint_forces(self, self.forward_dynamics, q, v, tau)
 
-    def energy(self, q: Array, v: Array) -> float:
-        """Kinetic and gravitational energy, and what joint springs store, in J."""
+    def energy(self, q: Array, v: Array) -> Any:
+        """Kinetic and gravitational energy, and what joint springs store, in J; of states (N,)."""
         kinetic, potential = self.energies(q, v)
         return kinetic + potential
 
-    @validated(q=STATE, v=STATE)
-    def energies(self, q: Array, v: Array) -> tuple[float, float]:
+    @over_states(at_once=True)
+    def energies(self, q: Array, v: Array) -> tuple[Any, Any]:
         """Kinetic energy, and the potential energy of gravity and of joint springs, in J."""
+        if np.ndim(q) == np.ndim(v) == 2:
+            kinetic, gravity = self.states.energies(*aligned(q, v))
+            return kinetic, gravity + np.array([self.passive.energy(x) for x in q])
+        q, v = self._given(q=q, v=v)
         kinetic, gravity = self.states.energies(q[None], v[None])
         return float(kinetic[0]), float(gravity[0]) + self.passive.energy(q)
 
+    @over_states()
     @validated(q=STATE)
     def split(self, q: Array) -> Split:
         """Constrained and free directions at a configuration."""
         return Split.of(self.jacobian(q), self.rank)
 
+    @over_states()
     @validated(q=STATE, hold=NAMES)
     def project(self, q: Array, hold: Sequence[str] = ()) -> Array:
         """The configuration with closed loops that Newton steps reach from q, shape (nq,).
@@ -181,6 +310,7 @@ class Robot(ActuatedTree):
         """
         return close_loops(self, q, hold=hold)
 
+    @over_states(at_once=True)
     def project_velocity(self, q: Array, v: Array) -> Array:
         """The admissible velocity nearest to v in kinetic energy, shape (nv,).
 
@@ -195,6 +325,7 @@ class Robot(ActuatedTree):
             require_mass(M, free)
         return np.asarray(free @ np.linalg.solve(free.T @ M @ free, free.T @ (M @ v)))
 
+    @over_states()
     @validated(q=STATE, rates=named(NUMBER))
     def admissible_velocity(self, q: Array, rates: Mapping[str, float]) -> Array:
         """The velocity at which the named joints move at given rates, shape (nv,).
@@ -211,6 +342,7 @@ class Robot(ActuatedTree):
             raise ModelError(f"the loops do not let the joints {list(rates)} move at these rates")
         return np.asarray(v)
 
+    @over_states()
     @validated(q=STATE, targets=named(NUMBER))
     def follow(self, q: Array, targets: Mapping[str, float]) -> Array:
         """The configuration that is reached when some joints move to given values, shape (nq,).
@@ -237,11 +369,17 @@ class Robot(ActuatedTree):
             raise ModelError(f"coordinates have shape {np.shape(coordinates)}; pass {wanted}")
         return self._coordinates.configuration(coordinates)
 
+    @over_states()
     @validated(q=STATE)
     def coordinates(self, q: Array) -> Array:
         """The mechanism's joint coordinates, those of the cuts included, shape (n,)."""
         found: Array = self.states.coordinates(self._coordinates, q[None])[0]
         return found
+
+
+def _compiled_again(made: Callable[..., Robot], lanes: int) -> Robot:
+    """A copy of a robot with generated code."""
+    return made().compiled(lanes)
 
 
 def batch(

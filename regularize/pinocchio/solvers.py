@@ -22,6 +22,7 @@ from regularize.mechanism.mechanism import Mechanism
 from regularize.pinocchio.closure_rows import ConstraintRows
 from regularize.pinocchio.coordinates import ModelCoordinates
 from regularize.pinocchio.library import pin
+from regularize.pinocchio.many_states import over_states
 from regularize.pinocchio.multibody_reading import multibody_tree_of, tree_of
 from regularize.pinocchio.spanning_tree import SpanningTree
 from regularize.pinocchio.split import Split, naming
@@ -264,6 +265,7 @@ class ConstrainedTree:
             raise TypeError(f"data is a pinocchio.Data of the model; got {data!r:.60}")
         pin.forwardKinematics(self.model, data, *self._given(q=q), *v)
 
+    @over_states(at_once=True)
     def jacobian(self, q: Array, data: Any = None) -> Array:
         """Rows on velocities, shape (m, nv).
 
@@ -276,6 +278,7 @@ class ConstrainedTree:
             self._place(data, q)
         return self.states.jacobian(q if self.kernel else self._given(q=q)[0])
 
+    @over_states(at_once=True)
     def bias(self, q: Array, v: Array, data: Any = None) -> Array:
         """The part of the rows' time derivative that is left at zero acceleration, shape (m,).
 
@@ -285,6 +288,7 @@ class ConstrainedTree:
             self._place(data, q, *self._given(v=v))
         return self.states.bias(*((q, v) if self.kernel else self._given(q=q, v=v)))
 
+    @over_states(at_once=True)
     def residual(self, q: Array, data: Any = None) -> Array:
         """Errors of the rows, zero where the loops are closed, shape (m,).
 

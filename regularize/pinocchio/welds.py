@@ -167,7 +167,9 @@ def _shortened(
         to_frame = weld.covectors(weld.rows) @ screw.adjoint(screw.inverse(T_world_frame))
         return np.asarray(to_frame @ (loops.incidence[i] * twists))
 
-    fixed = np.vstack([loops.coupling, *(rows_of(i) for i in mine if i not in chosen)])
+    fixed = np.vstack(
+        [loops.coupling_rows(q[None])[0], *(rows_of(i) for i in mine if i not in chosen)]
+    )
     rest = outside(fixed, np.vstack([rows_of(i) for i in chosen]))
     owner = [(i, row) for i in chosen for row in welds[i].rows]
     count = len(owner) - sum(_dropped(reduction.cuts[i]) for i in chosen)

@@ -7,20 +7,21 @@ the reason.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import qr
 
-from regularize.mechanism.graph import Graph
+from regularize.mechanism.graph import EdgeId, Graph
 from regularize.mechanism.source import Model
 from regularize.proofs.document import PartDocument
-from regularize.proofs.families import families
-from regularize.proofs.geometry import Precision, exact_freedoms, with_parallel_bars
+from regularize.proofs.families import exact_geometries, families
+from regularize.proofs.geometry import with_parallel_bars
 from regularize.proofs.incidence import NotExact
 from regularize.proofs.motions import without_seen
-from regularize.proofs.verifier import fingerprint, verify
+from regularize.proofs.verifier import Space, fingerprint, verify
 from regularize.reduction.block import Block
 from regularize.reduction.reduce import as_reduction
 
@@ -65,23 +66,29 @@ def prove(model: Model) -> dict[str, Any]:
 def _part(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
     """The proof of one biconnected part, by the simplest numbers that have its relations."""
     graph = replace(graph, edges=(*graph.edges, *(held.edge for held in part.held)))
-    reason = NotExact("")
-    for rounding in (1e-12, 1e-10, 1e-8, 1e-6):
-        for everywhere in (False, True):
-            precision = Precision(max(rtol, 10.0 * rounding), rounding, everywhere)
-            try:
-                known = {held.edge.index: held.space for held in part.held}
-                freedoms = exact_freedoms(graph, part.screws | known, precision)
-                freedoms = with_parallel_bars(freedoms, part.parallelograms)
-                # Locked joints are made rigid where only that explains the reduction.
-                for lock in (False, True) if part.locked else (False,):
-                    document = PartDocument(graph, part, freedoms).whole(lock=lock)
-                    if document is not None:
-                        return document
-                reason = NotExact("the exact geometry has other relations than the loops")
-            except NotExact as error:
-                reason = error
+    reason = NotExact("the exact geometry has other relations than the loops")
+    for freedoms in _geometries(graph, part, rtol):
+        try:
+            freedoms = with_parallel_bars(freedoms, part.parallelograms)
+            # Locked joints are made rigid where only that explains the reduction.
+            for lock in (False, True) if part.locked else (False,):
+                document = PartDocument(graph, part, freedoms).whole(lock=lock)
+                if document is not None:
+                    return document
+        except NotExact as error:
+            reason = error
     raise reason
+
+
+def _geometries(graph: Graph, part: Block, rtol: float) -> Iterator[dict[EdgeId, Space]]:
+    """Exact joints near those of a part: relations of its axes, then of special lengths."""
+    held = {each.edge.index: each.space for each in part.held}
+    whole = replace(part, screws=part.screws | held)
+    for rounding in (1e-12, 1e-10, 1e-8, 1e-6):
+        yield from exact_geometries(graph, whole, max(rtol, 10.0 * rounding), rounding)
+    for rounding in (1e-10, 1e-8):
+        for _, freedoms in families(graph, part, max(rtol, 10.0 * rounding), rounding):
+            yield freedoms
 
 
 def moving(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:

@@ -131,7 +131,6 @@ class _Reach:
 
     def __init__(self, propagation: Propagation, cycle: Cycle) -> None:
         self._propagation = propagation
-        self._product = propagation.is_product(cycle)
         self.nodes, self._steps = propagation.steps(cycle)
         self._reached: dict[tuple[int, int], list[Fact | None]] = {}
 
@@ -152,9 +151,7 @@ class _Reach:
         known = propagation.fact(*ends)
         if before is None:
             found = step
-        elif self._product:
+        else:
             space = spaces.add(spaces.saturate(before.space, step.space), step.space)
             found = Fact(ends, space, "walk", (before, step))
-        else:
-            found = Fact(ends, spaces.join(before.space, step.space), "path", (step, before))
         return found if known is None else propagation.both(found, known)

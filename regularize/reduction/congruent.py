@@ -45,7 +45,8 @@ class Figure:
         screws: At the assembled pose about that point and in that size; slides have length one.
             Shape (n, 6).
         feet: Points of the axes next to it, in the same measures, zero for slides, shape (n, 3).
-        rows: Kept rows and freedoms of each cut in the same measures, orthonormal, shape (6, k).
+        rows: Removed rows of each cut in the same measures, orthonormal, shape (6, k). Which rows
+            of those that are left stand for the others depends on where the axes are drawn.
     """
 
     pattern: tuple[object, ...]
@@ -75,9 +76,9 @@ class Figure:
         center, length = loops.center + loops.length * middle, loops.length * size
         rows = []
         for cut, to_cut in zip(cuts, ReducedLoops(loops, cuts).to_cuts(state)[0], strict=True):
-            kept = np.hstack([cut.rows, cut.freedoms]).T @ to_cut
-            moment = kept[:, 3:] - screw.cross(center, kept[:, :3])
-            rows.append(np.linalg.qr(np.hstack([length * kept[:, :3], moment]).T)[0])
+            removed = cut.removed.T @ to_cut
+            moment = removed[:, 3:] - screw.cross(center, removed[:, :3])
+            rows.append(np.linalg.qr(np.hstack([length * removed[:, :3], moment]).T)[0])
         joints = [context.graph.edges[e] for e in loops.edges]
         nodes: dict[NodeId, int] = {}
         for joint in joints:
@@ -138,6 +139,7 @@ class Figure:
         sizes = abs(self.size - other.size), abs(self.loops.length - other.loops.length)
         alike = max(sizes) <= off * self.size
         alike &= bool(np.abs(self.loops.coupling - other.loops.coupling).max(initial=0.0) <= off)
+        alike &= self.loops.curves == other.loops.curves
         return alike and bool((np.abs(self.q - other.q) / self.loops.units).max(initial=0.0) <= off)
 
 

@@ -111,7 +111,8 @@ class ReducedLoops:
         """Rate of the rows times the velocity, where the loops are closed, shape (N, m)."""
         rates = self.loops.screw_rates(state.screws, velocity) * velocity[..., None]
         twists = np.einsum("lk,nki->nli", self.loops.incidence, rates)
-        return self.loop_rows(state, twists[..., None])[..., 0]
+        coupling = self.loops.coupling_bias(state.q, np.atleast_2d(velocity))
+        return self._rows(state, np.moveaxis(twists[..., None], 1, 0), coupling[..., None])[..., 0]
 
     def to_cuts(self, state: State) -> Array:
         """Twists in the root frame to those in each cut's frame, scaled, shape (N, L, 6, 6)."""
@@ -133,14 +134,14 @@ class ReducedLoops:
     def residual(self, state: State) -> Array:
         """Kept components of the closure errors as twists, then the couplings', shape (N, m)."""
         error = screw.log(state.T_world_target @ screw.inverse(state.T_world_chord))
-        coupled = state.q @ self.loops.coupling.T - self.loops.coupling_offset
+        coupled = self.loops.coupling_errors(state.q)
         errors = np.moveaxis(error, 1, 0)[..., None]
         return self._rows(state, errors, coupled[..., None])[..., 0]
 
     def residual_jacobian(self, state: State) -> Array:
         """Kept rows on velocities, shape (N, m, n); exact where the loops are closed."""
         twists = np.swapaxes(state.screws, -1, -2)
-        coupling = np.broadcast_to(self.loops.coupling, (len(state.q), *self.loops.coupling.shape))
+        coupling = self.loops.coupling_rows(state.q)
         return self._rows(state, (signs * twists for signs in self.loops.incidence), coupling)
 
     def wrenches(self, state: State, multipliers: Array) -> Array:

@@ -75,7 +75,7 @@ class LoopRanks:
     ) -> None:
         """Decompose the equations of every loop."""
         self.loops, self.cycles, self.rtol = loops, cycles, rtol
-        self._coupled = len(loops.coupling) if couplings else 0
+        self._coupled, self._q = len(loops.coupling) if couplings else 0, state.q
         screws = loops.scaled(state.screws[0])
         passed = _passed(loops, cycles) if passed is None else passed
         own, self.smallest = self._own_measures(state)
@@ -134,9 +134,10 @@ class LoopRanks:
                 start += rows.size
                 blocks.append(Blocks(rows, own.columns[alike], own.right[None, alike, :rank]))
         if self._coupled:
-            for b in coupling_blocks(self.loops, start, 1):
+            for b in coupling_blocks(self.loops, start, self._q):
                 row = b.values * self.loops.units[b.columns]
-                blocks.append(Blocks(b.rows, b.columns, row / np.linalg.norm(row)))
+                size = float(np.linalg.norm(row)) or 1.0  # a curve may be level here
+                blocks.append(Blocks(b.rows, b.columns, row / size))
             start += self._coupled
         return BlockRows((start, self.loops.freedoms), blocks).factors(0)
 
@@ -207,11 +208,12 @@ def columns_of(
     return columns, signs
 
 
-def coupling_blocks(loops: LoopKinematics, start: int, configurations: int) -> list[Blocks]:
-    """The couplings as rows from a place on."""
-    blocks = []
+def coupling_blocks(loops: LoopKinematics, start: int, q: Array) -> list[Blocks]:
+    """The couplings as rows from a place on, at configurations (N, n)."""
+    blocks, rows = [], loops.coupling_rows(q)
     for k, row in enumerate(loops.coupling):
         columns = np.flatnonzero(row)
-        values = np.broadcast_to(row[columns], (configurations, 1, 1, len(columns)))
-        blocks.append(Blocks(np.array([[start + k]]), columns[None], values))
+        blocks.append(
+            Blocks(np.array([[start + k]]), columns[None], rows[:, None, None, k, columns])
+        )
     return blocks

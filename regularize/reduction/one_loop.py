@@ -10,9 +10,14 @@ the twists of l relative to k are always in the space (eq. 27)
 .. math:: \Delta = \bar D_k + Sat_Z(\bar D_l) + span Z
 
 in a frame fixed on k. The text has :math:`\bar D_l` itself. It has to stand still while the joint
-moves: :math:`Sat_Z` is the smallest superspace with :math:`[Z, Sat_Z] \subseteq Sat_Z`. Of all
-bodies b the intersection holds. With W, which takes the joint's own freedoms away, the
-decomposition of a basis of Δ (eq. 28)
+moves: :math:`Sat_Z` is the smallest superspace with :math:`[Z, Sat_Z] \subseteq Sat_Z`. For the
+same reason a chain's algebra may give way to the smaller
+
+.. math:: P_i = Sat_{Y_i}(P_{i-1}) + span Y_i,
+
+which holds the twists of its last body as seen from there: in a linkage of Bennett it leaves a row
+out that the algebras keep. Of all bodies b the intersection holds. With W, which takes the joint's
+own freedoms away, the decomposition of a basis of Δ (eq. 28)
 
 .. math:: W B_\Delta = U^T \Sigma V
 
@@ -22,7 +27,7 @@ matter, wherever the loop moves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -77,10 +82,10 @@ def relative_twists(
         least: Dimension at which to stop.
     """
     others, Z = [*screws[joint + 1 :], *screws[:joint]], subalgebra.span(screws[joint])
-    behind, before = algebras(others, rtol), [*algebras(others[::-1], rtol)]
     space = subalgebra.FULL
-    for near, far in zip(reversed(before), behind, strict=True):
-        near, far = (near, far) if end == 0 else (far, near)
+    for b in range(len(others) + 1):
+        chains = walked(others[b:], rtol), walked(others[:b][::-1], rtol)
+        near, far = chains if end == 0 else chains[::-1]
         moving = subalgebra.sum_(subalgebra.saturation(far, Z, rtol), Z, rtol)
         space = subalgebra.intersection(space, subalgebra.sum_(near, moving, rtol), rtol)
         if space.shape[1] <= least:
@@ -88,13 +93,13 @@ def relative_twists(
     return space
 
 
-def algebras(chain: Sequence[Array], rtol: float) -> Iterator[Array]:
-    """The algebras of the first so many joints of a chain, none first (eq. 25)."""
-    algebra = subalgebra.ZERO
-    yield algebra
+def walked(chain: Iterable[Array], rtol: float) -> Array:
+    """All twists of the last body of a chain relative to the first, seen from the last; (6, d)."""
+    space = subalgebra.ZERO
     for screws in chain:
-        algebra = subalgebra.lie_closure(np.hstack([algebra, screws]), rtol)
-        yield algebra
+        Z = subalgebra.span(screws)
+        space = subalgebra.sum_(subalgebra.saturation(space, Z, rtol), Z, rtol)
+    return space
 
 
 def kept_rows(space: Array, freedoms: Array) -> Array:

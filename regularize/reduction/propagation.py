@@ -15,12 +15,10 @@ What is proved, on the connected set of configurations that contains the referen
 * ``A_ij`` contains every relative twist. Motions that start at the identity with twists in a
   subalgebra stay in its subgroup; products of such motions stay in the group of the Lie closure;
   a motion in two subgroups has its twists in both algebras.
-* ``P_kb`` contains every twist of k relative to b seen from k. ``A_kb`` does. Where the loop runs
-  through loops that are closed already, so does the smaller space of a product of motions that is
-  no group: along a chain b, c, k the twist is :math:`Ad(G_{ck}^{-1}) V_{bc} + V_{ck}` with
-  :math:`G_{ck}` in the group of ``A_ck``, and :math:`Sat_{A_{ck}}(P_{bc}) + A_{ck}` contains it.
-  A loop by itself is judged by its algebras alone, as in the texts, so that what they call
-  paradoxical keeps that name.
+* ``P_kb`` contains every twist of k relative to b seen from k. ``A_kb`` does. So does the smaller
+  space of a product of motions that is no group: along a chain b, c, k the twist is
+  :math:`Ad(G_{ck}^{-1}) V_{bc} + V_{ck}` with :math:`G_{ck}` in the group of ``A_ck``, and
+  :math:`Sat_{A_{ck}}(P_{bc}) + A_{ck}` contains it.
 * ``Δ`` does not move in a frame fixed on k, because in a closed loop k and l differ by
   :math:`\exp(Zq)` and the saturation contains :math:`Ad_{\exp(Zq)}` of the space (Müller 2014,
   eq. 27, has the sum without saturation; without it the rows can be too few in shaky loops).
@@ -160,10 +158,6 @@ class Propagation:
                 surplus += 1
             merged.union(a, b)
         return surplus == 1
-
-    def is_product(self, cycle: Cycle) -> bool:
-        """Whether the loop runs through loops that are closed already."""
-        return len(self.closed & set(cycle.nodes)) > 1
 
     def steps(self, cycle: Cycle) -> tuple[list[NodeId], list[Fact]]:
         """Bodies of the cycle and the motion from each to the next, parallelograms in one step."""

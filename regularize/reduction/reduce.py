@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
@@ -42,10 +42,13 @@ from regularize.validation import (
     numbers,
     place_of,
     relative,
+    validate,
     validated,
 )
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from regularize.reduction.numerical import Numerical
     from regularize.reduction.virtual_joints import VirtualJointConstraint
 
@@ -291,6 +294,14 @@ class Reduction:
         return self.redundant - self.removed
 
 
+class FurtherOptions(TypedDict, total=False):
+    """Arguments of ``reduce`` that are rarely given."""
+
+    groups: bool
+    progress: Progress | None
+    format: str | None
+
+
 @validated(
     rtol=POSITIVE,
     length_scale=POSITIVE,
@@ -299,7 +310,6 @@ class Reduction:
     numerical=FLAG | TEXT,
     configurations=WHOLE,
     seed=WHOLE,
-    groups=FLAG,
 )
 def reduce(
     model: Model | Graph,
@@ -311,8 +321,7 @@ def reduce(
     numerical: Numerical = False,
     configurations: int = CONFIGURATIONS,
     seed: int = 0,
-    groups: bool = True,
-    progress: Progress | None = None,
+    **more: Unpack[FurtherOptions],
 ) -> Reduction:
     """Find the loop constraints that can never matter and keep the others.
 
@@ -329,9 +338,10 @@ def reduce(
         configurations: Number of configurations for the certificate. Many of them are taken from
             closed forms where there are any, all others walked to.
         seed: Seed of all random choices.
-        groups: Whether linear relations of joints may hold bodies in groups of motions that no leg
-            confines them to, and parallelograms are told from other loops; see ``held``.
-        progress: Called now and then with the fraction done.
+        more: ``groups``: whether linear relations of joints may hold bodies in groups of motions
+            that no leg confines them to, and parallelograms are told from other loops, see
+            ``held``; ``progress``: called now and then with the fraction done; ``format``: of a
+            file or a text that does not say what it is.
 
     Raises:
         ModelError: ``cuts`` names a joint twice, an unknown one, or not one per loop; a negative
@@ -341,7 +351,11 @@ def reduce(
     relative("rtol", rtol)
     if configurations < 0:
         raise ModelError(f"{configurations} configurations cannot be checked")
-    graph = as_graph(model)
+    for name in more:
+        if name not in FurtherOptions.__annotations__:
+            raise TypeError(f"reduce() got an unexpected keyword argument {name!r}")
+    validate("reduce", "groups", FLAG, groups := more.get("groups", True))
+    graph = as_graph(model, more.get("format"))
     assembly = assemble(graph, seed=seed)
     context = Context.of(
         graph,
@@ -351,7 +365,7 @@ def reduce(
         length_scale=length_scale,
         seed=seed,
         groups=groups,
-        progress=forward(progress),
+        progress=forward(more.get("progress")),
     )
     cells = reduce_cells(context, numerical=numerical, configurations=configurations)
     certificates = [cell.certificate for cell in cells if cell.parts]
@@ -369,10 +383,10 @@ def reduce(
     )
 
 
-def as_reduction(model: Model) -> Reduction:
+def as_reduction(model: Model, format: str | None = None) -> Reduction:
     """What ``reduce`` finds, unless that is what the caller has; raises as `as_mechanism` does."""
     reduction = getattr(model, "reduction", model)
-    return reduction if isinstance(reduction, Reduction) else reduce(model)
+    return reduction if isinstance(reduction, Reduction) else reduce(model, format=format)
 
 
 def on_branch(mechanism: Mechanism, number: int) -> Mechanism:

@@ -153,7 +153,7 @@ class ShortLoops:
 
     def residual(self, state: ShortLoopsState) -> Array:
         """Kept components of the closure errors as twists, then the couplings', shape (N, m)."""
-        coupled = state.q @ self.loops.coupling.T - self.loops.coupling_offset
+        coupled = self.loops.coupling_errors(state.q)
         result = np.zeros((len(state.q), self._coupled + coupled.shape[1]))
         for shape, around in zip(self._shapes, state.around, strict=True):
             errors = shape.kept @ screw.log(around)[..., None]
@@ -167,7 +167,7 @@ class ShortLoops:
             Blocks(shape.rows, shape.columns, shape.kept @ twists)
             for shape, twists in zip(self._shapes, state.twists, strict=True)
         ]
-        blocks += coupling_blocks(self.loops, self._coupled, len(state.q))
+        blocks += coupling_blocks(self.loops, self._coupled, state.q)
         return BlockRows((self._coupled + len(self.loops.coupling), self.loops.freedoms), blocks)
 
 

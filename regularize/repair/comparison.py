@@ -55,6 +55,15 @@ def unwanted(
     return wrong
 
 
+def other_counts(one: Reduction, other: Reduction) -> str:
+    """What two analyses of one model count differently, in words; empty where they agree."""
+    pairs = [
+        (what, getattr(one, what), getattr(other, what))
+        for what in ("mobility", "redundant", "remaining")
+    ]
+    return "; ".join(f"{what} is {b} instead of {a}" for what, a, b in pairs if a != b)
+
+
 def _named(after: Mechanism, expected: Mechanism) -> Mechanism:
     """The changed model under the names that are expected of closing joints.
 

@@ -5,28 +5,33 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from regularize._io.output_files import write_all
-from regularize.adapters import adapters, read
+from regularize.adapters import Adapter, adapters, read
 from regularize.adapters.common.edits import MovedJoint, Patch, WantedKind, WantedSlack
 from regularize.adapters.common.patching import Patcher
+from regularize.adapters.reading import read_object
+from regularize.adapters.registry import adapter_of, objects
+from regularize.adapters.sniffers import is_text
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.source import Model, not_taken
 from regularize.nominal.absorb import Absorbed
 from regularize.nominal.idealise import idealise
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.comparison import unwanted
+from regularize.repair.comparison import other_counts, unwanted
 from regularize.repair.moving import closed_in_file, designed_places, moving_edits, other_places
 from regularize.repair.placing import Placing
 from regularize.repair.plan import FixPlan, plan, wanted_kinds
 from regularize.statics.cure import Cure
 from regularize.statics.cures import TRIES, freeing
 from regularize.statics.joint_changes import JointChange
-from regularize.validation import FLAG, PATH, TEXT, instance, named, validated
+from regularize.validation import FLAG, TEXT, instance, named, validated
 from regularize.verification.writing import replaceable, try_engine
 
 #: Formats that are exports of CAD systems: what is edited there is overwritten by the next one.
@@ -45,10 +50,11 @@ class Fix:
         changes: The joints that change, with their new kinds.
         findings: What the new kinds cannot hold, and what to know.
         reduction: Analysis of the changed model.
-        placing: The files and their edits.
+        placing: The files and their edits; None for objects that are changed themselves.
         slack: Links that are put in and closing joints that are taken out, where other kinds of
             joints do not suffice.
         moves: By how many metres and radians frames of joints are moved to absorb gaps.
+        object: Where the model is an object in memory: a new one of the same type.
     """
 
     path: str
@@ -56,9 +62,10 @@ class Fix:
     changes: tuple[WantedKind, ...]
     findings: tuple[Diagnostic, ...]
     reduction: Reduction = field(repr=False)
-    placing: Placing = field(repr=False)
+    placing: Placing | None = field(repr=False)
     slack: WantedSlack = field(default_factory=WantedSlack, repr=False)
     moves: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    object: Any = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         """One line: the file, how many joints change, what is redundant then."""
@@ -71,7 +78,10 @@ class Fix:
     @property
     def diff(self) -> str:
         """Unified difference of the texts that change; empty where there is nothing to do."""
-        return self.placing.diff()
+        if self.placing is None:
+            changed = (f"{w.joint.name}: {w.joint.kind} becomes {w.kind}\n" for w in self.changes)
+            return "".join(changed)
+        return self.placing.diff().replace(self.placing.main, self.path)
 
     def write(self, path: str | PathLike[str]) -> Path:
         """Write the model: in its own place only what changes, elsewhere with what belongs to it.
@@ -86,13 +96,15 @@ class Fix:
         Raises:
             RegularizeError: A file cannot be written, or was changed since it was read.
         """
+        if self.placing is None:
+            raise ModelError(f"{self.path} is an object, which stands in no file: take `.object`")
         given = Path(path)
         folder = Path(self.path).is_dir()
         main = self.placing.main
         inside = folder or given.is_dir() or fspath(path).endswith("/")
         target = given / Path(main).name if inside else given
         files = self.placing.files(target)
-        known = self.placing.patcher.unchanged()
+        known = self.placing.patcher.unchanged() if self.object is None else {}
         places = {replaceable(place): data for place, data in files.items()}
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +117,6 @@ class Fix:
 
 
 @validated(
-    source=PATH | instance(Mechanism),
     joints=named(TEXT) | instance(Cure),
     absorb_gaps=FLAG,
     as_designed=FLAG,
@@ -113,7 +124,7 @@ class Fix:
     slack=FLAG,
 )
 def fix(
-    source: str | PathLike[str] | Mechanism,
+    source: Model,
     joints: Mapping[str, str] | Cure | None = None,
     absorb_gaps: bool = False,
     as_designed: bool = False,
@@ -125,7 +136,9 @@ def fix(
     """Change joints in the user's own model files, and nothing else in them.
 
     Args:
-        source: A model file or its folder, or a mechanism that was loaded from one.
+        source: A model file or its folder, or a mechanism that was loaded from one; or an object
+            that ``load`` takes, but for what has been compiled: ``fix(source).object`` is then a
+            new one of the same type.
         joints: New kind of each joint to change, as in ``{"C": "spherical"}``, or a cure; None for
             the smallest changes after which nothing is redundant and the motion is the same.
         absorb_gaps: Also close loops that contradict themselves in redundant directions, by the
@@ -134,12 +147,37 @@ def fix(
             ``idealise``, and change no kinds.
         remove: Let closing joints be taken out that others make superfluous.
         slack: Let links be put in where other kinds of joints do not suffice.
-        options: Of the reader, such as ``loops``.
+        options: Of the reader, such as ``loops``; ``format``.
 
     Raises:
         ModelError: A joint cannot become what it should, or the changed files do not read as meant.
         UnsupportedExport: The file cannot hold what would be needed.
+        NotTaken: It is nothing that can be a model.
     """
+    source = getattr(source, "mechanism", source)
+    if not isinstance(source, (Mechanism, PathLike, str)) or is_text(source):
+        adapter = adapter_of(source)
+        if adapter is None:
+            raise not_taken(source, objects())
+        document = adapter.load_document()
+        if document is None:
+            return _changed(source, adapter, joints, absorb_gaps or as_designed or slack, options)
+        given = {"format": options.pop("format")} if options.get("format") else {}
+        held = document(source, **given)
+        again = partial(fix, joints=joints, absorb_gaps=absorb_gaps, as_designed=as_designed)
+        with held.written() as path:
+            options_of_file = {"format": held.format, **options}
+            found: Fix = again(path, remove=remove, slack=slack, **options_of_file)
+            made = held.parse(found.write(path.with_stem("fixed")))
+        given_again = read_object(made, adapter, **given, **options)
+        wrong = other_counts(found.reduction, reduce(given_again))
+        if wrong:
+            raise ModelError(f"{held.label}: the new {adapter.title} is another model: {wrong}")
+        placed = held.placed(replace(found.mechanism, findings=found.findings))
+        mechanism = held.placed(found.mechanism)
+        return replace(
+            found, path=held.label, mechanism=mechanism, findings=placed.findings, object=made
+        )
     before, named, options = _loaded(source, options)
     patcher = _patcher(before, joints)
     closed = closed_in_file(before, patcher) if absorb_gaps else Absorbed(before)
@@ -169,6 +207,36 @@ def fix(
     )
     more = planned.slack or WantedSlack()
     return Fix(named, after, planned.wanted, findings, reduction, placing, more, closed.moves)
+
+
+def _changed(
+    source: Any,
+    adapter: Adapter,
+    joints: Mapping[str, str] | Cure | None,
+    more: bool,
+    options: Mapping[str, Any],
+) -> Fix:
+    """An object in memory that is changed itself, in a copy."""
+    before, made = read_object(source, adapter, **options), adapter.load_patcher()
+    if made is None or more:
+        what = "is compiled or finished and" if made is None else "takes other kinds of joints;"
+        raise UnsupportedExport(
+            f"a {adapter.title} {what} cannot be changed in this way: fix the model that it was "
+            "made of, which may be a file"
+        )
+    patcher = made(before, source)
+    planned = plan(before, patcher, joints)
+    changed = patcher.changed(planned.wanted)
+    after, reduction = before, planned.reduction
+    if planned.wanted:
+        after = read_object(changed, adapter, **options)
+        reduction = reduce(after)
+        wrong = unwanted(before, after, planned, reduction)
+        if wrong:
+            raise ModelError(f"the new {adapter.title} is another model: {'; '.join(wrong[:3])}")
+    findings = (*planned.findings, *_locked(reduction, planned))
+    named = f"<{adapter.name} {before.name}>"
+    return Fix(named, after, planned.wanted, findings, reduction, None, object=changed)
 
 
 def tried(reduction: Reduction, changes: Sequence[JointChange], left: int) -> None:

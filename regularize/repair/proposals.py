@@ -12,12 +12,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from regularize.lie.screw import Array
+from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.graph import EdgeId
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.repair.provable import taking
 from regularize.statics.cure import Cure, left_after
 from regularize.statics.joint_changes import COST, COST_OF_PAIRS, JointChange, Stressed
+from regularize.tolerances import VANISHING
 from regularize.words import model_argument
 
 #: Closure equations of one component up to which joints are proposed: their singular values cost
@@ -39,6 +44,7 @@ SEVERAL = {
     "cylindrical": ((), ("line_in_plane", "point_on_line")),
 }
 
+ORIGIN = np.zeros(3)
 Kinds = Mapping[str, Collection[str]]
 
 
@@ -211,11 +217,19 @@ def _chosen(
     """Changes in one cell: of several joints of a sort first, closing joints before others."""
     edges = stressed.reduction.graph.edges
     driven = _driven(stressed.reduction)
-    options = []
+    apart, options = _apart(stressed), []
+
+    def across(option: JointChange) -> float:
+        """Least where the play of a rail is along what parts it from the one that guides."""
+        if option.after != "line_in_plane" or option.choice is None:
+            return np.inf
+        return round(abs(float(apart.get(option.joint, ORIGIN) @ option.choice)), 9)
+
     for e in reversed(cell.edges):
         joint = edges[e].joint
         if joint.name not in keep:
-            options += stressed.of_joint(e, kinds.get(joint.name, ()), motors=True)
+            given = stressed.of_joint(e, kinds.get(joint.name, ()), motors=True)
+            options += sorted(given, key=across)
     closing = {edges[e].joint.name for e in cell.edges if edges[e].joint.closure}
 
     def key(option: JointChange) -> tuple[int, ...]:
@@ -232,23 +246,49 @@ def _chosen(
     return taking(stressed, cell, sorted(options, key=key))
 
 
+def _apart(stressed: Stressed) -> dict[str, Array]:
+    """How far each of several rails is from the one that guides, across it, in metres."""
+    found: dict[str, Array] = {}
+    for first, others in _several(stressed.reduction):
+        place = stressed.equilibrium.origin(first)
+        axis = place[:3, :3] @ stressed.reduction.graph.edges[first].joint.screws[:3, 0]
+        for e in others:
+            far = stressed.equilibrium.origin(e)[:3, 3] - place[:3, 3]
+            name = stressed.reduction.graph.edges[e].joint.name
+            found[name] = far - axis * (far @ axis) / max(float(axis @ axis), VANISHING)
+    return found
+
+
 def _standard(reduction: Reduction) -> dict[str, Collection[str]]:
     """What textbooks make of each joint in a loop."""
-    graph, driven = reduction.graph, _driven(reduction)
-    found: dict[str, Collection[str]] = {}
-    sorts: dict[tuple[object, ...], list[EdgeId]] = {}
-    for cell in reduction.cells:
-        for e in cell.edges:
-            edge = graph.edges[e]
-            sort = (frozenset((edge.parent, edge.child)), edge.joint.kind)
-            sorts.setdefault(sort, []).append(e)
-            found.setdefault(edge.joint.name, SINGLE)
-    for (_, kind), alike in sorts.items():
-        if len(alike) < 2 or kind not in SEVERAL:
-            continue
-        joints = [graph.edges[e].joint for e in alike]
-        # The one that is driven, or in the tree, locates.
-        first = min(joints, key=lambda joint: (joint.name not in driven, joint.closure))
-        for joint in joints:
-            found[joint.name] = SEVERAL[str(kind)][joint is not first]
+    found: dict[str, Collection[str]] = {
+        reduction.graph.edges[e].joint.name: SINGLE for cell in reduction.cells for e in cell.edges
+    }
+    for first, others in _several(reduction):
+        for e in (first, *others):
+            joint = reduction.graph.edges[e].joint
+            found[joint.name] = SEVERAL[joint.kind][e != first]
     return found
+
+
+def _several(reduction: Reduction) -> Iterator[tuple[EdgeId, list[EdgeId]]]:
+    """Joints of one sort between the same two bodies: the one that locates, and the others.
+
+    Bodies that closing welds join are one: formats that close loops by welds alone cut bodies.
+    """
+    graph, driven = reduction.graph, _driven(reduction)
+    edges = [(e, graph.edges[e]) for cell in reduction.cells for e in cell.edges]
+    same = DisjointSets(node for _, edge in edges for node in (edge.parent, edge.child))
+    for _, edge in edges:
+        if edge.joint.kind == "fixed":
+            same.union(edge.parent, edge.child)
+    sorts: dict[tuple[object, ...], list[EdgeId]] = {}
+    for e, edge in edges:
+        ends = frozenset((same[edge.parent], same[edge.child]))
+        sorts.setdefault((ends, edge.joint.kind), []).append(e)
+    for (_, kind), alike in sorts.items():
+        if len(alike) > 1 and kind in SEVERAL:
+            joints = {e: graph.edges[e].joint for e in alike}
+            # The one that is driven, or in the tree, locates.
+            first = min(alike, key=lambda e: (joints[e].name not in driven, joints[e].closure))
+            yield first, [e for e in alike if e != first]

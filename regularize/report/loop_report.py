@@ -32,7 +32,7 @@ class Equation:
         direction: What it forbids, about the loop's point, axes of the ground.
         residual: Its closure error at the assembled pose, metres or radians.
         fixed_by: For a redundant one, the chains of the loop that fulfil it already; empty where
-            other loops of the component take part in the proof.
+            other loops of the component take part in the proof, or chains that are no groups.
         claim: For a redundant one, the step of the proof document that says so: its rule and the
             joint; empty where configurations alone speak for it.
     """
@@ -262,12 +262,13 @@ def _about(part: Block, point: Array) -> Array:
 def _category(part: Block, cut: Cut, algebra: GeneratedAlgebra) -> str:
     seen = cut.numerical.shape[1]
     removed = cut.constraints - cut.kept - seen
-    if removed:
+    left = part.surplus + sum(each.numerical.shape[1] for each in part.cuts) if part.proved else 0
+    # What is left over is a loop's own where it has no others beside it.
+    if removed and (left <= 0 or len(part.cuts) > 1):
         return "trivial" if removed <= 6 - algebra.dimension else "exceptional"
     if seen:
         return "paradoxical"
-    left = part.dimension - part.rank
-    if left <= 0 or not part.proved:
+    if left <= 0:
         return "regular"
     return "topological" if part.topological >= left else "paradoxical"
 

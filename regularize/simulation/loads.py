@@ -15,6 +15,7 @@ from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
 from regularize.pinocchio.exporting import to_pinocchio
+from regularize.pinocchio.joint_laws import within_joints
 from regularize.pinocchio.robot import Robot
 from regularize.simulation.compiled_functions import (
     CalledBack,
@@ -262,10 +263,10 @@ def joint_laws(loads: Loads) -> Laws | None:
     """Joint forces as numbers and functions.
 
     Returns:
-        None where ``_within_joints`` finds none.
+        None where ``within_joints`` finds none.
     """
     robot = loads.robot
-    found, wrenches = _within_joints(robot), loads.on_links()
+    found, wrenches = within_joints(robot, robot.joints), loads.on_links()
     if found is None or wrenches is None:
         return None
     joints, closing = found
@@ -289,48 +290,6 @@ def joint_laws(loads: Loads) -> Laws | None:
         capsules.append(called.owned)
         functions[1] = len(capsules)
     return Laws(joints, closing, wrenches, functions, tuple(capsules), called)
-
-
-def _within_joints(robot: Robot) -> tuple[Array, Array] | None:
-    """What acts within the joints: those of the tree, (7, nv), and those that close loops, (4, f).
-
-    Returns:
-        None where a coordinate of the mechanism is no single one of the model, where friction acts
-        in a joint that follows another one faster or slower, or a spring in a planar joint whose
-        velocity turns with it.
-    """
-    joints, map_ = robot.passive.joints, robot.passive.coordinates
-    amounts = np.array([joints.damping, joints.friction, joints.stiffness])
-    rests = joints.rest_position - map_.of_tree(robot.tree.space.neutral)
-    laws: Array = np.zeros((7, robot.nv))
-    laws[5], planar = 1.0, _planar(robot)
-    for joint in robot.joints:
-        begin = robot.tree.idx_vs[joint.index]
-        freedoms = sum(edge.freedoms for edge in joint.edges)
-        laws[5, begin : begin + freedoms] = -1.0 if joint.reversed else 1.0
-    closed = robot.constraints.closing_columns
-    closing = np.vstack([amounts, joints.rest_position])[:, closed]
-    amounts[:, closed] = 0.0
-    for column in np.flatnonzero(amounts.any(axis=0)).tolist():
-        places = np.flatnonzero(map_.rates[column])
-        if len(places) != 1:
-            return None
-        place, factor = int(places[0]), float(map_.rates[column, places[0]])
-        damping, friction, stiffness = amounts[:, column].tolist()
-        if (friction and abs(factor) != 1.0) or (stiffness and place in planar):
-            return None
-        laws[1:4, place] += factor**2 * damping, friction, factor**2 * stiffness
-        if stiffness:  # of several springs, where they rest together
-            part = factor * stiffness / laws[3, place]
-            laws[4, place] += part * (rests[column] - factor * laws[4, place])
-    return laws, closing
-
-
-def _planar(robot: Robot) -> set[int]:
-    """Velocities of planar joints, which are no rates of coordinates."""
-    parts = [] if robot.multibody is None else robot.multibody[0].links
-    planes = [part for part in parts if part.kind == "planar"]
-    return {part.rate + k for part in planes for k in range(part.freedoms)}
 
 
 def style_with_rotors(robot: Robot) -> str:

@@ -82,8 +82,8 @@ class Simulation(ShortRepr, NamedColumns):
 
     @property
     def axes(self) -> Sequence[str]:
-        """The only axis is that of the samples."""
-        return ("sample",)
+        """The only axis is time, whose values are its coordinate in xarray."""
+        return ("time",)
 
     def _repr_html_(self) -> str:
         """A small table for notebooks."""

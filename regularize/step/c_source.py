@@ -90,7 +90,7 @@ def c_source(tables: Tables, name: str, title: str, joints: Sequence[str]) -> tu
         UnsupportedExport: The name is no C identifier.
     """
     identifier(name)
-    kernel, sizes = _joined("kernel.c", set()), tables.sizes
+    kernel = _joined("kernel.c", set())
     calls, prototypes = [], []
     for function, (ins, outs, what) in FUNCTIONS.items():
         arguments = ", ".join(
@@ -101,22 +101,13 @@ def c_source(tables: Tables, name: str, title: str, joints: Sequence[str]) -> tu
             _CALL.format(name=name, function=function, arguments=arguments, what=what, **links)
         )
         prototypes.append(f"/* {what} */\nint {name}_{function}({arguments});\n")
-    order = "\n *   ".join(["The velocities are those of:", *map(in_comment, joints)])
-    head = _HEAD.format(title=in_comment(title), order=order, **sizes)
+    head = _head(tables, title, joints)
     data = [
         _array("int", "kernel_integers", tables.integers),
         _array("double", "kernel_reals", tables.reals),
         f"static double kernel_numbers[{workspace_length(tables)}];\n",
     ]
-    guard = f"{name.upper()}_H"
-    header = "".join(
-        [
-            head,
-            f'#ifndef {guard}\n#define {guard}\n#ifdef __cplusplus\nextern "C" {{\n#endif\n',
-            *prototypes,
-            "#ifdef __cplusplus\n}\n#endif\n#endif\n",
-        ]
-    )
+    header = _header_of(name, head, prototypes)
     return "\n".join([head, kernel, *data]) + "".join(calls), header
 
 
@@ -143,14 +134,58 @@ def _array(kind: str, name: str, values: ArrayLike) -> str:
     return f"static const {kind} {name}[{len(texts)}] = {{\n" + ",\n".join(lines) + "};\n"
 
 
+_BATCH = (
+    "int {name}_forward_dynamics_batch(long n, const double *q, const double *v, "
+    "const double *tau, double *a)"
+)
+
+
+def write_straight_c(
+    tables: Tables, source: str, path: Path, title: str, joints: Sequence[str]
+) -> Path:
+    """Write straight-line code of the acceleration, and its header; errors as of ``write_c``."""
+    _require_c(path)
+    ins, outs, what = FUNCTIONS["forward_dynamics"]
+    arguments = ", ".join(f"const double *{x}" for x in ins.split()) + f", double *{outs}"
+    head = _head(tables, title, joints)
+    many = "The same of n states, in rows: NaN in those that are in doubt, and 1."
+    one = f"/* {what} */\nint {path.stem}_forward_dynamics({arguments});\n"
+    header = _header_of(path.stem, head, [one, f"/* {many} */\n{_BATCH.format(name=path.stem)};\n"])
+    path.with_suffix(".h").write_text(header, encoding="utf-8")
+    path.write_text(f"{head}\n{source}", encoding="utf-8")
+    return path
+
+
+def _require_c(path: Path) -> None:
+    if path.suffix != ".c":
+        raise UnsupportedExport(f"{path}: C source is written to a file that ends in .c")
+    identifier(path.stem)
+
+
+def _head(tables: Tables, title: str, joints: Sequence[str]) -> str:
+    order = "\n *   ".join(["The velocities are those of:", *map(in_comment, joints)])
+    return _HEAD.format(title=in_comment(title), order=order, **tables.sizes)
+
+
+def _header_of(name: str, head: str, prototypes: Sequence[str]) -> str:
+    guard = f"{name.upper()}_H"
+    return "".join(
+        [
+            head,
+            f'#ifndef {guard}\n#define {guard}\n#ifdef __cplusplus\nextern "C" {{\n#endif\n',
+            *prototypes,
+            "#ifdef __cplusplus\n}\n#endif\n#endif\n",
+        ]
+    )
+
+
 def write_c(tables: Tables, path: Path, title: str, joints: Sequence[str]) -> Path:
     """Write ``path`` and its header; functions begin with the name of the file.
 
     Raises:
         UnsupportedExport: The file does not end in ``.c``, or its name is no C identifier.
     """
-    if path.suffix != ".c":
-        raise UnsupportedExport(f"{path}: C source is written to a file that ends in .c")
+    _require_c(path)
     source, header = c_source(tables, path.stem, title, joints)
     path.with_suffix(".h").write_text(header, encoding="utf-8")
     path.write_text(source, encoding="utf-8")

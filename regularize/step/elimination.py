@@ -69,11 +69,13 @@ def step_sections(tree: MultibodyTree) -> tuple[dict[str, int], dict[str, Any]]:
     """
     rows = rows_of(tree)
     constants = [index for index, row in enumerate(rows) if row.loop < 0]
-    sizes = {"constants": len(constants)}
+    curves, entries = curve_sections(tree, [rows[i] for i in constants])
+    sizes = {"constants": len(constants), "curves": len(tree.curves), "coupled_entries": entries}
     sections: dict[str, Any] = {
         "coupling": np.cumsum([0, *(len(rows[i].columns) for i in constants)]),
         "coupled": [k for i in constants for k in rows[i].columns],
         "coefficient": [x for i in constants for x in rows[i].coefficients or ()],
+        **curves,
     }
     found = None
     if tree.massive and tree.rank == tree.rows:
@@ -81,6 +83,30 @@ def step_sections(tree: MultibodyTree) -> tuple[dict[str, int], dict[str, Any]]:
     if found is None:
         return sizes, {**sections, "direct": [False], "flat": [False, False]}
     return sizes | found[0], {**sections, "direct": [True], **found[1]}
+
+
+def curve_sections(tree: MultibodyTree, rows: Sequence[Row]) -> tuple[dict[str, Any], int]:
+    """Sections of couplings' curves, and how many entries the constant rows have.
+
+    Args:
+        tree: The tree.
+        rows: The constant rows, those of couplings first.
+    """
+    own, loops = tree.own_columns(), sum(len(loop.covectors) for loop in tree.loops)
+    start = np.cumsum([0, *(len(row.columns) for row in rows)]).tolist()
+    pieces = [
+        (begin, origin, *coefficients)
+        for _, _, curve in tree.curves
+        for begin, origin, coefficients in zip(
+            (-np.inf, *curve.breaks), curve.origins, curve.pieces, strict=True
+        )
+    ]
+    return {
+        "curve_row": [loops + row for row, _, _ in tree.curves],
+        "curve_entry": [start[row] + rows[row].columns.index(own[v]) for row, v, _ in tree.curves],
+        "curve_piece": np.cumsum([0, *(len(curve.pieces) for _, _, curve in tree.curves)]),
+        "piece": np.array(pieces),
+    }, start[-1]
 
 
 def _cluster_sections(

@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from regularize.lie.curve import Curve
 from regularize.lie.screw import Array, cross, inverse, transform
 
+#: Of a coupling its place, a velocity, and the function of the coordinate of this one.
+CurvedEntry = tuple[int, int, Curve]
 #: How links move, as in ``tables.h``.
 KINDS = ("revolute", "continuous", "prismatic", "spherical", "free", "planar")
 #: How the joints that close loops move, as in ``tables.h``.
@@ -103,12 +106,14 @@ class MultibodyTree:
         nv: Length of velocities.
         links: All but the ground.
         loops: The closures.
-        couplings: Constant rows on velocities, shape (C, nv).
-        targets: Their right-hand sides, shape (C,): ``couplings @ coordinates - targets = 0``.
+        couplings: Constant rows on velocities, shape (C, nv); 1 where there is a curve.
+        targets: Their right-hand sides, shape (C,): ``couplings @ coordinates - targets = 0``,
+            where a curve takes the place of its coordinate.
         armature: Inertia of rotors, shape (nv,).
         gravity: Acceleration of free fall, shape (3,).
         rank: Number of independent rows.
         massive: Whether the mass matrix of the tree is regular.
+        curves: Entries of couplings that change with the configuration.
     """
 
     nq: int
@@ -121,6 +126,7 @@ class MultibodyTree:
     gravity: Array
     rank: int
     massive: bool
+    curves: tuple[CurvedEntry, ...] = ()
 
     @property
     def rows(self) -> int:

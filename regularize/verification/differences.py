@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from regularize.adapters.common.write import capsule_parts
+from regularize.lie.curve import TERMS, Curve
 from regularize.lie.screw import Array
 from regularize.mechanism.body import Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic, Severity
@@ -235,7 +236,7 @@ def coupling_differences(comparison: Comparison) -> Iterator[Diagnostic]:
             there.remove(match)
     slides = {slide.name for slide in pairing.slides.values()}
     for row in there:
-        names = [name for name, _ in row if name]
+        names = [*dict.fromkeys(name for name, _ in row if name)]
         if not slides & {*names}:
             message = f"couples {listed_all(names)}, which the model does not"
             yield find("REG327", message, *names)
@@ -265,16 +266,31 @@ def _expected(comparison: Comparison, coupling: Coupling) -> Row | None:
         k = part.freedoms - 1 - k if turned and not part.group else k
         terms.append((part.name, k, coefficient / comparison.places.factors(joint)[index]))
         offset -= coefficient * comparison.shifts(joint)[index]
-    return _row(replace(coupling, terms=tuple(terms), offset=float(offset)))
+    moved = replace(coupling, terms=tuple(terms), offset=float(offset))
+    if coupling.curve is None:
+        return _row(moved)
+    name, index, coefficient = coupling.terms[-1]
+    joint = comparison.comparable[name]
+    shift = comparison.shifts(joint)[index]
+    curve = coupling.curve.along(1.0 / comparison.places.factors(joint)[index], shift)
+    return _row(replace(moved, offset=float(offset + coefficient * shift)), curve)
 
 
-def _row(coupling: Coupling) -> Row:
+def _row(coupling: Coupling, curve: Curve | None = None) -> Row:
+    """Numbers that a coupling consists of: of a function those with negative indices."""
     row: Row = {}
-    for name, index, coefficient in coupling.terms:
+    offset, curve = coupling.offset, curve or coupling.curve
+    for name, index, coefficient in coupling.terms[: None if curve is None else -1]:
         row[name, index] = row.get((name, index), 0.0) + coefficient
     largest = max(sorted(row), key=lambda key: abs(row[key])) if row else ("", 0)
     scale = row.get(largest) or 1.0
-    return {key: value / scale for key, value in {**row, ("", 0): coupling.offset}.items()}
+    if curve is not None:
+        name = coupling.terms[-1][0]
+        about = [curve.about(x) for x in curve.breaks or (0.0,)]
+        offset -= about[0][0]
+        numbers = [*curve.breaks, *(np.array(about) - about[0][0] * np.eye(TERMS)[0]).ravel()]
+        row.update({(name, -1 - k): float(number) for k, number in enumerate(numbers)})
+    return {key: value / scale for key, value in {**row, ("", 0): offset}.items()}
 
 
 def _alike(one: Row, two: Row, rtol: float) -> bool:

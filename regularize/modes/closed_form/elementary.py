@@ -130,10 +130,18 @@ class Line:
 
 
 class Code:
-    """Lines in order, none of them twice."""
+    """Lines in order, none of them twice.
+
+    Attributes:
+        lines: All of them.
+        implicit: Lines that solve an equation, by their positions: its kind, the lines that it is
+            made of, and which of its results they are. What is known of the equation says more of
+            a derivative than the formula.
+    """
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
+        self.implicit: dict[int, tuple[str, tuple[Line, ...], int]] = {}
         self._known: dict[tuple[object, ...], Line] = {}
 
     def enter(self, operation: str, *arguments: Line, data: float | str | None = None) -> Line:
@@ -144,6 +152,12 @@ class Code:
             self._known[key] = Line(self, len(self.lines), operation, places, data)
             self.lines.append(self._known[key])
         return self._known[key]
+
+    def solve(self, kind: str, made_of: Iterable[Line], *results: Line) -> tuple[Line, ...]:
+        """Results of an equation, and what it is made of; they are the last of that."""
+        for place, line in enumerate(results):
+            self.implicit.setdefault(line.index, (kind, (*made_of, *results), place))
+        return results
 
     def variable(self, name: str) -> Line:
         """A number that is given."""

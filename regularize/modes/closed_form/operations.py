@@ -216,7 +216,12 @@ class Lowering:
         C = self._if(rounding, (C < 0.0).where(-length, length), C)
         discriminant = self._if(rounding, 0.0, discriminant)
         root, divisor = sign * discriminant.root(), self._if(free, 1.0, square)
-        cosine, sine = -(A * C + B * root) / divisor, (A * root - B * C) / divisor
+        cosine, sine = self.code.solve(
+            "circle",
+            (A, B, C, root),
+            -(A * C + B * root) / divisor,
+            (A * root - B * C) / divisor,
+        )
         chosen, across = self._free
         return self._if(free, chosen, cosine), self._if(free, across, sine), discriminant
 
@@ -226,8 +231,10 @@ class Lowering:
         discriminant = B * B - A * C
         rounding, linear = (discriminant < 0.0) & (-discriminant <= A * slack), abs(A) <= 0.0
         discriminant = self._if(rounding, 0.0, discriminant)
-        numerator = self._if(linear, C * -0.5, sign * discriminant.root() - B)
-        return numerator / self._if(linear, B, A), discriminant
+        root = sign * discriminant.root()
+        numerator = self._if(linear, C * -0.5, root - B)
+        solution = numerator / self._if(linear, B, A)
+        return *self.code.solve("quadratic", (A, B, C, root), solution), discriminant
 
     def _unit(self, given: Lines, slack: float) -> Lines:
         """(x, y) scaled to length one; (1, 0) where both vanish."""
@@ -235,7 +242,8 @@ class Lowering:
         length = (x * x + y * y).root()
         nothing = length <= slack
         length = self._if(nothing, 1.0, length)
-        return self._if(nothing, 1.0, x / length), self._if(nothing, 0.0, y / length)
+        cosine, sine = self.code.solve("unit", (x, y, length), x / length, y / length)
+        return self._if(nothing, 1.0, cosine), self._if(nothing, 0.0, sine)
 
     def _across(self, given: Lines, _: float) -> Lines:
         """Unit vector along (x, y, z), exactly perpendicular to (u, v, w); any where it vanishes.

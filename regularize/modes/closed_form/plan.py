@@ -15,7 +15,7 @@ from regularize.modes.closed_form.equation import size_of
 from regularize.modes.closed_form.motions import Known
 from regularize.modes.closed_form.tape import Scalar, Tape
 from regularize.modes.invariance import AXES, CENTER, LoopProjection
-from regularize.modes.loop_chain import LoopChain
+from regularize.modes.loop_chain import LoopChain, linear_terms
 from regularize.tolerances import EXACT
 
 
@@ -133,7 +133,9 @@ def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Scala
     """Error of a coupling of known coordinates; angles that were found count up to whole turns."""
     total = known.tape.scalar(-coupling.offset)
     turns = []
-    for column, k in zip(coupling.columns, coupling.coefficients, strict=True):
+    if coupling.curve is not None:
+        total = total + coupling.curve.of(known.coordinates[coupling.columns[-1]])
+    for column, k in linear_terms(coupling):
         total = total + known.coordinates[column] * k
         if column not in plain and column in known.rotations and k:
             turns.append(abs(k))

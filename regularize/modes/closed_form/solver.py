@@ -47,6 +47,7 @@ class ClosedForm:
 
     Attributes:
         graph: The mechanism's graph.
+        plan: The program that solves them.
         inputs: Names of the input coordinates, in the order of the values.
         unknowns: Names of the coordinates that could not be found.
         loops: How each independent loop is solved, or why not.
@@ -55,7 +56,7 @@ class ClosedForm:
     """
 
     def __init__(self, graph: Graph, inputs: Inputs, plan: Plan) -> None:
-        self.graph, self._plan, self.given = graph, plan, inputs
+        self.graph, self.plan, self.given = graph, plan, inputs
         self.inputs, self.columns = inputs.names, inputs.columns
         self._names = coordinate_names(graph.mechanism)
         found = plan.known.coordinates
@@ -198,7 +199,7 @@ class ClosedForm:
     @cached_property
     def _listing(self) -> Listing:
         self._require_solved()
-        return Listing(self._plan, self.inputs, self._names)
+        return Listing(self.plan, self.inputs, self._names)
 
     # Inputs --------------------------------------------------------------------------------------
 
@@ -226,7 +227,7 @@ class ClosedForm:
 
     @cached_property
     def _compiled(self) -> Evaluation:
-        return Evaluation(self._plan, self.graph, self.columns)
+        return Evaluation(self.plan, self.graph, self.columns)
 
     def _unclosed(self) -> Branch | None:
         """A branch that does not close the loops, if there is one."""
@@ -265,11 +266,17 @@ def closed_form(
             are compared. Solutions are as exact as this geometry.
 
     Raises:
-        ModelError: An input is unknown, the inputs contradict each other, or no joint moves.
+        ModelError: An input is unknown, the inputs contradict each other, no joint moves, or a
+            coupling has a table.
     """
     graph, inputs = with_pose(model, inputs, pose)
     if not graph.every_edge:
         raise ModelError("no joint of this mechanism moves: there is nothing to solve")
+    tables = [f"`{row.name}`" for row in graph.couplings if row.curve and row.curve.breaks]
+    if tables:
+        raise ModelError(
+            f"closed forms are made of polynomials alone; couplings by tables: {', '.join(tables)}"
+        )
     chosen = inputs_of(graph, inputs)
     plan = Planner(graph, chosen.columns, rtol).plan()
     if plan.inconsistent:

@@ -148,8 +148,19 @@ class Kinematics {
 
   coupled(row, q) {
     const size = Math.hypot(...row.coefficients) || 1;
-    const sum = row.columns.reduce((s, column, k) => s + row.coefficients[k] * q[column], -row.offset);
+    let sum = -row.offset;
+    row.columns.forEach((column, k) => {
+      const curved = row.curve && k === row.columns.length - 1;
+      sum += curved ? this.onCurve(row.curve, q[column])[0] : row.coefficients[k] * q[column];
+    });
     return sum / size;
+  }
+
+  // Value and slope of a coupling's function of its last coordinate, in polynomial pieces.
+  onCurve(curve, x) {
+    const piece = curve.breaks.filter((end) => end <= x).length;
+    const d = x - curve.origins[piece];
+    return curve.pieces[piece].reduceRight(([value, slope], c) => [value * d + c, slope * d + value], [0, 0]);
   }
 
   // Rows and errors of a cell's equations on its coordinates, held ones left out.
@@ -176,8 +187,9 @@ class Kinematics {
       if (every && coupling.implied) continue;
       const row = new Float64Array(free.length), size = Math.hypot(...coupling.coefficients) || 1;
       coupling.columns.forEach((column, k) => {
-        if (place.has(column))
-          row[place.get(column)] += (coupling.coefficients[k] * this.units[column]) / size;
+        const curved = coupling.curve && k === coupling.columns.length - 1;
+        const slope = curved ? this.onCurve(coupling.curve, state.q[column])[1] : coupling.coefficients[k];
+        if (place.has(column)) row[place.get(column)] += (slope * this.units[column]) / size;
       });
       rows.push(row);
       errors.push(this.coupled(coupling, state.q));

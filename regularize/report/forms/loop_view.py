@@ -132,7 +132,7 @@ def residual(equation: Equation) -> str:
 def _because(loop: LoopReport, equation: Equation) -> str:
     joints = [joint for link in equation.fixed_by for joint in link.joints]
     if not joints:
-        return "the other loops"
+        return "the other loops" if len(loop.part.cuts) > 1 else "the chains of the loop"
     if len(joints) <= FEW:
         return ", ".join(joints)
     if len(joints) == len(set(loop.joints)) - 1:
@@ -150,7 +150,11 @@ def reasons(loop: LoopReport) -> list[str]:
         chains = equations_[0].fixed_by
         sentence = "; ".join(_generates(loop, link) for link in chains)
         if not chains:
-            sentence = "ruled out by the other loops that share bodies with this one"
+            sentence = (
+                "ruled out by the other loops that share bodies with this one"
+                if len(loop.part.cuts) > 1
+                else "its chains never move so, though the groups of their motions would"
+            )
         if len(found) > 1:
             sentence = f"{listed([e.label for e in equations_])}: {sentence}"
         sentences.append(sentence)

@@ -39,7 +39,7 @@ static void place_rows(const Tables *t, const Workspace *w, double *J) {
     }
     for (int r = loops; r < t->size[rows_size]; ++r) {
         for (int e = t->coupling[r - loops]; e < t->coupling[r - loops + 1]; ++e) {
-            J[nv * r + t->rate[t->coupled[e]]] += t->coefficient[e];
+            J[nv * r + t->rate[t->coupled[e]]] += coefficients(t, w)[e];
         }
     }
 }
@@ -56,6 +56,7 @@ static void row_rates(const Tables *t, const Workspace *w, double *rates) {
             rates[r] = work(w->row_wrench + 6 * r, drift);
         }
     }
+    add_curve_rates(t, w, rates);
 }
 
 /* Derivatives of the rows' rates by configuration and velocity (rows, 2 nv); after
@@ -85,6 +86,7 @@ static void row_derivatives(const Tables *t, const Workspace *w, double *Q) {
             }
         }
     }
+    add_curve_derivatives(t, w, Q);
 }
 
 /* Derivatives by configuration of the rows' values at the velocities, (rows, nv), each row with room
@@ -102,6 +104,10 @@ static void value_derivatives(const Tables *t, const Workspace *w, int room, dou
                 values[room * r + t->rate[k]] += t->sense[s] * value;
             }
         }
+    }
+    for (int i = 0; i < t->size[curves_size]; ++i) {
+        const double *at = w->curve + 6 * i;
+        values[room * t->curve_row[i] + curve_velocity(t, i)] += at[CURVE_SECOND] * at[CURVE_RATE];
     }
 }
 
@@ -133,6 +139,10 @@ static void subtract_loop_forces(const Tables *t, const Workspace *w, const doub
                 }
             }
         }
+    }
+    for (int i = 0; i < t->size[curves_size]; ++i) {
+        const int k = curve_velocity(t, i);
+        P[(wide + 1) * k] -= w->curve[6 * i + CURVE_SECOND] * multipliers[t->curve_row[i]];
     }
 }
 

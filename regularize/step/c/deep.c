@@ -98,7 +98,7 @@ static void load_rows(const Tables *t, Workspace *w, int c, const double *x, Rea
         const int row = t->constant_list[i];
         load_constant(t, w, row);
         for (int k = t->coupling[row]; k < t->coupling[row + 1]; ++k) {
-            w->cell[*at->constant++] = t->coefficient[k];
+            w->cell[*at->constant++] = coefficients(t, w)[k];
         }
     }
 }

@@ -70,6 +70,7 @@ static void move_links(const Tables *t, Workspace *w, const double *rates) {
     fill(0.0, 6, w->V);
     fill(0.0, 6, w->A);
     for (int i = 0; i < 3; ++i) w->A[i] = -t->gravity[i];
+    move_curves(t, w, rates);
     for (int b = 1; b < t->size[links_size]; ++b) {
         const double *before = w->V + 6 * t->parent[b];
         double *V = w->V + 6 * b, *A = w->A + 6 * b, own[6];
@@ -147,6 +148,9 @@ static void accelerate(const Tables *t, Workspace *w, const double *a) {
     double *change = w->link_by_q, *pushed = w->link_by_v;
     fill(0.0, 6, change);
     fill(0.0, 6 * links, pushed);
+    for (int i = 0; i < t->size[curves_size]; ++i) {
+        w->curve[6 * i + CURVE_ACCELERATION] = a[curve_velocity(t, i)];
+    }
     for (int b = 1; b < links; ++b) {
         double *own = change + 6 * b;
         for (int i = 0; i < 6; ++i) own[i] = change[6 * t->parent[b] + i];

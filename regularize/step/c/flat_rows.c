@@ -6,6 +6,7 @@
 static void place_flat_links(const Tables *t, Workspace *w, const double *q) {
     w->pose[0] = 1.0, w->pose[1] = w->pose[2] = w->pose[3] = 0.0;
     for (int b = 1; b < t->size[links_size]; ++b) place_flat(t, w, b, q);
+    place_curves(t, w, q);
 }
 
 /* A point of a link in axes of the plane. */

@@ -17,6 +17,7 @@
 #include "spatial.h"
 #include "tables.h"
 
+#include "curves.c"
 #include "kinematics.c"
 #include "inertia.c"
 #include "loop_rows.c"

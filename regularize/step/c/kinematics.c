@@ -132,6 +132,7 @@ static inline void place_ground(Workspace *w) {
 static void positions(const Tables *t, Workspace *w, const double *q) {
     place_ground(w);
     for (int b = 1; b < t->size[links_size]; ++b) place_link(t, w, b, q);
+    place_curves(t, w, q);
 }
 
 /* The twist with which link b moves against its parent, about its own origin. */

@@ -126,10 +126,19 @@ static void load_closure(const Tables *t, Workspace *w, int c, Reading *at) {
     load_way(t, w, c, t->first[c], -1.0, x, at);
 }
 
+/* What curves add to the rates of the constant rows while no velocity changes. */
+static void bend_constants(const Tables *t, Workspace *w, const double *rates) {
+    if (!t->size[curves_size]) return;
+    move_curves(t, w, rates);
+    fill(0.0, t->size[rows_size], w->bend);
+    add_curve_rates(t, w, w->bend);
+}
+
 /* Right-hand side of a constant row: what is wanted of a coupling; links that follow have none. */
 static inline void load_constant(const Tables *t, Workspace *w, int row) {
     const int r = t->size[loop_rows_size] + row;
     w->solution[t->row_unknown[r]] = r < t->size[rows_size] ? -w->wanted[r] : 0.0;
+    if (t->size[curves_size] && r < t->size[rows_size]) w->solution[t->row_unknown[r]] -= w->bend[r];
 }
 
 /* Entries and right-hand sides of a cluster's constant rows. */
@@ -138,7 +147,7 @@ static inline void load_constants(const Tables *t, Workspace *w, int c, Reading 
         const int row = t->constant_list[i];
         load_constant(t, w, row);
         for (int k = t->coupling[row]; k < t->coupling[row + 1]; ++k) {
-            w->entry[*at->j++] = t->coefficient[k];
+            w->entry[*at->j++] = coefficients(t, w)[k];
         }
     }
 }

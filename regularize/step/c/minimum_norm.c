@@ -33,7 +33,7 @@ static void load_rows_of_velocities(const Tables *t, Workspace *w) {
         }
     }
     for (int r = loops; r < t->size[rows_size]; ++r) {
-        const double *coefficient = t->coefficient + t->coupling[r - loops];
+        const double *coefficient = coefficients(t, w) + t->coupling[r - loops];
         for (int e = t->entry[r]; e < t->entry[r + 1]; ++e) w->row_entry[e] = *coefficient++;
     }
 }

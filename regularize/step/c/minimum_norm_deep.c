@@ -20,7 +20,7 @@ static void load_errors(const Tables *t, Workspace *w, int c, const double *x, c
         const int place = t->constant_list[i], r = t->size[loop_rows_size] + place;
         w->solution[t->row_unknown[r]] = -errors[r];
         for (int k = t->coupling[place]; k < t->coupling[place + 1]; ++k) {
-            w->near_cell[*(*entry)++] = t->coefficient[k];
+            w->near_cell[*(*entry)++] = coefficients(t, w)[k];
         }
     }
 }

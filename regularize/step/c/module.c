@@ -8,6 +8,7 @@
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <limits.h>
 
 #include "arrays.c"
 #include "kernel.c"
@@ -79,26 +80,32 @@ static void *run_share(void *argument) {
     return NULL;
 }
 
-/* Compute all shares, each but the first in a thread of its own. */
-static int run_shares(Share *shares, int count) {
-    int failed = 0;
+/* Run so many parts of some size, each but the first in a thread of its own. */
+static void run_parts(void *(*run)(void *), void *parts, size_t size, int count) {
+    char *part = parts;
 #ifndef _WIN32
     pthread_t threads[MOST_THREADS];
     int running[MOST_THREADS];
     for (int i = 1; i < count; ++i) {
-        running[i] = pthread_create(&threads[i], NULL, run_share, &shares[i]) == 0;
+        running[i] = pthread_create(&threads[i], NULL, run, part + size * (size_t)i) == 0;
     }
-    run_share(&shares[0]);
+    run(part);
     for (int i = 1; i < count; ++i) {
         if (running[i]) {
             pthread_join(threads[i], NULL);
         } else {
-            run_share(&shares[i]);
+            run(part + size * (size_t)i);
         }
     }
 #else
-    for (int i = 0; i < count; ++i) run_share(&shares[i]);
+    for (int i = 0; i < count; ++i) run(part + size * (size_t)i);
 #endif
+}
+
+/* Compute all shares; whether one failed. */
+static int run_shares(Share *shares, int count) {
+    int failed = 0;
+    run_parts(run_share, shares, sizeof *shares, count);
     for (int i = 0; i < count; ++i) failed |= shares[i].failed;
     return failed;
 }
@@ -255,8 +262,12 @@ end:
 ENTRIES(METHOD)
 #undef METHOD
 
+#include "environments.c"
+#include "rollout.c"
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL, NULL},
-static PyMethodDef methods[] = {ENTRIES(METHOD){NULL, NULL, 0, NULL}};
+static PyMethodDef methods[] = {
+    ENTRIES(METHOD){"rollout", kernel_rollout, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
 #undef METHOD
 
 /* Whether arrays have the form of tables; what they hold is what Python made. */

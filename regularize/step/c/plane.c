@@ -282,6 +282,8 @@ static void solve_flat_cluster(const Tables *t, Workspace *w, int c) {
 static int solve_flat_step(const Tables *t, Workspace *w, const double *const *in) {
     Reading at = {t->h_place, t->j_place, t->update, NULL, NULL, NULL};
     load_flat_links(t, w, in[0], in[1]);
+    place_curves(t, w, in[0]);
+    bend_constants(t, w, in[1]);
     w->doubt[0] = NONE;
     for (int c = 0; c < t->size[clusters_size]; ++c) {
         if (eliminate_flat(t, w, c, in[2], &at)) return 1;

@@ -60,7 +60,7 @@ static void leave_rows(const Tables *t, Workspace *w, const double *found) {
         const int u = t->row_unknown[t->size[loop_rows_size] + row];
         load_constant(t, w, row);
         for (int e = t->coupling[row]; e < t->coupling[row + 1]; ++e) {
-            w->solution[u] -= t->coefficient[e] * found[t->column_unknown[t->coupled[e]]];
+            w->solution[u] -= coefficients(t, w)[e] * found[t->column_unknown[t->coupled[e]]];
         }
     }
 }
@@ -92,7 +92,7 @@ static void leave_sides(const Tables *t, Workspace *w, const double *tau, const 
     for (int row = 0; row < t->size[constants_size]; ++row) {
         const double y = found[t->row_unknown[t->size[loop_rows_size] + row]];
         for (int e = t->coupling[row]; e < t->coupling[row + 1]; ++e) {
-            w->solution[t->column_unknown[t->coupled[e]]] -= t->coefficient[e] * y;
+            w->solution[t->column_unknown[t->coupled[e]]] -= coefficients(t, w)[e] * y;
         }
     }
 }

@@ -235,17 +235,19 @@ static int loop_error(const Tables *t, const Workspace *w, int i, double *error)
 }
 
 /* Errors of the couplings. */
-static int coupling_errors(const Tables *t, const double *q, double *errors) {
+static int coupling_errors(const Tables *t, const Workspace *w, const double *q, double *errors) {
     const int loops = t->size[loop_rows_size];
     for (int r = loops; r < t->size[rows_size]; ++r) {
         errors[r] = -t->target[r - loops];
         for (int e = t->coupling[r - loops]; e < t->coupling[r - loops + 1]; ++e) {
-            const int b = t->moved[t->coupled[e]];
-            const double *value = q + t->coordinate[b];
-            if (t->kind[b] > PRISMATIC) return 1;
-            errors[r] += t->coefficient[e] *
-                         (t->kind[b] == CONTINUOUS ? atan2(value[1], value[0]) : value[0]);
+            if (t->kind[t->moved[t->coupled[e]]] > PRISMATIC) return 1;
+            errors[r] += t->coefficient[e] * coordinate_of(t, t->coupled[e], q);
         }
+    }
+    for (int i = 0; i < t->size[curves_size]; ++i) {
+        const int e = t->curve_entry[i];
+        errors[t->curve_row[i]] += w->curve[6 * i + CURVE_VALUE] -
+                                   t->coefficient[e] * coordinate_of(t, t->coupled[e], q);
     }
     return 0;
 }
@@ -257,7 +259,7 @@ static int row_errors(const Tables *t, Workspace *w, const double *q, double *er
     if (t->flat[1]) {
         place_flat_links(t, w, q);
         flat_errors(t, w, errors);
-        return coupling_errors(t, q, errors);
+        return coupling_errors(t, w, q, errors);
     }
     positions(t, w, q);
     for (int i = 0; i < t->size[closures_size]; ++i) {
@@ -268,7 +270,7 @@ static int row_errors(const Tables *t, Workspace *w, const double *q, double *er
         }
         for (int r = t->row[i]; r < t->row[i + 1]; ++r) errors[r] = work(t->covector + 6 * r, error);
     }
-    return coupling_errors(t, q, errors);
+    return coupling_errors(t, w, q, errors);
 }
 
 /* Errors of the rows. */

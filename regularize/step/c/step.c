@@ -181,6 +181,8 @@ static int solve_step(const Tables *t, Workspace *w, const double *const *in) {
         load_link(t, w, b);
         if (t->dense[b]) fill(0.0, 36, w->spatial + 36 * b);
     }
+    place_curves(t, w, in[0]);
+    bend_constants(t, w, in[1]);
     if (t->size[cells_size]) keep_loads(t, w);
     w->doubt[0] = NONE;
     for (int c = 0; c < t->size[clusters_size]; ++c) {

@@ -27,7 +27,7 @@ enum { REVOLUTE, CONTINUOUS, PRISMATIC, SPHERICAL, FREE, PLANAR };
     X(cells)                                                       \
     X(sets) X(free) X(alone) X(set_values) X(set_rates) X(squares) X(row_values) X(basis_values)   \
     X(responses) X(state) X(row_entries) X(row_factors)           \
-    X(gram_numbers) X(gram_rows) X(near_cells) X(closing_freedoms)
+    X(gram_numbers) X(gram_rows) X(near_cells) X(closing_freedoms) X(curves) X(coupled_entries)
 
 /* Whole numbers.
  *   parent, kind, coordinate: of each link; coordinate is the place in q
@@ -41,6 +41,8 @@ enum { REVOLUTE, CONTINUOUS, PRISMATIC, SPHERICAL, FREE, PLANAR };
  *   closing, sign: see closing below; 1 where the second link is the child of the closing joint
  *   coupling: first entry of each constant row, and one number more; coupled: the columns. Rows of
  *   couplings come first, then one for each link that follows another one
+ *   curve_row, curve_entry: row of each curve, and its entry in coupled; curve_piece: first piece of
+ *   each, and one number more
  * For derivatives:
  *   moved: link that each column moves
  *   step, stepped, sense: first entry of each closure, and one number more; the columns that move
@@ -79,7 +81,8 @@ enum { REVOLUTE, CONTINUOUS, PRISMATIC, SPHERICAL, FREE, PLANAR };
  *   flat: 1 where the step is made in a plane, and where all closing joints are hinges there */
 #define INTEGERS(X)                                                                                \
     X(size) X(parent) X(kind) X(hinge) X(coordinate) X(column) X(rate) X(own) X(first) X(second) X(row)     \
-    X(closing_screw) X(closing) X(sign) X(coupling) X(coupled) X(cluster_parent)                   \
+    X(closing_screw) X(closing) X(sign) X(coupling) X(coupled) X(curve_row)         \
+    X(curve_entry) X(curve_piece) X(cluster_parent)                   \
     X(cluster_link) X(link_list)                                                                   \
     X(cluster_loop) X(loop_list) X(cluster_constant) X(constant_list) X(cluster_unknown) X(inner)  \
     X(dense) X(is_row) X(last_common) X(column_unknown) X(row_unknown) X(start) X(below) X(block)  \
@@ -103,7 +106,9 @@ enum { REVOLUTE, CONTINUOUS, PRISMATIC, SPHERICAL, FREE, PLANAR };
  *   closing_screws: freedoms of closing joints, linear part first
  *   covector: each row of the closures in axes of its first link, linear part first, divided by a
  *   length
- *   coefficient: entries of the constant rows; target: right-hand sides of the couplings
+ *   piece: of each of the curves' pieces the argument at which it begins, its origin, and coefficients
+ *   by rising powers of what is beyond that (5)
+ *   coefficient: entries of the constant rows, 1 where there is a curve; target: right-hand sides of the couplings
  * Where the step is made in a plane, in frames that have its axes while all motions are zero:
  *   flat_placement: arm of each link's origin in its parent (2); flat_axis: twist of each column in
  *   its link (3: velocity, rate about the normal); flat_inertia: mass, mass times centre (2), moment
@@ -111,7 +116,7 @@ enum { REVOLUTE, CONTINUOUS, PRISMATIC, SPHERICAL, FREE, PLANAR };
  *   and covector (3); flat_first, flat_second: where closing hinges are in both links (2) */
 #define REALS(X)                                                                                   \
     X(placement) X(pitch) X(scaling) X(offset) X(ratio) X(inertia) X(armature) X(gravity)           \
-    X(row_point) X(first_frame) X(second_frame) X(closing_screws) X(covector) X(coefficient)       \
+    X(row_point) X(first_frame) X(second_frame) X(closing_screws) X(covector) X(coefficient) X(piece) \
     X(target) X(flat_placement) X(flat_axis) X(flat_inertia) X(flat_gravity) X(flat_point)         \
     X(flat_covector) X(flat_first) X(flat_second)
 
@@ -133,7 +138,7 @@ enum { REVOLUTE, CONTINUOUS, PRISMATIC, SPHERICAL, FREE, PLANAR };
  *   swept_twice, bent, push, lean, by_q, by_v: see derivatives.c; V, A, F, moving: twist,
  *   acceleration, and wrench and bodies of all that hangs on each link; row_wrench: rows of the
  *   closures; mass, rows: matrices of the velocities; by_state, rows_by_state: derivatives of
- *   forces and of row rates; the others: see elimination.c and responses.c */
+ *   forces and of row rates; curve, coefficient, bend: see curves.c; the others: see elimination.c and responses.c */
 #define WORKSPACE(X)                                                                               \
     X(pose, 12, links) X(arm, 3, links) X(motion, 6, columns) X(twist, 6, links) X(drift, 6, links)                 \
     X(acceleration, 6, links) X(rigid, 10, links) X(wrench, 6, links) X(spatial, 36, links)        \
@@ -155,7 +160,8 @@ enum { REVOLUTE, CONTINUOUS, PRISMATIC, SPHERICAL, FREE, PLANAR };
     X(clearness, 1, one) X(drawn, 1, nv) X(moved, 1, nv) X(reached, 1, nq) X(begun, 1, state)      \
     X(ended, 1, state) X(stage, 1, state) X(slope, 16, state) X(row_entry, 1, row_entries)         \
     X(row_factor, 1, row_factors) X(multiplier, 1, rows) X(driven, 3, rows) X(near_cell, 1, near_cells) \
-    X(freedom, 1, closing_freedoms)
+    X(freedom, 1, closing_freedoms) X(curve, 6, curves) X(coefficient, 1, coupled_entries)         \
+    X(bend, 1, rows)
 
 /* How the joint that closes a loop moves. */
 enum { CLOSING_FIXED, CLOSING_REVOLUTE, CLOSING_HELICAL, CLOSING_SPHERICAL, CLOSING_FREE, CLOSING_COMPOSITE };

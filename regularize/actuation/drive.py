@@ -1,0 +1,219 @@
+"""The map of one subsystem: its chart, where it holds, and the ways both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from regularize.actuation.chart import Chart
+from regularize.actuation.domain import Domain
+from regularize.actuation.prover import Grown, grown
+from regularize.actuation.subsystems import motor_range
+from regularize.actuation.ways import ARRIVED, Way
+from regularize.errors import ModelError
+from regularize.lie.screw import Array
+from regularize.mechanism.graph import Graph
+
+#: Samples that steps and polynomials are fitted to.
+SAMPLES = 3000
+#: States at a time: what is needed on the way stays in the processor's cache.
+CHUNK = 4096
+#: Proofs that reach less of what can be followed leave the domain to the latter.
+ENOUGH = 0.5
+#: Formulas back that differ by no more are of the same branch.
+MIRRORED = 1e-7
+#: Newton's steps from the nearest sample.
+NEWTON = 12
+#: Boxes of the domain of several subsystems together.
+BOXES = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """The map of one subsystem.
+
+    Attributes:
+        motors: Which of the map's motors it has.
+        joints: Which of its joints.
+        chart: Formulas of both.
+        grown: Where it holds.
+        forward: The way from motors to joints.
+        backward: The way from joints to motors.
+    """
+
+    motors: tuple[int, ...]
+    joints: tuple[int, ...]
+    chart: Chart
+    grown: Grown
+    forward: Way | None
+    backward: Way | None
+
+    @property
+    def domain(self) -> Domain:
+        """Where it holds."""
+        return self.grown.domain
+
+    @classmethod
+    def of(
+        cls,
+        places: tuple[Sequence[int], Sequence[int]],
+        chart: Chart,
+        grown: Grown,
+        mirror: Chart | None,
+    ) -> Drive:
+        """With ways that arrive at all samples of the domain.
+
+        Where motors are formulas of the joints as well, on the same branch (``mirror``), that is
+        the way back.
+        """
+        theta, z = grown.samples(SAMPLES, np.random.default_rng(0))
+        k = theta.shape[1]
+        q = chart.arrays(chart.values, z)[:, k : 2 * k]
+        good = np.isfinite(z).all(axis=1) & np.isfinite(q).all(axis=1)
+        theta, q, z = theta[good], q[good], z[good]
+        forward, backward = _way(chart, False, theta, z), None
+        if mirror is not None:
+            seen = mirror.arrays(mirror.values, q)[:, :k]
+            if np.abs(seen - theta).max() < MIRRORED:
+                backward = Way.of(mirror, True, q, q)
+        backward = backward or _way(chart, True, q, z)
+        return cls(tuple(places[0]), tuple(places[1]), chart, grown, forward, backward)
+
+    def solved(self, x: Array, back: bool) -> tuple[Array, Array]:
+        """The other side and the parameters of what is given, (N, k) each; NaN where none is."""
+        way, k = (self.backward if back else self.forward), x.shape[1]
+        if way is None:
+            return self._searched(x, back)
+        parts = []
+        for start in range(0, len(x), CHUNK):
+            part = x[start : start + CHUNK]
+            with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+                results = way.program(*np.ascontiguousarray(part.T))
+            parts.append(np.stack([np.broadcast_to(y, len(part)) for y in results], axis=-1))
+        values = np.concatenate(parts) if parts else np.zeros((0, 3 * k))
+        found, z = values[:, :k], values[:, k : 2 * k]
+        theta = found if back else x
+        good = self.domain.contains(theta) & np.isfinite(values).all(axis=1)
+        good &= (np.abs(values[:, 2 * k :]) <= ARRIVED).all(axis=1)
+        return np.where(good[:, None], found, np.nan), np.where(good[:, None], z, np.nan)
+
+    @cached_property
+    def _places(self) -> tuple[tuple[Any, Any], Array]:
+        """Where searches begin: motors and joints of many samples as trees, and parameters."""
+        from scipy.spatial import cKDTree  # where a search begins
+
+        _, z = self.grown.samples(20 * SAMPLES, np.random.default_rng(1))
+        z = z[np.asarray(np.isfinite(z).all(axis=1))]
+        values, k = self.chart.arrays(self.chart.values, z), z.shape[1]
+        return (cKDTree(values[:, :k]), cKDTree(values[:, k : 2 * k])), z
+
+    def _searched(self, x: Array, back: bool) -> tuple[Array, Array]:
+        """The same by Newton's steps from the nearest of many samples."""
+        trees, places = self._places
+        k, side = x.shape[1], int(back)
+        known = np.asarray(np.isfinite(x).all(axis=1))
+        z = places[trees[side].query(np.where(known[:, None], x, 0.0))[1]].copy()
+        for _ in range(NEWTON):
+            error = self.chart.arrays(self.chart.values, z)[:, side * k : side * k + k] - x
+            step = np.einsum("nij,nj->ni", _inverse(self.slopes(z)[side]), error)
+            z = z - step
+        values = self.chart.arrays(self.chart.values, z)
+        theta, q = values[:, :k], values[:, k : 2 * k]
+        good = known & self.domain.contains(theta if back else x)
+        with np.errstate(invalid="ignore"):
+            good &= (np.abs(step) <= 1e-9).all(axis=1) & np.isfinite(values).all(axis=1)
+        found = theta if back else q
+        return np.where(good[:, None], found, np.nan), np.where(good[:, None], z, np.nan)
+
+    def slopes(self, z: Array) -> tuple[Array, Array]:
+        """Derivatives of motors and joints by the parameters, (N, k, k) each."""
+        k = z.shape[1]
+        found = self.chart.arrays(self.chart.slopes, z).reshape(len(z), 2, k, k)
+        return found[:, 0], found[:, 1]
+
+    def jacobian(self, z: Array) -> Array:
+        """Derivatives of joints by motors, (N, k, k)."""
+        motors, joints = self.slopes(z)
+        return np.asarray(joints @ _inverse(motors))
+
+    def hessian(self, z: Array) -> Array:
+        """Second derivatives of joints by motors, (N, k, k, k)."""
+        k = z.shape[1]
+        motors, joints = self.slopes(z)
+        inverse = _inverse(motors)
+        bends = self.chart.arrays(self.chart.curvatures, z).reshape(len(z), 2, k, k, k)
+        own = bends[:, 1] - np.einsum("nij,njab->niab", joints @ inverse, bends[:, 0])
+        found = np.einsum("niab,nac,nbd->nicd", own, inverse, inverse, optimize=True)
+        return np.asarray(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Subsystems:
+    """Subsystems together.
+
+    Attributes:
+        motor_names: Names of the motors' coordinates, the order of theta.
+        joint_names: Names of the joints' coordinates, the order of q.
+        drives: The subsystems, each a map of its own.
+    """
+
+    motor_names: tuple[str, ...]
+    joint_names: tuple[str, ...]
+    drives: tuple[Drive, ...] = field(repr=False)
+
+    @property
+    def proved(self) -> bool:
+        """Whether the domains of all are proved."""
+        return all(each.domain.proved for each in self.drives)
+
+    @property
+    def share(self) -> float:
+        """Which part of the motors' range they cover."""
+        return float(np.prod([each.domain.share for each in self.drives]))
+
+
+def made(
+    own: tuple[list[int], list[int]],
+    chart: Chart,
+    mirror: Chart | None,
+    bounds: Array,
+    names: list[list[str]],
+) -> Drive:
+    """The map of a subsystem over what can be proved of its range, or else followed."""
+    found = grown(chart, bounds, sampled=False)
+    if found.domain.share < 0.9:
+        followed = grown(chart, bounds, sampled=True)
+        if found.domain.share < ENOUGH * followed.domain.share:
+            found = followed
+    if not found.domain.share:
+        raise ModelError(
+            f"the map from {', '.join(names[0])} to {', '.join(names[1])} is singular at the "
+            "stored pose, or that is outside of limits; store another one"
+        )
+    return Drive.of(own, chart, found, mirror)
+
+
+def _way(chart: Chart, back: bool, x: Array, z: Array) -> Way | None:
+    """A way of so many steps everywhere; None where none arrives, near singularities."""
+    try:
+        return Way.of(chart, back, x, z)
+    except ModelError:
+        return None
+
+
+def stored_range(part: Graph, motors: Sequence[str], chart: Chart) -> Array:
+    """Range of motors about the stored pose, shape (k, 2)."""
+    stored = chart.arrays(chart.values, chart.start[None])[0, : len(motors)]
+    return motor_range(part, motors, stored)
+
+
+def _inverse(matrices: Array) -> Array:
+    result = np.full_like(matrices, np.nan)
+    good = np.asarray(np.isfinite(matrices).all(axis=(1, 2)))
+    good[good] = np.abs(np.linalg.det(matrices[good])) > 1e-300
+    result[good] = np.linalg.inv(matrices[good])
+    return result

@@ -1,0 +1,134 @@
+"""Polynomials in place of a map, with a bound of their error all over the domain.
+
+The bound is one of affine arithmetic on the boxes of the proof: at each, the error in the middle
+and what its derivative makes of it, which is small where the fit is good. Boxes are halved until
+the bound is met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product as combined
+
+import numpy as np
+
+from regularize.actuation.drive import Drive
+from regularize.actuation.formulas import copied, derivatives, total
+from regularize.actuation.prover import bounds_of
+from regularize.actuation.ways import Fit
+from regularize.errors import ModelError
+from regularize.lie.screw import Array
+from regularize.modes.closed_form.elementary import Line
+
+#: Degrees that are tried, in order.
+DEGREES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
+#: Boxes that are bounded at most, and at a time.
+BOXES, CHUNK = 60_000, 2000
+
+
+@dataclass(frozen=True, eq=False)
+class DrivePolynomial:
+    """Polynomials of one subsystem.
+
+    Attributes:
+        motors: Which of the map's motors it has.
+        joints: Which of its joints.
+        fit: The polynomials, in scaled motor values.
+        error: Bound of their error, rad or m.
+    """
+
+    motors: tuple[int, ...]
+    joints: tuple[int, ...]
+    fit: Fit
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class MapPolynomial:
+    """Polynomials of the motors that are nearly the joints.
+
+    Attributes:
+        parts: Those of each subsystem.
+        error: Bound of the error of each joint all over the domain, rad or m.
+    """
+
+    parts: tuple[DrivePolynomial, ...]
+    error: float
+
+    @property
+    def coefficients(self) -> Array | tuple[Array, ...]:
+        """By monomial and joint, (monomials, k); a tuple of them for several subsystems."""
+        every = tuple(part.fit.weights for part in self.parts)
+        return every[0] if len(every) == 1 else every
+
+    def __call__(self, theta: Array) -> Array:
+        """Joint values, (k,) or (N, k); beyond the domain they mean nothing."""
+        x = np.atleast_2d(np.asarray(theta, dtype=np.float64))
+        q = np.empty_like(x)
+        for part in self.parts:
+            q[:, part.joints] = part.fit(x[:, part.motors])
+        return q[0] if np.ndim(theta) == 1 else q
+
+
+def polynomial_of(drive: Drive, tolerance: float) -> DrivePolynomial:
+    """The polynomial of least degree whose error can be shown to be within a tolerance.
+
+    Raises:
+        ModelError: None can.
+    """
+    if not tolerance > 0.0:
+        raise ModelError(f"a tolerance is a positive number, in rad or m; got {tolerance!r}")
+    theta, z = drive.grown.samples(4000, np.random.default_rng(2))
+    k = theta.shape[1]
+    q = drive.chart.arrays(drive.chart.values, z)[:, k : 2 * k]
+    best = np.inf
+    for degree in DEGREES:
+        fit = Fit.of(theta, q, degree)
+        seen = float(np.abs(fit(theta) - q).max())
+        best = min(best, seen)
+        if seen <= 0.9 * tolerance:
+            error = _bound(drive, fit, tolerance)
+            if error <= tolerance:
+                return DrivePolynomial(drive.motors, drive.joints, fit, error)
+    raise ModelError(
+        f"no polynomial of degree {DEGREES[-1]} or less can be shown to be within {tolerance:.3g}; "
+        f"the best was off by {best:.3g} at samples"
+    )
+
+
+def _bound(drive: Drive, fit: Fit, tolerance: float) -> float:
+    """Bound of the error of polynomials over the domain; above the tolerance where not met."""
+    chart, leaves = drive.chart, drive.grown.leaves
+    k, names = len(chart.parameters), dict(zip(chart.given, chart.parameters, strict=True))
+    approximate = copied(fit.lines(chart.motors), chart.code, names)
+    errors = [total(a, b, -1.0) for a, b in zip(approximate, chart.joints, strict=True)]
+    slopes = [x for row in derivatives(errors, chart.parameters) for x in row]
+    z, r = 0.5 * (leaves.low + leaves.high), 0.5 * (leaves.high - leaves.low) * (1.0 + 1e-12)
+    ways, largest, count = np.array([*combined((-0.5, 0.5), repeat=k)]), 0.0, 0
+    while len(z):
+        count += len(z)
+        if count > BOXES:
+            return np.inf
+        bound = np.concatenate(
+            [
+                _at(errors, slopes, chart.given, z[i : i + CHUNK], r[i : i + CHUNK])
+                for i in range(0, len(z), CHUNK)
+            ]
+        )
+        good = bound <= tolerance
+        largest = max(largest, float(bound[good].max(initial=0.0)))
+        z, r = z[~good], r[~good]
+        z = (z[:, None] + ways * r[:, None]).reshape(-1, k)
+        r = np.repeat(0.5 * r, len(ways), axis=0) * (1.0 + 1e-12)
+    return largest + 1e-13  # rounding of what evaluates it
+
+
+def _at(
+    errors: Sequence[Line], slopes: Sequence[Line], names: Sequence[str], z: Array, r: Array
+) -> Array:
+    """Bounds of errors over boxes, the largest of each, shape (N,)."""
+    middle = np.abs(bounds_of(errors, names, z, np.zeros_like(z))).max(axis=0)
+    rates = np.abs(bounds_of(slopes, names, z, r)).max(axis=0).reshape(len(z), -1, z.shape[1])
+    bound = middle + np.einsum("nij,nj->ni", rates, r)
+    return np.asarray(np.where(np.isfinite(bound), bound * (1.0 + 1e-12), np.inf).max(axis=1))

@@ -1,0 +1,389 @@
+r"""Where a map holds: boxes of motor values on which it is single-valued and regular, proved.
+
+A box :math:`\Theta` is proved by a box :math:`Z` of the chart's parameters that Krawczyk's operator
+takes into itself,
+
+.. math:: \tilde z - Y (\theta(\tilde z) - \Theta) + (1 - Y \theta'(Z)) (Z - \tilde z) \subset Z,
+
+so that for each of its motor values there is one solution in :math:`Z`, with a regular derivative;
+derivatives of the joints are shown to be regular by the same bound. Boxes grow from the one of the
+stored pose: a neighbour counts where both have the same solution in the middle of the face they
+share, hence all over it. What is proved is therefore one branch, and one side of all singularities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product as combined
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regularize.actuation.affine_forms import AffineForm, evaluated
+from regularize.actuation.chart import Chart
+from regularize.actuation.domain import Domain, merged
+from regularize.actuation.formulas import Program
+from regularize.lie.screw import Array, read_only
+from regularize.modes.closed_form.elementary import Line
+
+#: Bisections of every axis by the number of motors.
+DEPTHS = {1: 11, 2: 7, 3: 5, 4: 3}
+#: How much wider a box of parameters is than its linear image.
+WIDER = (1.1, 1.4, 2.0)
+NEWTON = 12
+#: Bisections of the finest boxes' size up to which corners may count for a box.
+COARSEST = 2
+#: How often a grid is made anew about what was found.
+FINER = 3
+#: Least transmission, by the one of the stored pose, and its inverse the largest: nearer to a
+#: singularity motors have fifty times the force or the speed, and maps lose their digits.
+LEAST = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """Proved boxes as they were found.
+
+    Attributes:
+        corner: First cell of each on the finest grid, shape (L, k).
+        size: How many cells it is wide, shape (L,).
+        z: Parameters in its middle, shape (L, k).
+        rates: Derivatives of the parameters by the motors there, shape (L, k, k).
+        low: Lower corner of its box of parameters, shape (L, k).
+        high: Upper corner.
+    """
+
+    corner: NDArray[np.intp]
+    size: NDArray[np.intp]
+    z: Array
+    rates: Array
+    low: Array
+    high: Array
+
+
+class Prover:
+    """Grows the domain of a chart.
+
+    Args:
+        chart: The formulas.
+        bounds: Lower and upper motor values, shape (k, 2).
+        sampled: Whether corners of boxes count for all of them: no proof, where that goes too far.
+    """
+
+    def __init__(self, chart: Chart, bounds: Array, *, sampled: bool = False) -> None:
+        self.chart, self.bounds, self.k, self.sampled = chart, bounds, len(bounds), sampled
+        self.depth = DEPTHS.get(self.k, 2)
+        self.n = 2**self.depth
+        self.width = (bounds[:, 1] - bounds[:, 0]) / self.n
+        k = self.k
+        self._motors, self._joints, bounded = (
+            chart.first(lines) for lines in (chart.motors, chart.joints, chart.bounded)
+        )
+        self._lines = [x for rows in (self._motors, self._joints, bounded) for r in rows for x in r]
+        self._lines += chart.margins
+        self._slices = np.cumsum([0, k * k, k * k, k * len(bounded)])
+
+    # Numbers -------------------------------------------------------------------------------------
+
+    def _rates(self, z: Array) -> tuple[Array, Array]:
+        """Derivatives of motors and joints, (N, k, k) each."""
+        found = self.chart.arrays(self.chart.slopes, z).reshape(len(z), 2, self.k, self.k)
+        return found[:, 0], found[:, 1]
+
+    def solved(self, theta: Array, z: Array) -> tuple[Array, Array]:
+        """Parameters for motor values by Newton's method, and inverse derivatives; may be NaN."""
+        for _ in range(NEWTON):
+            error = self.chart.arrays(self.chart.values, z)[:, : self.k] - theta
+            inverse = _inverse(self._rates(z)[0])
+            step = np.einsum("nij,nj->ni", inverse, error)
+            z = z - step
+            if not np.nanmax(np.abs(step), initial=0.0) > 1e-14:
+                break
+        return z, inverse
+
+    # Proof ---------------------------------------------------------------------------------------
+
+    def proved(self, theta: Array, radius: Array, z: Array) -> tuple[NDArray[np.bool_], Leaves]:
+        """Which boxes of motor values, middles and half widths (N, k), can be proved."""
+        z, inverse = self.solved(theta, z)
+        good, low, high = np.zeros(len(z), dtype=bool), np.zeros_like(z), np.zeros_like(z)
+        for wider in WIDER:
+            left = np.flatnonzero(~good & np.isfinite(z).all(axis=1))
+            if len(left):
+                r = wider * np.einsum("nij,nj->ni", np.abs(inverse[left]), radius[left])
+                r += 1e-13 * (1.0 + np.abs(z[left]))
+                inside = self._krawczyk(theta[left], radius[left], z[left], inverse[left], r)
+                low[left[inside]] = (z[left] - r)[inside]
+                high[left[inside]] = (z[left] + r)[inside]
+                good[left[inside]] = True
+        nothing = np.zeros((len(z), self.k), dtype=np.intp)
+        return good, Leaves(nothing, nothing[:, 0], z, inverse, low, high)
+
+    def _krawczyk(
+        self, theta: Array, radius: Array, z: Array, Y: Array, r: Array
+    ) -> NDArray[np.bool_]:
+        k, N, chart = self.k, len(z), self.chart
+        bounds = self._corners if self.sampled else bounds_of
+        found = bounds(self._lines, chart.given, z, r)
+        at = bounds_of([*chart.motors, *chart.bounded], chart.given, z, np.zeros_like(z))
+        part = [
+            (found[0][:, a:b].reshape(N, -1, k), found[1][:, a:b].reshape(N, -1, k))
+            for a, b in zip(self._slices[:-1], self._slices[1:], strict=True)
+        ]
+        margins = found[0][:, self._slices[-1] :]
+        good = np.isfinite(found[0]).all(axis=1) & np.isfinite(found[1]).all(axis=1)
+        good &= (margins > 0.0).all(axis=1)
+        away = _contracted(Y, part[0])
+        good &= _regular(Y, part[0])
+        # What the motors are off by in the middle, and how far the box of motors is wide.
+        off = np.maximum(np.abs(at[0][:, :k] - theta), np.abs(at[1][:, :k] - theta)) + radius
+        off = off * (1.0 + 1e-14) + 1e-16
+        reach = np.einsum("nij,nj->ni", np.abs(Y), off) + np.einsum("nij,nj->ni", away, r)
+        good &= (reach * (1.0 + 1e-14) < r).all(axis=1)
+        middle = 0.5 * (part[1][0] + part[1][1])
+        gain = np.abs(np.linalg.det(np.nan_to_num(middle @ Y))) / self._gain
+        good &= (gain >= LEAST) & (gain <= 1.0 / LEAST)
+        good &= _regular(_inverse(middle), part[1])
+        if self.chart.bounds.size:
+            slopes = np.maximum(np.abs(part[2][0]), np.abs(part[2][1]))
+            width = np.einsum("nij,nj->ni", slopes, r) * (1.0 + 1e-14)
+            good &= (at[0][:, k:] - width >= self.chart.bounds[:, 0]).all(axis=1)
+            good &= (at[1][:, k:] + width <= self.chart.bounds[:, 1]).all(axis=1)
+        return good
+
+    @cached_property
+    def _gain(self) -> float:
+        """Volume of joints by that of motors at the stored pose."""
+        motors, joints = self._rates(self.chart.start[None])
+        gain = float(np.abs(np.linalg.det(joints @ _inverse(motors)))[0])
+        return gain if np.isfinite(gain) and gain > 0.0 else np.inf
+
+    @cached_property
+    def _program(self) -> Program:
+        return self.chart.program(self._lines)
+
+    def _corners(
+        self, _: Sequence[Line], __: Sequence[str], z: Array, radius: Array
+    ) -> tuple[Array, Array]:
+        """Least and largest of the formulas in the middles of boxes and at their corners."""
+        ways = np.array([(0.0,) * self.k, *combined((-1.0, 1.0), repeat=self.k)])
+        points = (z + ways[:, None] * radius).reshape(-1, self.k)
+        values = self.chart.arrays(self._program, points).reshape(len(ways), len(z), -1)
+        return values.min(axis=0), values.max(axis=0)
+
+    # Growth --------------------------------------------------------------------------------------
+
+    def grown(self, start: Array) -> Grown:
+        """What can be proved, from the parameters at a pose on."""
+        theta = self.chart.arrays(self.chart.values, start[None])[0, : self.k]
+        home = np.floor((theta - self.bounds[:, 0]) / self.width).astype(int)
+        home = np.clip(home, 0, self.n - 1)
+        owner = np.full((self.n,) * self.k, -1)
+        leaves: list[Leaves] = []
+        first = max(0, self.depth - COARSEST) if self.sampled else 0
+        for level in range(first, self.depth + 1):
+            self._grow(self.n >> level, owner, leaves, home, theta, start)
+        return Grown(self, owner, _joined(leaves, self.k))
+
+    def _grow(
+        self,
+        size: int,
+        owner: NDArray[np.intp],
+        leaves: list[Leaves],
+        home: NDArray[np.intp],
+        theta: Array,
+        start: Array,
+    ) -> None:
+        """Add all boxes of one size that can be reached from those there are."""
+        m, k = self.n // size, self.k
+        blocks = owner.reshape([x for _ in range(k) for x in (m, size)])
+        inner = tuple(range(1, 2 * k, 2))
+        tried = np.zeros((m,) * k, dtype=bool)
+        known = _joined(leaves, k)
+        while True:
+            free = (blocks.max(axis=inner) < 0) & ~tried
+            if len(known.z):
+                cells, donors = self._next_to(owner, free, size)
+            elif free[tuple(home // size)]:
+                cells, donors = (home // size)[None], np.zeros(0, dtype=int)
+            else:
+                return
+            if not len(cells):
+                return
+            tried[tuple(cells.T)] = True
+            low = self.bounds[:, 0] + self.width * size * cells
+            radius = np.broadcast_to(0.5 * size * self.width * (1.0 + 1e-12), low.shape)
+            middle = low + 0.5 * size * self.width
+            if len(donors):
+                rise = middle - self._middles(known)[donors]
+                z = known.z[donors] + np.einsum("nij,nj->ni", known.rates[donors], rise)
+            else:
+                z = self._led(start, theta, middle)
+            good, found = self.proved(middle, radius, z)
+            if len(donors):
+                good[good] = self._same(
+                    middle[good], radius[good], _taken(found, good), _taken(known, donors[good])
+                )
+            elif good.any():  # it has to hold the pose that it is to begin with
+                good &= ((start >= found.low) & (start <= found.high)).all(axis=1)
+            added = _taken(found, good)
+            added = Leaves(cells[good] * size, np.full(int(good.sum()), size), *_arrays(added))
+            for place, corner in enumerate(added.corner, start=len(known.z)):
+                owner[tuple(slice(c, c + size) for c in corner)] = place
+            leaves.append(added)
+            known = _joined(leaves, k)
+
+    def _led(self, start: Array, theta: Array, goal: Array) -> Array:
+        """Parameters for motor values, from those of others in a few steps."""
+        z = start[None]
+        for part in np.linspace(0.0, 1.0, 5)[1:]:
+            z, _ = self.solved(theta + part * (goal - theta), z)
+        return z
+
+    def _middles(self, leaves: Leaves) -> Array:
+        half = leaves.corner + 0.5 * leaves.size[:, None]
+        return np.asarray(self.bounds[:, 0] + self.width * half)
+
+    def _next_to(
+        self, owner: NDArray[np.intp], free: NDArray[np.bool_], size: int
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Free boxes of a size that touch proved ones by a face, and the leaf that each touches."""
+        found: dict[tuple[int, ...], int] = {}
+        candidates = np.argwhere(free)
+        for axis, way in combined(range(self.k), (-1, 1)):
+            outer = candidates * size + size // 2
+            outer[:, axis] = candidates[:, axis] * size + (-1 if way < 0 else size)
+            inside = (outer[:, axis] >= 0) & (outer[:, axis] < self.n)
+            donors = owner[tuple(outer[inside].T)]
+            for cell, donor in zip(candidates[inside], donors, strict=True):
+                if donor >= 0:
+                    found.setdefault(tuple(cell.tolist()), int(donor))
+        cells = np.array(list(found), dtype=np.intp).reshape(-1, self.k)
+        return cells, np.array(list(found.values()), dtype=np.intp)
+
+    def _same(self, middle: Array, radius: Array, new: Leaves, old: Leaves) -> NDArray[np.bool_]:
+        """Whether boxes have the solution of their neighbours where they touch."""
+        if not len(middle):
+            return np.zeros(0, dtype=bool)
+        half = 0.5 * old.size[:, None] * self.width
+        other = self._middles(old)
+        low = np.maximum(middle - radius, other - half)
+        high = np.minimum(middle + radius, other + half)
+        face = 0.5 * (low + high)
+        z = old.z + np.einsum("nij,nj->ni", old.rates, face - other)
+        z, _ = self.solved(face, z)
+        slack = 1e-12 * (1.0 + np.abs(z))
+        low, high = np.maximum(new.low, old.low), np.minimum(new.high, old.high)
+        return np.asarray(((z >= low - slack) & (z <= high + slack)).all(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """What a prover found.
+
+    Attributes:
+        prover: The prover.
+        owner: Which leaf each cell of the finest grid is part of, or -1.
+        leaves: The boxes.
+    """
+
+    prover: Prover
+    owner: NDArray[np.intp]
+    leaves: Leaves
+    part: float = 1.0
+
+    @property
+    def around(self) -> Array:
+        """Motor values about what was found, one cell wider, shape (k, 2)."""
+        cells, low = np.argwhere(self.owner >= 0), self.prover.bounds[:, 0]
+        ends = np.stack([cells.min(axis=0) - 1, cells.max(axis=0) + 2], axis=1)
+        found = low[:, None] + self.prover.width[:, None] * np.clip(ends, 0, self.prover.n)
+        return np.asarray(found)
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The boxes as few."""
+        bounds, inside = self.prover.bounds, self.owner >= 0
+        proved = not self.prover.sampled and bool(inside.any())
+        return Domain(*merged(inside, bounds), proved, read_only(bounds), inside, self.part)
+
+    def samples(self, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Random motor values and their parameters, (count, k) each."""
+        theta = self.domain.samples(count, rng)
+        low, width = self.prover.bounds[:, 0], self.prover.width
+        cells = np.minimum(((theta - low) / width).astype(int), self.prover.n - 1)
+        own = _taken(self.leaves, self.owner[tuple(cells.T)])
+        rise = theta - self.prover._middles(own)
+        z, _ = self.prover.solved(theta, own.z + np.einsum("nij,nj->ni", own.rates, rise))
+        return theta, z
+
+
+def grown(chart: Chart, bounds: Array, *, sampled: bool) -> Grown:
+    """What can be proved, or followed; where that is small, with a finer grid about it."""
+    found, whole = Prover(chart, bounds, sampled=sampled).grown(chart.start), bounds
+    for _ in range(FINER):
+        if not (found.owner >= 0).any():
+            break
+        around = found.around
+        part = float(np.prod(np.ptp(around, axis=1) / np.ptp(whole, axis=1)))
+        if part > 0.5 * found.part:
+            break
+        found = replace(Prover(chart, around, sampled=sampled).grown(chart.start), part=part)
+    return found
+
+
+def _inverse(matrices: Array) -> Array:
+    """Inverses, NaN of singular matrices."""
+    finite = np.asarray(np.isfinite(matrices).all(axis=(1, 2)))
+    safe = np.where(finite[:, None, None], matrices, np.eye(matrices.shape[1]))
+    singular = np.asarray(np.abs(np.linalg.det(safe)) <= 1e-300)
+    safe[singular] = np.eye(matrices.shape[1])
+    result = np.linalg.inv(safe)
+    result[singular | ~finite] = np.nan
+    return np.asarray(result)
+
+
+def bounds_of(
+    lines: Sequence[Line], names: Sequence[str], z: Array, radius: Array
+) -> tuple[Array, Array]:
+    """Lower and upper bounds of lines over boxes with some middles and half widths, (N, lines)."""
+    given = dict(zip(names, AffineForm.variables(z, radius), strict=True))
+    found = evaluated(lines, given)
+    return np.stack([x.low for x in found], -1), np.stack([x.high for x in found], -1)
+
+
+def _contracted(Y: Array, rates: tuple[Array, Array]) -> Array:
+    """Bound of the entries of 1 - Y R for derivatives R within bounds, shape (N, k, k)."""
+    middle, radius = 0.5 * (rates[0] + rates[1]), 0.5 * (rates[1] - rates[0])
+    bound = np.abs(np.eye(Y.shape[1]) - Y @ middle) + np.abs(Y) @ radius
+    return np.asarray(bound * (1.0 + 1e-14) + 1e-14 * (1.0 + np.abs(Y) @ np.abs(middle)))
+
+
+def _regular(Y: Array, rates: tuple[Array, Array]) -> NDArray[np.bool_]:
+    """Whether all derivatives within bounds are regular: 1 - Y R has a spectral radius below 1."""
+    bound = np.nan_to_num(_contracted(Y, rates), nan=2.0, posinf=2.0)
+    weights = np.ones((len(Y), Y.shape[1]))
+    for _ in range(4):  # any positive weights give a bound; these tend to the best
+        weights = np.einsum("nij,nj->ni", bound, weights) + 1e-9
+        weights /= weights.max(axis=1, keepdims=True)
+    ratio = np.einsum("nij,nj->ni", bound, weights) / weights
+    return np.asarray((ratio < 1.0 - 1e-12).all(axis=1))
+
+
+def _arrays(leaves: Leaves) -> Sequence[Array]:
+    return leaves.z, leaves.rates, leaves.low, leaves.high
+
+
+def _taken(leaves: Leaves, which: NDArray[np.intp] | NDArray[np.bool_]) -> Leaves:
+    return Leaves(leaves.corner[which], leaves.size[which], *(a[which] for a in _arrays(leaves)))
+
+
+def _joined(leaves: Sequence[Leaves], k: int) -> Leaves:
+    if not leaves:
+        none = np.zeros((0, k))
+        nothing = none.astype(int)
+        return Leaves(nothing, nothing[:, 0], none, np.zeros((0, k, k)), none, none)
+    parts = zip(*((x.corner, x.size, *_arrays(x)) for x in leaves), strict=True)
+    return Leaves(*(np.concatenate(part) for part in parts))

@@ -1,0 +1,1 @@
+"""Where people type: findings, repairs and tables for editors, as a language server."""

@@ -1,0 +1,184 @@
+"""Many robots, or many states of one, moved by steps of fixed length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regularize.errors import ModelError, RegularizeError
+from regularize.lie.screw import Array
+from regularize.pinocchio.joint_laws import within_joints
+from regularize.tolerances import EXACT
+from regularize.validation import numbers
+
+if TYPE_CHECKING:
+    from regularize.pinocchio.actuated import ActuatedTree
+    from regularize.pinocchio.tree import TreeJoint
+
+#: Errors of the rows, by the size of the mechanism, that end the way onto the loops, and that a
+#: step may leave.
+CLOSED, BORNE = 1e-13, 1e-9
+#: Lengths of ``WRENCH_NUMBERS`` in ``loads.c``.
+_WRENCH = 21
+
+
+@dataclass(frozen=True, eq=False)
+class SteppedStates:
+    """States after a step, or before the first and after every step.
+
+    Attributes:
+        q: Configurations with closed loops, shape (N, nq), of several steps (N, steps + 1, nq).
+        v: Velocities that keep them closed, shape (N, nv) or (N, steps + 1, nv).
+        ok: Whether the state is sound, shape (N,) or (N, steps + 1); where it is not, q and v are
+            NaN, and remain so.
+        residual: Largest error of the loops' rows, lengths by the size of the mechanism, shape (N,)
+            or (N, steps + 1).
+
+    Of a single robot the first axis is missing.
+    """
+
+    q: Array
+    v: Array
+    ok: NDArray[np.bool_]
+    residual: Array
+
+    def last(self) -> SteppedStates:
+        """Those after the last step alone."""
+        axis = self.ok.ndim - 1
+        return SteppedStates(
+            *(np.take(x, -1, axis) for x in (self.q, self.v, self.ok, self.residual))
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Environments:
+    """How a robot is stepped.
+
+    Attributes:
+        robot: The robot.
+        joints: The joints of its model.
+        passive: Whether damping, springs and dry friction of the mechanism's joints act.
+    """
+
+    robot: ActuatedTree
+    joints: Sequence[TreeJoint] = field(repr=False)
+    passive: bool
+
+    @cached_property
+    def _laws(self) -> tuple[Array, Array, Array] | None:
+        """What acts within joints, as the kernel reads it; None where it cannot."""
+        robot = self.robot
+        if robot.kernel is None or robot.multibody is None or not robot.stepped:
+            return None
+        tree = robot.multibody[0]
+        laws = np.zeros((7, robot.nv))
+        closing = np.zeros((4, sum(loop.screws.shape[1] for loop in tree.loops)))
+        joints = robot.passive.joints
+        if self.passive and (joints.dissipates or joints.stores):
+            found = within_joints(robot, self.joints)
+            if found is None:
+                return None
+            laws, closing = found
+        wrenches = np.zeros((len(tree.links) + 1) * _WRENCH)
+        return laws.ravel(), np.ascontiguousarray(closing).ravel(), wrenches
+
+    def advance(
+        self, q: Any, v: Any, tau: Any, h: float, steps: int, threads: int
+    ) -> SteppedStates:
+        """States before the first step and after every one; see ``Robot.rollout``."""
+        one = np.ndim(q) == np.ndim(v) == 1
+        # Of a single robot, rows of joint forces are those of its steps.
+        of_steps = one and np.ndim(tau) == 2 and steps > 1 and len(tau) == steps
+        single = one and (np.ndim(tau) == 1 or of_steps)
+        q, v, tau = self._given(q, v, [tau] if of_steps else tau, steps)
+        count, records = len(q), steps + 1
+        result = SteppedStates(
+            np.empty((count, records, q.shape[1])),
+            np.empty((count, records, v.shape[1])),
+            np.ones((count, records), dtype=bool),
+            np.zeros((count, records)),
+        )
+        result.q[:, 0], result.v[:, 0] = q, v
+        result.ok[:, 0] = np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1)
+        self._move(result, tau, h, steps, threads)
+        return self._without_axis(result) if single else result
+
+    def _without_axis(self, states: SteppedStates) -> SteppedStates:
+        return SteppedStates(states.q[0], states.v[0], states.ok[0], states.residual[0])
+
+    def _given(self, q: Any, v: Any, tau: Any, steps: int) -> tuple[Array, Array, Array]:
+        """States (N, nq) and (N, nv), and joint forces (N, 1 or steps, nv)."""
+        robot = self.robot
+        tau = np.atleast_1d(numbers(tau))
+        q, v = np.atleast_2d(numbers(q)), np.atleast_2d(numbers(v))
+        if tau.ndim == 1:
+            tau = tau[None, None]
+        elif tau.ndim == 2:
+            tau = tau[:, None]
+        lengths = {len(x) for x in (q, v, tau) if len(x) > 1}
+        fits = q.shape[1:] == (robot.nq,) and v.shape[1:] == (robot.nv,) and tau.ndim == 3
+        if len(lengths) > 1 or not fits or tau.shape[1:] not in ((1, robot.nv), (steps, robot.nv)):
+            raise ModelError(
+                f"states are q (N, {robot.nq}), v (N, {robot.nv}) and tau (N, {robot.nv}), or of "
+                f"every step tau (N, {steps}, {robot.nv}); got {q.shape}, {v.shape} and {tau.shape}"
+            )
+        count = max(lengths, default=min(len(q), len(v), len(tau)))
+        return (
+            np.broadcast_to(q, (count, robot.nq)),
+            np.broadcast_to(v, (count, robot.nv)),
+            np.ascontiguousarray(np.broadcast_to(tau, (count, *tau.shape[1:]))),
+        )
+
+    def _move(self, states: SteppedStates, tau: Array, h: float, steps: int, threads: int) -> None:
+        """Fill in all states but the first ones."""
+        laws, robot = self._laws, self.robot
+        if laws is None:
+            self._move_one_by_one(states, tau, h)
+            return
+        acts = float(laws[0].any() or laws[1].any())
+        options = np.array(
+            [h, robot.passive.joints.slip, acts, laws[1].any(), CLOSED, BORNE, EXACT.singular]
+        )
+        ok = states.ok.astype(np.float64)
+        robot.kernel.rollout(
+            tau, *laws, options, states.q, states.v, states.residual, ok, int(threads)
+        )
+        states.ok[:] = ok
+
+    def _move_one_by_one(self, states: SteppedStates, tau: Array, h: float) -> None:
+        """The same without the compiled kernel."""
+        for n, forces in enumerate(tau):
+            for k in range(states.ok.shape[1] - 1):
+                applied = forces[min(k, len(forces) - 1)]
+                found = None
+                if states.ok[n, k] and np.isfinite(applied).all():
+                    found = self._step(states.q[n, k], states.v[n, k], applied, h)
+                states.ok[n, k + 1] = found is not None
+                bad = np.nan, np.nan, np.nan
+                states.q[n, k + 1], states.v[n, k + 1], states.residual[n, k + 1] = found or bad
+
+    def _step(self, q: Array, v: Array, tau: Array, h: float) -> tuple[Array, Array, float] | None:
+        """One step of one robot by dense algebra; None where there is none."""
+        robot = self.robot
+        if self.passive:
+            tau = tau + robot.passive_forces(q, v)
+        try:
+            v = v + h * robot.accelerations(q[None], v[None], tau[None])[0]
+            q = robot.tree.space.integrate(q, h * v)
+            for _ in range(8):
+                errors, rows = robot.residual(q), robot.jacobian(q)
+                if np.max(np.abs(errors), initial=0.0) <= CLOSED:
+                    break
+                inverse = np.linalg.pinv(rows, rcond=EXACT.singular)
+                q = robot.tree.space.integrate(q, -inverse @ errors)
+            error = float(np.max(np.abs(errors), initial=0.0))
+            v = v - np.linalg.pinv(rows, rcond=EXACT.singular) @ (rows @ v)
+        except (RegularizeError, np.linalg.LinAlgError):
+            return None
+        sound = error <= BORNE and np.isfinite(q).all() and np.isfinite(v).all()
+        return (q, v, error) if sound else None

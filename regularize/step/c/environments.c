@@ -1,0 +1,132 @@
+/* Steps of fixed length of many robots: semi-implicit Euler, then onto the closed loops.
+ *
+ *     v' = v + h a(q, v, tau),  q' = q + h v',
+ * then q' moves by the shortest steps to where the loops are closed, and v' loses by the shortest change what
+ * would open them there. A robot whose state is not finite, or becomes so, or whose loops do not
+ * close, is marked and touches no other.
+ */
+
+/* How steps are made: their length; the rate below which friction falls off; whether forces act within
+ * joints, and within those that close loops; errors of the rows that end the way onto the loops, and
+ * that are borne; pivots that are none. */
+enum { STEP_LENGTH, STEP_SLIP, STEP_FORCES, STEP_LOADED, STEP_CLOSED, STEP_BORNE, STEP_SINGULAR, STEP_OPTIONS };
+
+/* What the rows may move at, by the largest velocity. */
+#define SPEED_CLOSED 1e-13
+
+/* What all steps of a call have in common. */
+typedef struct {
+    const Tables *t;
+    const double *laws, *closing, *wrenches, *options;
+} Stepping;
+
+/* Sum of numbers times zero: zero where all are finite. */
+static double zero_if_finite(const double *numbers, int count) {
+    double sum = 0.0;
+    for (int i = 0; i < count; ++i) sum += 0.0 * numbers[i];
+    return sum;
+}
+
+/* Largest absolute value of the rows' errors. */
+static double largest_error(const Tables *t, const double *errors) {
+    double largest = 0.0;
+    for (int r = 0; r < t->size[rows_size]; ++r) largest = fmax(largest, fabs(errors[r]));
+    return largest;
+}
+
+/* The shortest change of velocities by which the rows change by -errors, after load_rows_of_velocities(),
+ * by factors of nearby rows where there are some; 1 where there is none. */
+static int shortest_change(const Stepping *s, Workspace *w, const double *q, const double *errors,
+                           int *factored, double *change) {
+    const Tables *t = s->t;
+    const int plain = t->size[gram_rows_size] != 0 && t->size[near_cells_size] == 0;
+    if (plain && !*factored) {
+        multiply_rows(t, w);
+        *factored = factor_rows(t, w) == 0;
+    }
+    if (!(plain && *factored)) {
+        return correct_velocities(t, w, q, errors, NULL, s->options[STEP_SINGULAR], change);
+    }
+    solve_minimum_norm(t, w, errors, change);
+    return 0;
+}
+
+/* Bring a configuration and its velocity onto the closed loops, and find the error that is left; 1 where
+ * that fails. Rows have moved little since they were factorised: with those of now on the other side,
+ * what is found is the shortest change all the same, and found in a few rounds. */
+static int close_step(const Stepping *s, Workspace *w, double *q, double *v, double *error) {
+    const Tables *t = s->t;
+    const int nv = t->size[nv_size];
+    double *errors = w->values, *change = w->correction, before = INFINITY;
+    int factored = 0;
+    *error = 0.0;
+    if (t->size[rows_size] == 0) return 0;
+    for (int round = 0; ; ++round) {
+        if (row_errors(t, w, q, errors)) return 1;
+        *error = largest_error(t, errors);
+        load_rows_of_velocities(t, w);
+        if (!(*error > s->options[STEP_CLOSED]) || round == 10) break;
+        factored = factored && *error < 1e-2 * before, before = *error;
+        if (shortest_change(s, w, q, errors, &factored, change)) return 1;
+        integrate(t, change, q);
+    }
+    if (!(*error <= s->options[STEP_BORNE])) return 1;
+    before = INFINITY;
+    for (int round = 0; round < 6; ++round) {
+        double largest = 0.0;
+        for (int i = 0; i < nv; ++i) largest = fmax(largest, fabs(v[i]));
+        row_speeds(t, w, v, errors);
+        const double left = largest_error(t, errors);
+        if (!(left > SPEED_CLOSED * (1.0 + largest))) return 0;
+        factored = factored && left < 1e-2 * before, before = left;
+        if (shortest_change(s, w, q, errors, &factored, change)) return 1;
+        add_to(change, nv, v);
+    }
+    return 0;
+}
+
+/* One step from q and v, which it moves on; the error of the rows that is left. 1 where there is none. */
+static int make_fixed_step(const Stepping *s, Workspace *w, const double *tau, double *q, double *v,
+                           double *error) {
+    const Tables *t = s->t;
+    const int nq = t->size[nq_size], nv = t->size[nv_size];
+    const double h = s->options[STEP_LENGTH];
+    double options[OPTIONS] = {0}, power, *forces = w->drawn;
+    if (zero_if_finite(q, nq) + zero_if_finite(v, nv) + zero_if_finite(tau, nv) != 0.0) return 1;
+    fill(0.0, nv, forces);
+    if (s->options[STEP_FORCES] != 0.0) {
+        options[SLIP] = s->options[STEP_SLIP], options[LOADED] = s->options[STEP_LOADED];
+        const Motion m = {t, w, s->laws, s->closing, s->wrenches, NULL, NULL, options, NULL};
+        if (apply_laws(&m, 0.0, q, v, forces, &power)) return 1;
+    }
+    add_to(tau, nv, forces);
+    const double *const in[] = {q, v, forces};
+    w->clearness[0] = 1.0;
+    fill(0.0, t->size[rows_size], w->wanted);
+    if (accelerate_under(t, w, in, 0, w->begun)) return 1;
+    for (int i = 0; i < nv; ++i) {
+        v[i] += h * w->begun[i];
+        w->correction[i] = h * v[i];
+    }
+    integrate(t, w->correction, q);
+    if (close_step(s, w, q, v, error)) return 1;
+    return zero_if_finite(q, nq) + zero_if_finite(v, nv) != 0.0;
+}
+
+/* Steps of one robot from q (nq,) and v (nv,) under tau, of which the next step's are so many numbers
+ * behind (0: the same ones). Written behind each other: where it is, first at the beginning, its
+ * velocity, the error that is left, and 1 where all is well; behind a step that is not, NaN and 0. */
+static void make_fixed_steps(const Stepping *s, Workspace *w, const double *tau, size_t tau_step,
+                             int steps, double *q, double *v, double *error, double *ok) {
+    const int nq = s->t->size[nq_size], nv = s->t->size[nv_size];
+    for (int k = 0; k < steps; ++k, tau += tau_step) {
+        for (int i = 0; i < nq; ++i) q[nq + i] = q[i];
+        for (int i = 0; i < nv; ++i) v[nv + i] = v[i];
+        q += nq, v += nv;
+        ok[k + 1] = ok[k] != 0.0 && !make_fixed_step(s, w, tau, q, v, &error[k + 1]);
+        if (ok[k + 1] != 0.0) continue;
+        for (int i = 0; i < nq; ++i) q[i] = NAN;
+        for (int i = 0; i < nv; ++i) v[i] = NAN;
+        error[k + 1] = NAN;
+    }
+}

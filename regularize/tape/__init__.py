@@ -1,0 +1,1 @@
+"""Straight-line programs of scalars, and what they are written as."""

@@ -1,0 +1,311 @@
+"""Actuation maps: closure, inverses, derivatives, power, domains, languages, twins, states."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from drive_linkages import DRIVES, Drive, rsu_ankle
+
+import regularize as rg
+from regularize.cli import main
+
+pytestmark = pytest.mark.guests("modes", "actuation", "design")
+
+NAMES = sorted(DRIVES)
+
+
+@cache
+def made(name: str) -> tuple[Drive, Any]:
+    """A drive and its map."""
+    drive = DRIVES[name]()
+    return drive, rg.actuation_map(drive.mechanism, drive.motors, drive.joints)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_maps_invert_each_other_and_hold_in_nine_tenths(name: str) -> None:
+    _, m = made(name)
+    theta = m.samples(1000)
+    q = m.joints(theta)
+    assert np.abs(m.motors(q) - theta).max() < 1e-11
+    least = {"planar_platform": 0.4, "lever_ankle": 0.8}.get(name, 0.9)
+    assert m.domain.share > least and m.domain.contains(theta).all()
+    assert m.domain.proved
+    corners = np.concatenate([m.domain.lower, m.domain.upper])
+    assert np.isfinite(m.joints(corners)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_loops_close_where_motors_and_joints_are_as_mapped(name: str) -> None:
+    """Projection with motors and joints held has nothing left to close."""
+    drive, m = made(name)
+    robot = rg.to_pinocchio(drive.mechanism)
+    theta = 0.3 * m.samples(5) + 0.7 * m.motors(m.joints(np.zeros(len(drive.motors))))
+    q = robot.q0
+    place = {n: i for i, n in enumerate(robot.model.names)}
+    for values in theta[m.domain.contains(theta)]:
+        wanted = dict(zip(drive.motors, values, strict=True)) | dict(
+            zip(drive.joints, m.joints(values), strict=True)
+        )
+        in_tree = {n: float(v) for n, v in wanted.items() if n in place}
+        if len(in_tree) > len(drive.motors):
+            q = robot.follow(q, {n: in_tree[n] for n in drive.motors if n in in_tree})
+            for n, v in in_tree.items():
+                assert abs(q[robot.model.joints[place[n]].idx_q] - v) < 1e-11
+            assert np.abs(robot.residual(q)).max() < 1e-12
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_derivatives_are_those_of_differences(name: str) -> None:
+    _, m = made(name)
+    theta = m.samples(200, seed=1)
+    clear = m.margin(theta) > 0.15 * np.nanmax(m.margin(theta))
+    theta, h = theta[clear], 1e-5
+    J, H = m.jacobian(theta), m.hessian(theta)
+    for i, e in enumerate(np.eye(theta.shape[1])):
+        x = [m.joints(theta + s * h * e, strict=False) for s in (-2, -1, 1, 2)]
+        slope = (x[0] - 8 * x[1] + 8 * x[2] - x[3]) / (12 * h)
+        scale = 1.0 + np.abs(H).max()
+        assert np.nanmax(np.abs(slope - J[..., i])) < 1e-7 * scale
+        x = [m.jacobian(theta + s * h * e, strict=False) for s in (-2, -1, 1, 2)]
+        bend = (x[0] - 8 * x[1] + 8 * x[2] - x[3]) / (12 * h)
+        assert np.nanmax(np.abs(bend - H[..., i])) < 1e-6 * scale**2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_power_is_the_same_on_both_sides(name: str) -> None:
+    _, m = made(name)
+    rng, theta = np.random.default_rng(0), m.samples(100)
+    rate, tau = rng.normal(size=(2, *theta.shape))
+    joint_rate = np.einsum("nij,nj->ni", m.jacobian(theta), rate)
+    tau_q = m.joint_torque(theta, tau)
+    power = np.einsum("ni,ni->n", tau, rate)
+    size = np.einsum("ni,ni->n", np.abs(tau_q), np.abs(joint_rate)) + 1.0
+    assert np.all(np.abs(np.einsum("ni,ni->n", tau_q, joint_rate) - power) < 1e-12 * size)
+    assert np.allclose(m.motor_torque(theta, tau_q), tau, atol=1e-10)
+    rotors = rng.uniform(0.5, 1.0, theta.shape[1])
+    energy = np.einsum("ni,nij,nj->n", joint_rate, m.reflected_inertia(theta, rotors), joint_rate)
+    assert np.allclose(energy, np.einsum("ni,i,ni->n", rate, rotors, rate), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_jump_along_lines_of_the_domain(name: str) -> None:
+    _, m = made(name)
+    a, b = m.samples(300, seed=2), m.samples(300, seed=3)
+    steps = np.linspace(0.0, 1.0, 101)[:, None, None]
+    q = m.joints((a + steps * (b - a)).reshape(-1, a.shape[1]), strict=False)
+    q = q.reshape(101, 300, -1)
+    jump = np.abs(np.diff(q, axis=0))
+    usual = np.nanmedian(jump)
+    assert np.nanmax(jump) < 60.0 * usual + 1e-9
+
+
+def test_outside_there_is_an_error_or_nothing() -> None:
+    _, m = made("rsu_ankle")
+    beyond = np.array([0.0, 5.0])
+    for values in (m.joints, m.jacobian, m.hessian):
+        with pytest.raises(rg.ModelError, match=r"m2 = 5 is outside of the map's domain"):
+            values(beyond)
+        assert np.isnan(values(beyond, strict=False)).all()
+    with pytest.raises(rg.ModelError, match="pitch = 3"):
+        m.motors([3.0, 0.0])
+    assert np.isnan(m.margin(beyond))
+
+
+def test_what_does_not_fit_is_said() -> None:
+    drive, _ = made("rsu_ankle")
+    with pytest.raises(rg.ModelError, match="as many"):
+        rg.actuation_map(drive.mechanism, ["m1"], ["pitch", "roll"])
+    with pytest.raises(rg.ModelError, match="no closed form"):
+        rg.actuation_map(drive.mechanism, ["m1"], ["pitch"])
+    assert rg.actuation_map(drive.mechanism).joint_names == ("pitch", "roll")
+
+
+def humanoid() -> rg.Mechanism:
+    """A floating pelvis with a hip on each side and an ankle with two motors."""
+    a = rg.assembly("legs")
+    a.body("pelvis", mass=5.0, inertia=0.1 * np.eye(3))
+    a.joint("free", "base", "ground", "pelvis")
+    for side, y in (("left", 0.1), ("right", -0.1)):
+        a.body(f"{side}_shank", mass=2.0, com=(0, y, 0.2), inertia=0.02 * np.eye(3))
+        a.hinge(f"{side}_hip", "pelvis", f"{side}_shank", at=(0, y, 0.5), axis=(0, 1, 0))
+        rsu_ankle(f"{side}_", a, f"{side}_shank")
+    return a.mechanism()
+
+
+def test_subsystems_of_a_floating_robot_are_maps_of_their_own() -> None:
+    _, one = made("rsu_ankle")
+    robot = humanoid()
+    motors = ["left_m1", "right_m1", "left_m2", "right_m2"]
+    joints = ["left_pitch", "left_roll", "right_pitch", "right_roll"]
+    m = rg.actuation_map(robot, motors, joints)
+    theta = m.samples(50)
+    q = m.joints(theta)
+    assert np.allclose(q[:, :2], one.joints(theta[:, [0, 2]]), atol=1e-12)
+    assert np.allclose(q[:, 2:], one.joints(theta[:, [1, 3]]), atol=1e-12)
+    assert np.allclose(m.motors(q), theta, atol=1e-12)
+    J = m.jacobian(theta)
+    assert not J[:, 0, 1].any() and J[:, 0, 0].all()
+    assert m.domain.lower.shape[1] == 4 and m.domain.contains(theta).all()
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
+@pytest.mark.parametrize("name", ["rsu_ankle", "five_bar", "gripper"])
+def test_c_and_python_give_the_same(name: str, tmp_path: Path) -> None:
+    _, m = made(name)
+    m.to_c(tmp_path / "drive.c")
+    m.to_python(tmp_path / "drive.py")
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    files = ["-o", str(tmp_path / "drive.so"), str(tmp_path / "drive.c"), "-lm"]
+    subprocess.run(["gcc", *flags, *files], check=True)
+    library = ctypes.CDLL(str(tmp_path / "drive.so"))
+    spec = importlib.util.spec_from_file_location("drive", tmp_path / "drive.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    theta = m.samples(50)
+    theta[:3] += 9.0
+    q, k = m.joints(theta, strict=False), theta.shape[1]
+    J = m.jacobian(theta, strict=False)
+    assert np.allclose(module.joints(theta), q, atol=1e-13, equal_nan=True)
+    assert np.allclose(module.motors(q)[3:], theta[3:], atol=1e-11)
+    assert np.allclose(module.jacobian(theta), J, atol=1e-10, equal_nan=True)
+
+    def called(function: str, given: np.ndarray, count: int) -> tuple[int, np.ndarray]:
+        out = np.zeros(count)
+        pointers = (x.ctypes.data_as(ctypes.c_void_p) for x in (given.copy(), out))
+        return getattr(library, f"drive_{function}")(*pointers), out
+
+    for x, y, slope in zip(theta, q, J, strict=True):
+        inside = bool(np.isfinite(y).all())
+        status, found = called("joints", x, k)
+        assert status == (not inside) and np.allclose(found, y, atol=1e-13, equal_nan=True)
+        status, found = called("jacobian", x, k * k)
+        assert status == (not inside)
+        assert np.allclose(found, slope.ravel(), atol=1e-10, equal_nan=True)
+        if inside:
+            assert np.allclose(called("motors", y, k)[1], x, atol=1e-11)
+
+
+@pytest.mark.parametrize("library", ["jax", "torch", "casadi"])
+def test_functions_of_other_libraries_give_the_same(library: str) -> None:
+    module = pytest.importorskip(library)
+    _, m = made("rsu_ankle")
+    theta = m.samples(20)
+    theta[:2] += 9.0
+    q = m.joints(theta, strict=False)
+    if library == "jax":
+        module.config.update("jax_enable_x64", True)
+        found, back = m.to_jax()(theta), m.to_jax(back=True)(q)
+        slopes = module.vmap(module.jacfwd(m.to_jax()))(theta[2:])
+        assert np.allclose(slopes, m.jacobian(theta[2:]), atol=1e-9)
+    elif library == "torch":
+        found = m.to_torch()(module.tensor(theta)).numpy()
+        back = m.to_torch(back=True)(module.tensor(q)).numpy()
+    else:
+        found = np.array([m.to_casadi()(x).full().ravel() for x in theta])
+        back = np.array([m.to_casadi(back=True)(x).full().ravel() for x in q])
+    assert np.allclose(found, q, atol=1e-12, equal_nan=True)
+    assert np.allclose(back[2:], theta[2:], atol=1e-11)
+
+
+@pytest.mark.parametrize(("name", "tolerance"), [("six_bar", 1e-4), ("spu_ankle", 1e-3)])
+def test_polynomials_are_as_good_as_they_say(name: str, tolerance: float) -> None:
+    _, m = made(name)
+    polynomial, theta = m.polynomial(tolerance), m.samples(5000, seed=5)
+    assert np.abs(polynomial(theta) - m.joints(theta)).max() <= polynomial.error <= tolerance
+    assert polynomial(theta[0]).shape == theta[0].shape
+    with pytest.raises(rg.ModelError, match="no polynomial of degree"):
+        m.polynomial(1e-15)
+
+
+def test_a_whole_turn_holds_up_to_where_the_knee_turns_back() -> None:
+    """Where nothing limits the crank, the domain ends short of the two dead centres."""
+    a = rg.assembly("crank and rocker")
+    for body in ("crank", "rod", "rocker"):
+        a.body(body, mass=1.0)
+    a.hinge("m", "ground", "crank", at=(0, 0, 0), axis=(0, 1, 0))
+    a.hinge("b", "crank", "rod", at=(0, 0, 0.1), axis=(0, 1, 0))
+    a.hinge("c", "rod", "rocker", at=(0.4, 0, 0.3), axis=(0, 1, 0))
+    a.hinge("out", "ground", "rocker", at=(0.4, 0, 0), axis=(0, 1, 0))
+    m = rg.actuation_map(a.mechanism(), ["m"], ["out"])
+    assert m.domain.proved and len(m.domain.lower) == 1
+    width = float(m.domain.upper[0, 0] - m.domain.lower[0, 0])
+    assert 0.4 * 2 * np.pi < width < 0.6 * 2 * np.pi
+    theta = np.linspace(m.domain.lower[0, 0], m.domain.upper[0, 0], 1001)[1:-1, None]
+    q = m.joints(theta)
+    assert np.all(np.diff(q[:, 0]) > 0.0) or np.all(np.diff(q[:, 0]) < 0.0)
+    assert np.abs(m.motors(q) - theta).max() < 1e-9
+
+
+@pytest.mark.parametrize("name", ["rsu_ankle", "nut_knee", "spherical_wrist", "differential"])
+def test_twins_have_no_loop_and_the_error_that_they_say(name: str) -> None:
+    drive, m = made(name)
+    twin = rg.serial_twin(drive.mechanism, drive.motors, drive.joints)
+    assert len(twin.mechanism.joints) == len(drive.joints)
+    assert rg.check(twin.mechanism).as_dict()["model"]["loops"] == 0
+    q = m.joints(m.samples(100, seed=7))
+    whole = rg.reduced_model(drive.mechanism, drive.joints).H(q)
+    tree = rg.reduced_model(twin.mechanism, drive.joints).H(q)
+    off = np.linalg.norm(tree - whole, 2, axis=(1, 2)) / np.linalg.norm(whole, 2, axis=(1, 2))
+    assert off.max() <= twin.error < 0.05
+    mass = sum(b.inertia.mass for b in twin.mechanism.bodies if b.inertia is not None)
+    assert mass > 0.0
+
+
+def test_a_twin_needs_a_chain_of_joints() -> None:
+    drive = DRIVES["gripper"]()
+    with pytest.raises(rg.ModelError, match="not carried by the base"):
+        rg.serial_twin(drive.mechanism, drive.motors, drive.joints)
+
+
+def test_a_twin_in_mujoco_has_no_equality(tmp_path: Path) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    twin = rg.serial_twin(humanoid())
+    rg.save(twin.mechanism, tmp_path / "twin.xml")
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "twin.xml"))
+    assert (model.neq, model.nv) == (0, 12)
+
+
+@pytest.mark.parametrize("name", ["rsu_ankle", "six_bar", "five_bar"])
+def test_closed_states_are_closed_distinct_and_on_the_branch(name: str) -> None:
+    drive, m = made(name)
+    robot = rg.to_pinocchio(drive.mechanism)
+    states = rg.closed_states(drive.mechanism, 300, seed=4)
+    assert states.q.shape == (300, robot.nq)
+    assert max(np.abs(robot.residual(q)).max() for q in states.q) < 1e-9
+    assert len(np.unique(states.q.round(9), axis=0)) == 300
+    named = dict(zip(states.names, states.coordinates.T, strict=True))
+    theta = np.stack([named[n] for n in drive.motors], axis=-1)
+    q = np.stack([named[n] for n in drive.joints], axis=-1)
+    low, high = np.array([drive.mechanism.joint(n).limits[0] for n in drive.motors]).T
+    assert ((theta >= low) & (theta <= high)).all()
+    inside = m.domain.contains(theta)
+    away = m.joints(theta[inside]) - q[inside]
+    assert inside.mean() > 0.8 and np.abs(away - 2 * np.pi * np.round(away / 6.28)).max() < 1e-8
+    again = rg.closed_states(drive.mechanism, 300, seed=4)
+    assert np.array_equal(again.q, states.q)
+
+
+def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    drive, m = made("four_bar_knee")
+    model = str(tmp_path / "knee.urdf")
+    rg.save(drive.mechanism, model)
+    for ending in ("c", "py", "npz", "json"):
+        named = ["--motors", "m", "--joints", "knee", "-o", str(tmp_path / f"map.{ending}")]
+        assert main(["actuate", model, *named]) == 0
+    table = np.load(tmp_path / "map.npz")
+    assert np.allclose(m.joints(table["theta"]), table["q"], atol=1e-9)
+    assert main(["twin", model, "-o", str(tmp_path / "twin.xml")]) == 0
+    assert rg.check(str(tmp_path / "twin.xml")).as_dict()["model"]["loops"] == 0
+    assert main(["states", model, "-n", "50", "-o", str(tmp_path / "s.npz")]) == 0
+    assert len(np.load(tmp_path / "s.npz")["q"]) == 50
+    assert main(["actuate", model, "--motors", "nothing"]) == 2
+    assert "there is no joint or coordinate 'nothing'" in capsys.readouterr().err

@@ -1,0 +1,170 @@
+"""Straight-line code of a robot against the table kernel, and against its derivatives."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import subprocess
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import mechanisms
+import numpy as np
+import pytest
+from test_environments import H, robot, states
+
+import regularize as rg
+
+CC = which("gcc") or which("clang") or which("cc")
+pytestmark = pytest.mark.skipif(CC is None, reason="without a C compiler")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.mark.parametrize("name", ["planar_fourbar", "knee_leg"])
+def test_generated_code_is_the_kernel(name: str) -> None:
+    r = robot(name)
+    fast = r.compiled(lanes=4)
+    assert "generated" in fast.computed_by and r.computed_by == "compiled"
+    q, v, tau = states(r, 23)
+    a, expected = fast.forward_dynamics(q, v, tau), r.forward_dynamics(q, v, tau)
+    assert np.abs(a - expected).max() <= 1e-11 * np.abs(expected).max()
+    assert np.array_equal(fast.forward_dynamics(q, v, tau, threads=3), a)
+    found, known = fast.rollout(q, v, tau, H, 20), r.rollout(q, v, tau, H, 20)
+    assert found.ok.all() and found.residual.max() < 1e-9
+    size = 1.0 + np.abs(known.v).max()
+    assert np.abs(found.q - known.q).max() < 1e-9 * size
+    again = copy.deepcopy(fast)
+    assert np.array_equal(again.forward_dynamics(q, v, tau), a)
+
+
+def test_bad_states_and_wide_steps_are_masked() -> None:
+    r = robot("planar_fourbar")
+    fast = r.compiled()
+    q, v, tau = states(r, 9)
+    q[4], tau[7] = np.nan, np.inf
+    good = [n for n in range(9) if n not in (4, 7)]
+    a = fast.forward_dynamics(q, v, tau)
+    assert np.isnan(a[[4, 7]]).all() and np.isfinite(a[good]).all()
+    for h, steps in ((H, 30), (0.05, 8)):  # the second is more than two rounds are enough for
+        found, known = fast.rollout(q, v, tau, h, steps), r.rollout(q, v, tau, h, steps)
+        # Wide steps are chaotic: at first both are the same.
+        same = slice(None) if h == H else slice(2)
+        assert np.array_equal(found.ok[:, same], known.ok[:, same])
+        assert found.ok[good, 1].all() and not found.ok[[4, 7], 1:].any()
+        assert np.array_equal(found.ok[good], np.isfinite(found.q[good]).all(axis=2))
+        assert np.nanmax(found.residual) < 1e-9
+        assert found.q[good, 1] == pytest.approx(known.q[good, 1], abs=1e-9)
+
+
+def test_random_states_are_as_of_the_kernel_or_masked() -> None:
+    r = robot("planar_fourbar")
+    fast = r.compiled()
+    rng = np.random.default_rng(3)
+    q = rng.uniform(-np.pi, np.pi, size=(20_000, r.nq))
+    v, tau = rng.normal(size=(2, 20_000, r.nv))
+    q[:200] = 0.0  # stretched, or on top of each other: rows depend on each other or nearly so
+    q[200:400] = np.pi * rng.integers(0, 2, size=(200, r.nq))
+    q[400:420] = np.inf
+    a = fast.forward_dynamics(q, v, tau)
+    found = np.isfinite(a).all(axis=1)
+    assert found.mean() > 0.9 and not found[400:420].any()
+    for n in np.flatnonzero(found)[::7]:
+        one = r.forward_dynamics(q[n], v[n], tau[n])
+        assert np.abs(a[n] - one).max() <= 1e-9 * (1.0 + np.abs(one).max())
+
+
+def test_dependent_rows_are_refused_with_a_way_out() -> None:
+    legacy = rg.to_pinocchio(rg.reduce(mechanisms.bennett()), style="legacy")
+    with pytest.raises(rg.UnsupportedExport, match="'rows'"):
+        legacy.compiled()
+
+
+def load(path: Path, *flags: str) -> ctypes.CDLL:
+    built = path.with_suffix(".so")
+    command = [str(CC), "-O1", *flags, "-shared", "-fPIC", "-o", str(built), str(path), "-lm"]
+    subprocess.run(command, check=True)
+    return ctypes.CDLL(str(built))
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_straight_c(lanes: int, tmp_path: Path) -> None:
+    r = robot("knee_leg")
+    path = r.to_c(tmp_path / "knee.c", lanes=lanes)
+    plain = ("-std=c99", "-pedantic", "-Wall", "-Werror") if lanes == 1 else ("-march=native",)
+    library = load(path, *plain)
+    q, v, tau = states(r, 7)
+    a, one = np.empty_like(v), np.empty(r.nv)
+
+    def at(*arrays: np.ndarray) -> list[Any]:
+        return [x.ctypes.data_as(ctypes.c_void_p) for x in arrays]
+
+    assert library.knee_forward_dynamics_batch(7, *at(q, v, tau, a)) == 0
+    assert library.knee_forward_dynamics(*at(q[2], v[2], tau[2], one)) == 0
+    expected = r.forward_dynamics(q, v, tau)
+    assert a == pytest.approx(expected, rel=1e-10) and one == pytest.approx(expected[2], rel=1e-10)
+    assert "knee_forward_dynamics_batch" in path.with_suffix(".h").read_text()
+    assert path.stat().st_size < 200_000
+
+
+def along_loops(r: rg.Robot, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Any:
+    """Velocities that the loops allow, and the acceleration's derivatives along them."""
+    free = r.split(q).free
+    return free, r.dynamics_derivatives(q, v, tau).ddq_dq @ free
+
+
+def test_jax() -> None:
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    r = robot("planar_fourbar")
+    f, (q, v, tau) = r.to_jax(), states(r, 6)
+    a = np.asarray(jax.jit(jax.vmap(f))(q, v, tau))
+    assert a == pytest.approx(r.forward_dynamics(q, v, tau), rel=1e-9)
+    free, expected = along_loops(r, q[0], v[0], tau[0])
+    found = np.asarray(jax.jacrev(f)(q[0], v[0], tau[0])) @ free
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["planar_fourbar", "knee_leg", "walker"])
+def test_casadi(name: str) -> None:
+    pytest.importorskip("casadi")
+    r = robot(name)
+    f, (q, v, tau) = r.to_casadi(), states(r, 2)
+    assert f(q[0], v[0], tau[0]).full().ravel() == pytest.approx(
+        r.forward_dynamics(q[0], v[0], tau[0]), rel=1e-9, abs=1e-9
+    )
+    free, expected = along_loops(r, q[0], v[0], tau[0])
+    found = f.jacobian()(q[0], v[0], tau[0], 0)[0].full() @ free
+    assert np.abs(found - expected).max() <= 1e-6 * np.abs(expected).max()
+
+
+def test_warp() -> None:
+    wp = pytest.importorskip("warp")
+    r = robot("planar_fourbar")
+    given = states(r, 5)
+    arrays = [wp.array(x, dtype=wp.float64, device="cpu") for x in given]
+    assert r.to_warp(backward=False)(*arrays).numpy() == pytest.approx(
+        r.forward_dynamics(*given), rel=1e-9
+    )
+
+
+def test_sympy() -> None:
+    pytest.importorskip("sympy")
+    r = robot("planar_fourbar")
+    q, v, tau = (x[0] for x in states(r, 1))
+    lines, results = r.to_sympy()
+    known = {
+        f"{k}{i}": x
+        for k, y in zip(("q", "v", "tau"), (q, v, tau), strict=True)
+        for i, x in enumerate(y)
+    }
+    values: dict[Any, Any] = {}
+    for symbol, expression in lines:
+        names = {s: values.get(s, known.get(str(s))) for s in expression.free_symbols}
+        values[symbol] = float(expression.subs(names))
+    a = [values[x] for x in results]
+    assert a == pytest.approx(r.forward_dynamics(q, v, tau), rel=1e-9)
