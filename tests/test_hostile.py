@@ -87,7 +87,7 @@ def test_what_ends_the_process_ends_a_copy_of_it(
     path.write_text(
         "<mujoco><worldbody><body><composite type='cable'/></body></worldbody></mujoco>"
     )
-    monkeypatch.setattr(mujoco.MjSpec, "from_file", lambda path: os.abort())
+    monkeypatch.setattr(mujoco.MjSpec, "from_file", lambda *_, **__: os.abort())
     with pytest.raises(rg.ReadError, match="MuJoCo ends the process that reads it"):
         rg.load(path)
 
