@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize.lie.algebra_lattice import generated_form
-from regularize.lie.motion_algebra import MotionAlgebra, Vector
+from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.lie.subalgebra import lie_closure
 from regularize.tolerances import RTOL, UNNOTICED
@@ -60,23 +59,45 @@ _NAMES = {
 
 
 def motion_type(algebra: Array, rtol: float = RTOL) -> MotionType:
-    """Name a subalgebra by its class under rigid motions (Hervé 1978)."""
-    form = MotionAlgebra.of(algebra, rtol)
-    return MotionType("no subalgebra", algebra.shape[1]) if form is None else _named(form, rtol)
+    """Name a subalgebra by its class under rigid motions (Hervé 1978).
 
+    It turns about no direction, one or all, and translates along none, one, two or all; a
+    direction, a point and a pitch say the rest. Beside one rotation, one translation is along its
+    axis and two are across it.
 
-def _named(form: MotionAlgebra, rtol: float) -> MotionType:
-    """The name of an algebra; a pitch within the tolerance is none."""
-    turns, slides, e, point, pitch = form
+    Args:
+        algebra: Orthonormal basis, shape (6, d).
+        rtol: Rotations and pitches that count as none.
+    """
+    _, s, vt = np.linalg.svd(algebra[3:])
+    turns = int(np.sum(s > rtol))
+    slides = algebra.shape[1] - turns
+    if (turns, slides) not in _NAMES:
+        return MotionType("no subalgebra", algebra.shape[1])
+    turning, translations = algebra @ vt[:turns].T, algebra[:3] @ vt[turns:].T
+    direction: Array | None = None
+    point: Array | None = None
+    pitch = 0.0
+    if turns == 1:
+        length = np.linalg.norm(turning[3:])
+        direction, v = turning[3:, 0] / length, turning[:3, 0] / length
+        point = screw.cross(direction, v) if slides < 2 else None
+        pitch = float(direction @ v) if slides in (0, 2) else 0.0
+    elif (turns, slides) == (0, 1):
+        direction = translations[:, 0]
+    elif (turns, slides) == (0, 2):
+        direction = screw.cross(translations[:, 0], translations[:, 1])
+    elif (turns, slides) == (3, 0):
+        # The point p with v = p × ω for all columns.
+        rows = np.vstack([-screw.cross_matrix(column) for column in turning[3:].T])
+        point, *_ = np.linalg.lstsq(rows, turning[:3].T.reshape(-1), rcond=None)
     without, with_pitch = _NAMES[turns, slides]
     pitched = bool(with_pitch) and abs(pitch) > rtol
-    directed = turns == 1 or (turns == 0 and slides in (1, 2))
-    placed = (turns, slides) in ((1, 0), (1, 1), (3, 0))
     return MotionType(
         with_pitch if pitched else without,
-        form.dimension,
-        _oriented(e) if directed else None,
-        np.array(point) if placed else None,
+        turns + slides,
+        None if direction is None else _oriented(direction),
+        point,
         pitch if pitched else None,
     )
 
@@ -93,19 +114,15 @@ class GeneratedAlgebra:
     columns: Array
     rtol: float = RTOL
 
-    @cached_property
-    def _form(self) -> MotionAlgebra | None:
-        return generated_form(self.columns, self.rtol)
-
     @property
     def dimension(self) -> int:
         """0 to 6."""
-        return int(self.basis.shape[1]) if self._form is None else self._form.dimension
+        return int(self.basis.shape[1])
 
     @cached_property
     def basis(self) -> Array:
         """Orthonormal basis, shape (6, d)."""
-        return lie_closure(self.columns, self.rtol) if self._form is None else self._form.basis()
+        return lie_closure(self.columns, self.rtol)
 
     @cached_property
     def type(self) -> MotionType:
@@ -114,11 +131,11 @@ class GeneratedAlgebra:
 
     def named(self, rtol: float) -> MotionType:
         """Its name where rotations and pitches within another tolerance are none."""
-        return motion_type(self.basis, rtol) if self._form is None else _named(self._form, rtol)
+        return motion_type(self.basis, rtol)
 
 
-def _oriented(vector: Vector) -> Array:
+def _oriented(vector: Array) -> Array:
     """The unit vector with its largest component positive, so that names do not flip."""
-    sizes = [abs(x) for x in vector]
-    leading = next(x for x in vector if abs(x) > max(sizes) - UNNOTICED)
-    return np.array(vector) if leading > 0 else -np.array(vector)
+    sizes = np.abs(vector)
+    leading = vector[sizes > sizes.max() - UNNOTICED][0]
+    return vector if leading > 0 else -vector

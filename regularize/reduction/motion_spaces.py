@@ -1,8 +1,7 @@
 """A store of subspaces of se(3) in which equal ones are one and no operation is done twice.
 
 Mechanisms repeat themselves: the links of a planar loop all share one algebra. Every subspace gets
-a number, and sums, intersections, Lie closures and saturations of numbers are remembered. Where
-both are algebras their canonical forms tell the result, singular values where these do not decide.
+a number, and sums, intersections, Lie closures and saturations of numbers are remembered.
 """
 
 from __future__ import annotations
@@ -13,14 +12,6 @@ from typing import NewType, TypeAlias
 import numpy as np
 
 from regularize.lie import screw, subalgebra
-from regularize.lie.algebra_lattice import (
-    EVERYTHING,
-    NOTHING,
-    AlgebraLattice,
-    NearTolerance,
-    form_of,
-)
-from regularize.lie.motion_algebra import MotionAlgebra
 from regularize.lie.screw import Array, read_only
 from regularize.tolerances import EXACT
 
@@ -46,12 +37,6 @@ class MotionSpaces:
         self._bases: list[Array] = [subalgebra.ZERO, subalgebra.FULL]
         self._numbers: dict[bytes, SpaceId] = {}
         self._memory: dict[tuple[Operation, SpaceId, SpaceId], SpaceId] = {}
-        self._lattice = AlgebraLattice(rtol)
-        self._forms: dict[SpaceId, MotionAlgebra | None] = {
-            self.ZERO: NOTHING,
-            self.FULL: EVERYTHING,
-        }
-        self._of_form: dict[MotionAlgebra, SpaceId] = {}
 
     def number(self, basis: Array) -> SpaceId:
         """Number of the subspace with this orthonormal basis."""
@@ -115,29 +100,8 @@ class MotionSpaces:
         outside = subalgebra.residual(other, one) if one.shape[1] <= other.shape[1] else one
         return bool(np.linalg.norm(outside) <= EXACT.closed)
 
-    def _form(self, number: SpaceId) -> MotionAlgebra | None:
-        """Canonical form of a subspace that is an algebra."""
-        if number not in self._forms:
-            self._forms[number] = form_of(self._bases[number], self.rtol)
-        return self._forms[number]
-
-    def _numbered(self, form: MotionAlgebra) -> SpaceId:
-        """Number of an algebra."""
-        found = self._of_form.get(form)
-        if found is None:
-            rounded = form.rounded(9)
-            found = self._of_form.get(rounded)
-            if found is None:
-                found = self._of_form[rounded] = self.number(form.basis())
-                self._forms.setdefault(found, form)
-            self._of_form[form] = found
-        return found
-
     def _done(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId:
-        """The result of an operation; singular values are the last means."""
-        known = self._by_forms(operation, a, b)
-        if known is not None:
-            return known
+        """The result of an operation, without a decomposition where one space holds the other."""
         if operation in (closure_of_sum, subalgebra.sum_, subalgebra.intersection):
             smaller = operation is subalgebra.intersection
             if self._within(a, b):
@@ -145,21 +109,6 @@ class MotionSpaces:
             if self._within(b, a):
                 return b if smaller else a
         return self.number(operation(self._bases[a], self._bases[b], self.rtol))
-
-    def _by_forms(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId | None:
-        """The result where canonical forms tell it."""
-        if operation not in _ON_FORMS:
-            return None
-        one, other = self._form(a), self._form(b)
-        if one is None or other is None:
-            return None
-        try:
-            found = _ON_FORMS[operation](self._lattice, one, other)
-        except NearTolerance:
-            return None
-        if found is one or found is other:
-            return a if found is one else b
-        return self._numbered(found)
 
     def _remembered(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId:
         symmetric = operation not in (subalgebra.saturation, brackets)
@@ -204,12 +153,3 @@ def brackets(space: Array, group: Array, rtol: float) -> Array:
     """The span of the brackets of two spaces' elements."""
     pairs = [screw.bracket(a, b) for a in group.T for b in space.T]
     return subalgebra.span(np.array(pairs).T, rtol)
-
-
-#: What does to canonical forms as the operations do to bases.
-_ON_FORMS: dict[Operation, Callable[..., MotionAlgebra]] = {
-    closure_of_sum: AlgebraLattice.join,
-    subalgebra.sum_: AlgebraLattice.add,
-    subalgebra.intersection: AlgebraLattice.meet,
-    subalgebra.saturation: AlgebraLattice.saturate,
-}

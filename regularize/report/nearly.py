@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie import screw, subalgebra
-from regularize.lie.algebra_lattice import without_each
 from regularize.lie.directions import SLIGHT
 from regularize.lie.motion_type import GeneratedAlgebra, MotionType
 from regularize.lie.screw import Array
@@ -109,11 +108,9 @@ def _families(
 
     Those that all joints but one generate exactly come first: they name the one that is off.
     """
-    forms = without_each(screws, rtol)
     algebras = [
         GeneratedAlgebra(np.hstack([*screws[:k], *screws[k + 1 :]]), rtol)
-        for k, form in enumerate(forms)
-        if form is None or 0 < form.dimension < own
+        for k in range(len(screws))
     ]
     algebras.append(GeneratedAlgebra(np.hstack(screws), near))
     return [a for a in algebras if 0 < a.dimension < own and _worst(screws, a.basis) <= near]
