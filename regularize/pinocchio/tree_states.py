@@ -225,14 +225,14 @@ class PassiveForces:
         """
         if not self.joints.dissipates:
             return np.zeros(len(v))
-        rates = self._rates(q, self.joints.damping + self.joints.friction)
+        rates = self.rates(q, self.joints.damping + self.joints.friction)
         return np.asarray(rates.T @ self.joints.dissipative(rates @ v, slip))
 
     def springs(self, q: Array) -> Array:
         """Joint forces of springs, shape (nv,)."""
         if not self.joints.stores:
             return np.zeros(self.coordinates.tree.nv)
-        rates = self._rates(q, self.joints.stiffness)
+        rates = self.rates(q, self.joints.stiffness)
         return np.asarray(rates.T @ self.joints.springs(self._positions(q)))
 
     def energy(self, q: Array) -> float:
@@ -247,7 +247,7 @@ class PassiveForces:
         self.states.fill_own(x, q)
         return x
 
-    def _rates(self, q: Array, wanted: Array) -> Array:
+    def rates(self, q: Array, wanted: Array) -> Array:
         """Rates of joint coordinates by the velocity, of closing joints the wanted, (n, nv)."""
         rates, tree = self.coordinates.rates.copy(), self.coordinates.tree
         for j, columns in self.coordinates.backwards:
