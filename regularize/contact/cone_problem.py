@@ -32,6 +32,7 @@ class ConeSolver:
 
     _frictions: dict[float, Any] = field(default_factory=dict)
     _joints: dict[int, Any] = field(default_factory=dict)
+    _last: tuple[Any, Any] = (None, None)
 
     def solve(
         self, delassus: Array, free: Array, frictions: Array, boxes: Array, guess: Array | None
@@ -69,6 +70,13 @@ class ConeSolver:
 
     def _sets(self, frictions: Array, boxes: Array) -> tuple[Any, Any]:
         """Constraint models whose sets are the cones and the boxes, and their data."""
+        key = frictions.tobytes(), boxes.tobytes()
+        if self._last[0] != key:
+            self._last = key, self._made(frictions, boxes)
+        return self._last[1]  # type: ignore[no-any-return]
+
+    def _made(self, frictions: Array, boxes: Array) -> tuple[Any, Any]:
+        """The same anew."""
         models, datas = pin.StdVec_ConstraintModel(), pin.StdVec_ConstraintData()
         for friction in frictions.tolist():
             if friction not in self._frictions:

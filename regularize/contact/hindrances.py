@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -121,9 +121,10 @@ class Hindrances:
             found.add(("contact", k, 0))
         return found
 
-    def rows(self, keys: Iterable[Key]) -> Rows:
+    def rows(self, keys: Collection[Key]) -> Rows:
         """The rows of some of them."""
         around = self.around
+        self._look_at({k for kind, k, _ in keys if kind == "contact"})
         contacts, places = list[int](), list[Array]()
         blocks, wanted, stops, boxes = list[Array](), list[float](), list[Key](), list[tuple[float, float]]()
         for kind, k, side in sorted(keys, key=lambda key: (key[0] != "contact", key)):
@@ -155,6 +156,15 @@ class Hindrances:
             np.array(boxes).reshape(-1, 2),
         )
 
+    def _look_at(self, shapes: set[int]) -> None:
+        """Find the twists of the bodies of shapes by velocities."""
+        if self.around.points is None:
+            return
+        joints = {self.around.points.shapes[k][0] for k in shapes} - {*self._twists}
+        pairs = [(0, joint) for joint in sorted(joints)]
+        found = self.around.robot.states.each_between(self.q, pairs) if pairs else []
+        self._twists.update(zip(sorted(joints), found, strict=True))
+
     def _touching(self, k: int) -> list[tuple[int, Array]]:
         """Points of a shape within reach, and where they are."""
         points, reach = self.around.points, self._reach[k]
@@ -166,10 +176,7 @@ class Hindrances:
     def _block(self, k: int, place: Array) -> Array:
         """Velocity of a point of a shape by velocities, shape (3, nv)."""
         assert self.around.points is not None
-        joint = self.around.points.shapes[k][0]
-        if joint not in self._twists:
-            self._twists[joint] = self.around.robot.states.between(self.q, 0, joint)
-        twist = self._twists[joint]
+        twist = self._twists[self.around.points.shapes[k][0]]
         return np.asarray(twist[:3] - cross_matrix(place) @ twist[3:])
 
     def _rising(self, height: float, speed: float) -> float:

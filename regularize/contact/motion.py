@@ -112,8 +112,7 @@ def _motion(
     q, v = (np.array([getattr(state, name) for state in states]) for name in "qv")
     coordinates = robot.states.coordinates(robot.passive.coordinates, q)
     errors = np.array([robot.residual(each) for each in q]).reshape(len(q), -1)
-    kinetic, gravity = robot.states.energies(q, v)
-    springs = np.array([robot.passive.energy(each) for each in q])
+    energy = np.array([state.energy for state in states])
     points, stops = around.points, around.stops
     converged = np.array([state.converged for state in states])
     return Simulation(
@@ -123,7 +122,7 @@ def _motion(
         v=read_only(v),
         coordinates=read_only(coordinates),
         names=coordinate_names(robot.reduction.mechanism),
-        energy=read_only(kinetic + gravity + springs - work),
+        energy=read_only(energy - work),
         closure=read_only(np.max(np.abs(errors), axis=1, initial=0.0)),
         steps=steps,
         leaps=0,

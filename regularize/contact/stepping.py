@@ -40,6 +40,7 @@ class SteppedState:
         time: In seconds.
         q: Configuration with closed loops, shape (nq,).
         v: Velocity that keeps them closed, shape (nv,).
+        energy: Kinetic energy, and that of gravity and springs, in J.
         work: What joint forces and loads have put in so far, in J.
         taken: What was taken from the energy so that it does not grow by itself, so far, in J.
         contact_forces: In world axes, shape (points, 3).
@@ -51,6 +52,7 @@ class SteppedState:
     time: float
     q: Array
     v: Array
+    energy: float
     work: float
     taken: float
     contact_forces: Array
@@ -102,7 +104,8 @@ class Stepper:
             terms = self.robot.states.terms(q, v)
             require_mass(terms.M, Split.of(terms.jacobian, self.robot.rank).free)
         self._coordinates = self.around.stops.gaps(q)[1]
-        return SteppedState(0.0, q, v, 0.0, 0.0, *self._forces(None))
+        energy = float(self.robot.energy(q, v))
+        return SteppedState(0.0, q, v, energy, 0.0, 0.0, *self._forces(None))
 
     def step(self, state: SteppedState) -> SteppedState:
         """The state after a step.
@@ -135,10 +138,11 @@ class Stepper:
             ) from error
         self._coordinates = self.around.stops.gaps(after, x)[1]
         ahead = robot.project_velocity(after, held.velocity) if robot.rows else held.velocity
-        work = state.work + float(outside @ robot.tree.space.difference(q, after))
-        ahead, taken = self._not_growing(state, after, ahead, work - state.work)
-        time, taken = state.time + h, state.taken + taken
-        return SteppedState(time, after, ahead, work, taken, *self._forces(held), held.found)
+        moved = robot.tree.space.difference(q, after) if outside.any() else np.zeros(len(v))
+        work = float(outside @ moved)
+        ahead, energy, taken = self._not_growing(after, ahead, state.energy + work)
+        spent = energy, state.work + work, state.taken + taken
+        return SteppedState(state.time + h, after, ahead, *spent, *self._forces(held), held.found)
 
     def _outside(self, state: SteppedState) -> Array:
         """Joint forces from outside, those of motors within their bounds, shape (nv,)."""
@@ -212,19 +216,13 @@ class Stepper:
             q = close_loops(robot, q) if robot.rows else q
         return q
 
-    def _not_growing(
-        self, state: SteppedState, q: Array, v: Array, work: float
-    ) -> tuple[Array, float]:
-        """A velocity with no more energy than there was and was put in, and what it lost, in J."""
-        robot = self.robot
-        (before, now), (high, low) = robot.states.energies(
-            np.array([state.q, q]), np.array([state.v, v])
-        )
-        stored = low - high + robot.passive.energy(q) - robot.passive.energy(state.q)
-        allowed = max(0.0, float(before + work - stored))
-        if now <= allowed:
-            return v, 0.0
-        return v * np.sqrt(allowed / now), float(now) - allowed
+    def _not_growing(self, q: Array, v: Array, most: float) -> tuple[Array, float, float]:
+        """A velocity with no more energy than there may be, that energy, and what it lost, in J."""
+        kinetic, stored = self.robot.energies(q, v)
+        allowed = max(0.0, most - stored)
+        if kinetic <= allowed:
+            return v, kinetic + stored, 0.0
+        return v * np.sqrt(allowed / kinetic), allowed + stored, kinetic - allowed
 
     def _forces(self, held: Impulses | None) -> tuple[Array, Array, Array]:
         """Forces of contacts, where they act, and forces of bounds."""

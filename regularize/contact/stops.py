@@ -87,8 +87,10 @@ class JointStops:
             coordinates, shape (bounded,).
         """
         robot = self.robot
+        if not len(self.bounded):
+            return np.zeros((0, 2)), np.zeros(0)
         x = robot.states.coordinates(robot.passive.coordinates, q[None])[0, self.bounded]
-        if near is not None and len(x):
+        if near is not None:
             closing = np.isin(self.bounded, robot.constraints.closing_columns)
             turns = np.round((near - x) / (2 * np.pi))
             x = x + np.where(closing & self._turning, 2 * np.pi * turns, 0.0)
