@@ -13,7 +13,7 @@ solvers find them (Carpentier, Le Lidec and Montaut 2024: ADMM; projected Gauss-
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,9 +21,12 @@ from regularize.lie.screw import Array
 from regularize.pinocchio.library import pin
 
 #: Error of velocities and impulses, in parts of the largest velocity without impulses, that is
-#: wanted and borne; and iterations of the two solvers.
+#: wanted and borne.
 WANTED, BORNE = 1e-11, 1e-7
-ADMM, GAUSS_SEIDEL = 1000, 10000
+#: A solver, how its penalty adapts, and how many iterations it may take; each of these is tried
+#: where those before it do not converge, as where friction jams.
+Way: TypeAlias = tuple[str, str, int]
+WAYS: tuple[Way, ...] = (("ADMM", "OSQP", 1000), ("ADMM", "SPECTRAL", 1000), ("PGS", "", 5000))
 
 
 @dataclass(eq=False)
@@ -55,10 +58,13 @@ class ConeSolver:
         models, datas = self._sets(frictions, boxes / units[3 * len(frictions) :, None])
         begin = None if guess is None else guess / units
         problem = scaled, scales * free / speed, models, datas
-        found, error = self._by("ADMM", *problem, ADMM, begin)
-        if error > BORNE:
-            again, rest = self._by("PGS", *problem, GAUSS_SEIDEL, found)
-            found, error = (again, rest) if rest < error else (found, error)
+        found, error = np.zeros(len(free)), np.inf
+        for way in WAYS:
+            if error <= BORNE:
+                break
+            again, rest = self._by(way, problem, begin)
+            if rest < error:
+                found, error, begin = again, rest, again
         return units * found, error <= BORNE
 
     def _scales(self, delassus: Array, contacts: int) -> Array:
@@ -105,20 +111,17 @@ class ConeSolver:
         return self._joints[count]
 
     def _by(
-        self,
-        name: str,
-        delassus: Array,
-        free: Array,
-        models: Any,
-        datas: Any,
-        most: int,
-        guess: Array | None,
+        self, way: Way, problem: tuple[Array, Array, Any, Any], guess: Array | None
     ) -> tuple[Array, float]:
         """Impulses by one of the solvers, and the error that it names."""
+        name, rule, most = way
+        delassus, free, models, datas = problem
         settings = getattr(pin, f"{name}SolverSettings")()
         settings.absolute_feasibility_tol = settings.absolute_complementarity_tol = WANTED
         settings.relative_feasibility_tol = settings.relative_complementarity_tol = 0.0
         settings.max_iterations, settings.solve_ncp = most, True
+        if rule:
+            settings.admm_update_rule = getattr(pin.ADMMUpdateRule, rule)
         result = getattr(pin, f"{name}SolverResult")()
         if guess is not None:
             result.setConstraintImpulseGuess(guess)
