@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.mechanism.body import Geometry
-from regularize.mechanism.joint_limits import JointDynamics
 
 pytestmark = pytest.mark.guests("contact")
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -50,19 +48,19 @@ def biped(stiffness: float = 400.0, damping: float = 40.0) -> rg.Mechanism:
     body = rg.Body("body", rg.Inertia(6.0, np.array([0, 0, 1.0]), np.eye(3) * 0.05))
     bodies, joints = [rg.Body("ground"), body], []
     joints.append(rg.Joint.in_world("floating", "ground", "body", "free"))
-    sole = np.eye(4)
-    sole[:3, 3] = 0.035, 0.0, -0.08
-    box = Geometry("box", np.array([0.2, 0.1, 0.02]), sole, collision=True)
+    sole = """<robot name="r"><link name="foot"><collision><origin xyz="0.035 0 -0.08"/>
+    <geometry><box size="0.2 0.1 0.02"/></geometry></collision></link></robot>"""
+    shapes = rg.load(sole.encode(), format="urdf").body("foot").geometry
     for side, y in (("left", 0.1), ("right", -0.1)):
         names = {b.name: f"{side}_{b.name}" for b in leg.bodies} | {"ground": "body"}
         for b in leg.bodies:
             if b.name != "ground":
-                shapes = (box,) if b.name == "foot" else ()
-                bodies.append(replace(b, name=names[b.name], geometry=shapes))
+                own = shapes if b.name == "foot" else ()
+                bodies.append(replace(b, name=names[b.name], geometry=own))
         beside = np.eye(4)
         beside[1, 3] = y
         for j in leg.joints:
-            held = JointDynamics(np.array([damping]), stiffness=np.array([stiffness]))
+            held = replace(j.dynamics, damping=np.array([damping]), stiffness=[stiffness])
             joints.append(
                 replace(
                     j,

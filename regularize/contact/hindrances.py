@@ -126,7 +126,8 @@ class Hindrances:
         around = self.around
         self._look_at({k for kind, k, _ in keys if kind == "contact"})
         contacts, places = list[int](), list[Array]()
-        blocks, wanted, stops, boxes = list[Array](), list[float](), list[Key](), list[tuple[float, float]]()
+        blocks, wanted, stops = list[Array](), list[float](), list[Key]()
+        boxes = list[tuple[float, float]]()
         for kind, k, side in sorted(keys, key=lambda key: (key[0] != "contact", key)):
             if kind == "contact":
                 for index, place in self._touching(k):

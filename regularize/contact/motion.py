@@ -89,7 +89,7 @@ def _recorded(
     last: int,
     progress: Callable[[float], None] | None,
 ) -> Iterator[SteppedState]:
-    """The states at the ends of some steps; each says whether all since the one before are found."""
+    """States at the ends of some steps; each says whether all since the one before are found."""
     state, found = stepper.first(*start), True
     if 0 in wanted:
         yield state
@@ -149,9 +149,7 @@ def _motion(
     )
 
 
-def _said(
-    robot: Robot, around: Surroundings, coordinates: Array, v: Array
-) -> Iterator[Diagnostic]:
+def _said(robot: Robot, around: Surroundings, coordinates: Array, v: Array) -> Iterator[Diagnostic]:
     """What should be known of the motion: what it leaves out, and limits that it does not keep."""
     kept = {name.partition("[")[0] for name in around.stops.names}
     for finding in joint_findings(robot, coordinates, v):
