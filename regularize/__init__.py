@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from regularize.checking import Report as Report
     from regularize.checking import check as check
     from regularize.checking import check_each as check_each
+    from regularize.contact.ground import Ground as Ground
     from regularize.design.metamodel import Metamodel as Metamodel
     from regularize.design.metamodel import metamodel as metamodel
     from regularize.design.reduced_dynamics import reduced_model as reduced_model
@@ -102,6 +103,7 @@ _HOMES = {
     "assembly_builder": "AssemblyBuilder assembly",
     "building": "build_model",
     "checking": "Report check check_each",
+    "contact.ground": "Ground",
     "design.metamodel": "Metamodel metamodel",
     "design.reduced_dynamics": "reduced_model",
     "design.workspace": "WorkspaceMap workspace",

@@ -26,7 +26,7 @@ SERVICES = {
 
 def absent() -> set[str]:
     """Our own guests with public names that are not installed."""
-    names = ("actuation", "design", "modes", "page")
+    names = ("actuation", "contact", "design", "modes", "page")
     specs = {name: find_spec(f"regularize.{name}") for name in names}
     missing = {name for name, spec in specs.items() if spec is None or spec.origin is None}
     return missing | ({"actuation"} if "modes" in missing else set())  # it is made of closed forms

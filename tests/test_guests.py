@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ["modes", "actuation", "design", "special", "page", "integrations", "editor"]
+PACKAGES = ["modes", "actuation", "contact", "design", "special", "page", "integrations", "editor"]
 FORMATS = ["asmt", "cad", "freecad", "mbdyn", "onshape", "simscape"]
 GUESTS = [*(f"regularize/{name}" for name in PACKAGES), *(f"adapters/{name}" for name in FORMATS)]
 #: Imports every module, and does what owners of robots do each day.

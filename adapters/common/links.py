@@ -43,10 +43,12 @@ def read_shapes(
     mesh: Callable[[Node], str],
     color: Callable[[Node], Color | None],
     density: Callable[[Node], float | None] = lambda node: None,
+    friction: Callable[[Node], float | None] = lambda node: None,
 ) -> tuple[Geometry, ...]:
     """The shapes of a link, to be seen or to be touched; unknown ones are ignored.
 
-    Poses are on the link; densities in kg/m³, None where none is stated.
+    Poses are on the link; densities in kg/m³ and coefficients of friction, None where none is
+    stated.
     """
     shapes = []
     for node in link.children("visual", "collision"):
@@ -64,5 +66,6 @@ def read_shapes(
             continue
         touched = node.tag == "collision"
         told = (pose(node), uri, color(node), touched, density(node))
-        shapes.append(Geometry(shape.tag, size, *told))
+        rough = friction(node) if touched else None
+        shapes.append(Geometry(shape.tag, size, *told, friction=rough))
     return tuple(shapes)

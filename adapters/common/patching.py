@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple, TypeAlias
 
 from regularize._io.input_files import read_bytes
 from regularize.adapters.common.edits import (
@@ -43,6 +44,10 @@ class FileReference(NamedTuple):
     path: str
 
 
+#: Writes the model with some edits elsewhere, and gives the path of it, while it is entered.
+PlacedEdits: TypeAlias = Callable[[Sequence[Edit]], AbstractContextManager[str]]
+
+
 class Patcher(ABC):
     """Edits the files of one model.
 
@@ -65,6 +70,10 @@ class Patcher(ABC):
     @abstractmethod
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
         """The edits that make joints what they are to be; raises ``ModelError`` for what is not."""
+
+    def as_stiff(self, wanted: Sequence[WantedKind], placed: PlacedEdits) -> Patch:
+        """The edits of ``patch``, and those that keep the stiffness of an engine's soft loops."""
+        return self.patch(wanted)
 
     def movable(self, joint: Joint) -> tuple[bool, bool]:
         """Whether the frames of a joint may move by themselves, on its parent and on its child."""

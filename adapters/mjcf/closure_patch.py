@@ -21,6 +21,7 @@ from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml import Node
 from regularize.adapters.common.xml_text import quoteattr
 from regularize.adapters.mjcf.compiled import Compiled
+from regularize.adapters.mjcf.softness import Stiffening
 from regularize.adapters.mjcf.write import ARM
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, inverse, transform
@@ -35,8 +36,10 @@ ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
 class MjcfClosures:
     """Equality constraints of a compiled model that close its loops."""
 
-    def __init__(self, patcher: XmlPatcher, source: Compiled) -> None:
-        self.patcher, self.rows = patcher, source.rows
+    def __init__(
+        self, patcher: XmlPatcher, source: Compiled, stiffening: Stiffening | None = None
+    ) -> None:
+        self.patcher, self.rows, self.stiffening = patcher, source.rows, stiffening
         self.m: Any = source.model
 
     def edits(self, wanted: WantedKind) -> Iterator[Edit]:
@@ -52,8 +55,17 @@ class MjcfClosures:
             raise self.patcher.refuse(wanted, ("spherical",))
         if self.m.eq_objtype[number] == mujoco.mjtObj.mjOBJ_SITE:
             yield from self._by_bodies(number, place)
+        for attribute, value in self._stiffened(number).items():
+            yield place.with_attribute(attribute, value)
         for _, other in others:
             yield other.removed()
+
+    def _stiffened(self, i: int) -> dict[str, str]:
+        """Attributes of a row that stands for more than itself."""
+        if self.stiffening is None:
+            return {}
+        m = self.m
+        return self.stiffening.attributes(m.eq_solref[i], m.eq_solimp[i], m.opt.timestep)
 
     def _points(self, i: int, weld: Node, wanted: WantedKind) -> Edit:
         """The edit that puts one connect in the place of a weld, or two along the axis of a hinge.
@@ -79,6 +91,7 @@ class MjcfClosures:
         for attribute in weld.spans:
             if attribute in ("name", "class", "active", "solref", "solimp"):
                 given[attribute] = weld.get(attribute) or ""
+        given |= self._stiffened(i)
         lines = []
         for k, anchor in enumerate(anchors):
             own = {**given, **({"name": f"{given['name']}_z"} if k and "name" in given else {})}

@@ -43,6 +43,7 @@ def add_geom(element: Any, shape: Geometry, mesh: str | None) -> None:
         mesh=mesh,
         size=size if mesh is None else None,
         rgba=shape.color,
+        friction=None if shape.friction in (None, 1.0) else [shape.friction],
         **untouched,
     )
 

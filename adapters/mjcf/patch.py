@@ -24,12 +24,14 @@ from regularize.adapters.common.edits import (
     WantedSlack,
 )
 from regularize.adapters.common.names import listed, unique
-from regularize.adapters.common.patching import FileReference, XmlPatcher
+from regularize.adapters.common.patching import FileReference, PlacedEdits, XmlPatcher
 from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml import Node, XmlDocument
 from regularize.adapters.mjcf.closure_patch import MjcfClosures, MjcfFrames
 from regularize.adapters.mjcf.compiled import compiled, loaded
+from regularize.adapters.mjcf.softness import DURATION, TRIED, Gaps, Stiffening, gaps_of
 from regularize.errors import ModelError, UnsupportedExport
+from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
 
@@ -50,7 +52,6 @@ class MjcfPatcher(XmlPatcher):
         self.source = compiled(self.path)
         self.m: Any = self.source.model
         self.spec: Any = loaded(self.path)
-        self.taken = {self.m.joint(j).name for j in range(self.m.njnt)}
 
     @property
     def roots(self) -> list[Node]:
@@ -68,13 +69,41 @@ class MjcfPatcher(XmlPatcher):
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
         """Joints added, connects left out, keyframes made longer."""
+        return self._patch(wanted, None)
+
+    def _patch(self, wanted: Sequence[WantedKind], stiffening: Stiffening | None) -> Patch:
         found = Patch()
+        self.taken = {self.m.joint(j).name for j in range(self.m.njnt)}
         for each in wanted:
             if each.joint.closure:
-                found.edits += MjcfClosures(self, self.source).edits(each)
+                found.edits += MjcfClosures(self, self.source, stiffening).edits(each)
             else:
                 found.edits += self._tree_joint(each)
         return found
+
+    def as_stiff(self, wanted: Sequence[WantedKind], placed: PlacedEdits) -> Patch:
+        """The same with ``solref`` and ``solimp`` of the connects that stay, as was measured."""
+        plain = self._patch(wanted, None)
+        closures = [each for each in wanted if each.joint.closure]
+        model = self.source.weighed or self.m
+        before = gaps_of(self.path, model) if closures else None
+        if before is None:
+            return plain
+        with placed(plain.edits) as path:
+            bare = gaps_of(path)
+        if bare is None or bare.within(before):
+            return plain
+        best, best_gaps = plain, bare
+        for share, factor in TRIED:
+            patch = self._patch(wanted, Stiffening(share, factor))
+            with placed(patch.edits) as path:
+                gaps = gaps_of(path)
+            if gaps is not None and gaps.beside(before) < best_gaps.beside(before):
+                best, best_gaps = patch, gaps
+            if best_gaps.within(before):
+                break
+        best.findings.append(_kept_stiff(closures, before, bare, best_gaps))
+        return best
 
     def slack(self, wanted: WantedSlack) -> Patch:
         """Idle equality constraints taken out; a slack body would need a share of masses."""
@@ -252,6 +281,23 @@ class MjcfPatcher(XmlPatcher):
                 if place.tag == "compiler":
                     found |= place.spans.keys() & {"meshdir", "texturedir", "assetdir"}
         return found
+
+
+def _kept_stiff(closures: Sequence[WantedKind], before: Gaps, bare: Gaps, now: Gaps) -> Diagnostic:
+    """What became of the stiffness that redundant rows gave to loops."""
+    names = [each.joint.name for each in closures]
+    held = now.within(before)
+    return Diagnostic(
+        "REG341",
+        "note",
+        f"fewer rows are softer ones: `solref` and `solimp` of {listed(names)} are changed so that "
+        f"loops open {'no wider than' if held else 'nearly as little as'} before, by "
+        f"{1e3 * now.largest:.3g} mm at most in {DURATION:g} s of MuJoCo from the pose of the file "
+        f"({1e3 * before.largest:.3g} before, {1e3 * bare.largest:.3g} with the rows alone)",
+        joints=tuple(names),
+        source=closures[0].joint.source,
+        help=("leave the softness alone: --as-is",),
+    )
 
 
 def _in_words(joint: Joint) -> str:

@@ -235,13 +235,15 @@ def _shape(model: Model, g: int, mesh: MeshShape | None) -> Geometry | None:
     else:
         return None
     red, green, blue, opacity = (float(x) for x in m.geom_rgba[g])
+    touched = bool(m.geom_contype[g] or m.geom_conaffinity[g])
     return Geometry(
         name,
         np.array(size),
         transform(model.rotation(m.geom_quat[g]), m.geom_pos[g]),
         None if mesh is None else mesh.uri,
         (red, green, blue, opacity),
-        collision=bool(m.geom_contype[g] or m.geom_conaffinity[g]),
+        collision=touched,
+        friction=float(m.geom_friction[g, 0]) if touched else None,
     )
 
 

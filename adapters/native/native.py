@@ -272,7 +272,9 @@ MEMBERS: Mapping[str, Callable[[Value], Any]] = {
     "center": lambda value: value.numbers(3),
     "matrix": lambda value: value.numbers(3, 3),
     "color": lambda value: tuple(value.numbers(4).tolist()),
-    "geometry": lambda value: tuple(_record(Geometry, each) for each in value.items()),
+    "geometry": lambda value: tuple(
+        _record(Geometry, each, friction=Value.number) for each in value.items()
+    ),
     "source": partial(_record, Source),
     "inertia": partial(_record, Inertia),
     "limits": _read_limits,

@@ -247,8 +247,16 @@ def read_link(node: Node, name: str, draft: SdfDraft, silent: list[str]) -> None
         lambda mesh: mesh.need("uri").text(),
         _color,
         lambda shape: _density(shape, inertial) if computed else None,
+        _friction,
     )
     draft.add_body(Body(name, inertia, shapes, node.source), node)
+
+
+def _friction(shape: Node) -> float | None:
+    """The coefficient of friction of a ``<collision>``, as ODE has it or Bullet."""
+    ode = shape.find("surface", "friction", "ode", "mu")
+    found = ode or shape.find("surface", "friction", "bullet", "friction")
+    return None if found is None else found.number(None)
 
 
 def _density(shape: Node, inertial: Node | None) -> float | None:

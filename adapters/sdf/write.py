@@ -244,5 +244,7 @@ def add_shape(link: Any, shape: Geometry, name: str) -> None:
     mesh = {"uri": shape.uri or "", "scale": shape.size}
     for tag, value in (mesh if shape.kind == "mesh" else sizes(shape)).items():
         add(inside, tag, value)
+    if shape.friction not in (None, 1.0):  # what SDF takes for granted
+        add(add(add(add(element, "surface"), "friction"), "ode"), "mu", shape.friction)
     if shape.color is not None:
         add(add(element, "material"), "diffuse", shape.color)

@@ -133,7 +133,7 @@ def _set_ground(draft: UrdfDraft, roots: list[str], floating: bool) -> None:
 
 def read_links(draft: UrdfDraft) -> None:
     """Add every ``<link>`` as a body, and say which have doubtful mass properties."""
-    colors = _colors(draft.root)
+    colors, rough = _colors(draft.root), _frictions(draft.root)
     for node in draft.root.children("link"):
         name = node.text("name")
         inertia = _inertia(name, node.child("inertial"), draft)
@@ -143,9 +143,20 @@ def read_links(draft: UrdfDraft) -> None:
             lambda shape: pose(shape.child("origin")),
             lambda mesh: mesh.text("filename"),
             partial(_color, colors=colors),
+            friction=lambda shape, link=name: rough.get(link),
         )
         draft.add_body(Body(name, inertia, shapes, node.source), node)
     _judge(draft)
+
+
+def _frictions(root: Node) -> dict[str, float]:
+    """Coefficients of friction by links, as ``<gazebo reference="LINK"><mu1>`` states them."""
+    stated = {node.get("reference"): node.child("mu1", "mu") for node in root.children("gazebo")}
+    return {
+        link: float(mu.quantity("value", 1)[0] if mu.get("value") else mu.number(None))
+        for link, mu in stated.items()
+        if link and mu is not None
+    }
 
 
 def _inertia(link: str, node: Node | None, draft: UrdfDraft) -> Inertia | None:

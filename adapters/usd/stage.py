@@ -264,6 +264,7 @@ def shapes_of(prim: Any, places: Places, owners: set[str], kilogram: float) -> t
                 _color(each),
                 collision=bool(each.HasAPI(UsdPhysics.CollisionAPI)),
                 density=_density(each, prim, kilogram / places.unit**3),
+                friction=_friction(each),
             )
         )
     return tuple(shapes)
@@ -294,6 +295,17 @@ def _density(shape: Any, body: Any, unit: float) -> float | None:
         if prim is not None and prim.HasAPI(api)
     ]
     return next((unit * float(value) for value in stated if value > 0.0), None)
+
+
+def _friction(shape: Any) -> float | None:
+    """Coefficient of dynamic friction of a collider's material; None without any."""
+    if not shape.HasAPI(UsdPhysics.CollisionAPI):
+        return None
+    material = UsdShade.MaterialBindingAPI(shape).ComputeBoundMaterial("physics")[0]
+    if not material or not material.GetPrim().HasAPI(UsdPhysics.MaterialAPI):
+        return None
+    attribute = UsdPhysics.MaterialAPI(material.GetPrim()).GetDynamicFrictionAttr()
+    return float(attribute.Get()) if attribute.HasAuthoredValue() else None
 
 
 def _shape(prim: Any, places: Places) -> tuple[str, Array, Array] | None:

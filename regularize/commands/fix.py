@@ -44,6 +44,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_absorb_gaps(parser)
     option(parser, "--remove", "let closing joints be taken out that others make superfluous")
     option(parser, "--slack", "let links be put in where other kinds of joints do not suffice")
+    words = "leave solref and solimp of an MJCF alone, though fewer rows are softer"
+    option(parser, "--as-is", words)
     designed = "write the places and axes of the nearest mechanism that moves more freely"
     option(parser, "--as-designed", designed)
 
@@ -60,6 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         as_designed=arguments.as_designed,
         remove=arguments.remove,
         slack=arguments.slack,
+        as_is=arguments.as_is,
         **reading_options(arguments),
     )
     said = sys.stderr if arguments.diff else sys.stdout

@@ -18,11 +18,13 @@ from regularize.commands.options import option
 from regularize.commands.outputs import OutputAction
 from regularize.commands.values import LOADS, RATES, assignments, units_of
 from regularize.errors import ModelError, RegularizeError
+from regularize.guests import guest
 from regularize.mechanism.quantity import SECONDS, value_of
 
 if TYPE_CHECKING:
     from regularize.mechanism.mechanism import Mechanism
     from regularize.simulation.prescribed import Drive
+    from regularize.simulation.simulate import SimulationOptions
     from regularize.simulation.simulation import Simulation
 
 ENGINES = ("rows", "anchors", "slack", "legacy", "mujoco")
@@ -53,6 +55,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     option(parser, "--rtol R", "relative error per step (1e-9)", default="1e-9")
     slip = "rate in rad/s and m/s below which dry friction of joints falls off (1e-3)"
     option(parser, "--slip R", slip)
+    words = (
+        "let the collision shapes stand on the plane z = 0 with this coefficient of friction, or "
+        "that of the file where it is smaller; in steps of fixed length"
+    )
+    option(parser, "--ground FRICTION", words)
+    words = "keep joints within their bounds and motors within their efforts, in such steps too"
+    option(parser, "--limits", words)
+    option(parser, "--step S", "length of such steps in seconds (1e-3)")
     option(parser, "-o FILE", "motion as .csv or .npz", action=OutputAction)
     option(parser, "--plot FILE", "picture as .svg or .png", action=OutputAction)
 
@@ -151,6 +161,7 @@ def run(arguments: argparse.Namespace) -> int:
             drive=driven,
             rtol=rtol,
             solver=solver,
+            **stepped(arguments),
             slip=None if arguments.slip is None else positive(arguments.slip, "--slip"),
             progress=progress,
         )
@@ -166,6 +177,24 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def stepped(arguments: argparse.Namespace) -> SimulationOptions:
+    """What asks for steps of fixed length."""
+    found: SimulationOptions = {}
+    if arguments.limits:
+        found["limits"] = True
+    if arguments.step is not None:
+        found["h"] = positive(arguments.step, "--step", 0.0, math.inf, SECONDS)
+    if arguments.ground is not None:
+        try:
+            friction = float(arguments.ground)
+            found["contacts"] = [guest("contact.ground").Ground(friction=friction)]
+        except (ModelError, ValueError):
+            raise RegularizeError(
+                f"--ground {arguments.ground}: expected a coefficient of friction, 0 or more"
+            ) from None
+    return found
+
+
 def figures(motion: Simulation) -> str:
     """Steps, evaluations, drift of energy and closure, and findings of a run, a line each."""
     values = motion.as_dict()
@@ -178,6 +207,11 @@ def figures(motion: Simulation) -> str:
         f"energy drift  {values['energy_drift_J']:.2e} J{corrected}",
         f"closure drift {values['closure_drift']:.2e} (lengths relative to the size of the loop)",
     ]
+    if motion.h:
+        lines[1] = f"energy lost   {motion.energy[0] - motion.energy[-1]:.4g} J"
+    if motion.contacts:
+        upward = motion.contact_forces[-1].sum(axis=0)[2]
+        lines.append(f"the ground holds {upward:.6g} N at the end")
     for name, forces in zip(motion.drives, motion.drive_forces.T, strict=True):
         lines.append(f"largest force of the drive of {name} {max(abs(forces)):.6g} N or N m")
     lines += [f"{d.severity}[{d.code}]: {d.message}" for d in motion.findings]

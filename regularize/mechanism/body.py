@@ -109,6 +109,8 @@ class Geometry(Frozen):
         collision: True for collision shapes, False for visual ones.
         density: Density of the material that the file gives the shape, kg/m³; None where it gives
             none.
+        friction: Coefficient of Coulomb's friction that the file gives the shape; None where it
+            gives none.
     """
 
     kind: str
@@ -118,6 +120,7 @@ class Geometry(Frozen):
     color: tuple[float, float, float, float] | None = None
     collision: bool = False
     density: float | None = None
+    friction: float | None = None
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""

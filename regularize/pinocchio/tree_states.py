@@ -6,6 +6,7 @@ transposed map of velocities, as all forces do.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -104,9 +105,14 @@ class TreeStates:
             first: Joint of the tree before the other body; 0 is the ground.
             second: Joint before the body.
         """
+        return self.each_between(q, [(first, second)])[0]
+
+    def each_between(self, q: Array, pairs: Sequence[tuple[int, int]]) -> list[Array]:
+        """The same of several pairs."""
         tree, columns = self._dense, columns_of(self.multibody.links, [*self._link_poses(q)])
-        moved = tree.carried[self._link_of[second]] - tree.carried[self._link_of[first]]
-        return np.asarray((columns.T * (moved * tree.scaling)) @ tree.to_columns)
+        carried, link_of = tree.carried, self._link_of
+        moved = [carried[link_of[second]] - carried[link_of[first]] for first, second in pairs]
+        return [np.asarray((columns.T * (m * tree.scaling)) @ tree.to_columns) for m in moved]
 
     def terms(self, q: Array, v: Array) -> TreeTerms:
         """What the equations of motion consist of."""
@@ -225,14 +231,14 @@ class PassiveForces:
         """
         if not self.joints.dissipates:
             return np.zeros(len(v))
-        rates = self._rates(q, self.joints.damping + self.joints.friction)
+        rates = self.rates(q, self.joints.damping + self.joints.friction)
         return np.asarray(rates.T @ self.joints.dissipative(rates @ v, slip))
 
     def springs(self, q: Array) -> Array:
         """Joint forces of springs, shape (nv,)."""
         if not self.joints.stores:
             return np.zeros(self.coordinates.tree.nv)
-        rates = self._rates(q, self.joints.stiffness)
+        rates = self.rates(q, self.joints.stiffness)
         return np.asarray(rates.T @ self.joints.springs(self._positions(q)))
 
     def energy(self, q: Array) -> float:
@@ -247,7 +253,7 @@ class PassiveForces:
         self.states.fill_own(x, q)
         return x
 
-    def _rates(self, q: Array, wanted: Array) -> Array:
+    def rates(self, q: Array, wanted: Array) -> Array:
         """Rates of joint coordinates by the velocity, of closing joints the wanted, (n, nv)."""
         rates, tree = self.coordinates.rates.copy(), self.coordinates.tree
         for j, columns in self.coordinates.backwards:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike, fspath
@@ -12,7 +13,7 @@ from typing import Any
 
 from regularize._io.output_files import write_all
 from regularize.adapters import Adapter, adapters, read
-from regularize.adapters.common.edits import MovedJoint, Patch, WantedKind, WantedSlack
+from regularize.adapters.common.edits import Edit, MovedJoint, Patch, WantedKind, WantedSlack
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.reading import read_object
 from regularize.adapters.registry import adapter_of, objects
@@ -122,6 +123,7 @@ class Fix:
     as_designed=FLAG,
     remove=FLAG,
     slack=FLAG,
+    as_is=FLAG,
 )
 def fix(
     source: Model,
@@ -131,6 +133,7 @@ def fix(
     *,
     remove: bool = False,
     slack: bool = False,
+    as_is: bool = False,
     **options: Any,
 ) -> Fix:
     """Change joints in the user's own model files, and nothing else in them.
@@ -147,6 +150,8 @@ def fix(
             ``idealise``, and change no kinds.
         remove: Let closing joints be taken out that others make superfluous.
         slack: Let links be put in where other kinds of joints do not suffice.
+        as_is: Leave the softness of an MJCF's loops alone; by default connects that lose others
+            beside them become as much stiffer as both were together, which is measured.
         options: Of the reader, such as ``loops``; ``format``.
 
     Raises:
@@ -165,6 +170,7 @@ def fix(
         given = {"format": options.pop("format")} if options.get("format") else {}
         held = document(source, **given)
         again = partial(fix, joints=joints, absorb_gaps=absorb_gaps, as_designed=as_designed)
+        again = partial(again, as_is=as_is)
         with held.written() as path:
             options_of_file = {"format": held.format, **options}
             found: Fix = again(path, remove=remove, slack=slack, **options_of_file)
@@ -190,7 +196,9 @@ def fix(
         patch = Patch(patcher.moved(moved))
     else:
         planned = plan(before, patcher, joints, remove=remove, slack=slack)
-        patch = patcher.patch(planned.wanted)
+        placed = partial(_placed, patcher, str(before.path))
+        wanted = planned.wanted
+        patch = patcher.patch(wanted) if as_is else patcher.as_stiff(wanted, placed)
     if planned.slack is not None:
         put = patcher.slack(planned.slack)
         patch = Patch(patch.edits + put.edits, patch.findings + put.findings)
@@ -336,10 +344,8 @@ def _verified(
         ModelError: It does not read, its own program refuses it, or it is not what was meant.
     """
     with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
+        files = _written(placing, Path(folder))
         target = Path(folder) / Path(placing.main).name
-        files = placing.files(target)
-        for place, data in files.items():
-            place.write_bytes(data)
         again = {**options, "format": before.format}
         if isinstance(again.get("loops"), (str, PathLike)):
             sidecar = Path(fspath(again["loops"]))
@@ -366,6 +372,22 @@ def _verified(
             )
         names = {str(place): _origin(placing, place) for place in files}
         return _named_as_before(after, before, names), reduction
+
+
+@contextmanager
+def _placed(patcher: Patcher, main: str, edits: Sequence[Edit]) -> Iterator[str]:
+    """The path of the model with some edits, written elsewhere."""
+    with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
+        _written(Placing(patcher, edits, main), Path(folder))
+        yield str(Path(folder) / Path(main).name)
+
+
+def _written(placing: Placing, folder: Path) -> dict[Path, bytes]:
+    """The files of a model, written into a folder."""
+    files = placing.files(folder / Path(placing.main).name)
+    for place, data in files.items():
+        place.write_bytes(data)
+    return files
 
 
 def _try_engine(before: Mechanism, target: Path) -> None:

@@ -49,7 +49,10 @@ def joint_findings(robot: Robot, coordinates: Array, v: Array) -> tuple[Diagnost
                 "that joints creep where they would stick",
                 joints=tuple(joint.name for joint in rough),
                 source=rough[0].source,
-                help=("ask for a lower rate of slipping (slip=)",),
+                help=(
+                    "ask for steps in which it sticks: h=1e-3, --step 1e-3",
+                    "ask for a lower rate of slipping (slip=)",
+                ),
             )
         )
     cut = [c.edge.joint for c in robot.constraints.closures if c.edge is not None]
@@ -94,7 +97,10 @@ def _limits(robot: Robot, coordinates: Array, v: Array) -> list[Diagnostic]:
             f"{what}: {ending or ', '.join(beyond[:8]) + (' …' if len(beyond) > 8 else '')}",
             joints=tuple(joint.name for joint in limited),
             source=limited[0].source,
-            help=("stop or drive these joints by forces, or prescribe their motion",),
+            help=(
+                "ask for steps that keep them: limits=True, --limits",
+                "stop or drive these joints by forces, or prescribe their motion",
+            ),
         )
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from regularize.errors import ModelError, NotClosed, RegularizeError
 from regularize.escape import did_you_mean
+from regularize.guests import guest
 from regularize.lie.screw import Array
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.source import Model, as_mechanism
@@ -35,11 +36,13 @@ from regularize.simulation.simulation import Simulation, recorded_times
 from regularize.simulation.solver import FINEST, MuJoCo, Solver
 from regularize.validation import (
     ARRAY,
+    FLAG,
     FUNCTION,
     NUMBER,
     POSITIVE,
     TEXT,
     WHOLE,
+    Kind,
     instance,
     named,
     state,
@@ -62,6 +65,9 @@ class SimulationOptions(TypedDict, total=False):
     slip: float | None
     branch: int | None
     progress: Callable[[float], None] | None
+    contacts: Sequence[Any] | None
+    limits: bool | None
+    h: float | None
 
 
 #: What a tolerance is multiplied by where it leads to no motion or to a wrong one, and at least.
@@ -74,7 +80,12 @@ OPTIONS = {
     "slip": POSITIVE,
     "branch": WHOLE,
     "progress": FUNCTION,
+    "contacts": Kind("a list of one rg.Ground", lambda value: True),
+    "limits": FLAG,
+    "h": POSITIVE,
 }
+#: What asks for steps of fixed length.
+STEPPED = ("contacts", "limits", "h")
 
 
 @validated(
@@ -102,10 +113,10 @@ def simulate(
 ) -> Simulation:
     """Let a mechanism move under gravity, joint forces, and what acts within its joints.
 
-    Damping, springs, rotors and dry friction are those of ``Joint.dynamics``; limits of joints are
-    not enforced, and findings say so.
-
-    The step size follows the error; every step ends on the loops' closure.
+    Damping, springs, rotors and dry friction are those of ``Joint.dynamics``. The step size follows
+    the error, and every step ends on the loops' closure; limits of joints are not enforced then,
+    and findings say so. ``contacts``, ``limits`` or ``h`` among the options ask for steps of fixed
+    length instead, which know the ground, limits of joints, and dry friction that sticks.
 
     Args:
         model: A mechanism, its reduction or its robot.
@@ -144,6 +155,16 @@ def simulate(
 
             ``progress``: called after every step with the fraction done.
 
+            ``contacts``: a list of one ``Ground``, on which the collision shapes of the model may
+            stand; bodies do not touch each other. ``contact_forces`` of the result are its forces.
+
+            ``limits``: whether joints stop at their bounds (without a bounce), and motors have no
+            more than their effort. ``limit_forces`` of the result are the forces of the bounds.
+
+            ``h``: length of a step in seconds, 1e-3 where contacts or limits ask for steps. Every
+            step is recorded, the initial state first, or those nearest to ``times``. Steps are
+            semi-implicit and of first order: half the length halves the error.
+
     Raises:
         TypeError: There is no such option.
         ModelError: A number makes no sense, or a name or a shape does not fit the model.
@@ -158,6 +179,10 @@ def simulate(
             f"the relative error per step must lie between {FINEST:.1e} and 1, got rtol = {rtol}"
         )
     recorded = recorded_times(times, duration)
+    told = {name: options.get(name) for name in STEPPED}
+    stepped = any(value is not None and value is not False for value in told.values())
+    if stepped:
+        _check_stepped(options, solver)
     motions = _motions(options.get("drive") or {}, rates or {}, duration, solver)
     forces = options.get("forces")
     plain = q is None and v is None and forces is None
@@ -171,6 +196,9 @@ def simulate(
     loads = Loads.of(robot, torques or {}, forces, options.get("loads"), slip)
     drives = Drives.of(robot, motions)
     q, v = _start(robot, drives, q, v, rates or {})
+    if stepped:
+        motion = guest("contact.motion").stepped_motion
+        return motion(robot, loads, (q, v), duration, times, told, options.get("progress"))  # type: ignore[no-any-return]
     first: Simulation | RegularizeError | None = None
     while True:
         try:
@@ -210,6 +238,23 @@ def _check(options: Mapping[str, Any]) -> None:
         else:
             known = did_you_mean(name, OPTIONS)
             raise TypeError(f"simulate() has no argument {name!r}{known}")
+
+
+def _check_stepped(options: Mapping[str, Any], solver: Solver | MuJoCo) -> None:
+    """Refuse what steps of fixed length do not know.
+
+    Raises:
+        ModelError: Naming it.
+    """
+    what = None
+    if isinstance(solver, MuJoCo) or solver.coordinates == "minimal" or solver.style == "legacy":
+        what = "go with all coordinates and exact rows; leave solver= out, or choose only its style"
+    elif options.get("drive"):
+        what = "know no prescribed motions; hold the joints by springs or forces=, or leave drive="
+    elif options.get("slip") is not None:
+        what = "have dry friction as it is, which sticks; leave slip= out"
+    if what is not None:
+        raise ModelError(f"steps of fixed length (contacts=, limits=, h=) {what}")
 
 
 def _motions(

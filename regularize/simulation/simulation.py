@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regularize.errors import MissingExtra, ModelError, UnsupportedExport
 from regularize.escape import did_you_mean
@@ -44,6 +45,21 @@ class Simulation(ShortRepr, NamedColumns):
         drives: Names of the joints whose motion is prescribed.
         drive_forces: Forces in N and torques in N m that the drives need beyond the joint forces,
             shape (N, drives).
+
+    Of steps of fixed length, which know contacts, limits and dry friction: ``energy`` less the work
+    of joint forces and loads alone, which never grows: damping, friction, impacts and the length of
+    steps take from it.
+
+    Attributes:
+        h: Length of a step in s; 0 where steps follow the error.
+        contacts: Name of the body of every point that may touch the ground.
+        contact_forces: Forces there on the robot, in N and world axes, means over the step that
+            ends at each time, zero at the beginning, shape (N, contacts, 3).
+        contact_points: Where they act, in m, not a number where nothing was near, (N, contacts, 3).
+        limited: Names of the joint coordinates whose bounds are kept.
+        limit_forces: Forces of the bounds on them in N m or N, positive at lower bounds, negative
+            at upper ones, shape (N, limited).
+        converged: Whether all forces since the time before were found, shape (N,).
     """
 
     robot: Robot
@@ -63,6 +79,13 @@ class Simulation(ShortRepr, NamedColumns):
     findings: tuple[Diagnostic, ...]
     drives: tuple[str, ...]
     drive_forces: Array
+    h: float = 0.0
+    contacts: tuple[str, ...] = ()
+    contact_forces: Array = field(default_factory=lambda: np.zeros((0, 0, 3)))
+    contact_points: Array = field(default_factory=lambda: np.zeros((0, 0, 3)))
+    limited: tuple[str, ...] = ()
+    limit_forces: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    converged: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
     @property
     def energy_drift(self) -> float:
@@ -75,8 +98,15 @@ class Simulation(ShortRepr, NamedColumns):
         return float(np.max(self.closure, initial=0.0))
 
     def columns(self) -> dict[str, Array]:
-        """Time in s, every joint coordinate, energy in J, closure, forces of drives; (N,) each."""
+        """Time in s, every joint coordinate, energy in J, closure, forces; (N,) each.
+
+        Forces are those of drives, of bounds, and of the ground on each body, upwards.
+        """
         forces = {f"force {name}": self.drive_forces[:, i] for i, name in enumerate(self.drives)}
+        forces |= {f"limit {name}": self.limit_forces[:, i] for i, name in enumerate(self.limited)}
+        for body in dict.fromkeys(self.contacts):
+            own = [each == body for each in self.contacts]
+            forces[f"ground on {body}"] = self.contact_forces[:, own, 2].sum(axis=1)
         own = coordinate_columns(self.names, self.coordinates)
         return {"time": self.time, **own, "energy": self.energy, "closure": self.closure, **forces}
 
@@ -101,6 +131,7 @@ class Simulation(ShortRepr, NamedColumns):
             "evaluations": self.evaluations,
             "energy_drift_J": self.energy_drift,
             "closure_drift": self.closure_drift,
+            **({"step_s": self.h, "all_converged": bool(self.converged.all())} if self.h else {}),
         }
 
     @validated(path=PATH)
@@ -125,6 +156,12 @@ class Simulation(ShortRepr, NamedColumns):
                 closure=self.closure,
                 drives=np.array(self.drives),
                 drive_forces=self.drive_forces,
+                contacts=np.array(self.contacts),
+                contact_forces=self.contact_forces,
+                contact_points=self.contact_points,
+                limited=np.array(self.limited),
+                limit_forces=self.limit_forces,
+                converged=self.converged,
             )
         else:
             columns = [self.time, *self.coordinates.T, self.energy, self.closure]

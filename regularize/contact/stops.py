@@ -1,0 +1,106 @@
+"""What holds joints one by one: their bounds, and dry friction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regularize.lie.screw import Array
+from regularize.mechanism.graph import coordinate_names
+from regularize.pinocchio.robot import Robot
+from regularize.statics.passive_joints import limits_of
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointStops:
+    """Joint coordinates with bounds and with dry friction, those of closing joints among them.
+
+    Attributes:
+        robot: The robot.
+        bounded: Which of the mechanism's coordinates have bounds, shape (bounded,).
+        names: Their names.
+        lower: Their lower bounds, shape (bounded,).
+        upper: Their upper bounds, shape (bounded,).
+        rough: Which coordinates have dry friction, shape (rough,).
+        friction: How much, in N m or N, shape (rough,).
+        effort: Largest joint forces by velocities of the model, infinite where not stated, (nv,).
+    """
+
+    robot: Robot = field(repr=False)
+    bounded: NDArray[np.intp]
+    names: tuple[str, ...]
+    lower: Array
+    upper: Array
+    rough: NDArray[np.intp]
+    friction: Array
+    effort: Array
+
+    @classmethod
+    def of(cls, robot: Robot, limits: bool) -> JointStops:
+        """Those of a robot's joints.
+
+        Args:
+            robot: The robot.
+            limits: Whether bounds count, of positions and of joint forces.
+        """
+        mechanism = robot.reduction.mechanism
+        lower, upper = (limits_of(mechanism, key) for key in ("lower", "upper"))
+        counted = (np.isfinite(lower) | np.isfinite(upper)) & limits
+        for edge in robot.reduction.graph.edges:
+            if edge.group:  # rotation vectors, which have no bounds one by one
+                counted[list(edge.columns)] = False
+        bounded, friction = np.flatnonzero(counted), robot.passive.joints.friction
+        names, columns = coordinate_names(mechanism), robot.passive.coordinates.columns
+        effort = np.full(robot.nv, np.inf)
+        if limits:
+            own = columns >= 0
+            effort[own] = limits_of(mechanism, "effort")[columns[own]]
+        return cls(
+            robot,
+            bounded,
+            tuple(names[i] for i in bounded),
+            lower[bounded],
+            upper[bounded],
+            np.flatnonzero(friction),
+            friction[friction != 0.0],
+            effort,
+        )
+
+    def rates(self, q: Array) -> Array:
+        """Rates of joint coordinates by velocities, of closing joints the needed, (n, nv)."""
+        passive = self.robot.passive
+        wanted = passive.joints.damping + passive.joints.stiffness + passive.joints.friction
+        wanted[self.bounded] = 1.0
+        return passive.rates(q, wanted)
+
+    def gaps(self, q: Array, near: Array | None = None) -> tuple[Array, Array]:
+        """How far bounded coordinates are from their bounds, and where they are, both (bounded,).
+
+        Args:
+            q: Configuration, shape (nq,).
+            near: Where they were before: angles of closing joints are counted on from there.
+
+        Returns:
+            Distances from lower and upper bounds, negative beyond them, shape (bounded, 2), and
+            coordinates, shape (bounded,).
+        """
+        robot = self.robot
+        if not len(self.bounded):
+            return np.zeros((0, 2)), np.zeros(0)
+        x = robot.states.coordinates(robot.passive.coordinates, q[None])[0, self.bounded]
+        if near is not None:
+            closing = np.isin(self.bounded, robot.constraints.closing_columns)
+            turns = np.round((near - x) / (2 * np.pi))
+            x = x + np.where(closing & self._turning, 2 * np.pi * turns, 0.0)
+        return np.column_stack([x - self.lower, self.upper - x]), x
+
+    @property
+    def _turning(self) -> NDArray[np.bool_]:
+        """Which bounded coordinates are angles."""
+        graph = self.robot.reduction.graph
+        turns = np.zeros(graph.freedoms, dtype=bool)
+        for edge in graph.edges:
+            turns[list(edge.columns)] = np.any(edge.screws[3:], axis=0)
+        return turns[self.bounded]

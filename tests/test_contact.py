@@ -1,0 +1,288 @@
+"""Robots that stand: ground, joint limits and dry friction beside closed loops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import regularize as rg
+
+pytestmark = pytest.mark.guests("contact")
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+MOTORS = ("hip_yaw", "hip_roll", "hip_pitch", "knee_front", "ankle_pitch", "ankle_roll")
+Y = (0, 1, 0)
+
+
+def falling(shape: str, gravity: object = (0.0, 0.0, -9.81), friction: str = "") -> rg.Robot:
+    """A free body of 2 kg with one collision shape, written as URDF."""
+    text = f"""<robot name="r"><link name="b"><inertial><mass value="2"/>
+    <inertia ixx="0.03" iyy="0.03" izz="0.03" ixy="0" ixz="0" iyz="0"/></inertial>
+    <collision><geometry>{shape}</geometry></collision></link>{friction}</robot>"""
+    mechanism = rg.load(text.encode(), format="urdf", floating=True)
+    return rg.to_pinocchio(rg.reduce(replace(mechanism, gravity=np.array(gravity))))
+
+
+def at(robot: rg.Robot, height: float) -> np.ndarray:
+    q = robot.q0.copy()
+    q[2] = height
+    return q
+
+
+def fourbar(**joints: dict[str, object]) -> rg.Robot:
+    a = rg.assembly("four-bar")
+    for body, com in (("crank", (0, 0, 0.5)), ("coupler", (1, 0, 1.25)), ("rocker", (2, 0, 0.75))):
+        a.body(body, mass=1.0, com=com, inertia=np.eye(3) * 0.01)
+    places = {"A": (0, 0, 0), "B": (0, 0, 1), "C": (2, 0, 1.5), "D": (2, 0, 0)}
+    links = ["ground", "crank", "coupler", "rocker", "ground"]
+    for (name, place), parent, child in zip(places.items(), links, links[1:], strict=False):
+        a.hinge(name, parent, child, at=place, axis=Y, **joints.get(name, {}))
+    return rg.to_pinocchio(rg.reduce(a.mechanism()))
+
+
+def biped(stiffness: float = 400.0, damping: float = 40.0) -> rg.Mechanism:
+    """Two legs with four-bars for knees under a free body, their motors held by springs."""
+    leg = rg.load(ASSETS / "knee_leg.urdf")
+    body = rg.Body("body", rg.Inertia(6.0, np.array([0, 0, 1.0]), np.eye(3) * 0.05))
+    bodies, joints = [rg.Body("ground"), body], []
+    joints.append(rg.Joint.in_world("floating", "ground", "body", "free"))
+    sole = """<robot name="r"><link name="foot"><collision><origin xyz="0.035 0 -0.08"/>
+    <geometry><box size="0.2 0.1 0.02"/></geometry></collision></link></robot>"""
+    shapes = rg.load(sole.encode(), format="urdf").body("foot").geometry
+    for side, y in (("left", 0.1), ("right", -0.1)):
+        names = {b.name: f"{side}_{b.name}" for b in leg.bodies} | {"ground": "body"}
+        for b in leg.bodies:
+            if b.name != "ground":
+                own = shapes if b.name == "foot" else ()
+                bodies.append(replace(b, name=names[b.name], geometry=own))
+        beside = np.eye(4)
+        beside[1, 3] = y
+        for j in leg.joints:
+            held = replace(j.dynamics, damping=np.array([damping]), stiffness=[stiffness])
+            joints.append(
+                replace(
+                    j,
+                    name=f"{side}_{j.name}",
+                    parent=names[j.parent],
+                    child=names[j.child],
+                    T_parent_joint=(beside if j.parent == "ground" else np.eye(4))
+                    @ j.T_parent_joint,
+                    dynamics=held if j.name in MOTORS else j.dynamics,
+                )
+            )
+    return rg.Mechanism("biped", bodies=tuple(bodies), joints=tuple(joints))
+
+
+@pytest.mark.parametrize("slope", [0.3, 0.7])
+def test_a_block_on_a_slope_sticks_and_slides_by_coulombs_law(slope: float) -> None:
+    mu, angle = 0.5, np.arctan(slope)
+    gravity = 9.81 * np.array([np.sin(angle), 0.0, -np.cos(angle)])
+    robot = falling('<box size="0.4 0.4 0.1"/>', gravity)
+    ground = [rg.Ground(friction=mu)]
+    motion = rg.simulate(robot, duration=0.5, h=1e-3, q=at(robot, 0.05), contacts=ground)
+    pull = 9.81 * (np.sin(angle) - mu * np.cos(angle))
+    went = 0.5 * max(0.0, pull) * 0.5**2
+    assert motion.q[-1, 0] == pytest.approx(went, rel=0.01, abs=1e-9)
+    assert motion.q[-1, 1:3] == pytest.approx([0.0, 0.05], abs=1e-8)
+    forces = motion.contact_forces[1:]
+    assert forces.shape == (500, 8, 3)
+    assert forces[..., 2].sum(axis=1) == pytest.approx(2 * 9.81 * np.cos(angle), rel=1e-6)
+    share = np.hypot(*forces.sum(axis=1)[:, :2].T) / forces[..., 2].sum(axis=1)
+    assert share == pytest.approx(min(slope, mu), rel=1e-6)
+    assert motion.converged.all()
+    assert motion.converged.dtype == bool
+
+
+def test_the_smaller_friction_holds() -> None:
+    gravity = 9.81 * np.array([np.sin(0.5), 0.0, -np.cos(0.5)])
+    rough = '<gazebo reference="b"><mu1>0.1</mu1></gazebo>'
+    robot = falling('<box size="0.4 0.4 0.1"/>', gravity, rough)
+    for ground, mu in ((0.9, 0.1), (0.05, 0.05)):
+        contacts = [rg.Ground(friction=ground)]
+        motion = rg.simulate(robot, duration=0.1, h=1e-3, q=at(robot, 0.05), contacts=contacts)
+        speed = 0.1 * 9.81 * (np.sin(0.5) - mu * np.cos(0.5))
+        assert np.linalg.norm(motion.v[-1, :3]) == pytest.approx(speed, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("shape", "height"),
+    [
+        ('<sphere radius="0.1"/>', 0.1),
+        ('<cylinder radius="0.1" length="0.3"/>', 0.15),
+        ('<box size="0.4 0.4 0.2"/>', 0.1),
+    ],
+)
+def test_shapes_come_to_rest_where_they_touch(shape: str, height: float) -> None:
+    robot = falling(shape)
+    motion = rg.simulate(
+        robot, duration=0.5, h=1e-3, q=at(robot, height + 0.05), contacts=[rg.Ground()]
+    )
+    assert motion.q[-1, 2] == pytest.approx(height, abs=1e-7)
+    assert np.min(motion.q[:, 2]) > height - 1e-6
+    assert motion.contact_forces[-1].sum(axis=0) == pytest.approx([0, 0, 2 * 9.81], abs=1e-5)
+    assert np.diff(motion.energy).max() < 1e-9
+
+
+def test_a_mesh_stands_on_its_hull(tmp_path: Path) -> None:
+    import trimesh
+
+    block = trimesh.creation.box((0.2, 0.3, 0.4)).subdivide()
+    block.export(tmp_path / "block.stl")
+    text = """<robot name="r"><link name="b"><inertial><mass value="2"/>
+    <inertia ixx="0.03" iyy="0.03" izz="0.03" ixy="0" ixz="0" iyz="0"/></inertial>
+    <collision><geometry><mesh filename="block.stl"/></geometry></collision></link></robot>"""
+    (tmp_path / "r.urdf").write_text(text)
+    robot = rg.to_pinocchio(rg.reduce(rg.load(tmp_path / "r.urdf", floating=True)))
+    motion = rg.simulate(robot, duration=0.3, h=1e-3, q=at(robot, 0.21), contacts=[rg.Ground()])
+    assert motion.q[-1, 2] == pytest.approx(0.2, abs=1e-6)
+    assert motion.contact_forces[-1, :, 2].sum() == pytest.approx(2 * 9.81, rel=1e-5)
+
+
+def test_a_wheel_rolls() -> None:
+    """Without slipping once rolling, as far as its axle's speed says, and no faster."""
+    robot = falling('<cylinder radius="0.1" length="0.05"/>')
+    q = at(robot, 0.1)
+    q[3:7] = np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)  # its axis along Y
+    v = np.array([0.5, 0.0, 0.0, 0.0, 0.0, -5.0])
+    motion = rg.simulate(robot, duration=1.0, h=1e-3, q=q, v=v, contacts=[rg.Ground()])
+    assert motion.q[-1, 0] == pytest.approx(0.5, rel=1e-2)
+    assert motion.q[-1, 2] == pytest.approx(0.1, abs=1e-5)
+
+
+def test_impacts_bounce_by_newtons_law_where_it_is_asked_for() -> None:
+    robot = falling('<sphere radius="0.1"/>')
+    ground = [rg.Ground(restitution=0.5)]
+    motion = rg.simulate(robot, duration=0.6, h=1e-4, q=at(robot, 0.3), contacts=ground)
+    impact = np.sqrt(2 * 9.81 * 0.2)
+    assert np.max(motion.v[:, 2]) == pytest.approx(0.5 * impact, rel=1e-2)
+    assert np.diff(motion.energy).max() < 1e-9
+
+
+@pytest.mark.parametrize("joint", ["A", "D"])  # one of them closes the loop
+def test_a_fourbar_stops_at_its_limit(joint: str) -> None:
+    robot = fourbar(**{joint: {"limits": [(-0.3, 0.3)]}})
+    motion = rg.simulate(robot, duration=1.0, h=1e-3, limits=True, rates={"A": 0.8})
+    x = motion.coordinates[:, motion.names.index(joint)]
+    assert np.max(np.abs(x)) < 0.3 + 1e-6
+    assert abs(x[-1]) == pytest.approx(0.3, abs=1e-6)
+    assert np.diff(motion.energy).max() < 1e-9
+    assert motion.closure_drift < 1e-9
+    assert motion.limited == (joint,)
+    # At rest the work of the bound on a virtual motion is that of the weights.
+    q = motion.q[-1]
+    free = robot.split(q).free[:, 0]
+    rate = robot.passive.rates(q, np.ones(4))["ABCD".index(joint)] @ free
+    eps = 1e-6
+    below, above = (robot.project(robot.tree.space.integrate(q, s * free)) for s in (-eps, eps))
+    rest = np.zeros(robot.nv)
+    work = (robot.energy(above, rest) - robot.energy(below, rest)) / (2 * eps)
+    assert motion.limit_forces[-1, 0] * rate == pytest.approx(work, rel=1e-5)
+    assert motion.limit_forces[-1, 0] * x[-1] < 0  # it pushes back
+
+
+def test_dry_friction_sticks_and_efforts_end() -> None:
+    stuck = rg.simulate(fourbar(A={"friction": 60.0}), duration=0.2, h=1e-3)
+    assert np.ptp(stuck.q, axis=0) == pytest.approx(0.0, abs=1e-12)
+    robot = fourbar(A={"effort": 5.0})
+    weak, strong = (
+        rg.simulate(robot, duration=0.1, h=1e-3, limits=True, torques={"A": torque})
+        for torque in (5.0, 500.0)
+    )
+    assert strong.q[-1] == pytest.approx(weak.q[-1], abs=1e-12)
+
+
+def test_half_the_step_is_half_the_error() -> None:
+    robot = fourbar()
+    exact = rg.simulate(robot, duration=0.5, rates={"A": 1.0}).q[-1]
+    errors = [
+        np.max(np.abs(rg.simulate(robot, duration=0.5, h=h, rates={"A": 1.0}).q[-1] - exact))
+        for h in (4e-3, 2e-3, 1e-3)
+    ]
+    assert 0.4 < errors[1] / errors[0] < 0.6
+    assert 0.4 < errors[2] / errors[1] < 0.6
+
+
+@pytest.mark.slow
+def test_two_legs_with_fourbars_stand() -> None:
+    mechanism = biped()
+    robot = rg.to_pinocchio(rg.reduce(mechanism))
+    start = robot.q0.copy()
+    start[2] += 0.06  # the soles are 5 cm above the ground
+    motion = rg.simulate(
+        robot, duration=3.0, h=2e-3, q=start, contacts=[rg.Ground(friction=0.8)], limits=True
+    )
+    weight = 9.81 * sum(b.inertia.mass for b in mechanism.bodies if b.inertia is not None)
+    forces = motion.contact_forces
+    assert motion.converged.all()
+    assert motion.closure_drift < 1e-6
+    assert forces[-1].sum(axis=0) == pytest.approx([0, 0, weight], abs=1e-3 * weight)
+    assert np.all(np.hypot(forces[..., 0], forces[..., 1]) <= 0.8 * forces[..., 2] + 1e-6 * weight)
+    drift = np.abs(motion.q[-1, :3] - motion.q[-251, :3]) / 0.5
+    assert drift.max() < 1e-3
+    assert np.diff(motion.energy).max() < 1e-9
+
+
+@pytest.mark.slow
+def test_rest_is_that_of_mujoco_with_stiff_contacts(tmp_path: Path) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    mechanism = biped()
+    robot = rg.to_pinocchio(rg.reduce(mechanism))
+    start = robot.q0.copy()
+    start[2] += 0.011
+    ours = rg.simulate(robot, duration=3.0, h=2e-3, q=start, contacts=[rg.Ground(friction=0.8)])
+    rg.save(mechanism, tmp_path / "biped.xml")
+    spec = mujoco.MjSpec.from_file(str(tmp_path / "biped.xml"))
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[1, 1, 1])
+    spec.option.timestep, spec.option.integrator = 2e-4, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    for each in (*spec.geoms, *spec.equalities):
+        each.solref, each.solimp = [4e-4, 1.0], [0.9999, 0.9999, 0.001, 0.5, 2.0]
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    data.qpos[2] += 0.011
+    for _ in range(15_000):
+        mujoco.mj_step(model, data)
+    assert ours.q[-1, :3] == pytest.approx(data.qpos[:3], abs=1e-3)
+
+
+def test_times_are_recorded_and_states_begin() -> None:
+    robot = falling('<sphere radius="0.1"/>')
+    motion = rg.simulate(robot, duration=0.01, h=1e-3, contacts=[rg.Ground()], q=at(robot, 1.0))
+    assert motion.time == pytest.approx(np.arange(11) * 1e-3, abs=1e-15)
+    assert motion.q[0] == pytest.approx(at(robot, 1.0))
+    assert not motion.contact_forces[0].any()
+    some = rg.simulate(
+        robot, duration=0.01, times=[0.002, 0.01], limits=True, contacts=[rg.Ground()]
+    )
+    assert some.time == pytest.approx([0.002, 0.01], abs=1e-15)
+    assert some.limit_forces.shape == (2, 0)
+    assert {f.code for f in motion.findings} == {"REG319"}
+
+
+def test_what_steps_do_not_know_is_refused_by_name() -> None:
+    bare = fourbar()
+    with pytest.raises(rg.ModelError, match="shapes that can touch"):
+        rg.simulate(bare, duration=0.1, contacts=[rg.Ground()])
+    with pytest.raises(rg.ModelError, match=r"rg\.Ground"):
+        rg.simulate(bare, duration=0.1, contacts=["floor"])
+    with pytest.raises(rg.ModelError, match="prescribed"):
+        rg.simulate(bare, duration=0.1, limits=True, drive={"A": "t"})
+    with pytest.raises(rg.ModelError, match="exact rows"):
+        rg.simulate(bare, duration=0.1, h=1e-3, solver=rg.MuJoCo())
+    with pytest.raises(rg.ModelError, match="friction"):
+        rg.Ground(friction=-1.0)
+    with pytest.raises(rg.ModelError, match="restitution"):
+        rg.Ground(restitution=1.5)
+    with pytest.raises(rg.ClosureLost, match="shorter"):
+        rg.simulate(bare, duration=0.1, h=1e-3, torques={"A": 1e12})
+
+
+def test_friction_of_shapes_is_kept_by_formats(tmp_path: Path) -> None:
+    text = """<mujoco><worldbody><body name="b"><freejoint/>
+    <geom type="sphere" size=".1" friction=".4"/></body></worldbody></mujoco>"""
+    mechanism = rg.load(text.encode(), format="mjcf")
+    for ending in ("json", "xml", "sdf"):
+        rg.save(mechanism, tmp_path / f"m.{ending}")
+        again = rg.load(tmp_path / f"m.{ending}")
+        assert again.body("b").geometry[0].friction == pytest.approx(0.4)
