@@ -264,8 +264,7 @@ def test_on_one_branch_nothing_meets() -> None:
     (meeting,) = (d for d in report.diagnostics if d.code == "REG213")
     assert (
         "at least 2 motions meet at the assembled pose, of mobility 1 (rank 3, counted; 3 "
-        "redundant, 3 removed) each"
-        in meeting.message
+        "redundant, 3 removed) each" in meeting.message
     )
     turns = []
     for number in (1, 2):

@@ -1,0 +1,287 @@
+"""Hinges that move along a rational curve: exact axes from factors of their motion polynomial.
+
+Let the half-angle tangents of all hinges be rational functions of a parameter t. Each hinge then
+stands for one linear factor t - h or for a few on one line, and what a loop closes is that their
+product is real. So the factors of one half of it, in any order of their norms, tell those of the
+other half: they are rounded, and these computed from them exactly. Linkages of Bennett, Goldberg,
+Myard and Waldron, loops from motion polynomials of any degree and networks of all these are such.
+
+Where the factors are follows from the velocities and higher derivatives at the pose alone. What is
+found is a guess until the curve has been put into the closure equations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from regularize.lie.motion_type import motion_type
+from regularize.lie.screw import Array
+from regularize.mechanism.graph import EdgeId, Graph
+from regularize.proofs.dual_quaternions import (
+    Dual,
+    Exact,
+    Norm,
+    conjugated,
+    exact_line,
+    exact_vector,
+    line_of,
+    line_through,
+    multiplied,
+    norm_of,
+    product_of,
+    split_right,
+)
+from regularize.proofs.geometry import integral
+from regularize.proofs.incidence import common_denominator, simplest
+from regularize.proofs.verifier import Space, distance
+from regularize.reduction.block import Block
+
+#: Joints of a loop with the sense in which it passes them.
+Loop = Sequence[tuple[EdgeId, int]]
+#: Of a hinge's factors t - c - s l on the unit line l the numbers c + i s.
+Roots = tuple[complex, ...]
+#: Terms of power series, and factors of one hinge that they can tell.
+ORDER, MOST = 9, 3
+#: Denominators that are taken to be meant. All others are one number: products stay shorter.
+SHORT = 1000
+
+
+def rational_motions(
+    graph: Graph, part: Block, within: float, rounding: float
+) -> Iterator[tuple[str, dict[EdgeId, Space]]]:
+    """Names of linkages and exact joints, as ``families`` has it."""
+    screws = {e: s for e, s in part.screws.items() if s.size}
+    if {motion_type(np.linalg.qr(s)[0], within).name for s in screws.values()} != {"revolute"}:
+        return
+    axes = {e: s[:, 0] / np.linalg.norm(s[3:, 0]) for e, s in screws.items()}
+    loops = [[(e, c.direction(graph, e)) for e in c.edges if e in axes] for c in part.cycles]
+    for first in axes:
+        series = _series(loops, axes, first)
+        roots = {e: _roots(s) for e, s in series.items()}
+        known = {e: r for e, r in roots.items() if r is not None}
+        if len(known) < len(axes):
+            continue
+        factors = _Factors(loops, axes, known, rounding)
+        found = factors.solved()
+        if found is None:
+            continue
+        spaces = {e: integral([[*h[0][5:], *h[0][1:4]]]) for e, h in found.items()}
+        if max(distance([*axes[e]], space) for e, space in spaces.items()) <= within:
+            nothing = dict.fromkeys(part.screws.keys() - axes.keys(), ())
+            yield factors.name(), {**spaces, **nothing}
+            return
+
+
+def _series(loops: Sequence[Loop], axes: dict[EdgeId, Array], first: EdgeId) -> dict[EdgeId, Array]:
+    """Half-angle tangents as power series in the first one, without the constant terms."""
+    columns = [*(e for e in axes if e != first), first]
+    senses = [dict(loop) for loop in loops]
+    matrix = np.vstack([np.column_stack([s.get(e, 0) * axes[e] for e in columns]) for s in senses])
+    inverse = np.linalg.pinv(matrix[:, :-1])
+    unit = np.eye(8)[0]
+    lines = {e: line_of(a[3:], a[:3]).astype(float) for e, a in axes.items()}
+    series = {e: np.zeros(ORDER + 1) for e in axes}
+    right = [[_times(sense * lines[e]) for e, sense in loop] for loop in loops]
+    partial = [np.zeros((len(loop) + 1, ORDER + 1, 8)) for loop in loops]
+    for products in partial:
+        products[:, 0] = unit
+    for k in range(1, ORDER + 1):
+        for solved in (False, True):  # first what is known, then all
+            for loop, products, turn in zip(loops, partial, right, strict=True):
+                for at, (e, _) in enumerate(loop):
+                    lower = series[e][1 : k + 1] @ products[at][k - 1 :: -1][:k]
+                    products[at + 1][k] = products[at][k] + lower @ turn[at]
+            if not solved:
+                open_ = [products[-1][k][[5, 6, 7, 1, 2, 3]] for products in partial]
+                last = float(k == 1)
+                values = inverse @ -(np.concatenate(open_) + last * matrix[:, -1])
+                for e, value in zip(columns, [*values, last], strict=True):
+                    series[e][k] = value
+    return {e: s[1:] for e, s in series.items()}
+
+
+def _times(h: Dual) -> Array:
+    """The matrix of multiplication by a dual quaternion from the right, for rows."""
+    return np.array([multiplied(row, h) for row in np.eye(8)])
+
+
+def _roots(series: Array) -> Roots | None:
+    """The factors of a hinge by its series, or None where there are not so few.
+
+    With x = 1 / t the series is x (q0 + q1 x + ...) / (1 + p1 x + ...), so t^d + p1 t^(d-1) + ...
+    and q0 t^(d-1) + ... are real and imaginary parts of the product of all t - c - i s.
+    """
+    size = np.abs(series).max()
+    for d in range(1, MOST + 1):
+        rows = np.array([[series[k - j] for j in range(1, d + 1)] for k in range(d, ORDER)])
+        p = np.linalg.lstsq(rows, -series[d:], rcond=None)[0]
+        if np.abs(rows @ p + series[d:]).max() <= 1e-6 * size:
+            q = [series[k] + series[:k] @ p[:k][::-1] for k in range(d)]
+            roots = np.roots([1.0, *(a + 1j * b for a, b in zip(p, q, strict=True))])
+            # Roots that are one come as several around it.
+            largest = np.abs(roots).max()
+            near = [roots[np.abs(roots - z) <= 1e-4 * largest] for z in roots]
+            turns = np.abs(roots.imag).min() > 1e-6 * max(1.0, largest)
+            return tuple(complex(group.mean()) for group in near) if turns else None
+    return None
+
+
+class _Factors:
+    """Exact factors of all hinges, loop by loop.
+
+    Args:
+        loops: The loops.
+        axes: Unit screws of the hinges.
+        roots: Their factors.
+        rounding: How far a number may be moved to a simpler one.
+    """
+
+    def __init__(
+        self,
+        loops: Sequence[Loop],
+        axes: dict[EdgeId, Array],
+        roots: dict[EdgeId, Roots],
+        rounding: float,
+    ) -> None:
+        self.loops, self.axes, self.roots, self.rounding = loops, axes, roots, rounding
+        self.found: dict[EdgeId, tuple[Dual, ...]] = {}
+        self.centers: list[complex] = []  # one number for all factors of the same norm
+        self.norms: dict[int, tuple[Norm, Exact]] = {}  # exact, with the vector of one factor
+
+    def solved(self) -> dict[EdgeId, tuple[Dual, ...]] | None:
+        """Factors of all hinges as parents see their children turn; None where there are none."""
+        waiting = list(range(len(self.loops)))
+        while waiting:
+            waiting.sort(key=lambda i: -sum(e in self.found for e, _ in self.loops[i]))
+            if not any(map(self._close, self._ways(self.loops[waiting.pop(0)]))):
+                return None
+        return self.found
+
+    def name(self) -> str:
+        """What linkages with so many hinges and factors are called."""
+        if len(self.loops) > 1:
+            return "network of rational linkages"
+        norms = [[self._class(root) for root in self.roots[e]] for e, _ in self.loops[0]]
+        shape = (len(norms), sum(len(own) > 1 for own in norms))
+        if shape == (6, 0):  # two linkages of Bennett side by side, or three around a corner
+            apart = [abs(i - j) for i in range(6) for j in range(i) if norms[i] == norms[j]]
+            return "Waldron 6R" if {*apart} & {2, 4} else "rational 6R"
+        names = {(4, 0): "Bennett", (5, 1): "Goldberg 5R", (6, 2): "Goldberg 6R"}
+        return names.get(shape, f"rational {len(norms)}R")
+
+    def _class(self, root: complex) -> int:
+        """Number of the norm of a factor."""
+        norm = complex(root.real, abs(root.imag))
+        for i, center in enumerate(self.centers):
+            if abs(norm - center) <= 1e-4 * abs(center):
+                return i
+        self.centers.append(norm)
+        return len(self.centers) - 1
+
+    def _ways(self, loop: Loop) -> list[Loop]:
+        """The loop from other starts, such that its first half has the norms of its second."""
+        found = []
+        for start in range(len(loop)):
+            turned = [*loop[start:], *loop[:start]]
+            half, other = self._halves(turned)
+            norms = [
+                [self._class(root) for e, _ in side for root in self.roots[e]]
+                for side in (half, other)
+            ]
+            if Counter(norms[0]) == Counter(norms[1]):
+                outside = sum(e in self.found for e, _ in other)
+                found.append((outside, len(norms[0]) - len({*norms[0]}), start, turned))
+        return [way for *_, way in sorted(found)]
+
+    def _halves(self, loop: Loop) -> tuple[Loop, Loop]:
+        """The joints with the first half of all factors, and the others."""
+        count, total = 0, sum(len(self.roots[e]) for e, _ in loop)
+        for i, (e, _) in enumerate(loop):
+            if count >= total / 2:
+                return loop[:i], loop[i:]
+            count += len(self.roots[e])
+        return loop, []
+
+    def _close(self, way: Loop) -> bool:
+        """Make the joints of a loop exact by the factors of the first half of a way round it."""
+        before, norms = dict(self.found), dict(self.norms)
+        try:
+            half, other = self._halves(way)
+            for e, _ in half:
+                if e not in self.found:
+                    self.found[e] = self._rounded(e)
+            factors = [h if s > 0 else conjugated(h) for e, s in half for h in self.found[e]]
+            rest = [conjugated(c) for c in product_of(factors)]
+            for e, sense in reversed(other):
+                own = []
+                for root in self.roots[e]:
+                    rest, h = split_right(rest, self.norms[self._class(root)][0])
+                    own.append(h if sense > 0 else conjugated(h))
+                if any(np.cross(own[0][1:4], h[1:4]).any() for h in own):
+                    raise ZeroDivisionError
+                if e in self.found and not _same(self.found[e], own):
+                    raise ZeroDivisionError
+                self.found.setdefault(e, tuple(own))
+            return True
+        except ZeroDivisionError:
+            self.found, self.norms = before, norms
+            return False
+
+    def _rounded(self, e: EdgeId) -> tuple[Dual, ...]:
+        """Factors of a hinge near those that were measured, with norms that are known already."""
+        axis, line, made = self.axes[e], None, []
+        for root in sorted(self.roots[e], key=lambda r: self._class(r) not in self.norms):
+            number = self._class(root)
+            if number in self.norms:
+                (c, r), vector = self.norms[number]
+                if line is None:
+                    direction = _turned(vector, root.imag * axis[3:], self.rounding)
+                    line = line_through(direction, axis, self.rounding)
+                sign = np.sign(root.imag * (line[1:4].astype(float) @ axis[3:]))
+                made.append(int(sign) * _root(r / (line[1:4] @ line[1:4])) * line + c * _ONE)
+                continue
+            if line is None:
+                line = exact_line(axis, self.rounding)
+                if common_denominator(line[1:4]) > SHORT:
+                    direction = exact_vector(root.imag * axis[3:], self.rounding)
+                    line = line_through(direction, axis, self.rounding)
+            size = root.imag * (line[1:4].astype(float) @ axis[3:])
+            k = self._near(size / float(line[1:4] @ line[1:4]))
+            made.append(k * line + self._near(root.real) * _ONE)
+            self.norms[number] = norm_of(made[-1]), made[-1][1:4]
+        return tuple(made)
+
+    def _near(self, x: float) -> Fraction:
+        """A fraction near a number: a short one, or one with the denominator of all others."""
+        simple = simplest(x, self.rounding)
+        size = math.ceil(0.5 / self.rounding)
+        return simple if simple.denominator <= SHORT else Fraction(round(x * size), size)
+
+
+def _root(x: Fraction) -> Fraction:
+    """The square root of a fraction, where it is one."""
+    found = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
+    if found * found != x:
+        raise ZeroDivisionError
+    return found
+
+
+_ONE = np.eye(8, dtype=int)[0]
+
+
+def _same(one: Sequence[Dual], other: Sequence[Dual]) -> bool:
+    return sorted(map(tuple, one)) == sorted(map(tuple, other))
+
+
+def _turned(vector: Exact, target: Array, rounding: float) -> Exact:
+    """A rational vector as long as another one and along a third, where a half turn takes it."""
+    a, b = vector.astype(float), target / np.linalg.norm(target)
+    a = a / np.linalg.norm(a)
+    middle = a + b if np.linalg.norm(a + b) > 1e-9 else np.linalg.svd(a[None])[2][1]
+    n = exact_vector(middle / np.abs(middle).max(), rounding)
+    return np.asarray(2 * (n @ vector) / (n @ n) * n - vector)
