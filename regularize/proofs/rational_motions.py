@@ -46,7 +46,9 @@ Loop = Sequence[tuple[EdgeId, int]]
 #: Of a hinge's factors t - c - s l on the unit line l the numbers c + i s.
 Roots = tuple[complex, ...]
 #: Terms of power series, and factors of one hinge that they can tell.
-ORDER, MOST = 9, 3
+ORDER, MOST = 8, 3
+#: How far series may be from those of such hinges, in parts: they lose digits, and more with noise.
+NOISE = (1e-6, 1e-3)
 #: Denominators that are taken to be meant. All others are one number: products stay shorter.
 SHORT = 1000
 
@@ -60,21 +62,32 @@ def rational_motions(
         return
     axes = {e: s[:, 0] / np.linalg.norm(s[3:, 0]) for e, s in screws.items()}
     loops = [[(e, c.direction(graph, e)) for e in c.edges if e in axes] for c in part.cycles]
-    for first in axes:
-        series = _series(loops, axes, first)
-        roots = {e: _roots(s) for e, s in series.items()}
+    found: list[tuple[int, str, dict[EdgeId, Space]]] = []
+    every = [_series(loops, axes, first) for first in axes]
+    for series, noise in ((series, noise) for noise in NOISE for series in every):
+        roots = {e: _roots(s, noise) for e, s in series.items()}
         known = {e: r for e, r in roots.items() if r is not None}
         if len(known) < len(axes):
             continue
-        factors = _Factors(loops, axes, known, rounding)
-        found = factors.solved()
-        if found is None:
-            continue
-        spaces = {e: integral([[*h[0][5:], *h[0][1:4]]]) for e, h in found.items()}
-        if max(distance([*axes[e]], space) for e, space in spaces.items()) <= within:
-            nothing = dict.fromkeys(part.screws.keys() - axes.keys(), ())
-            yield factors.name(), {**spaces, **nothing}
+        # Where it is begun makes numbers long or short.
+        for k in range(len(loops)):
+            turned = [[*p[k % len(p) :], *p[: k % len(p)]] for p in (*loops[k:], *loops[:k])]
+            factors = _Factors(turned, axes, known, rounding)
+            spaces = {
+                e: integral([[*h[0][5:], *h[0][1:4]]]) for e, h in (factors.solved() or {}).items()
+            }
+            off = (distance([*axes[e]], space) for e, space in spaces.items())
+            if max(off, default=math.inf) <= within:
+                found.append((_length(spaces), factors.name(), spaces))
+        if found:
+            _, name, spaces = min(found, key=lambda entry: entry[0])
+            yield name, spaces | dict.fromkeys(part.screws.keys() - axes.keys(), ())
             return
+
+
+def _length(spaces: dict[EdgeId, Space]) -> int:
+    """Bits of all numbers."""
+    return sum(x.bit_length() for space in spaces.values() for row in space for x in row)
 
 
 def _series(loops: Sequence[Loop], axes: dict[EdgeId, Array], first: EdgeId) -> dict[EdgeId, Array]:
@@ -110,17 +123,18 @@ def _times(h: Dual) -> Array:
     return np.array([multiplied(row, h) for row in np.eye(8)])
 
 
-def _roots(series: Array) -> Roots | None:
-    """The factors of a hinge by its series, or None where there are not so few.
+def _roots(series: Array, noise: float) -> Roots | None:
+    """The factors of a hinge by its series, or None where there are not so few within noise.
 
     With x = 1 / t the series is x (q0 + q1 x + ...) / (1 + p1 x + ...), so t^d + p1 t^(d-1) + ...
     and q0 t^(d-1) + ... are real and imaginary parts of the product of all t - c - i s.
     """
-    size = np.abs(series).max()
     for d in range(1, MOST + 1):
-        rows = np.array([[series[k - j] for j in range(1, d + 1)] for k in range(d, ORDER)])
-        p = np.linalg.lstsq(rows, -series[d:], rcond=None)[0]
-        if np.abs(rows @ p + series[d:]).max() <= 1e-6 * size:
+        # Terms of low order tell the most: errors grow from one to the next.
+        rows = np.array([series[k - d : k + 1][::-1] for k in range(d, 2 * d + 2)])
+        p = np.linalg.lstsq(rows[:d, 1:], -rows[:d, 0], rcond=None)[0]
+        size = np.maximum.accumulate(np.abs(series))[d : 2 * d + 2]
+        if np.all(np.abs(rows @ [1.0, *p]) <= noise * size):
             q = [series[k] + series[:k] @ p[:k][::-1] for k in range(d)]
             roots = np.roots([1.0, *(a + 1j * b for a, b in zip(p, q, strict=True))])
             # Roots that are one come as several around it.
@@ -157,7 +171,7 @@ class _Factors:
         """Factors of all hinges as parents see their children turn; None where there are none."""
         waiting = list(range(len(self.loops)))
         while waiting:
-            waiting.sort(key=lambda i: -sum(e in self.found for e, _ in self.loops[i]))
+            waiting.sort(key=lambda i: self._known(self.loops[i]))
             if not any(map(self._close, self._ways(self.loops[waiting.pop(0)]))):
                 return None
         return self.found
@@ -174,11 +188,17 @@ class _Factors:
         names = {(4, 0): "Bennett", (5, 1): "Goldberg 5R", (6, 2): "Goldberg 6R"}
         return names.get(shape, f"rational {len(norms)}R")
 
+    def _known(self, loop: Loop) -> tuple[int, int]:
+        """For sorting: minus the number of joints that are exact already, and how long these are."""
+        exact = [x for e, _ in loop if e in self.found for h in self.found[e] for x in h]
+        known = sum(e in self.found for e, _ in loop)
+        return -known, sum(int(x.denominator).bit_length() for x in exact)
+
     def _class(self, root: complex) -> int:
         """Number of the norm of a factor."""
         norm = complex(root.real, abs(root.imag))
         for i, center in enumerate(self.centers):
-            if abs(norm - center) <= 1e-4 * abs(center):
+            if abs(norm - center) <= 1e-3 * max(1.0, abs(center)):
                 return i
         self.centers.append(norm)
         return len(self.centers) - 1
@@ -195,7 +215,8 @@ class _Factors:
             ]
             if Counter(norms[0]) == Counter(norms[1]):
                 outside = sum(e in self.found for e, _ in other)
-                found.append((outside, len(norms[0]) - len({*norms[0]}), start, turned))
+                repeated = len(norms[0]) - len({*norms[0]})
+                found.append((outside, repeated, self._known(half), start, turned))
         return [way for *_, way in sorted(found)]
 
     def _halves(self, loop: Loop) -> tuple[Loop, Loop]:

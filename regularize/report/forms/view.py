@@ -67,7 +67,8 @@ def verdict(report: Analysis) -> tuple[str, str]:
     sentence = f"{counted(r.redundant, 'redundant constraint equation')}, consistent: "
     if r.finite_mobility == 0:
         sentence = f"Locked: the loops allow no motion. {sentence}"
-    where = f"in every configuration{', up to the limits that REG227 names' if _limited(report) else ''}"
+    limits = ", up to the limits that REG227 names" if _limited(report) else ""
+    where = f"in every configuration{limits}"
     if r.removed >= r.redundant:
         which = {1: "it", 2: "both"}.get(r.redundant, "all")
         sentence += f"{which} can be dropped {where}."
@@ -189,7 +190,7 @@ def advice(report: Analysis) -> list[tuple[str, str]]:
     """Which joints to change, the best way first: in words, and the command if there is one."""
     found = []
     r, mechanism = report.reduction, report.mechanism
-    where = branches_meant(r)
+    where = f" {branches_meant(r)}".rstrip()
     free = {cure.changes: cure for cure in report.cures if cure.freed}
     for entry in report.advice:
         changes = listed([f"{each.joint} {each.words}" for each in entry.changes])
@@ -200,7 +201,7 @@ def advice(report: Analysis) -> list[tuple[str, str]]:
             more = counted(entry.left, "redundant equation") if entry.left else ""
             found.append((f"{words}, and leaves {more}" if more else words, command))
             continue
-        words = f"make {changes}: {r.redundant} → {entry.left} redundant{' ' * bool(where)}{where}, same motion"
+        words = f"make {changes}: {r.redundant} → {entry.left} redundant{where}, same motion"
         idle = next((cure.idle for cure in report.cures if cure.changes == entry.changes), ())
         words += f" ({listed(idle)} can then spin idly)" if idle else ""
         found.append((words, entry.command))
