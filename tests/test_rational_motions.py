@@ -6,7 +6,7 @@ import copy
 import json
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 from typing import Any
 
 import numpy as np
@@ -68,10 +68,10 @@ def network(
 
 def chains(*found: Chain) -> dict[tuple[str, str], Dual]:
     """The hinges of several chains between the ground and a tool."""
-    hinges = {}
+    hinges: dict[tuple[str, str], Dual] = {}
     for k, chain in enumerate(found):
         bodies = ["ground", *(f"c{k}_{i}" for i in range(1, len(chain))), "tool"]
-        hinges |= dict(zip(zip(bodies, bodies[1:], strict=False), chain, strict=True))
+        hinges |= dict(zip(pairwise(bodies), chain, strict=True))
     return hinges
 
 

@@ -52,7 +52,8 @@ def line_of(direction: Exact, moment: Exact) -> Dual:
 
 def norm_of(factor: Dual) -> Norm:
     """The numbers c and r of a factor t - c - h, given as c + h."""
-    return factor[0], factor[1:4] @ factor[1:4]
+    c, *direction = factor.tolist()[:4]
+    return c, sum((x * x for x in direction), Fraction(0))
 
 
 def product_of(factors: Sequence[Dual]) -> list[Dual]:

@@ -189,7 +189,7 @@ class _Factors:
         return names.get(shape, f"rational {len(norms)}R")
 
     def _known(self, loop: Loop) -> tuple[int, int]:
-        """For sorting: minus the number of joints that are exact already, and how long these are."""
+        """For sorting: minus the number of joints that are exact, and how long these are."""
         exact = [x for e, _ in loop if e in self.found for h in self.found[e] for x in h]
         known = sum(e in self.found for e, _ in loop)
         return -known, sum(int(x.denominator).bit_length() for x in exact)
@@ -272,7 +272,7 @@ class _Factors:
                     direction = exact_vector(root.imag * axis[3:], self.rounding)
                     line = line_through(direction, axis, self.rounding)
             size = root.imag * (line[1:4].astype(float) @ axis[3:])
-            k = self._near(size / float(line[1:4] @ line[1:4]))
+            k = self._near(float(size) / float(line[1:4] @ line[1:4]))
             made.append(k * line + self._near(root.real) * _ONE)
             self.norms[number] = norm_of(made[-1]), made[-1][1:4]
         return tuple(made)
