@@ -49,6 +49,8 @@ Roots = tuple[complex, ...]
 ORDER, MOST = 8, 3
 #: How far series may be from those of such hinges, in parts: they lose digits, and more with noise.
 NOISE = (1e-6, 1e-3)
+#: Hinges whose half-angle tangents are tried as the parameter, and ways to begin.
+TRIES = 8
 #: Denominators that are taken to be meant. All others are one number: products stay shorter.
 SHORT = 1000
 
@@ -62,39 +64,49 @@ def rational_motions(
         return
     axes = {e: s[:, 0] / np.linalg.norm(s[3:, 0]) for e, s in screws.items()}
     loops = [[(e, c.direction(graph, e)) for e in c.edges if e in axes] for c in part.cycles]
-    found: list[tuple[int, str, dict[EdgeId, Space]]] = []
-    every = [_series(loops, axes, first) for first in axes]
+    velocities = np.linalg.svd(_equations(loops, axes, [*axes]), compute_uv=False)
+    if len(axes) < 2 or velocities[len(axes) - 2] <= within * velocities[0]:
+        return  # more than one velocity, of which series cannot be told
+    every = [_series(loops, axes, first) for first in [*axes][:TRIES]]
     for series, noise in ((series, noise) for noise in NOISE for series in every):
         roots = {e: _roots(s, noise) for e, s in series.items()}
         known = {e: r for e, r in roots.items() if r is not None}
-        if len(known) < len(axes):
-            continue
-        # Where it is begun makes numbers long or short.
-        for k in range(len(loops)):
-            turned = [[*p[k % len(p) :], *p[: k % len(p)]] for p in (*loops[k:], *loops[:k])]
-            factors = _Factors(turned, axes, known, rounding)
-            spaces = {
-                e: integral([[*h[0][5:], *h[0][1:4]]]) for e, h in (factors.solved() or {}).items()
-            }
-            off = (distance([*axes[e]], space) for e, space in spaces.items())
-            if max(off, default=math.inf) <= within:
-                found.append((_length(spaces), factors.name(), spaces))
-        if found:
-            _, name, spaces = min(found, key=lambda entry: entry[0])
-            yield name, spaces | dict.fromkeys(part.screws.keys() - axes.keys(), ())
+        found = _found(loops, axes, known, rounding) if len(known) == len(axes) else {}
+        off = (max(distance([*axes[e]], x) for e, x in spaces.items()) for spaces in found.values())
+        near = [name for name, miss in zip(found, off, strict=True) if miss <= within]
+        for name in near:
+            yield name, found[name] | dict.fromkeys(part.screws.keys() - axes.keys(), ())
+        if near:
             return
 
 
-def _length(spaces: dict[EdgeId, Space]) -> int:
-    """Bits of all numbers."""
-    return sum(x.bit_length() for space in spaces.values() for row in space for x in row)
+def _found(
+    loops: Sequence[Loop], axes: dict[EdgeId, Array], roots: dict[EdgeId, Roots], rounding: float
+) -> dict[str, dict[EdgeId, Space]]:
+    """Exact joints under their name, those with the shortest numbers of a few ways to find them."""
+    found = []
+    for k in range(min(len(loops), TRIES)):
+        turned = [[*p[k % len(p) :], *p[: k % len(p)]] for p in (*loops[k:], *loops[:k])]
+        factors = _Factors(turned, axes, roots, rounding)
+        every = factors.solved() or {}
+        spaces = {e: integral([[*h[0][5:], *h[0][1:4]]]) for e, h in every.items()}
+        bits = sum(x.bit_length() for space in spaces.values() for row in space for x in row)
+        found += [(bits, factors.name(), spaces)] * bool(spaces)
+    return {name: spaces for _, name, spaces in sorted(found, key=lambda entry: entry[0])[:1]}
+
+
+def _equations(
+    loops: Sequence[Loop], axes: dict[EdgeId, Array], columns: Sequence[EdgeId]
+) -> Array:
+    """What all loops say of the velocities of some hinges, shape (6 loops, hinges)."""
+    senses = [dict(loop) for loop in loops]
+    return np.vstack([np.column_stack([s.get(e, 0) * axes[e] for e in columns]) for s in senses])
 
 
 def _series(loops: Sequence[Loop], axes: dict[EdgeId, Array], first: EdgeId) -> dict[EdgeId, Array]:
-    """Half-angle tangents as power series in the first one, without the constant terms."""
+    """Half-angle tangents as power series in one of them, without the constant terms."""
     columns = [*(e for e in axes if e != first), first]
-    senses = [dict(loop) for loop in loops]
-    matrix = np.vstack([np.column_stack([s.get(e, 0) * axes[e] for e in columns]) for s in senses])
+    matrix = _equations(loops, axes, columns)
     inverse = np.linalg.pinv(matrix[:, :-1])
     unit = np.eye(8)[0]
     lines = {e: line_of(a[3:], a[:3]).astype(float) for e, a in axes.items()}
@@ -129,6 +141,8 @@ def _roots(series: Array, noise: float) -> Roots | None:
     With x = 1 / t the series is x (q0 + q1 x + ...) / (1 + p1 x + ...), so t^d + p1 t^(d-1) + ...
     and q0 t^(d-1) + ... are real and imaginary parts of the product of all t - c - i s.
     """
+    if not np.isfinite(series).all():
+        return None
     for d in range(1, MOST + 1):
         # Terms of low order tell the most: errors grow from one to the next.
         rows = np.array([series[k - d : k + 1][::-1] for k in range(d, 2 * d + 2)])
