@@ -121,6 +121,9 @@ def _lasting(value: Any) -> Any:
 def _said(report: dict[str, Any]) -> dict[str, Any]:
     """A report in fewer words."""
     found: dict[str, Any] = _lasting(report)
+    for component in found["mobility"]["components"]:  # what else it says follows from the rank
+        for name in ("redundant", "removed", "remaining"):
+            del component[name]
     for loop in found["loops"]:
         loop["removed_directions"] = [each["label"] for each in loop["removed_directions"]]
     found["moving"] = {

@@ -75,7 +75,9 @@ def expected(mechanism: str) -> dict[str, Any]:
             "consistent": True,
             "here": {"mobility": 1, "redundant": 3, "singular": False},
             "finite_evidence": "counted",
-            "components": [{"mobility": 1, "rank": 3}],
+            "components": [
+                {"mobility": 1, "rank": 3, "redundant": 3, "removed": 3, "remaining": 0}
+            ],
             "kinematotropic": False,
             "shaky": False,
             "passive": 0,

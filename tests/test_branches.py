@@ -205,13 +205,17 @@ def test_components_of_different_mobility_are_called_kinematotropic() -> None:
     """Arms open with both squares on them, or the outer bars of each turn by themselves."""
     report = rg.check(rg.load(ASSETS / "mobility" / "squares_folded.urdf"))
     mobility = report.as_dict()["mobility"]
-    assert mobility["components"] == [{"mobility": 2, "rank": 5}, {"mobility": 1, "rank": 6}]
+    assert mobility["components"] == [
+        {"mobility": 2, "rank": 5, "redundant": 7, "removed": 6, "remaining": 1},
+        {"mobility": 1, "rank": 6, "redundant": 6, "removed": 6, "remaining": 0},
+    ]
     assert mobility["finite"] == 2
     assert mobility["kinematotropic"] and not mobility["shaky"]
     (found,) = (d for d in report.diagnostics if d.code in ("REG213", "REG221"))
     assert found.message.startswith(
-        "kinematotropic: 2 motions meet at the assembled pose, of mobility 2 (rank 5, counted) on "
-        "branch 1, 1 (rank 6, counted) on branch 2: `A`,"
+        "kinematotropic: at least 2 motions meet at the assembled pose, of mobility 2 (rank 5, "
+        "counted; 7 redundant, 6 removed) on branch 1, 1 (rank 6, counted; 6 redundant, 6 removed) "
+        "on branch 2: `A`,"
     )
     assert "True mobility 2 or 1, by the branch that is taken (kinematotropic)," in str(report)
     assert rule("kinematotropic") is rule(found.code)
@@ -220,22 +224,54 @@ def test_components_of_different_mobility_are_called_kinematotropic() -> None:
     assert moves["C1_D1"] == "moves in the plane normal to Y"
 
 
+@pytest.mark.parametrize("count", [3, 4])
+def test_what_is_redundant_is_said_of_each_branch(count: int) -> None:
+    """Bars on a line from two hinges that coincide: arms turn together, or each by itself."""
+    places = [1.3, -0.8, 1.7, 0.9][:count]
+    pivots = {"first": ("ground", "b0", (places[0], 0, 0))}
+    for i, place in enumerate(places[1:], start=1):
+        pivots |= {
+            f"arm_{i}": ("ground", f"a{i}", (0, 0, 0)),
+            f"elbow_{i}": (f"a{i}", f"b{i}", (place, 0, 0)),
+            f"tip_{i}": ("b0", f"b{i}", (0, 0, 0)),
+        }
+    mechanism = rg.Mechanism.of_joints(
+        "K(2, n)",
+        [rg.Joint.in_world(n, a, b, "revolute", Z, p) for n, (a, b, p) in pivots.items()],
+    )
+    report = rg.check(mechanism)
+    mobility, loops = report.as_dict()["mobility"], count - 1
+    found = mobility["components"]
+    assert mobility["finite"] == max(each["mobility"] for each in found) == loops
+    assert {each["redundant"] + each["rank"] for each in found} == {6 * loops}
+    assert {each["removed"] for each in found} == {3 * loops}
+    assert [each["remaining"] for each in found] == [count - 2, 0]
+    assert mobility["redundant"] == found[1]["redundant"] == 3 * loops
+    verb = "is" if count == 3 else "are"
+    more = f"On branch 1 {count - 2} more {verb} redundant, and kept."
+    text = " ".join(str(report).split())
+    assert f"all can be dropped in every configuration. {more}" in text
+    alone = rg.check(mechanism, branch=1).as_dict()["mobility"]
+    assert [alone["finite"], alone["redundant"]] == [loops, 3 * loops + count - 2]
+
+
 @pytest.mark.slow
 def test_on_one_branch_nothing_meets() -> None:
     mechanism = folded(1, 2, 1, 2)
     report = rg.check(mechanism)
-    assert report.as_dict()["mobility"]["components"] == 2 * [{"mobility": 1, "rank": 3}]
+    component = {"mobility": 1, "rank": 3, "redundant": 3, "removed": 3, "remaining": 0}
+    assert report.as_dict()["mobility"]["components"] == 2 * [component]
     (meeting,) = (d for d in report.diagnostics if d.code == "REG213")
     assert (
-        "2 motions meet at the assembled pose, of mobility 1 (rank 3, counted) each"
-        in meeting.message
+        "at least 2 motions meet at the assembled pose, of mobility 1 (rank 3, counted; 3 "
+        "redundant, 3 removed) each" in meeting.message
     )
     turns = []
     for number in (1, 2):
         report = rg.check(mechanism, branch=number)
         mobility = report.as_dict()["mobility"]
         assert not mobility["here"]["singular"]
-        assert mobility["components"] == [{"mobility": 1, "rank": 3}]
+        assert mobility["components"] == [component]
         q = report.reduction.q - rg.reduce(mechanism).q
         assert 0.01 < np.max(np.abs(q)) < 1.0
         turns.append(q[0] * q[3] < 0.0)

@@ -26,7 +26,7 @@ from regularize.proofs.modular import Series, Terms, relation_of
 from regularize.proofs.special import special_lengths
 from regularize.proofs.verifier import distance, fingerprint, product
 from regularize.report.analysis import Analysis
-from regularize.special.bennett import Dual, multiplied
+from regularize.proofs.dual_quaternions import Dual, multiplied
 from regularize.special.focal import focal
 from regularize.special.schatz import schatz
 from regularize.special.symmetric import symmetric

@@ -24,6 +24,7 @@ from regularize.proofs.geometry import (
     with_parallel_bars,
 )
 from regularize.proofs.incidence import NotExact
+from regularize.proofs.rational_motions import rational_motions
 from regularize.proofs.verifier import Space
 from regularize.reduction.block import Block
 
@@ -50,7 +51,7 @@ def families(graph: Graph, part: Block, within: float, rounding: float) -> Itera
         within: What relation is taken to be meant, radians and parts of the size.
         rounding: How far a number may be moved to a simpler one.
     """
-    for family in (with_bars, *_installed(), unnamed):
+    for family in (with_bars, rational_motions, *_installed(), unnamed):
         yield from family(graph, part, within, rounding)
 
 

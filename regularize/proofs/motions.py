@@ -97,16 +97,15 @@ def _like(cut: Cut, space: Space) -> Space:
         return space
     if not cut.kept:
         return ()
-    exact = np.array([[x / max(map(abs, row)) for x in row] for row in space])
+    # Divided by powers of two rows stay short where they are added up.
+    sizes = [1 << max(map(int.bit_length, row)) for row in space]
+    exact = np.array([[x / size for x in row] for row, size in zip(space, sizes, strict=True)])
     weights = np.linalg.lstsq(exact.T, cut.rows, rcond=None)[0].T
     # Each row gets a 1 where the others have a zero.
     columns = qr(weights, mode="r", pivoting=True)[1][: cut.kept]
     weights = np.linalg.solve(weights[:, columns], weights)
     near = [
-        [
-            simplest(float(x), EXACT.same) / max(map(abs, row))
-            for x, row in zip(w, space, strict=True)
-        ]
+        [simplest(float(x), EXACT.same) / size for x, size in zip(w, sizes, strict=True)]
         for w in weights
     ]
     return integral(

@@ -26,6 +26,7 @@ from regularize.report.held_bodies import held_entries
 from regularize.report.loop_report import Component, LoopReport, loop_reports
 from regularize.report.misfit import Misfit, misfit_where_asked
 from regularize.report.motion import BodyMotion, moving
+from regularize.report.motion_components import motion_components
 from regularize.report.reasons import Reason, reasons
 from regularize.report.suppression import (
     Suppressed,
@@ -269,9 +270,7 @@ class Analysis:
                 "actual": r.mobility,
                 "finite": r.finite_mobility,
                 "finite_evidence": r.finite_evidence,
-                "components": [
-                    {"mobility": mobility, "rank": rank} for mobility, rank in r.components
-                ],
+                "components": [each.as_dict() for each in motion_components(r)],
                 "kinematotropic": r.kinematotropic,
                 "shaky": r.shaky,
                 "passive": len(self.passive),

@@ -109,9 +109,12 @@ def _shaky(
 def _meeting(reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]) -> Diagnostic:
     """The motions that meet at the pose, and whether their number of freedoms is the same."""
     found = list(_numbered(reduction, cell))
+    removed = sum(cut.constraints for part in reduction.parts_of(cell) for cut in part.cuts)
+    removed -= sum(part.kept for part in reduction.parts_of(cell))
     words = {
         number: f"{'unknown' if branch.mobility is None else branch.mobility}"
-        + f" (rank {branch.rank}, {branch.local.evidence})"
+        + f" (rank {branch.rank}, {branch.local.evidence}; {cell.equations - branch.rank} "
+        + f"redundant, {removed} removed)"
         for number, branch in found
     }
     entries = ", ".join(f"{text} on branch {number}" for number, text in words.items())
@@ -121,10 +124,13 @@ def _meeting(reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]) 
     return Diagnostic(
         "REG221" if cell.kinematotropic else "REG213",
         "note",
-        f"{kind}{len(found)} motions meet at the assembled pose, of mobility {entries}: "
+        f"{kind}at least {len(found)} motions meet at the assembled pose, of mobility {entries}: "
         f"{names(joints)}",
         joints=joints,
-        help=(f"begin on one of them, in this order: --branch {' or '.join(map(str, words))}",),
+        help=(
+            f"begin on one of them, in this order: --branch {' or '.join(map(str, words))}; "
+            "`check` with it says what is redundant and what to change there",
+        ),
     )
 
 

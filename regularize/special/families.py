@@ -15,12 +15,12 @@ import numpy as np
 
 from regularize.lie.motion_type import motion_type
 from regularize.mechanism.graph import EdgeId, Graph
+from regularize.proofs.dual_quaternions import Exact
 from regularize.proofs.families import Found, exact_geometries
 from regularize.proofs.geometry import integral, upright
 from regularize.proofs.incidence import simplest
 from regularize.proofs.verifier import Space, distance
 from regularize.reduction.block import Block
-from regularize.special.bennett import Exact, made_of_bennett
 from regularize.special.focal import focal
 from regularize.special.schatz import schatz
 from regularize.special.symmetric import symmetric
@@ -42,7 +42,7 @@ def of_hinges(graph: Graph, part: Block, within: float, rounding: float) -> Iter
         return
     edges: tuple[EdgeId, ...] = part.cycles[0].edges
     axes = [part.screws[e][:, 0] / np.linalg.norm(part.screws[e][3:, 0]) for e in edges]
-    for search in (symmetric, schatz, made_of_bennett):
+    for search in (symmetric, schatz):
         for name, lines in search(axes, within, rounding):
             rows = [integral([[*line[5:], *line[1:4]]]) for line in lines]
             off = [distance([*axis], row) for axis, row in zip(axes, rows, strict=True)]

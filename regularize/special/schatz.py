@@ -25,14 +25,14 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from regularize.lie.screw import Array
+from regularize.proofs.dual_quaternions import Dual, exact_vector, line_of
 from regularize.proofs.incidence import simplest
-from regularize.special.bennett import Dual, exact_vector, line_of
 
 
 def schatz(
     axes: Sequence[Array], within: float, rounding: float
 ) -> Iterator[tuple[str, list[Dual]]]:
-    """The linkage of Schatz, if a loop may be one, with exact axes; as of ``made_of_bennett``."""
+    """The linkage of Schatz, if a loop may be one, with exact axes."""
     if len(axes) != 6:
         return
     across = [abs(axes[i][3:] @ axes[i - 1][3:]) for i in range(6)]

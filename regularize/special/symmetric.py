@@ -16,13 +16,13 @@ from itertools import product
 import numpy as np
 
 from regularize.lie.screw import Array, cross, cross_matrix
-from regularize.special.bennett import Dual, Exact, exact_line, exact_vector, line_of
+from regularize.proofs.dual_quaternions import Dual, Exact, exact_line, exact_vector, line_of
 
 
 def symmetric(
     axes: Sequence[Array], within: float, rounding: float
 ) -> Iterator[tuple[str, list[Dual]]]:
-    """Kinds of Bricard's loops that a loop may be, with exact axes; as of ``made_of_bennett``."""
+    """Kinds of Bricard's loops that a loop may be, with exact axes."""
     if len(axes) != 6:
         return
     half_turn = [(0, 3), (1, 4), (2, 5)]

@@ -12,6 +12,7 @@ from regularize.mechanism.diagnostic import Diagnostic
 from regularize.report.analysis import Analysis
 from regularize.report.forms.loop_view import groups
 from regularize.report.loop_report import Component
+from regularize.report.motion_components import branches_meant, more_on_branches
 from regularize.statics.releases import release_command
 from regularize.tolerances import VANISHING
 from regularize.words import (
@@ -66,8 +67,8 @@ def verdict(report: Analysis) -> tuple[str, str]:
     sentence = f"{counted(r.redundant, 'redundant constraint equation')}, consistent: "
     if r.finite_mobility == 0:
         sentence = f"Locked: the loops allow no motion. {sentence}"
-    limited = any(part.held or part.parallelograms for part in r.parts)
-    where = f"in every configuration{', up to the limits that REG227 names' if limited else ''}"
+    limits = ", up to the limits that REG227 names" if _limited(report) else ""
+    where = f"in every configuration{limits}"
     if r.removed >= r.redundant:
         which = {1: "it", 2: "both"}.get(r.redundant, "all")
         sentence += f"{which} can be dropped {where}."
@@ -77,7 +78,7 @@ def verdict(report: Analysis) -> tuple[str, str]:
         sentence += "kept, for to second order they hold the mechanism."
     else:
         sentence += "kept, because the joint axes alone do not prove that they can be dropped."
-    return "warning", sentence
+    return "warning", sentence + more_on_branches(r)
 
 
 def counts(report: Analysis) -> str:
@@ -189,6 +190,7 @@ def advice(report: Analysis) -> list[tuple[str, str]]:
     """Which joints to change, the best way first: in words, and the command if there is one."""
     found = []
     r, mechanism = report.reduction, report.mechanism
+    where = f" {branches_meant(r)}".rstrip()
     free = {cure.changes: cure for cure in report.cures if cure.freed}
     for entry in report.advice:
         changes = listed([f"{each.joint} {each.words}" for each in entry.changes])
@@ -199,7 +201,7 @@ def advice(report: Analysis) -> list[tuple[str, str]]:
             more = counted(entry.left, "redundant equation") if entry.left else ""
             found.append((f"{words}, and leaves {more}" if more else words, command))
             continue
-        words = f"make {changes}: {r.redundant} → {entry.left} redundant, same motion"
+        words = f"make {changes}: {r.redundant} → {entry.left} redundant{where}, same motion"
         idle = next((cure.idle for cure in report.cures if cure.changes == entry.changes), ())
         words += f" ({listed(idle)} can then spin idly)" if idle else ""
         found.append((words, entry.command))
@@ -266,7 +268,13 @@ def _nearest(report: Analysis) -> str:
     place = report.reduction.certificate.nearest
     if place is None or place.missing:
         return ""
-    return f"; descents found them nowhere weaker than {place.ratio:.1g} of all equations"
+    short = ", short of the limits that REG227 names" if _limited(report) else ""
+    return f"; descents found them nowhere weaker than {place.ratio:.1g} of all equations{short}"
+
+
+def _limited(report: Analysis) -> bool:
+    """Whether what is proved ends where parallelograms go flat or groups are left."""
+    return any(part.held or part.parallelograms for part in report.reduction.parts)
 
 
 def found(report: Analysis) -> str:

@@ -1,0 +1,322 @@
+"""Hinges that move along a rational curve: exact axes from factors of their motion polynomial.
+
+Let the half-angle tangents of all hinges be rational functions of a parameter t. Each hinge then
+stands for one linear factor t - h or for a few on one line, and what a loop closes is that their
+product is real. So the factors of one half of it, in any order of their norms, tell those of the
+other half: they are rounded, and these computed from them exactly. Linkages of Bennett, Goldberg,
+Myard and Waldron, loops from motion polynomials of any degree and networks of all these are such.
+
+Where the factors are follows from the velocities and higher derivatives at the pose alone. What is
+found is a guess until the curve has been put into the closure equations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from regularize.lie.motion_type import motion_type
+from regularize.lie.screw import Array
+from regularize.mechanism.graph import EdgeId, Graph
+from regularize.proofs.dual_quaternions import (
+    Dual,
+    Exact,
+    Norm,
+    conjugated,
+    exact_line,
+    exact_vector,
+    line_of,
+    line_through,
+    multiplied,
+    norm_of,
+    product_of,
+    split_right,
+)
+from regularize.proofs.geometry import integral
+from regularize.proofs.incidence import common_denominator, simplest
+from regularize.proofs.verifier import Space, distance
+from regularize.reduction.block import Block
+
+#: Joints of a loop with the sense in which it passes them.
+Loop = Sequence[tuple[EdgeId, int]]
+#: Of a hinge's factors t - c - s l on the unit line l the numbers c + i s.
+Roots = tuple[complex, ...]
+#: Terms of power series, and factors of one hinge that they can tell.
+ORDER, MOST = 8, 3
+#: How far series may be from those of such hinges, in parts: they lose digits, and more with noise.
+NOISE = (1e-6, 1e-3)
+#: Hinges whose half-angle tangents are tried as the parameter, and ways to begin.
+TRIES = 8
+#: Denominators that are taken to be meant. All others are one number: products stay shorter.
+SHORT = 1000
+
+
+def rational_motions(
+    graph: Graph, part: Block, within: float, rounding: float
+) -> Iterator[tuple[str, dict[EdgeId, Space]]]:
+    """Names of linkages and exact joints, as ``families`` has it."""
+    screws = {e: s for e, s in part.screws.items() if s.size}
+    if {motion_type(np.linalg.qr(s)[0], within).name for s in screws.values()} != {"revolute"}:
+        return
+    axes = {e: s[:, 0] / np.linalg.norm(s[3:, 0]) for e, s in screws.items()}
+    loops = [[(e, c.direction(graph, e)) for e in c.edges if e in axes] for c in part.cycles]
+    velocities = np.linalg.svd(_equations(loops, axes, [*axes]), compute_uv=False)
+    if len(axes) < 2 or velocities[len(axes) - 2] <= within * velocities[0]:
+        return  # more than one velocity, of which series cannot be told
+    every = [_series(loops, axes, first) for first in [*axes][:TRIES]]
+    for series, noise in ((series, noise) for noise in NOISE for series in every):
+        roots = {e: _roots(s, noise) for e, s in series.items()}
+        known = {e: r for e, r in roots.items() if r is not None}
+        found = _found(loops, axes, known, rounding) if len(known) == len(axes) else {}
+        off = (max(distance([*axes[e]], x) for e, x in spaces.items()) for spaces in found.values())
+        near = [name for name, miss in zip(found, off, strict=True) if miss <= within]
+        for name in near:
+            yield name, found[name] | dict.fromkeys(part.screws.keys() - axes.keys(), ())
+        if near:
+            return
+
+
+def _found(
+    loops: Sequence[Loop], axes: dict[EdgeId, Array], roots: dict[EdgeId, Roots], rounding: float
+) -> dict[str, dict[EdgeId, Space]]:
+    """Exact joints under their name, those with the shortest numbers of a few ways to find them."""
+    found = []
+    for k in range(min(len(loops), TRIES)):
+        turned = [[*p[k % len(p) :], *p[: k % len(p)]] for p in (*loops[k:], *loops[:k])]
+        factors = _Factors(turned, axes, roots, rounding)
+        every = factors.solved() or {}
+        spaces = {e: integral([[*h[0][5:], *h[0][1:4]]]) for e, h in every.items()}
+        bits = sum(x.bit_length() for space in spaces.values() for row in space for x in row)
+        found += [(bits, factors.name(), spaces)] * bool(spaces)
+    return {name: spaces for _, name, spaces in sorted(found, key=lambda entry: entry[0])[:1]}
+
+
+def _equations(
+    loops: Sequence[Loop], axes: dict[EdgeId, Array], columns: Sequence[EdgeId]
+) -> Array:
+    """What all loops say of the velocities of some hinges, shape (6 loops, hinges)."""
+    senses = [dict(loop) for loop in loops]
+    return np.vstack([np.column_stack([s.get(e, 0) * axes[e] for e in columns]) for s in senses])
+
+
+def _series(loops: Sequence[Loop], axes: dict[EdgeId, Array], first: EdgeId) -> dict[EdgeId, Array]:
+    """Half-angle tangents as power series in one of them, without the constant terms."""
+    columns = [*(e for e in axes if e != first), first]
+    matrix = _equations(loops, axes, columns)
+    inverse = np.linalg.pinv(matrix[:, :-1])
+    unit = np.eye(8)[0]
+    lines = {e: line_of(a[3:], a[:3]).astype(float) for e, a in axes.items()}
+    series = {e: np.zeros(ORDER + 1) for e in axes}
+    right = [[_times(sense * lines[e]) for e, sense in loop] for loop in loops]
+    partial = [np.zeros((len(loop) + 1, ORDER + 1, 8)) for loop in loops]
+    for products in partial:
+        products[:, 0] = unit
+    for k in range(1, ORDER + 1):
+        for solved in (False, True):  # first what is known, then all
+            for loop, products, turn in zip(loops, partial, right, strict=True):
+                for at, (e, _) in enumerate(loop):
+                    lower = series[e][1 : k + 1] @ products[at][k - 1 :: -1][:k]
+                    products[at + 1][k] = products[at][k] + lower @ turn[at]
+            if not solved:
+                open_ = [products[-1][k][[5, 6, 7, 1, 2, 3]] for products in partial]
+                last = float(k == 1)
+                values = inverse @ -(np.concatenate(open_) + last * matrix[:, -1])
+                for e, value in zip(columns, [*values, last], strict=True):
+                    series[e][k] = value
+    return {e: s[1:] for e, s in series.items()}
+
+
+def _times(h: Dual) -> Array:
+    """The matrix of multiplication by a dual quaternion from the right, for rows."""
+    return np.array([multiplied(row, h) for row in np.eye(8)])
+
+
+def _roots(series: Array, noise: float) -> Roots | None:
+    """The factors of a hinge by its series, or None where there are not so few within noise.
+
+    With x = 1 / t the series is x (q0 + q1 x + ...) / (1 + p1 x + ...), so t^d + p1 t^(d-1) + ...
+    and q0 t^(d-1) + ... are real and imaginary parts of the product of all t - c - i s.
+    """
+    if not np.isfinite(series).all():
+        return None
+    for d in range(1, MOST + 1):
+        # Terms of low order tell the most: errors grow from one to the next.
+        rows = np.array([series[k - d : k + 1][::-1] for k in range(d, 2 * d + 2)])
+        p = np.linalg.lstsq(rows[:d, 1:], -rows[:d, 0], rcond=None)[0]
+        size = np.maximum.accumulate(np.abs(series))[d : 2 * d + 2]
+        if np.all(np.abs(rows @ [1.0, *p]) <= noise * size):
+            q = [series[k] + series[:k] @ p[:k][::-1] for k in range(d)]
+            roots = np.roots([1.0, *(a + 1j * b for a, b in zip(p, q, strict=True))])
+            # Roots that are one come as several around it.
+            largest = np.abs(roots).max()
+            near = [roots[np.abs(roots - z) <= 1e-4 * largest] for z in roots]
+            turns = np.abs(roots.imag).min() > 1e-6 * max(1.0, largest)
+            return tuple(complex(group.mean()) for group in near) if turns else None
+    return None
+
+
+class _Factors:
+    """Exact factors of all hinges, loop by loop.
+
+    Args:
+        loops: The loops.
+        axes: Unit screws of the hinges.
+        roots: Their factors.
+        rounding: How far a number may be moved to a simpler one.
+    """
+
+    def __init__(
+        self,
+        loops: Sequence[Loop],
+        axes: dict[EdgeId, Array],
+        roots: dict[EdgeId, Roots],
+        rounding: float,
+    ) -> None:
+        self.loops, self.axes, self.roots, self.rounding = loops, axes, roots, rounding
+        self.found: dict[EdgeId, tuple[Dual, ...]] = {}
+        self.centers: list[complex] = []  # one number for all factors of the same norm
+        self.norms: dict[int, tuple[Norm, Exact]] = {}  # exact, with the vector of one factor
+
+    def solved(self) -> dict[EdgeId, tuple[Dual, ...]] | None:
+        """Factors of all hinges as parents see their children turn; None where there are none."""
+        waiting = list(range(len(self.loops)))
+        while waiting:
+            waiting.sort(key=lambda i: self._known(self.loops[i]))
+            if not any(map(self._close, self._ways(self.loops[waiting.pop(0)]))):
+                return None
+        return self.found
+
+    def name(self) -> str:
+        """What linkages with so many hinges and factors are called."""
+        if len(self.loops) > 1:
+            return "network of rational linkages"
+        norms = [[self._class(root) for root in self.roots[e]] for e, _ in self.loops[0]]
+        shape = (len(norms), sum(len(own) > 1 for own in norms))
+        if shape == (6, 0):  # two linkages of Bennett side by side, or three around a corner
+            apart = [abs(i - j) for i in range(6) for j in range(i) if norms[i] == norms[j]]
+            return "Waldron 6R" if {*apart} & {2, 4} else "rational 6R"
+        names = {(4, 0): "Bennett", (5, 1): "Goldberg 5R", (6, 2): "Goldberg 6R"}
+        return names.get(shape, f"rational {len(norms)}R")
+
+    def _known(self, loop: Loop) -> tuple[int, int]:
+        """For sorting: minus the number of joints that are exact, and how long these are."""
+        exact = [x for e, _ in loop if e in self.found for h in self.found[e] for x in h]
+        known = sum(e in self.found for e, _ in loop)
+        return -known, sum(int(x.denominator).bit_length() for x in exact)
+
+    def _class(self, root: complex) -> int:
+        """Number of the norm of a factor."""
+        norm = complex(root.real, abs(root.imag))
+        for i, center in enumerate(self.centers):
+            if abs(norm - center) <= 1e-3 * max(1.0, abs(center)):
+                return i
+        self.centers.append(norm)
+        return len(self.centers) - 1
+
+    def _ways(self, loop: Loop) -> list[Loop]:
+        """The loop from other starts, such that its first half has the norms of its second."""
+        found = []
+        for start in range(len(loop)):
+            turned = [*loop[start:], *loop[:start]]
+            half, other = self._halves(turned)
+            norms = [
+                [self._class(root) for e, _ in side for root in self.roots[e]]
+                for side in (half, other)
+            ]
+            if Counter(norms[0]) == Counter(norms[1]):
+                outside = sum(e in self.found for e, _ in other)
+                repeated = len(norms[0]) - len({*norms[0]})
+                found.append((outside, repeated, self._known(half), start, turned))
+        return [way for *_, way in sorted(found)]
+
+    def _halves(self, loop: Loop) -> tuple[Loop, Loop]:
+        """The joints with the first half of all factors, and the others."""
+        count, total = 0, sum(len(self.roots[e]) for e, _ in loop)
+        for i, (e, _) in enumerate(loop):
+            if count >= total / 2:
+                return loop[:i], loop[i:]
+            count += len(self.roots[e])
+        return loop, []
+
+    def _close(self, way: Loop) -> bool:
+        """Make the joints of a loop exact by the factors of the first half of a way round it."""
+        before, norms = dict(self.found), dict(self.norms)
+        try:
+            half, other = self._halves(way)
+            for e, _ in half:
+                if e not in self.found:
+                    self.found[e] = self._rounded(e)
+            factors = [h if s > 0 else conjugated(h) for e, s in half for h in self.found[e]]
+            rest = [conjugated(c) for c in product_of(factors)]
+            for e, sense in reversed(other):
+                own = []
+                for root in self.roots[e]:
+                    rest, h = split_right(rest, self.norms[self._class(root)][0])
+                    own.append(h if sense > 0 else conjugated(h))
+                if any(np.cross(own[0][1:4], h[1:4]).any() for h in own):
+                    raise ZeroDivisionError
+                if e in self.found and not _same(self.found[e], own):
+                    raise ZeroDivisionError
+                self.found.setdefault(e, tuple(own))
+            return True
+        except ZeroDivisionError:
+            self.found, self.norms = before, norms
+            return False
+
+    def _rounded(self, e: EdgeId) -> tuple[Dual, ...]:
+        """Factors of a hinge near those that were measured, with norms that are known already."""
+        axis, line, made = self.axes[e], None, []
+        for root in sorted(self.roots[e], key=lambda r: self._class(r) not in self.norms):
+            number = self._class(root)
+            if number in self.norms:
+                (c, r), vector = self.norms[number]
+                if line is None:
+                    direction = _turned(vector, root.imag * axis[3:], self.rounding)
+                    line = line_through(direction, axis, self.rounding)
+                sign = np.sign(root.imag * (line[1:4].astype(float) @ axis[3:]))
+                made.append(int(sign) * _root(r / (line[1:4] @ line[1:4])) * line + c * _ONE)
+                continue
+            if line is None:
+                line = exact_line(axis, self.rounding)
+                if common_denominator(line[1:4]) > SHORT:
+                    direction = exact_vector(root.imag * axis[3:], self.rounding)
+                    line = line_through(direction, axis, self.rounding)
+            size = root.imag * (line[1:4].astype(float) @ axis[3:])
+            k = self._near(float(size) / float(line[1:4] @ line[1:4]))
+            made.append(k * line + self._near(root.real) * _ONE)
+            self.norms[number] = norm_of(made[-1]), made[-1][1:4]
+        return tuple(made)
+
+    def _near(self, x: float) -> Fraction:
+        """A fraction near a number: a short one, or one with the denominator of all others."""
+        simple = simplest(x, self.rounding)
+        size = math.ceil(0.5 / self.rounding)
+        return simple if simple.denominator <= SHORT else Fraction(round(x * size), size)
+
+
+def _root(x: Fraction) -> Fraction:
+    """The square root of a fraction, where it is one."""
+    found = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
+    if found * found != x:
+        raise ZeroDivisionError
+    return found
+
+
+_ONE = np.eye(8, dtype=int)[0]
+
+
+def _same(one: Sequence[Dual], other: Sequence[Dual]) -> bool:
+    return sorted(map(tuple, one)) == sorted(map(tuple, other))
+
+
+def _turned(vector: Exact, target: Array, rounding: float) -> Exact:
+    """A rational vector as long as another one and along a third, where a half turn takes it."""
+    a, b = vector.astype(float), target / np.linalg.norm(target)
+    a = a / np.linalg.norm(a)
+    middle = a + b if np.linalg.norm(a + b) > 1e-9 else np.linalg.svd(a[None])[2][1]
+    n = exact_vector(middle / np.abs(middle).max(), rounding)
+    return np.asarray(2 * (n @ vector) / (n @ n) * n - vector)
