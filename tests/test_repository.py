@@ -1,4 +1,4 @@
-"""Folders as people have them: which files are models, where packages are, what fragments belong to."""
+"""Folders as people have them: which files are models, where packages are, what belongs to what."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import regularize as rg
-from regularize.adapters.repository import repository
 from regularize.cli import main
 
 ASSETS = Path(__file__).parents[1] / "assets"
@@ -19,8 +18,10 @@ LEG = """<xacro:macro name="leg" params="name">
   <joint name="hip_${name}" type="continuous"><parent link="base"/><child link="${name}"/></joint>
 </xacro:macro>"""
 BODY = '<body name="{0}"><joint name="j_{0}"/><geom size=".1"/></body>'
-MODEL = """<sdf version="1.7"><model name="{0}"><link name="a"><inertial><mass>1</mass></inertial></link>
-<joint name="j" type="revolute"><parent>world</parent><child>a</child><axis><xyz>0 0 1</xyz></axis></joint>
+MODEL = """<sdf version="1.7"><model name="{0}">
+<link name="a"><inertial><mass>1</mass></inertial></link>
+<joint name="j" type="revolute"><parent>world</parent><child>a</child>
+<axis><xyz>0 0 1</xyz></axis></joint>
 </model></sdf>"""
 
 
@@ -29,7 +30,7 @@ def include(file: str) -> str:
 
 
 def package(name: str) -> str:
-    return f'<?xml version="1.0"?><package format="2"><!-- <name>no</name> --><name>{name}</name></package>'
+    return f"<?xml version='1.0'?><package><!-- <name>no</name> --><name>{name}</name></package>"
 
 
 def laid_out(folder: Path, files: dict[str, str]) -> Path:
@@ -58,7 +59,12 @@ WALKER = "src/walker_description/urdf/walker.urdf.xacro"
 
 @pytest.mark.parametrize(
     "beside",
-    ["src/legs_of_robots", "src/common/parts/legs", "install/share/legs", "install/legs/share/legs"],
+    [
+        "src/legs_of_robots",
+        "src/common/parts/legs",
+        "install/share/legs",
+        "install/legs/share/legs",
+    ],
 )
 def test_packages_are_found_by_the_names_that_they_state(tmp_path: Path, beside: str) -> None:
     laid_out(tmp_path, workspace(beside=beside))
@@ -80,8 +86,14 @@ def test_packages_are_found_by_the_environment(
 
 def test_submodules_and_packages_without_a_source_folder_are_found(tmp_path: Path) -> None:
     files = {name.removeprefix("src/"): text for name, text in workspace().items()}
-    files = {name.replace("legs_of_robots", "external/repo/legs"): text for name, text in files.items()}
-    files |= {".git/HEAD": "", "walker_description/.git": "gitdir: ../.git", "external/repo/.git": ""}
+    files = {
+        name.replace("legs_of_robots", "external/repo/legs"): text for name, text in files.items()
+    }
+    files |= {
+        ".git/HEAD": "",
+        "walker_description/.git": "gitdir: ../.git",
+        "external/repo/.git": "",
+    }
     laid_out(tmp_path, files)
     assert rg.check(tmp_path / WALKER.removeprefix("src/")).reduction.mobility == 2
 
@@ -112,7 +124,9 @@ def test_all_missing_packages_are_named_at_once(tmp_path: Path) -> None:
         rg.load(tmp_path / WALKER)
     assert "--package limbs=PATH --package materials=PATH" in str(caught.value)
     assert "walker" not in str(caught.value).split("not found")[1]
-    lent = laid_out(tmp_path / "far", {"leg.xacro": ROBOT.format(LEG), "colors.xacro": ROBOT.format("")})
+    lent = laid_out(
+        tmp_path / "far", {"leg.xacro": ROBOT.format(LEG), "colors.xacro": ROBOT.format("")}
+    )
     found = rg.load(tmp_path / WALKER, packages={"limbs": lent, "materials": lent})
     assert len(found.joints) == 2
 
@@ -120,7 +134,9 @@ def test_all_missing_packages_are_named_at_once(tmp_path: Path) -> None:
 def test_macros_say_what_they_are_and_who_calls_them(tmp_path: Path) -> None:
     laid_out(tmp_path, workspace(beside="src/walker_description/legs"))
     (tmp_path / "src/walker_description/legs/package.xml").unlink()
-    with pytest.raises(rg.RegularizeError, match=r"the macro `leg` .*`\.\./urdf/walker\.urdf\.xacro`"):
+    with pytest.raises(
+        rg.RegularizeError, match=r"the macro `leg` .*`\.\./urdf/walker\.urdf\.xacro`"
+    ):
         rg.load(tmp_path / "src/walker_description/legs/leg.xacro")
 
 
@@ -155,7 +171,9 @@ def test_a_folder_is_checked_line_by_line(
 def test_a_model_that_cannot_be_read_is_a_finding_of_its_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    laid_out(tmp_path, {"a.urdf": ROBOT.format("<link/>"), "b.urdf": ROBOT.format('<link name="b"/>')})
+    laid_out(
+        tmp_path, {"a.urdf": ROBOT.format("<link/>"), "b.urdf": ROBOT.format('<link name="b"/>')}
+    )
     status, out = told(tmp_path, capsys)
     assert status == 1 and "unreadable" in out and "1 could not be read" in out
     status, out = told(tmp_path, capsys, "--output", "json")
@@ -171,17 +189,19 @@ def test_a_folder_without_models_says_what_it_holds(
 
 
 def scenes() -> dict[str, str]:
-    robot = f"<mujoco><include file='parts/arm.xml'/><worldbody>{BODY.format('base')}</worldbody></mujoco>"
+    inside = f"<include file='parts/arm.xml'/><worldbody>{BODY.format('base')}</worldbody>"
     return {
         "robot/scene.xml": "<mujoco><include file='robot.xml'/></mujoco>",
-        "robot/robot.xml": robot,
+        "robot/robot.xml": f"<mujoco>{inside}</mujoco>",
         "robot/parts/arm.xml": f"<mujoco><worldbody>{BODY.format('arm')}</worldbody></mujoco>",
-        "robot/floor.xml": "<mujoco><worldbody><geom type='plane' size='1 1 1'/></worldbody></mujoco>",
+        "robot/floor.xml": "<mujoco><worldbody><geom size='1'/></worldbody></mujoco>",
     }
 
 
 def worlds() -> dict[str, str]:
-    world = "<sdf version='1.7'><world name='w'><include><uri>model://{}</uri></include></world></sdf>"
+    world = (
+        "<sdf version='1.7'><world name='w'><include><uri>model://{}</uri></include></world></sdf>"
+    )
     return {
         "worlds/yard.world": world.format("arm"),
         "models/arm/model.config": "<model><name>An arm</name></model>",
@@ -194,13 +214,20 @@ def worlds() -> dict[str, str]:
 
 def stages() -> dict[str, str]:
     part = '#usda 1.0\n(defaultPrim = "A")\ndef Xform "A" {}\n'
-    top = '#usda 1.0\n(subLayers = [@parts/a.usda@])\n'
+    top = "#usda 1.0\n(subLayers = [@parts/a.usda@])\n"
     return {"top.usda": top, "parts/a.usda": part}
 
 
 def products() -> dict[str, str]:
-    plain = {"build/walker.urdf": ROBOT.format('<link name="a"/>'), "src/a.urdf": ROBOT.format('<link name="a"/>')}
-    return {**plain, "install/share/a/a.urdf": plain["src/a.urdf"], ".cache/a.urdf": plain["src/a.urdf"]}
+    plain = {
+        "build/walker.urdf": ROBOT.format('<link name="a"/>'),
+        "src/a.urdf": ROBOT.format('<link name="a"/>'),
+    }
+    return {
+        **plain,
+        "install/share/a/a.urdf": plain["src/a.urdf"],
+        ".cache/a.urdf": plain["src/a.urdf"],
+    }
 
 
 def circle() -> dict[str, str]:
@@ -222,11 +249,18 @@ def circle() -> dict[str, str]:
     ],
 )
 def test_models_are_those_at_the_top(
-    tmp_path: Path, layout: Callable[[], dict[str, str]], models: list[str], fragments: set[str]
+    tmp_path: Path,
+    layout: Callable[[], dict[str, str]],
+    models: list[str],
+    fragments: set[str],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    found = repository(str(laid_out(tmp_path, layout())))
-    assert [Path(each).relative_to(tmp_path).as_posix() for each in found.models] == models
-    assert {Path(each.path).name for each in found.fragments} == fragments
+    laid_out(tmp_path, layout())
+    data = json.loads(told(tmp_path, capsys, "--output", "json")[1])
+    found = [each["model"]["path"] for each in data["reports"]]
+    found += [each["path"] for each in data["unreadable"]]
+    assert [Path(each).relative_to(tmp_path).as_posix() for each in found] == models
+    assert {Path(each["path"]).name for each in data["fragments"]} == fragments
 
 
 def test_included_mjcf_resolves_as_in_mujoco_from_anywhere(
@@ -240,14 +274,20 @@ def test_included_mjcf_resolves_as_in_mujoco_from_anywhere(
         "<joint/><geom type='mesh' mesh='m'/></body></worldbody></mujoco>"
     )
     files["robot/robot.xml"] = files["robot/robot.xml"].replace("parts/arm.xml", "parts/more.xml")
-    files["robot/parts/more.xml"] = "<mujoco><include file='arm.xml'/></mujoco>"  # of its own folder
+    files["robot/parts/more.xml"] = (
+        "<mujoco><include file='arm.xml'/></mujoco>"  # of its own folder
+    )
     files["robot/meshes/tetra.obj"] = (
         "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n"
     )
     laid_out(tmp_path, files)
     expected = mujoco.MjModel.from_xml_path(str(tmp_path / "robot/scene.xml"))
     masses = []
-    for place, name in ((tmp_path, "robot/scene.xml"), (tmp_path / "robot", "scene.xml"), (tmp_path / "robot/parts", "../scene.xml")):
+    for place, name in (
+        (tmp_path, "robot/scene.xml"),
+        (tmp_path / "robot", "scene.xml"),
+        (tmp_path / "robot/parts", "../scene.xml"),
+    ):
         monkeypatch.chdir(place)
         (body,) = (body for body in rg.load(name).bodies if body.name == "arm")
         assert body.inertia is not None

@@ -21,7 +21,7 @@ class Packages:
     """Where packages are: near a file first, then where the environment says.
 
     A workspace is searched from the file upwards: its folder's package, the folder of that, the
-    ``src`` and the workspace that it stands in, the repository that holds it. Nothing above them is.
+    ``src`` and the workspace that it stands in, the repository that holds it. Nothing above is.
 
     Attributes:
         start: The file or folder to search from.

@@ -28,7 +28,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         "exit status: 0 nothing at or above --fail-on, 1 findings or an unreadable model in a "
         "folder, 2 wrong usage or unreadable input"
     )
-    option(parser, "files FILE", "model file, pattern, or folder with any number of models", nargs="+")
+    option(
+        parser, "files FILE", "model file, pattern, or folder with any number of models", nargs="+"
+    )
     add_model_options(parser)
     group = parser.add_argument_group("report")
     forms = f"form of the report: {', '.join(OUTPUTS)} (text)"
