@@ -40,6 +40,7 @@ def read(
     arguments: Mapping[str, str] | None = None,
     floating: bool = False,
     loops: str | os.PathLike[str] | bool | None = None,
+    close: str | None = None,
     packages: Mapping[str, str | os.PathLike[str]] | None = None,
 ) -> Mechanism:
     """Expand a xacro file and read the result as URDF.
@@ -51,6 +52,7 @@ def read(
         arguments: Values of its ``xacro:arg`` arguments.
         floating: As of the URDF reader.
         loops: As of the URDF reader.
+        close: As of the URDF reader.
         packages: Folders of packages by name; others are looked for above the file, and where ROS
             has them.
 
@@ -61,7 +63,8 @@ def read(
     root = XmlDocument(EditedText(path, text, "utf-8")).root
     if root.tag == "robot" and not root.children("link"):
         _explain_emptiness(path)
-    mechanism = read_root(root, path, format="xacro", floating=floating, loops=loops)
+    options = {"floating": floating, "loops": loops, "close": close}
+    mechanism = read_root(root, path, format="xacro", **options)
     return with_external_files(mechanism, included)
 
 

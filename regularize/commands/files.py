@@ -46,6 +46,7 @@ def add_absorb_gaps(parser: argparse.ArgumentParser) -> None:
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     """Options that say how a model is to be read and completed."""
     add_reading_options(parser)
+    option(parser, "--close NAMES", "close loops between frames that are named so: '*_1=*_2:ball'")
     add_absorb_gaps(parser)
     density = (
         "mass properties from shapes of this density where the model states none and gives no "
@@ -59,6 +60,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Options of the reader that are given."""
     options: dict[str, Any] = {"format": arguments.format, "loops": arguments.loops}
+    options["close"] = getattr(arguments, "close", None)
     options["floating"] = arguments.floating or None
     options["keyframe"] = arguments.keyframe
     options["packages"] = _packages(arguments.package) or None
