@@ -117,10 +117,8 @@ def _expanded(
 
 def _missing(names: list[str]) -> str:
     """That packages are not found, and how to name them."""
-    many = len(names) > 1
     options = " ".join(f"--package {name}=PATH" for name in names)
     return (
-        f"xacro cannot expand it: package{'s' * many} not found in its workspace, nor by "
-        f"AMENT_PREFIX_PATH or ROS_PACKAGE_PATH: {', '.join(names)}; say where "
-        f"{'they are' if many else 'it is'}: {options}, or packages={{NAME: PATH}}"
+        f"xacro cannot expand it: package{'s' * (len(names) > 1)} not found in its workspace, nor "
+        f"by AMENT_PREFIX_PATH or ROS_PACKAGE_PATH: {', '.join(names)}; {WHERE}: {options}"
     )
