@@ -304,10 +304,14 @@ OBJECTS: tuple[Adapter, ...] = (
     ),
     Adapter(
         name="drake",
-        title="pydrake MultibodyPlant",
+        title="pydrake MultibodyPlant; files for its parser (MJCF whose loops are connects)",
         module="pydrake",
         accepts=is_a("pydrake.MultibodyPlant"),
         reader="regularize.adapters.objects.drake_plant:read",
+        writer="regularize.adapters.mjcf.drake:write",
+        reserved=frozenset({"world"}),
+        meshes=frozenset({".obj"}),
+        closed=True,
     ),
     Adapter(
         name="urdf-object",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import regularize as rg
+from regularize.cli import main
 
 #: An open four-bar in a plane: two cranks of 0.3 m, 0.4 m apart, the left one with a coupler.
 LINKS = {"base": (), "left": ("base", 0.0, 0.0), "coupler": ("left", 0.0, 0.3)}
@@ -160,3 +163,43 @@ def test_a_load_of_another_model_is_no_loop(tmp_path: Path) -> None:
     absent = read(tmp_path, sdf(detachable("box").replace(">pin<", ">lid<")))
     (finding,) = (f for f in absent.findings if f.severity == "warning" and f.code == "REG013")
     assert "joins the link `lid` of the model `box`, which is not in the file" in finding.message
+
+
+def bench(gap: float) -> str:
+    """Three four-bars side by side, whose frames are named alike; those of the last lie apart."""
+    one = urdf(names=("leg_cl_1", "leg_cl_2"))
+    inside = one.partition('<robot name="bars">')[2].removesuffix("</robot>")
+    base, _, rest = inside.partition("</link>")
+    parts = [base + "</link>"]
+    for k in range(3):
+        names = ("left", "coupler", "right", "leg_cl_1", "leg_cl_2")
+        own = re.sub(f'"((?:j_|at_)?)({"|".join(names)})"', rf'"\g<1>\g<2>@{k}"', rest)
+        own = re.sub(r"leg_cl_([12])@(\d)", r"leg\2_cl_\1", own)
+        own = re.sub(r'(link="base"/>.*?xyz="[\d.]+ [\d.]+) 0"', rf'\g<1> {k}"', own)
+        parts.append(own.replace('xyz="0 0.3 0"', f'xyz="0 {0.3 + gap} 0"') if k == 2 else own)
+    return f'<robot name="bench">{"".join(parts)}</robot>'
+
+
+def test_frames_that_are_named_alike_are_offered_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mechanism = read(tmp_path, bench(2e-3))
+    (found,) = (each for each in mechanism.findings if each.code == "REG019")
+    assert "3 pairs" in found.message and "2 of them in one place" in found.message
+    assert "`leg2_cl_1` and `leg2_cl_2`: 2 mm" in found.message
+    command = found.help[0].partition(": ")[2]
+    assert command.endswith("--close '*_1=*_2:hinge'")
+    verb, *rest = shlex.split(command)[1:]
+    main([verb, *rest, "--output", "json"])
+    report = json.loads(capsys.readouterr().out)
+    assert (report["mobility"]["actual"], report["mobility"]["redundant"]) == (3, 9)
+    closed = rg.load(tmp_path / "model.urdf", close="*_1=*_2")
+    assert [j.kind for j in closed.joints if j.closure] == ["spherical"] * 3
+    assert offers(closed) == []
+
+
+def test_names_that_close_nothing_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.urdf").write_text(bench(0.0))
+    for close in ("*_1=*_3", "*_1", "*_1=*_2:gear"):
+        with pytest.raises(rg.RegularizeError, match="close '"):
+            rg.load(tmp_path / "model.urdf", close=close)

@@ -7,23 +7,16 @@ into SDF as text.
 Gazebo lets no link have two parents, so loops are closed by plugins: ``DetachableJoint``, which
 comes with it, and ``AttachLinks`` of the package gz_attach_links. Both hold the links together
 rigidly as they stand when the simulation starts.
-
-Two frames on different branches that coincide may be a loop, which is offered as a finding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import combinations
-
-import numpy as np
 
 from regularize.adapters.common.draft import Draft, Side
 from regularize.adapters.common.xml import Node
 from regularize.lie.screw import IDENTITY, Array, transform
-from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.mechanism import Body
 
 PREFIX = "drake:"
 DRAKE = tuple(f"{PREFIX}{kind}_constraint" for kind in ("ball", "weld", "distance"))
@@ -36,10 +29,6 @@ PLUGINS = {
     ),
     "AttachLinks": (("parent", "child", None), "for good"),
 }
-#: How near frames have to be, as a part of the model's size, and their axes, as a sine.
-NEAR = 1e-5
-#: Most frames that are compared.
-MOST = 400
 
 
 def read_drake(
@@ -158,63 +147,3 @@ class Attachment:
             *help,
             joints=(name,),
         )
-
-
-def report_loop_candidates(
-    draft: Draft, pose: Callable[[str], Array], lines: Callable[[str, str, bool], tuple[str, ...]]
-) -> None:
-    """Offer to close loops where two frames coincide that nothing else explains (REG019).
-
-    A frame is a body without mass that is fixed to another one and carries nothing. Two of them are
-    offered if they are the only ones at their place, on bodies that joints connect, but not one
-    joint alone, and if no closing joint joins them or their bodies already.
-
-    Args:
-        draft: The model.
-        pose: Place of a body where all coordinates are as the file has them, shape (4, 4).
-        lines: What to write for a pair, with or without a common axis Z.
-    """
-    rigid = DisjointSets(draft.bodies)
-    fixed = [j for j in draft.joints.values() if j.kind == "fixed" and not j.closure]
-    for joint in fixed:
-        rigid.union(joint.parent, joint.child)
-    movable = [j for j in draft.joints.values() if j.kind != "fixed" or j.closure]
-    joined = {frozenset((rigid[j.parent], rigid[j.child])) for j in movable}
-    parents = {j.parent for j in draft.joints.values()}
-    ends = {j.child for j in fixed} - parents - {j.child for j in movable}
-    frames = [body.name for body in _frames(draft) if body.name in ends]
-    if not 2 <= len(frames) <= MOST:
-        return
-    connected = draft.connected()
-    places = {name: pose(name) for name in frames}
-    points = np.array([T[:3, 3] for T in (pose(name) for name in draft.bodies)])
-    near = NEAR * max(float(np.max(np.ptp(points, axis=0))), 1e-3)
-    for one, other in combinations(frames, 2):
-        here = [
-            name
-            for name in frames
-            if np.linalg.norm(places[name][:3, 3] - places[one][:3, 3]) <= near
-        ]
-        pair = frozenset((rigid[one], rigid[other]))
-        alone = here == [one, other] and len(pair) == 2
-        if alone and pair not in joined and connected[one] == connected[other]:
-            axis = np.linalg.norm(np.cross(places[one][:3, 2], places[other][:3, 2])) <= NEAR
-            at = " with a common axis Z" if axis else ""
-            draft.note(
-                "REG019",
-                f"the frames `{one}` and `{other}` on different branches lie in one place{at}: "
-                "they may mark a loop, which the file does not close",
-                draft.bodies[other].source,
-                *lines(one, other, bool(axis)),
-            )
-
-
-def _frames(draft: Draft) -> list[Body]:
-    """The bodies that are no more than frames: without shapes and a mass to speak of."""
-    masses = [body.inertia.mass for body in draft.bodies.values() if body.inertia is not None]
-    light = 1e-3 * max(masses, default=0.0)
-    return [
-        body
-        for body in draft.bodies.values()
-        if not body.geometry and (body.inertia is None or body.inertia.mass <= light)
-    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -21,6 +22,8 @@ SHAPES: dict[str, tuple[tuple[str, int], ...]] = {
     "sphere": (("radius", 1),),
     "capsule": (("radius", 1), ("length", 1)),
 }
+#: Ending of a visual's name that gives the collision before it a colour: SDF has none for these.
+SEEN = "_seen"
 
 
 def read_inertia(mass: float, node: Node, T_link_center: Array, products: float | None) -> Inertia:
@@ -48,9 +51,11 @@ def read_shapes(
     """The shapes of a link, to be seen or to be touched; unknown ones are ignored.
 
     Poses are on the link; densities in kg/m³ and coefficients of friction, None where none is
-    stated.
+    stated. A visual that is named after a collision (``SEEN``) and has its shape and place is that
+    collision, with a colour.
     """
-    shapes = []
+    shapes: list[Geometry] = []
+    named: dict[str, int] = {}
     for node in link.children("visual", "collision"):
         geometry = node.child("geometry")
         shape = next(iter(geometry.children()), None) if geometry is not None else None
@@ -67,5 +72,21 @@ def read_shapes(
         touched = node.tag == "collision"
         told = (pose(node), uri, color(node), touched, density(node))
         rough = friction(node) if touched else None
-        shapes.append(Geometry(shape.tag, size, *told, friction=rough))
+        found = Geometry(shape.tag, size, *told, friction=rough)
+        own = node.get("name") or ""
+        at = named.get(own.removesuffix(SEEN)) if own.endswith(SEEN) and not touched else None
+        if at is not None and _same_place(shapes[at], found):
+            shapes[at] = replace(shapes[at], color=found.color)
+            continue
+        if touched:
+            named[own] = len(shapes)
+        shapes.append(found)
     return tuple(shapes)
+
+
+def _same_place(one: Geometry, other: Geometry) -> bool:
+    """Whether two shapes are one, colours apart."""
+    if (one.kind, one.uri) != (other.kind, other.uri):
+        return False
+    equal: bool = np.array_equal(one.size, other.size)
+    return equal and np.array_equal(one.T_body_geometry, other.T_body_geometry)

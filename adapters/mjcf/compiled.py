@@ -205,9 +205,10 @@ def loaded(path: str) -> Any:
 
 def _loaded(roots: Sequence[Node]) -> tuple[Any, list[str]]:
     """The ``mujoco.MjSpec``, and what was left out, in words."""
-    named, content = (path := roots[0].path), None
+    path, content = roots[0].path, None
+    named = os.path.abspath(path)  # MuJoCo doubles relative names of included files' meshes
     if not path.endswith(".xml"):  # MuJoCo goes by the ending of a name
-        named, content = f"{path}.xml", {f"{path}.xml": Path(path).read_bytes()}
+        named, content = f"{named}.xml", {f"{named}.xml": Path(path).read_bytes()}
     try:
         return mujoco.MjSpec.from_file(named, include=content), []
     except ValueError as error:
@@ -222,19 +223,24 @@ def _groups(root: Node) -> list[Node]:
 
 
 def _included(root: Node, path: str) -> list[Node]:
-    """The files that a model includes, for the lines of their elements."""
+    """The files that a model includes, for the lines of their elements.
+
+    MuJoCo looks for them in the model's own folder, then in that of the file that includes them.
+    """
     found: list[Node] = []
-    pending = [*_names(root)]
+    pending = [(root, name) for name in _names(root)]
     while pending:
-        name = os.path.join(os.path.dirname(path), pending.pop(0))
+        by, file = pending.pop(0)
+        beside = [os.path.join(os.path.dirname(each), file) for each in (path, by.path)]
+        name = next((each for each in beside if Path(each).is_file()), None)
+        if name is None:
+            raise by.error(f"includes {beside[0]}, which does not exist; correct the path")
         if name in [path, *(node.path for node in found)]:
-            raise root.error(f"includes {name} twice, or in a circle; include each file once")
+            raise by.error(f"includes {name} twice, or in a circle; include each file once")
         if len(found) == INCLUDES:
-            raise root.error(f"includes more than {INCLUDES} files; merge some of them")
-        if not Path(name).is_file():
-            raise root.error(f"includes {name}, which does not exist; correct the path")
+            raise by.error(f"includes more than {INCLUDES} files; merge some of them")
         found.append(parse(name))
-        pending += _names(found[-1])
+        pending += [(found[-1], each) for each in _names(found[-1])]
     return found
 
 
@@ -263,7 +269,7 @@ def _names(root: Node) -> Iterator[str]:
 
 
 def _refused(path: str, error: Exception) -> ReadError:
-    reason = " ".join(str(error).split())
+    reason = " ".join(str(error).split()).replace(os.path.abspath(path), path)
     return ReadError(path, f"MuJoCo refuses the model: {reason}")
 
 

@@ -42,14 +42,19 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
     Raises:
         UnsupportedExport: A moving body has no mass.
     """
+    return written(mechanism, "MJCF").save(path)
+
+
+def written(mechanism: Mechanism, target: str, *, welds: bool = True) -> BodyTree:
+    """The file, for MuJoCo or another reader of MJCF; without welds by connects in their place."""
     root, found = etree.Element("mujoco", model=mechanism.name), spanning(mechanism)
-    tree = BodyTree("MJCF", mechanism, root, turned=found.turned, spanning=found)
+    tree = BodyTree(target, mechanism, root, turned=found.turned, spanning=found)
     add(root, "compiler", angle="radian", autolimits="true")
     add(root, "option", gravity=mechanism.gravity)
     assets = add(root, "asset")
     tree.add_bodies(add(root, "worldbody"))
     if found.closures:
-        _close(tree)
+        _close(tree, welds)
     _couple(tree)
     for (uri, scale), name in tree.meshes.items():
         # Bodies state their mass, so that flat meshes need no volume.
@@ -61,10 +66,10 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
     pass_through(mechanism, root)
     if any(np.any(joint.position) for joint in found.tree):
         add(add(root, "keyframe"), "key", name="home", qpos=tree.qpos)
-    return tree.save(path)
+    return tree
 
 
-def _close(tree: BodyTree) -> None:
+def _close(tree: BodyTree, welds: bool) -> None:
     """Add the equality constraints that close the loops."""
     still = {joint.name: np.zeros(joint.freedoms) for joint in tree.mechanism.joints}
     zero = tree.mechanism.with_positions(still)
@@ -72,16 +77,23 @@ def _close(tree: BodyTree) -> None:
     for joint in tree.cuts:
         tree.force(
             f"for the {joint.kind} closure `{joint.name}`: body `{joint.child}` is cut in "
-            f"halves `{joint.child}` and `{twin_name(joint)}`, and a weld joins them",
+            f"halves `{joint.child}` and `{twin_name(joint)}`, and "
+            f"{'a weld joins' if welds else 'three connects join'} them",
             joint,
         )
         ends = (twin_name(joint), np.eye(4)), (joint.child, np.eye(4))
-        _equate(tree, "weld", f"{joint.name}_weld", *ends)
+        if welds:
+            _equate(tree, "weld", f"{joint.name}_weld", *ends)
+        else:
+            _pin(tree, f"{joint.name}_weld", *ends)
     cut = {joint.name for joint in tree.cuts}
     for joint in tree.spanning.closures:
         if joint.name in cut:
             continue
         first, second = joint.T_parent_joint, joint.T_child_joint
+        if joint.kind == "fixed" and not welds:
+            _pin(tree, joint.name, (joint.parent, first), (joint.child, second))
+            continue
         tag = "weld" if joint.kind == "fixed" else "connect"
         points = [(joint.name, first, second)]
         if joint.kind == "revolute":
@@ -132,6 +144,13 @@ def _connect(tree: BodyTree, name: str, *ends: tuple[str, Array]) -> None:
     other = None if second[0] == tree.mechanism.ground else second[0]
     group = find_or_add(tree.root, "equality")
     add(group, "connect", name=name, body1=first[0], body2=other, anchor=first[1][:3, 3])
+
+
+def _pin(tree: BodyTree, name: str, *ends: tuple[str, Array]) -> None:
+    """Join two bodies rigidly by three points, for readers without welds."""
+    for k, arm in enumerate(ARM * np.eye(3)):
+        moved = [(body, T @ transform(translation=arm)) for body, T in ends]
+        _connect(tree, name if k == 0 else f"{name}_{k + 1}", *moved)
 
 
 def _equate(tree: BodyTree, tag: str, name: str, *ends: tuple[str, Array]) -> None:

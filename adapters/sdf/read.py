@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from regularize.adapters.common import closures
-from regularize.adapters.common.closures import report_loop_candidates
 from regularize.adapters.common.draft import WORLD, Side
+from regularize.adapters.common.marked_loops import close_named, report_loop_candidates
 from regularize.adapters.common.names import listed
 from regularize.adapters.common.xml import Node, parse
 from regularize.adapters.sdf.draft import Scope, SdfDraft
@@ -27,8 +27,12 @@ NEWEST = (1, 12)
 WORLD_GRAVITY = (0.0, 0.0, -9.8)  # SDF's own default for a world
 
 
-def read(path: str) -> Mechanism:
+def read(path: str, *, close: str | None = None) -> Mechanism:
     """Read an SDF file.
+
+    Args:
+        path: The file.
+        close: Names of frames to close loops between, ``*_1=*_2:ball``; see ``close_named``.
 
     Raises:
         ReadError: The file is not SDF, or contradicts itself.
@@ -54,6 +58,8 @@ def read(path: str) -> Mechanism:
         _read_constraint(node, scope, draft)
     content.fix_static()
     content.attach()
+    if close is not None:
+        close_named(draft, draft.frames.pose, close)
     _mark_closures(draft)
     report_loop_candidates(draft, draft.frames.pose, _closing_lines)
     draft.ground_parts(draft.frames.pose, bases=(*draft.bases, *draft.bodies), usual=True)

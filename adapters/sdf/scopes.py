@@ -11,6 +11,7 @@ from regularize.adapters.common import closures
 from regularize.adapters.common.closures import Attachment
 from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.links import Color, read_inertia, read_shapes
+from regularize.adapters.common.packages import Packages
 from regularize.adapters.common.xml import Node, is_true, parse
 from regularize.adapters.sdf.draft import (
     MODEL,
@@ -86,7 +87,7 @@ class Content:
 
     def _include(self, node: Node, outer: Scope, depth: int, path: tuple[str, ...]) -> None:
         uri = node.need("uri").text()
-        file = _find(uri, node.path)
+        file = find_included(uri, node.path)
         if file is None:
             self.draft.unread(
                 f"the included model `{uri}` is not found beside the file: not read",
@@ -220,12 +221,15 @@ class Content:
             self.draft.hold(f"{name}_static", name, frames.pose(name), source)
 
 
-def _find(uri: str, path: str) -> str | None:
-    """The SDF file that a URI means, searched beside the including file and above it."""
+def find_included(uri: str, path: str) -> str | None:
+    """The SDF file that a URI means: beside the including file, above it, or in a package."""
     name = unquote(uri.split("://", 1)[-1])
-    folder = Path(path).parent
-    for base in (folder, *folder.resolve().parents[:3]):
-        target = base / name
+    folder, (package, _, rest) = Path(path).parent, name.partition("/")
+    targets = [base / name for base in (folder, *folder.resolve().parents[:3])]
+    if not any(target.exists() for target in targets) and "://" in uri:
+        found = Packages(Path(path)).find(package)
+        targets += [] if found is None else [found / rest]
+    for target in targets:
         candidates = [target, target / "model.sdf", *sorted(target.glob("*.sdf"))]
         for candidate in candidates:
             if candidate.is_file() and candidate.suffix in (".sdf", ".world", ".xml"):

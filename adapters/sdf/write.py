@@ -1,4 +1,4 @@
-"""Writing SDF 1.11: links at the reference pose, loops as links with two parent joints."""
+"""Writing SDF: links at the reference pose, loops as links with two parent joints."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from lxml import etree
 
 from regularize.adapters.common.draft import WORLD
+from regularize.adapters.common.links import SEEN
 from regularize.adapters.common.names import listed
 from regularize.adapters.common.quantities import MASSLESS, NAMES, six
 from regularize.adapters.common.serial import axis_in_frame, pitch_of, serial, standard
@@ -19,8 +20,8 @@ from regularize.adapters.common.write import (
     Writing,
     WrittenCoordinate,
     add,
-    quaternion,
     reference_poses,
+    rpy,
     sizes,
     spanning,
 )
@@ -29,7 +30,10 @@ from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import joint_position, motion, relative_pose
 from regularize.mechanism.mechanism import Body, Geometry, Inertia, Joint, Mechanism
 
-VERSION = "1.11"
+#: The first version in which poses are relative to frames as they are here, and those that brought
+#: elements which some models need: a file has the lowest that holds it, which most programs read.
+VERSION = "1.7"
+BROUGHT = {"capsule": "1.8", "screw_thread_pitch": "1.10", "mimic": "1.11"}
 TYPES = {
     "revolute": "revolute",
     "prismatic": "prismatic",
@@ -86,6 +90,8 @@ class _SdfWriter(Writing):
             self._joint(model, joint)
         for mimic in self.mimics():
             self._mimic_axis(mimic)
+        needed = [BROUGHT[node.tag] for node in self.root.iter() if node.tag in BROUGHT]
+        self.root.set("version", max(needed, key=lambda v: int(v[2:]), default=VERSION))
         return self.save(path)
 
     # -- links
@@ -222,8 +228,7 @@ def add_ends(element: Any, parent: str, child: str) -> None:
 def add_pose(element: Any, T: Array) -> None:
     """Place a link, a joint or a shape, unless by the identity."""
     if not np.array_equal(T, np.eye(4)):
-        numbers = [*T[:3, 3], *quaternion(T[:3, :3])]
-        add(element, "pose", numbers, rotation_format="quat_xyzw")
+        add(element, "pose", [*T[:3, 3], *rpy(T[:3, :3])])
 
 
 def add_inertial(link: Any, inertia: Inertia) -> None:
@@ -237,14 +242,20 @@ def add_inertial(link: Any, inertia: Inertia) -> None:
 
 
 def add_shape(link: Any, shape: Geometry, name: str) -> None:
-    """Add a shape to a link, to be seen or to be touched."""
-    element = add(link, "collision" if shape.collision else "visual", name=name)
+    """Add a shape to a link, to be seen or to be touched; only what is seen has a material."""
+    _add_shape(link, shape, "collision" if shape.collision else "visual", name)
+    if shape.collision and shape.color is not None:
+        _add_shape(link, shape, "visual", f"{name}{SEEN}")
+
+
+def _add_shape(link: Any, shape: Geometry, tag: str, name: str) -> None:
+    element = add(link, tag, name=name)
     add_pose(element, shape.T_body_geometry)
     inside = add(add(element, "geometry"), shape.kind)
     mesh = {"uri": shape.uri or "", "scale": shape.size}
-    for tag, value in (mesh if shape.kind == "mesh" else sizes(shape)).items():
-        add(inside, tag, value)
-    if shape.friction not in (None, 1.0):  # what SDF takes for granted
+    for entry, value in (mesh if shape.kind == "mesh" else sizes(shape)).items():
+        add(inside, entry, value)
+    if tag == "collision" and shape.friction not in (None, 1.0):  # what SDF takes for granted
         add(add(add(add(element, "surface"), "friction"), "ode"), "mu", shape.friction)
-    if shape.color is not None:
+    if tag == "visual" and shape.color is not None:
         add(add(element, "material"), "diffuse", shape.color)

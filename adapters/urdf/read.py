@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from regularize.adapters.common.closures import report_loop_candidates
 from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.links import Color, read_inertia, read_shapes
+from regularize.adapters.common.marked_loops import close_named, report_loop_candidates
 from regularize.adapters.common.names import listed
 from regularize.adapters.common.quantities import is_zero
 from regularize.adapters.common.xml import Node, parse
@@ -34,7 +34,11 @@ UNREAD = frozenset({"drake:joint", "drake:tendon_constraint"})
 
 
 def read(
-    path: str, *, floating: bool = False, loops: str | os.PathLike[str] | bool | None = None
+    path: str,
+    *,
+    floating: bool = False,
+    loops: str | os.PathLike[str] | bool | None = None,
+    close: str | None = None,
 ) -> Mechanism:
     """Read a URDF file.
 
@@ -46,11 +50,13 @@ def read(
         floating: Whether the ground link of the file moves freely in a new ground.
         loops: File that describes the loops (Gepetto YAML, ``loop_closures.yaml`` or
             ``robot_data.yaml``); None to take one that lies beside the model, False to read none.
+        close: Names of frames to close loops between, ``*_1=*_2:ball``; see ``close_named``.
 
     Raises:
         ReadError: The file is not URDF, or contradicts itself.
     """
-    return read_root(parse(path), path, format="urdf", floating=floating, loops=loops)
+    options = {"floating": floating, "loops": loops, "close": close}
+    return read_root(parse(path), path, format="urdf", **options)
 
 
 def read_root(
@@ -60,6 +66,7 @@ def read_root(
     format: str,
     floating: bool,
     loops: str | os.PathLike[str] | bool | None,
+    close: str | None = None,
 ) -> Mechanism:
     """Read the root element of a URDF model; see ``read``."""
     for node in root.of_tag("robot").walk():
@@ -87,6 +94,8 @@ def read_root(
         draft.files.append(file.path)
     loop_files.report_unread(files, draft)
     read_closing_frames(draft)
+    if close is not None:
+        close_named(draft, lambda name: draft.rest_pose(name)[1], close)
     report_loop_candidates(draft, lambda name: draft.rest_pose(name)[1], closing_lines)
     draft.report_ignored(": it is not a part of URDF")
     _set_ground(draft, roots, floating)

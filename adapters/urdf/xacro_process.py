@@ -70,7 +70,6 @@ def expanded(
     xacro.safe_eval, xacro.open = safely, regular
     for name in ("type", "vars"):
         xacro._global_symbols["python"].pop(name, None)
-    finding.walk_up_from(path)
     finding.update_package_cache(packages)
     # Not by xacrodoc itself: it would look for included files in the working directory.
     text = xacro.process_file(path, mappings=arguments).toprettyxml(indent="  ")

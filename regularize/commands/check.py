@@ -25,10 +25,12 @@ OUTPUTS = ("text", "concise", "json", "jsonl", "sarif", "github", "html")
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     parser.epilog = (
-        "exit status: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage or unreadable "
-        "input"
+        "exit status: 0 nothing at or above --fail-on, 1 findings or an unreadable model in a "
+        "folder, 2 wrong usage or unreadable input"
     )
-    option(parser, "files FILE", "model file, folder or pattern", nargs="+")
+    option(
+        parser, "files FILE", "model file, pattern, or folder with any number of models", nargs="+"
+    )
     add_model_options(parser)
     group = parser.add_argument_group("report")
     forms = f"form of the report: {', '.join(OUTPUTS)} (text)"
@@ -119,10 +121,10 @@ def _once(arguments: argparse.Namespace) -> tuple[int, list[str]]:
     from regularize.commands.configuration import baseline
     from regularize.commands.files import expanded
 
-    paths = expanded(arguments.files)
+    paths, folders = expanded(arguments.files)
     if arguments.proof is not None and len(paths) > 1:
         raise RegularizeError("--proof FILE holds the proof of one model: check one at a time")
-    checking = Checking.of(arguments, single=len(paths) == 1)
+    checking = Checking.of(arguments, folders, single=len(paths) == 1)
     if arguments.output == "html" and len(paths) > 1 and arguments.out is None:
         raise RegularizeError("html reports of several models need a folder: add -o FOLDER")
     outcomes = checking.outcomes(paths)

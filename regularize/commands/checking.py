@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from regularize._io.console import delayed_progress
 from regularize.checking import Report, check
@@ -31,6 +31,10 @@ from regularize.report.forms import lines, sarif, summary, text
 from regularize.report.forms.summary import SummaryLine
 from regularize.report.suppression import Suppression
 from regularize.version import SCHEMAS, __version__
+
+if TYPE_CHECKING:
+    from regularize.adapters.repository import Repository
+    from regularize.mechanism.mechanism import Mechanism
 
 ANALYSIS = (
     *("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed"),
@@ -69,6 +73,7 @@ class Checking:
 
     Attributes:
         arguments: The command line.
+        folders: Folders whose models are checked.
         single: Whether there is only one model.
         width: Columns of the text.
         color: Whether to use terminal colours.
@@ -77,6 +82,7 @@ class Checking:
     """
 
     arguments: argparse.Namespace
+    folders: tuple[Repository, ...]
     single: bool
     width: int
     color: bool
@@ -84,7 +90,9 @@ class Checking:
     accepted: tuple[Suppression, ...]
 
     @classmethod
-    def of(cls, arguments: argparse.Namespace, *, single: bool) -> Checking:
+    def of(
+        cls, arguments: argparse.Namespace, folders: Sequence[Repository] = (), *, single: bool
+    ) -> Checking:
         """The work for parsed options, with the width and colours that standard output takes."""
         terminal = arguments.out is None and sys.stdout.isatty()
         plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
@@ -104,7 +112,7 @@ class Checking:
         accepted = agreed.suppressions()
         if known is not None:
             accepted += known_before(known)
-        return cls(options, single, width, color, agreed, accepted)
+        return cls(options, tuple(folders), single, width, color, agreed, accepted)
 
     def outcomes(self, paths: Sequence[str]) -> list[Outcome]:
         """Check all models; progress goes to standard error."""
@@ -133,7 +141,9 @@ class Checking:
 
     def failed(self, path: str, reason: str) -> Outcome:
         """The outcome of a model that cannot be read."""
-        return Outcome(SummaryLine(displayed(path), displayed(reason)), 2, files=(path,))
+        inside = any(path in folder.models for folder in self.folders)  # found there, not named
+        line = SummaryLine(displayed(path), displayed(reason))
+        return Outcome(line, 1 if inside else 2, files=(path,))
 
     def one(self, path: str, progress: Callable[[float], None] | None = None) -> Outcome:
         """Check one model."""
@@ -143,9 +153,7 @@ class Checking:
             if getattr(self.arguments, name) is not None
         }
         try:
-            report = check(
-                load_model(path, self.arguments, quiet=True), progress=progress, **chosen
-            )
+            report = check(self._loaded(path), progress=progress, **chosen)
             if progress is not None and not self.arguments.watch:
                 # Starting and reading are part of what the user waits for.
                 report = replace(report, seconds=time.perf_counter() - self.arguments.began)
@@ -163,6 +171,15 @@ class Checking:
         status = report.exit_status(self.arguments.fail_on or agreed.fail_on)
         line, files = summary.line_of(path, report), (path, *report.mechanism.files)
         return Outcome(line, status, body, data, entries_of(report), files)
+
+    def _loaded(self, path: str) -> Mechanism:
+        """The model; of a folder with what packages the folder holds."""
+        arguments = argparse.Namespace(**vars(self.arguments))
+        for folder in self.folders:
+            if path in folder.models and path.endswith((".xacro", ".urdf")):
+                lent = [f"{name}={place}" for name, place in folder.packages(path).items()]
+                arguments.package = [*lent, *arguments.package]
+        return load_model(path, arguments, quiet=True)
 
     def _render(self, report: Report) -> tuple[str, Mapping[str, Any]]:
         output = self.arguments.output
@@ -186,12 +203,12 @@ class Checking:
         """What to write where; None stands for standard output."""
         output, out = self.arguments.output, self.arguments.out
         read = [outcome for outcome in outcomes if outcome.line.error is None]
-        if not read and self.single:
+        if not read and self.single and not self.folders:
             return {}
         if output == "html" and not self.single:
             return self._pages(read, out)
         if output == "json":
-            return {out: _json(_reports([outcome.data for outcome in read]))}
+            return {out: _json({**_reports([o.data for o in read]), **self._found(outcomes)})}
         if self.streams:
             return {}
         if output == "jsonl":
@@ -199,12 +216,29 @@ class Checking:
         if output == "sarif":
             return {out: _json(sarif.merged([outcome.data for outcome in read]))}
         body = "".join(outcome.body for outcome in read)
-        if output == "text" and not self.single:
+        if output == "text" and (self.folders or not self.single):
             body = "\n".join(outcome.body for outcome in read if outcome.body)
             lines = [outcome.line for outcome in outcomes]
-            table = summary.render(lines, self.width, self.color)
+            fragments = [fragment for folder in self.folders for fragment in folder.fragments]
+            table = summary.render(lines, self.width, self.color, list(map(str, fragments)))
             body = f"{body}\n{table}" if body else table
         return {out: body}
+
+    def _found(self, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+        """Of folders: their fragments, and models that cannot be read."""
+        if not self.folders:
+            return {}
+        fragments = [
+            {"path": each.path, "of": list(each.of), "reason": each.reason}
+            for folder in self.folders
+            for each in folder.fragments
+        ]
+        failed = [
+            {"path": outcome.line.path, "reason": outcome.line.error}
+            for outcome in outcomes
+            if outcome.line.error is not None
+        ]
+        return {"fragments": fragments, "unreadable": failed}
 
     def _pages(self, read: Sequence[Outcome], folder: Path) -> dict[Path | None, str]:
         """One page per model and one with the table of all."""

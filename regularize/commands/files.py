@@ -16,6 +16,7 @@ from regularize.errors import RegularizeError
 from regularize.escape import displayed
 
 if TYPE_CHECKING:
+    from regularize.adapters.repository import Repository
     from regularize.mechanism.diagnostic import Diagnostic
     from regularize.mechanism.mechanism import Mechanism
 
@@ -45,6 +46,7 @@ def add_absorb_gaps(parser: argparse.ArgumentParser) -> None:
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     """Options that say how a model is to be read and completed."""
     add_reading_options(parser)
+    option(parser, "--close NAMES", "close loops between frames that are named so: '*_1=*_2:ball'")
     add_absorb_gaps(parser)
     density = (
         "mass properties from shapes of this density where the model states none and gives no "
@@ -58,6 +60,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Options of the reader that are given."""
     options: dict[str, Any] = {"format": arguments.format, "loops": arguments.loops}
+    options["close"] = getattr(arguments, "close", None)
     options["floating"] = arguments.floating or None
     options["keyframe"] = arguments.keyframe
     options["packages"] = _packages(arguments.package) or None
@@ -163,18 +166,27 @@ def _packages(entries: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def expanded(files: Sequence[str]) -> list[str]:
-    """The files named, patterns such as ``models/**/*.urdf`` replaced by what they match.
+def expanded(files: Sequence[str]) -> tuple[list[str], list[Repository]]:
+    """The files named, and what folders hold; patterns such as ``models/**/*.urdf`` are matched.
 
     Shells do that too, but many of them take ``**`` for ``*``.
+
+    Raises:
+        RegularizeError: A pattern matches nothing, or a folder holds no model.
     """
     found: dict[str, None] = {}
+    folders = []
     for file in files:
         if glob.has_magic(file) and not os.path.exists(file):
             matches = sorted(glob.glob(file, recursive=True))
             if not matches:
                 raise RegularizeError(f"{file}: no file matches the pattern")
             found.update(dict.fromkeys(matches))
+        elif os.path.isdir(file):
+            from regularize.adapters.repository import repository  # formats and their files
+
+            folders.append(repository(file))
+            found.update(dict.fromkeys(folders[-1].models))
         else:
             found[file] = None
-    return list(found)
+    return list(found), folders

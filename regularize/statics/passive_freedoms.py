@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,6 +14,11 @@ from regularize.mechanism.graph import EdgeId, Graph, NodeId
 from regularize.reduction.block import Block
 from regularize.reduction.reduce import Reduction
 from regularize.tolerances import UNNOTICED
+
+#: Edges of one joint, or of hinges that are one, outwards from the bodies that it holds.
+End: TypeAlias = tuple[EdgeId, ...]
+#: Kilograms up to which what stands between two hinges is a frame.
+WEIGHTLESS = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +50,9 @@ def passive_bodies(reduction: Reduction) -> Iterator[PassiveBody]:
     What a row of bodies can do by itself with the joints inside it at rest is the intersection of
     the screw spaces of the joints at its ends: the line of the balls of a leg S-P-S or S-U-S. A
     body with more than two joints has the intersection of all. A joint of one freedom is there for
-    it, and so is a motor: what they turn or shift is no passive freedom.
+    it, and so is a motor: what they turn or shift is no passive freedom. Three hinges through one
+    point with nothing but massless frames between them are a ball joint, as formats without one
+    write it.
     """
     if not reduction.assembly.closed:
         return
@@ -54,17 +62,19 @@ def passive_bodies(reduction: Reduction) -> Iterator[PassiveBody]:
         here = spinning(reduction.graph, part.edges, part.screws, reduction.tolerances.rtol)
         for nodes, ends, common in here:
             elsewhere = _elsewhere(reduction, part) if elsewhere is None else elsewhere
-            spaces = ([screws[e] for e in ends] for screws in elsewhere)
+            spaces = (_spaces(ends, screws) for screws in elsewhere)
             always = min(_common(each, reduction.tolerances.rtol).shape[1] for each in spaces)
             for twist in common.T[:always]:
                 rates = _rates(reduction.graph, part, nodes, ends, twist)
                 if np.linalg.matrix_rank(np.vstack([known, rates]), tol=UNNOTICED) == len(known):
                     continue  # shorter rows move so already
                 known = np.vstack([known, rates])
-                edges = [reduction.graph.edges[e] for e in ends]
+                edges = [reduction.graph.edges[e] for end in ends for e in end]
                 axis = screw.axis_of(twist)[0]
+                bodies = [n for n in nodes if reduction.graph.members[n]]
+                massive = [n for n in bodies if not _is_frame(reduction.graph, n)]
                 yield PassiveBody(
-                    tuple(reduction.graph.nodes[n] for n in nodes if reduction.graph.members[n]),
+                    tuple(reduction.graph.nodes[n] for n in massive or bodies),
                     tuple(dict.fromkeys(edge.joint.name for edge in edges)),
                     -axis if screw.points_back(axis) else axis,
                     not np.any(twist[3:]),
@@ -73,7 +83,7 @@ def passive_bodies(reduction: Reduction) -> Iterator[PassiveBody]:
 
 def spinning(
     graph: Graph, edges: Sequence[EdgeId], screws: Mapping[EdgeId, Array], rtol: float
-) -> Iterator[tuple[tuple[NodeId, ...], tuple[EdgeId, ...], Array]]:
+) -> Iterator[tuple[tuple[NodeId, ...], tuple[End, ...], Array]]:
     """Rows of bodies that can move while their neighbours stand still, at one configuration.
 
     Args:
@@ -83,17 +93,74 @@ def spinning(
         rtol: Tolerance of what the joints have in common.
 
     Yields:
-        The nodes, the edges at their ends and the screws of what they can do, shape (6, k),
-        shortest rows first.
+        The nodes, the edges of each joint at their ends, outwards, and the screws of what they can
+        do, shape (6, k), shortest rows first.
     """
     coupled = {name for each in graph.mechanism.couplings for name, _, _ in each.terms}
-    for nodes, ends in sorted(_rows(graph, edges), key=lambda row: len(row[0])):
-        joints = [graph.edges[e].joint for e in ends]
-        if any(j.freedoms < 2 or j.actuated or j.name in coupled for j in joints):
+    own = {e: graph.edges[e].joint for e in edges}
+    driven = {e for e, joint in own.items() if joint.actuated or joint.name in coupled}
+    balls = dict(_balls(graph, [e for e in edges if e not in driven], screws, rtol))
+    for nodes, single in sorted(_rows(graph, edges), key=lambda row: len(row[0])):
+        ends = [_outwards(graph, balls.get(e, (e,)), nodes) for e in single]
+        if driven.intersection(single) or any(
+            (len(end) == 1 and graph.edges[end[0]].joint.freedoms < 2) or not end for end in ends
+        ):
             continue
-        common = _common([screws[e] for e in ends], rtol)
+        common = _common(_spaces(ends, screws), rtol)
         if common.shape[1]:
-            yield nodes, ends, common
+            yield nodes, tuple(ends), common
+
+
+def _balls(
+    graph: Graph, edges: Sequence[EdgeId], screws: Mapping[EdgeId, Array], rtol: float
+) -> Iterator[tuple[EdgeId, End]]:
+    """Each of three hinges through one point in a row of massless frames, with all three."""
+    hinges = {e for e in edges if graph.edges[e].joint.kind in ("revolute", "continuous")}
+    inner = {
+        node
+        for e in hinges
+        for node in (graph.edges[e].parent, graph.edges[e].child)
+        if len(graph.adjacency[node]) == 2 and hinges.issuperset(graph.adjacency[node])
+        if node != graph.ground and _is_frame(graph, node)
+    }
+    for middle in sorted(hinges):
+        ends = (graph.edges[middle].parent, graph.edges[middle].child)
+        if not inner.issuperset(ends):
+            continue
+        first, last = (next(e for e in graph.adjacency[n] if e != middle) for n in ends)
+        row = (first, middle, last)
+        outer = (graph.edges[first].other(ends[0]), graph.edges[last].other(ends[1]))
+        twists = np.hstack([screws[e] for e in row])
+        # Through one point where some p has v = p × ω for all three.
+        lever = np.vstack([-screw.cross_matrix(twist[3:]) for twist in twists.T])
+        arms = twists[:3].T.ravel()
+        point = np.linalg.lstsq(lever, arms, rcond=None)[0]
+        met = np.linalg.norm(lever @ point - arms) <= rtol * max(1.0, float(np.linalg.norm(arms)))
+        if first != last and met and not inner.intersection(outer):
+            yield from ((e, row) for e in row)
+
+
+def _is_frame(graph: Graph, node: NodeId) -> bool:
+    """Whether nothing of a node has a mass or a shape."""
+    bodies = (graph.mechanism.body(name) for name in graph.members[node])
+    return all(
+        not body.geometry and (body.inertia is None or body.inertia.mass <= WEIGHTLESS)
+        for body in bodies
+    )
+
+
+def _outwards(graph: Graph, row: End, nodes: tuple[NodeId, ...]) -> End:
+    """Edges of one joint at an end of some nodes, outwards; none where these end inside it."""
+    for edges in (row, row[::-1]):
+        touched = [{graph.edges[e].parent, graph.edges[e].child} for e in edges]
+        if touched[0].intersection(nodes) and not set().union(*touched[1:]).intersection(nodes):
+            return edges
+    return ()
+
+
+def _spaces(ends: Sequence[End], screws: Mapping[EdgeId, Array]) -> list[Array]:
+    """Screws of what each of some joints leaves free, shape (6, f)."""
+    return [np.hstack([screws[e] for e in end]) for end in ends]
 
 
 def _rows(
@@ -142,12 +209,16 @@ def _common(spaces: list[Array], rtol: float) -> Array:
 
 
 def _rates(
-    graph: Graph, part: Block, nodes: tuple[NodeId, ...], ends: tuple[EdgeId, ...], twist: Array
+    graph: Graph, part: Block, nodes: tuple[NodeId, ...], ends: Sequence[End], twist: Array
 ) -> Array:
     """Rates of all coordinates while a row moves by itself, shape (n,)."""
     rates = np.zeros(graph.freedoms)
-    for e in ends:
-        edge = graph.edges[e]
-        own = np.linalg.lstsq(part.screws[e], twist, rcond=None)[0]
-        rates[list(edge.columns)] = own if edge.child in nodes else -own
+    for end in ends:
+        (space,) = _spaces([end], part.screws)
+        own, near = np.linalg.lstsq(space, twist, rcond=None)[0], set(nodes)
+        for e in end:
+            edge = graph.edges[e]
+            values, own = own[: edge.freedoms], own[edge.freedoms :]
+            rates[list(edge.columns)] = values if edge.child in near else -values
+            near |= {edge.parent, edge.child}
     return rates

@@ -131,7 +131,8 @@ def _verified(
     mechanism: Mechanism, path: Path, adapter: Adapter, reduction: Reduction | None
 ) -> list[Diagnostic]:
     """What a file has lost; raises ``UnsupportedExport`` if it is another machine."""
-    after = read(path, format=adapter.name if adapter.reader else None)
+    known = adapter.reader and adapter.of_files
+    after = read(path, format=adapter.name if known else None)
     found = differences(mechanism, after, target=adapter.label, reduction=reduction)
     for finding in found:
         if finding.severity == "error":

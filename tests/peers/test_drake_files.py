@@ -1,7 +1,9 @@
 """Reduced MJCF files in Drake, which reads closures by body and anchor alone."""
 
 from pathlib import Path
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 import regularize as rg
@@ -23,3 +25,23 @@ def test_every_loop_is_one_constraint_in_drake(name: str, tmp_path: Path) -> Non
     mobility = rg.reduce(rg.load(tmp_path / f"{name}.xml")).mobility
     assert plant.num_constraints() == loops
     assert plant.num_velocities() - 3 * loops == mobility  # three rows each, none redundant
+
+
+@pytest.mark.parametrize(
+    "name", ["planar_fourbar", "slider_crank", "rssr", "walker", "stewart_6ups"]
+)
+def test_files_for_drake_keep_their_loops_there(name: str, tmp_path: Path) -> None:
+    model = ASSETS / f"{name}.urdf"
+    path = tmp_path / f"{name}.xml"
+    assert main(["export", str(model), "--to", "drake", "-o", str(path), "--fail-on", "never"]) == 0
+    plant = plants.MultibodyPlant(0.001)
+    plant.set_discrete_contact_approximation(plants.DiscreteContactApproximation.kSap)
+    parsing.Parser(plant).AddModels(str(path))
+    plant.Finalize()
+    connects = ElementTree.parse(path).findall("equality/connect")
+    assert plant.num_constraints() == len(connects) > 0
+    rows = rg.reduce(path)
+    assert rows.mobility == rg.reduce(model).mobility
+    assert plant.num_velocities() == rows.mobility + rows.rank
+    masses = plant.CalcMassMatrix(plant.CreateDefaultContext())
+    assert np.linalg.eigvalsh(masses).min() > 0.0  # no massless ends

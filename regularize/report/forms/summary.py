@@ -16,6 +16,8 @@ from regularize.words import counted, listed
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan", "": "green"}
 #: Loops, what counting says, what is true, redundant equations, those that can always be dropped.
 COLUMNS = ("loops", "Grübler", "mobility", "redundant", "droppable")
+#: Columns of text that the table takes beside the paths.
+BESIDE = 74
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,16 @@ def line_of(path: str, report: Analysis) -> SummaryLine:
     )
 
 
-def render(lines: Sequence[SummaryLine], width: int, color: bool) -> str:
-    """The table, and one sentence that adds it up; ``width`` is in columns of text."""
+def render(
+    lines: Sequence[SummaryLine], width: int, color: bool, fragments: Sequence[str] = ()
+) -> str:
+    """The table, fragments and one sentence that adds it up; ``width`` is in columns of text.
+
+    Paths are not broken over lines: a longer one makes the table wider.
+    """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("model", overflow="fold", min_width=24)
+    longest = max((len(line.path) for line in lines), default=0)
+    table.add_column("model", overflow="fold", min_width=max(24, longest))
     for column in COLUMNS:
         table.add_column(column, justify="right")
     table.add_column("findings", overflow="fold")
@@ -69,7 +77,10 @@ def render(lines: Sequence[SummaryLine], width: int, color: bool) -> str:
             *(str(n) for n in line.numbers.values()),
             Text(codes or "none", STYLES[line.worst]),
         )
-    return printed([table, Text(), _sentence(lines)], width, color)
+    named = [Text(f"  {fragment}", no_wrap=True) for fragment in fragments]
+    if named:
+        named = [Text(), Text("No models of their own, but fragments:", "dim"), *named]
+    return printed([table, *named, Text(), _sentence(lines)], max(width, longest + BESIDE), color)
 
 
 def _sentence(lines: Sequence[SummaryLine]) -> Text:

@@ -1,0 +1,219 @@
+"""Loops that frames mark and no joint closes: offered as findings, or closed where it is asked for.
+
+Exporters of formats that hold trees only mark where a loop was by two frames, at one place or
+nearly so, and by their names: ``leg_1`` and ``leg_2``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations, zip_longest
+
+import numpy as np
+
+from regularize.adapters.common.draft import Draft
+from regularize.adapters.common.names import listed
+from regularize.errors import RegularizeError
+from regularize.lie.screw import IDENTITY, Array
+from regularize.mechanism.connections import DisjointSets
+from regularize.mechanism.mechanism import Body
+
+#: How near frames have to be, as a part of the model's size, and their axes, as a sine.
+NEAR = 1e-5
+#: How far apart frames can be that only their names pair, as a part of the model's size.
+APART = 0.1
+#: Most frames that are compared.
+MOST = 400
+KINDS = {"ball": "spherical", "hinge": "revolute", "weld": "fixed"}
+_TOKENS = re.compile(r"\d+|[A-Za-z]+|[^A-Za-z\d]+")
+Lines = Callable[[str, str, bool], tuple[str, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class MarkedFrames:
+    """The frames of a model that may mark loops.
+
+    A frame is a body without mass that is fixed to another one and carries nothing.
+
+    Attributes:
+        draft: The model.
+        places: Pose of each frame where all coordinates are as the file has them, (4, 4).
+        size: Size of the model in metres.
+    """
+
+    draft: Draft
+    places: dict[str, Array]
+    size: float
+
+    @classmethod
+    def of(cls, draft: Draft, pose: Callable[[str], Array]) -> MarkedFrames:
+        """The frames of a model, whose bodies ``pose`` places."""
+        joints = list(draft.joints.values())
+        fixed = {j.child for j in joints if j.kind == "fixed" and not j.closure}
+        movable = {j.child for j in joints if j.kind != "fixed" or j.closure}
+        ends = fixed - {j.parent for j in joints} - movable
+        frames = [body.name for body in _light(draft) if body.name in ends]
+        if len(frames) < 2:
+            return cls(draft, {}, 0.0)
+        points = np.array([pose(name)[:3, 3] for name in draft.bodies])
+        size = max(float(np.max(np.ptp(points, axis=0))), 1e-3)
+        return cls(draft, {name: pose(name) for name in frames}, size)
+
+    def gap(self, one: str, other: str) -> float:
+        """Distance of two frames in metres."""
+        return float(np.linalg.norm(self.places[one][:3, 3] - self.places[other][:3, 3]))
+
+    def coaxial(self, one: str, other: str) -> bool:
+        """Whether their axes Z have one direction."""
+        axes = (self.places[name][:3, 2] for name in (one, other))
+        return bool(np.linalg.norm(np.cross(*axes)) <= NEAR)
+
+    def open_pairs(self) -> Iterator[tuple[str, str]]:
+        """Frames on bodies that joints connect, but no closing joint and no joint alone joins."""
+        joints, rigid = list(self.draft.joints.values()), DisjointSets(self.draft.bodies)
+        for joint in joints:
+            if joint.kind == "fixed" and not joint.closure:
+                rigid.union(joint.parent, joint.child)
+        movable = (j for j in joints if j.kind != "fixed" or j.closure)
+        joined = {frozenset((rigid[j.parent], rigid[j.child])) for j in movable}
+        connected = self.draft.connected()
+        for one, other in combinations(self.places, 2):
+            pair = frozenset((rigid[one], rigid[other]))
+            if len(pair) == 2 and pair not in joined and connected[one] == connected[other]:
+                yield one, other
+
+    def coincident(self) -> list[tuple[str, str]]:
+        """Open pairs that are the only frames at their place."""
+        near = NEAR * self.size
+        found = []
+        for one, other in self.open_pairs():
+            here = [name for name in self.places if self.gap(name, one) <= near]
+            if here == [one, other]:
+                found.append((one, other))
+        return found
+
+
+def report_loop_candidates(draft: Draft, pose: Callable[[str], Array], lines: Lines) -> None:
+    """Offer to close loops that frames mark (REG019).
+
+    Two frames in one place are offered. Where the names of several such pairs differ alike, all
+    pairs of such names are offered together, and how far apart each was saved.
+
+    Args:
+        draft: The model.
+        pose: Place of a body where all coordinates are as the file has them, shape (4, 4).
+        lines: What to write for a pair, with or without a common axis Z.
+    """
+    frames = MarkedFrames.of(draft, pose)
+    if not 2 <= len(frames.places) <= MOST:
+        return
+    pairs = frames.coincident()
+    patterns = [pattern_of(*pair) for pair in pairs]
+    counted = Counter(pattern for pattern in patterns if pattern)
+    for pattern in (pattern for pattern, count in counted.items() if count > 1):
+        known = [p for p, named in zip(pairs, patterns, strict=True) if named == pattern]
+        _offer_all(frames, pattern, known, lines)
+    for (one, other), pattern in zip(pairs, patterns, strict=True):
+        if pattern and counted[pattern] > 1:
+            continue
+        axis = frames.coaxial(one, other)
+        at = " with a common axis Z" if axis else ""
+        draft.note(
+            "REG019",
+            f"the frames `{one}` and `{other}` on different branches lie in one place{at}: "
+            "they may mark a loop, which the file does not close",
+            draft.bodies[other].source,
+            *lines(one, other, axis),
+        )
+
+
+def _offer_all(
+    frames: MarkedFrames, pattern: str, known: list[tuple[str, str]], lines: Lines
+) -> None:
+    """One note for all pairs of frames whose names differ alike."""
+    draft, pairs = frames.draft, named_pairs(frames, pattern)
+    pairs = [p for p in pairs if p in known or frames.gap(*p) <= APART * frames.size]
+    kind = "hinge" if all(frames.coaxial(*pair) for pair in known) else "ball"
+    gaps = [
+        f"{one}` and `{other}`: {1e3 * frames.gap(one, other):.3g} mm"
+        for one, other in pairs
+        if frames.gap(one, other) > NEAR * frames.size
+    ]
+    apart = f"; saved apart: `{', `'.join(gaps)}" if gaps else ""
+    draft.note(
+        "REG019",
+        f"{len(pairs)} pairs of frames are named alike, `{pattern.replace('=', '` and `')}`, on "
+        f"different branches, {len(known)} of them in one place: they may mark loops, which the "
+        f"file does not close: {listed([one for one, _ in pairs], len(pairs))}{apart}",
+        draft.bodies[pairs[0][1]].source,
+        f"close all: regularize check {draft.path} --close '{pattern}:{kind}'",
+        *(f"or write for each {line}" for line in lines(*pairs[0], kind == "hinge")),
+    )
+
+
+def pattern_of(one: str, other: str) -> str | None:
+    """How the names of two frames differ, in one word alone: ``*_1=*_2``; else None."""
+    words = [_TOKENS.findall(name) for name in (one, other)]
+    different = [k for k, (a, b) in enumerate(zip_longest(*words)) if a != b]
+    if len(different) != 1 or len(words[0]) != len(words[1]):
+        return None
+    at = different[0]
+    first = max(at - 1, 0) if at and not words[0][at - 1].isalnum() else at
+    before, after = "*" if first else "", "*" if at + 1 < len(words[0]) else ""
+    return "=".join(f"{before}{''.join(each[first : at + 1])}{after}" for each in words)
+
+
+def named_pairs(frames: MarkedFrames, pattern: str) -> list[tuple[str, str]]:
+    """Open pairs of frames whose names are as a pattern says, ``*`` alike in both."""
+    first, _, second = pattern.partition("=")
+    parts = [re.escape(part) for part in first.split("*")]
+    fits, found = re.compile("(.*)".join(parts)), []
+    opened = {frozenset(pair) for pair in frames.open_pairs()}
+    for one in frames.places:
+        match = fits.fullmatch(one)
+        if match is None:
+            continue
+        pieces = zip_longest(second.split("*"), match.groups(), fillvalue="")
+        other = "".join(f"{text}{group}" for text, group in pieces)
+        if frozenset((one, other)) in opened and other in frames.places:
+            found.append((one, other))
+    return found
+
+
+def close_named(draft: Draft, pose: Callable[[str], Array], asked: str) -> None:
+    """Close the loops whose frames are named as asked: ``*_1=*_2:hinge``, ``:ball`` or ``:weld``.
+
+    Raises:
+        RegularizeError: It is no such pattern, or no frames are named so.
+    """
+    pattern, _, kind = asked.partition(":")
+    if pattern.count("=") != 1 or (kind or "ball") not in KINDS:
+        raise RegularizeError(
+            f"close {asked!r}: expected the names of two frames with * for what they share and a "
+            "kind of joint, as '*_1=*_2:ball', ':hinge' or ':weld'"
+        )
+    frames = MarkedFrames.of(draft, pose)
+    pairs = named_pairs(frames, pattern)
+    if not pairs:
+        raise RegularizeError(
+            f"close {asked!r}: no two frames on different branches are named so; there are "
+            f"{listed(list(frames.places)) or 'no frames without mass at the ends of branches'}"
+        )
+    for one, other in pairs:
+        at, name = draft.bodies[one], draft.joint_name(f"{one}-{other}")
+        ends = (one, IDENTITY), (other, IDENTITY)
+        draft.close(at, name, KINDS[kind or "ball"], *ends)
+
+
+def _light(draft: Draft) -> list[Body]:
+    """The bodies that are no more than frames: without shapes and a mass to speak of."""
+    masses = [body.inertia.mass for body in draft.bodies.values() if body.inertia is not None]
+    light = 1e-3 * max(masses, default=0.0)
+    return [
+        body
+        for body in draft.bodies.values()
+        if not body.geometry and (body.inertia is None or body.inertia.mass <= light)
+    ]

@@ -1,0 +1,145 @@
+"""ROS packages and Gazebo models around a file, found by the names that they state themselves."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+#: Folders that are opened below one place, and how deep below it they lie: more is no workspace.
+MOST, DEEPEST = 20_000, 7
+#: What holds no sources: products of builds, caches, environments.
+PASSED = frozenset({"build", "devel", "log", "node_modules", "__pycache__", "site-packages"})
+_NAME = re.compile(r"<name>\s*([^<\s]+)\s*</name>")
+_COMMENT = re.compile(r"(?s)<!--.*?-->")
+
+
+@dataclass(eq=False)
+class Packages:
+    """Where packages are: near a file first, then where the environment says.
+
+    A workspace is searched from the file upwards: its folder's package, the folder of that, the
+    ``src`` and the workspace that it stands in, the repository that holds it. Nothing above is.
+
+    Attributes:
+        start: The file or folder to search from.
+        whole: A folder that is searched after those around ``start``, such as a clone.
+        given: Folders by name, which go before all that is found.
+    """
+
+    start: Path
+    whole: Path | None = None
+    given: Mapping[str, Path] = field(default_factory=dict)
+    _known: dict[Path, dict[str, Path]] = field(default_factory=dict)
+
+    def find(self, name: str) -> Path | None:
+        """The folder of a package, or None."""
+        if name in self.given:
+            return self.given[name]
+        for place in self.places():
+            if place not in self._known:
+                self._known[place] = packages_below(place)
+            if name in self._known[place]:
+                return self._known[place][name]
+        return self._by_folder(name)
+
+    def every(self) -> dict[str, Path]:
+        """All packages that are found, by name."""
+        found: dict[str, Path] = {}
+        for place in self.places():
+            if place not in self._known:
+                self._known[place] = packages_below(place)
+            found = {**self._known[place], **found}
+        return {**found, **self.given}
+
+    def places(self) -> Iterator[Path]:
+        """Folders to search, the nearest first."""
+        above = self._above()
+        yield from above
+        if self.whole is not None and self.whole not in above:
+            yield self.whole.resolve()
+        for variable, inside in (("AMENT_PREFIX_PATH", "share"), ("ROS_PACKAGE_PATH", "")):
+            for entry in filter(None, os.environ.get(variable, "").split(os.pathsep)):
+                yield Path(entry, inside)
+
+    def _above(self) -> list[Path]:
+        """The file's folder and those above it, as far as its workspace reaches."""
+        here = self.start.resolve()
+        folders = [here, *here.parents] if here.is_dir() else list(here.parents)
+        outside = {Path(folders[-1]), Path.home()}
+        inside = [folder for folder in folders if folder not in outside]
+        last = 0
+        for i, folder in enumerate(inside):
+            if (folder / ".git").exists():
+                last = max(last, i)
+            if (folder / "package.xml").is_file() or folder.name == "src" or _shares(folder):
+                last = max(last, min(i + 1, len(inside) - 1))
+        return inside[: last + 1]
+
+    def _by_folder(self, name: str) -> Path | None:
+        """A folder that is called like a package, where none states the name."""
+        for folder in self.start.resolve().parents:
+            if folder.name == name:
+                return folder
+        near = self._above() if self.whole is None else [*self._above(), self.whole]
+        for folder in near:
+            for found in (folder / name, folder / "src" / name):
+                if found.is_dir():
+                    return found
+        return None
+
+
+def packages_below(place: Path) -> dict[str, Path]:
+    """Folders with a ``package.xml`` or, of Gazebo, a ``model.config``, by name; sources first."""
+    found: dict[str, Path] = {}
+    installed: dict[str, Path] = {}
+    for folder, files in folders_below(place):
+        # What a workspace has installed is a copy of its sources.
+        into = installed if "install" in folder.relative_to(place).parts else found
+        if "package.xml" in files and (name := package_name(folder / "package.xml")):
+            into.setdefault(name, folder)
+        elif "model.config" in files:
+            into.setdefault(folder.name, folder)
+    return {**installed, **found}
+
+
+def folders_below(place: Path) -> Iterator[tuple[Path, list[str]]]:
+    """A folder and those in it with the names of their files, in order of depth and name."""
+    pending, opened, linked = [(place, 0)], 0, set[str]()
+    while pending and opened < MOST:
+        folder, depth = pending.pop(0)
+        opened += 1
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        names = [entry.name for entry in entries]
+        yield folder, [entry.name for entry in entries if entry.is_file()]
+        if depth == DEEPEST or "COLCON_IGNORE" in names or "CATKIN_IGNORE" in names:
+            continue
+        for entry in entries:
+            if not entry.is_dir() or entry.name in PASSED or entry.name.startswith("."):
+                continue
+            if entry.is_symlink():  # of a workspace made of links; each leads to another place once
+                target = os.path.realpath(entry.path)
+                if target in linked or os.path.realpath(place).startswith(target):
+                    continue
+                linked.add(target)
+            pending.append((folder / entry.name, depth + 1))
+
+
+def package_name(manifest: Path) -> str | None:
+    """The name that a ``package.xml`` states."""
+    try:
+        text = manifest.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    named = _NAME.search(_COMMENT.sub("", text))
+    return named[1] if named else None
+
+
+def _shares(folder: Path) -> bool:
+    """Whether it is the ``share`` of an install space, whose packages lie side by side."""
+    return folder.name == "share"

@@ -1,0 +1,239 @@
+"""A folder as people have it: a clone, a workspace; which of its files are models of their own.
+
+A file that another one includes is a fragment of that one, and so is one that makes nothing by
+itself: macros that are only defined, settings, parts of an assembly. What is found is what the
+files say; none is expanded, compiled or composed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from regularize._io.input_files import LARGEST
+from regularize.adapters.common.names import listed
+from regularize.adapters.common.packages import PASSED, Packages, folders_below
+from regularize.adapters.registry import adapters
+from regularize.adapters.sdf.scopes import find_included
+from regularize.adapters.sniffers import HEAD
+from regularize.adapters.urdf.xacro_source import reached, recovered, source_of
+from regularize.errors import ReadError
+
+#: Endings that say nothing of the format: the content does.
+OPEN = frozenset({".xml", ".json"})
+#: Products of a build, where a workspace keeps its sources beside them.
+BUILT = PASSED | {"install"}
+_ASSET = re.compile(rb"@([^@\n]+\.usd[acz]?)@")
+_LINKED = re.compile(rb"<XLink(?:Sub)?\b[^>]*\bfile=\"([^\"]+)\"")
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """A file that is no model of its own.
+
+    Attributes:
+        path: The file.
+        of: The models that take it in; none where nothing here does.
+        reason: What it is, where no model takes it in.
+    """
+
+    path: str
+    of: tuple[str, ...] = ()
+    reason: str = ""
+
+    def __str__(self) -> str:
+        """The file and what it belongs to."""
+        return f"{self.path}: " + (f"part of {listed(self.of)}" if self.of else self.reason)
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What one file says of others.
+
+    Attributes:
+        includes: Files that it takes in.
+        lacks: Why it is no model, or nothing.
+    """
+
+    includes: tuple[Path, ...] = ()
+    lacks: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Repository:
+    """A folder and what it holds.
+
+    Attributes:
+        folder: The folder, as the user named it.
+        models: Files that are models of their own.
+        fragments: The other files in formats of models.
+    """
+
+    folder: str
+    models: tuple[str, ...]
+    fragments: tuple[Fragment, ...]
+
+    @cached_property
+    def _packages(self) -> Mapping[str, Path]:
+        return Packages(Path(self.folder), Path(self.folder)).every()
+
+    def packages(self, model: str) -> dict[str, str]:
+        """Packages of the folder that are not found from where a model stands."""
+        near = Packages(Path(model))
+        lost = {name: at for name, at in self._packages.items() if near.find(name) is None}
+        return {name: str(folder) for name, folder in lost.items()}
+
+
+def repository(folder: str) -> Repository:
+    """Find the models of a folder.
+
+    Raises:
+        ReadError: There is none.
+    """
+    packages = Packages(Path(folder), Path(folder))
+    outlines = {
+        Path(path): outline(Path(path), packages) for path, outline in _candidates(Path(folder))
+    }
+    known = {os.path.realpath(path): path for path in outlines}
+    taken: dict[Path, set[Path]] = {path: set() for path in outlines}
+    for path, found in outlines.items():
+        for other in found.includes:
+            inside = known.get(os.path.realpath(other))
+            if inside is not None and inside != path:
+                taken[inside].add(path)
+    tops = [path for path, found in outlines.items() if not taken[path] and not found.lacks]
+    # Files that include each other: the first of them stands for all.
+    covered = _covered(tops, outlines, known)
+    for path, found in outlines.items():
+        if path not in covered and not found.lacks:
+            tops.append(path)
+            covered |= _covered([path], outlines, known)
+    fragments = []
+    reach = {top: _covered([top], outlines, known) for top in tops}
+    for path in outlines:
+        if path not in reach:
+            of = tuple(str(top) for top in tops if path in reach[top])
+            why = outlines[path].lacks or "included by no model here"
+            fragments.append(Fragment(str(path), of, "" if of else why))
+    if not tops:
+        held = "; ".join(map(str, fragments[:5])) or "no file in a format of models"
+        raise ReadError(folder, f"is a folder without a model of its own: it holds {held}")
+    return Repository(folder, tuple(map(str, sorted(tops))), tuple(fragments))
+
+
+def _covered(
+    tops: list[Path], outlines: Mapping[Path, Outline], known: Mapping[str, Path]
+) -> set[Path]:
+    """Some files and all that they take in."""
+    found, pending = set[Path](), list(tops)
+    while pending:
+        path = pending.pop()
+        if path not in found:
+            found.add(path)
+            inside = (known.get(os.path.realpath(each)) for each in outlines[path].includes)
+            pending += [each for each in inside if each is not None]
+    return found
+
+
+def _candidates(folder: Path) -> Iterator[tuple[Path, Callable[[Path, Packages], Outline]]]:
+    """Files in formats of models, each with what reads its outline."""
+    known = [each for each in adapters().values() if each.reader and each.of_files]
+    endings = OPEN.union(*(adapter.suffixes for adapter in known))
+    for place, names in folders_below(folder):
+        if BUILT.intersection(place.relative_to(folder).parts):
+            continue
+        for name in names:
+            path = place / name
+            if path.suffix.lower() not in endings or path.stat().st_size > LARGEST:
+                continue
+            with path.open("rb") as file:
+                head = file.read(HEAD)
+            named = [adapter.name for adapter in known if adapter.sniff and adapter.sniff(head)]
+            named += [path.suffix[1:]] if path.suffix in (".xacro", ".usdz") else []
+            if named:
+                yield path, OUTLINES.get(named[0], _alone)
+
+
+def _alone(path: Path, packages: Packages) -> Outline:
+    """A file that takes in no others."""
+    return Outline()
+
+
+def _robot(path: Path, packages: Packages) -> Outline:
+    """URDF and xacro."""
+    source = source_of(path)
+    near = Packages(path, packages.whole)
+    includes = tuple(source.included(near))
+    if not source.makes and source.macros:
+        return Outline(includes, f"only defines {source.defined}")
+    inside = reached(path, near)
+    whole = all(each.path.is_file() for each in inside) and len(includes) == len(source.includes)
+    return Outline(includes, "has no <link>" if whole and not any(e.links for e in inside) else "")
+
+
+def _mjcf(path: Path, packages: Packages) -> Outline:
+    """MJCF: files that are included or attached."""
+    found, bodies, pending, seen = [], False, [path], set[Path]()
+    while pending:
+        file = pending.pop(0)
+        root = recovered(file)
+        seen.add(file)
+        if root is None:
+            continue
+        bodies = bodies or root.find(".//body") is not None or root.find(".//attach") is not None
+        for node in (*root.iter("include"), *root.iter("model")):
+            named = node.get("file") or ""
+            beside = [folder / named for folder in (path.parent, file.parent)]
+            for inside in [Path(os.path.normpath(p)) for p in beside if p.is_file()][:1]:
+                found.append(inside)
+                if inside not in seen:
+                    pending.append(inside)
+    return Outline(tuple(found), "" if bodies or recovered(path) is None else "has no <body>")
+
+
+def _sdf(path: Path, packages: Packages) -> Outline:
+    """SDF: worlds and the models that they include."""
+    root = recovered(path)
+    if root is None:
+        return Outline()
+    uris = [(node.text or "").strip() for node in root.iterfind(".//include/uri")]
+    files = [find_included(uri, str(path)) for uri in uris]
+    empty = root.find(".//model") is None and not uris
+    found = tuple(Path(file) for file in files if file is not None)
+    return Outline(found, "has no <model>" if empty else "")
+
+
+def _usd(path: Path, packages: Packages) -> Outline:
+    """USD: layers that are referenced, in text or, where USD is installed, in any form."""
+    named = [match.decode(errors="replace") for match in _ASSET.findall(path.read_bytes())]
+    try:
+        from pxr import Sdf  # where the extra is
+
+        layer = Sdf.Layer.FindOrOpen(str(path))
+        named += [] if layer is None else layer.GetCompositionAssetDependencies()
+    except Exception:  # as text alone: what is wrong with it is said where it is read
+        pass
+    return Outline(tuple(Path(os.path.normpath(path.parent / name)) for name in named))
+
+
+def _freecad(path: Path, packages: Packages) -> Outline:
+    """FreeCAD: documents whose shapes an assembly links; parts hold no assembly."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            text = archive.read("Document.xml")
+    except (OSError, KeyError, zipfile.BadZipFile):
+        return Outline()
+    linked = (name.decode(errors="replace") for name in _LINKED.findall(text))
+    found = tuple(Path(os.path.normpath(path.parent / name)) for name in linked)
+    return Outline(found, "" if b'"Assembly::AssemblyObject"' in text else "holds no assembly")
+
+
+OUTLINES: Mapping[str, Callable[[Path, Packages], Outline]] = {
+    **dict.fromkeys(("urdf", "xacro"), _robot),
+    **{"mjcf": _mjcf, "sdf": _sdf, "usd": _usd, "freecad": _freecad},
+}
