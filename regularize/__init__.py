@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from regularize.simulation.simulation import Simulation as Simulation
     from regularize.simulation.solver import MuJoCo as MuJoCo
     from regularize.simulation.solver import Solver as Solver
+    from regularize.statics.absolute_rows import absolute_rows as absolute_rows
     from regularize.statics.cures import cure as cure
     from regularize.statics.joint_loads import joint_forces as joint_forces
     from regularize.statics.reactions import reactions as reactions
@@ -140,6 +141,7 @@ _HOMES = {
     "simulation.simulate": "simulate",
     "simulation.simulation": "Simulation",
     "simulation.solver": "MuJoCo Solver",
+    "statics.absolute_rows": "absolute_rows",
     "statics.cures": "cure",
     "statics.joint_loads": "joint_forces",
     "statics.reactions": "reactions self_stress",
