@@ -48,8 +48,11 @@ if TYPE_CHECKING:
     from regularize.files import save as save
     from regularize.loops.assembly import Assembly as Assembly
     from regularize.loops.assembly import assemble as assemble
+    from regularize.mechanism.body import Beam as Beam
     from regularize.mechanism.body import Body as Body
     from regularize.mechanism.body import Inertia as Inertia
+    from regularize.mechanism.body import Modes as Modes
+    from regularize.mechanism.elastic import segments as segments
     from regularize.mechanism.joint import Joint as Joint
     from regularize.mechanism.mechanism import Coupling as Coupling
     from regularize.mechanism.mechanism import Mechanism as Mechanism
@@ -113,7 +116,8 @@ _HOMES = {
     ),
     "files": "load save",
     "loops.assembly": "Assembly assemble",
-    "mechanism.body": "Body Inertia",
+    "mechanism.body": "Beam Body Inertia Modes",
+    "mechanism.elastic": "segments",
     "mechanism.joint": "Joint",
     "mechanism.mechanism": "Coupling Mechanism",
     "modes.body_pose": "BodyPose",

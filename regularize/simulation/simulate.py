@@ -11,6 +11,7 @@ import numpy as np
 from regularize.errors import ModelError, NotClosed, RegularizeError
 from regularize.escape import did_you_mean
 from regularize.lie.screw import Array
+from regularize.mechanism.elastic import loads_on_segments, segments
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.source import Model, as_mechanism
 from regularize.pinocchio.constraints import close_loops
@@ -103,7 +104,7 @@ def simulate(
     """Let a mechanism move under gravity, joint forces, and what acts within its joints.
 
     Damping, springs, rotors and dry friction are those of ``Joint.dynamics``; limits of joints are
-    not enforced, and findings say so.
+    not enforced, and findings say so. Elastic bodies are chains of segments, see ``segments``.
 
     The step size follows the error; every step ends on the loops' closure.
 
@@ -161,14 +162,17 @@ def simulate(
     motions = _motions(options.get("drive") or {}, rates or {}, duration, solver)
     forces = options.get("forces")
     plain = q is None and v is None and forces is None
+    applied = options.get("loads") or {}
     if isinstance(model, (Reduction, Robot)):
         if options.get("branch") is not None:
             raise ModelError("branch= chooses where a mechanism begins; pass the mechanism itself")
     else:
         named_joints = {*(torques or {}), *(rates or {}), *motions}
-        model = _cut_elsewhere(as_mechanism(model), options.get("branch"), named_joints)
+        rigid = as_mechanism(model)
+        applied = loads_on_segments(rigid, applied)
+        model = _cut_elsewhere(segments(rigid), options.get("branch"), named_joints)
     robot = _robot(model, solver, plain)
-    loads = Loads.of(robot, torques or {}, forces, options.get("loads"), slip)
+    loads = Loads.of(robot, torques or {}, forces, applied, slip)
     drives = Drives.of(robot, motions)
     q, v = _start(robot, drives, q, v, rates or {})
     first: Simulation | RegularizeError | None = None
