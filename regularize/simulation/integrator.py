@@ -41,7 +41,7 @@ LENGTHS = (1.5, 1.35, 1.2, 1.1, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 #: Errors of the rows with which no step ends.
 OPEN = 1e-9
 #: Beyond these changes of coordinates in one step nothing is a motion.
-ASTRAY = 1e3
+ASTRAY = 10.0
 
 
 class StepTooSmall(RegularizeError):
