@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from regularize.errors import UnsupportedExport as UnsupportedExport
     from regularize.files import load as load
     from regularize.files import save as save
+    from regularize.lie.motion_groups import compose as compose
+    from regularize.lie.motion_groups import meet as meet
+    from regularize.lie.motion_groups import motion_group as motion_group
     from regularize.loops.assembly import Assembly as Assembly
     from regularize.loops.assembly import assemble as assemble
     from regularize.mechanism.body import Beam as Beam
@@ -115,6 +118,7 @@ _HOMES = {
         "SingularInputs UnknownFormat UnsupportedExport"
     ),
     "files": "load save",
+    "lie.motion_groups": "compose meet motion_group",
     "loops.assembly": "Assembly assemble",
     "mechanism.body": "Beam Body Inertia Modes",
     "mechanism.elastic": "segments",

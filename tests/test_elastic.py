@@ -181,6 +181,7 @@ def exudyn_four_bar(duration, E, height, elements=16):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 def test_four_bar_with_an_elastic_coupler_as_exudyn_has_it():
     duration, height, E = 0.25, 0.012, 2.0e9
     first, middle, last = map(np.array, exudyn_four_bar(duration, E, height))
