@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from regularize.design.metamodel import Metamodel as Metamodel
     from regularize.design.metamodel import metamodel as metamodel
     from regularize.design.reduced_dynamics import reduced_model as reduced_model
+    from regularize.design.sweep import Sweep as Sweep
+    from regularize.design.sweep import sweep as sweep
     from regularize.design.workspace import WorkspaceMap as WorkspaceMap
     from regularize.design.workspace import workspace as workspace
     from regularize.errors import ClosureLost as ClosureLost
@@ -111,6 +113,7 @@ _HOMES = {
     "checking": "Report check check_each",
     "design.metamodel": "Metamodel metamodel",
     "design.reduced_dynamics": "reduced_model",
+    "design.sweep": "Sweep sweep",
     "design.workspace": "WorkspaceMap workspace",
     "errors": (
         "ClosureLost MissingExtra MissingPinocchio ModelError NoInertia NotClosed "

@@ -183,7 +183,7 @@ def exudyn_four_bar(duration, E, height, elements=16):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_four_bar_with_an_elastic_coupler_as_exudyn_has_it():
-    duration, height, E = 0.25, 0.012, 2.0e9
+    duration, height, E = 0.12, 0.012, 2.0e9
     first, middle, last = map(np.array, exudyn_four_bar(duration, E, height))
     motion = rg.simulate(four_bar(E=E, height=height), duration=duration, times=[0.0, duration])
     robot, q = motion.robot, motion.q[-1]
@@ -199,7 +199,7 @@ def test_four_bar_with_an_elastic_coupler_as_exudyn_has_it():
         place(f"coupler segment {POINTS // 2 + 1}", (length / 2, 0, 0)),
         place(f"coupler segment {POINTS + 1}", (length, 0, 0)),
     ]
-    travelled = np.linalg.norm(last - [1, 0.5])
+    travelled = np.linalg.norm(middle - [0.5, 0.4])
     bent = middle - (first + last) / 2
     assert np.linalg.norm(bent) > 1e-3  # it does bend
     for mine, theirs in zip(ours, (first, middle, last), strict=True):
