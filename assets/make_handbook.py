@@ -84,6 +84,54 @@ def api() -> str:
     return "\n".join(lines) + "\n"
 
 
+#: The groups of the tables; the first of two has the axis z through the origin.
+_GROUPS = (
+    *("translation", "revolute", "helical", "translations in a plane", "cylindrical"),
+    *("spatial translations", "planar", "planar with pitch", "spherical", "Schoenflies"),
+)
+#: Where the second group stands: its direction and its point.
+_PLACES = {
+    "on the same axis": ((0, 0, 1), (0, 0, 0)),
+    "with a parallel axis": ((0, 0, 1), (1, 0, 0)),
+    "with an axis at right angles, through the same point": ((1, 0, 0), (0, 0, 0)),
+    "with an axis at right angles that passes it by": ((1, 0, 0), (0, 1, 0)),
+}
+
+
+def groups() -> str:
+    """Tables of compositions and intersections of motion groups."""
+    lines = [
+        "# Groups of motions: tables of composition and intersection",
+        "",
+        _MADE,
+        "",
+        "Hervé (1978) classifies chains by the groups in which they move. A chain of two joints "
+        "moves in the product of their groups; `rg.compose` is the smallest group that contains it."
+        " Two chains side by side leave the motions that both allow: `rg.meet`. The tables are "
+        "computed by these two functions; the first group has the axis z through the origin (of a "
+        "plane the normal, of a ball joint the centre), and pitches are 1 m/rad.",
+        "",
+        "```python",
+        "import regularize as rg",
+        "",
+        'planar, ball = rg.motion_group("planar"), rg.motion_group("spherical", point=(1, 0, 0))',
+        "print(rg.meet(planar, ball).name, rg.compose(planar, ball).name)  # revolute full",
+        "```",
+    ]
+    for title, operation in (("Composition", rg.compose), ("Intersection", rg.meet)):
+        for words, (direction, point) in _PLACES.items():
+            lines += ["", f"## {title}, the second {words}", ""]
+            lines += ["| | " + " | ".join(_GROUPS) + " |", "|---" * (len(_GROUPS) + 1) + "|"]
+            for first in _GROUPS:
+                a = rg.motion_group(first)
+                found = (
+                    operation(a, rg.motion_group(second, direction, point)) for second in _GROUPS
+                )
+                cells = " | ".join(f"{each.name} ({each.dimension})" for each in found)
+                lines.append(f"| **{first}** | {cells} |")
+    return "\n".join(lines) + "\n"
+
+
 def package_page() -> str:
     """The README without pictures and without links into the repository."""
     text = (HANDBOOK.parents[1] / "README.md").read_text(encoding="utf-8")
@@ -151,6 +199,7 @@ def made() -> dict[Path, str]:
         HANDBOOK.parent / "package-page.md": package_page(),
         HANDBOOK / "codes.md": codes(),
         HANDBOOK / "api.md": api(),
+        HANDBOOK / "motion-groups.md": groups(),
         **{EXAMPLES / f"{page}.ipynb": notebook(page) for page in NOTEBOOKS},
         **{EXAMPLES / f"{script}.ipynb": script_notebook(script) for script in SCRIPTS},
     }

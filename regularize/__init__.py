@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from regularize.design.metamodel import Metamodel as Metamodel
     from regularize.design.metamodel import metamodel as metamodel
     from regularize.design.reduced_dynamics import reduced_model as reduced_model
+    from regularize.design.sweep import Sweep as Sweep
+    from regularize.design.sweep import sweep as sweep
     from regularize.design.workspace import WorkspaceMap as WorkspaceMap
     from regularize.design.workspace import workspace as workspace
     from regularize.errors import ClosureLost as ClosureLost
@@ -47,10 +49,16 @@ if TYPE_CHECKING:
     from regularize.errors import UnsupportedExport as UnsupportedExport
     from regularize.files import load as load
     from regularize.files import save as save
+    from regularize.lie.motion_groups import compose as compose
+    from regularize.lie.motion_groups import meet as meet
+    from regularize.lie.motion_groups import motion_group as motion_group
     from regularize.loops.assembly import Assembly as Assembly
     from regularize.loops.assembly import assemble as assemble
+    from regularize.mechanism.body import Beam as Beam
     from regularize.mechanism.body import Body as Body
     from regularize.mechanism.body import Inertia as Inertia
+    from regularize.mechanism.body import Modes as Modes
+    from regularize.mechanism.elastic import segments as segments
     from regularize.mechanism.joint import Joint as Joint
     from regularize.mechanism.mechanism import Coupling as Coupling
     from regularize.mechanism.mechanism import Mechanism as Mechanism
@@ -85,6 +93,7 @@ if TYPE_CHECKING:
     from regularize.simulation.simulation import Simulation as Simulation
     from regularize.simulation.solver import MuJoCo as MuJoCo
     from regularize.simulation.solver import Solver as Solver
+    from regularize.statics.absolute_rows import absolute_rows as absolute_rows
     from regularize.statics.cures import cure as cure
     from regularize.statics.joint_loads import joint_forces as joint_forces
     from regularize.statics.reactions import reactions as reactions
@@ -106,6 +115,7 @@ _HOMES = {
     "contact.ground": "Ground",
     "design.metamodel": "Metamodel metamodel",
     "design.reduced_dynamics": "reduced_model",
+    "design.sweep": "Sweep sweep",
     "design.workspace": "WorkspaceMap workspace",
     "errors": (
         "ClosureLost MissingExtra MissingPinocchio ModelError NoInertia NotClosed "
@@ -113,8 +123,10 @@ _HOMES = {
         "SingularInputs UnknownFormat UnsupportedExport"
     ),
     "files": "load save",
+    "lie.motion_groups": "compose meet motion_group",
     "loops.assembly": "Assembly assemble",
-    "mechanism.body": "Body Inertia",
+    "mechanism.body": "Beam Body Inertia Modes",
+    "mechanism.elastic": "segments",
     "mechanism.joint": "Joint",
     "mechanism.mechanism": "Coupling Mechanism",
     "modes.body_pose": "BodyPose",
@@ -142,6 +154,7 @@ _HOMES = {
     "simulation.simulate": "simulate",
     "simulation.simulation": "Simulation",
     "simulation.solver": "MuJoCo Solver",
+    "statics.absolute_rows": "absolute_rows",
     "statics.cures": "cure",
     "statics.joint_loads": "joint_forces",
     "statics.reactions": "reactions self_stress",

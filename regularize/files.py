@@ -88,7 +88,8 @@ def save(
     Args:
         model: What to write.
         path: The file; it is there whole or not at all.
-        format: Name of the format; by default the one that the suffix belongs to.
+        format: Name of the format; by default the one that the suffix belongs to. ``exudyn`` is a
+            Python script for that program, which is not read back.
 
     Returns:
         What the format cannot hold, one finding for each datum.
@@ -99,6 +100,10 @@ def save(
         UnsupportedExport: What the format holds of it is another machine, or the program that it
             is for refuses the file; nothing is written then.
     """
+    if format == "exudyn":
+        from regularize.statics.exudyn_script import write_exudyn  # nobody reads a program back
+
+        return write_exudyn(model, path)
     mechanism = as_mechanism(model)
     from regularize.verification.writing import write_verified  # needed where models are written
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_model(parser)
-    formats = "see `regularize formats`, or c: dynamics of the reduced model"
+    formats = "see `regularize formats`, or c: dynamics of the reduced model, or exudyn: a script"
     option(parser, "--to FORMAT", formats, required=True)
     add_fail_on(parser)
     words = "the file to write; it is read back and compared before it is there"
@@ -31,10 +31,10 @@ def run(arguments: argparse.Namespace) -> int:
     from regularize.files import save, written_format
 
     try:
-        if arguments.to != "c":
+        if arguments.to not in ("c", "exudyn"):
             written_format(arguments.out, arguments.to)
     except UnknownFormat as error:
-        raise UnknownFormat(error.path, ["c", *error.known], "--to") from None
+        raise UnknownFormat(error.path, ["c", "exudyn", *error.known], "--to") from None
     mechanism = load_model(arguments.file, arguments)
     if arguments.to == "c":
         return _write_c(mechanism, arguments)

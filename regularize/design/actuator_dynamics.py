@@ -30,6 +30,7 @@ from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import Graph
 from regularize.mechanism.mechanism import Inertia, no_inertia
 from regularize.mechanism.short_repr import ShortRepr
+from regularize.simulation.loads import BodyLoad
 from regularize.statics.equilibrium import node_incidence
 from regularize.statics.passive_joints import PassiveJoints
 
@@ -147,7 +148,7 @@ class ReducedModel(ShortRepr, EquationOfMotion):
         masses: Mass properties of the moving bodies.
         gravity: Acceleration of free fall in the ground frame, m/s², shape (3,).
         passive: What acts within the joints; dry friction is left out.
-        wrenches: Constant wrenches on bodies at the origin of the body, ground axes, force first.
+        loads: What acts on bodies, by their names.
         findings: What should be known about the model.
     """
 
@@ -156,7 +157,7 @@ class ReducedModel(ShortRepr, EquationOfMotion):
     masses: MassProperties
     gravity: Array
     passive: PassiveJoints
-    wrenches: Mapping[str, Array]
+    loads: tuple[tuple[str, BodyLoad], ...]
     findings: tuple[Diagnostic, ...] = ()
 
     def no_inertia(self) -> NoInertia:
@@ -308,16 +309,18 @@ class ReducedModel(ShortRepr, EquationOfMotion):
         return pack(H, D, p, (turned * passive.damping) @ V if damped else None)
 
     def _wrenched(self, motion: _Motion) -> Array:
-        """Generalised forces of the wrenches on bodies, shape (N, s)."""
+        """Generalised forces of the loads on bodies, shape (N, s)."""
         loops, total = self.equations.loops, np.zeros((len(motion.q_theta), len(self.inputs)))
         graph, signs = loops.graph, node_incidence(loops)
-        for name, wrench in self.wrenches.items():
+        for name, load in self.loads:
             row = loops.row(graph.node_of[name])
             twist = np.einsum("k,nkcs->ncs", signs[row], motion.own)
             T = motion.state.T_world_node[:, row] @ graph.T_node_body[name]
-            velocity = twist[:, :3] + np.cross(twist[:, 3:], T[:, :3, 3, None], axis=1)
-            total += np.einsum("c,ncs->ns", wrench[:3], velocity)
-            total += np.einsum("c,ncs->ns", wrench[3:], twist[:, 3:])
+            point = T @ [*np.asarray(load.point), 1.0]
+            velocity = twist[:, :3] + np.cross(twist[:, 3:], point[:, :3, None], axis=1)
+            R = T[:, :3, :3] if load.axes == "body" else np.eye(3)[None]
+            total += np.einsum("nc,ncs->ns", R @ load.force, velocity)
+            total += np.einsum("nc,ncs->ns", R @ load.moment, twist[:, 3:])
         return total
 
 

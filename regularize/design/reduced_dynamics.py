@@ -11,17 +11,24 @@ from regularize import validation
 from regularize.design.actuator_dynamics import ReducedModel, mass_properties
 from regularize.design.continuation import ActuatedLoops
 from regularize.errors import ModelError, NotClosed, SingularInputs
-from regularize.lie.screw import Array, read_only
+from regularize.lie.screw import read_only
 from regularize.loops.assembly import Assembly, assemble
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.elastic import (
+    has_elastic,
+    loads_on_segments,
+    segments,
+    spring_joints,
+)
 from regularize.mechanism.graph import ColumnId, actuated_coordinates, columns_of, coordinate_names
 from regularize.mechanism.mechanism import Inertia
-from regularize.mechanism.source import Model
-from regularize.reduction.cuts import ReducedLoops
+from regularize.mechanism.source import Model, as_mechanism
+from regularize.reduction.cuts import ReducedLoops, outside
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.reduction.reduce import reduce as reduce_loops
 from regularize.simulation.fixed_coordinates import with_passive_freedoms_fixed
+from regularize.simulation.loads import BodyLoad
 from regularize.statics.passive_joints import PassiveJoints
 
 
@@ -31,6 +38,7 @@ from regularize.statics.passive_joints import PassiveJoints
     closed=validation.FLAG,
     payloads=validation.named(validation.instance(Inertia)),
     wrenches=validation.named(validation.ARRAY),
+    loads=validation.named(validation.ARRAY | validation.instance(BodyLoad)),
 )
 def reduced_model(
     model: Model,
@@ -40,6 +48,7 @@ def reduced_model(
     closed: bool = True,
     payloads: Mapping[str, Inertia] | None = None,
     wrenches: Mapping[str, ArrayLike] | None = None,
+    loads: Mapping[str, ArrayLike | BodyLoad] | None = None,
 ) -> ReducedModel:
     """The dynamics of a mechanism in the coordinates of its actuators.
 
@@ -48,7 +57,8 @@ def reduced_model(
         inputs: Names of the actuated coordinates: a joint, or ``joint[1]`` for one of several
             freedoms. As many as the mechanism has freedoms, idle ones left aside: bodies that can
             spin between two spherical joints are held, and named in ``findings``. By default those
-            of the joints that the model says are actuated.
+            of the joints that the model says are actuated, and of the springs of elastic bodies as
+            many as are independent.
         start: Values of some joint coordinates from which the loops are closed; they choose the
             branch and need not be met exactly. By default the model's own.
         closed: Use the closed form of the configurations where there is one; otherwise paths are
@@ -56,6 +66,8 @@ def reduced_model(
         payloads: Mass properties in the body's frame that bodies carry beside their own, by name.
         wrenches: Constant wrenches on bodies by name, at the origin of the body, ground axes,
             force in N first, moment in N m.
+        loads: The same as ``simulate`` takes them: six such numbers, or a ``BodyLoad``, which may
+            act at a point and turn with the body.
 
     Raises:
         ModelError: An input is unknown, repeated or not a coordinate of its own, or the number of
@@ -63,10 +75,17 @@ def reduced_model(
         NotClosed: The loops cannot be closed.
         SingularConfiguration: The inputs do not determine the motion where the branch begins.
     """
-    reduction = as_reduction(model)
+    rigid = as_mechanism(model)
+    reduction = reduce_loops(segments(rigid)) if has_elastic(rigid) else as_reduction(model)
+    acting = [
+        *loads_on_segments(rigid, {n: _load(n, w) for n, w in (wrenches or {}).items()}).items(),
+        *loads_on_segments(rigid, {n: _load(n, w) for n, w in (loads or {}).items()}).items(),
+    ]
     findings: tuple[Diagnostic, ...] = ()
     if inputs is None:
         inputs = actuated_coordinates(reduction.mechanism)
+        if has_elastic(rigid):
+            inputs = _with_springs(reduction, inputs, spring_joints(rigid))
         if not inputs:
             raise ModelError("the model does not say which joints are actuated; name the inputs")
     if len(inputs) < reduction.mobility:
@@ -123,17 +142,43 @@ def reduced_model(
         masses,
         read_only(graph.mechanism.gravity),
         passive,
-        {name: _wrench(name, value, reduction) for name, value in (wrenches or {}).items()},
+        tuple((reduction.mechanism.body(name).name, load) for name, load in acting),
         findings,
     )
 
 
-def _wrench(name: str, value: ArrayLike, reduction: Reduction) -> Array:
-    reduction.mechanism.body(name)
+def _load(name: str, value: ArrayLike | BodyLoad) -> BodyLoad:
+    if isinstance(value, BodyLoad):
+        return value
     wrench = read_only(value)
     if wrench.shape != (6,):
         raise ModelError(f"the wrench on body {name!r} has shape {wrench.shape}, not (6,)")
-    return wrench
+    return BodyLoad(*np.reshape(wrench, (2, 3)))
+
+
+def _with_springs(
+    reduction: Reduction, inputs: Sequence[str], springs: Sequence[str]
+) -> tuple[str, ...]:
+    """Inputs and as many coordinates of springs as the others leave free, the loops closed.
+
+    Coordinates that close the loops are taken among those of no spring first, the best conditioned
+    ones, so that springs are inputs wherever they can be.
+    """
+    from scipy.linalg import qr
+
+    names = coordinate_names(reduction.mechanism)
+    elastic = [k for k, name in enumerate(names) if name.rpartition("[")[0] in springs]
+    elastic += [k for k, name in enumerate(names) if name in springs]
+    rows = reduction.loops.jacobian(reduction.reference)[0]
+    left = [k for k in range(len(names)) if k not in elastic and names[k] not in inputs]
+    dependent: list[int] = []
+    for among in (left, elastic):
+        others = outside(rows[:, dependent].T, rows[:, among].T).T
+        _, R, order = qr(others, mode="economic", pivoting=True)
+        size = np.abs(np.diag(R))
+        dependent += [among[k] for k in order[: int(np.sum(size > 1e-9))]]
+    free = [k for k in sorted(elastic) if k not in dependent]
+    return (*inputs, *(names[k] for k in free))
 
 
 def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[ColumnId]:

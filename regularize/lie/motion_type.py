@@ -56,6 +56,8 @@ _NAMES = {
     (3, 0): ("spherical", ""),
     (3, 3): ("full", ""),
 }
+#: Independent directions of rotation and of translation by the names.
+KINDS_OF_MOTION = {name: key for key, names in _NAMES.items() for name in names if name}
 
 
 def motion_type(algebra: Array, rtol: float = RTOL) -> MotionType:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from regularize.errors import ModelError
 from regularize.lie.screw import (
     IDENTITY,
     Array,
@@ -128,18 +129,86 @@ class Geometry(Frozen):
         object.__setattr__(self, "T_body_geometry", read_only(self.T_body_geometry))
 
 
+@dataclass(frozen=True)
+class Beam:
+    """A straight prismatic elastic beam along +x of the body's frame, from its origin on.
+
+    Its mass is that of the body. Principal axes of the section are y and z; torsion is that of a
+    circular section, or of one that does not warp: G (Iy + Iz).
+
+    Attributes:
+        length: In m.
+        area: Of the section, m².
+        moments: Second moments of area, Iy = ∫ z² dA and Iz = ∫ y² dA, in m⁴.
+        E: Young's modulus, Pa.
+        G: Shear modulus, Pa.
+        density: In kg/m³.
+
+    Raises:
+        ModelError: A number is not positive and finite.
+    """
+
+    length: float
+    area: float
+    moments: tuple[float, float]
+    E: float
+    G: float
+    density: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "moments", tuple(float(value) for value in self.moments))
+        values = (self.length, self.area, *self.moments, self.E, self.G, self.density)
+        if len(self.moments) != 2 or not all(0.0 < value < np.inf for value in values):
+            raise ModelError(f"a beam consists of positive finite numbers, got {self!r:.120}")
+
+    @property
+    def flexural(self) -> tuple[float, float]:
+        """Flexural rigidities about y and z, N m²."""
+        return self.E * self.moments[0], self.E * self.moments[1]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Modes(Frozen):
+    """Modes of an elastic body, as a finite element program reduces it (Craig and Bampton 1968).
+
+    Attributes:
+        mass: Of the modes, shape (modes, modes).
+        stiffness: Of the modes, shape (modes, modes).
+        shapes: What they move the body's two ends by, (v, ω), shape (2, 6, modes).
+
+    Raises:
+        ModelError: The shapes do not fit.
+    """
+
+    mass: Array
+    stiffness: Array
+    shapes: Array
+
+    def __post_init__(self) -> None:
+        for name in ("mass", "stiffness", "shapes"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+        n = self.mass.shape[-1] if self.mass.ndim else 0
+        wanted = {"mass": (n, n), "stiffness": (n, n), "shapes": (2, 6, n)}
+        for name, shape in wanted.items():
+            if n == 0 or getattr(self, name).shape != shape:
+                found = getattr(self, name).shape
+                raise ModelError(f"{name} of {n} modes has the shape {shape}, got {found}")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Body(ShortRepr):
-    """A rigid body.
+    """A body, rigid unless it says otherwise.
 
     Attributes:
         name: Name in the user's model.
         inertia: Mass properties, or None where the model states none.
         geometry: Shapes, in the body frame.
         source: Where it stands in the user's files.
+        elastic: How it bends, or None where it is rigid.
     """
 
     name: str
     inertia: Inertia | None = None
     geometry: tuple[Geometry, ...] = ()
     source: Source | None = None
+    elastic: Beam | Modes | None = None

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.screw import IDENTITY, Array
+from regularize.mechanism.elastic import refuse_elastic
 from regularize.mechanism.graph import (
     SUBGROUP_KINDS,
     ColumnId,
@@ -177,8 +178,9 @@ def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
         as_placed: Whether frames that lie far off along their axes stay there.
 
     Raises:
-        ModelError: A part has no path to ground.
+        ModelError: A part has no path to ground, or a body is elastic.
     """
+    refuse_elastic(mechanism)
     T_node_body, node_of, members, rigid_loops = _merge_fixed(mechanism)
     nodes = [group[0] for group in members]
     starts = np.cumsum([0, *(joint.freedoms for joint in mechanism.joints)]).tolist()

@@ -12,6 +12,7 @@ from regularize.errors import ModelError, NotClosed, RegularizeError
 from regularize.escape import did_you_mean
 from regularize.guests import guest
 from regularize.lie.screw import Array
+from regularize.mechanism.elastic import loads_on_segments, segments
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.source import Model, as_mechanism
 from regularize.pinocchio.constraints import close_loops
@@ -113,10 +114,11 @@ def simulate(
 ) -> Simulation:
     """Let a mechanism move under gravity, joint forces, and what acts within its joints.
 
-    Damping, springs, rotors and dry friction are those of ``Joint.dynamics``. The step size follows
-    the error, and every step ends on the loops' closure; limits of joints are not enforced then,
-    and findings say so. ``contacts``, ``limits`` or ``h`` among the options ask for steps of fixed
-    length instead, which know the ground, limits of joints, and dry friction that sticks.
+    Damping, springs, rotors and dry friction are those of ``Joint.dynamics``; elastic bodies are
+    chains of segments, see ``segments``. The step size follows the error, and every step ends on
+    the loops' closure; limits of joints are not enforced then, and findings say so. ``contacts``,
+    ``limits`` or ``h`` among the options ask for steps of fixed length instead, which know the
+    ground, limits of joints, and dry friction that sticks.
 
     Args:
         model: A mechanism, its reduction or its robot.
@@ -186,14 +188,17 @@ def simulate(
     motions = _motions(options.get("drive") or {}, rates or {}, duration, solver)
     forces = options.get("forces")
     plain = q is None and v is None and forces is None
+    applied = options.get("loads") or {}
     if isinstance(model, (Reduction, Robot)):
         if options.get("branch") is not None:
             raise ModelError("branch= chooses where a mechanism begins; pass the mechanism itself")
     else:
         named_joints = {*(torques or {}), *(rates or {}), *motions}
-        model = _cut_elsewhere(as_mechanism(model), options.get("branch"), named_joints)
+        rigid = as_mechanism(model)
+        applied = loads_on_segments(rigid, applied)
+        model = _cut_elsewhere(segments(rigid), options.get("branch"), named_joints)
     robot = _robot(model, solver, plain)
-    loads = Loads.of(robot, torques or {}, forces, options.get("loads"), slip)
+    loads = Loads.of(robot, torques or {}, forces, applied, slip)
     drives = Drives.of(robot, motions)
     q, v = _start(robot, drives, q, v, rates or {})
     if stepped:

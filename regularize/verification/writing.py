@@ -27,6 +27,7 @@ from regularize.adapters.registry import Adapter
 from regularize.adapters.urdf.loop_files import find as loop_files
 from regularize.errors import ReadError, RegularizeError, UnsupportedExport
 from regularize.mechanism.diagnostic import Diagnostic, Source
+from regularize.mechanism.elastic import refuse_elastic
 from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.verification.differences import differences
@@ -72,6 +73,7 @@ def write_verified(
             another machine. The file that was there before is as it was.
         RegularizeError: The file cannot be written.
     """
+    refuse_elastic(mechanism)
     adapter, target = adapters()[format], replaceable(path)
     if not target.parent.is_dir():
         raise RegularizeError(f"{path}: cannot be written: there is no such folder; make it first")

@@ -1,0 +1,265 @@
+"""Elastic bodies: against closed solutions, EXUDYN's ANCF beams, and rigid bodies."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import regularize as rg
+from regularize.lie import screw
+from regularize.mechanism.elastic import POINTS
+
+STEEL = {"E": 2.1e11, "G": 8.1e10, "density": 7850.0}
+
+
+def cantilever(height=0.01, width=0.01, length=1.0, **material):
+    """A beam that is welded to the ground, and its two flexural rigidities by mass per length."""
+    moments = (width * height**3 / 12, height * width**3 / 12)
+    beam = rg.Beam(length, width * height, moments, **{**STEEL, **material})
+    bodies = (rg.Body("ground"), rg.Body("beam", elastic=beam))
+    weld = rg.Joint("weld", "ground", "beam", "fixed", np.zeros((6, 0)))
+    return rg.Mechanism("cantilever", bodies, (weld,)), beam
+
+
+def frequencies(mechanism):
+    """Natural frequencies at the reference from the reduced model, rad/s."""
+    model = rg.reduced_model(mechanism)
+    theta, step = model.theta, 1e-6
+    slopes = [
+        (model.p(theta + step * d) - model.p(theta - step * d)) / (2 * step)
+        for d in np.eye(len(theta))
+    ]
+    K = -np.array(slopes)
+    return np.sqrt(np.sort(np.linalg.eigvals(np.linalg.solve(model.H(theta), K)).real))
+
+
+def test_first_three_frequencies_of_a_cantilever():
+    mechanism, beam = cantilever(0.01, 0.014)
+    mechanism = replace(mechanism, gravity=np.zeros(3))
+    roots = np.array([1.8751041, 4.6940911, 7.8547574])
+    found = frequencies(mechanism)
+    mass = beam.density * beam.area
+    wanted = np.sort(
+        [roots**2 / beam.length**2 * np.sqrt(beam.E * second / mass) for second in beam.moments],
+        axis=None,
+    )
+    np.testing.assert_allclose(found[:6], wanted, rtol=0.005)
+
+
+def test_tip_deflection_under_load_and_weight():
+    mechanism, beam = cantilever(0.01, 0.014)
+    force, length, EI = 3.0, beam.length, beam.E * beam.moments[0]
+    load = rg.BodyLoad(force=(0, 0, -force), point=(length, 0, 0))
+    model = rg.reduced_model(mechanism, loads={"beam": load})
+    theta = model.theta
+    # A static solution by Newton on the generalised forces.
+    for _ in range(4):
+        step = 1e-6
+        K = np.array(
+            [(model.p(theta + step * d) - model.p(theta)) / step for d in np.eye(len(theta))]
+        )
+        theta = theta - np.linalg.solve(K.T, model.p(theta))
+    q = model.configuration(theta)
+    loops = model.equations.loops
+    row = loops.row(loops.graph.node_of[f"beam segment {POINTS + 1}"])
+    tip = loops.state(q[None]).T_world_node[0, row] @ [length, 0, 0, 1]
+    weight = beam.density * beam.area * 9.81
+    wanted = -(force * length**3 / 3 + weight * length**4 / 8) / EI
+    assert tip[2] == pytest.approx(wanted, rel=0.01)
+
+
+def four_bar(E=STEEL["E"], height=0.01, elastic=True):
+    """A four-bar linkage in the plane x, z, its coupler a beam."""
+    p, q = np.array([0, 0, 0.3]), np.array([1, 0, 0.5])
+    length = float(np.linalg.norm(q - p))
+    x, y = (q - p) / length, np.array([0, 1.0, 0])
+    T = screw.transform(np.column_stack([x, y, np.cross(x, y)]), p)
+    beam = rg.Beam(length, height**2, (height**4 / 12,) * 2, E, E / 2.6, 7850.0)
+    a = rg.assembly("four-bar")
+    for name, start, end in (("crank", (0, 0, 0), p), ("rocker", (1, 0, 0), q)):
+        middle = (np.array(start) + end) / 2
+        a.body(name, mass=1.0, com=middle, inertia=0.01 * np.eye(3))
+    a.body("coupler")
+    a.hinge("A", "ground", "crank", at=(0, 0, 0), axis=(0, 1, 0), actuated=True)
+    a.hinge("B", "crank", "coupler", at=p, axis=(0, 1, 0))
+    a.hinge("C", "coupler", "rocker", at=q, axis=(0, 1, 0))
+    a.hinge("D", "ground", "rocker", at=(1, 0, 0), axis=(0, 1, 0))
+    built, back = a.mechanism(), screw.inverse(T)
+    mass = 7850 * height**2 * length
+    slender = mass * length**2 / 12
+    twist = 7850 * height**4 / 12 * length
+    inertia = rg.Inertia(
+        mass, [length / 2, 0, 0], np.diag([2 * twist, slender + twist, slender + twist])
+    )
+    body = rg.Body("coupler", inertia=inertia, elastic=beam if elastic else None)
+    joints = []
+    for joint in built.joints:
+        if joint.parent == "coupler":
+            joint = replace(joint, T_parent_joint=back @ joint.T_parent_joint)
+        if joint.child == "coupler":
+            joint = replace(joint, T_child_joint=back @ joint.T_child_joint)
+        joints.append(joint)
+    bodies = [body if each.name == "coupler" else each for each in built.bodies]
+    return replace(built, bodies=tuple(bodies), joints=tuple(joints))
+
+
+def crank_angle(motion):
+    """The crank's angle at the recorded times."""
+    return motion.coordinates[:, motion.names.index("A")]
+
+
+def test_stiff_is_rigid():
+    times = [0.0, 0.1, 0.2]
+    rigid = rg.simulate(four_bar(elastic=False), duration=0.2, times=times)
+    stiff = rg.simulate(four_bar(E=1e30), duration=0.2, times=times)
+    np.testing.assert_allclose(crank_angle(stiff), crank_angle(rigid), atol=1e-8)
+    rigid, steel = (
+        rg.simulate(four_bar(E=2.1e12, elastic=elastic), duration=0.02, times=[0.0, 0.02])
+        for elastic in (False, True)
+    )
+    np.testing.assert_allclose(crank_angle(steel), crank_angle(rigid), atol=5e-5)
+
+
+def exudyn_four_bar(duration, E, height, elements=16):
+    """The crank's end and the coupler's middle at the end, by ANCF cable elements in the plane."""
+    exu = pytest.importorskip("exudyn")
+    from exudyn import utilities as u
+    from exudyn.beams import GenerateBeamElementsAlongLine
+
+    container = exu.SystemContainer()
+    mbs = container.AddSystem()
+    ground = mbs.AddObject(u.ObjectGround())
+    gravity = [0, -9.81, 0]
+    ends = []
+    for start, end in (((0, 0), (0, 0.3)), ((1, 0), (1, 0.5))):
+        middle = (np.array(start) + end) / 2
+        node = mbs.AddNode(u.NodeRigidBody2D(referenceCoordinates=[*middle, 0]))
+        body = mbs.AddObject(
+            u.ObjectRigidBody2D(nodeNumber=node, physicsMass=1, physicsInertia=0.01)
+        )
+        mass = mbs.AddMarker(u.MarkerBodyMass(bodyNumber=body))
+        mbs.AddLoad(u.LoadMassProportional(markerNumber=mass, loadVector=gravity))
+        half = (np.array(end) - start) / 2
+        low, high = (
+            mbs.AddMarker(u.MarkerBodyPosition(bodyNumber=body, localPosition=[*(s * half), 0]))
+            for s in (-1, 1)
+        )
+        fixed = mbs.AddMarker(u.MarkerBodyPosition(bodyNumber=ground, localPosition=[*start, 0]))
+        mbs.AddObject(u.ObjectJointRevolute2D(markerNumbers=[fixed, low]))
+        ends.append(high)
+    area, rho = height**2, 7850.0
+    cable = u.ObjectANCFCable2D(
+        physicsMassPerLength=rho * area,
+        physicsBendingStiffness=E * height**4 / 12,
+        physicsAxialStiffness=E * area,
+        useReducedOrderIntegration=0,
+    )
+    nodes = GenerateBeamElementsAlongLine(
+        mbs,
+        positionStart=[0, 0.3, 0],
+        positionEnd=[1, 0.5, 0],
+        numberOfElements=elements,
+        beamTemplate=cable,
+        gravity=gravity,
+    )["nodes"]
+    for node, end in zip((nodes[0], nodes[-1]), ends, strict=True):
+        mine = mbs.AddMarker(u.MarkerNodePosition(nodeNumber=node))
+        mbs.AddObject(u.ObjectJointRevolute2D(markerNumbers=[end, mine]))
+    mbs.Assemble()
+    settings = exu.SimulationSettings()
+    settings.timeIntegration.numberOfSteps = 6000
+    settings.timeIntegration.endTime = duration
+    settings.timeIntegration.verboseMode = 0
+    settings.solution.file.write = False
+    settings.timeIntegration.generalizedAlpha.spectralRadius = 0.9
+    assert mbs.SolveDynamic(settings)
+    places = [mbs.GetNodeOutput(n, exu.OutputVariableType.Position) for n in nodes]
+    return places[0][:2], places[len(places) // 2][:2], places[-1][:2]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_four_bar_with_an_elastic_coupler_as_exudyn_has_it():
+    duration, height, E = 0.12, 0.012, 2.0e9
+    first, middle, last = map(np.array, exudyn_four_bar(duration, E, height))
+    motion = rg.simulate(four_bar(E=E, height=height), duration=duration, times=[0.0, duration])
+    robot, q = motion.robot, motion.q[-1]
+    poses = robot.states.poses(q)
+
+    def place(name, point):
+        joint, frame = robot.places[name]
+        return (poses[joint] @ frame @ [*point, 1.0])[[0, 2]]
+
+    length = float(np.hypot(1, 0.2))
+    ours = [
+        place("coupler", (0, 0, 0)),
+        place(f"coupler segment {POINTS // 2 + 1}", (length / 2, 0, 0)),
+        place(f"coupler segment {POINTS + 1}", (length, 0, 0)),
+    ]
+    travelled = np.linalg.norm(middle - [0.5, 0.4])
+    bent = middle - (first + last) / 2
+    assert np.linalg.norm(bent) > 1e-3  # it does bend
+    for mine, theirs in zip(ours, (first, middle, last), strict=True):
+        assert np.linalg.norm(mine - theirs) < 0.01 * travelled
+    mine = ours[1] - (ours[0] + ours[2]) / 2
+    assert np.linalg.norm(mine - bent) < 0.01 * np.linalg.norm(bent) + 1e-5
+
+
+def test_reduced_model_and_metamodel_take_elastic_coordinates():
+    mechanism = four_bar(E=2e9, height=0.012)
+    model = rg.reduced_model(mechanism)
+    assert model.inputs[0] == "A"
+    assert len(model.inputs) == rg.reduce(rg.segments(mechanism)).mobility
+    assert all(name.startswith("coupler spring") for name in model.inputs[1:])
+    assert np.linalg.eigvalsh(model.H(model.theta))[0] > 0.0
+
+
+def test_whatever_takes_bodies_to_be_rigid_refuses(tmp_path):
+    mechanism, beam = cantilever()
+    calls = (
+        rg.check,
+        rg.reduce,
+        rg.to_pinocchio,
+        rg.reactions,
+        rg.joint_forces,
+        rg.assemble,
+        rg.absolute_rows,
+        rg.minimal_dynamics,
+        rg.partition,
+        lambda m: rg.save(m, tmp_path / "model.json"),
+        lambda m: rg.save(m, tmp_path / "model.urdf"),
+        lambda m: rg.save(m, tmp_path / "model.py", format="exudyn"),
+        lambda m: rg.show(m).save(tmp_path / "page.html"),
+        lambda m: rg.closed_form(m, ["A"]),
+    )
+    for call in calls:
+        with pytest.raises(rg.RegularizeError, match="'beam' is elastic"):
+            call(mechanism)
+    modes = rg.Modes(np.eye(2), np.eye(2), np.zeros((2, 6, 2)))
+    given = replace(mechanism, bodies=(rg.Body("ground"), rg.Body("beam", elastic=modes)))
+    for call in (lambda: rg.simulate(given, duration=0.1), lambda: rg.reduced_model(given)):
+        with pytest.raises(rg.ModelError, match="'beam' is given by modes"):
+            call()
+    heavy = rg.Inertia(9.0, [0.5, 0, 0], np.eye(3))
+    given = replace(mechanism, bodies=(rg.Body("ground"), rg.Body("beam", heavy, elastic=beam)))
+    with pytest.raises(rg.ModelError, match="mass of 9 kg"):
+        rg.segments(given)
+
+
+def test_shapes_and_numbers_are_checked():
+    with pytest.raises(rg.ModelError, match="stiffness of 2 modes"):
+        rg.Modes(np.eye(2), np.eye(3), np.zeros((2, 6, 2)))
+    with pytest.raises(rg.ModelError, match="positive finite numbers"):
+        rg.Beam(1.0, 0.0, (1, 1), 1, 1, 1)
+
+
+def test_elastic_loops_have_fewer_redundant_rows():
+    rigid = rg.check(four_bar(elastic=False)).as_dict()["mobility"]["redundant"]
+    report = rg.check(rg.segments(four_bar(height=0.05))).as_dict()
+    assert rigid == 3
+    assert report["mobility"]["redundant"] == 0
+    assert all(entry["unique"] for entry in report["reactions"])
+    assert json.dumps(report)
