@@ -44,7 +44,9 @@ def passive_bodies(reduction: Reduction) -> Iterator[PassiveBody]:
     What a row of bodies can do by itself with the joints inside it at rest is the intersection of
     the screw spaces of the joints at its ends: the line of the balls of a leg S-P-S or S-U-S. A
     body with more than two joints has the intersection of all. A joint of one freedom is there for
-    it, and so is a motor: what they turn or shift is no passive freedom.
+    it, and so is a motor: what they turn or shift is no passive freedom. Nor is what a body does
+    that one other body alone guides, as columns guide the ram of a press: it moves for its own sake,
+    but for the spin of a rod between two balls.
     """
     if not reduction.assembly.closed:
         return
@@ -86,10 +88,16 @@ def spinning(
         The nodes, the edges at their ends and the screws of what they can do, shape (6, k),
         shortest rows first.
     """
-    coupled = {name for each in graph.mechanism.couplings for name, _, _ in each.terms}
+    mechanism = graph.mechanism
+    meant = {name for each in mechanism.couplings for name, _, _ in each.terms}
+    meant |= {each.joint for each in mechanism.actuators}
     for nodes, ends in sorted(_rows(graph, edges), key=lambda row: len(row[0])):
         joints = [graph.edges[e].joint for e in ends]
-        if any(j.freedoms < 2 or j.actuated or j.name in coupled for j in joints):
+        if any(j.freedoms < 2 or j.actuated or j.name in meant for j in joints):
+            continue
+        around = {graph.node_of[body] for joint in joints for body in (joint.parent, joint.child)}
+        bodies = {node for node in nodes if graph.members[node]}
+        if len(around - bodies) == len(bodies) == 1 and any(j.kind != "spherical" for j in joints):
             continue
         common = _common([screws[e] for e in ends], rtol)
         if common.shape[1]:
