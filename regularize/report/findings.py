@@ -32,7 +32,6 @@ from regularize.words import (
     listed,
     millimetres,
     milliradians,
-    model_argument,
     motion_words,
     names,
     point_words,
@@ -157,7 +156,6 @@ def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
         left = GeneratedAlgebra(rest, reduction.tolerances.rtol)
         kind = f"is {left.type.name}" if left.dimension < 6 else kind
         kind = f"holds {names(loop.locked)} still and {kind}" if rest.size else "is locked"
-    path = model_argument(reduction.mechanism)
     yield Diagnostic(
         "REG201",
         "warning",
@@ -167,7 +165,7 @@ def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
         loop=loop.name,
         joints=loop.joints,
         source=loop.cut.edge.joint.source,
-        help=(f"drop them in the model: regularize reduce {path} -o reduced/",),
+        help=("change joints as the report says, or drop them in the simulation model",),
     )
 
 
