@@ -45,7 +45,9 @@ def scene_data(drawing: Drawing, references: References, budget: int) -> dict[st
         for T in [home[r.loops.row(piece.node)]]
     ]
     usual = [box for box, piece in boxes if np.ptp(piece.mesh.bounds) < 20 * drawing.length]
-    corners = np.concatenate(usual or [np.zeros((1, 3))])
+    # What stands still may be a hall: the picture is of what moves, and of the joints.
+    moving = [box for box, piece in boxes if piece.kind != "shape" or piece.node != r.graph.ground]
+    corners = np.concatenate(moving or usual or [np.zeros((1, 3))])
     low, high = corners.min(axis=0), corners.max(axis=0)
     radius = max(0.5 * float(np.linalg.norm(high - low)), UNNOTICED)
     for entry in merged:
@@ -54,6 +56,7 @@ def scene_data(drawing: Drawing, references: References, budget: int) -> dict[st
     gravity = drawing.report.mechanism.gravity
     return {
         "pieces": merged,
+        "ground": r.loops.row(r.graph.ground),
         "glyphs": {
             "force": _encoded(glyphs.force(np.zeros(3), np.eye(3)[2], 2.0)),
             "moment": _encoded(glyphs.moment(np.zeros(3), np.eye(3)[2], 2.0)),
