@@ -58,7 +58,13 @@ class _Artist:
         """Shapes, bars, joints, axes and redundant directions of all loops, with labels."""
         shaped = {piece.node for piece in self.shapes}
         wrenches = tuple(self.wrenches())
-        pieces = [*self.shapes, *self.bars(shaped), *self.ends(shaped), *self.joints(), *map(_drawn, wrenches)]
+        pieces = [
+            *self.shapes,
+            *self.bars(shaped),
+            *self.ends(shaped),
+            *self.joints(),
+            *map(_drawn, wrenches),
+        ]
         if self.graph.ground not in shaped:
             pieces += self.pedestals()
         labels = list(self.labels())
@@ -165,7 +171,7 @@ class _Artist:
                     yield from self._bar(node, hub, e, PLAIN, shaped, done)
 
     def ends(self, shaped: set[NodeId]) -> Iterator[Piece]:
-        """Bars to what is fixed on a body without a shape, and to the mass at the end of a chain."""
+        """Bars to what is fixed on a body without a shape, and to the mass that ends a chain."""
         graph = self.graph
         for body in self.report.mechanism.bodies:
             node = graph.node_of[body.name]
@@ -173,7 +179,8 @@ class _Artist:
             if node == graph.ground or node in shaped or not joints:
                 continue
             T = graph.T_node_body[body.name]
-            places = [T[:3, 3]]
+            fixed = body.name != graph.members[node][0]
+            places = [T[:3, 3]] if fixed else []
             if len(joints) == 1 and body.inertia is not None:
                 places.append(T[:3, :3] @ body.inertia.center + T[:3, 3])
             for k, place in enumerate(places):

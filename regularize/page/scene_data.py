@@ -51,7 +51,9 @@ def scene_data(drawing: Drawing, references: References, budget: int) -> dict[st
     low, high = corners.min(axis=0), corners.max(axis=0)
     radius = max(0.5 * float(np.linalg.norm(high - low)), UNNOTICED)
     for entry in merged:
-        entry["vast"] = max(entry["size"]) > 20 * drawing.length
+        # A hall that the mechanism stands in is a shade, which hides nothing.
+        hall = entry["node"] == r.loops.row(r.graph.ground) and max(entry["size"]) > 5 * radius
+        entry["vast"] = max(entry["size"]) > 20 * drawing.length or hall
     vertical = upwards(drawing.report.mechanism)
     gravity = drawing.report.mechanism.gravity
     return {

@@ -127,6 +127,15 @@ def read_again(mechanism: Mechanism) -> tuple[Mechanism, list[str]] | None:
     return None
 
 
+def reading_words(mechanism: Mechanism) -> list[str]:
+    """The file of a mechanism, and the options that read it so where it was read with some."""
+    plain = [displayed(mechanism.path or "MODEL")]
+    if mechanism.format not in ("urdf", "xacro"):
+        return plain
+    found = read_again(mechanism)
+    return plain if found is None else found[1]
+
+
 def _ways(mechanism: Mechanism) -> Iterator[tuple[list[str], dict[str, Any]]]:
     """Options of the command line, and of the reader, that may read a mechanism as it was."""
     yield [], {}

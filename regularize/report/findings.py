@@ -100,9 +100,7 @@ def _special(
         loop=own[0].name if len(own) == 1 else None,
         joints=tuple(dict.fromkeys(name for loop in own for name in loop.joints)),
         source=own[0].cut.edge.joint.source if own else None,
-        help=()
-        if reduction.numerical
-        else ("they are removed with `numerical=True`",),
+        help=() if reduction.numerical else ("they are removed with `numerical=True`",),
     )
 
 

@@ -44,9 +44,9 @@ def passive_bodies(reduction: Reduction) -> Iterator[PassiveBody]:
     What a row of bodies can do by itself with the joints inside it at rest is the intersection of
     the screw spaces of the joints at its ends: the line of the balls of a leg S-P-S or S-U-S. A
     body with more than two joints has the intersection of all. A joint of one freedom is there for
-    it, and so is a motor: what they turn or shift is no passive freedom. Nor is what a body does
-    that one other body alone guides, as columns guide the ram of a press: it moves for its own sake,
-    but for the spin of a rod between two balls.
+    it, and so is a motor: what they turn or shift is no passive freedom. Nor is what a
+    body does that one other body alone guides, as columns guide the ram of a press: it moves for
+    its own sake, but for the spin of a rod between two balls.
     """
     if not reduction.assembly.closed:
         return

@@ -155,6 +155,7 @@ class Scene {
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     this.look();
     const shown = this.pieces.filter((piece) => !this.hidden.has(piece.layer));
+    const shade = (c, piece) => (piece.vast ? [...c.slice(0, 3), Math.min(c[3], 0.05)] : c);
     const solids = shown.filter((piece) => piece.layer !== "joints" && piece.layer !== "axes");
     const joints = shown.filter((piece) => piece.layer === "joints" || piece.layer === "axes");
     if (this.grid && !this.hidden.has("ground")) {
@@ -162,7 +163,7 @@ class Scene {
       this.put(this.grid, this.matrix(lie.identity()), marks.grid, 1);
     }
     for (const piece of solids) {
-      const color = marks.color(piece);
+      const color = shade(marks.color(piece), piece);
       gl.depthMask(color[3] > 0.99);
       this.put(piece, bodies[piece.node], color);
     }
@@ -207,7 +208,7 @@ class Scene {
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
     this.look();
     this.pieces.forEach((piece, i) => {
-      if (this.hidden.has(piece.layer) || !piece.ref) return;
+      if (this.hidden.has(piece.layer) || !piece.ref || piece.vast) return;
       const id = i + 1;
       const color = [(id & 255) / 255, ((id >> 8) & 255) / 255, ((id >> 16) & 255) / 255, 1];
       this.put(piece, this.matrix(poses[piece.node]), color, 1);

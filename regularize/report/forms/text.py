@@ -135,7 +135,7 @@ def _told(report: Analysis, verbosity: int) -> list[tuple[Diagnostic, tuple[Diag
 
 def _findings(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
     """Errors and warnings, each with the loop that it is about."""
-    shown = 0
+    shown: set[str] = set()
     entries = [e for e in _told(report, verbosity) if e[0].severity != "note"]
     loops = {loop.name: loop for loop in report.loops}
     for first, others in entries[: detail.findings]:
@@ -143,8 +143,8 @@ def _findings(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rend
         yield _diagnostic(first, sourced=detail.helped > 0)
         if others:
             yield Padding(Text(f"{view.likewise(report, others)} (-v shows each)"), INDENT)
-        if loop is not None and shown < detail.loops:
-            shown += 1
+        if loop is not None and loop.name not in shown and len(shown) < detail.loops:
+            shown.add(loop.name)
             yield Padding(_loop(loop, report.mechanism.ground), INDENT)
         if first.code not in ("REG201", "REG202", "REG230") and detail.helped > 0:
             yield from _help(first)

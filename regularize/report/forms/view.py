@@ -5,10 +5,12 @@ The terminal and the HTML page lay them out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
+from regularize.repair.held_cures import held_kinds
 from regularize.report.analysis import Analysis
 from regularize.report.forms.loop_view import groups
 from regularize.report.loop_report import Component
@@ -30,6 +32,7 @@ from regularize.words import (
 INSTEAD = {
     "xacro": "macros are not edited: expand them by `xacro {model} > expanded.urdf`, and fix that",
     "onshape": "exports are not edited: change the mates in Onshape and export the model again",
+    "mbdyn": "its input is not edited: change the joints in {model} by hand",
     "simscape": "exports are not edited: change the joints in the CAD system and export them again",
 }
 
@@ -207,6 +210,10 @@ def advice(report: Analysis) -> list[tuple[str, str]]:
     held = {c.after for each in report.advice if each.in_file for c in each.changes}
     if found and not held and not free:
         instead = INSTEAD.get(mechanism.format, "").format(model=model_argument(mechanism))
+        if any(held_kinds(mechanism).values()):
+            instead = (
+                "none of these can be written into this file: its format has no such joints there"
+            )
         found += [(instead, "")] if instead else []
     return found
 
