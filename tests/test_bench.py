@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import sys
 import threading
@@ -50,7 +51,33 @@ def test_a_joint_is_tried_taken_back_and_saved(crank: Path) -> None:
     session.isostatic()
     assert session.save() == str(crank)
     assert rg.load(crank).joint("D").screws.shape == (6, 4)
-    assert session.written.reduction.redundant == 0 and not session.undoable
+    assert session.written.reduction.redundant == 0 and session.undoable
+    session.undo()
+    assert crank.read_bytes() == before and session.written.reduction.redundant == 3
+    assert not session.undoable
+
+
+def test_a_save_is_not_undone_over_the_work_of_others(crank: Path) -> None:
+    session = Session(str(crank))
+    session.isostatic()
+    session.save()
+    crank.write_text(crank.read_text().replace("</robot>", "<!-- mine --></robot>"))
+    with pytest.raises(rg.RegularizeError, match="changed since"):
+        session.undo()
+    assert "<!-- mine -->" in crank.read_text()
+
+
+def test_proposals_are_what_the_file_can_hold(crank: Path) -> None:
+    session = Session(str(crank))
+    before = session.written.reduction.redundant
+    assert session.proposals and "Proposals, each tried on this file" in panel(session)
+    for number, entry in enumerate(session.proposals):
+        session.cure(number)
+        assert not session.trial.refused and session.trial.diff
+        assert session.trial.report.reduction.redundant == entry.left < before
+    (choice,) = re.findall(r'<select data-change="D".*?</select>', panel(session))
+    held, apart = choice.split("not in this file")
+    assert "line_in_plane" in held and "universal" in apart and "universal" not in held
 
 
 def test_what_no_file_holds_can_be_tried_all_the_same(crank: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,18 +37,18 @@ TEN = (
 
 
 @pytest.fixture(scope="module")
-def reports(assets: Path) -> Callable[[str], rg.Report]:
-    """Reports by name of the asset, each made once; paths are relative."""
+def reports(assets: Path) -> Iterator[Callable[[str], rg.Report]]:
+    """Reports by name of the asset, each made once; paths are relative, and stay so."""
     made: dict[str, rg.Report] = {}
 
     def of(name: str) -> rg.Report:
         if name not in made:
-            with pytest.MonkeyPatch.context() as patch:
-                patch.chdir(assets)
-                made[name] = rg.check(rg.load(f"{name}.urdf"))
+            made[name] = rg.check(rg.load(f"{name}.urdf"))
         return made[name]
 
-    return of
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(assets)  # commands are tried where they are printed
+        yield of
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -269,13 +269,14 @@ def held_by(kinds: tuple[str, ...], actuated: bool | None = None) -> rg.Mechanis
     [
         (held_by(("revolute", "revolute")), 0, ""),
         (held_by(("revolute", "cylindrical")), 0, ""),
-        (held_by(("cylindrical", "cylindrical")), 2, "slides along Z within `J0` and `J1`"),
+        (held_by(("cylindrical", "cylindrical")), 0, ""),
+        (held_by(("spherical", "point_on_line")), 0, ""),
         (held_by(("spherical", "spherical")), 1, "spins about the line along Z through"),
         (held_by(("cylindrical", "cylindrical"), actuated=True), 0, ""),
         (two_five_bars(), 0, ""),
         (mechanisms.rssr(), 1, "`link 2` spins"),
     ],
-    ids=["door", "lid", "rod in two bushes", "rod", "driven", "five-bar", "RSSR"],
+    ids=["door", "lid", "ram", "shaft", "rod", "driven", "five-bar", "RSSR"],
 )
 def test_only_what_moves_within_joints_of_several_freedoms_is_passive(
     mechanism: rg.Mechanism, passive: int, words: str

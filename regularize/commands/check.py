@@ -43,7 +43,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     detail = group.add_mutually_exclusive_group()
     option(detail, "-v", "every loop by itself", dest="verbose")
     option(detail, "-q", "the verdict alone", dest="quiet")
-    option(group, "--top N", "loops shown in full (4)", type=count, default=4)
+    option(group, "--top N", "loops shown in full (as many as fit into 60 lines)", type=count)
     colors = ("auto", "always", "never")
     words = "colours of the text: auto, always, never (auto)"
     option(group, "--color WHEN", words, choices=colors, default="auto")

@@ -30,9 +30,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the model; the exit status is 1 if something of it could not be kept."""
-    from regularize.adapters import adapters
-    from regularize.commands.reduction_file import write_reduction, written_as, written_files
-    from regularize.pinocchio.isostatic import isostatic
+    from regularize.commands.reduction_file import write_reduction, written_files
+    from regularize.repair.reduced_model import isostatic_in, written_as
 
     mechanism = load_model(arguments.file, arguments)
     try:
@@ -40,10 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     except UnknownFormat as error:
         raise UnknownFormat(error.path, error.known, "--to") from None
     check_read([Output("-o", file) for file in files], files_of(mechanism))
-    target = arguments.to or written_as(mechanism)
-    known = adapters().get(target)
-    coupled = None if known is None else known.coupled
-    report = isostatic(mechanism, seed=arguments.seed, points=target == "mjcf", coupled=coupled)
+    report = isostatic_in(mechanism, arguments.to or written_as(mechanism), arguments.seed)
     written = write_reduction(report, arguments.out, format=arguments.to)
     before, after = report.reduction, report.result
     lines = [

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from regularize._io.output_files import write_text
-from regularize.adapters import adapters
 from regularize.errors import RegularizeError
 from regularize.escape import json_text
 from regularize.files import written_format
@@ -20,8 +19,8 @@ from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.cuts import Cut
 from regularize.reduction.rank_loss import nearest_entry
 from regularize.reduction.reduce import Reduction
+from regularize.repair.reduced_model import file_name, write_isostatic, written_as
 from regularize.report.held_bodies import held_entries
-from regularize.verification.writing import write_verified
 from regularize.version import SCHEMAS, __version__
 
 
@@ -59,11 +58,7 @@ def write_reduction(report: Isostatic, folder: str | Path, *, format: str | None
     path, target = written_files(report.mechanism, folder, format)
     path.parent.mkdir(parents=True, exist_ok=True)
     chosen = format or written_as(report.mechanism)
-    known = report.result
-    findings = (
-        *report.findings,
-        *write_verified(report.mechanism, path, chosen, reduction=known),
-    )
+    findings = write_isostatic(report, path, chosen)
     entry = as_dict(report)
     entry["model"]["reduced"] = path.name
     write_text(target, json_text(entry, indent=1) + "\n")
@@ -82,22 +77,7 @@ def written_files(
     if Path(folder).is_file():
         raise RegularizeError(f"{folder}: is a file; name a folder")
     chosen = written_format(folder, format or written_as(mechanism))
-    return Path(folder) / _file_name(mechanism, chosen), Path(folder) / "reduction.json"
-
-
-def written_as(mechanism: Mechanism) -> str:
-    """The format that a model came in, if it can be written."""
-    name = mechanism.format
-    if name == "urdf" and not mechanism.files and any(j.closure for j in mechanism.joints):
-        return "urdf+"
-    adapter = adapters().get(name)
-    return name if adapter is not None and adapter.writer is not None else "json"
-
-
-def _file_name(mechanism: Mechanism, format: str) -> str:
-    stem = Path(mechanism.path).stem if mechanism.path else mechanism.name.replace("/", "_")
-    suffix = {"urdf+": ".urdf", "mjcf": ".xml"}.get(format) or adapters()[format].suffixes[0]
-    return f"{stem or 'model'}{suffix}"
+    return Path(folder) / file_name(mechanism, chosen), Path(folder) / "reduction.json"
 
 
 def as_dict(report: Isostatic) -> dict[str, Any]:

@@ -58,7 +58,13 @@ class _Artist:
         """Shapes, bars, joints, axes and redundant directions of all loops, with labels."""
         shaped = {piece.node for piece in self.shapes}
         wrenches = tuple(self.wrenches())
-        pieces = [*self.shapes, *self.bars(shaped), *self.joints(), *map(_drawn, wrenches)]
+        pieces = [
+            *self.shapes,
+            *self.bars(shaped),
+            *self.ends(shaped),
+            *self.joints(),
+            *map(_drawn, wrenches),
+        ]
         if self.graph.ground not in shaped:
             pieces += self.pedestals()
         labels = list(self.labels())
@@ -163,6 +169,29 @@ class _Artist:
             for e in loose:
                 if e != hub:
                     yield from self._bar(node, hub, e, PLAIN, shaped, done)
+
+    def ends(self, shaped: set[NodeId]) -> Iterator[Piece]:
+        """Bars to what is fixed on a body without a shape, and to the mass that ends a chain."""
+        graph = self.graph
+        for body in self.report.mechanism.bodies:
+            node = graph.node_of[body.name]
+            joints = [self.point(node, e) for e in graph.adjacency[node]]
+            if node == graph.ground or node in shaped or not joints:
+                continue
+            T = graph.T_node_body[body.name]
+            fixed = body.name != graph.members[node][0]
+            places = [T[:3, 3]] if fixed else []
+            if len(joints) == 1 and body.inertia is not None:
+                places.append(T[:3, :3] @ body.inertia.center + T[:3, 3])
+            for k, place in enumerate(places):
+                near = min(joints, key=lambda point, to=place: float(np.linalg.norm(point - to)))
+                far = float(np.linalg.norm(place - near))
+                if not self.radius < far < 10 * self.length:
+                    continue
+                mesh = glyphs.bar(near, place, self.radius)
+                if mesh is not None:
+                    self.links.append((node, near, place, PLAIN))
+                    yield Piece(f"end/{body.name}/{k}", "bar", node, mesh, PLAIN, body.name)
 
     def _bar(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from regularize.page.references import References
 from regularize.page.scene_data import scene_data
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction
+from regularize.report.analysis import Analysis
 from regularize.statics.passive_joints import limits_of
 from regularize.tolerances import UNNOTICED
 
@@ -36,8 +37,33 @@ def page_data(
         "kinematics": kinematics,
         "branches": list(_branches(r)),
         "modes": list(_modes(r, [f["column"] for f in kinematics["freedoms"] if f["branch"] < 2])),
+        "advice": list(_advice(drawing.report, references)),
         "trajectory": None if trajectory is None else trajectory.as_dict(),
     }
+
+
+def _advice(report: Analysis, references: References) -> Iterator[dict[str, Any]]:
+    """For each way to change joints: which, and the freedoms that it gives them."""
+    r = report.reduction
+    edges = {edge.joint.name: edge for edge in reversed(r.graph.edges)}
+    for entry in report.advice:
+        gives = []
+        for change in entry.changes:
+            edge = edges[change.joint]
+            node = r.loops.row(edge.parent)
+            R = r.reference.T_world_node[0, node, :3, :3]
+            shapes = [
+                {
+                    "shape": "moment" if part else "force",
+                    "direction": _plain(R.T @ each.covector[3 * part : 3 * part + 3]),
+                }
+                for each in change.freedoms
+                for part in [int(each.kind == "angular")]
+            ]
+            point = _plain(edge.T_parent[:3, 3])
+            ref = references.joints[change.joint]
+            gives.append({"ref": ref, "loop": "", "node": node, "point": point, "shapes": shapes})
+        yield {"refs": [each["ref"] for each in gives], "gives": gives}
 
 
 def _branches(r: Reduction, most: int = 40) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from regularize.report.forms import loop_view, view
 from regularize.report.forms.loop_view import Group
 from regularize.report.rules import rule
 from regularize.version import __version__
-from regularize.words import LISTED, listed
+from regularize.words import LISTED, directions_words, listed
 
 #: Kinds of loops that get a table, nearly all of them folded.
 MOST_LOOPS = 10 * loop_view.SHOWN
@@ -26,7 +26,8 @@ def report_rows(report: Analysis, drawing: Drawing, references: References) -> I
     """The report, from the counts to what can be done, with the colours of its picture."""
     rows = _Rows(report, references)
     yield from _numbers(report)
-    yield from _ways("What to change", view.advice(report))
+    yield from rows.advice()
+    yield from _ways("What to do", view.remedies(report))
     yield from rows.findings()
     yield from rows.loops(drawing)
     yield from rows.named("What moves", ("body", "motion"), view.moving_together(report))
@@ -34,7 +35,6 @@ def report_rows(report: Analysis, drawing: Drawing, references: References) -> I
     untrusted = view.untrusted_together(report)
     yield from rows.named("Reactions that cannot be trusted", ("joint", "undetermined"), untrusted)
     yield from _lack_of_fit(report)
-    yield from _ways("What to do", view.remedies(report))
     yield from rows.joints()
     yield from _notes(drawing.notes)
 
@@ -59,6 +59,34 @@ class _Rows:
     def __init__(self, report: Analysis, references: References) -> None:
         self.report, self.references = report, references
 
+    def advice(self) -> Iterator[str]:
+        """Ways to change joints, each with what becomes of which, and the freedom that it gives."""
+        ways = view.advice(self.report)
+        if not ways:
+            return
+        yield "<section><h2>What to change</h2>"
+        yield '<p class="quiet">Point at a way: the picture shows the freedoms that it gives.</p>'
+        entries = [entry.changes for entry in self.report.advice]
+        for k, (words, command) in enumerate(ways):
+            changes = entries[k] if k < len(entries) else ()
+            yield f'<div class="way" data-advice="{k}" tabindex="0">'
+            yield f"<p>{escape(words[0].upper() + words[1:])}{':' if command else '.'}</p>"
+            if command:
+                yield f"<pre><code>{escape(command)}</code></pre>"
+            heads = ("joint", "before", "after", "gains")
+            rows = [
+                (
+                    self.name(change.joint),
+                    escape(change.before),
+                    escape(change.words),
+                    escape(directions_words(change.freedoms, "slide", "turn", short=True)),
+                )
+                for change in changes
+            ]
+            yield from _plain_table(heads, rows)
+            yield "</div>"
+        yield "</section>"
+
     def findings(self) -> Iterator[str]:
         """All findings, those about loops that are alike together."""
         yield f"<section><h2>Findings</h2><p>{escape(view.found(self.report).capitalize())}.</p>"
@@ -67,9 +95,13 @@ class _Rows:
             refs = " ".join(self.references.finding(each) for each in (first, *others))
             yield f'<li data-refs="{refs}">'
             yield _finding(first, self.marked(first.message))
-            if others:
+            if others and first.code == "REG201":
                 closing = self.names([str(d.loop) for d in others])
                 yield f'<p class="quiet">Likewise {closing}.</p>'
+            elif others:
+                yield f"<details><summary>{len(others)} more of this kind</summary>"
+                yield from (f"<p>{self.marked(each.message)}</p>" for each in others)
+                yield "</details>"
             yield "</li>"
         yield "</ul></section>"
 
@@ -196,6 +228,15 @@ def _advice(line: str) -> str:
 
 def _pairs(title: str, heads: tuple[str, str], pairs: list[tuple[str, str]]) -> Iterator[str]:
     yield from _table(title, heads, [(escape(left), escape(right)) for left, right in pairs])
+
+
+def _plain_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    if rows:
+        head = "".join(f'<th scope="col">{text}</th>' for text in heads)
+        yield f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>'
+        for row in rows:
+            yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>"
+        yield "</tbody></table></div>"
 
 
 def _table(title: str, heads: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> Iterator[str]:

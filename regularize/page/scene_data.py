@@ -45,15 +45,20 @@ def scene_data(drawing: Drawing, references: References, budget: int) -> dict[st
         for T in [home[r.loops.row(piece.node)]]
     ]
     usual = [box for box, piece in boxes if np.ptp(piece.mesh.bounds) < 20 * drawing.length]
-    corners = np.concatenate(usual or [np.zeros((1, 3))])
+    # What stands still may be a hall: the picture is of what moves, and of the joints.
+    moving = [box for box, piece in boxes if piece.kind != "shape" or piece.node != r.graph.ground]
+    corners = np.concatenate(moving or usual or [np.zeros((1, 3))])
     low, high = corners.min(axis=0), corners.max(axis=0)
     radius = max(0.5 * float(np.linalg.norm(high - low)), UNNOTICED)
     for entry in merged:
-        entry["vast"] = max(entry["size"]) > 20 * drawing.length
+        # A hall that the mechanism stands in is a shade, which hides nothing.
+        hall = entry["node"] == r.loops.row(r.graph.ground) and max(entry["size"]) > 5 * radius
+        entry["vast"] = max(entry["size"]) > 20 * drawing.length or hall
     vertical = upwards(drawing.report.mechanism)
     gravity = drawing.report.mechanism.gravity
     return {
         "pieces": merged,
+        "ground": r.loops.row(r.graph.ground),
         "glyphs": {
             "force": _encoded(glyphs.force(np.zeros(3), np.eye(3)[2], 2.0)),
             "moment": _encoded(glyphs.moment(np.zeros(3), np.eye(3)[2], 2.0)),

@@ -9,6 +9,7 @@ from regularize.errors import RegularizeError
 from regularize.reduction.reduce import Reduction
 from regularize.repair.held_cures import held_kinds
 from regularize.repair.proposals import Advice, proposals, ranked
+from regularize.repair.reduced_model import reading_words
 from regularize.statics.cure import Cure
 
 #: Entries of a list of advice.
@@ -32,11 +33,12 @@ def advise(reduction: Reduction, known: Sequence[Cure] = ()) -> tuple[Advice, ..
     if not entries:
         entries = ranked(reduction, proposals(reduction, known, held), held)
     found: list[Advice] = []
+    model = tuple(reading_words(reduction.mechanism))
     files = FILES if sum(cell.equations for cell in reduction.cells) < LARGE else 1
     for entry in entries:
         can = files > 0 and all(c.after in held.get(c.joint, ()) for c in entry.changes)
         files -= can
-        found.append(_in_file(entry) if can else entry)
+        found.append(_in_file(entry, model) if can else entry)
     first = next((i for i, each in enumerate(found) if each.in_file), 0)
     last = [found.pop(first)] if first >= MOST else []
     return (*found[: MOST - len(last)], *last)
@@ -48,7 +50,7 @@ def _freed(cure: Cure) -> Advice:
     return Advice(cure.changes, removes, left, cure.mobility, False, cure.written)
 
 
-def _in_file(entry: Advice) -> Advice:
+def _in_file(entry: Advice, model: tuple[str, ...]) -> Advice:
     """The entry as one that the file holds, where it does."""
     from regularize.repair.fix import tried  # what writes files, where one is tried
 
@@ -56,4 +58,4 @@ def _in_file(entry: Advice) -> Advice:
         tried(entry.reduction, entry.changes, entry.left)
     except RegularizeError:
         return entry
-    return replace(entry, in_file=True)
+    return replace(entry, in_file=True, model=model)

@@ -23,7 +23,6 @@ from regularize.repair.provable import taking
 from regularize.statics.cure import Cure, left_after
 from regularize.statics.joint_changes import COST, COST_OF_PAIRS, JointChange, Stressed
 from regularize.tolerances import VANISHING
-from regularize.words import model_argument
 
 #: Closure equations of one component up to which joints are proposed: their singular values cost
 #: seconds beyond.
@@ -58,6 +57,7 @@ class Advice:
         left: Those that stay.
         mobility: Mobility then; that of the mechanism, but of a locked one.
         in_file: Whether the mechanism's own file can hold them, which was tried.
+        model: The model as words of a command line, where that is.
         reduction: Of the mechanism as it is.
     """
 
@@ -67,14 +67,15 @@ class Advice:
     mobility: int
     in_file: bool
     reduction: Reduction = field(repr=False)
+    model: tuple[str, ...] = ()
 
     @property
     def command(self) -> str:
         """The command line that makes the changes in the file; empty where it cannot hold them."""
         if not self.in_file:
             return ""
-        model = model_argument(self.reduction.mechanism)
-        return f"regularize fix {model} -o fixed/ {shlex.join(self.arguments)}"
+        words = ("regularize", "fix", *self.model, "-o", "fixed/", *self.arguments)
+        return shlex.join(words)
 
     @property
     def arguments(self) -> list[str]:

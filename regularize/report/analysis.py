@@ -20,6 +20,7 @@ from regularize.reduction.rank_loss import nearest_entry
 from regularize.reduction.reduce import Reduction
 from regularize.repair.advice import advise
 from regularize.repair.proposals import Advice
+from regularize.repair.reduced_model import Trial, tried_numerically, tried_reduction
 from regularize.report.designed import BindingJoint, as_designed, binding_joints
 from regularize.report.findings import by_severity, findings
 from regularize.report.held_bodies import held_entries
@@ -182,6 +183,17 @@ class Analysis:
     def advice(self) -> tuple[Advice, ...]:
         """Which joints to change, the best way first; looked for where it is asked for."""
         return advise(self.reduction, self.cures)
+
+    @cached_property
+    def trials(self) -> tuple[Trial, Trial]:
+        """Dropping redundant equations: what is proved, into a file, and on numerical evidence.
+
+        Both are tried where they are asked for, so that no command is printed that refuses.
+        """
+        r = self.reduction
+        left = r.remaining > 0 and r.assembly.closed and not r.numerical and bool(r.followed)
+        proved = tried_reduction(r) if r.removed else Trial()
+        return proved, tried_numerically(r) if left else Trial()
 
     @cached_property
     def components(self) -> tuple[Component, ...]:

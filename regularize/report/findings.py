@@ -32,7 +32,6 @@ from regularize.words import (
     listed,
     millimetres,
     milliradians,
-    model_argument,
     motion_words,
     names,
     point_words,
@@ -40,6 +39,8 @@ from regularize.words import (
 
 #: A change of a stored pose below these is rounding, not news: metres and radians.
 NOTICEABLE = (1e-6, 1e-6)
+#: Loops that are open by more than this share of their size, or this angle, may be meant otherwise.
+FAR = 0.1
 
 
 def findings(
@@ -99,9 +100,7 @@ def _special(
         loop=own[0].name if len(own) == 1 else None,
         joints=tuple(dict.fromkeys(name for loop in own for name in loop.joints)),
         source=own[0].cut.edge.joint.source if own else None,
-        help=()
-        if reduction.numerical
-        else ("remove them: regularize.reduce(mechanism, numerical=True)",),
+        help=() if reduction.numerical else ("they are removed with `numerical=True`",),
     )
 
 
@@ -123,11 +122,7 @@ def _assembly(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Dia
     if not assembly.closed:
         yield from open_loops(reduction, loops)
     elif before[0] > NOTICEABLE[0] or before[1] > NOTICEABLE[1]:
-        yield Diagnostic(
-            "REG104",
-            "note",
-            f"the model was saved open by {gap_words(*before)}; it was closed before the analysis",
-        )
+        yield _saved_open(reduction)
     for joint in reduction.graph.rigid_loops:
         yield Diagnostic(
             "REG216",
@@ -136,6 +131,34 @@ def _assembly(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Dia
             joints=(joint.name,),
             source=joint.source,
         )
+
+
+def _saved_open(reduction: Reduction) -> Diagnostic:
+    """That loops were closed first; a warning where another assembly mode may have been meant."""
+    sizes = {
+        reduction.graph.edges[e].joint.name: part.length
+        for part in reduction.parts
+        for e in part.edges
+    }
+    gaps = reduction.assembly.before
+    wide = [
+        gap.joint
+        for gap in gaps
+        if gap.translation > FAR * sizes.get(gap.joint, np.inf) or gap.rotation > FAR
+    ]
+    message = f"the model was saved open by {gap_words(*reduction.assembly.worst_before)}"
+    if not wide:
+        return Diagnostic("REG104", "note", f"{message}; it was closed before the analysis")
+    return Diagnostic(
+        "REG104",
+        "warning",
+        f"{message}, more than a tenth of its size at {names(wide)}; it was closed before the "
+        "analysis, in the assembly mode next to the stored pose that was found, which need not be "
+        "the one that was meant",
+        joints=tuple(wide),
+        source=reduction.mechanism.joint(wide[0]).source,
+        help=("store the coordinates at which the loops are closed",),
+    )
 
 
 def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
@@ -157,7 +180,6 @@ def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
         left = GeneratedAlgebra(rest, reduction.tolerances.rtol)
         kind = f"is {left.type.name}" if left.dimension < 6 else kind
         kind = f"holds {names(loop.locked)} still and {kind}" if rest.size else "is locked"
-    path = model_argument(reduction.mechanism)
     yield Diagnostic(
         "REG201",
         "warning",
@@ -167,7 +189,7 @@ def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
         loop=loop.name,
         joints=loop.joints,
         source=loop.cut.edge.joint.source,
-        help=(f"drop them in the model: regularize reduce {path} -o reduced/",),
+        help=("change joints as the report says, or drop them in the simulation model",),
     )
 
 
@@ -185,7 +207,7 @@ def _part(
     topological = min(part.topological, max(left, 0))
     source = loops[0].cut.edge.joint.source if loops else None
     where = names([loop.name for loop in loops])
-    numerical = "remove on numerical evidence: regularize.reduce(mechanism, numerical=True)"
+    numerical = "numerical evidence may do to remove them: `numerical=True`"
     if part.proved and topological:
         reason = "redundant for any lengths: the graph and the joint types make it so"
         if part.lengths_tried:

@@ -11,7 +11,7 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie import screw, subalgebra
-from regularize.lie.directions import axis_words
+from regularize.lie.directions import Direction, axis_words, directions
 from regularize.lie.screw import IDENTITY, Array, read_only
 from regularize.loops.assembly import with_coordinates
 from regularize.mechanism.graph import EdgeId
@@ -80,6 +80,15 @@ class JointChange:
     def gain(self) -> int:
         """Number of freedoms that the joint gains."""
         return int(self.added.shape[1])
+
+    @property
+    def freedoms(self) -> tuple[Direction, ...]:
+        """The freedoms that the joint gains, as directions on the ground: slides and turns."""
+        turning = np.linalg.norm(self.added[3:], axis=0) > VANISHING
+        slides, turns = self.added.copy()[:, ~turning], self.added.copy()[:, turning]
+        turns[:3] = 0.0  # where its axes are goes without saying
+        spaces = [subalgebra.span(each) for each in (slides, turns) if each.size]
+        return tuple(direction for space in spaces for direction in directions(space))
 
     @property
     def cost(self) -> int:

@@ -50,9 +50,10 @@ def passive_bodies(reduction: Reduction) -> Iterator[PassiveBody]:
     What a row of bodies can do by itself with the joints inside it at rest is the intersection of
     the screw spaces of the joints at its ends: the line of the balls of a leg S-P-S or S-U-S. A
     body with more than two joints has the intersection of all. A joint of one freedom is there for
-    it, and so is a motor: what they turn or shift is no passive freedom. Three hinges through one
-    point with nothing but massless frames between them are a ball joint, as formats without one
-    write it.
+    it, and so is a motor: what they turn or shift is no passive freedom. Nor is what a body does
+    that one other body alone guides, as columns guide the ram of a press: it moves for its own
+    sake, but for the spin of a rod between two balls. Three hinges through one point with nothing
+    but massless frames between them are a ball joint, as formats without one write it.
     """
     if not reduction.assembly.closed:
         return
@@ -96,9 +97,11 @@ def spinning(
         The nodes, the edges of each joint at their ends, outwards, and the screws of what they can
         do, shape (6, k), shortest rows first.
     """
-    coupled = {name for each in graph.mechanism.couplings for name, _, _ in each.terms}
+    mechanism = graph.mechanism
+    meant = {name for each in mechanism.couplings for name, _, _ in each.terms}
+    meant |= {each.joint for each in mechanism.actuators}
     own = {e: graph.edges[e].joint for e in edges}
-    driven = {e for e, joint in own.items() if joint.actuated or joint.name in coupled}
+    driven = {e for e, joint in own.items() if joint.actuated or joint.name in meant}
     balls = dict(_balls(graph, [e for e in edges if e not in driven], screws, rtol))
     for nodes, single in sorted(_rows(graph, edges), key=lambda row: len(row[0])):
         ends = [_outwards(graph, balls.get(e, (e,)), nodes) for e in single]
@@ -106,9 +109,25 @@ def spinning(
             (len(end) == 1 and graph.edges[end[0]].joint.freedoms < 2) or not end for end in ends
         ):
             continue
+        if _guided(graph, nodes, ends):
+            continue
         common = _common(_spaces(ends, screws), rtol)
         if common.shape[1]:
             yield nodes, tuple(ends), common
+
+
+def _guided(graph: Graph, nodes: tuple[NodeId, ...], ends: Sequence[End]) -> bool:
+    """Whether one other body alone guides a body, by more than balls."""
+    around: set[NodeId] = set()
+    for end in ends:
+        far: set[NodeId] = set()
+        for e in end:  # what lies between hinges that are one joint is met twice
+            joint = graph.edges[e].joint
+            far ^= {graph.node_of[joint.parent], graph.node_of[joint.child]}
+        around |= far
+    bodies = {node for node in nodes if graph.members[node]}
+    kinds = {graph.edges[end[0]].joint.kind for end in ends if len(end) == 1}
+    return len(around - bodies) == len(bodies) == 1 and not kinds <= {"spherical"}
 
 
 def _balls(

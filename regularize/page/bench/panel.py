@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from html import escape
 
 from regularize.mechanism.mechanism import Joint
 from regularize.page.bench.session import TRIED, Session
 from regularize.report.analysis import Analysis
 from regularize.report.forms import view
+from regularize.words import listed
 
 
 def panel(session: Session) -> str:
@@ -45,8 +46,9 @@ def _panel(session: Session) -> Iterator[str]:
     yield '<details open><summary>Joints</summary><div class="scroll"><table><thead><tr>'
     yield '<th scope="col">joint</th><th scope="col">as written</th><th scope="col">tried as</th>'
     yield "</tr></thead><tbody>"
+    held = session.held
     for joint in session.written.mechanism.joints:
-        yield _joint(session, joint)
+        yield _joint(session, joint, held.get(joint.name, ()))
     yield "</tbody></table></div></details>"
     if trial.diff:
         yield '<details open><summary>What changes in the file</summary><pre id="diff"><code>'
@@ -79,25 +81,38 @@ def _counts(report: Analysis) -> tuple[tuple[str, str], ...]:
 
 
 def _cures(session: Session) -> Iterator[str]:
-    cures = session.written.cures
-    if not cures:
+    found = session.proposals
+    if not found:
+        if session.written.advice:
+            yield '<p class="quiet">None of the changes that would help can be made in this file: '
+            yield "see “What to change”.</p>"
         return
-    yield '<details open><summary>Proposals, each verified</summary><ul class="cures">'
-    for number, cure in enumerate(cures):
+    redundant = session.written.reduction.redundant
+    yield '<details open><summary>Proposals, each tried on this file</summary><ul class="cures">'
+    for number, entry in enumerate(found):
         yield f'<li><button type="button" data-act="cure" data-number="{number}">Try</button> '
-        yield f"{escape(str(cure))}</li>"
+        changes = listed([f"{change.joint} {change.words}" for change in entry.changes])
+        yield f"{escape(changes)}: {redundant} → {entry.left} redundant</li>"
     yield "</ul></details>"
 
 
-def _joint(session: Session, joint: Joint) -> str:
+def _joint(session: Session, joint: Joint, held: Collection[str]) -> str:
+    """A joint with the kinds that the file can hold, and apart from them those it cannot."""
     now = session.trial.kinds.get(joint.name, joint.kind)
-    options = [
-        f"<option{' selected' if kind == now else ''}>{escape(kind)}</option>"
-        for kind in dict.fromkeys((joint.kind, now, *TRIED))
-    ]
+
+    def options(kinds: Iterable[str]) -> str:
+        return "".join(
+            f"<option{' selected' if kind == now else ''}>{escape(kind)}</option>" for kind in kinds
+        )
+
+    first = dict.fromkeys((joint.kind, *held))
+    others = [kind for kind in dict.fromkeys((now, *TRIED)) if kind not in first]
+    chosen = options(first)
+    if others:
+        chosen += f'<optgroup label="not in this file">{options(others)}</optgroup>'
     name = escape(joint.name, quote=True)
     return (
         f'<tr data-joint="{name}"><th scope="row">{escape(joint.name)}</th>'
         f'<td>{escape(joint.kind)}</td><td><select data-change="{name}" '
-        f'aria-label="kind of {name}">{"".join(options)}</select></td></tr>'
+        f'aria-label="kind of {name}">{chosen}</select></td></tr>'
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from regularize._io.output_files import write_all
 from regularize._io.watching import stamps
 from regularize.checking import Report, check
 from regularize.errors import ModelError, RegularizeError
@@ -16,7 +17,9 @@ from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.repair.fix import Fix, fix
+from regularize.repair.held_cures import held_kinds
 from regularize.repair.plan import named_kinds
+from regularize.repair.proposals import Advice
 
 #: Kinds that a joint can be tried as.
 TRIED = ("fixed", "revolute", "prismatic", "cylindrical", "universal", "spherical", "planar")
@@ -106,6 +109,7 @@ class Session:
         self.path, self._options = path, options
         self.version, self.error = 0, ""
         self._before: list[Mapping[str, str] | None] = []
+        self._saved: list[dict[Path, bytes]] = []
         self.written = self._read()
         self.trial = Trial({}, self.written)
 
@@ -121,8 +125,18 @@ class Session:
 
     @property
     def undoable(self) -> bool:
-        """Whether something was tried before."""
-        return bool(self._before)
+        """Whether something was tried or saved before."""
+        return bool(self._before or self._saved)
+
+    @property
+    def proposals(self) -> tuple[Advice, ...]:
+        """Ways to change joints that the files can hold, each tried; the best first."""
+        return tuple(entry for entry in self.written.advice if entry.in_file)
+
+    @property
+    def held(self) -> Mapping[str, Collection[str]]:
+        """Kinds that the files can hold, by the names of joints."""
+        return held_kinds(self.written.mechanism)
 
     def change(self, name: str, kind: str) -> None:
         """Try a joint as another kind; its own kind takes the trial back."""
@@ -136,18 +150,25 @@ class Session:
         self._try(joints)
 
     def cure(self, number: int) -> None:
-        """Try the changes that the report of the written model proposes, the first being 0."""
-        cures = self.written.cures
-        if not 0 <= number < len(cures):
-            raise ModelError(f"there is no proposal {number}: there are {len(cures)}")
-        self._try(dict(change.argument.rpartition("=")[::2] for change in cures[number].changes))
+        """Try the changes that are proposed for the files, the first being 0."""
+        found = self.proposals
+        if not 0 <= number < len(found):
+            raise ModelError(f"there is no proposal {number}: there are {len(found)}")
+        self._try(dict(change.argument.rpartition("=")[::2] for change in found[number].changes))
 
     def isostatic(self) -> None:
         """Try the smallest changes that the file can hold after which nothing is redundant."""
         self._try(None)
 
     def undo(self) -> None:
-        """Go back to what was tried before."""
+        """Go back to what was tried before, or to the files as they were before they were saved.
+
+        Raises:
+            RegularizeError: There is nothing to go back to, or others have changed the files since.
+        """
+        if not self._before and self._saved:
+            self._unsave()
+            return
         if not self._before:
             raise ModelError("nothing was tried before")
         joints = self._before[-1]
@@ -175,8 +196,10 @@ class Session:
             )
         if path is not None:
             self._check_place(path)
+        before = {place: place.read_bytes() for place in map(Path, self.files) if place.is_file()}
         written = str(change.write(self.path if path is None else path))
         if path is None:
+            self._saved.append(before)
             self._before.clear()
             self.trial = Trial({}, self.written)
             self.read_again()
@@ -214,6 +237,18 @@ class Session:
             )
         if not folder and place.suffix.lower() != model.suffix.lower():
             raise RegularizeError(f"{path}: the name of a model like this ends in {model.suffix}")
+
+    def _unsave(self) -> None:
+        """Write the files as they were before they were saved last."""
+        if not self.current:
+            raise RegularizeError(
+                "the files were changed since they were saved: they stay as they are"
+            )
+        known = {place: place.read_bytes() for place in self._saved[-1]}
+        write_all(self._saved[-1], known)
+        self._saved.pop()
+        self.trial = Trial({}, self.written)
+        self.read_again()
 
     def _try(self, joints: Mapping[str, str] | None) -> None:
         found = trial(self.path, self.written, joints, self._options)

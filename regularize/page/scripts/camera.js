@@ -41,6 +41,14 @@ class Camera {
     ];
   }
 
+  // The point at a pixel, so deep.
+  unproject(x, y, deep) {
+    const [right, up, back] = this.rotation;
+    let point = vector.plus(this.center, right, (x - this.size[0] / 2) / this.scale);
+    point = vector.plus(point, up, (this.size[1] / 2 - y) / this.scale);
+    return vector.plus(point, back, deep);
+  }
+
   turn(axis, angle) {
     const T = lie.exp([0, 0, 0, ...axis], angle);
     this.rotation = this.rotation.map((row) => lie.turnedBack(T, row));

@@ -269,6 +269,63 @@ class Kinematics {
     return { state, reached: false };
   }
 
+  // A closed state with a point of a body nearer to where it should be; null where there is none.
+  // Of all velocities that the loops allow, those that take the point there, damped: the rows of
+  // the loops, and three of the point, are solved together.
+  toward(state, node, point, to, freedoms) {
+    const at = lie.moved(state.poses[node], point), miss = vector.plus(to, at, -1);
+    const far = Math.hypot(...miss);
+    if (far < 1e-4 * this.data.length) return null;
+    const cells = [...new Set([...this.cellOf.values()])], free = cells.flatMap((cell) => cell.columns);
+    const limits = new Map(freedoms.map((f) => [f.column, f.limits]));
+    const moved = this.pathOf(node);
+    const rows = [], errors = [];
+    for (const cell of cells) {
+      const own = this.equations(state, cell, free, true);
+      rows.push(...own.rows);
+      errors.push(...own.errors.map((x) => -x));
+    }
+    const step = Math.min(1, (0.1 * this.data.length) / far);
+    for (let i = 0; i < 3; i++) {
+      const row = new Float64Array(free.length);
+      free.forEach((column, j) => {
+        const sign = moved.get(column);
+        if (!sign) return;
+        const s = state.screws[column], w = lie.cross(s.slice(3), at);
+        row[j] = (sign * this.units[column] * (s[i] + w[i])) / this.data.length;
+      });
+      rows.push(row);
+      errors.push((step * miss[i]) / this.data.length);
+    }
+    const found = damped(rows, errors, 3, 0.02);
+    if (!found) return null;
+    let q = state.q;
+    for (let share = 1; share > 0.05; share /= 2) {
+      const change = {};
+      free.forEach((column, j) => { change[column] = share * found[j] * this.units[column]; });
+      q = this.integrate(state.q, change);
+      for (const cell of cells) {
+        const closed = cell.loops.length || cell.couplings.length ? this.close(q, cell, new Set()) : null;
+        if (closed) q = closed.q;
+      }
+      const stays = [...limits].every(([c, [low, high]]) => (low === null || q[c] >= low) && (high === null || q[c] <= high));
+      const next = this.state(q), gone = vector.plus(to, lie.moved(next.poses[node], point), -1);
+      if (stays && this.error(next) < 1e-8 && Math.hypot(...gone) < far) return next;
+    }
+    return null;
+  }
+
+  // Signs of the columns that move a node in the tree.
+  pathOf(node) {
+    const found = new Map(), up = new Map();
+    for (const [edge, from, to] of this.data.tree) up.set(to, [edge, from]);
+    for (let at = node; up.has(at); at = up.get(at)[1]) {
+      const joint = this.data.joints[up.get(at)[0]], sign = joint.child === at ? 1 : -1;
+      for (const column of joint.columns) found.set(column, sign);
+    }
+    return found;
+  }
+
   // Largest turn of a body between two states, or way in sizes of the mechanism.
   apart(a, b) {
     let most = 0;
@@ -283,9 +340,14 @@ class Kinematics {
   }
 }
 
+// The same with the last few rows less than others where they ask for much.
+function damped(rows, errors, last, damping) {
+  return shortest(rows, errors, (i) => (i >= rows.length - last ? damping * damping : 0));
+}
+
 // The shortest solution of rows x = errors, dependent rows allowed: Cholesky factors of the Gram
 // matrix with a trace of damping.
-function shortest(rows, errors) {
+function shortest(rows, errors, more = () => 0) {
   const m = rows.length, n = m ? rows[0].length : 0;
   const G = Array.from({ length: m }, () => new Float64Array(m));
   let largest = 0;
@@ -297,7 +359,7 @@ function shortest(rows, errors) {
       if (i === j) largest = Math.max(largest, sum);
     }
   for (let i = 0; i < m; i++) {
-    G[i][i] += 1e-13 * largest + 1e-300;
+    G[i][i] += 1e-13 * largest + 1e-300 + more(i);
     for (let j = 0; j <= i; j++) {
       let sum = G[i][j];
       for (let k = 0; k < j; k++) sum -= G[i][k] * G[j][k];

@@ -13,13 +13,18 @@ class Labels {
       const element = document.createElement("button");
       element.type = "button";
       element.tabIndex = -1;
-      element.textContent = label.text;
+      element.textContent = element.title = label.text;
       element.className = label.cut ? "cut" : "";
       if (label.color) element.style.color = `rgb(${label.color})`;
       if (label.ref) element.addEventListener("click", () => onPick(label.ref));
       this.layer.append(element);
-      const box = element.getBoundingClientRect();
-      return { ...label, element, width: Math.ceil(box.width), height: Math.ceil(box.height), place: null };
+      // Long names are shown whole where they are pointed at or chosen.
+      const measured = () => Math.ceil(element.getBoundingClientRect().width);
+      const full = label.text, wide = measured();
+      const text = full.length > 22 ? `${full.slice(0, 8)}…${full.slice(-11)}` : full;
+      element.textContent = text;
+      const narrow = measured(), height = Math.ceil(element.getBoundingClientRect().height);
+      return { ...label, element, full, short: text, text, wide, narrow, width: narrow, height, place: null };
     });
   }
 
@@ -33,8 +38,11 @@ class Labels {
     const middle = [size[0] / 2, size[1] / 2];
     for (const entry of this.entries) entry.shown = null;
     for (const i of order) {
-      const entry = this.entries[i], anchor = anchors[i];
-      if (placed.length >= most && rank(i) > 0) break;
+      const entry = this.entries[i], anchor = anchors[i], whole = rank(i) === 0;
+      if (placed.length >= most && !whole) break;
+      entry.width = whole ? entry.wide : entry.narrow;
+      entry.text = whole ? entry.full : entry.short;
+      if (entry.element.textContent !== entry.text) entry.element.textContent = entry.text;
       const free = (box) => box[0] >= 2 && box[1] >= 2 && box[2] <= size[0] - 2 && box[3] <= size[1] - 2
         && !taken.some((o) => box[0] < o[2] && o[0] < box[2] && box[1] < o[3] && o[1] < box[3])
         && !discs.some((d) => Labels.touches(box, d));

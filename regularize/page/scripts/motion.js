@@ -13,6 +13,8 @@ class Motion {
     element.querySelector(".reset").addEventListener("click", () => this.set(this.data.kinematics.q));
     this.ways.addEventListener("change", () => this.set(this.found[this.ways.selectedIndex].q));
     this.branches.addEventListener("change", () => this.branch(this.branches.selectedIndex));
+    bus.on("drag", (held) => this.drag(held));
+    bus.on("dropped", () => this.measure());
     this.load(data);
   }
 
@@ -112,6 +114,9 @@ class Motion {
     else {
       const down = go(low === null ? start[k] - far : Math.min(low, start[k]));
       freedom.range = [down.state.q[k], up.state.q[k]];
+      // Coordinates of ball joints come back from the other side beyond half a turn.
+      if (turns[k] && freedom.range[0] > start[k]) freedom.range[0] = low === null ? -Math.PI : low;
+      if (turns[k] && freedom.range[1] < start[k]) freedom.range[1] = high === null ? Math.PI : high;
     }
   }
 
@@ -154,6 +159,18 @@ class Motion {
     this.show(done.state);
     freedom.row.classList.toggle("stopped", !done.reached);
     return done.reached;
+  }
+
+  // A point of a body follows the pointer as far as the loops let it, in short steps.
+  drag({ node, point, to }) {
+    this.stop();
+    const k = this.kinematics;
+    for (let round = 0; round < 4; round++) {
+      const next = k.toward(this.state, node, point, to, this.freedoms);
+      if (!next) break;
+      this.state = next;
+    }
+    this.show(this.state);
   }
 
   set(q) {

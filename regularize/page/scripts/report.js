@@ -8,6 +8,13 @@ class ReportRows {
       const row = e.target.closest && e.target.closest("[data-refs]");
       return row && this.root.contains(row) ? row.dataset.refs.split(" ")[0] : null;
     };
+    const way = (e) => {
+      const row = e.target.closest && e.target.closest("[data-advice]");
+      return row ? Number(row.dataset.advice) : null;
+    };
+    const preview = (e) => { if (way(e) !== this.way) bus.emit("preview", this.way = way(e)); };
+    root.addEventListener("pointerover", preview);
+    root.addEventListener("focusin", preview);
     root.addEventListener("pointerover", (e) => this.pass(ref(e)));
     root.addEventListener("pointerleave", () => this.pass(null));
     root.addEventListener("click", (e) => {

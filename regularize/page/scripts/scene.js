@@ -27,7 +27,12 @@ class Scene {
     const gl = canvas.getContext("webgl2", { antialias: true, preserveDrawingBuffer: true });
     if (!gl) throw new Error("there is no WebGL");
     this.gl = gl;
-    const program = gl.createProgram();
+    this.begin(data);
+  }
+
+  // All that lives in the graphics context, which may be lost and come back empty.
+  begin(data) {
+    const gl = this.gl, program = gl.createProgram();
     for (const [kind, source] of [[gl.VERTEX_SHADER, vertexShader], [gl.FRAGMENT_SHADER, fragmentShader]]) {
       const shader = gl.createShader(kind);
       gl.shaderSource(shader, source);
@@ -47,7 +52,7 @@ class Scene {
 
   load(data) {
     this.data = data;
-    this.hidden = new Set();
+    this.hidden = this.hidden || new Set();
     this.pieces = data.pieces.map((piece) => this.uploaded(piece));
     // What can be seen through comes last.
     this.pieces.sort((a, b) => b.color[3] - a.color[3]);
@@ -118,7 +123,7 @@ class Scene {
       r[0][0], r[1][0], r[2][0], 0, r[0][1], r[1][1], r[2][1], 0, r[0][2], r[1][2], r[2][2], 0,
       ...shift, 1,
     ]));
-    const deep = 4 * this.data.camera.radius + Math.hypot(...vector.plus(c, this.data.camera.center, -1));
+    const deep = 8 * this.data.camera.radius + Math.hypot(...vector.plus(c, this.data.camera.center, -1));
     gl.uniform3f(this.at.lens, (2 * scale) / size[0], (2 * scale) / size[1], 1 / deep);
   }
 
@@ -150,6 +155,7 @@ class Scene {
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     this.look();
     const shown = this.pieces.filter((piece) => !this.hidden.has(piece.layer));
+    const shade = (c, piece) => (piece.vast ? [...c.slice(0, 3), Math.min(c[3], 0.05)] : c);
     const solids = shown.filter((piece) => piece.layer !== "joints" && piece.layer !== "axes");
     const joints = shown.filter((piece) => piece.layer === "joints" || piece.layer === "axes");
     if (this.grid && !this.hidden.has("ground")) {
@@ -157,7 +163,7 @@ class Scene {
       this.put(this.grid, this.matrix(lie.identity()), marks.grid, 1);
     }
     for (const piece of solids) {
-      const color = marks.color(piece);
+      const color = shade(marks.color(piece), piece);
       gl.depthMask(color[3] > 0.99);
       this.put(piece, bodies[piece.node], color);
     }
@@ -180,8 +186,18 @@ class Scene {
     }
   }
 
-  // The body under a point of the stage, or null.
+  // The body under a point of the stage, or null; and the node that it moves with.
   pick(poses, x, y) {
+    const piece = this.drawnAt(poses, x, y);
+    return piece && piece.ref;
+  }
+
+  under(poses, x, y) {
+    const piece = this.drawnAt(poses, x, y);
+    return piece && piece.layer === "bodies" ? piece.node : null;
+  }
+
+  drawnAt(poses, x, y) {
     const gl = this.gl, ratio = this.canvas.width / this.camera.size[0];
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.spot);
     gl.viewport(-Math.round(x * ratio), Math.round(y * ratio) - this.canvas.height + 1,
@@ -192,7 +208,7 @@ class Scene {
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
     this.look();
     this.pieces.forEach((piece, i) => {
-      if (this.hidden.has(piece.layer) || !piece.ref) return;
+      if (this.hidden.has(piece.layer) || !piece.ref || piece.vast) return;
       const id = i + 1;
       const color = [(id & 255) / 255, ((id >> 8) & 255) / 255, ((id >> 16) & 255) / 255, 1];
       this.put(piece, this.matrix(poses[piece.node]), color, 1);
@@ -201,14 +217,16 @@ class Scene {
     gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, found);
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
     const id = found[0] + 256 * found[1] + 65536 * found[2];
-    return id ? this.pieces[id - 1].ref : null;
+    return id ? this.pieces[id - 1] : null;
   }
 
   // Corners of the boxes around what makes up the mechanism, in the world.
   corners(poses) {
-    const points = [];
-    for (const piece of this.pieces) {
-      if (piece.layer === "axes" || piece.layer === "branches" || piece.vast) continue;
+    const points = [], { ground } = this.data;
+    const own = this.pieces.filter((p) => p.layer !== "axes" && p.layer !== "branches" && !p.vast);
+    // What stands still may be a hall: the picture is of what moves, and of the joints.
+    const moving = own.filter((p) => p.layer !== "bodies" || p.node !== ground);
+    for (const piece of moving.length ? moving : own) {
       for (let i = 0; i < 8; i++)
         points.push(lie.moved(poses[piece.node], [0, 1, 2].map((k) =>
           piece.low[k] + ((i >> k) & 1) * piece.size[k])));

@@ -21,8 +21,8 @@ class Stage {
     element.classList.add("live");
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "img");
-    this.canvas.setAttribute("aria-label", element.dataset.label + ". Drag or use the arrow keys to "
-      + "turn it, the wheel or plus and minus to come nearer; names and joints can be clicked.");
+    this.canvas.setAttribute("aria-label", element.dataset.label + ". Drag a body to "
+      + "move it, beside it or by the arrow keys to turn the view; the wheel or plus and minus to come nearer; names and joints can be clicked.");
     this.chosen = this.hovered = null;
     this.load(data);
     this.listen();
@@ -33,6 +33,7 @@ class Stage {
     });
     bus.on("select", (ref) => { this.chosen = ref; this.redraw(); });
     bus.on("hover", (ref) => { this.hovered = ref; this.redraw(); });
+    bus.on("preview", (k) => { this.preview = k; this.redraw(); });
     bus.on("pose", (state) => { this.poses = state.poses; this.redraw(); });
   }
 
@@ -60,6 +61,7 @@ class Stage {
     this.paper = color("--soft");
     this.mark = color("--mark");
     this.accent = color("--accent");
+    this.gain = color("--good");
     this.gridColor = [...color("--line"), 1];
   }
 
@@ -67,6 +69,8 @@ class Stage {
     const mix = (a, b, t) => a.map((x, i) => x * (1 - t) + b[i] * t);
     let rgb = piece.color.slice(0, 3), alpha = piece.color[3];
     const ref = piece.ref;
+    const way = this.way();
+    if (way) rgb = way.refs.includes(ref) ? mix(rgb, this.mark, 0.75) : mix(rgb, this.paper, 0.4);
     if (this.chosen) {
       if (ref === this.chosen) rgb = mix(rgb, this.mark, 0.75);
       else if (!this.touched.has(ref)) { rgb = mix(rgb, this.paper, 0.72); }
@@ -115,6 +119,20 @@ class Stage {
     return found;
   }
 
+  // The way to change joints that is looked at; null without.
+  way() {
+    return (this.preview === null || this.preview === undefined ? null : this.data.advice[this.preview]) || null;
+  }
+
+  // The freedoms that it gives, as arrows and rings of a colour of their own.
+  gains() {
+    const way = this.way();
+    if (!way) return [];
+    const r = Math.min(46, Math.max(24, 0.09 * Math.min(...this.camera.size)));
+    const glyphs = way.gives.map((entry) => ({ entry, at: lie.moved(this.poses[entry.node], entry.point), r }));
+    return this.marks(glyphs).map((mark) => ({ ...mark, color: [...this.gain, 1] }));
+  }
+
   fit() {
     const phone = this.camera.size[0] < 560;
     const margins = phone ? [26, 64, 26, 84] : [54, 58, 54, 78];
@@ -136,7 +154,7 @@ class Stage {
   draw() {
     this.asked = false;
     const { clientWidth: width, clientHeight: height } = this.element;
-    if (!width || !height) return;
+    if (!width || !height || this.lost) return;
     const before = this.camera.size;
     this.scene.resize(width, height, window.devicePixelRatio || 1);
     if (before[0] !== width || before[1] !== height) {
@@ -148,7 +166,7 @@ class Stage {
     const hides = this.scene.hidden, glyphs = hides.has("redundant") ? [] : this.glyphs();
     this.scene.draw(this.poses, {
       paper: this.paper, grid: this.gridColor, color: (piece) => this.color(piece),
-      glyphs: this.marks(glyphs),
+      glyphs: this.way() ? this.gains() : this.marks(glyphs),
     });
     const taken = hides.has("ground") ? [] : this.furniture.draw(this.camera);
     if (hides.has("ground")) this.furniture.group.replaceChildren();
@@ -165,16 +183,16 @@ class Stage {
     this.discs = glyphs.map(({ x, y, r, entry }) => ({ x, y, r, ref: entry.ref }));
     const size = this.camera.size, radius = new Map(this.discs.map((d) => [d.ref, d.r]));
     this.anchors = this.labels.entries.map((entry) => {
-      const [x, y] = this.camera.project(lie.moved(this.poses[entry.node], entry.point));
+      const [x, y, deep] = this.camera.project(lie.moved(this.poses[entry.node], entry.point));
       const inside = x > 0 && y > 0 && x < size[0] && y < size[1];
-      return inside ? { x, y, clear: radius.get(entry.ref) || 7, ref: entry.ref } : null;
+      return inside ? { x, y, deep, clear: radius.get(entry.ref) || 7, ref: entry.ref } : null;
     });
     const dots = this.anchors.length > 80 ? [] : this.anchors.filter(Boolean).map(({ x, y }) => ({ x, y, r: 5 }));
     const important = new Set([this.chosen, this.hovered].filter(Boolean));
     if (this.chosen && this.chosen[0] !== "j")
       for (const ref of this.touched) if (ref[0] === "j") important.add(ref);
     const shown = this.scene.hidden.has("names") ? this.anchors.map(() => null) : this.anchors;
-    this.labels.arrange(shown, [...this.discs, ...dots], taken, size, important, size[0] < 560 ? 16 : 40);
+    this.labels.arrange(shown, [...this.discs, ...dots], taken, size, important, size[0] < 560 ? 10 : 18);
   }
 
   // What is at a point: joints near it, the nearest first, then the body under it.
@@ -188,7 +206,19 @@ class Stage {
 
   listen() {
     const canvas = this.canvas, fingers = new Map();
-    let start = null, last = null;
+    // A lost context leaves the flat picture until it comes back.
+    canvas.addEventListener("webglcontextlost", (e) => {
+      e.preventDefault();
+      this.lost = true;
+      this.element.classList.remove("live");
+    });
+    canvas.addEventListener("webglcontextrestored", () => {
+      this.scene.begin(this.data);
+      this.lost = false;
+      this.element.classList.add("live");
+      this.redraw();
+    });
+    let start = null, last = null, held = null;
     const here = (e) => {
       const frame = this.element.getBoundingClientRect();
       return [e.clientX - frame.left, e.clientY - frame.top];
@@ -198,6 +228,7 @@ class Stage {
       canvas.setPointerCapture(e.pointerId);
       fingers.set(e.pointerId, here(e));
       start = fingers.size === 1 ? here(e) : null;
+      held = start && !e.shiftKey && e.button === 0 ? this.hold(...start) : null;
     });
     canvas.addEventListener("pointermove", (e) => {
       const now = here(e), before = fingers.get(e.pointerId);
@@ -212,6 +243,7 @@ class Stage {
         this.camera.zoom(far(now) / Math.max(1, far(before)), o[0], o[1]);
         this.camera.pan(dx / 2, dy / 2);
       } else if (start && Math.hypot(now[0] - start[0], now[1] - start[1]) < 4) return;
+      else if (held) this.bus.emit("drag", { ...held, to: this.camera.unproject(...now, held.deep) });
       else if (e.shiftKey || e.buttons & 6) this.camera.pan(dx, dy);
       else this.camera.orbit(0.008 * dx, 0.008 * dy);
       if (!others.length && start && Math.hypot(now[0] - start[0], now[1] - start[1]) >= 4) start = null;
@@ -220,6 +252,8 @@ class Stage {
     });
     const end = (e) => {
       fingers.delete(e.pointerId);
+      if (held && !start) this.bus.emit("dropped", null);
+      held = null;
       if (start && e.type === "pointerup") this.click(start, last);
       last = start;
       start = null;
@@ -234,6 +268,18 @@ class Stage {
       this.redraw();
     }, { passive: false });
     canvas.addEventListener("keydown", (e) => this.key(e));
+  }
+
+  // The point of a moving body under the pointer, to be dragged: in the body's frame, and how deep.
+  hold(x, y) {
+    if (!this.data.kinematics.freedoms.length) return null;
+    const node = this.scene.under(this.poses, x, y);
+    if (node === null || node === this.data.ground) return null;
+    const pose = this.poses[node], middle = this.camera.project([pose[3], pose[7], pose[11]]);
+    const near = this.anchors.filter((a) => a && Math.hypot(a.x - x, a.y - y) < 80);
+    const deep = near.length ? Math.max(...near.map((a) => a.deep)) : middle[2];
+    const at = this.camera.unproject(x, y, deep);
+    return { node, deep, point: lie.moved(lie.inverse(pose), at) };
   }
 
   hover(at) {

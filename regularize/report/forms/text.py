@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -21,13 +22,50 @@ STATUS = {"kept": "green", "redundant": "yellow", "free": "dim"}
 #: Columns where there is no terminal to ask.
 WIDTH = 100
 INDENT = (0, 0, 0, 2)
+#: Lines of a report: what somebody reads, and what one screen or two hold.
+LINES = 59
+
+
+@dataclass(frozen=True)
+class Detail:
+    """How much is said of each thing.
+
+    Attributes:
+        loops: Kinds of loops shown in full.
+        findings: Errors and warnings that are told; the others are counted.
+        moves: Kinds of motion.
+        rows: Rows of the table of loops; with more there are sums alone.
+        helped: 2 for notes with place and help, 1 for errors and warnings alone.
+        names: Names in a list.
+    """
+
+    loops: int
+    findings: int = 1000
+    moves: int = 10
+    rows: int = 1000
+    helped: int = 2
+    names: int = 5
+
+
+#: The usual report, and what is left out of it where it is too long: the most readable first.
+DETAILS = (
+    Detail(loop_view.SHOWN),
+    Detail(2),
+    Detail(1),
+    Detail(1, helped=1),
+    Detail(1, findings=6, moves=5, rows=6, helped=1),
+    Detail(0, findings=4, moves=4, rows=6, helped=1),
+    Detail(0, findings=4, moves=3, rows=1, helped=0, names=2),
+    Detail(0, findings=2, moves=2, rows=1, helped=0, names=1),
+)
+EVERY = Detail(1000, moves=1000, names=1000)
 
 
 def render(
     report: Analysis,
     width: int = WIDTH,
     color: bool = False,
-    top: int = loop_view.SHOWN,
+    top: int | None = None,
     verbosity: int = 0,
 ) -> str:
     """The report as text.
@@ -36,10 +74,18 @@ def render(
         report: From ``regularize.check``.
         width: Columns of the terminal; by default 100.
         color: Whether to use terminal colours.
-        top: Number of loops shown in full; loops that are alike count as one.
+        top: Number of loops shown in full, loops that are alike counting as one; by default so many
+            that the report is less than 60 lines.
         verbosity: -1 for the verdict alone, 0 for the usual report, 1 for every loop by itself.
     """
-    return printed(blocks(report, top, verbosity), width, color)
+    if verbosity > 0:
+        return printed(blocks(report, EVERY, verbosity), width, color)
+    for detail in DETAILS:
+        chosen = detail if top is None else replace(detail, loops=top)
+        text = printed(blocks(report, chosen, verbosity), width, color)
+        if text.count("\n") <= LINES:
+            break
+    return text
 
 
 def printed(parts: Iterable[RenderableType], width: int, color: bool) -> str:
@@ -61,7 +107,7 @@ def printed(parts: Iterable[RenderableType], width: int, color: bool) -> str:
     return "\n".join(lines).strip("\n") + "\n"
 
 
-def blocks(report: Analysis, top: int, verbosity: int) -> Iterator[RenderableType]:
+def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
     """The parts of the report in order."""
     name, counts = view.headline(report)
     yield Text.assemble((name, "bold"), "  ", (counts, "dim"))
@@ -71,44 +117,44 @@ def blocks(report: Analysis, top: int, verbosity: int) -> Iterator[RenderableTyp
     if verbosity >= 0:
         yield Text()
         yield from _listed("What to change", view.advice(report))
-        yield from _findings(report, top, verbosity)
-        yield from _motions(report, verbosity)
+        yield from _findings(report, detail, verbosity)
+        yield from _motions(report, detail)
         yield from _reasons(report)
-        yield from _reactions(report)
+        yield from _reactions(report, detail)
         yield from _section(*view.lack_of_fit(report))
         yield from _listed("What to do", view.remedies(report))
-        yield from _notes(report)
-        yield from _loops(report, verbosity)
-    yield _footer(report)
+        yield from _notes(report, detail, verbosity)
+        yield from _loops(report, detail, verbosity)
+    yield _footer(report, detail)
 
 
-def _findings(report: Analysis, top: int, verbosity: int) -> Iterator[RenderableType]:
+def _told(report: Analysis, verbosity: int) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
+    """Findings of one kind behind the first of them, or each by itself."""
+    return [(d, ()) for d in report.diagnostics] if verbosity > 0 else view.merged(report)
+
+
+def _findings(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
     """Errors and warnings, each with the loop that it is about."""
-    shown = 0
-    entries = view.merged(report)
-    if verbosity > 0:
-        entries, top = [(d, ()) for d in report.diagnostics], len(report.loops)
+    shown: set[str] = set()
+    entries = [e for e in _told(report, verbosity) if e[0].severity != "note"]
     loops = {loop.name: loop for loop in report.loops}
-    for first, others in entries:
-        if first.severity == "note":
-            continue
+    for first, others in entries[: detail.findings]:
         loop = loops.get(first.loop or "")
-        drawn = loop is not None and shown < top
-        yield _diagnostic(first)
+        yield _diagnostic(first, sourced=detail.helped > 0)
         if others:
-            closing = [loops[str(d.loop)].closing for d in others if d.loop in loops]
-            yield Padding(
-                Text(
-                    f"likewise {counted(len(others), 'more loop')}, closed at "
-                    f"{listed(closing, most=8)} (-v shows each)"
-                ),
-                INDENT,
-            )
-        if loop is not None and drawn:
-            shown += 1
+            yield Padding(Text(f"{view.likewise(report, others)} (-v shows each)"), INDENT)
+        if loop is not None and loop.name not in shown and len(shown) < detail.loops:
+            shown.add(loop.name)
             yield Padding(_loop(loop, report.mechanism.ground), INDENT)
-        if first.code not in ("REG201", "REG202", "REG230"):
+        if first.code not in ("REG201", "REG202", "REG230") and detail.helped > 0:
             yield from _help(first)
+        if detail.helped > 0:
+            yield Text()
+    rest = entries[detail.findings :]
+    if rest:
+        codes = listed([*dict.fromkeys(first.code for first, _ in rest)])
+        yield Text(f"… {counted(len(rest), 'more finding')}: {codes} (-v shows all)")
+    if rest or (entries and not detail.helped):
         yield Text()
 
 
@@ -117,12 +163,12 @@ def _help(diagnostic: Diagnostic) -> Iterator[RenderableType]:
         yield Padding(Text.assemble(("= help: ", "green"), line), INDENT)
 
 
-def _diagnostic(diagnostic: Diagnostic) -> RenderableType:
+def _diagnostic(diagnostic: Diagnostic, sourced: bool = True) -> RenderableType:
     text = Text.assemble(
         (f"{diagnostic.severity}[{diagnostic.code}]", COLORS[diagnostic.severity]),
         f": {diagnostic.message}",
     )
-    if diagnostic.source is None:
+    if diagnostic.source is None or not sourced:
         return text
     element = f"  {diagnostic.source.element}" if diagnostic.source.element else ""
     return Group(text, _labelled("  --> ", f"{diagnostic.source}{element}", "dim"))
@@ -194,11 +240,12 @@ def _section(title: str, pairs: Iterable[tuple[str, str]]) -> Iterator[Renderabl
         yield Text()
 
 
-def _motions(report: Analysis, verbosity: int) -> Iterator[RenderableType]:
-    moves = view.moves(report, most=1000 if verbosity > 0 else 5)
-    rest = len(moves) - 10
-    if rest > 1 and verbosity <= 0:
-        moves = [*moves[:10], (f"{rest} more kinds of motion", "-v shows all")]
+def _motions(report: Analysis, detail: Detail) -> Iterator[RenderableType]:
+    moves = view.moves(report, most=detail.names)
+    rest = len(moves) - detail.moves
+    if rest > 1:
+        more = (f"{rest} more kinds of motion", "-v shows all")
+        moves = [*moves[: detail.moves], more]
     yield from _section("What moves", moves)
 
 
@@ -209,8 +256,8 @@ def _reasons(report: Analysis) -> Iterator[RenderableType]:
         yield Text()
 
 
-def _reactions(report: Analysis) -> Iterator[RenderableType]:
-    pairs = view.untrusted(report, most=5)
+def _reactions(report: Analysis, detail: Detail) -> Iterator[RenderableType]:
+    pairs = view.untrusted(report, most=min(detail.names, 5))
     yield from _section("Reactions that cannot be trusted (REG220)", pairs)
 
 
@@ -226,25 +273,35 @@ def _listed(title: str, ways: Sequence[tuple[str, str]]) -> Iterator[RenderableT
     yield Text()
 
 
-def _notes(report: Analysis) -> Iterator[RenderableType]:
+def _notes(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
     """Notes in the order of the report; what the sections above have said is left out."""
-    notes = [d for d in report.diagnostics if d.severity == "note" and d.code != "REG220"]
-    for note in notes:
-        yield _diagnostic(note)
-        yield from _help(note)
+    notes = [e for e in _told(report, verbosity) if e[0].severity == "note"]
+    notes = [(note, others) for note, others in notes if note.code != "REG220"]
+    for note, others in notes if detail.helped or len(notes) < 4 else ():
+        yield _diagnostic(note, sourced=detail.helped > 1)
+        if others:
+            yield Padding(Text(f"{view.likewise(report, others)} (-v shows each)"), INDENT)
+        if detail.helped > 1:
+            yield from _help(note)
+    if len(notes) >= 4 and not detail.helped:
+        codes = listed([note.code for note, _ in notes])
+        yield Text(f"… {counted(len(notes), 'kind')} of notes: {codes} (-v shows all)")
     if notes:
         yield Text()
 
 
-def _loops(report: Analysis, verbosity: int) -> Iterator[RenderableType]:
+def _loops(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
     """All loops in one table, by component, alike ones in one row."""
     if not report.loops:
         return
     table = _grid("loop", "closed at", "motion", "kind")
     for column in ("joints", "equations", "kept", "redundant"):
         table.add_column(column, justify="right", no_wrap=True)
+    alike = loop_view.groups(report.loops)
+    # Components by themselves where that is no longer than the loops.
+    apart = verbosity > 0 or len(report.components) + len(alike) <= min(detail.rows, 12)
     several = len(report.components) > 1
-    for component in report.components if verbosity > 0 or len(report.components) <= 6 else ():
+    for component in report.components if apart else ():
         for group in (
             loop_view.groups(component.loops)
             if verbosity <= 0
@@ -254,9 +311,8 @@ def _loops(report: Analysis, verbosity: int) -> Iterator[RenderableType]:
         if several:
             values = [str(n) for n in view.equations(component)]
             table.add_row(component.name, "", "", "", "", *values, style="dim")
-    if verbosity <= 0 and len(report.components) > 6:
-        for group in loop_view.groups(report.loops):
-            _group_row(table, group)
+    for group in alike if not apart and len(alike) <= detail.rows else ():
+        _group_row(table, group)
     table.add_row("all", "", "", "", "", *(str(n) for n in view.equations(report)), style="bold")
     yield table
     yield Text()
@@ -276,7 +332,7 @@ def _group_row(table: Table, group: loop_view.Group) -> None:
     )
 
 
-def _footer(report: Analysis) -> Text:
+def _footer(report: Analysis, detail: Detail) -> Text:
     lines = []
     kinds = view.kinds(report)
     if kinds:
@@ -289,5 +345,7 @@ def _footer(report: Analysis) -> Text:
     lines.append(f"Found {view.found(report)} in {report.seconds:.2f} s.")
     codes = sorted({d.code for d in report.diagnostics})
     if codes:
-        lines[-1] += f" More: regularize explain {codes[-1] if len(codes) == 1 else 'CODE'}"
+        less = detail not in (DETAILS[0], EVERY)
+        explain = f"regularize explain {codes[-1] if len(codes) == 1 else 'CODE'}"
+        lines[-1] += f" More: {'-v, ' if less else ''}{explain}"
     return Text("\n".join(lines))

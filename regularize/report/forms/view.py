@@ -5,10 +5,12 @@ The terminal and the HTML page lay them out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
+from regularize.repair.held_cures import held_kinds
 from regularize.report.analysis import Analysis
 from regularize.report.forms.loop_view import groups
 from regularize.report.loop_report import Component
@@ -31,6 +33,7 @@ from regularize.words import (
 INSTEAD = {
     "xacro": "macros are not edited: expand them by `xacro {model} > expanded.urdf`, and fix that",
     "onshape": "exports are not edited: change the mates in Onshape and export the model again",
+    "mbdyn": "its input is not edited: change the joints in {model} by hand",
     "simscape": "exports are not edited: change the joints in the CAD system and export them again",
 }
 
@@ -159,31 +162,32 @@ def untrusted_together(report: Analysis) -> list[tuple[list[str], str]]:
 
 def remedies(report: Analysis) -> list[tuple[str, str]]:
     """What can be done about the redundancies: in words, and the command if there is one."""
-    r, path = report.reduction, model_argument(report.mechanism)
-    found = []
+    r, found = report.reduction, []
+    proved, numerical = report.trials
     if r.removed:
-        found.append(
-            (
-                "drop the redundant equation in the simulation model"
-                if r.removed == 1
-                else f"drop the {r.removed} redundant equations in the simulation model",
-                f"regularize reduce {path} -o reduced/",
-            )
+        what = f"drop {_redundant(proved.dropped or r.removed)} in the simulation model"
+        if proved.lost:
+            what += f", with {counted(proved.lost, 'warning')}"
+        elif proved.reason:
+            what += f": no file can hold it ({proved.reason.partition('; ')[0]})"
+        elif not proved.command and report.mechanism.path:
+            what += ", by `regularize reduce` (which was not tried for this model)"
+        elif not proved.command:
+            what += ", by `regularize.to_pinocchio`"
+        found.append((what, proved.command))
+    if numerical.command:
+        words = (
+            "that the motion of these dimensions makes redundant"
+            if sum(each.rows for each in report.special) == r.remaining
+            else "on numerical evidence, for this assembly mode only"
         )
-    shaky = not r.followed  # what is dependent to first order holds it to second
-    if r.remaining > 0 and r.assembly.closed and not r.numerical and not shaky:
-        found.append(
-            (
-                f"drop {counted(r.remaining, 'more equation' if r.removed else 'equation')}"
-                + (
-                    " that the motion of these dimensions makes redundant"
-                    if sum(each.rows for each in report.special) == r.remaining
-                    else " on numerical evidence, for this assembly mode only"
-                ),
-                "regularize.reduce(mechanism, numerical=True)",
-            )
-        )
+        noun = "more equation" if r.removed else "equation"
+        found.append((f"drop {counted(numerical.dropped, noun)} {words}", numerical.command))
     return found
+
+
+def _redundant(number: int) -> str:
+    return "the redundant equation" if number == 1 else f"the {number} redundant equations"
 
 
 def advice(report: Analysis) -> list[tuple[str, str]]:
@@ -208,6 +212,10 @@ def advice(report: Analysis) -> list[tuple[str, str]]:
     held = {c.after for each in report.advice if each.in_file for c in each.changes}
     if found and not held and not free:
         instead = INSTEAD.get(mechanism.format, "").format(model=model_argument(mechanism))
+        if any(held_kinds(mechanism).values()):
+            instead = (
+                "none of these can be written into this file: its format has no such joints there"
+            )
         found += [(instead, "")] if instead else []
     return found
 
@@ -297,14 +305,25 @@ def accepted(report: Analysis) -> str:
 
 
 def merged(report: Analysis) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
-    """Findings, those about loops that are alike behind the first of them."""
+    """Findings, those of one kind behind the first: of loops those that are alike; no errors."""
     alike = {loop.name: group.name for group in groups(report.loops) for loop in group.loops}
     found: dict[object, list[Diagnostic]] = {}
     for i, diagnostic in enumerate(report.diagnostics):
-        grouped = diagnostic.code == "REG201" and diagnostic.loop is not None
-        key = (diagnostic.code, alike[str(diagnostic.loop)]) if grouped else i
-        found.setdefault(key, []).append(diagnostic)
+        kind: object = i if diagnostic.severity == "error" else diagnostic.severity
+        if diagnostic.code == "REG201" and diagnostic.loop is not None:
+            kind = alike[diagnostic.loop]
+        found.setdefault((diagnostic.code, kind), []).append(diagnostic)
     return [(entries[0], tuple(entries[1:])) for entries in found.values()]
+
+
+def likewise(report: Analysis, others: Sequence[Diagnostic]) -> str:
+    """``likewise 2 more loops, closed at C and D``; other findings by their joints."""
+    closing = {loop.name: loop.closing for loop in report.loops}
+    if all(other.code == "REG201" and other.loop in closing for other in others):
+        where = listed([closing[str(other.loop)] for other in others], most=8)
+        return f"likewise {counted(len(others), 'more loop')}, closed at {where}"
+    where = listed([*dict.fromkeys(name for other in others for name in other.joints)], most=8)
+    return f"and {len(others)} more of this kind" + (f": {displayed(where)}" if where else "")
 
 
 def lack_of_fit(report: Analysis) -> tuple[str, list[tuple[str, str]]]:

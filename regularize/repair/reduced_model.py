@@ -1,0 +1,160 @@
+"""The isostatic model written in its own format, and the command that does it, which was tried."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regularize.adapters import adapter_named, adapters, read
+from regularize.errors import RegularizeError
+from regularize.escape import displayed
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.mechanism import Mechanism
+from regularize.pinocchio.isostatic import Isostatic, isostatic
+from regularize.reduction.reduce import Reduction, reduce
+from regularize.verification.writing import write_verified
+
+#: Closure equations up to which a model is written to see whether it can be: seconds beyond.
+EQUATIONS = 150
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of dropping redundant equations.
+
+    Attributes:
+        command: What does it, with exit status 0; empty where nothing does, or was tried.
+        lost: Warnings of what the new file does not hold, or what is not proved.
+        dropped: Equations that go.
+        reason: Why it cannot be done; empty where it can, and where it was not tried.
+    """
+
+    command: str = ""
+    lost: int = 0
+    dropped: int = 0
+    reason: str = ""
+
+
+def written_as(mechanism: Mechanism) -> str:
+    """The format that a model came in, if it can be written."""
+    name = mechanism.format
+    if name == "urdf" and not mechanism.files and any(j.closure for j in mechanism.joints):
+        return "urdf+"
+    adapter = adapters().get(name)
+    return name if adapter is not None and adapter.writer is not None else "json"
+
+
+def file_name(mechanism: Mechanism, format: str) -> str:
+    """Name of the file of a model in a format."""
+    stem = Path(mechanism.path).stem if mechanism.path else mechanism.name.replace("/", "_")
+    suffix = {"urdf+": ".urdf", "mjcf": ".xml"}.get(format) or adapters()[format].suffixes[0]
+    return f"{stem or 'model'}{suffix}"
+
+
+def isostatic_in(mechanism: Mechanism, format: str, seed: int = 0) -> Isostatic:
+    """The isostatic model by means that a format has."""
+    known = adapters().get(format)
+    coupled = None if known is None else known.coupled
+    return isostatic(mechanism, seed=seed, points=format == "mjcf", coupled=coupled)
+
+
+def write_isostatic(report: Isostatic, path: Path, format: str) -> tuple[Diagnostic, ...]:
+    """Write an isostatic model; what the file cannot hold, and what was found on the way.
+
+    Raises:
+        UnsupportedExport: What would be written is another machine, or cannot be read.
+    """
+    found = write_verified(report.mechanism, path, format, reduction=report.result)
+    return (*report.findings, *found)
+
+
+def tried_reduction(reduction: Reduction) -> Trial:
+    """Write the isostatic model into a folder that is thrown away, as the command would."""
+    if sum(cell.equations for cell in reduction.cells) > EQUATIONS:
+        return Trial()
+    found = read_again(reduction.mechanism)
+    if found is None:
+        return Trial()
+    again, words = found
+    format = written_as(again)
+    try:
+        report = isostatic_in(again, format)
+        with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
+            findings = write_isostatic(report, Path(folder) / file_name(again, format), format)
+    except RegularizeError as error:
+        return Trial(reason=str(error))
+    errors = [each.message for each in findings if each.severity == "error"]
+    less = report.result.redundant < reduction.redundant
+    if errors or not less or report.result.finite_mobility != reduction.finite_mobility:
+        return Trial(reason=(*errors, "it would be no better")[0])
+    lost = sum(each.severity == "warning" for each in findings)
+    command = shlex.join(["regularize", "reduce", *words, "-o", "reduced/"])
+    gone = reduction.redundant - report.result.redundant
+    return Trial(f"{command} --fail-on error" if lost else command, lost, gone)
+
+
+def tried_numerically(reduction: Reduction) -> Trial:
+    """Reduce on numerical evidence what the axes alone do not prove."""
+    if sum(cell.equations for cell in reduction.cells) > EQUATIONS:
+        return Trial()
+    found = read_again(reduction.mechanism)
+    plain = found is not None and len(found[1]) == 1
+    model = repr(displayed(str(reduction.mechanism.path))) if plain else "mechanism"
+    after = reduce(reduction.mechanism, rtol=reduction.rtol, seed=reduction.seed, numerical=True)
+    if after.remaining >= reduction.remaining:
+        return Trial(reason="it would keep as many")
+    dropped = reduction.remaining - after.remaining
+    return Trial(f"regularize.reduce({model}, numerical=True)", dropped=dropped)
+
+
+def read_again(mechanism: Mechanism) -> tuple[Mechanism, list[str]] | None:
+    """A mechanism read anew, and the words of a command line that read it so; None without any."""
+    if mechanism.path is None or adapter_named(mechanism.format) is None:
+        return None
+    for words, options in _ways(mechanism):
+        try:
+            again = read(mechanism.path, **options)
+        except RegularizeError:  # the file is another one by now
+            continue
+        if _same(again, mechanism):
+            return again, [displayed(mechanism.path), *words]
+    return None
+
+
+def reading_words(mechanism: Mechanism) -> list[str]:
+    """The file of a mechanism, and the options that read it so where it was read with some."""
+    plain = [displayed(mechanism.path or "MODEL")]
+    if mechanism.format not in ("urdf", "xacro"):
+        return plain
+    found = read_again(mechanism)
+    return plain if found is None else found[1]
+
+
+def _ways(mechanism: Mechanism) -> Iterator[tuple[list[str], dict[str, Any]]]:
+    """Options of the command line, and of the reader, that may read a mechanism as it was."""
+    yield [], {}
+    if mechanism.format in ("urdf", "xacro"):
+        yield ["--floating"], {"floating": True}
+        for file in mechanism.files[:1]:
+            yield ["--loops", displayed(file)], {"loops": file}
+            yield ["--loops", displayed(file), "--floating"], {"loops": file, "floating": True}
+
+
+def _same(one: Mechanism, other: Mechanism) -> bool:
+    """Whether two mechanisms have the same joints at the same places."""
+
+    def key(mechanism: Mechanism) -> list[object]:
+        return [(j.name, j.kind, j.parent, j.child) for j in mechanism.joints]
+
+    return key(one) == key(other) and all(
+        np.array_equal(a.T_parent_joint, b.T_parent_joint)
+        and np.array_equal(a.T_child_joint, b.T_child_joint)
+        and np.array_equal(a.position, b.position)
+        for a, b in zip(one.joints, other.joints, strict=True)
+    )

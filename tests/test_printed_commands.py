@@ -1,0 +1,122 @@
+"""Every command that a report prints runs, ends with 0 and makes the model better."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simulation_cases import CORPUS
+
+import regularize as rg
+from regularize.cli import main
+
+COMMAND = re.compile(r"regularize (?:check|export|fix|reduce|show|simulate|solve)\b[^`]*")
+CALL = re.compile(r"regularize\.\w+\([^)]*\)")
+MODELS = (
+    *("asmt/ondsel_testapp/crank_slider.asmt", "asmt/ondsel_testapp/fixplnplnpln.asmt"),
+    *("gepetto_yaml/5bar_linkage/robot.urdf", "gepetto_yaml/digit_like/robot.urdf"),
+    *("mjcf/kayra/mujoco/fourBars.xml", "sdf/drake_four_bar/four_bar.sdf"),
+    *("mjcf/mujoco_tests/test__engine__testdata__core_constraint__dofless_weld.xml",),
+    *("urdf_plus/four_bar/four_bar.urdf", "traps/locked_1232.urdf"),
+)
+#: Lines that somebody reads of a report before asking for more.
+LINES = 59
+
+
+def printed(report: rg.Report) -> list[str]:
+    """Commands and calls of a report's text and of the help of its findings."""
+    lines = [*str(report).splitlines(), *(line for d in report.diagnostics for line in d.help)]
+    kinds = (COMMAND, CALL)
+    return [m[0].strip() for line in lines for kind in kinds for m in kind.finditer(line)]
+
+
+def check_commands(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Run what is printed of a model; returns how many commands there were."""
+    monkeypatch.chdir(folder)
+    report = rg.check(path)
+    before = report.reduction
+    commands = dict.fromkeys(printed(report))
+    for number, command in enumerate(commands):
+        if command.startswith("regularize."):
+            after = eval(command, {"regularize": rg, "mechanism": report.mechanism})
+            assert after.remaining < before.remaining, command
+            continue
+        words = shlex.split(command)
+        words[words.index("-o") + 1] = f"{number}/"
+        assert main(words[1:]) == 0, command
+        out = Path(words[words.index("-o") + 1])
+        made = [file for file in out.iterdir() if file.stem == path.stem]
+        after = rg.reduce(made[0])
+        # Less is redundant with the same motion, or what was locked moves.
+        moves = after.finite_mobility or 0
+        if moves == (before.finite_mobility or 0):
+            assert after.redundant < before.redundant, command
+        else:
+            assert before.finite_mobility == 0 < moves, command
+    return len(commands)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_commands_of_reports_run(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = CORPUS / name
+    if not path.exists():
+        pytest.skip("the model collection is not here")
+    check_commands(path, tmp_path, monkeypatch)
+    assert len(str(rg.check(path)).splitlines()) <= LINES
+
+
+@pytest.mark.parametrize(
+    "name", ["slider_crank", "planar_fourbar", "walker", "bennett", "gripper", "sarrus"]
+)
+def test_commands_of_examples_run(
+    name: str, assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = assets / f"{name}.urdf"
+    assert check_commands(path, tmp_path, monkeypatch) > 0
+    assert len(str(rg.check(path)).splitlines()) <= LINES
+
+
+def test_commands_read_the_model_as_it_was_read(
+    assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loops in a file of another name are named; a pose that no option gives has no command."""
+    model, loops = tmp_path / "leg.urdf", tmp_path / "loops of the leg.yaml"
+    model.write_text(CHAIN)
+    loops.write_text(LOOPS)
+    report = rg.check(rg.load(model, loops=loops))
+    assert report.reduction.redundant == 3
+    commands = printed(report)
+    assert commands and all(f"--loops '{loops}'" in command for command in commands)
+    monkeypatch.chdir(tmp_path)
+    for command in commands:
+        assert main(shlex.split(command)[1:]) == 0, command
+    moved = rg.load(model, loops=loops)
+    posed = moved.with_positions({"A": np.array([0.1])})
+    assert not [c for c in printed(rg.check(posed)) if " reduce " in c]
+
+
+LINKS = "".join(
+    f'<link name="{name}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
+    'ixz="0" iyz="0"/></inertial></link>'
+    for name in ("base", "crank", "coupler", "tip", "rocker", "end")
+)
+JOINTS = "".join(
+    f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+    f'<origin xyz="{at}"/><axis xyz="0 1 0"/></joint>'
+    for name, kind, parent, child, at in (
+        ("A", "continuous", "base", "crank", "0 0 0"),
+        ("B", "continuous", "crank", "coupler", "0 0 0.2"),
+        ("C", "continuous", "coupler", "tip", "0.5 0 0.1"),
+        ("D", "continuous", "base", "rocker", "0.6 0 0"),
+        ("E", "fixed", "rocker", "end", "-0.1 0 0.3"),
+    )
+)
+CHAIN = f'<robot name="leg">{LINKS}{JOINTS}</robot>'
+LOOPS = """closed_loop: [["tip", "end"]]
+type: ["6d"]
+"""
