@@ -63,6 +63,7 @@ def said(mechanism: rg.Mechanism) -> dict[str, Any]:
         "closed": found["assembly"]["closed"],
         **{name: mobility[name] for name in ("gruebler", "actual", "finite", "redundant")},
         "removed": found["reduction"]["removed"],
+        "redundancy": found["redundancy"],
         "codes": sorted(codes),
     }
 
@@ -134,7 +135,7 @@ def renamed(mechanism: rg.Mechanism, rng: np.random.Generator) -> rg.Mechanism:
 
 def closed_elsewhere(mechanism: rg.Mechanism, rng: np.random.Generator) -> rg.Mechanism:
     """With other joints marked as those that close loops."""
-    together, joints = nx.utils.UnionFind[str](), list(mechanism.joints)
+    together, joints = nx.utils.UnionFind(), list(mechanism.joints)
     for i in rng.permutation(len(joints)):
         closes = together[joints[i].parent] == together[joints[i].child]
         together.union(joints[i].parent, joints[i].child)

@@ -386,3 +386,14 @@ def test_open_loops_say_what_to_do_and_are_of_no_class() -> None:
     moved[2, 3] += 0.0105
     closed = [*others, replace(last, T_child_joint=T, T_parent_joint=moved)]
     assert rg.assemble(rg.Mechanism.of_joints("moved", closed)).closed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+def test_what_is_proved_of_rounded_numbers_is_proved_of_the_exact_ones(seed: int) -> None:
+    exact = rg.reduce(noise_table.schmidt())
+    assert (exact.removed, exact.remaining) == (15, 2)
+    found = rg.idealise(noise_table.noisy(noise_table.schmidt(), 1e-5, seed)).reduction
+    assert (found.removed, found.remaining) == (15, 2)
+    assert [p.trivial for p in found.parts] == [p.trivial for p in exact.parts]
+    assert not rg.prove(found)["undecided"]

@@ -163,10 +163,7 @@ def idealise(
             continue
         found = _chosen(best, cell.edges, q, [c for c in offered if c.searched], near)
         if found is None or (hidden and found.after.remaining >= best.remaining):
-            # What is far off is no rounding of the numbers, however few digits they have.
-            digits = written.mechanism.digits
-            last = 0.0 if digits is None else 10.0**-digits
-            likely = max(UNSEEN, MARGIN * last)
+            likely = _likely(written, loops)
             undecided += [c for c in offered[:1] if not hidden and (c.missed or c.size <= likely)]
             continue
         candidate, change, after = found
@@ -189,6 +186,19 @@ def _proved(reduction: Reduction, edges: tuple[EdgeId, ...]) -> bool:
     """Whether the loops close, and their rows are reduced with proof."""
     inside = set(edges)
     return all(part.proved for part in reduction.parts if part.edges[0] in inside)
+
+
+def _likely(written: Reduction, loops: LoopKinematics) -> float:
+    """Singular values up to which the numbers themselves make noise likely.
+
+    They have few digits, or loops that close are stored open. What is further off is no rounding,
+    however few digits there are, and of loops that stay open that is said alone.
+    """
+    digits, off = written.mechanism.digits, 0.0
+    if written.assembly.closed:
+        stored = loops.state(written.graph.position[loops.columns])
+        off = float(np.abs(loops.residual(stored)).max(initial=0.0))
+    return max(UNSEEN, off, 0.0 if digits is None else MARGIN * 10.0**-digits)
 
 
 def _chosen(
@@ -229,10 +239,8 @@ def _accepted(
     off = SHOWN * free.change.distance
     if _off_parallel(free.after.graph, edges, _coordinates(free.after, edges), off):
         tidy = _tried(written, edges, q, candidate, min(near, off), off)
-        if tidy is not None and (tidy.after.removed, free.change.distance) >= (
-            free.after.removed,
-            tidy.change.distance / 2.0,
-        ):
+        # Rows that only axes off by less than the numbers are lose are not proved of what is meant.
+        if tidy is not None and tidy.change.distance <= SHOWN * free.change.distance:
             return tidy
     return free
 
