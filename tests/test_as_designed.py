@@ -102,6 +102,23 @@ def test_what_is_not_found_is_said_to_be_undecided() -> None:
     assert "REG223" in {d.code for d in rg.check(stored_open, configurations=2).diagnostics}
 
 
+def test_two_mechanisms_that_may_have_been_meant_are_named() -> None:
+    """A planar five-bar with two hinges that are tilted, one a hundred times as much."""
+    points = [(0, 0, 0), (0.2, 0.8, 0), (0.9, 1.1, 0), (1.5, 0.7, 0), (1.4, 0, 0)]
+    bodies, tilts = ["ground", "a", "b", "c", "d", "ground"], [0.0, 2e-5, 0.0, 2e-3, 0.0]
+    joints = []
+    for k, (point, tilt) in enumerate(zip(points, tilts, strict=True)):
+        axis = (0.0, -np.sin(tilt), np.cos(tilt))
+        joints.append(rg.Joint.in_world(f"J{k}", bodies[k], bodies[k + 1], "revolute", axis, point))
+    report = rg.check(rg.Mechanism.of_joints("five-bar", joints), configurations=2)
+    said = report.as_dict()["as_designed"]
+    (other,) = said["others"]
+    assert (said["mobility"], other["mobility"], other["redundant"]) == (1, 2, 3)
+    assert 5e-6 < said["distance"]["rotation_rad"] < 2e-5
+    assert 5e-4 < other["distance"]["rotation_rad"] < 2e-3
+    assert "another mechanism is near as well" in " ".join(str(report).split())
+
+
 @pytest.mark.parametrize(
     "mechanism",
     [mechanisms.planar_fourbar(), mechanisms.bennett(), mechanisms.three_prrr(), mechanisms.rssr()],
