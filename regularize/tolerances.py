@@ -25,6 +25,8 @@ NEGLIGIBLE = 1e-12
 VANISHING = 1e-9
 #: What six decimals of a file cannot tell apart, and no user would call a difference.
 UNNOTICED = 1e-6
+#: Axes closer to each other than this part of what carries them are meant to meet.
+COINCIDENT = 4e-4
 #: Tolerance of ranks and of geometric relations, unless another is asked for.
 RTOL = 1e-5
 #: What cannot be seen, as a fraction of what is drawn.

@@ -19,6 +19,7 @@ from regularize.nominal.candidates import candidates, nearly_closed, possible
 from regularize.nominal.nearest import nearest
 from regularize.nominal.places import JointPlaces
 from regularize.nominal.relations import Axes, AxisRelation, missed_relations
+from regularize.reduction.context import aligned
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
@@ -96,6 +97,26 @@ def test_what_is_not_found_is_said_to_be_undecided() -> None:
     # Nobody rounds so much who writes all digits: then it is only said by how much it stays open.
     in_full = {d.code for d in rg.check(noisy).diagnostics}
     assert "REG205" in in_full and "REG223" not in in_full
+    # A loop that was stored open and closes elsewhere, where it is rigid, has such numbers.
+    stored_open = noise_table.noisy(mechanisms.sarrus(), 1e-2)
+    assert "REG223" in {d.code for d in rg.check(stored_open, configurations=2).diagnostics}
+
+
+def test_two_mechanisms_that_may_have_been_meant_are_named() -> None:
+    """A planar five-bar with two hinges that are tilted, one a hundred times as much."""
+    points = [(0, 0, 0), (0.2, 0.8, 0), (0.9, 1.1, 0), (1.5, 0.7, 0), (1.4, 0, 0)]
+    bodies, tilts = ["ground", "a", "b", "c", "d", "ground"], [0.0, 2e-5, 0.0, 2e-3, 0.0]
+    joints = []
+    for k, (point, tilt) in enumerate(zip(points, tilts, strict=True)):
+        axis = (0.0, -np.sin(tilt), np.cos(tilt))
+        joints.append(rg.Joint.in_world(f"J{k}", bodies[k], bodies[k + 1], "revolute", axis, point))
+    report = rg.check(rg.Mechanism.of_joints("five-bar", joints), configurations=2)
+    said = report.as_dict()["as_designed"]
+    (other,) = said["others"]
+    assert (said["mobility"], other["mobility"], other["redundant"]) == (1, 2, 3)
+    assert 5e-6 < said["distance"]["rotation_rad"] < 2e-5
+    assert 5e-4 < other["distance"]["rotation_rad"] < 2e-3
+    assert "another mechanism is near as well" in " ".join(str(report).split())
 
 
 @pytest.mark.parametrize(
@@ -308,3 +329,20 @@ def test_couplings_that_contradict_each_other_have_no_loops_to_move() -> None:
     )
     mechanism = replace(rg.Mechanism.of_joints("geared", joints), couplings=couplings)
     assert rg.check(mechanism).as_dict()["mobility"]["actual"] == 0
+
+
+def test_axes_are_parallel_whatever_their_order() -> None:
+    """Axes that each differ by less than the tolerance from the next one are one direction."""
+    turns = np.array([0.0, 6e-6, -6e-6, 0.7, 12e-6, 0.7 + 9e-6])
+    screws = {
+        e: np.array([[3.0, e, 1.0, np.sin(turn), np.cos(turn), 0.0]]).T
+        for e, turn in enumerate(turns)
+    }
+    for order in ([0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [2, 4, 0, 5, 1, 3]):
+        found = aligned({e: screws[e] for e in order}, 1e-5)
+        axes = {e: own[3:, 0] for e, own in found.items()}
+        for group in ([0, 1, 2, 4], [3, 5]):
+            assert np.allclose([axes[e] for e in group], axes[group[0]], atol=1e-15)
+        assert all(np.linalg.norm(axes[e] - screws[e][3:, 0]) < 1e-5 for e in axes)
+        for e, own in found.items():  # turned on the spot: the axis goes through the same point
+            assert np.allclose(own[:3, 0] @ own[3:, 0], screws[e][:3, 0] @ screws[e][3:, 0])

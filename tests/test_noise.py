@@ -377,7 +377,13 @@ def test_open_loops_say_what_to_do_and_are_of_no_class() -> None:
     *others, last = mechanisms.planar_fourbar().joints
     T = np.array(last.T_child_joint)
     T[2, 3] += 0.0105
-    text = str(rg.check(rg.Mechanism.of_joints("gap", [*others, replace(last, T_child_joint=T)])))
+    report = rg.check(rg.Mechanism.of_joints("gap", [*others, replace(last, T_child_joint=T)]))
+    text, said = str(report), report.as_dict()
+    (loop,) = said["loops"]
+    assert loop["class"] is None
+    assert np.allclose(np.abs(loop["gap"]["translation_m"]), [0, 0, 0.0105], atol=1e-6)
+    assert sum(said["redundancy"].values()) == said["mobility"]["redundant"]
+    assert said["redundancy"]["paradoxical"] == 0
     words = " ".join(text.split())
     assert "REG205" in words and "Redundant:" not in words and "paradoxical" not in words
     assert "the two frames of `D` miss each other by 10.5 mm along Z" in words
@@ -386,3 +392,14 @@ def test_open_loops_say_what_to_do_and_are_of_no_class() -> None:
     moved[2, 3] += 0.0105
     closed = [*others, replace(last, T_child_joint=T, T_parent_joint=moved)]
     assert rg.assemble(rg.Mechanism.of_joints("moved", closed)).closed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+def test_what_is_proved_of_rounded_numbers_is_proved_of_the_exact_ones(seed: int) -> None:
+    exact = rg.reduce(noise_table.schmidt())
+    assert (exact.removed, exact.remaining) == (15, 2)
+    found = rg.idealise(noise_table.noisy(noise_table.schmidt(), 1e-5, seed)).reduction
+    assert (found.removed, found.remaining) == (15, 2)
+    assert [p.trivial for p in found.parts] == [p.trivial for p in exact.parts]
+    assert not rg.prove(found)["undecided"]

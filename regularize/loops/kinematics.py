@@ -23,7 +23,7 @@ from regularize.lie.screw import Array, read_only
 from regularize.loops.joint_motion import JointMotions
 from regularize.mechanism.graph import EdgeId, Graph, nodes_of
 from regularize.mechanism.loop_tree import LoopTree
-from regularize.tolerances import NEGLIGIBLE, RTOL, VANISHING
+from regularize.tolerances import COINCIDENT, NEGLIGIBLE, RTOL, VANISHING
 
 Indices: TypeAlias = NDArray[np.intp]
 
@@ -345,7 +345,7 @@ def center_and_length(
     length = float(np.max(np.linalg.norm(points - center, axis=1)))
     rounding = NEGLIGIBLE * float(np.max(np.abs(points)))  # points that differ by no more coincide
     bodies = float(max(loops.graph.extents[list(nodes_of(loops.graph, edges or loops.edges))]))
-    extent = bodies * (length < 4e-4 * bodies)
+    extent = bodies * (length < COINCIDENT * bodies)
     errors = max(rounding, VANISHING * (extent or 10.0))  # no joints are 10 nm from each other
     near = extent > 0.0 or max(bodies, length) < 50.0 * errors
     small = length <= errors or (near and _locked(loops, q, center, length, edges))

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from regularize.lie.screw import Array
 from regularize.loops.kinematics import LoopKinematics
 from regularize.loops.least_norm import decomposed, least_norm, ranks_of
-from regularize.tolerances import EXACT, ROUNDING, Tolerances
+from regularize.tolerances import EXACT, NEGLIGIBLE, ROUNDING, Tolerances
 
 if TYPE_CHECKING:
     from regularize.loops.constraints import ConstraintSet
@@ -211,7 +211,7 @@ def approach(
         new = constraints.residual(state)
         new_square = np.sum(new**2, axis=1)
         better = new_square < square[active]
-        damping[active] = np.clip(damping[active] * np.where(better, 0.2, 8.0), 1e-12, 1e12)
+        damping[active] = np.clip(damping[active] * np.where(better, 0.2, 8.0), NEGLIGIBLE, 1e12)
         good = active[better]
         q[good], residual[good], square[good] = trial[better], new[better], new_square[better]
         if better.any():

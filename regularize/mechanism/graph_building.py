@@ -38,7 +38,7 @@ from regularize.mechanism.graph import (
 )
 from regularize.mechanism.joint import Joint, motion
 from regularize.mechanism.mechanism import Mechanism
-from regularize.tolerances import NEGLIGIBLE, VANISHING
+from regularize.tolerances import COINCIDENT, NEGLIGIBLE, REGULAR, VANISHING
 
 #: Directions in which the frames of joints may be moved that are not one, by their kind.
 FREE = {"fixed": 3, "prismatic": 3, "spherical": 0, "free": 0}
@@ -85,11 +85,11 @@ def near_each_other(
         moment += P @ (frame[:3, 3] - start)
     spread = np.linalg.eigvalsh(across)
     # What rounding leaves of a distance is none.
-    parallel = spread[0] <= 1e-3 * spread[2]
+    parallel = spread[0] <= REGULAR * spread[2]
     concurrent = not parallel and side_by_side <= max(0.1 * apart, NEGLIGIBLE * along)
-    if (parallel or concurrent) and apart < 4e-4 * along:
+    if (parallel or concurrent) and apart < COINCIDENT * along:
         return list(edges), 0.0
-    center = start + np.linalg.lstsq(across, moment, rcond=1e-3 if parallel else VANISHING)[0]
+    center = start + np.linalg.lstsq(across, moment, rcond=REGULAR if parallel else VANISHING)[0]
     near = [
         _slid(edge, basis @ (basis.T @ (screw.inverse(frame) @ [*center, 1.0])[:3]))
         for edge, frame, basis in zip(edges, frames, free, strict=True)

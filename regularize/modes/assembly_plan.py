@@ -31,6 +31,7 @@ from regularize.modes.loop_system import LoopSystem, Multistart, passive_legs
 from regularize.modes.six_motions.closure import screws_of
 from regularize.modes.six_motions.eigen_loop import EigenLoop
 from regularize.modes.six_motions.elementary_loop import ElementaryLoop, NotElementary
+from regularize.tolerances import VANISHING
 
 #: Generic loops by which the arrangements of a loop's equations are ranked.
 PROBES = 3
@@ -58,7 +59,7 @@ class AssemblyPlan:
         form: ClosedForm | None = None,
         *,
         by_body: str | None = None,
-        rtol: float = 1e-9,
+        rtol: float = VANISHING,
         seed: int = 0,
     ) -> None:
         self._by_body = by_body

@@ -32,6 +32,7 @@ from regularize.modes.grouping import table_of
 from regularize.modes.inputs import node_of, whole
 from regularize.modes.loop_system import LoopSystem, Multistart, searched
 from regularize.modes.phase_unwrapping import Turns
+from regularize.tolerances import VANISHING
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +159,7 @@ class ConfigurationFinder:
         pose: BodyPose | str | None = None,
         by: str | None = None,
         seed: int = 0,
-        rtol: float = 1e-9,
+        rtol: float = VANISHING,
     ) -> None:
         self.graph, inputs = with_pose(model, inputs, pose)
         self._by = by
@@ -295,7 +296,7 @@ def configurations(
     starts: int = 64,
     rounds: int = 30,
     seed: int = 0,
-    rtol: float = 1e-9,
+    rtol: float = VANISHING,
     progress: bool = False,
 ) -> AssemblyModes:
     """Find all real configurations of a mechanism's loops for given inputs.

@@ -12,7 +12,7 @@ from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.loops.projection import project
 from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.graph import EdgeId, Graph
-from regularize.reduction.mobility import CellMobility
+from regularize.reduction.mobility import CellMobility, normal_incidence
 from regularize.tolerances import EXACT
 
 #: What noise shows of itself, in units of the moves that undo it: in singular values over the
@@ -146,8 +146,9 @@ def _weak(
 ) -> list[Candidate]:
     """Motions that weak equations forbid, at least so many; they have to be weak elsewhere too."""
     n = loops.freedoms
-    rows = loops.residual_jacobian(loops.state(q)) * loops.units
-    s = np.linalg.svd(rows[0], compute_uv=False)[:n]
+    signs = normal_incidence(loops, loops.incidence)
+    rows = loops.jacobian(loops.state(q), signs)[0] * loops.units
+    s = np.linalg.svd(rows, compute_uv=False)[:n]
     found = [
         Candidate(_names(loops), n - i, float(s[i] / s[0]), bool(s[i] <= SHOWN * near * s[0]))
         for i in range(1, min(len(s), n - least + 1))

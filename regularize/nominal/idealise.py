@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -32,6 +33,20 @@ from regularize.tolerances import EXACT, MARGIN, RTOL, UNSEEN
 from regularize.validation import POSITIVE, WHOLE, relative, validated
 
 
+class OtherIdeal(NamedTuple):
+    """Another mechanism that may have been meant.
+
+    Attributes:
+        mobility: Of the whole mechanism.
+        redundant: Its redundant equations.
+        distance: Largest move of a joint's place in metres and turn of its frame in radians.
+    """
+
+    mobility: int
+    redundant: int
+    distance: tuple[float, float]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Idealised(ShortRepr):
     """A mechanism as it was designed.
@@ -47,6 +62,7 @@ class Idealised(ShortRepr):
         undecided: Motions that may have been meant, and for which none was found.
         assumed: Motions that are found where axes are meant to meet in one point, which only the
             places of their frames suggest.
+        others: Other mechanisms nearby that move more freely than the written one as well.
     """
 
     mechanism: Mechanism
@@ -56,6 +72,7 @@ class Idealised(ShortRepr):
     moves: dict[str, tuple[float, float]] = field(default_factory=dict)
     undecided: tuple[Candidate, ...] = ()
     assumed: tuple[Candidate, ...] = ()
+    others: tuple[OtherIdeal, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -65,8 +82,7 @@ class Idealised(ShortRepr):
     @property
     def distance(self) -> tuple[float, float]:
         """Largest move of a joint's place in metres and turn of its frame in radians."""
-        moves = np.array([*self.moves.values(), (0.0, 0.0)])
-        return float(moves[:, 0].max()), float(moves[:, 1].max())
+        return _largest(self.moves)
 
     @property
     def findings(self) -> tuple[Diagnostic, ...]:
@@ -101,6 +117,17 @@ class Idealised(ShortRepr):
                 for name, (move, turn) in self.moves.items()
             ],
             "relations": [relation.as_dict() for relation in self.relations],
+            "others": [
+                {
+                    "mobility": other.mobility,
+                    "redundant": other.redundant,
+                    "distance": {
+                        "translation_m": other.distance[0],
+                        "rotation_rad": other.distance[1],
+                    },
+                }
+                for other in self.others
+            ],
             "assumed": [
                 {"meeting": [*candidate.joints], "missed": candidate.missed}
                 for candidate in self.assumed
@@ -142,6 +169,7 @@ def idealise(
     relations: list[AxisRelation] = []
     undecided: list[Candidate] = []
     assumed: list[Candidate] = []
+    others: list[OtherIdeal] = []
     for cell in written.cells:
         proved, offered = _proved(written, cell.edges), []
         if possible(cell, near, proved=proved):
@@ -161,18 +189,21 @@ def idealise(
             offered = [Candidate((), cell.finite, 0.0, searched=True)]
         if not offered:
             continue
-        found = _chosen(best, cell.edges, q, [c for c in offered if c.searched], near)
+        every = _near(best, cell.edges, q, [c for c in offered if c.searched], near)
+        found = _chosen(every)
         if found is None or (hidden and found.after.remaining >= best.remaining):
-            # What is far off is no rounding of the numbers, however few digits they have.
-            digits = written.mechanism.digits
-            last = 0.0 if digits is None else 10.0**-digits
-            likely = max(UNSEEN, MARGIN * last)
+            likely = _likely(written, loops)
             undecided += [c for c in offered[:1] if not hidden and (c.missed or c.size <= likely)]
             continue
         candidate, change, after = found
         assumed += [candidate] if candidate.missed else []
         moves |= change.by_joint()
         relations += _relations(loops, q, after, near)
+        others += [
+            OtherIdeal(e.after.mobility, e.after.redundant, _largest(e.change.by_joint()))
+            for e in every
+            if e is not found
+        ]
         best = after
     return Idealised(
         best.mechanism,
@@ -182,7 +213,14 @@ def idealise(
         moves,
         tuple(undecided),
         tuple(assumed),
+        tuple(others),
     )
+
+
+def _largest(moves: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
+    """Largest move in metres and turn in radians, each of any joint."""
+    both = np.array([*moves.values(), (0.0, 0.0)]).max(axis=0)
+    return float(both[0]), float(both[1])
 
 
 def _proved(reduction: Reduction, edges: tuple[EdgeId, ...]) -> bool:
@@ -191,23 +229,41 @@ def _proved(reduction: Reduction, edges: tuple[EdgeId, ...]) -> bool:
     return all(part.proved for part in reduction.parts if part.edges[0] in inside)
 
 
-def _chosen(
+def _likely(written: Reduction, loops: LoopKinematics) -> float:
+    """Singular values up to which the numbers themselves make noise likely.
+
+    They have few digits, or loops that close are stored open. What is further off is no rounding,
+    however few digits there are, and of loops that stay open that is said alone.
+    """
+    digits, off = written.mechanism.digits, 0.0
+    if written.assembly.closed:
+        stored = loops.state(written.graph.position[loops.columns])
+        off = float(np.abs(loops.residual(stored)).max(initial=0.0))
+    return max(UNSEEN, off, 0.0 if digits is None else MARGIN * 10.0**-digits)
+
+
+def _near(
     written: Reduction,
     edges: tuple[EdgeId, ...],
     q: Array,
     offered: list[Candidate],
     near: float,
-) -> _Found | None:
-    """The nearest mechanism with the most of the motions offered that noise explains as well.
-
-    Where fewer motions are much nearer, the noise is as small as these say.
-    """
+) -> list[_Found]:
+    """Mechanisms nearby with as many motions as offered, those with many first."""
     found: list[_Found] = []
     for candidate in offered:
         if found and found[0].change.distance <= SHOWN**2 * candidate.size:
             break  # noise as small as that shows as much
         result = _accepted(written, edges, q, candidate, near)
         found += [] if result is None else [result]
+    return found
+
+
+def _chosen(found: Sequence[_Found]) -> _Found | None:
+    """The nearest mechanism with the most motions that noise explains as well.
+
+    Where fewer motions are much nearer, the noise is as small as these say.
+    """
     least = min((each.change.distance for each in found), default=0.0)
     return next((each for each in found if each.change.distance <= SHOWN * least), None)
 
@@ -229,10 +285,8 @@ def _accepted(
     off = SHOWN * free.change.distance
     if _off_parallel(free.after.graph, edges, _coordinates(free.after, edges), off):
         tidy = _tried(written, edges, q, candidate, min(near, off), off)
-        if tidy is not None and (tidy.after.removed, free.change.distance) >= (
-            free.after.removed,
-            tidy.change.distance / 2.0,
-        ):
+        # Rows that only axes off by less than the numbers are lose are not proved of what is meant.
+        if tidy is not None and tidy.change.distance <= SHOWN * free.change.distance:
             return tidy
     return free
 

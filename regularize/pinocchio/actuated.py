@@ -19,6 +19,7 @@ from regularize.pinocchio.many_states import over_states
 from regularize.pinocchio.solvers import ConstrainedTree
 from regularize.pinocchio.split import Split, Stabilization
 from regularize.pinocchio.tree_states import PassiveForces
+from regularize.tolerances import EXACT
 from regularize.validation import (
     ARRAY,
     FLAG,
@@ -205,13 +206,13 @@ class ActuatedTree(ConstrainedTree):
         return self.actuation(actuated).split(Split.of(self.jacobian(q), self.rank).free)
 
     def _check_determined(self, split: ActuatorSplit, moves: Array, what: str) -> None:
-        if np.max(np.abs(moves), initial=0.0) > 1e-7:
+        if np.max(np.abs(moves), initial=0.0) > EXACT.singular:
             size = np.max(np.abs(split.locked), axis=1)
             free = [
                 self.tree.names[j]
                 for j in range(1, self.tree.njoints)
                 for i in [self.tree.idx_vs[j]]
-                if np.max(size[i : i + self.tree.nvs[j]], initial=0.0) > 1e-7
+                if np.max(size[i : i + self.tree.nvs[j]], initial=0.0) > EXACT.singular
             ]
             raise ModelError(
                 f"the actuators do not determine how {what} moves: with all of them locked, "

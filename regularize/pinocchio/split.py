@@ -21,6 +21,7 @@ from regularize.lie.screw import Array
 from regularize.mechanism.mechanism import no_inertia
 from regularize.pinocchio.coordinates import ModelCoordinates
 from regularize.reduction.reduce import Reduction
+from regularize.tolerances import UNNOTICED
 
 
 class MasslessMotion(np.linalg.LinAlgError):
@@ -79,7 +80,7 @@ def _moved(reduction: Reduction, coordinates: ModelCoordinates, rates: Array) ->
     for joint in reduction.mechanism.joints:
         freedoms = range(0 if joint.name in cut else joint.freedoms)
         own = [rates[coordinates.velocity_index(joint.name, k)] for k in freedoms]
-        if own and max(own) > 1e-6 * np.max(rates):
+        if own and max(own) > UNNOTICED * np.max(rates):
             names.append(joint.name)
     return names
 

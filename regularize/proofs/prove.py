@@ -25,6 +25,8 @@ from regularize.proofs.verifier import Space, fingerprint, verify
 from regularize.reduction.block import Block
 from regularize.reduction.reduce import as_reduction
 
+#: To what numbers are rounded that are taken for exact, the finest first.
+ROUNDINGS = (1e-12, 1e-10, 1e-8, 1e-6)
 HEAD = {"format": "regularize proof", "version": 1}
 
 
@@ -84,9 +86,9 @@ def _geometries(graph: Graph, part: Block, rtol: float) -> Iterator[dict[EdgeId,
     """Exact joints near those of a part: relations of its axes, then of special lengths."""
     held = {each.edge.index: each.space for each in part.held}
     whole = replace(part, screws=part.screws | held)
-    for rounding in (1e-12, 1e-10, 1e-8, 1e-6):
+    for rounding in ROUNDINGS:
         yield from exact_geometries(graph, whole, max(rtol, 10.0 * rounding), rounding)
-    for rounding in (1e-10, 1e-8):
+    for rounding in ROUNDINGS[1:3]:
         for _, freedoms in families(graph, part, max(rtol, 10.0 * rounding), rounding):
             yield freedoms
 
@@ -106,7 +108,7 @@ def moving(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
         NotExact: No exact mechanism near the part was found that moves so.
     """
     reason = NotExact("they are of no family that is known")
-    for rounding in (1e-10, 1e-8):
+    for rounding in ROUNDINGS[1:3]:
         within = max(rtol, 10.0 * rounding)
         for family, freedoms in families(graph, part, within, rounding):
             try:

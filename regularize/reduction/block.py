@@ -49,7 +49,8 @@ class Block:
         rank: Rank of its closure equations at generic configurations.
         dimension: Rows kept plus freedoms of the cuts, before thinning.
         locked: Edges that can never move.
-        trivial: Equations beyond the dimension of each short loop's own motion algebra.
+        trivial: Equations beyond the dimension of each short loop's own motion algebra, see
+            ``classification``.
         topological: Redundancy between loops that other lengths do not change.
         rtol: Tolerance at which the motion spaces were computed; 0 where nothing was removed
             because the loops are open or the certificate failed.
@@ -182,7 +183,7 @@ def reduce_part(
         order=tuple(closing.edge for closing in closed.closings),
         dimension=closed.dimension,
         locked=tuple(locked),
-        trivial=sum(6 - classification.loop_algebra(screws, c, rtol).dimension for c in basis),
+        trivial=classification.trivial_redundancy(graph, basis, screws, rtol),
         topological=classification.topological_redundancy(
             graph, locked, basis, screws, rtol, context.rng()
         ),

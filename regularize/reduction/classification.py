@@ -9,13 +9,36 @@ import numpy as np
 from regularize.lie import screw, subalgebra
 from regularize.lie.motion_type import GeneratedAlgebra
 from regularize.lie.screw import Array
-from regularize.mechanism.cycles import Cycle
+from regularize.mechanism.cycles import MANY_LOOPS, Cycle, independent, summed_cycles
 from regularize.mechanism.graph import EdgeId, Graph
 
 
 def loop_algebra(screws: dict[EdgeId, Array], cycle: Cycle, rtol: float) -> GeneratedAlgebra:
     """Motion algebra of a loop: the Lie closure of all its screws."""
     return GeneratedAlgebra(np.hstack([screws[e] for e in cycle.edges]), rtol)
+
+
+def trivial_redundancy(
+    graph: Graph, basis: Sequence[Cycle], screws: dict[EdgeId, Array], rtol: float
+) -> int:
+    """Equations beyond the dimensions of the motion algebras of short independent loops.
+
+    Of loops with equally few joints those with the smallest algebras count, so that the sum does
+    not depend on the order of the joints.
+
+    Args:
+        graph: The mechanism's graph.
+        basis: A minimum cycle basis of the block.
+        screws: Scaled screws of every edge, shape (6, f) each.
+        rtol: Tolerance of the motion algebras.
+    """
+    cycles, lengths = basis, {cycle.length for cycle in basis}
+    if 1 < len(basis) <= MANY_LOOPS:
+        cycles = [c for c in summed_cycles(graph, basis, basis) if c.length in lengths]
+    ranked = [(c.length, loop_algebra(screws, c, rtol).dimension, c) for c in cycles]
+    ranked.sort(key=lambda each: each[:2])
+    chosen = {c.edges for c in independent([c for *_, c in ranked], len(basis))}
+    return sum(6 - dimension for _, dimension, c in ranked if c.edges in chosen)
 
 
 def topological_redundancy(

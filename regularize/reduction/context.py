@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
@@ -16,9 +16,10 @@ from regularize.lie.screw import Array
 from regularize.loops.assembly import Assembly
 from regularize.loops.gaps import noise_of
 from regularize.loops.kinematics import LoopKinematics, State, center_and_length, sized_loops
+from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.graph import EdgeId, Graph, NodeId, spanning_tree
 from regularize.reduction.cuts import Cut
-from regularize.tolerances import ROUNDING, RTOL, Tolerances
+from regularize.tolerances import EXACT, ROUNDING, RTOL, TINY, Tolerances
 
 #: Called now and then with the fraction that is done.
 Progress: TypeAlias = Callable[[float], None]
@@ -124,13 +125,13 @@ class Context:
     ) -> dict[EdgeId, Array]:
         """World screws of edges at the assembled pose, about the centre, shape (6, f) each.
 
-        Those of slides are of order one as well, whatever the length is. Axes that are parallel but
-        for noise are so exactly: they meet nowhere, not even far away.
+        Those of slides are of order one as well, whatever the length is. Axes that are parallel
+        within the tolerance are so exactly: they meet nowhere, not even far away.
         """
         whole = self.whole.measured(length, center)
         screws = whole.scaled(self.reference.screws[0]) * whole.units[:, None]
         found = {e: screws[self.whole.local(e)].T for e in edges}
-        return _aligned(found, self.rtol) if self.noise > ROUNDING else found
+        return aligned(found, self.rtol)
 
     def loops(
         self, edges: Sequence[EdgeId], cuts: Iterable[Cut]
@@ -167,26 +168,48 @@ class Context:
         )
 
 
-def _aligned(screws: dict[EdgeId, Array], rtol: float) -> dict[EdgeId, Array]:
-    """The same joints, turned on the spot where their axes are parallel within a tolerance."""
-    directions, found = np.zeros((0, 3)), dict(screws)
+def aligned(screws: Mapping[EdgeId, Array], rtol: float) -> dict[EdgeId, Array]:
+    """The same joints, turned on the spot where their axes are parallel within a tolerance.
+
+    Axes that differ by less than that from one another directly, or by way of others, get one
+    direction: which are parallel does not depend on their order, and none is so in part.
+    """
+    members, directions = list[EdgeId](), list[Array]()
     for e, own in screws.items():
-        axes = np.where(own[3:].any(), own[3:], own[:3])
-        axis = axes.sum(axis=1)
-        if np.linalg.matrix_rank(axes, tol=rtol) != 1:
-            continue
-        axis = axis / np.linalg.norm(axis)
-        turns = np.cross(axis, directions)
-        same = np.flatnonzero(np.linalg.norm(turns, axis=1) < rtol)
-        if not len(same):
-            directions = np.vstack([directions, axis])
-            continue
-        k = same[0]
-        v, w = own[:3].sum(axis=1), own[3:].sum(axis=1)
-        point = np.cross(w, v) / max(1.0, float(w @ w))
-        turn = turns[k] * np.sign(axis @ directions[k])
-        found[e] = screw.adjoint(screw.exp(np.array([*np.cross(point, turn), *turn]))) @ own
+        axes = own[3:] if own[3:].any() else own[:3]
+        if np.linalg.matrix_rank(axes, tol=rtol) == 1:
+            members.append(e)
+            directions.append(screw.unit(axes.sum(axis=1)))
+    found = dict(screws)
+    for together in _nearly_parallel(np.array(directions).reshape(-1, 3), rtol):
+        _, _, vt = np.linalg.svd([directions[i] for i in together])
+        for i in together:
+            own, turn = screws[members[i]], np.cross(directions[i], vt[0])
+            turn *= np.sign(directions[i] @ vt[0])
+            v, w = own[:3].sum(axis=1), own[3:].sum(axis=1)
+            point = np.cross(w, v) / max(TINY, float(w @ w))
+            twist = np.hstack([np.cross(point, turn), turn])
+            found[members[i]] = screw.adjoint(screw.exp(twist)) @ own
     return found
+
+
+def _nearly_parallel(directions: Array, rtol: float) -> list[list[int]]:
+    """Groups of unit vectors (n, 3) that are parallel within a tolerance, and not exactly so."""
+    distinct, which = np.unique(directions.round(12), axis=0, return_inverse=True)
+    together = DisjointSets(range(len(distinct)))
+    # Parallel vectors are neighbours in the order of their first components, whatever their sign.
+    leading = np.abs(distinct[:, 0])
+    order = np.argsort(leading)
+    last = np.searchsorted(leading[order], leading[order] + rtol, side="right")
+    off = set[int]()
+    for k, i in enumerate(order.tolist()):
+        others = order[k + 1 : last[k]]
+        angles = np.linalg.norm(np.cross(distinct[i], distinct[others]), axis=1)
+        together.union(i, *others[angles < rtol].tolist())
+        if np.any((angles < rtol) & (angles > EXACT.closed)):
+            off.add(i)
+    groups = [group for group in together.groups() if off.intersection(group)]
+    return [np.flatnonzero(np.isin(which.ravel(), group)).tolist() for group in groups]
 
 
 def prescribed_cuts(

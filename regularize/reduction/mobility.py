@@ -24,7 +24,7 @@ from regularize.loops.projection import moved
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle
 from regularize.mechanism.graph import EdgeId
 from regularize.reduction.rank import Rank, decide_rank
-from regularize.tolerances import EXACT, Tolerances
+from regularize.tolerances import EXACT, UNNOTICED, Tolerances
 
 if TYPE_CHECKING:
     from regularize.loops.local_mobility import LocalBranch
@@ -103,6 +103,21 @@ def cycle_incidence(loops: LoopKinematics, cycles: Sequence[Cycle]) -> Array:
     return signs
 
 
+def normal_incidence(loops: LoopKinematics, signs: Array) -> Array:
+    """Combinations of independent loops (L, n) that are normal to each other, as large on average.
+
+    Singular values of their equations are the same whichever loops were chosen.
+    """
+    joints = [loops.local(e)[0] for e in loops.edges if loops.local(e)]
+    if not 1 < len(signs) <= min(MANY_LOOPS, len(joints)):
+        return signs
+    triangle = np.linalg.qr(signs[:, joints].T, mode="r")
+    if np.min(np.abs(np.diag(triangle))) < UNNOTICED:  # welds alone tell them from each other
+        return signs
+    size = np.linalg.norm(triangle) / np.sqrt(len(signs))
+    return np.asarray(size * np.linalg.solve(triangle.T, signs))
+
+
 def singular_values(
     loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], *, couplings: bool = True
 ) -> Array:
@@ -111,7 +126,7 @@ def singular_values(
     The loops are the short ones whatever the spanning tree: along the tree of a long row of loops
     the equations get worse conditioned with every loop, and a rank is harder to tell.
     """
-    signs = cycle_incidence(loops, cycles)
+    signs = normal_incidence(loops, cycle_incidence(loops, cycles))
     rows = None if couplings else 6 * len(cycles)
 
     def values(q: Array) -> Array:

@@ -24,7 +24,7 @@ from regularize.repair.reduced_model import Trial, tried_numerically, tried_redu
 from regularize.report.designed import BindingJoint, as_designed, binding_joints
 from regularize.report.findings import by_severity, findings
 from regularize.report.held_bodies import held_entries
-from regularize.report.loop_report import Component, LoopReport, loop_reports
+from regularize.report.loop_report import Component, LoopReport, loop_reports, open_parts
 from regularize.report.misfit import Misfit, misfit_where_asked
 from regularize.report.motion import BodyMotion, moving
 from regularize.report.motion_components import motion_components
@@ -166,17 +166,22 @@ class Analysis:
 
     @cached_property
     def redundancy(self) -> dict[str, int]:
-        """Redundant equations by name; the counts add up to all redundant equations."""
+        """Redundant equations by name; the counts add up to all redundant equations.
+
+        Those of loops that stay open are ``unclassified``.
+        """
         r = self.reduction
         seen = sum(cut.numerical.shape[1] for cut in r.cuts)
         proved, left = r.removed - seen, r.remaining + seen
         trivial = min(proved, sum(part.trivial for part in r.parts if part.proved))
         topological = min(max(left, 0), sum(p.topological for p in r.parts if p.proved))
+        unknown = min(left - topological, sum(part.surplus for part in open_parts(r)))
         return {
             "trivial": trivial,
             "exceptional": proved - trivial,
             "topological": topological,
-            "paradoxical": left - topological,
+            "paradoxical": left - topological - unknown,
+            **({} if r.assembly.closed else {"unclassified": unknown}),
         }
 
     @cached_property

@@ -187,6 +187,12 @@ def as_designed(meant: Idealised, binding: Sequence[BindingJoint]) -> Iterator[D
                 f"{relation.kind}: {names(relation.joints)}, missed by {_miss(relation)}"
                 for relation in meant.relations
             ),
+            *(
+                f"another mechanism is near as well, with joints moved by at most "
+                f"{millimetres(other.distance[0])} and {degrees(other.distance[1])}: mobility "
+                f"{other.mobility}, {counted(other.redundant, 'redundant equation')}"
+                for other in meant.others
+            ),
             *([] if same else [_binds(binding)]),
             "go on with what was meant: --as-designed",
         ),

@@ -25,6 +25,7 @@ from regularize.statics.cure import Cure
 from regularize.statics.passive_freedoms import PassiveBody
 from regularize.statics.reactions import Reaction
 from regularize.statics.releases import too_stiff
+from regularize.tolerances import UNSEEN
 from regularize.words import (
     counted,
     degrees,
@@ -271,7 +272,7 @@ def _part(
     for special in nearly_special(graph, part, near=near, rtol=reduction.tolerances.rtol):
         family = in_world(special.family, part.center, part.length)
         amount = f"{milliradians(special.angle)} ({degrees(special.angle)})"
-        if special.distance > 1e-3 * special.angle * part.length:
+        if special.distance > UNSEEN * special.angle * part.length:
             amount += f" and {millimetres(special.distance)}"
         yield Diagnostic(
             "REG204",

@@ -59,7 +59,8 @@ class LoopReport(ShortRepr):
         cut: Its closing joint with the rows that are kept.
         joints: Names of its joints in walking order, the cut last.
         bodies: Names of its bodies; ``bodies[i]`` comes before ``joints[i]``.
-        category: ``trivial``, ``exceptional``, ``topological``, ``paradoxical`` or ``regular``.
+        category: ``trivial``, ``exceptional``, ``topological``, ``paradoxical`` or ``regular``;
+            ``open`` where loops of its part do not close: those are of no class.
         motion: Motion algebra that its joints generate, world frame.
         point: Point about which directions are given, world frame in metres, shape (3,).
         removed: Equations that can never matter.
@@ -70,6 +71,7 @@ class LoopReport(ShortRepr):
         interchangeable: Names of the joints at which the loop could be closed just as well: the
             same number of equations is redundant at each of them.
         limits: Steps of the proof of its component that do not hold in every configuration.
+        gap: Where it stays open, its closure error as a twist about the point, ground axes (6,).
     """
 
     name: str
@@ -88,6 +90,7 @@ class LoopReport(ShortRepr):
     locked: tuple[str, ...]
     interchangeable: tuple[str, ...]
     limits: tuple[str, ...]
+    gap: Array | None
 
     @property
     def closing(self) -> str:
@@ -113,7 +116,10 @@ class LoopReport(ShortRepr):
             "joints": list(self.joints),
             "bodies": list(self.bodies),
             "cut": self.closing,
-            "class": self.category,
+            "class": None if self.category == "open" else self.category,
+            "gap": None
+            if self.gap is None
+            else {"translation_m": self.gap[:3].tolist(), "rotation_rad": self.gap[3:].tolist()},
             "motion_algebra": self.motion.as_dict(),
             "constraints": self.cut.constraints,
             "kept": self.cut.kept,
@@ -194,6 +200,7 @@ def _loop_report(
         removed.append(Equation(direction, _residual(direction, error, part.length), why, claim))
     joints = tuple(graph.edges[e].joint.name for e in edges)
     trivial = removed and len(removed) == 6 - algebra.dimension
+    is_open = part in open_parts(reduction)
     return LoopReport(
         name=name,
         component=component,
@@ -201,7 +208,7 @@ def _loop_report(
         cut=cut,
         joints=joints,
         bodies=tuple(graph.nodes[n] for n in nodes),
-        category=_category(part, cut, algebra),
+        category="open" if is_open else _category(part, cut, algebra),
         motion=motion,
         point=point,
         removed=tuple(removed),
@@ -217,7 +224,13 @@ def _loop_report(
                 for loop in part.parallelograms
             ),
         ),
+        gap=error if is_open else None,
     )
+
+
+def open_parts(reduction: Reduction) -> list[Block]:
+    """Parts of which nothing is derived because loops do not close: their own, or coupled ones."""
+    return [] if reduction.assembly.closed else [p for p in reduction.parts if not p.proved]
 
 
 def _steps(part: Block, cut: Cut, moves: bool) -> list[tuple[str, Array]]:

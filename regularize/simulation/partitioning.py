@@ -28,7 +28,7 @@ from regularize.mechanism.short_repr import ShortRepr
 from regularize.mechanism.source import Model, as_graph
 from regularize.reduction.rank import Rank, decide_rank
 from regularize.reduction.reduce import Reduction
-from regularize.tolerances import RTOL, TINY, UNNOTICED
+from regularize.tolerances import REGULAR, RTOL, TINY, UNNOTICED
 from regularize.validation import ARRAY, FLAG, NAMES, POSITIVE, WHOLE, validated
 
 
@@ -156,7 +156,7 @@ def choose(
     if dependent_ones:
         raise NotIndependent([names[locked[i]] for i in dependent_ones], allowed.shape[1])
     for column in preferred:
-        if column not in locked and not tied(allowed[[*locked, column]], max(rtol, 1e-3)):
+        if column not in locked and not tied(allowed[[*locked, column]], max(rtol, REGULAR)):
             locked.append(column)
     pivots = complete_pivoting(jacobian, locked, rtol * 1e-2)
     # The rank is that of the singular values: growing rounding errors are no pivots.

@@ -17,7 +17,7 @@ from regularize.pinocchio.robot import Robot
 from regularize.reduction.reduce import Reduction
 from regularize.simulation.simulation import Simulation
 from regularize.statics.passive_joints import limits_of
-from regularize.tolerances import EXACT
+from regularize.tolerances import EXACT, UNNOTICED
 
 #: Findings about what the arrays of a Pinocchio model lack, which simulations count by themselves.
 COUNTED = ("REG324", "REG325")
@@ -81,12 +81,11 @@ def _limits(robot: Robot, coordinates: Array, v: Array) -> list[Diagnostic]:
     speed = np.max(np.abs(rates), axis=0) - limits_of(mechanism, "velocity")
     over = np.max(coordinates, axis=0) - limits_of(mechanism, "upper")
     under = limits_of(mechanism, "lower") - np.min(coordinates, axis=0)
-    # What an integration's error adds to a bound that is met is not worth a word.
-    slack = 1e-6
     for name, passed, fast in zip(names, np.maximum(over, under), speed, strict=True):
-        if passed > slack:
+        # What an integration's error adds to a bound that is met is not worth a word.
+        if passed > UNNOTICED:
             beyond.append(f"`{name}` goes {passed:.3g} beyond its bounds")
-        if fast > slack:
+        if fast > UNNOTICED:
             beyond.append(f"`{name}` is {fast:.3g} faster than it may")
     what = f"limits of {_listed(limited)} are not enforced"
     ending = "the motion keeps to those of positions and rates" if not beyond else ""

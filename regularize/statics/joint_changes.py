@@ -27,7 +27,7 @@ from regularize.mechanism.joint import (
 from regularize.mechanism.mechanism import Joint
 from regularize.reduction.reduce import Reduction
 from regularize.statics.equilibrium import ABSENT, Equilibrium
-from regularize.tolerances import VANISHING
+from regularize.tolerances import UNSEEN, VANISHING
 
 #: How far each standard joint is from the hinge, slider or weld that it replaces: an axis that is
 #: kept costs less, and every kind has to be available as a part.
@@ -192,7 +192,7 @@ class Stressed:
         forces = fields[self.equilibrium.loops.edges.index(e)][:3]
         u, s, _ = np.linalg.svd(forces, full_matrices=False)
         local = self.equilibrium.origin(e)[:3, :3].T @ u[:, s > ABSENT]
-        axes = [axis for axis in np.eye(3) if np.linalg.norm(local.T @ axis) > 1e-3]
+        axes = [axis for axis in np.eye(3) if np.linalg.norm(local.T @ axis) > UNSEEN]
         along = [np.eye(3)[i] for i in range(3) if any(abs(d[i]) > 1 - VANISHING for d in local.T)]
         return np.array(along or [*local.T, *axes]).reshape(-1, 3)
 

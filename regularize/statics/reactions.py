@@ -39,6 +39,7 @@ from regularize.reduction.mobility import CellMobility
 from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.statics.equilibrium import ABSENT, Equilibrium
+from regularize.tolerances import VANISHING
 from regularize.validation import ARRAY, validated, vector
 
 
@@ -197,7 +198,7 @@ def _common_point(equilibrium: Equilibrium, cycle: Cycle) -> Array:
                 across = np.eye(3) - np.outer(axis, axis)
                 normal, moment = normal + across, moment + across @ point
     center = np.asarray(equilibrium.loops.center)
-    return center + np.linalg.lstsq(normal, moment - normal @ center, rcond=1e-9)[0]
+    return center + np.linalg.lstsq(normal, moment - normal @ center, rcond=VANISHING)[0]
 
 
 def _across(equilibrium: Equilibrium, field: Array) -> SelfStress:

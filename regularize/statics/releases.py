@@ -20,13 +20,13 @@ from regularize.lie.screw import Array, read_only
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.graph import Edge
+from regularize.mechanism.graph import Edge, Graph
 from regularize.mechanism.joint import changed_joint, joint_screws
 from regularize.reduction.block import Block
 from regularize.reduction.reduce import Reduction
 from regularize.statics.cure import Cure
 from regularize.statics.joint_changes import JointChange, direction_in
-from regularize.tolerances import RTOL
+from regularize.tolerances import RTOL, TINY, VANISHING
 
 #: Kinds of closures that can be too stiff.
 STIFF = ("fixed", "revolute", "prismatic")
@@ -167,19 +167,35 @@ def stiff_closures(reduction: Reduction) -> list[list[tuple[Block, Edge]]]:
     """
     if not reduction.assembly.closed:
         return []
-    found = []
+    found, graph = [], reduction.graph
     for part in reduction.parts:
         stiff = []
         for cycle in part.cycles:
-            edges = [reduction.graph.edges[e] for e in cycle.edges]
+            edges = [graph.edges[e] for e in cycle.edges]
             moving = [edge for edge in edges if edge.freedoms]
             locked = all(edge.index in part.locked and edge.freedoms < 6 for edge in moving)
             if locked and len(edges) > 2:
-                stiff += [e for e in edges if e.joint.closure and e.joint.kind in STIFF]
+                stiff += [
+                    e
+                    for e in edges
+                    if e.joint.closure and e.joint.kind in STIFF and not _cut_body(graph, e)
+                ]
         if stiff:
             unique = {edge.index: (part, edge) for edge in stiff}
             found.append([unique[index] for index in sorted(unique)])
     return found
+
+
+def _cut_body(graph: Graph, edge: Edge) -> bool:
+    """Whether a weld only joins what was cut off a body, beside the joint that closes a loop."""
+    ends = [(edge.parent, edge.T_parent), (edge.child, edge.T_child)]
+    for node, T in ends if not edge.freedoms else ():
+        others = [graph.edges[e] for e in graph.adjacency[node] if e != edge.index]
+        if len(others) == 1:
+            near = others[0].T_parent if others[0].parent == node else others[0].T_child
+            if np.allclose(near[:3, 3], T[:3, 3], rtol=VANISHING, atol=TINY):
+                return True
+    return False
 
 
 def releases(reduction: Reduction) -> Iterator[tuple[JointChange, ...]]:
@@ -250,13 +266,14 @@ HELD = {"mjcf": ("spherical",)}
 
 
 def too_stiff(reduction: Reduction, cures: Sequence[Cure]) -> list[Diagnostic]:
-    """What to say of the closures that lock a mechanism: nothing where no cure frees it.
+    """What to say of the welds that lock a mechanism: nothing where no cure frees it.
 
     Args:
         reduction: Analysis of the mechanism.
         cures: From ``cures``, the best first.
     """
-    ways = [cure for cure in cures if cure.freed]
+    # Which hinge of a locked loop closes it is for the file to choose; a weld is one everywhere.
+    ways = [c for c in cures if c.freed and all(each.before == "fixed" for each in c.changes)]
     if not ways:
         return []
     changes = ways[0].changes

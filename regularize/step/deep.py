@@ -26,6 +26,7 @@ from regularize.lie.screw import Array
 from regularize.step.clusters import BodyPrograms, Cluster, Program, Row, unknowns_of
 from regularize.step.multibody import MultibodyTree
 from regularize.step.posing import Posed
+from regularize.tolerances import TINY
 
 #: Operations of a program, by their numbers in ``deep.c``.
 OPERATIONS = ("replace", "eliminate")
@@ -241,7 +242,7 @@ class Front:
     def _growth(self, body: int, vector: Array) -> float:
         """What a unit pivot adds to a body's inertia, as a part of what it has."""
         M = self.outside if body == self.cluster.parent else self.inertia[body].value
-        scale = np.sqrt(np.maximum(np.diag(M), 1e-300))
+        scale = np.sqrt(np.maximum(np.diag(M), TINY))
         return float(np.max(vector**2 / scale**2))
 
     def _eliminate(self, s: int) -> None:

@@ -39,7 +39,7 @@ from regularize.modes.inputs import (
 from regularize.modes.loop_chain import LoopSolution, joint_names, loops_of
 from regularize.modes.loop_system import LoopSystem
 from regularize.modes.phase_unwrapping import Turns
-from regularize.tolerances import EXACT
+from regularize.tolerances import EXACT, VANISHING
 
 
 class ClosedForm:
@@ -250,7 +250,7 @@ def closed_form(
     inputs: Sequence[str] = (),
     *,
     pose: BodyPose | str | None = None,
-    rtol: float = 1e-9,
+    rtol: float = VANISHING,
 ) -> ClosedForm:
     """Find the closed-form solution of a mechanism's loops.
 
