@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import json
 import shutil
 import subprocess
+import warnings
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -117,6 +120,21 @@ def test_outside_there_is_an_error_or_nothing() -> None:
     with pytest.raises(rg.ModelError, match="pitch = 3"):
         m.motors([3.0, 0.0])
     assert np.isnan(m.margin(beyond))
+    with pytest.raises(rg.ModelError, match="domain"):
+        m.joint_torque(beyond, [1.0, 1.0])
+    assert np.isnan(m.reflected_inertia(beyond, [1.0, 1.0], strict=False)).all()
+    assert np.isnan(m.motor_torque(beyond, [1.0, 1.0], strict=False)).all()
+
+
+@pytest.mark.parametrize("name", ["rsu_ankle", "four_bar_knee", "spherical_wrist"])
+def test_a_turn_more_is_outside(name: str) -> None:
+    """Motors are periodic formulas of joints: an angle and a turn is not what they stand at."""
+    _, m = made(name)
+    q = m.joints(m.samples(20))
+    for turned in (q + 2 * np.pi, q - 6 * np.pi):
+        assert np.isnan(m.motors(turned, strict=False)).all()
+        with pytest.raises(rg.ModelError, match="domain"):
+            m.motors(turned)
 
 
 def test_what_does_not_fit_is_said() -> None:
@@ -274,6 +292,21 @@ def test_a_twin_in_mujoco_has_no_equality(tmp_path: Path) -> None:
     assert (model.neq, model.nv) == (0, 12)
 
 
+def test_a_motor_without_ratings_leaves_those_of_other_subsystems() -> None:
+    robot = humanoid()
+    silent = [
+        replace(j, limits=type(j.limits)(j.limits.lower, j.limits.upper))
+        if j.name == "left_m1" and j.limits is not None
+        else j
+        for j in robot.joints
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        twin = rg.serial_twin(replace(robot, joints=tuple(silent)))
+    rated = {j.name: j.limits.effort for j in twin.mechanism.joints if j.limits is not None}
+    assert rated["left_pitch"] is None and (np.asarray(rated["right_pitch"]) > 0.0).all()
+
+
 @pytest.mark.parametrize("name", ["rsu_ankle", "six_bar", "five_bar"])
 def test_closed_states_are_closed_distinct_and_on_the_branch(name: str) -> None:
     drive, m = made(name)
@@ -303,6 +336,8 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         assert main(["actuate", model, *named]) == 0
     table = np.load(tmp_path / "map.npz")
     assert np.allclose(m.joints(table["theta"]), table["q"], atol=1e-9)
+    told = json.loads((tmp_path / "map.json").read_text())
+    assert np.allclose(m.joints(told["theta"]), told["q"], atol=1e-9)
     assert main(["twin", model, "-o", str(tmp_path / "twin.xml")]) == 0
     assert rg.check(str(tmp_path / "twin.xml")).as_dict()["model"]["loops"] == 0
     assert main(["states", model, "-n", "50", "-o", str(tmp_path / "s.npz")]) == 0

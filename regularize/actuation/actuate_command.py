@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: What is written, by the ending of the file.
 ENDINGS = (".c", ".py", ".npz", ".json")
 #: States of a table.
-STATES = 10_000
+STATES, SHOWN = 10_000, 200
 
 
 def names(text: str) -> list[str]:
@@ -43,7 +43,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_model(parser)
     add_joints(parser)
-    words = "C99, Python, a table of states, or domain and names: .c .py .npz .json"
+    words = "C99, Python, a table of states, or domain and some states: .c .py .npz .json"
     option(parser, "-o FILE", words, action=OutputAction, endings=ENDINGS)
 
 
@@ -81,6 +81,8 @@ def written(m: ActuationMap, arguments: argparse.Namespace) -> None:
             "share": m.domain.share,
             "lower": m.domain.lower.tolist(),
             "upper": m.domain.upper.tolist(),
+            "theta": (theta := m.samples(SHOWN)).tolist(),
+            "q": m.joints(theta).tolist(),
         }
         write_text(arguments.out, json.dumps(told, indent=1) + "\n")
     else:

@@ -26,6 +26,8 @@ CHUNK = 4096
 ENOUGH = 0.5
 #: Formulas back that differ by no more are of the same branch.
 MIRRORED = 1e-7
+#: Corners of the domain that are looked at for the range of joints.
+CORNERS = 20_000
 #: Newton's steps from the nearest sample.
 NEWTON = 12
 #: Boxes of the domain of several subsystems together.
@@ -81,6 +83,10 @@ class Drive:
             if np.abs(seen - theta).max() < MIRRORED:
                 backward = Way.of(mirror, True, q, q)
         backward = backward or _way(chart, True, q, z)
+        if backward is not None:
+            corners = grown.domain.corners(CORNERS)
+            ends = forward.found_at(corners) if forward is not None else q[:0]
+            backward = backward.within(np.concatenate([q, ends]))
         return cls(tuple(places[0]), tuple(places[1]), chart, grown, forward, backward)
 
     def solved(self, x: Array, back: bool) -> tuple[Array, Array]:

@@ -99,32 +99,33 @@ class ActuationMap(Subsystems):
             self._refuse(x, np.where(bad[:, None], np.nan, x), back=False)
         return result[0] if single else result
 
-    def joint_torque(self, theta: ArrayLike, tau_m: ArrayLike) -> Array:
+    def joint_torque(self, theta: ArrayLike, tau_m: ArrayLike, *, strict: bool = True) -> Array:
         """Joint torques that motor torques are, by power: J^-T tau_m; N m and N, (k,) or (N, k)."""
-        J = self.jacobian(theta)
+        J = self.jacobian(theta, strict=strict)
         tau = numbers(tau_m, "tau_m")
         shape = np.broadcast_shapes(J.shape[:-1], tau.shape)
         right = np.broadcast_to(tau, shape)[..., None]
         return np.asarray(np.linalg.solve(np.swapaxes(J, -1, -2), right)[..., 0])
 
-    def motor_torque(self, theta: ArrayLike, tau_q: ArrayLike) -> Array:
+    def motor_torque(self, theta: ArrayLike, tau_q: ArrayLike, *, strict: bool = True) -> Array:
         """Motor torques of joint torques: J^T tau_q; N m and N, shape (k,) or (N, k)."""
-        J, tau = self.jacobian(theta), numbers(tau_q, "tau_q")
+        J, tau = self.jacobian(theta, strict=strict), numbers(tau_q, "tau_q")
         return np.asarray(np.einsum("...ji,...j->...i", J, tau))
 
-    def reflected_inertia(self, theta: ArrayLike, J_m: ArrayLike) -> Array:
+    def reflected_inertia(self, theta: ArrayLike, J_m: ArrayLike, *, strict: bool = True) -> Array:
         """Inertia that rotors have at the joints: J^-T J_m J^-1, shape (k, k) or (N, k, k).
 
         Args:
             theta: Motor values.
             J_m: Inertia of each motor, kg m² or kg, shape (k,), or all of them, shape (k, k).
+            strict: As of ``joints``.
         """
         given = numbers(J_m, "J_m")
         rotors = np.diag(given) if given.ndim == 1 else given
         k = len(self.motor_names)
         if rotors.shape != (k, k):
             raise ModelError(f"J_m has the shape {given.shape}; it needs ({k},) or ({k}, {k})")
-        inverse = np.linalg.inv(self.jacobian(theta))
+        inverse = np.linalg.inv(self.jacobian(theta, strict=strict))
         return np.asarray(np.swapaxes(inverse, -1, -2) @ rotors @ inverse)
 
     def margin(self, theta: ArrayLike) -> Array:

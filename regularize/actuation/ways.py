@@ -8,7 +8,7 @@ it: as many as rounding asks for at thousands of places of the domain.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations_with_replacement
 
@@ -35,6 +35,8 @@ ARRIVED = 1e-5
 #: What is left at the end, by the size of the numbers.
 EXACT = 2e-13
 MOST = 6
+#: How far beyond what joints reach values may be, by their range.
+BEYOND = 0.25
 
 
 def exponents(k: int, degree: int) -> list[tuple[int, ...]]:
@@ -173,6 +175,26 @@ class Way:
                 now = [total(a, b, -1.0) for a, b in zip(now, step, strict=True)]
             names = dict(zip(chart.given, now, strict=True))
             yield cls(given, tuple(copied(wanted, code, names)), tuple(now), tuple(step))
+
+    def found_at(self, x: Array) -> Array:
+        """What is found where it can be, (N, k) to (M, k)."""
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            values = self.program(*np.ascontiguousarray(x.T))[: len(self.found)]
+        found = np.stack([np.broadcast_to(v, len(x)) for v in values], axis=-1)
+        return np.asarray(found[np.isfinite(found).all(axis=1)])
+
+    def within(self, x: Array) -> Way:
+        """The same for values about some, (N, k): a turn more is not what they are formulas of."""
+        low, high = x.min(axis=0), x.max(axis=0)
+        more = np.minimum(BEYOND * (high - low), 0.5 * (2.0 * np.pi - (high - low)))
+        more = np.maximum(more, 0.02 * (high - low)) + 1e-6
+        beyond = [
+            ((v < a) | (v.code.scalar(b) < v)).where(1.0, 0.0)
+            for v, a, b in zip(
+                self.given, (low - more).tolist(), (high + more).tolist(), strict=True
+            )
+        ]
+        return replace(self, steps=(*self.steps, *beyond))
 
     @cached_property
     def _check(self) -> Program:
