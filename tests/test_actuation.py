@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drive_linkages import DRIVES, Drive, rsu_ankle
+from drive_linkages import DRIVES, Drive, rsu_ankle, seven_hinges
 
 import regularize as rg
 from regularize.cli import main
@@ -141,9 +141,48 @@ def test_what_does_not_fit_is_said() -> None:
     drive, _ = made("rsu_ankle")
     with pytest.raises(rg.ModelError, match="as many"):
         rg.actuation_map(drive.mechanism, ["m1"], ["pitch", "roll"])
-    with pytest.raises(rg.ModelError, match="no closed form"):
+    with pytest.raises(rg.ModelError, match="no formulas of"):
         rg.actuation_map(drive.mechanism, ["m1"], ["pitch"])
     assert rg.actuation_map(drive.mechanism).joint_names == ("pitch", "roll")
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
+def test_where_there_are_no_formulas_newtons_method_follows_one_branch(tmp_path: Path) -> None:
+    """A general 7R loop against the projection of all its joints, followed in small steps."""
+    drive = seven_hinges()
+    m = rg.actuation_map(drive.mechanism, drive.motors, drive.joints)
+    assert m.domain.proved and m.domain.share > 0.4
+    robot = rg.to_pinocchio(drive.mechanism)
+    h = 1e-4
+    low, high = float(m.domain.lower.min()), float(m.domain.upper.max())
+    ends = [np.linspace(0.0, 0.99 * end, 9)[1:] for end in (low, high)]
+    for values in ends:
+        q = robot.q0
+        for value in values:
+            q = robot.follow(q, {"j0": float(value)})
+            found = m.joints([value])
+            assert abs(np.sin(0.5 * (robot.coordinates(q)[6] - found[0]))) < 1e-11
+    theta = m.samples(200)
+    assert np.abs(m.motors(m.joints(theta)) - theta).max() < 1e-11
+    theta = theta[m.margin(theta) > 0.02]
+    beside = [m.joints(theta + s * h, strict=False) for s in (-2, -1, 1, 2)]
+    slope = (beside[0] - 8 * beside[1] + 8 * beside[2] - beside[3]) / (12 * h)
+    J = m.jacobian(theta)[:, 0]
+    assert np.nanmax(np.abs(slope - J) / (1.0 + np.abs(J))) < 1e-7
+    beside = [m.jacobian(theta + s * h, strict=False)[:, 0] for s in (-2, -1, 1, 2)]
+    bend = (beside[0] - 8 * beside[1] + 8 * beside[2] - beside[3]) / (12 * h)
+    H = m.hessian(theta)[:, 0, 0]
+    assert np.nanmax(np.abs(bend - H) / (1.0 + np.abs(H))) < 1e-6
+    m.to_c(tmp_path / "seven.c")
+    files = ["-o", str(tmp_path / "seven.so"), str(tmp_path / "seven.c"), "-lm"]
+    subprocess.run(["gcc", "-std=c99", "-Wall", "-Werror", "-shared", "-fPIC", *files], check=True)
+    library, out = ctypes.CDLL(str(tmp_path / "seven.so")), np.zeros(1)
+    given = (x.ctypes.data_as(ctypes.c_void_p) for x in (theta[0].copy(), out))
+    assert library.seven_joints(*given) == 0
+    assert out == pytest.approx(m.joints(theta[0]), abs=1e-12)
+    given = (x.ctypes.data_as(ctypes.c_void_p) for x in (theta[0].copy(), out))
+    assert library.seven_jacobian(*given) == 0
+    assert out == pytest.approx(J[0], rel=1e-9)
 
 
 def humanoid() -> rg.Mechanism:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regularize import validation
-from regularize.actuation.chart import chart_by, chart_of
+from regularize.actuation.chart import MORE, chart_by, chart_of
 from regularize.actuation.domain import Domain
 from regularize.actuation.drive import Drive, Subsystems, made, stored_range
 from regularize.actuation.polynomial import MapPolynomial, polynomial_of
@@ -139,8 +139,8 @@ class ActuationMap(Subsystems):
         for each in self.drives:
             z = each.solved(x[:, each.motors], back=False)[1]
             good = np.flatnonzero(np.isfinite(z).all(axis=1))
-            k, own = z.shape[1], np.full(len(x), np.nan)
-            values = each.chart.arrays(each.chart.values, z[good])[:, 2 * k :]
+            n, own = z.shape[1], np.full(len(x), np.nan)
+            values = each.chart.arrays(each.chart.values, z[good])[:, 2 * n :]
             ratios = [_reciprocal_condition(matrix) for matrix in each.slopes(z[good])]
             own[good] = np.min([values.min(axis=1, initial=np.inf), *ratios], axis=0)
             least = np.minimum(least, own)
@@ -267,6 +267,7 @@ def actuation_map(
     Every subsystem (the loops that share bodies, or that couplings tie) is found by its motors and
     is a map of its own, whatever else the model has. It is made of closed forms: of joints by
     motors, of motors by joints, or of both by others; Newton's steps, written out, do the rest.
+    Where there are none, formulas of a few coordinates more leave closure equations to those steps.
 
     Args:
         model: The model.
@@ -278,7 +279,7 @@ def actuation_map(
             pose.
 
     Raises:
-        ModelError: A name is unknown, motors and joints do not fit, or there is no closed form.
+        ModelError: A name is unknown, motors and joints do not fit, or there are no such formulas.
     """
     graph = build(replace(as_mechanism(model), actuators=(), motions=()))
     motors = motors_of(graph) if motors is None else motors
@@ -295,8 +296,9 @@ def actuation_map(
         chart = chart_of(part, names[0], names[1], branch)
         if chart is None:
             raise ModelError(
-                f"no closed form of {', '.join(names[0])} and {', '.join(names[1])} by the same "
-                f"{len(names[0])} coordinates; a subsystem needs as many motors as it has freedoms"
+                f"no formulas of {', '.join(names[0])} and {', '.join(names[1])} by the same "
+                f"{len(names[0])} to {len(names[0]) + MORE} coordinates; a subsystem needs as many "
+                "motors as it has freedoms"
             )
         mirror = (
             chart_by(part, names[0], names[1], names[1]) if chart.names == tuple(names[0]) else None

@@ -139,38 +139,39 @@ class Way:
                 return way
             with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
                 values = np.stack([np.broadcast_to(v, len(x)) for v in way._check(*x.T)], axis=-1)
-            k = x.shape[1]
+            n = z.shape[1]
             # Newton's steps may end where rounding of the formulas ends, not of the numbers.
-            off = np.abs(values[:, :k] - z).max(axis=0) / (1.0 + np.abs(z).max(axis=0))
-            if off.max() <= EXACT and np.abs(values[:, k:]).max() <= 0.1 * ARRIVED:
+            off = np.abs(values[:, :n] - z).max(axis=0) / (1.0 + np.abs(z).max(axis=0))
+            if off.max() <= EXACT and np.abs(values[:, n:]).max() <= 0.1 * ARRIVED:
                 return way
         raise ModelError("Newton's steps do not find the map all over its domain")
 
     @classmethod
     def _tried(cls, chart: Chart, back: bool, x: Array, z: Array) -> Iterator[Way]:
         """Ways of more and more steps."""
-        known, wanted = (chart.joints, chart.motors) if back else (chart.motors, chart.joints)
-        k, code = len(chart.parameters), Code()
+        known, wanted = chart.side(back), chart.motors if back else chart.joints
+        k, n, code = len(wanted), len(chart.parameters), Code()
         given = tuple(code.variable(f"x{i}") for i in range(k))
-        if list(known) == list(chart.parameters):
+        goal = [*given, *(code.scalar(0.0) for _ in chart.closures)]
+        if known == list(chart.parameters):
             names = dict(zip(chart.given, given, strict=True))
             yield cls(given, tuple(copied(wanted, code, names)), given, ())
             return
         rates = derivatives(known, chart.parameters)
         slopes = chart.arrays(chart.program([y for row in rates for y in row]), z[:1])
-        inverse = np.asarray(np.linalg.inv(slopes.reshape(k, k)), np.float64)
+        inverse = np.asarray(np.linalg.inv(slopes.reshape(n, n)), np.float64)
         least = DEGREES.get(k, 3)
         fits = [Fit.of(x, z, degree) for degree in (least, 2 * least)]
-        for fit, full, chord in ((f, n, c) for f in fits for n in range(1, MOST) for c in (0, 1)):
+        for fit, full, chord in ((f, s, c) for f in fits for s in range(1, MOST) for c in (0, 1)):
             now, matrix, step = fit.lines(given), [], list[Line]()
             for i in range(full + chord):
                 names = dict(zip(chart.given, now, strict=True))
                 if i < full:
                     flat = copied([*known, *(y for row in rates for y in row)], code, names)
-                    values, matrix = flat[:k], [flat[k + k * r : 2 * k + k * r] for r in range(k)]
+                    values, matrix = flat[:n], [flat[n + n * r : 2 * n + n * r] for r in range(n)]
                 else:
                     values = copied(known, code, names)
-                error = [total(a, b, -1.0) for a, b in zip(values, given, strict=True)]
+                error = [total(a, b, -1.0) for a, b in zip(values, goal, strict=True)]
                 step = solved(matrix, error, inverse)
                 now = [total(a, b, -1.0) for a, b in zip(now, step, strict=True)]
             names = dict(zip(chart.given, now, strict=True))
