@@ -8,8 +8,6 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from regularize._io.output_files import write_bytes, write_text
 from regularize.commands.columns import fitted
 from regularize.commands.files import add_model, load_model
@@ -86,6 +84,8 @@ def written(m: ActuationMap, arguments: argparse.Namespace) -> None:
         }
         write_text(arguments.out, json.dumps(told, indent=1) + "\n")
     else:
+        import numpy as np  # the verb's, not the program's
+
         theta, table = m.samples(STATES), io.BytesIO()
         named = {"motors": np.array(m.motor_names), "joints": np.array(m.joint_names)}
         boxes = {"lower": m.domain.lower, "upper": m.domain.upper}
