@@ -220,6 +220,20 @@ def lever_ankle() -> Drive:
     return Drive(a.mechanism(), ["m"], ["ankle"])
 
 
+def seven_hinges(seed: int = 2) -> Drive:
+    """One loop of seven hinges in no special place, of which nothing is a formula of one angle."""
+    rng, a, n = np.random.default_rng(seed), rg.assembly("7R"), 7
+    turns = np.linspace(0, 2 * np.pi, n, endpoint=False)
+    places = np.c_[np.cos(turns), np.sin(turns), 0 * turns] + 0.25 * rng.normal(size=(n, 3))
+    axes = rng.normal(size=(n, 3))
+    bodies = ["ground", *(f"link{i}" for i in range(1, n))]
+    _bodies(a, **dict(zip(bodies[1:], places, strict=False)))
+    for i, (at, axis) in enumerate(zip(places, axes, strict=True)):
+        more = motor(-0.25, 0.25) if i == 0 else {}
+        a.hinge(f"j{i}", bodies[i], bodies[(i + 1) % n], at=at, axis=axis, **more)
+    return Drive(a.mechanism(), ["j0"], ["j6"])
+
+
 DRIVES: dict[str, Callable[[], Drive]] = {
     make.__name__: make
     for make in (

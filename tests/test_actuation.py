@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import json
 import shutil
 import subprocess
+import warnings
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from drive_linkages import DRIVES, Drive, rsu_ankle
+from drive_linkages import DRIVES, Drive, rsu_ankle, seven_hinges
 
 import regularize as rg
 from regularize.cli import main
@@ -117,15 +120,69 @@ def test_outside_there_is_an_error_or_nothing() -> None:
     with pytest.raises(rg.ModelError, match="pitch = 3"):
         m.motors([3.0, 0.0])
     assert np.isnan(m.margin(beyond))
+    with pytest.raises(rg.ModelError, match="domain"):
+        m.joint_torque(beyond, [1.0, 1.0])
+    assert np.isnan(m.reflected_inertia(beyond, [1.0, 1.0], strict=False)).all()
+    assert np.isnan(m.motor_torque(beyond, [1.0, 1.0], strict=False)).all()
+
+
+@pytest.mark.parametrize("name", ["rsu_ankle", "four_bar_knee", "spherical_wrist"])
+def test_a_turn_more_is_outside(name: str) -> None:
+    """Motors are periodic formulas of joints: an angle and a turn is not what they stand at."""
+    _, m = made(name)
+    q = m.joints(m.samples(20))
+    for turned in (q + 2 * np.pi, q - 6 * np.pi):
+        assert np.isnan(m.motors(turned, strict=False)).all()
+        with pytest.raises(rg.ModelError, match="domain"):
+            m.motors(turned)
 
 
 def test_what_does_not_fit_is_said() -> None:
     drive, _ = made("rsu_ankle")
     with pytest.raises(rg.ModelError, match="as many"):
         rg.actuation_map(drive.mechanism, ["m1"], ["pitch", "roll"])
-    with pytest.raises(rg.ModelError, match="no closed form"):
+    with pytest.raises(rg.ModelError, match="no formulas of"):
         rg.actuation_map(drive.mechanism, ["m1"], ["pitch"])
     assert rg.actuation_map(drive.mechanism).joint_names == ("pitch", "roll")
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
+def test_where_there_are_no_formulas_newtons_method_follows_one_branch(tmp_path: Path) -> None:
+    """A general 7R loop against the projection of all its joints, followed in small steps."""
+    drive = seven_hinges()
+    m = rg.actuation_map(drive.mechanism, drive.motors, drive.joints)
+    assert m.domain.proved and m.domain.share > 0.4
+    robot = rg.to_pinocchio(drive.mechanism)
+    h = 1e-4
+    low, high = float(m.domain.lower.min()), float(m.domain.upper.max())
+    ends = [np.linspace(0.0, 0.99 * end, 9)[1:] for end in (low, high)]
+    for values in ends:
+        q = robot.q0
+        for value in values:
+            q = robot.follow(q, {"j0": float(value)})
+            found = m.joints([value])
+            assert abs(np.sin(0.5 * (robot.coordinates(q)[6] - found[0]))) < 1e-11
+    theta = m.samples(200)
+    assert np.abs(m.motors(m.joints(theta)) - theta).max() < 1e-11
+    theta = theta[m.margin(theta) > 0.02]
+    beside = [m.joints(theta + s * h, strict=False) for s in (-2, -1, 1, 2)]
+    slope = (beside[0] - 8 * beside[1] + 8 * beside[2] - beside[3]) / (12 * h)
+    J = m.jacobian(theta)[:, 0]
+    assert np.nanmax(np.abs(slope - J) / (1.0 + np.abs(J))) < 1e-7
+    beside = [m.jacobian(theta + s * h, strict=False)[:, 0] for s in (-2, -1, 1, 2)]
+    bend = (beside[0] - 8 * beside[1] + 8 * beside[2] - beside[3]) / (12 * h)
+    H = m.hessian(theta)[:, 0, 0]
+    assert np.nanmax(np.abs(bend - H) / (1.0 + np.abs(H))) < 1e-6
+    m.to_c(tmp_path / "seven.c")
+    files = ["-o", str(tmp_path / "seven.so"), str(tmp_path / "seven.c"), "-lm"]
+    subprocess.run(["gcc", "-std=c99", "-Wall", "-Werror", "-shared", "-fPIC", *files], check=True)
+    library, out = ctypes.CDLL(str(tmp_path / "seven.so")), np.zeros(1)
+    given = (x.ctypes.data_as(ctypes.c_void_p) for x in (theta[0].copy(), out))
+    assert library.seven_joints(*given) == 0
+    assert out == pytest.approx(m.joints(theta[0]), abs=1e-12)
+    given = (x.ctypes.data_as(ctypes.c_void_p) for x in (theta[0].copy(), out))
+    assert library.seven_jacobian(*given) == 0
+    assert out == pytest.approx(J[0], rel=1e-9)
 
 
 def humanoid() -> rg.Mechanism:
@@ -274,6 +331,21 @@ def test_a_twin_in_mujoco_has_no_equality(tmp_path: Path) -> None:
     assert (model.neq, model.nv) == (0, 12)
 
 
+def test_a_motor_without_ratings_leaves_those_of_other_subsystems() -> None:
+    robot = humanoid()
+    silent = [
+        replace(j, limits=type(j.limits)(j.limits.lower, j.limits.upper))
+        if j.name == "left_m1" and j.limits is not None
+        else j
+        for j in robot.joints
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        twin = rg.serial_twin(replace(robot, joints=tuple(silent)))
+    rated = {j.name: j.limits.effort for j in twin.mechanism.joints if j.limits is not None}
+    assert rated["left_pitch"] is None and (np.asarray(rated["right_pitch"]) > 0.0).all()
+
+
 @pytest.mark.parametrize("name", ["rsu_ankle", "six_bar", "five_bar"])
 def test_closed_states_are_closed_distinct_and_on_the_branch(name: str) -> None:
     drive, m = made(name)
@@ -303,6 +375,8 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         assert main(["actuate", model, *named]) == 0
     table = np.load(tmp_path / "map.npz")
     assert np.allclose(m.joints(table["theta"]), table["q"], atol=1e-9)
+    told = json.loads((tmp_path / "map.json").read_text())
+    assert np.allclose(m.joints(told["theta"]), told["q"], atol=1e-9)
     assert main(["twin", model, "-o", str(tmp_path / "twin.xml")]) == 0
     assert rg.check(str(tmp_path / "twin.xml")).as_dict()["model"]["loops"] == 0
     assert main(["states", model, "-n", "50", "-o", str(tmp_path / "s.npz")]) == 0

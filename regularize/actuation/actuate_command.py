@@ -8,8 +8,6 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from regularize._io.output_files import write_bytes, write_text
 from regularize.commands.columns import fitted
 from regularize.commands.files import add_model, load_model
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 #: What is written, by the ending of the file.
 ENDINGS = (".c", ".py", ".npz", ".json")
 #: States of a table.
-STATES = 10_000
+STATES, SHOWN = 10_000, 200
 
 
 def names(text: str) -> list[str]:
@@ -43,7 +41,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_model(parser)
     add_joints(parser)
-    words = "C99, Python, a table of states, or domain and names: .c .py .npz .json"
+    words = "C99, Python, a table of states, or domain and some states: .c .py .npz .json"
     option(parser, "-o FILE", words, action=OutputAction, endings=ENDINGS)
 
 
@@ -81,9 +79,13 @@ def written(m: ActuationMap, arguments: argparse.Namespace) -> None:
             "share": m.domain.share,
             "lower": m.domain.lower.tolist(),
             "upper": m.domain.upper.tolist(),
+            "theta": (theta := m.samples(SHOWN)).tolist(),
+            "q": m.joints(theta).tolist(),
         }
         write_text(arguments.out, json.dumps(told, indent=1) + "\n")
     else:
+        import numpy as np  # the verb's, not the program's
+
         theta, table = m.samples(STATES), io.BytesIO()
         named = {"motors": np.array(m.motor_names), "joints": np.array(m.joint_names)}
         boxes = {"lower": m.domain.lower, "upper": m.domain.upper}

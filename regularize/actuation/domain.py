@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,13 @@ class Domain:
             x = theta[part, None]  # on faces
             found[part] = ((x >= self.lower) & (x <= self.upper)).all(axis=-1).any(axis=-1)
         return np.asarray(found)
+
+    def corners(self, most: int) -> Array:
+        """Corners of the boxes, of the first ones where they are too many, shape (M, k)."""
+        ends = np.stack([self.lower, self.upper], axis=1)[: max(1, most >> self.lower.shape[1])]
+        k = self.lower.shape[1]
+        ways = np.array([*product((0, 1), repeat=k)], dtype=int)
+        return np.asarray(ends[:, ways, np.arange(k)]).reshape(-1, k)
 
     def samples(self, count: int, rng: np.random.Generator) -> Array:
         """Random motor values in it, uniform by volume, shape (count, k)."""

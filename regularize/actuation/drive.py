@@ -11,7 +11,7 @@ import numpy as np
 
 from regularize.actuation.chart import Chart
 from regularize.actuation.domain import Domain
-from regularize.actuation.prover import Grown, grown
+from regularize.actuation.prover import Grown, grown, proved_of
 from regularize.actuation.subsystems import motor_range
 from regularize.actuation.ways import ARRIVED, Way
 from regularize.errors import ModelError
@@ -26,6 +26,8 @@ CHUNK = 4096
 ENOUGH = 0.5
 #: Formulas back that differ by no more are of the same branch.
 MIRRORED = 1e-7
+#: Corners of the domain that are looked at for the range of joints.
+CORNERS = 20_000
 #: Newton's steps from the nearest sample.
 NEWTON = 12
 #: Boxes of the domain of several subsystems together.
@@ -71,8 +73,8 @@ class Drive:
         the way back.
         """
         theta, z = grown.samples(SAMPLES, np.random.default_rng(0))
-        k = theta.shape[1]
-        q = chart.arrays(chart.values, z)[:, k : 2 * k]
+        k, n = theta.shape[1], z.shape[1]
+        q = chart.arrays(chart.values, z)[:, n : n + k]
         good = np.isfinite(z).all(axis=1) & np.isfinite(q).all(axis=1)
         theta, q, z = theta[good], q[good], z[good]
         forward, backward = _way(chart, False, theta, z), None
@@ -81,6 +83,10 @@ class Drive:
             if np.abs(seen - theta).max() < MIRRORED:
                 backward = Way.of(mirror, True, q, q)
         backward = backward or _way(chart, True, q, z)
+        if backward is not None:
+            corners = grown.domain.corners(CORNERS)
+            ends = forward.found_at(corners) if forward is not None else q[:0]
+            backward = backward.within(np.concatenate([q, ends]))
         return cls(tuple(places[0]), tuple(places[1]), chart, grown, forward, backward)
 
     def solved(self, x: Array, back: bool) -> tuple[Array, Array]:
@@ -94,11 +100,12 @@ class Drive:
             with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
                 results = way.program(*np.ascontiguousarray(part.T))
             parts.append(np.stack([np.broadcast_to(y, len(part)) for y in results], axis=-1))
-        values = np.concatenate(parts) if parts else np.zeros((0, 3 * k))
-        found, z = values[:, :k], values[:, k : 2 * k]
+        n = len(self.chart.parameters)
+        values = np.concatenate(parts) if parts else np.zeros((0, k + n))
+        found, z = values[:, :k], values[:, k : k + n]
         theta = found if back else x
         good = self.domain.contains(theta) & np.isfinite(values).all(axis=1)
-        good &= (np.abs(values[:, 2 * k :]) <= ARRIVED).all(axis=1)
+        good &= (np.abs(values[:, k + n :]) <= ARRIVED).all(axis=1)
         return np.where(good[:, None], found, np.nan), np.where(good[:, None], z, np.nan)
 
     @cached_property
@@ -108,21 +115,22 @@ class Drive:
 
         _, z = self.grown.samples(20 * SAMPLES, np.random.default_rng(1))
         z = z[np.asarray(np.isfinite(z).all(axis=1))]
-        values, k = self.chart.arrays(self.chart.values, z), z.shape[1]
-        return (cKDTree(values[:, :k]), cKDTree(values[:, k : 2 * k])), z
+        values, n, k = self.chart.arrays(self.chart.values, z), z.shape[1], len(self.motors)
+        return (cKDTree(values[:, :k]), cKDTree(values[:, n : n + k])), z
 
     def _searched(self, x: Array, back: bool) -> tuple[Array, Array]:
         """The same by Newton's steps from the nearest of many samples."""
         trees, places = self._places
-        k, side = x.shape[1], int(back)
+        k, n, side = x.shape[1], places.shape[1], int(back)
+        goal = np.pad(x, ((0, 0), (0, n - k)))
         known = np.asarray(np.isfinite(x).all(axis=1))
         z = places[trees[side].query(np.where(known[:, None], x, 0.0))[1]].copy()
         for _ in range(NEWTON):
-            error = self.chart.arrays(self.chart.values, z)[:, side * k : side * k + k] - x
+            error = self.chart.arrays(self.chart.values, z)[:, side * n : side * n + n] - goal
             step = np.einsum("nij,nj->ni", _inverse(self.slopes(z)[side]), error)
             z = z - step
         values = self.chart.arrays(self.chart.values, z)
-        theta, q = values[:, :k], values[:, k : 2 * k]
+        theta, q = values[:, :k], values[:, n : n + k]
         good = known & self.domain.contains(theta if back else x)
         with np.errstate(invalid="ignore"):
             good &= (np.abs(step) <= 1e-9).all(axis=1) & np.isfinite(values).all(axis=1)
@@ -130,25 +138,25 @@ class Drive:
         return np.where(good[:, None], found, np.nan), np.where(good[:, None], z, np.nan)
 
     def slopes(self, z: Array) -> tuple[Array, Array]:
-        """Derivatives of motors and joints by the parameters, (N, k, k) each."""
-        k = z.shape[1]
-        found = self.chart.arrays(self.chart.slopes, z).reshape(len(z), 2, k, k)
+        """Derivatives of both sides of the chart by the parameters, (N, n, n) each."""
+        n = z.shape[1]
+        found = self.chart.arrays(self.chart.slopes, z).reshape(len(z), 2, n, n)
         return found[:, 0], found[:, 1]
 
     def jacobian(self, z: Array) -> Array:
         """Derivatives of joints by motors, (N, k, k)."""
-        motors, joints = self.slopes(z)
-        return np.asarray(joints @ _inverse(motors))
+        (motors, joints), k = self.slopes(z), len(self.motors)
+        return np.asarray(joints[:, :k] @ _inverse(motors)[:, :, :k])
 
     def hessian(self, z: Array) -> Array:
         """Second derivatives of joints by motors, (N, k, k, k)."""
-        k = z.shape[1]
+        n, k = z.shape[1], len(self.motors)
         motors, joints = self.slopes(z)
         inverse = _inverse(motors)
-        bends = self.chart.arrays(self.chart.curvatures, z).reshape(len(z), 2, k, k, k)
+        bends = self.chart.arrays(self.chart.curvatures, z).reshape(len(z), 2, n, n, n)
         own = bends[:, 1] - np.einsum("nij,njab->niab", joints @ inverse, bends[:, 0])
         found = np.einsum("niab,nac,nbd->nicd", own, inverse, inverse, optimize=True)
-        return np.asarray(found)
+        return np.asarray(found[:, :k, :k, :k])
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,9 +192,10 @@ def made(
     names: list[list[str]],
 ) -> Drive:
     """The map of a subsystem over what can be proved of its range, or else followed."""
-    found = grown(chart, bounds, sampled=False)
+    followed = grown(chart, bounds, sampled=True) if chart.closures else None
+    found = proved_of(followed) if followed else grown(chart, bounds, sampled=False)
     if found.domain.share < 0.9:
-        followed = grown(chart, bounds, sampled=True)
+        followed = followed or grown(chart, bounds, sampled=True)
         if found.domain.share < ENOUGH * followed.domain.share:
             found = followed
     if not found.domain.share:

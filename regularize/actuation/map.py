@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regularize import validation
-from regularize.actuation.chart import chart_by, chart_of
+from regularize.actuation.chart import MORE, chart_by, chart_of
 from regularize.actuation.domain import Domain
 from regularize.actuation.drive import Drive, Subsystems, made, stored_range
 from regularize.actuation.polynomial import MapPolynomial, polynomial_of
@@ -99,32 +99,33 @@ class ActuationMap(Subsystems):
             self._refuse(x, np.where(bad[:, None], np.nan, x), back=False)
         return result[0] if single else result
 
-    def joint_torque(self, theta: ArrayLike, tau_m: ArrayLike) -> Array:
+    def joint_torque(self, theta: ArrayLike, tau_m: ArrayLike, *, strict: bool = True) -> Array:
         """Joint torques that motor torques are, by power: J^-T tau_m; N m and N, (k,) or (N, k)."""
-        J = self.jacobian(theta)
+        J = self.jacobian(theta, strict=strict)
         tau = numbers(tau_m, "tau_m")
         shape = np.broadcast_shapes(J.shape[:-1], tau.shape)
         right = np.broadcast_to(tau, shape)[..., None]
         return np.asarray(np.linalg.solve(np.swapaxes(J, -1, -2), right)[..., 0])
 
-    def motor_torque(self, theta: ArrayLike, tau_q: ArrayLike) -> Array:
+    def motor_torque(self, theta: ArrayLike, tau_q: ArrayLike, *, strict: bool = True) -> Array:
         """Motor torques of joint torques: J^T tau_q; N m and N, shape (k,) or (N, k)."""
-        J, tau = self.jacobian(theta), numbers(tau_q, "tau_q")
+        J, tau = self.jacobian(theta, strict=strict), numbers(tau_q, "tau_q")
         return np.asarray(np.einsum("...ji,...j->...i", J, tau))
 
-    def reflected_inertia(self, theta: ArrayLike, J_m: ArrayLike) -> Array:
+    def reflected_inertia(self, theta: ArrayLike, J_m: ArrayLike, *, strict: bool = True) -> Array:
         """Inertia that rotors have at the joints: J^-T J_m J^-1, shape (k, k) or (N, k, k).
 
         Args:
             theta: Motor values.
             J_m: Inertia of each motor, kg m² or kg, shape (k,), or all of them, shape (k, k).
+            strict: As of ``joints``.
         """
         given = numbers(J_m, "J_m")
         rotors = np.diag(given) if given.ndim == 1 else given
         k = len(self.motor_names)
         if rotors.shape != (k, k):
             raise ModelError(f"J_m has the shape {given.shape}; it needs ({k},) or ({k}, {k})")
-        inverse = np.linalg.inv(self.jacobian(theta))
+        inverse = np.linalg.inv(self.jacobian(theta, strict=strict))
         return np.asarray(np.swapaxes(inverse, -1, -2) @ rotors @ inverse)
 
     def margin(self, theta: ArrayLike) -> Array:
@@ -138,8 +139,8 @@ class ActuationMap(Subsystems):
         for each in self.drives:
             z = each.solved(x[:, each.motors], back=False)[1]
             good = np.flatnonzero(np.isfinite(z).all(axis=1))
-            k, own = z.shape[1], np.full(len(x), np.nan)
-            values = each.chart.arrays(each.chart.values, z[good])[:, 2 * k :]
+            n, own = z.shape[1], np.full(len(x), np.nan)
+            values = each.chart.arrays(each.chart.values, z[good])[:, 2 * n :]
             ratios = [_reciprocal_condition(matrix) for matrix in each.slopes(z[good])]
             own[good] = np.min([values.min(axis=1, initial=np.inf), *ratios], axis=0)
             least = np.minimum(least, own)
@@ -266,6 +267,7 @@ def actuation_map(
     Every subsystem (the loops that share bodies, or that couplings tie) is found by its motors and
     is a map of its own, whatever else the model has. It is made of closed forms: of joints by
     motors, of motors by joints, or of both by others; Newton's steps, written out, do the rest.
+    Where there are none, formulas of a few coordinates more leave closure equations to those steps.
 
     Args:
         model: The model.
@@ -277,7 +279,7 @@ def actuation_map(
             pose.
 
     Raises:
-        ModelError: A name is unknown, motors and joints do not fit, or there is no closed form.
+        ModelError: A name is unknown, motors and joints do not fit, or there are no such formulas.
     """
     graph = build(replace(as_mechanism(model), actuators=(), motions=()))
     motors = motors_of(graph) if motors is None else motors
@@ -294,8 +296,9 @@ def actuation_map(
         chart = chart_of(part, names[0], names[1], branch)
         if chart is None:
             raise ModelError(
-                f"no closed form of {', '.join(names[0])} and {', '.join(names[1])} by the same "
-                f"{len(names[0])} coordinates; a subsystem needs as many motors as it has freedoms"
+                f"no formulas of {', '.join(names[0])} and {', '.join(names[1])} by the same "
+                f"{len(names[0])} to {len(names[0]) + MORE} coordinates; a subsystem needs as many "
+                "motors as it has freedoms"
             )
         mirror = (
             chart_by(part, names[0], names[1], names[1]) if chart.names == tuple(names[0]) else None

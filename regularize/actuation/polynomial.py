@@ -80,8 +80,8 @@ def polynomial_of(drive: Drive, tolerance: float) -> DrivePolynomial:
     if not tolerance > 0.0:
         raise ModelError(f"a tolerance is a positive number, in rad or m; got {tolerance!r}")
     theta, z = drive.grown.samples(4000, np.random.default_rng(2))
-    k = theta.shape[1]
-    q = drive.chart.arrays(drive.chart.values, z)[:, k : 2 * k]
+    k, n = theta.shape[1], z.shape[1]
+    q = drive.chart.arrays(drive.chart.values, z)[:, n : n + k]
     best = np.inf
     for degree in DEGREES:
         fit = Fit.of(theta, q, degree)

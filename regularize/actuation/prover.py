@@ -20,6 +20,8 @@ from itertools import product as combined
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from regularize.actuation.affine_forms import AffineForm, evaluated
 from regularize.actuation.chart import Chart
@@ -32,7 +34,8 @@ from regularize.modes.closed_form.elementary import Line
 DEPTHS = {1: 11, 2: 7, 3: 5, 4: 3}
 #: How much wider a box of parameters is than its linear image.
 WIDER = (1.1, 1.4, 2.0)
-NEWTON = 12
+#: Most steps of Newton's method, and the length of one after which nothing but rounding is left.
+NEWTON, LAST = 12, 1e-9
 #: Bisections of the finest boxes' size up to which corners may count for a box.
 COARSEST = 2
 #: How often a grid is made anew about what was found.
@@ -49,9 +52,9 @@ class Leaves:
     Attributes:
         corner: First cell of each on the finest grid, shape (L, k).
         size: How many cells it is wide, shape (L,).
-        z: Parameters in its middle, shape (L, k).
-        rates: Derivatives of the parameters by the motors there, shape (L, k, k).
-        low: Lower corner of its box of parameters, shape (L, k).
+        z: Parameters in its middle, shape (L, n).
+        rates: Derivatives of the parameters by the motors there, shape (L, n, k).
+        low: Lower corner of its box of parameters, shape (L, n).
         high: Upper corner.
     """
 
@@ -75,39 +78,47 @@ class Prover:
     def __init__(self, chart: Chart, bounds: Array, *, sampled: bool = False) -> None:
         self.chart, self.bounds, self.k, self.sampled = chart, bounds, len(bounds), sampled
         self.depth = DEPTHS.get(self.k, 2)
+        self.depth -= bool(chart.closures) * (2 if self.k == 1 else 1)
         self.n = 2**self.depth
         self.width = (bounds[:, 1] - bounds[:, 0]) / self.n
-        k = self.k
+        n = self.parameters = len(chart.parameters)
         self._motors, self._joints, bounded = (
-            chart.first(lines) for lines in (chart.motors, chart.joints, chart.bounded)
+            chart.first(lines) for lines in (chart.side(False), chart.side(True), chart.bounded)
         )
         self._lines = [x for rows in (self._motors, self._joints, bounded) for r in rows for x in r]
         self._lines += chart.margins
-        self._slices = np.cumsum([0, k * k, k * k, k * len(bounded)])
+        self._slices = np.cumsum([0, n * n, n * n, n * len(bounded)])
 
     # Numbers -------------------------------------------------------------------------------------
 
     def _rates(self, z: Array) -> tuple[Array, Array]:
-        """Derivatives of motors and joints, (N, k, k) each."""
-        found = self.chart.arrays(self.chart.slopes, z).reshape(len(z), 2, self.k, self.k)
+        """Derivatives of motors and joints, with closures, (N, n, n) each."""
+        n = self.parameters
+        found = self.chart.arrays(self.chart.slopes, z).reshape(len(z), 2, n, n)
         return found[:, 0], found[:, 1]
 
     def solved(self, theta: Array, z: Array) -> tuple[Array, Array]:
         """Parameters for motor values by Newton's method, and inverse derivatives; may be NaN."""
+        goal = self._closed(theta)
         for _ in range(NEWTON):
-            error = self.chart.arrays(self.chart.values, z)[:, : self.k] - theta
+            error = self.chart.arrays(self.chart.values, z)[:, : self.parameters] - goal
             inverse = _inverse(self._rates(z)[0])
             step = np.einsum("nij,nj->ni", inverse, error)
             z = z - step
-            if not np.nanmax(np.abs(step), initial=0.0) > 1e-14:
+            if not np.nanmax(np.abs(step), initial=0.0) > LAST:
                 break
         return z, inverse
+
+    def _closed(self, theta: Array) -> Array:
+        """Motor values, or half widths, with the zeros of the closures, (N, k) to (N, n)."""
+        return np.pad(theta, ((0, 0), (0, self.parameters - self.k)))
 
     # Proof ---------------------------------------------------------------------------------------
 
     def proved(self, theta: Array, radius: Array, z: Array) -> tuple[NDArray[np.bool_], Leaves]:
         """Which boxes of motor values, middles and half widths (N, k), can be proved."""
         z, inverse = self.solved(theta, z)
+        theta, radius = self._closed(theta), self._closed(radius)
         good, low, high = np.zeros(len(z), dtype=bool), np.zeros_like(z), np.zeros_like(z)
         for wider in WIDER:
             left = np.flatnonzero(~good & np.isfinite(z).all(axis=1))
@@ -119,17 +130,20 @@ class Prover:
                 high[left[inside]] = (z[left] + r)[inside]
                 good[left[inside]] = True
         nothing = np.zeros((len(z), self.k), dtype=np.intp)
-        return good, Leaves(nothing, nothing[:, 0], z, inverse, low, high)
+        return good, Leaves(nothing, nothing[:, 0], z, inverse[:, :, : self.k], low, high)
 
     def _krawczyk(
         self, theta: Array, radius: Array, z: Array, Y: Array, r: Array
     ) -> NDArray[np.bool_]:
-        k, N, chart = self.k, len(z), self.chart
+        n, N, chart = self.parameters, len(z), self.chart
         bounds = self._corners if self.sampled else bounds_of
         found = bounds(self._lines, chart.given, z, r)
-        at = bounds_of([*chart.motors, *chart.bounded], chart.given, z, np.zeros_like(z))
+        if self.sampled:
+            at = (chart.arrays(self._middle, z),) * 2
+        else:
+            at = bounds_of([*chart.side(False), *chart.bounded], chart.given, z, np.zeros_like(z))
         part = [
-            (found[0][:, a:b].reshape(N, -1, k), found[1][:, a:b].reshape(N, -1, k))
+            (found[0][:, a:b].reshape(N, -1, n), found[1][:, a:b].reshape(N, -1, n))
             for a, b in zip(self._slices[:-1], self._slices[1:], strict=True)
         ]
         margins = found[0][:, self._slices[-1] :]
@@ -138,7 +152,7 @@ class Prover:
         away = _contracted(Y, part[0])
         good &= _regular(Y, part[0])
         # What the motors are off by in the middle, and how far the box of motors is wide.
-        off = np.maximum(np.abs(at[0][:, :k] - theta), np.abs(at[1][:, :k] - theta)) + radius
+        off = np.maximum(np.abs(at[0][:, :n] - theta), np.abs(at[1][:, :n] - theta)) + radius
         off = off * (1.0 + 1e-14) + 1e-16
         reach = np.einsum("nij,nj->ni", np.abs(Y), off) + np.einsum("nij,nj->ni", away, r)
         good &= (reach * (1.0 + 1e-14) < r).all(axis=1)
@@ -149,8 +163,8 @@ class Prover:
         if self.chart.bounds.size:
             slopes = np.maximum(np.abs(part[2][0]), np.abs(part[2][1]))
             width = np.einsum("nij,nj->ni", slopes, r) * (1.0 + 1e-14)
-            good &= (at[0][:, k:] - width >= self.chart.bounds[:, 0]).all(axis=1)
-            good &= (at[1][:, k:] + width <= self.chart.bounds[:, 1]).all(axis=1)
+            good &= (at[0][:, n:] - width >= self.chart.bounds[:, 0]).all(axis=1)
+            good &= (at[1][:, n:] + width <= self.chart.bounds[:, 1]).all(axis=1)
         return good
 
     @cached_property
@@ -164,12 +178,17 @@ class Prover:
     def _program(self) -> Program:
         return self.chart.program(self._lines)
 
+    @cached_property
+    def _middle(self) -> Program:
+        return self.chart.program([*self.chart.side(False), *self.chart.bounded])
+
     def _corners(
         self, _: Sequence[Line], __: Sequence[str], z: Array, radius: Array
     ) -> tuple[Array, Array]:
         """Least and largest of the formulas in the middles of boxes and at their corners."""
-        ways = np.array([(0.0,) * self.k, *combined((-1.0, 1.0), repeat=self.k)])
-        points = (z + ways[:, None] * radius).reshape(-1, self.k)
+        n = self.parameters
+        ways = np.array([(0.0,) * n, *combined((-1.0, 1.0), repeat=n)])
+        points = (z + ways[:, None] * radius).reshape(-1, n)
         values = self.chart.arrays(self._program, points).reshape(len(ways), len(z), -1)
         return values.min(axis=0), values.max(axis=0)
 
@@ -185,7 +204,53 @@ class Prover:
         first = max(0, self.depth - COARSEST) if self.sampled else 0
         for level in range(first, self.depth + 1):
             self._grow(self.n >> level, owner, leaves, home, theta, start)
-        return Grown(self, owner, _joined(leaves, self.k))
+        return Grown(self, owner, _joined(leaves, self.k, self.parameters))
+
+    def guided(self, known: Grown) -> Grown:
+        """What can be proved of what was followed, boxes of one size at once."""
+        owner, leaves = np.full((self.n,) * self.k, -1), list[Leaves]()
+        count = 0
+        for level in range(self.depth + 1):
+            size = self.n >> level
+            inner = tuple(range(1, 2 * self.k, 2))
+            split = [x for _ in range(self.k) for x in (self.n // size, size)]
+            free = owner.reshape(split).max(axis=inner) < 0
+            free &= known.owner.reshape(split).min(axis=inner) >= 0
+            cells = np.argwhere(free)
+            if not len(cells):
+                continue
+            guide = _taken(known.leaves, known.owner[tuple((cells * size + size // 2).T)])
+            middle = self.bounds[:, 0] + self.width * size * (cells + 0.5)
+            radius = np.broadcast_to(0.5 * size * self.width * (1.0 + 1e-12), middle.shape)
+            rise = middle - known.prover._middles(guide)
+            z = guide.z + np.einsum("nij,nj->ni", guide.rates, rise)
+            good, found = self.proved(middle, radius, z)
+            added = _taken(found, good)
+            corners, sizes = cells[good] * size, np.full(int(good.sum()), size)
+            leaves.append(Leaves(corners, sizes, *_arrays(added)))
+            for corner in corners:
+                owner[tuple(slice(c, c + size) for c in corner)] = count
+                count += 1
+        every = _joined(leaves, self.k, self.parameters)
+        kept = self._one_branch(owner, every)
+        owner = np.where(owner >= 0, np.where(kept[owner], owner, -1), -1)
+        return Grown(self, owner, every)
+
+    def _one_branch(self, owner: NDArray[np.intp], every: Leaves) -> NDArray[np.bool_]:
+        """Which boxes are connected to the one of the start by faces with one solution."""
+        start, pairs = self.chart.start, list[NDArray[np.intp]]()
+        if not len(every.z):
+            return np.zeros(1, dtype=bool)
+        for axis in range(self.k):
+            a, b = (np.delete(owner, place, axis).ravel() for place in (-1, 0))
+            pairs.append(np.stack([a, b], axis=1)[(a >= 0) & (b >= 0) & (a != b)])
+        a, b = np.unique(np.concatenate(pairs), axis=0).T
+        radius = 0.5 * every.size[a, None] * self.width
+        same = self._same(self._middles(every)[a], radius, _taken(every, a), _taken(every, b))
+        links = coo_array((np.ones(int(same.sum())), (a[same], b[same])), shape=(len(every.z),) * 2)
+        label = connected_components(links, directed=False)[1]
+        home = ((start >= every.low) & (start <= every.high)).all(axis=1)
+        return np.asarray(np.isin(label, label[home]))
 
     def _grow(
         self,
@@ -201,7 +266,7 @@ class Prover:
         blocks = owner.reshape([x for _ in range(k) for x in (m, size)])
         inner = tuple(range(1, 2 * k, 2))
         tried = np.zeros((m,) * k, dtype=bool)
-        known = _joined(leaves, k)
+        known = _joined(leaves, k, self.parameters)
         while True:
             free = (blocks.max(axis=inner) < 0) & ~tried
             if len(known.z):
@@ -233,7 +298,7 @@ class Prover:
             for place, corner in enumerate(added.corner, start=len(known.z)):
                 owner[tuple(slice(c, c + size) for c in corner)] = place
             leaves.append(added)
-            known = _joined(leaves, k)
+            known = _joined(leaves, k, self.parameters)
 
     def _led(self, start: Array, theta: Array, goal: Array) -> Array:
         """Parameters for motor values, from those of others in a few steps."""
@@ -320,6 +385,12 @@ class Grown:
         return theta, z
 
 
+def proved_of(known: Grown) -> Grown:
+    """What can be proved of what was followed: long formulas take their time, which boxes share."""
+    prover = known.prover
+    return replace(Prover(prover.chart, prover.bounds).guided(known), part=known.part)
+
+
 def grown(chart: Chart, bounds: Array, *, sampled: bool) -> Grown:
     """What can be proved, or followed; where that is small, with a finer grid about it."""
     found, whole = Prover(chart, bounds, sampled=sampled).grown(chart.start), bounds
@@ -380,10 +451,9 @@ def _taken(leaves: Leaves, which: NDArray[np.intp] | NDArray[np.bool_]) -> Leave
     return Leaves(leaves.corner[which], leaves.size[which], *(a[which] for a in _arrays(leaves)))
 
 
-def _joined(leaves: Sequence[Leaves], k: int) -> Leaves:
+def _joined(leaves: Sequence[Leaves], k: int, n: int) -> Leaves:
     if not leaves:
-        none = np.zeros((0, k))
-        nothing = none.astype(int)
-        return Leaves(nothing, nothing[:, 0], none, np.zeros((0, k, k)), none, none)
+        none, nothing = np.zeros((0, n)), np.zeros((0, k), dtype=int)
+        return Leaves(nothing, nothing[:, 0], none, np.zeros((0, n, k)), none, none)
     parts = zip(*((x.corner, x.size, *_arrays(x)) for x in leaves), strict=True)
     return Leaves(*(np.concatenate(part) for part in parts))

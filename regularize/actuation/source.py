@@ -53,21 +53,21 @@ class Formulas:
             own, other = (each.joints, each.motors) if back else (each.motors, each.joints)
             names = {line.name: given[i] for line, i in zip(way.given, own, strict=True)}
             every = copied([*way.found, *way.parameters, *way.steps], code, names)
-            n = len(own)
+            n = len(each.chart.parameters)
             for place, line in zip(other, every, strict=False):
                 found[place] = line
-            steps += every[2 * n :]
+            steps += every[len(own) + n :]
             if rates:
-                names = dict(zip(each.chart.given, every[n : 2 * n], strict=True))
+                names = dict(zip(each.chart.given, every[len(own) : len(own) + n], strict=True))
                 chart = each.chart
-                flat = copied([x for r in chart.first(chart.motors) for x in r], code, names)
+                flat = copied([x for r in chart.first(chart.side(False)) for x in r], code, names)
                 own_rates = [flat[i * n : i * n + n] for i in range(n)]
                 flat = copied([x for r in chart.first(chart.joints) for x in r], code, names)
                 turned = [[own_rates[c][r] for c in range(n)] for r in range(n)]
                 inverse = np.linalg.inv(each.slopes(chart.start[None])[0][0].T)
                 for r, joint in enumerate(each.joints):  # G M = Q, row by row: M^T g = q
                     row = solved(turned, flat[r * n : r * n + n], inverse)
-                    for motor, line in zip(each.motors, row, strict=True):
+                    for motor, line in zip(each.motors, row, strict=False):
                         jacobian[joint][motor] = line
         return cls(given, found, steps, jacobian)
 

@@ -6,8 +6,6 @@ import argparse
 import io
 import sys
 
-import numpy as np
-
 from regularize._io.output_files import write_bytes
 from regularize.commands.files import add_model, load_model
 from regularize.commands.options import option
@@ -33,6 +31,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     mechanism = load_model(arguments.file, arguments)
     found = closed_states(mechanism, arguments.n, arguments.seed, not arguments.no_limits)
+    import numpy as np  # the verb's, not the program's
+
     table = io.BytesIO()
     joints = np.array(found.names)
     np.savez_compressed(table, q=found.q, coordinates=found.coordinates, joints=joints)

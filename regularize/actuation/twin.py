@@ -211,8 +211,8 @@ def _driven(
     G = m.jacobian(theta)
     effort, speed = (_rated(mechanism, m.motor_names, what) for what in ("effort", "velocity"))
     # What one joint can have while the others have none is at least this everywhere.
-    torque = np.abs(np.linalg.inv(np.swapaxes(G, 1, 2))) @ effort
-    rate = np.abs(G) @ speed
+    torque = _weighted(np.abs(np.linalg.inv(np.swapaxes(G, 1, 2))), effort)
+    rate = _weighted(np.abs(G), speed)
     values = {
         name: (q[:, i].min(), q[:, i].max(), rate[:, i].min(), torque[:, i].min())
         for i, name in enumerate(m.joint_names)
@@ -237,6 +237,12 @@ def _driven(
         limits = JointLimits(low, high, **rated)
         joints.append(replace(joint, actuated=True, limits=limits, closure=False))
     return replace(twin, joints=tuple(joints))
+
+
+def _weighted(weights: Array, values: Array) -> Array:
+    """Sums of values by weights, (N, k); what has no weight counts for nothing, be it infinite."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(weights > 0.0, weights * values, 0.0).sum(axis=-1))
 
 
 def _rated(mechanism: Mechanism, names: Sequence[str], what: str) -> Array:

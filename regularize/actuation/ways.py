@@ -8,7 +8,7 @@ it: as many as rounding asks for at thousands of places of the domain.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations_with_replacement
 
@@ -35,6 +35,8 @@ ARRIVED = 1e-5
 #: What is left at the end, by the size of the numbers.
 EXACT = 2e-13
 MOST = 6
+#: How far beyond what joints reach values may be, by their range.
+BEYOND = 0.25
 
 
 def exponents(k: int, degree: int) -> list[tuple[int, ...]]:
@@ -137,42 +139,63 @@ class Way:
                 return way
             with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
                 values = np.stack([np.broadcast_to(v, len(x)) for v in way._check(*x.T)], axis=-1)
-            k = x.shape[1]
+            n = z.shape[1]
             # Newton's steps may end where rounding of the formulas ends, not of the numbers.
-            off = np.abs(values[:, :k] - z).max(axis=0) / (1.0 + np.abs(z).max(axis=0))
-            if off.max() <= EXACT and np.abs(values[:, k:]).max() <= 0.1 * ARRIVED:
+            off = np.abs(values[:, :n] - z).max(axis=0) / (1.0 + np.abs(z).max(axis=0))
+            if off.max() <= EXACT and np.abs(values[:, n:]).max() <= 0.1 * ARRIVED:
                 return way
         raise ModelError("Newton's steps do not find the map all over its domain")
 
     @classmethod
     def _tried(cls, chart: Chart, back: bool, x: Array, z: Array) -> Iterator[Way]:
         """Ways of more and more steps."""
-        known, wanted = (chart.joints, chart.motors) if back else (chart.motors, chart.joints)
-        k, code = len(chart.parameters), Code()
+        known, wanted = chart.side(back), chart.motors if back else chart.joints
+        k, n, code = len(wanted), len(chart.parameters), Code()
         given = tuple(code.variable(f"x{i}") for i in range(k))
-        if list(known) == list(chart.parameters):
+        goal = [*given, *(code.scalar(0.0) for _ in chart.closures)]
+        if known == list(chart.parameters):
             names = dict(zip(chart.given, given, strict=True))
             yield cls(given, tuple(copied(wanted, code, names)), given, ())
             return
         rates = derivatives(known, chart.parameters)
         slopes = chart.arrays(chart.program([y for row in rates for y in row]), z[:1])
-        inverse = np.asarray(np.linalg.inv(slopes.reshape(k, k)), np.float64)
+        inverse = np.asarray(np.linalg.inv(slopes.reshape(n, n)), np.float64)
         least = DEGREES.get(k, 3)
         fits = [Fit.of(x, z, degree) for degree in (least, 2 * least)]
-        for fit, full, chord in ((f, n, c) for f in fits for n in range(1, MOST) for c in (0, 1)):
+        for fit, full, chord in ((f, s, c) for f in fits for s in range(1, MOST) for c in (0, 1)):
             now, matrix, step = fit.lines(given), [], list[Line]()
             for i in range(full + chord):
                 names = dict(zip(chart.given, now, strict=True))
                 if i < full:
                     flat = copied([*known, *(y for row in rates for y in row)], code, names)
-                    values, matrix = flat[:k], [flat[k + k * r : 2 * k + k * r] for r in range(k)]
+                    values, matrix = flat[:n], [flat[n + n * r : 2 * n + n * r] for r in range(n)]
                 else:
                     values = copied(known, code, names)
-                error = [total(a, b, -1.0) for a, b in zip(values, given, strict=True)]
+                error = [total(a, b, -1.0) for a, b in zip(values, goal, strict=True)]
                 step = solved(matrix, error, inverse)
                 now = [total(a, b, -1.0) for a, b in zip(now, step, strict=True)]
             names = dict(zip(chart.given, now, strict=True))
             yield cls(given, tuple(copied(wanted, code, names)), tuple(now), tuple(step))
+
+    def found_at(self, x: Array) -> Array:
+        """What is found where it can be, (N, k) to (M, k)."""
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            values = self.program(*np.ascontiguousarray(x.T))[: len(self.found)]
+        found = np.stack([np.broadcast_to(v, len(x)) for v in values], axis=-1)
+        return np.asarray(found[np.isfinite(found).all(axis=1)])
+
+    def within(self, x: Array) -> Way:
+        """The same for values about some, (N, k): a turn more is not what they are formulas of."""
+        low, high = x.min(axis=0), x.max(axis=0)
+        more = np.minimum(BEYOND * (high - low), 0.5 * (2.0 * np.pi - (high - low)))
+        more = np.maximum(more, 0.02 * (high - low)) + 1e-6
+        beyond = [
+            ((v < a) | (v.code.scalar(b) < v)).where(1.0, 0.0)
+            for v, a, b in zip(
+                self.given, (low - more).tolist(), (high + more).tolist(), strict=True
+            )
+        ]
+        return replace(self, steps=(*self.steps, *beyond))
 
     @cached_property
     def _check(self) -> Program:

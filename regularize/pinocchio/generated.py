@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -233,6 +232,8 @@ def _in_threads(run: Callable[[Any], Any], arrays: Sequence[Any], threads: int) 
     ]
     if threads == 1:
         return [run(parts[0])]
+    from concurrent.futures import ThreadPoolExecutor  # slow to load, and seldom wanted
+
     with ThreadPoolExecutor(threads) as executor:
         return list(executor.map(run, parts))
 

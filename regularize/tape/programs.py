@@ -12,7 +12,8 @@ from regularize.lie.screw import Array
 from regularize.step.multibody import MultibodyTree
 from regularize.tape.c_code import GeneratedC
 from regularize.tape.graph import Number, Recording, StraightLine
-from regularize.tape.statement import Accelerated, PlacedLinks, TracedTree, require_known
+from regularize.tape.motion_equations import Accelerated
+from regularize.tape.statement import PlacedLinks, TracedTree, require_known
 from regularize.tape.stepping import step
 from regularize.tape.vectors import Vector
 

@@ -16,7 +16,8 @@ from regularize.lie.screw import Array
 from regularize.step.multibody import closing_of
 from regularize.tape.elimination import Entries, Factors
 from regularize.tape.graph import Number
-from regularize.tape.statement import Accelerated, PlacedLinks, TracedTree
+from regularize.tape.motion_equations import Accelerated
+from regularize.tape.statement import PlacedLinks, TracedTree
 from regularize.tape.vectors import (
     Vector,
     cross,
