@@ -319,14 +319,15 @@ def test_no_verb_prints_help(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("verb", "status"),
-    [("check", 1), ("reduce", 0), ("fix", 0), ("explain", 0), ("--help", 0)],
+    [("check", 1), ("reduce", 0), ("fix", 0), ("simulate", 0), ("explain", 0), ("--help", 0)],
 )
 def test_python_without_docstrings_and_assertions(
     assets: Path, tmp_path: Path, verb: str, status: int
 ) -> None:
     model = str(shutil.copy(assets / "slider_crank.urdf", tmp_path / "m.urdf"))
     options = {
-        "check": [model, "-v"],
+        "check": [model, "-v", "--proof", str(tmp_path / "proof.json")],
+        "simulate": [model, "--duration", "0.01"],
         "reduce": [model, "-o", str(tmp_path / "out.urdf")],
         "fix": [model, "--in-place"],
         "explain": ["REG201", model],

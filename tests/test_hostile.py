@@ -231,6 +231,19 @@ def test_programs_in_xacro_come_to_an_end(tmp_path: Path) -> None:
         rg.load(xacro(tmp_path, "<link name='${9**9**9}'/>"))
 
 
+def test_long_texts_in_xacro(tmp_path: Path) -> None:
+    with pytest.raises(rg.ReadError, match="when evaluating expression"):
+        rg.load(xacro(tmp_path, "<link name='${\"a\" * 10 ** 9}'/>"))
+
+
+def test_usd_that_is_gone(tmp_path: Path) -> None:
+    pytest.importorskip("pxr")
+    from regularize.adapters.usd.stage import open_stage
+
+    with pytest.raises(rg.ReadError, match="is gone"):
+        open_stage(str(tmp_path / "m.usda"))
+
+
 def elsewhere(mechanism: rg.Mechanism) -> list[str]:
     return [each.message for each in mechanism.findings if each.code == "REG021"]
 

@@ -111,6 +111,14 @@ def test_elements_are_numbered_as_freecad_numbers_them() -> None:
     assert counts == {"Face": 6, "Edge": 12, "Vertex": 8}
 
 
+@pytest.mark.parametrize("section", ["Locations", "Curves", "TShapes"])
+def test_counts_that_the_file_has_no_room_for(section: str) -> None:
+    """OpenCASCADE takes minutes and gigabytes for what is not there."""
+    data = text(box(1, 2, 3)).replace(f"{section} ".encode(), f"{section} 99999999".encode())
+    with pytest.raises(rg.ReadError, match="more follows than it has bytes"):
+        stored_shape(data, "box.brp")
+
+
 @pytest.mark.parametrize(("write", "name"), [(text, "a.brp"), (binary, "a.bin")])
 def test_box_weighs_what_the_formula_says(write: Any, name: str) -> None:
     """In its own frame: the place of the object that the shape belongs to does not count."""

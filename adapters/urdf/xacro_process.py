@@ -17,7 +17,7 @@ from typing import Any
 
 #: CPU seconds and bytes that a file may take.
 SECONDS = 10
-MEMORY = 2**31
+MEMORY = 2**29
 #: Beginnings of attributes that lead from a function or a generator to all that there is.
 INNER = ("_", "gi_", "cr_", "ag_", "f_", "tb_", "co_", "func_", "mro")
 

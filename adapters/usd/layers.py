@@ -33,6 +33,8 @@ class Layers:
     def check(self) -> None:
         """Raise ``ReadError`` where a layer is no regular file, or there are too many prims."""
         self.held.append(Sdf.Layer.FindOrOpen(self.path))
+        if self.held[0] is None:  # without an error only where there is no such file
+            raise ReadError(self.path, "is gone; USD finds no file of this name")
         self._prims(self.held[0], "/")
 
     def _prims(self, layer: Any, path: Any) -> int:

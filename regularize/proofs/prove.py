@@ -7,13 +7,14 @@ the reason.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import qr
 
+from regularize.lie.screw import Array
 from regularize.mechanism.graph import EdgeId, Graph
 from regularize.mechanism.source import Model
 from regularize.proofs.document import PartDocument
@@ -24,6 +25,7 @@ from regularize.proofs.motions import without_seen
 from regularize.proofs.verifier import Space, fingerprint, verify
 from regularize.reduction.block import Block
 from regularize.reduction.reduce import as_reduction
+from regularize.tolerances import VANISHING
 
 #: To what numbers are rounded that are taken for exact, the finest first.
 ROUNDINGS = (1e-12, 1e-10, 1e-8, 1e-6)
@@ -42,7 +44,12 @@ def prove(model: Model) -> dict[str, Any]:
     """
     reduction = as_reduction(model)
     proved, undecided = [], []
-    for part in reduction.parts:
+    assembly = reduction.assembly
+    opened = max((max(gap.translation, gap.rotation) for gap in assembly.before), default=0.0)
+    # Of a pose that was looked for as many digits are certain as what counts as closed says.
+    digits = 11 if opened <= VANISHING else 7
+    parts = [_in_digits(part, digits) for part in reduction.parts]
+    for part in parts:
         rest = without_seen(part)
         for make, some in ((moving, part), (_part, rest)) if rest is not part else ((_part, part),):
             if all(cut.kept == cut.constraints for cut in some.cuts):
@@ -60,9 +67,27 @@ def prove(model: Model) -> dict[str, Any]:
         "model": reduction.mechanism.name,
         "parts": proved,
         "undecided": undecided,
-        "bounds": [bound(reduction.graph, part) for part in reduction.parts],
+        "bounds": [bound(reduction.graph, part) for part in parts],
     }
     return _signed(document)
+
+
+def _in_digits(part: Block, digits: int) -> Block:
+    """A part whose numbers have so many digits: those that no processor changes."""
+    size = math.floor(math.log10(part.length) + 0.0463)
+    center, length = (_rounded(x, digits - size) for x in (part.center, part.length))
+    screws = {e: np.array(_rounded(part.screws[e], digits)) for e in part.edges}
+    held = tuple(
+        replace(each, space=np.array(_rounded(each.space, digits))) for each in part.held
+    )
+    return replace(part, center=np.array(center), length=length, screws=screws, held=held)
+
+
+def _rounded(numbers: Any, digits: int) -> Any:
+    """Numbers with so many decimals. Ties lie where nobody writes a number down."""
+    if np.ndim(numbers):
+        return [_rounded(x, digits) for x in numbers]
+    return float(f"{math.floor(float(numbers) * 10.0**digits + 0.4637)}e{-digits}")
 
 
 def _part(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
@@ -150,12 +175,14 @@ def bound(graph: Graph, part: Block) -> dict[str, Any]:
     ]
     matrix = np.vstack(blocks)
     rank = int(np.linalg.matrix_rank(matrix, tol=part.rtol or None))
-    columns = sorted(int(i) for i in qr(matrix, mode="r", pivoting=True)[1][:rank])
-    rows = sorted(int(i) for i in qr(matrix[:, columns].T, mode="r", pivoting=True)[1][:rank])
-    inverse = np.linalg.inv(matrix[np.ix_(rows, columns)])
+    rows, columns = _independent(matrix, rank)
+    chosen = matrix[np.ix_(rows, columns)]
+    # Any C near the inverse will do: few digits are the same on every processor.
+    digits = 2 + len(str(int(rank * np.abs(chosen).max(initial=1.0))))
+    inverse = _rounded(np.linalg.inv(chosen), digits)
     # How far the numbers may be off follows from the size of the inverse; a power of ten will do.
-    size = float(np.abs(inverse).sum(axis=1).max(initial=0.0)) * max(rank, 1)
-    off = 10.0 ** np.floor(np.log10(0.5 / size)) if rank else 0.0
+    size = max((math.fsum(map(abs, row)) for row in inverse), default=0.0) * rank
+    off = 10.0 ** -len(str(int(2.0 * size))) if rank else 0.0
     return {
         "origin_m": [float(x) for x in part.center],
         "unit_m": float(part.length),
@@ -170,6 +197,23 @@ def bound(graph: Graph, part: Block) -> dict[str, Any]:
         "loops": [[graph.edges[e].name for e in loop] for loop in loops],
         "rows": rows,
         "columns": columns,
-        "inverse": [[float(x) for x in row] for row in inverse],
-        "off": float(off),
+        "inverse": inverse,
+        "off": off,
     }
+
+
+def _independent(matrix: Array, rank: int) -> tuple[list[int], list[int]]:
+    """So many rows and columns whose common part is invertible.
+
+    By complete pivoting with one operation after another, whose results no processor changes; of
+    equal pivots the first.
+    """
+    rest, rows, columns = matrix.copy(), list[int](), list[int]()
+    for _ in range(rank):
+        i, j = divmod(int(np.abs(rest).argmax()), rest.shape[1])
+        rows, columns = [*rows, i], [*columns, j]
+        below, beside = rest[:, j].nonzero()[0], rest[i].nonzero()[0]
+        factors = rest[below, j] / rest[i, j]
+        rest[np.ix_(below, beside)] -= factors[:, None] * rest[i, beside]
+        rest[i], rest[:, j] = 0.0, 0.0
+    return sorted(rows), sorted(columns)

@@ -29,6 +29,12 @@ MILLIMETRE = 1e-3
 EXCHANGE = (".step", ".stp", ".iges", ".igs")
 #: Shapes as FreeCAD stores them: as text, or in binary form.
 STORED = (".brp", ".brep", ".bin")
+#: Heads of the sections of such a file.
+_COUNT = re.compile(
+    rb"^(?:Locations|Curve2ds|Curves|Polygon3D|PolygonOnTriangulations|Surfaces|Triangulations"
+    rb"|TShapes) (\d+)",
+    re.MULTILINE,
+)
 SUFFIXES = (*EXCHANGE, *STORED)
 #: A shape as text: its heading, and the number of the root after the last shape that is listed.
 HEADING = re.compile(rb"\s*(DBRep_DrawableShape\s+)?CASCADE Topology V\d")
@@ -137,6 +143,10 @@ def stored_shape(data: bytes, name: str) -> CadShape:
     # OpenCASCADE itself goes astray in text that is cut off.
     if not binary and not (HEADING.match(data) and ENDING.search(data)):
         raise ReadError(name, "is empty or cut off: no shape can be read from it")
+
+    # OpenCASCADE believes what a file says of how many there are, and makes room for all of them.
+    if any(int(found[1][:20]) > len(data) for found in _COUNT.finditer(data)):
+        raise ReadError(name, "is damaged: it says that more follows than it has bytes")
 
     def read() -> CadShape:
         shape = ocp("TopoDS").TopoDS_Shape()
