@@ -21,12 +21,12 @@ from test_exact_arithmetic import dual, few, small
 from test_proofs import change_motion, motions, proved_by_its_motion
 
 import regularize as rg
+from regularize.proofs.dual_quaternions import Dual, multiplied
 from regularize.proofs.geometry import integral
 from regularize.proofs.modular import Series, Terms, relation_of
 from regularize.proofs.special import special_lengths
 from regularize.proofs.verifier import distance, fingerprint, product
 from regularize.report.analysis import Analysis
-from regularize.proofs.dual_quaternions import Dual, multiplied
 from regularize.special.focal import focal
 from regularize.special.schatz import schatz
 from regularize.special.symmetric import symmetric
