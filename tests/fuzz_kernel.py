@@ -158,7 +158,7 @@ def fuzz(library: Path, count: int, seed: int) -> None:
 
 
 def main() -> int:
-    """Build, and run in a process with the sanitizers before everything else; 0 if they are silent."""
+    """Build, and run in a process that has the sanitizers; 0 if they are silent."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("count", type=int, help="number of calls")
     parser.add_argument("--seed", type=int, default=0)

@@ -75,9 +75,7 @@ def _in_digits(part: Block, digits: int) -> Block:
     size = math.floor(math.log10(part.length) + 0.0463)
     center, length = (_rounded(x, digits - size) for x in (part.center, part.length))
     screws = {e: np.array(_rounded(part.screws[e], digits)) for e in part.edges}
-    held = tuple(
-        replace(each, space=np.array(_rounded(each.space, digits))) for each in part.held
-    )
+    held = tuple(replace(each, space=np.array(_rounded(each.space, digits))) for each in part.held)
     return replace(part, center=np.array(center), length=length, screws=screws, held=held)
 
 
