@@ -156,7 +156,8 @@ def python(text: str) -> str:
     """Python's parser: everything but docstrings."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
+        documented = isinstance(node, ast.FunctionDef | ast.Module)
+        if documented and ast.get_docstring(node) is not None:
             del node.body[0]
     assert "pwned" not in ast.dump(tree)
     return ast.dump(tree)
@@ -288,6 +289,11 @@ def outputs(path: Path, name: str, folder: Path) -> Iterator[Output]:
             yield f"solve {file.suffix}", reader, file.read_text("utf-8")
     yield "solve object", symbols, sources[1].read_text("utf-8")
     yield from _metamodel(name, folder)
+    others = [joint.name for joint in rg.load(path).joints if joint.name != driven]
+    mapped = rg.actuation_map(rg.load(path), motors=[driven], joints=others[-1:])
+    yield "map c", c, mapped.to_c()
+    yield "map py", python, mapped.to_python()
+    yield "map", terminal, repr(mapped)
     picture = folder / "picture.svg"
     yield "show", terminal, said("show", path, "-o", picture)[1]
     if picture.exists():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import subprocess
 from collections.abc import Callable
@@ -153,6 +154,13 @@ def test_other_arrays_are_no_tables(tampered: Callable[[Any, Any], tuple[Any, An
     integers, reals = tampered(tables.integers, tables.reals)
     with pytest.raises(ValueError, match="no tables"):
         compiled(Tables(integers, reals, tables.sizes))
+
+
+@pytest.mark.parametrize("driven", [-1.0, 1e6, math.nan])
+def test_no_state_is_closed_on_rows_that_are_not_there(driven: float) -> None:
+    kernel = compiled(tables_of_every_joint())
+    q = np.array(pin.neutral(every_joint()))
+    assert kernel.close_motion(q, np.zeros(every_joint().nv), np.array([1.0, 0.0, driven])) is None
 
 
 def test_batches_are_the_states_one_by_one_in_any_number_of_threads() -> None:

@@ -33,5 +33,7 @@ static int close_motion(const Tables *t, Workspace *w, const double *const *in,
                         double *const *out) {
     for (int i = 0; i < t->size[nq_size]; ++i) out[0][i] = in[0][i];
     for (int i = 0; i < t->size[nv_size]; ++i) out[1][i] = in[1][i];
-    return close_state(t, w, in[2], 0, (int)in[2][2], out[0], out[1]);
+    const double driven = in[2][2];
+    if (!(driven >= 0.0 && driven <= t->size[rows_size])) return 1;
+    return close_state(t, w, in[2], 0, (int)driven, out[0], out[1]);
 }
