@@ -91,5 +91,37 @@ setTimeout(async () => {
   page.motion.search();
   result.ways = page.motion.found.map((mode) => kinematics.error(kinematics.state(mode.q)));
   result.image = stage.image().slice(0, 22);
+  // A body is dragged by its joint's point, each way along the axes.
+  page.pose(page.data.kinematics.q);
+  result.dragged = { error: 0, way: 0 };
+  const node = stage.scene.pieces.find((p) => p.layer === "bodies" && p.node !== page.data.ground).node;
+  for (const i of [0, 1, 2])
+    for (const sign of [-1, 1]) {
+      const start = page.motion.state, at = [3, 7, 11].map((k) => start.poses[node][k]), to = at.slice();
+      to[i] += 0.05 * sign * page.data.kinematics.length;
+      page.motion.drag({ node, point: [0, 0, 0].map((_, k) => 0.1 * page.data.kinematics.length * (k === i ? 0 : 1)), to });
+      result.dragged.error = Math.max(result.dragged.error, kinematics.error(page.motion.state));
+      result.dragged.way = Math.max(result.dragged.way, kinematics.apart(start, page.motion.state));
+    }
+  page.pose(page.data.kinematics.q);
+  const way = document.querySelector("[data-advice]");
+  if (way) {
+    way.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
+    result.gains = stage.gains().length;
+    document.body.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
+  }
+  stage.draw();
+  const context = stage.scene.gl.getExtension("WEBGL_lose_context"), before = pixels();
+  const wait = (time) => new Promise((done) => setTimeout(done, time));
+  context.loseContext();
+  await wait(100);
+  result.lost = [stage.lost, stage.element.classList.contains("live")];
+  context.restoreContext();
+  await wait(200);
+  stage.draw();
+  const after = pixels();
+  let differ = 0;
+  for (let i = 0; i < before.length; i++) if (Math.abs(before[i] - after[i]) > 8) differ++;
+  result.restored = [stage.lost, stage.element.classList.contains("live"), differ / before.length];
   document.body.dataset.result = JSON.stringify(result);
 }, 900);

@@ -75,9 +75,12 @@ def test_proposals_are_what_the_file_can_hold(crank: Path) -> None:
         session.cure(number)
         assert not session.trial.refused and session.trial.diff
         assert session.trial.report.reduction.redundant == entry.left < before
-    (choice,) = re.findall(r'<select data-change="D".*?</select>', panel(session))
-    held, apart = choice.split("not in this file")
-    assert "line_in_plane" in held and "universal" in apart and "universal" not in held
+    joints = {
+        name: re.findall(rf'<select data-change="{name}".*?</select>', panel(session))[0]
+        for name in "AD"
+    }
+    assert "line_in_plane" in joints["D"] and "not in this file" not in joints["D"]
+    assert "not in this file" in joints["A"].partition("spherical")[0]
 
 
 def test_what_no_file_holds_can_be_tried_all_the_same(crank: Path) -> None:

@@ -147,6 +147,12 @@ def check_hands(result: dict[str, Any], report: rg.Report) -> None:
         assert move["error"] < 1e-8 and move["way"] > 0.05
     assert all(error < 1e-8 for error in result["ways"])
     assert result["image"] == "data:image/png;base64,"
+    assert result["dragged"]["error"] < 1e-8 and result["dragged"]["way"] > 1e-3
+    assert result["gains"] > 0
+    # A graphics context that is lost leaves the flat picture, and comes back as it was.
+    assert result["lost"] == [True, False]
+    *back, differ = result["restored"]
+    assert back == [False, True] and differ < 0.01
 
 
 def test_pages_can_be_pointed_at_and_moved(assets: Path, tmp_path: Path) -> None:

@@ -184,8 +184,9 @@ class _Artist:
             if len(joints) == 1 and body.inertia is not None:
                 places.append(T[:3, :3] @ body.inertia.center + T[:3, 3])
             for k, place in enumerate(places):
-                near = min(joints, key=lambda point, to=place: float(np.linalg.norm(point - to)))
-                far = float(np.linalg.norm(place - near))
+                gaps = [float(np.linalg.norm(place - point)) for point in joints]
+                far = min(gaps)
+                near = joints[gaps.index(far)]
                 if not self.radius < far < 10 * self.length:
                     continue
                 mesh = glyphs.bar(near, place, self.radius)

@@ -19,8 +19,8 @@ from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.rank_loss import nearest_entry
 from regularize.reduction.reduce import Reduction
 from regularize.repair.advice import advise
+from regularize.repair.isostatic_file import TriedReduction, tried_numerically, tried_reduction
 from regularize.repair.proposals import Advice
-from regularize.repair.reduced_model import Trial, tried_numerically, tried_reduction
 from regularize.report.designed import BindingJoint, as_designed, binding_joints
 from regularize.report.findings import by_severity, findings
 from regularize.report.held_bodies import held_entries
@@ -190,15 +190,15 @@ class Analysis:
         return advise(self.reduction, self.cures)
 
     @cached_property
-    def trials(self) -> tuple[Trial, Trial]:
+    def trials(self) -> tuple[TriedReduction, TriedReduction]:
         """Dropping redundant equations: what is proved, into a file, and on numerical evidence.
 
         Both are tried where they are asked for, so that no command is printed that refuses.
         """
         r = self.reduction
         left = r.remaining > 0 and r.assembly.closed and not r.numerical and bool(r.followed)
-        proved = tried_reduction(r) if r.removed else Trial()
-        return proved, tried_numerically(r) if left else Trial()
+        proved = tried_reduction(r) if r.removed else TriedReduction()
+        return proved, tried_numerically(r) if left else TriedReduction()
 
     @cached_property
     def components(self) -> tuple[Component, ...]:

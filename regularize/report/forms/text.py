@@ -57,6 +57,7 @@ DETAILS = (
     Detail(0, findings=4, moves=4, rows=6, helped=1),
     Detail(0, findings=4, moves=3, rows=1, helped=0, names=2),
     Detail(0, findings=2, moves=2, rows=1, helped=0, names=1),
+    Detail(0, findings=1, moves=1, rows=1, helped=0, names=1),
 )
 EVERY = Detail(1000, moves=1000, names=1000)
 

@@ -25,7 +25,7 @@ EQUATIONS = 150
 
 
 @dataclass(frozen=True)
-class Trial:
+class TriedReduction:
     """What came of dropping redundant equations.
 
     Attributes:
@@ -74,13 +74,13 @@ def write_isostatic(report: Isostatic, path: Path, format: str) -> tuple[Diagnos
     return (*report.findings, *found)
 
 
-def tried_reduction(reduction: Reduction) -> Trial:
+def tried_reduction(reduction: Reduction) -> TriedReduction:
     """Write the isostatic model into a folder that is thrown away, as the command would."""
     if sum(cell.equations for cell in reduction.cells) > EQUATIONS:
-        return Trial()
+        return TriedReduction()
     found = read_again(reduction.mechanism)
     if found is None:
-        return Trial()
+        return TriedReduction()
     again, words = found
     format = written_as(again)
     try:
@@ -88,29 +88,29 @@ def tried_reduction(reduction: Reduction) -> Trial:
         with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
             findings = write_isostatic(report, Path(folder) / file_name(again, format), format)
     except RegularizeError as error:
-        return Trial(reason=str(error))
+        return TriedReduction(reason=str(error))
     errors = [each.message for each in findings if each.severity == "error"]
     less = report.result.redundant < reduction.redundant
     if errors or not less or report.result.finite_mobility != reduction.finite_mobility:
-        return Trial(reason=(*errors, "it would be no better")[0])
+        return TriedReduction(reason=(*errors, "it would be no better")[0])
     lost = sum(each.severity == "warning" for each in findings)
     command = shlex.join(["regularize", "reduce", *words, "-o", "reduced/"])
     gone = reduction.redundant - report.result.redundant
-    return Trial(f"{command} --fail-on error" if lost else command, lost, gone)
+    return TriedReduction(f"{command} --fail-on error" if lost else command, lost, gone)
 
 
-def tried_numerically(reduction: Reduction) -> Trial:
+def tried_numerically(reduction: Reduction) -> TriedReduction:
     """Reduce on numerical evidence what the axes alone do not prove."""
     if sum(cell.equations for cell in reduction.cells) > EQUATIONS:
-        return Trial()
+        return TriedReduction()
     found = read_again(reduction.mechanism)
     plain = found is not None and len(found[1]) == 1
     model = repr(displayed(str(reduction.mechanism.path))) if plain else "mechanism"
     after = reduce(reduction.mechanism, rtol=reduction.rtol, seed=reduction.seed, numerical=True)
     if after.remaining >= reduction.remaining:
-        return Trial(reason="it would keep as many")
+        return TriedReduction(reason="it would keep as many")
     dropped = reduction.remaining - after.remaining
-    return Trial(f"regularize.reduce({model}, numerical=True)", dropped=dropped)
+    return TriedReduction(f"regularize.reduce({model}, numerical=True)", dropped=dropped)
 
 
 def read_again(mechanism: Mechanism) -> tuple[Mechanism, list[str]] | None:
