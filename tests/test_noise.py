@@ -421,3 +421,20 @@ def test_no_sentence_changes_with_the_last_decimals(seed: int) -> None:
     for way in ((7, ".json"), (6, ".urdf"), (5, ".urdf"), (1e-17, ""), (1e-9, ""), (1e-6, "")):
         other = rounding_table.written(mechanism, way, rng)
         assert rounding_table.differences(exact, other)[0] == [], way
+
+
+@pytest.mark.parametrize("ratio", [-1.0, -0.5])
+def test_a_redundant_gear_is_named(ratio: float) -> None:
+    """The cranks of a parallelogram turn alike: a gear of 1 to 1 between them says nothing new."""
+    points = [(0, 0, 0), (0.2, 0.5, 0), (1.2, 0.5, 0), (1.0, 0, 0)]
+    bodies = ["ground", "a", "b", "c", "ground"]
+    joints = [
+        rg.Joint.in_world(name, bodies[k], bodies[k + 1], "revolute", [0, 0, 1], points[k])
+        for k, name in enumerate("ABCD")
+    ]
+    gear = rg.Coupling("gear", "gear", (("A", 0, 1.0), ("D", 0, -ratio)))
+    report = rg.check(rg.Mechanism.of_joints("cranks", joints, couplings=(gear,)), configurations=4)
+    found = [d for d in report.diagnostics if d.code == "REG202"]
+    assert report.reduction.mobility == int(ratio == -1.0)
+    assert len(found) == int(ratio == -1.0)
+    assert all("coupling `gear` of `A` and `D` says" in d.message for d in found)
