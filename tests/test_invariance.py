@@ -239,3 +239,9 @@ def test_walks_leave_singular_poses_at_any_size(factor: float) -> None:
     found = rg.reduce(mechanism, configurations=4)
     assert found.cells[0].here.rank < found.rank
     assert (found.mobility, found.finite_mobility, found.redundant) == (3, 3, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "way"), [(5003, 7), (5003, 8), (5006, 2), (5010, 2)])
+def test_what_once_depended_on_order_tree_or_format(seed: int, way: int) -> None:
+    assert metamorphic.differences(seed, way) == []

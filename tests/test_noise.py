@@ -13,6 +13,7 @@ import mechanisms
 import noise_table
 import numpy as np
 import pytest
+import rounding_table
 
 import regularize as rg
 from regularize.cli import main
@@ -264,6 +265,13 @@ def test_axes_alone_tell_no_length_from_rounding() -> None:
     bare = replace(exact, bodies=tuple(rg.Body(body.name) for body in exact.bodies))
     for off in (1e-17, 1e-9, 1e-7):
         assert said(noise_table.in_one_centre(bare, off))[:6] == said(exact)[:6]
+    centred = noise_table.in_one_centre(bare, 0.0)
+    for joint, off in ((1, 1e-17), (2, 1e-9), (2, 1e-6), (3, 1e-6)):
+        joints = list(centred.joints)
+        T = np.array(joints[joint].T_child_joint)
+        T[joint - 1, 3] += off
+        joints[joint] = replace(joints[joint], T_child_joint=T)
+        assert said(replace(centred, joints=tuple(joints)))[:6] == said(exact)[:6]
     assert said(mechanisms.scaled(SLID["bennett"], 1e-6)) == said_of("bennett")
 
 
@@ -403,3 +411,30 @@ def test_what_is_proved_of_rounded_numbers_is_proved_of_the_exact_ones(seed: int
     assert (found.removed, found.remaining) == (15, 2)
     assert [p.trivial for p in found.parts] == [p.trivial for p in exact.parts]
     assert not rg.prove(found)["undecided"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 3, 4, 7])
+def test_no_sentence_changes_with_the_last_decimals(seed: int) -> None:
+    mechanism, rng = rounding_table.drawn(seed), np.random.default_rng(seed)
+    exact = rg.check(mechanism, configurations=4)
+    for way in ((7, ".json"), (6, ".urdf"), (5, ".urdf"), (1e-17, ""), (1e-9, ""), (1e-6, "")):
+        other = rounding_table.written(mechanism, way, rng)
+        assert rounding_table.differences(exact, other)[0] == [], way
+
+
+@pytest.mark.parametrize("ratio", [-1.0, -0.5])
+def test_a_redundant_gear_is_named(ratio: float) -> None:
+    """The cranks of a parallelogram turn alike: a gear of 1 to 1 between them says nothing new."""
+    points = [(0, 0, 0), (0.2, 0.5, 0), (1.2, 0.5, 0), (1.0, 0, 0)]
+    bodies = ["ground", "a", "b", "c", "ground"]
+    joints = [
+        rg.Joint.in_world(name, bodies[k], bodies[k + 1], "revolute", [0, 0, 1], points[k])
+        for k, name in enumerate("ABCD")
+    ]
+    gear = rg.Coupling("gear", "gear", (("A", 0, 1.0), ("D", 0, -ratio)))
+    report = rg.check(rg.Mechanism.of_joints("cranks", joints, couplings=(gear,)), configurations=4)
+    found = [d for d in report.diagnostics if d.code == "REG202"]
+    assert report.reduction.mobility == int(ratio == -1.0)
+    assert len(found) == int(ratio == -1.0)
+    assert all("coupling `gear` of `A` and `D` says" in d.message for d in found)

@@ -347,7 +347,11 @@ def center_and_length(
     bodies = float(max(loops.graph.extents[list(nodes_of(loops.graph, edges or loops.edges))]))
     extent = bodies * (length < COINCIDENT * bodies)
     errors = max(rounding, VANISHING * (extent or 10.0))  # no joints are 10 nm from each other
-    near = extent > 0.0 or max(bodies, length) < 50.0 * errors
+    # One origin that is off is told from a small mechanism: all others are in one place.
+    first = np.linalg.norm(points - points[0], axis=1)
+    last = np.linalg.norm(points - points[np.argmax(first)], axis=1)
+    least = 50.0 if np.minimum(first, last).max() > errors else 250.0
+    near = extent > 0.0 or max(bodies, length) < least * errors
     small = length <= errors or (near and _locked(loops, q, center, length, edges))
     return center, (extent or 1.0) if small else length
 

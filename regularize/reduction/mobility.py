@@ -111,7 +111,7 @@ def normal_incidence(loops: LoopKinematics, signs: Array) -> Array:
     joints = [loops.local(e)[0] for e in loops.edges if loops.local(e)]
     if not 1 < len(signs) <= min(MANY_LOOPS, len(joints)):
         return signs
-    triangle = np.linalg.qr(signs[:, joints].T, mode="r")
+    _, triangle = np.linalg.qr(signs[:, joints].T)
     if np.min(np.abs(np.diag(triangle))) < UNNOTICED:  # welds alone tell them from each other
         return signs
     size = np.linalg.norm(triangle) / np.sqrt(len(signs))

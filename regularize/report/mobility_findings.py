@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from regularize.lie.directions import axis_words
+from regularize.loops.kinematics import sized_loops
 from regularize.loops.local_mobility import LocalBranch
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.reduction.mobility import CellMobility
+from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction
 from regularize.statics.passive_freedoms import PassiveBody
 from regularize.words import counted, names, noise_words
@@ -37,6 +41,7 @@ def mobility_findings(reduction: Reduction, passive: Sequence[PassiveBody]) -> I
                 joints=joints,
             )
         yield from _shaky(reduction, cell, joints)
+        yield from _idle_couplings(reduction, cell)
         if len(cell.branches) > 1:
             yield _meeting(reduction, cell, joints)
         elif cell.here.rank < cell.generic.rank and not cell.branches and len(cell.modes) > 1:
@@ -104,6 +109,31 @@ def _shaky(
             f"shaky: no finite motion follows {'; '.join(cut)} ({names(joints)})",
             joints=joints,
         )
+
+
+def _idle_couplings(reduction: Reduction, cell: CellMobility) -> Iterator[Diagnostic]:
+    """Couplings that say what loops and other couplings say wherever the mechanism went."""
+    graph, inside = reduction.graph, set(cell.edges)
+    coupled = [c for c in graph.couplings if set(c.columns) <= set(graph.columns(cell.edges))]
+    proved = sum(6 * len(p.cuts) - p.rank for p in reduction.parts if p.edges[0] in inside)
+    visited = cell.configurations
+    if not coupled or not len(visited) or cell.redundant <= proved:
+        return
+    loops = sized_loops(graph, visited[0], cell.edges)
+    rows = loops.jacobian(loops.state(visited)) * loops.units
+    for row, coupling in enumerate(coupled, start=rows.shape[1] - len(coupled)):
+        values = np.linalg.svd(np.delete(rows, row, axis=1), compute_uv=False)
+        if max(decide_rank(s, cell.tolerances.rtol).rank for s in values) == cell.generic.rank:
+            edges = [e for e in cell.edges if set(graph.edges[e].columns) & set(coupling.columns)]
+            joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges))
+            yield Diagnostic(
+                "REG202",
+                "warning",
+                f"coupling `{coupling.name}` of {names(joints)} says what the loops say already at "
+                f"all {len(visited)} configurations visited: its equation is redundant",
+                joints=joints,
+                help=("leave it out where it need not carry loads",),
+            )
 
 
 def _meeting(reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]) -> Diagnostic:
