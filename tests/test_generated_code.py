@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import ctypes
+import importlib.util
 import subprocess
 from pathlib import Path
 from shutil import which
@@ -140,6 +141,33 @@ def test_casadi(name: str) -> None:
     free, expected = along_loops(r, q[0], v[0], tau[0])
     found = f.jacobian()(q[0], v[0], tau[0], 0)[0].full() @ free
     assert np.abs(found - expected).max() <= 1e-6 * np.abs(expected).max()
+
+
+def example(name: str) -> Any:
+    """A program of ``assets/examples``."""
+    path = Path(__file__).resolve().parents[1] / "assets" / "examples" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.slow
+def test_loops_close_in_a_collocation_in_casadi_as_steps_get_shorter() -> None:
+    pytest.importorskip("casadi")
+    bend, errors = example("knee_leg_collocation").bend, []
+    for steps in (6, 12):
+        r, path = bend(0.1, steps=steps, h=0.18 / steps)
+        assert path[-1, r.velocity_indices(["knee_front"])[0]] == pytest.approx(0.1, abs=1e-6)
+        errors.append(np.abs(r.residual(path)).max())
+    assert errors[1] < 0.4 * errors[0] < 0.01  # of second order, as the rule is
+
+
+def test_many_robots_fall_in_one_jax_program() -> None:
+    pytest.importorskip("jax")
+    model = Path(__file__).resolve().parents[1] / "assets" / "planar_fourbar.urdf"
+    assert example("thousand_robots").fall(model, count=50, steps=20) < 1e-6
 
 
 def test_warp() -> None:
