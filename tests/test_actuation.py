@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -281,6 +282,43 @@ def test_polynomials_are_as_good_as_they_say(name: str, tolerance: float) -> Non
     assert polynomial(theta[0]).shape == theta[0].shape
     with pytest.raises(rg.ModelError, match="no polynomial of degree"):
         m.polynomial(1e-15)
+
+
+EQUALITIES = (
+    """<mujoco><compiler autolimits="true"/><worldbody>{bodies}</worldbody>{more}</mujoco>"""
+)
+BODY = '<body><joint name="{}" type="hinge" axis="0 0 1"/><geom size="0.1"/></body>'
+
+
+@pytest.mark.parametrize(("name", "tolerance"), [("nut_knee", 1e-2), ("differential", 1e-9)])
+def test_mujoco_holds_joints_to_motors_by_the_polynomial(name: str, tolerance: float) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    drive, m = made(name)
+    bodies = "".join(BODY.format(n) for n in (*drive.motors, *drive.joints))
+    polynomial = m.polynomial(tolerance)
+    text = EQUALITIES.format(bodies=bodies, more=polynomial.to_mjcf())
+    model = mujoco.MjModel.from_xml_string(text)
+    data, k = mujoco.MjData(model), len(drive.motors)
+    assert model.neq == k
+    for theta in m.samples(20):
+        for q, bound in ((polynomial(theta), 1e-12), (m.joints(theta), polynomial.error)):
+            data.qpos[:] = [*theta, *q]
+            mujoco.mj_forward(model, data)
+            assert np.abs(data.efc_pos[:k]).max() <= bound + 1e-15
+
+
+def test_urdf_mimics_where_the_map_is_linear_enough() -> None:
+    _, m = made("gripper")
+    polynomial = m.polynomial(0.02)
+    mimic = ElementTree.fromstring(polynomial.to_urdf()["right_c"])
+    assert mimic.get("joint") == "left_a"
+    slope, offset = float(mimic.get("multiplier", "nan")), float(mimic.get("offset", "nan"))
+    theta = m.samples(50)
+    assert np.abs(slope * theta + offset - m.joints(theta)).max() <= polynomial.error <= 0.02
+    with pytest.raises(rg.ModelError, match="follows one other"):
+        made("differential")[1].polynomial(1e-9).to_urdf()
+    with pytest.raises(rg.ModelError, match="not linear"):
+        made("rsu_ankle")[1].polynomial(1e-2).to_mjcf()
 
 
 def test_a_whole_turn_holds_up_to_where_the_knee_turns_back() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import ctypes
+import importlib.util
 import subprocess
 from pathlib import Path
 from shutil import which
@@ -78,6 +79,37 @@ def test_random_states_are_as_of_the_kernel_or_masked() -> None:
         assert np.abs(a[n] - one).max() <= 1e-9 * (1.0 + np.abs(one).max())
 
 
+def on_a_base(kind: str) -> rg.Mechanism:
+    """A four-bar on a body that floats or slides in a plane, or whose crank is geared to it."""
+    a, eye = rg.assembly(kind), np.eye(3)
+    a.body("base", mass=3.0, inertia=0.1 * eye)
+    for name, at in (("crank", (0, 0, -0.1)), ("rod", (0.1, 0, -0.2)), ("lever", (0.25, 0, -0.1))):
+        a.body(name, mass=0.4, com=at, inertia=0.01 * eye)
+    if kind == "geared":
+        a.hinge("mount", "ground", "base", at=(0, 0.1, 0), axis=(0, 1, 0))
+    else:
+        a.joint(kind, "mount", "ground", "base")
+    a.hinge("A", "base", "crank", at=(0, 0, 0), axis=(0, 1, 0))
+    a.hinge("B", "crank", "rod", at=(0.02, 0, -0.2), axis=(0, 1, 0))
+    a.hinge("C", "rod", "lever", at=(0.25, 0, -0.22), axis=(0, 1, 0))
+    a.hinge("D", "base", "lever", at=(0.3, 0, 0), axis=(0, 1, 0))
+    if kind == "geared":
+        a.coupling("gear", {"mount": 1.0, "A": -2.0})
+    return a.mechanism()
+
+
+@pytest.mark.parametrize("kind", ["free", "planar", "geared"])
+def test_generated_steps_on_moving_bases_and_with_gears_are_the_kernels(kind: str) -> None:
+    r = rg.to_pinocchio(rg.reduce(on_a_base(kind)))
+    fast = r.compiled(lanes=2)
+    assert fast.computed_by == "generated code of 2 lanes"
+    q, v, tau = states(r, 5)
+    found, known = fast.rollout(q, v, tau, H, 20), r.rollout(q, v, tau, H, 20)
+    assert found.ok.all() and found.residual.max() < 1e-9
+    assert found.q == pytest.approx(known.q, abs=1e-9)
+    assert found.v == pytest.approx(known.v, abs=1e-8 * (1.0 + np.abs(known.v).max()))
+
+
 def test_dependent_rows_are_refused_with_a_way_out() -> None:
     legacy = rg.to_pinocchio(rg.reduce(mechanisms.bennett()), style="legacy")
     with pytest.raises(rg.UnsupportedExport, match="'rows'"):
@@ -140,6 +172,33 @@ def test_casadi(name: str) -> None:
     free, expected = along_loops(r, q[0], v[0], tau[0])
     found = f.jacobian()(q[0], v[0], tau[0], 0)[0].full() @ free
     assert np.abs(found - expected).max() <= 1e-6 * np.abs(expected).max()
+
+
+def example(name: str) -> Any:
+    """A program of ``assets/examples``."""
+    path = Path(__file__).resolve().parents[1] / "assets" / "examples" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.slow
+def test_loops_close_in_a_collocation_in_casadi_as_steps_get_shorter() -> None:
+    pytest.importorskip("casadi")
+    bend, errors = example("knee_leg_collocation").bend, []
+    for steps in (6, 12):
+        r, path = bend(0.1, steps=steps, h=0.18 / steps)
+        assert path[-1, r.velocity_indices(["knee_front"])[0]] == pytest.approx(0.1, abs=1e-6)
+        errors.append(np.abs(r.residual(path)).max())
+    assert errors[1] < 0.4 * errors[0] < 0.01  # of second order, as the rule is
+
+
+def test_many_robots_fall_in_one_jax_program() -> None:
+    pytest.importorskip("jax")
+    model = Path(__file__).resolve().parents[1] / "assets" / "planar_fourbar.urdf"
+    assert example("thousand_robots").fall(model, count=50, steps=20) < 1e-6
 
 
 def test_warp() -> None:

@@ -216,7 +216,8 @@ class ActuationMap(Subsystems):
             ModelError: No polynomial that is tried can be shown to be as good.
         """
         parts = [polynomial_of(each, tolerance) for each in self.drives]
-        return MapPolynomial(tuple(parts), max(part.error for part in parts))
+        error = max(part.error for part in parts)
+        return MapPolynomial(tuple(parts), error, self.motor_names, self.joint_names)
 
     def _values(self, given: ArrayLike, what: str) -> tuple[Array, bool]:
         """Values as (N, k), and whether they were of one state."""

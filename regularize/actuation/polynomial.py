@@ -15,6 +15,7 @@ import numpy as np
 
 from regularize.actuation.drive import Drive
 from regularize.actuation.formulas import copied, derivatives, total
+from regularize.actuation.linear_forms import mjcf, urdf
 from regularize.actuation.prover import bounds_of
 from regularize.actuation.ways import Fit
 from regularize.errors import ModelError
@@ -51,10 +52,14 @@ class MapPolynomial:
     Attributes:
         parts: Those of each subsystem.
         error: Bound of the error of each joint all over the domain, rad or m.
+        motor_names: Names of the motors.
+        joint_names: Names of the joints.
     """
 
     parts: tuple[DrivePolynomial, ...]
     error: float
+    motor_names: tuple[str, ...]
+    joint_names: tuple[str, ...]
 
     @property
     def coefficients(self) -> Array | tuple[Array, ...]:
@@ -69,6 +74,33 @@ class MapPolynomial:
         for part in self.parts:
             q[:, part.joints] = part.fit(x[:, part.motors])
         return q[0] if np.ndim(theta) == 1 else q
+
+    def to_mjcf(self) -> str:
+        """``<tendon>`` and ``<equality>`` for MJCF: each joint held to its motors within ``error``.
+
+        One motor is a ``polycoef``, several are a fixed tendon. MuJoCo counts joints from the
+        model's ``qpos0``, which has to be zero for them.
+
+        Raises:
+            ModelError: The degree is above four, or above one for several motors.
+        """
+        parts = [mjcf(part.fit, *self._names(part)) for part in self.parts]
+        tendons, rows = ([x for part in parts for x in part[side]] for side in (0, 1))
+        lines = ["<tendon>", *(f"  {x}" for x in tendons), "</tendon>"] if tendons else []
+        return "\n".join([*lines, "<equality>", *(f"  {x}" for x in rows), "</equality>", ""])
+
+    def to_urdf(self) -> dict[str, str]:
+        """``<mimic>`` elements for URDF by joint, where the joints are linear within ``error``.
+
+        Raises:
+            ModelError: They are not, or follow several motors.
+        """
+        parts = [urdf(part.fit, *self._names(part)) for part in self.parts]
+        return {name: element for part in parts for name, element in part.items()}
+
+    def _names(self, part: DrivePolynomial) -> tuple[list[str], list[str]]:
+        names = [self.motor_names[i] for i in part.motors]
+        return names, [self.joint_names[i] for i in part.joints]
 
 
 def polynomial_of(drive: Drive, tolerance: float) -> DrivePolynomial:
