@@ -19,6 +19,7 @@ class JointStops:
 
     Attributes:
         robot: The robot.
+        limits: Whether bounds of positions and of joint forces are kept.
         bounded: Which of the mechanism's coordinates have bounds, shape (bounded,).
         names: Their names.
         lower: Their lower bounds, shape (bounded,).
@@ -29,6 +30,7 @@ class JointStops:
     """
 
     robot: Robot = field(repr=False)
+    limits: bool
     bounded: NDArray[np.intp]
     names: tuple[str, ...]
     lower: Array
@@ -59,6 +61,7 @@ class JointStops:
             effort[own] = limits_of(mechanism, "effort")[columns[own]]
         return cls(
             robot,
+            limits,
             bounded,
             tuple(names[i] for i in bounded),
             lower[bounded],
