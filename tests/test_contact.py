@@ -191,6 +191,13 @@ def test_dry_friction_sticks_and_efforts_end() -> None:
         for torque in (5.0, 500.0)
     )
     assert strong.q[-1] == pytest.approx(weak.q[-1], abs=1e-12)
+    assert [f.code for f in strong.findings] == []
+    fast = rg.simulate(
+        fourbar(A={"velocity": 0.1}), duration=0.05, limits=True, h=1e-3, rates={"A": 1.0}
+    )
+    (said,) = fast.findings
+    assert said.code == "REG316"
+    assert "faster than it may" in said.message
 
 
 def test_half_the_step_is_half_the_error() -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import regularize as rg
 
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "mjcf"
 #: Arrays of numbers of joints and coordinates, which move up where joints are added.
 NUMBERED = (
@@ -185,3 +186,34 @@ def test_what_a_slack_body_would_be_is_said_and_does_it(tmp_path: Path) -> None:
     body = f'<body name="s">{joints}<inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/></body>'
     path.write_text(SLIDE.format(body=body, end="s"))
     assert rg.reduce(rg.load(path)).redundant == 0
+
+
+def opened(path: Path) -> tuple[int, float]:
+    """Rows of the loops, and how far they open at worst in 2 s from the pose of the file."""
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data, worst = mujoco.MjData(model), 0.0
+    for _ in range(round(2.0 / model.opt.timestep)):
+        mujoco.mj_step(model, data)
+        worst = max(worst, float(np.abs(data.efc_pos[: data.ne]).max()))
+    return data.ne, worst
+
+
+@pytest.mark.parametrize("name", ["knee_leg", "slider_crank"])
+def test_fewer_rows_hold_loops_as_closely(name: str, tmp_path: Path) -> None:
+    """Redundant rows of MuJoCo are springs side by side; those that stay take over."""
+    path = tmp_path / f"{name}.xml"
+    rg.save(rg.load(ASSETS / f"{name}.urdf"), path)
+    found = rg.fix(path)
+    fixed, plain = tmp_path / "fixed.xml", tmp_path / "as_is.xml"
+    found.write(fixed)
+    rg.fix(path, as_is=True).write(plain)
+    (rows, before), (less, after), (_, soft) = map(opened, (path, fixed, plain))
+    assert less <= rows
+    assert after <= before
+    said = [finding for finding in found.findings if finding.code == "REG341"]
+    assert bool(said) == (soft > before)
+    if said:
+        assert less < rows
+        assert f"{1e3 * soft:.3g} with the rows alone" in said[0].message
+        assert "solref" in fixed.read_text()
+        assert "solref" not in plain.read_text()

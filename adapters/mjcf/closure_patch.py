@@ -91,7 +91,8 @@ class MjcfClosures:
         for attribute in weld.spans:
             if attribute in ("name", "class", "active", "solref", "solimp"):
                 given[attribute] = weld.get(attribute) or ""
-        given |= self._stiffened(i)
+        if wanted.kind == "spherical":  # two connects have as many rows as the weld
+            given |= self._stiffened(i)
         lines = []
         for k, anchor in enumerate(anchors):
             own = {**given, **({"name": f"{given['name']}_z"} if k and "name" in given else {})}

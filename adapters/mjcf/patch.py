@@ -84,7 +84,7 @@ class MjcfPatcher(XmlPatcher):
     def as_stiff(self, wanted: Sequence[WantedKind], placed: PlacedEdits) -> Patch:
         """The same with ``solref`` and ``solimp`` of the connects that stay, as was measured."""
         plain = self._patch(wanted, None)
-        closures = [each for each in wanted if each.joint.closure]
+        closures = [each for each in wanted if each.joint.closure and each.kind == "spherical"]
         model = self.source.weighed or self.m
         before = gaps_of(self.path, model) if closures else None
         if before is None:

@@ -152,10 +152,15 @@ def read_links(draft: UrdfDraft) -> None:
             lambda shape: pose(shape.child("origin")),
             lambda mesh: mesh.text("filename"),
             partial(_color, colors=colors),
-            friction=lambda shape, link=name: rough.get(link),
+            friction=partial(_friction, of_link=rough.get(name)),
         )
         draft.add_body(Body(name, inertia, shapes, node.source), node)
     _judge(draft)
+
+
+def _friction(shape: Node, of_link: float | None) -> float | None:
+    """The coefficient of friction of a shape, which is that of its link."""
+    return of_link
 
 
 def _frictions(root: Node) -> dict[str, float]:

@@ -152,18 +152,19 @@ def run(arguments: argparse.Namespace) -> int:
                 f"--actuate {name}: the joint is driven, with whatever force that takes; leave one "
                 "of the two out"
             )
+    options = stepped(arguments)
+    options["drive"] = driven
+    options["slip"] = None if arguments.slip is None else positive(arguments.slip, "--slip")
     with delayed_progress(f"{duration:g} s") as progress:
+        options["progress"] = progress
         motion = simulate(
             mechanism,
             duration=duration,
             torques=torques,
             rates=rates,
-            drive=driven,
             rtol=rtol,
             solver=solver,
-            **stepped(arguments),
-            slip=None if arguments.slip is None else positive(arguments.slip, "--slip"),
-            progress=progress,
+            **options,
         )
     for write, path in ((motion.save, arguments.out), (motion.plot, arguments.plot)):
         if path is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -47,7 +48,7 @@ class Surroundings:
     fall: float
     h: float
 
-    @property
+    @cached_property
     def friction(self) -> Array:
         """Coefficient of friction of every point, shape (points,)."""
         if self.points is None:

@@ -151,12 +151,14 @@ def _motion(
 
 def _said(robot: Robot, around: Surroundings, coordinates: Array, v: Array) -> Iterator[Diagnostic]:
     """What should be known of the motion: what it leaves out, and limits that it does not keep."""
-    kept = {name.partition("[")[0] for name in around.stops.names}
     for finding in joint_findings(robot, coordinates, v):
-        regularised = finding.code == "REG317"  # dry friction is exact here
-        if regularised or (finding.code == "REG316" and {*finding.joints} <= kept):
-            continue
-        yield finding
+        beyond = finding.message.partition(" are not enforced: ")[2]
+        if finding.code == "REG316" and around.stops.limits:
+            if finding.severity == "warning":
+                words = f"rates, and bounds of ball joints, are not kept by steps: {beyond}"
+                yield replace(finding, message=words, help=finding.help[1:])
+        elif finding.code != "REG317":  # dry friction is as it is here
+            yield finding
     if around.points is not None:
         yield Diagnostic(
             "REG319",

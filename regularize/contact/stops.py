@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ class JointStops:
 
     Attributes:
         robot: The robot.
+        limits: Whether bounds of positions and of joint forces are kept.
         bounded: Which of the mechanism's coordinates have bounds, shape (bounded,).
         names: Their names.
         lower: Their lower bounds, shape (bounded,).
@@ -29,6 +31,7 @@ class JointStops:
     """
 
     robot: Robot = field(repr=False)
+    limits: bool
     bounded: NDArray[np.intp]
     names: tuple[str, ...]
     lower: Array
@@ -59,6 +62,7 @@ class JointStops:
             effort[own] = limits_of(mechanism, "effort")[columns[own]]
         return cls(
             robot,
+            limits,
             bounded,
             tuple(names[i] for i in bounded),
             lower[bounded],
@@ -90,17 +94,17 @@ class JointStops:
         if not len(self.bounded):
             return np.zeros((0, 2)), np.zeros(0)
         x = robot.states.coordinates(robot.passive.coordinates, q[None])[0, self.bounded]
-        if near is not None:
-            closing = np.isin(self.bounded, robot.constraints.closing_columns)
+        if near is not None and self._wrapped.any():
             turns = np.round((near - x) / (2 * np.pi))
-            x = x + np.where(closing & self._turning, 2 * np.pi * turns, 0.0)
+            x = x + np.where(self._wrapped, 2 * np.pi * turns, 0.0)
         return np.column_stack([x - self.lower, self.upper - x]), x
 
-    @property
-    def _turning(self) -> NDArray[np.bool_]:
-        """Which bounded coordinates are angles."""
+    @cached_property
+    def _wrapped(self) -> NDArray[np.bool_]:
+        """Which bounded coordinates are angles that are known but for whole turns."""
         graph = self.robot.reduction.graph
         turns = np.zeros(graph.freedoms, dtype=bool)
         for edge in graph.edges:
             turns[list(edge.columns)] = np.any(edge.screws[3:], axis=0)
-        return turns[self.bounded]
+        closing = np.isin(self.bounded, self.robot.constraints.closing_columns)
+        return np.asarray(closing & turns[self.bounded])

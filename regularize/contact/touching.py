@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,27 +28,6 @@ from regularize.shapes.meshes import load_mesh
 MOST = 8
 #: Sine of the tilt of a cylinder below which no direction of its rim is the lowest.
 UPRIGHT = 1e-3
-
-
-class TouchingShape(Protocol):
-    """A shape with points that may touch the plane.
-
-    Attributes:
-        slots: How many points it has at most.
-        extent: Half its size, in m.
-    """
-
-    slots: int
-    extent: float
-
-    def lowest(self, T: Array) -> float:
-        """Height in m of its lowest point; T is its frame in the world, shape (4, 4)."""
-
-    def points(self, T: Array, reach: float) -> Array:
-        """Where it would touch, shape (slots, 3), as far as heights are below some reach in m.
-
-        Points beyond it may be missing: not a number.
-        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +53,11 @@ class Balls:
         return float(np.linalg.norm(self.centers, axis=1).max()) + self.radius
 
     def lowest(self, T: Array) -> float:
-        """Height of the lowest of the balls."""
+        """Height in m of the lowest of the balls; T is their frame in the world, shape (4, 4)."""
         return float((self.centers @ T[2, :3]).min() + T[2, 3] - self.radius)
 
     def points(self, T: Array, reach: float) -> Array:
-        """The lowest points of the balls."""
+        """The lowest points of the balls, shape (slots, 3), whether within reach (m) or not."""
         lowest = self.centers @ T[:3, :3].T + T[:3, 3] - [0.0, 0.0, self.radius]
         return np.asarray(lowest)
 
@@ -140,7 +119,10 @@ class Hull:
         return float((self.vertices @ T[2, :3]).min() + T[2, 3])
 
     def points(self, T: Array, reach: float) -> Array:
-        """The lowest vertex, and of those within reach the ones farthest from each other."""
+        """The lowest vertex, and of those within reach the ones farthest from each other.
+
+        What is beyond, or not chosen, is not a number.
+        """
         found = np.full((self.slots, 3), np.nan)
         height = self.vertices @ T[2, :3] + T[2, 3]
         near = np.flatnonzero(height < reach)
@@ -158,6 +140,10 @@ class Hull:
             chosen.append(int(np.argmax(np.round(away / (1e-9 * self.extent)))))
         found[: len(chosen)] = places[chosen]
         return found
+
+
+#: A shape with points that may touch the plane: ``slots`` at most; half its size is ``extent``.
+TouchingShape: TypeAlias = Balls | Rims | Hull
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -105,8 +105,8 @@ class Simulation(ShortRepr, NamedColumns):
         forces = {f"force {name}": self.drive_forces[:, i] for i, name in enumerate(self.drives)}
         forces |= {f"limit {name}": self.limit_forces[:, i] for i, name in enumerate(self.limited)}
         for body in dict.fromkeys(self.contacts):
-            own = [each == body for each in self.contacts]
-            forces[f"ground on {body}"] = self.contact_forces[:, own, 2].sum(axis=1)
+            of_body = [each == body for each in self.contacts]
+            forces[f"ground on {body}"] = self.contact_forces[:, of_body, 2].sum(axis=1)
         own = coordinate_columns(self.names, self.coordinates)
         return {"time": self.time, **own, "energy": self.energy, "closure": self.closure, **forces}
 
