@@ -30,17 +30,18 @@ from regularize.proofs.verifier import fingerprint, verify
 Chain = Sequence[Dual]
 
 
-def random_factors(rng: np.random.Generator, count: int) -> list[Dual]:
+def random_factors(rng: np.random.Generator, count: int, slides: Sequence[int] = ()) -> list[Dual]:
     """Some t - h whose products are rational motion polynomials in general position."""
 
     def vector() -> Any:
         return np.array([Fraction(int(x), 12) for x in rng.integers(-20, 21, size=3)])
 
     found = []
-    for _ in range(count):
+    for k in range(count):
         direction = vector() + Fraction(1, 24)
         unit = np.eye(8, dtype=int)[0] * Fraction(int(rng.integers(-12, 13)), 12)
-        found.append(line_of(direction, np.cross(vector(), direction)) + unit)
+        line = line_of(direction, np.cross(vector(), direction))
+        found.append((line_of(0 * direction, direction) if k in slides else line) + unit)
     return found
 
 
@@ -60,9 +61,10 @@ def network(
     rng, joints = np.random.default_rng(seed), []
     for i, ((one, other), h) in enumerate(hinges.items()):
         w, v = (np.array(x, dtype=float) for x in (h[1:4], h[5:]))
-        point = np.cross(w, v) / (w @ w) + noise * rng.normal(size=3)
-        w = w / np.linalg.norm(w) + noise * rng.normal(size=3)
-        joints.append(rg.Joint.in_world(f"J{i}", one, other, "revolute", w, point))
+        kind, way = ("revolute", w) if w.any() else ("prismatic", v)
+        point = np.cross(w, v) / (way @ way) + noise * rng.normal(size=3)
+        way = way / np.linalg.norm(way) + noise * rng.normal(size=3)
+        joints.append(rg.Joint.in_world(f"J{i}", one, other, kind, way, point))
     return rg.Mechanism.of_joints(name, joints)
 
 
@@ -118,6 +120,14 @@ def test_loops_from_random_cubics_are_proved(seed: int, noise: float) -> None:
     mechanism = network("cubic", chains(factors, reordered(factors, order)), noise)
     reduction, (found,) = proved(mechanism)
     assert (found.rows, found.family) == (reduction.remaining, family)
+    assert found.rows == 1 and found.distance < 1e-7
+
+
+def test_slides_may_be_among_the_hinges() -> None:
+    factors = random_factors(np.random.default_rng(3), 3, slides=[1])
+    others = reordered(factors, (2, 1, 0))
+    reduction, (found,) = proved(network("slides", chains(factors, others)))
+    assert (found.rows, found.family) == (reduction.remaining, "rational loop with slides")
     assert found.rows == 1 and found.distance < 1e-7
 
 
