@@ -1,9 +1,9 @@
 """Families of mechanisms that move for special lengths: exact joints near those of a part.
 
-Parallelograms, angulated scissors and relations of bars without a name are known here. Others come
-from installed packages by the entry points ``regularize.families``: functions of a graph, a part,
-what relation is taken to be meant, and how far a number may be moved, that yield names with the
-spans of the joints in integers.
+Parallelograms, angulated scissors, rational motions and relations of bars without a name are known
+here. Others come from installed packages by the entry points ``regularize.families``: functions of
+a graph, a part, what relation is taken to be meant, and how far a number may be moved, that yield
+names with the spans of the joints in integers.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def families(graph: Graph, part: Block, within: float, rounding: float) -> Itera
         within: What relation is taken to be meant, radians and parts of the size.
         rounding: How far a number may be moved to a simpler one.
     """
-    for family in (with_bars, rational_motions, *_installed(), unnamed):
+    for family in (with_bars, *_installed(), rational_motions, unnamed):
         yield from family(graph, part, within, rounding)
 
 

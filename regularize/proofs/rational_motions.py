@@ -1,6 +1,6 @@
-"""Hinges that move along a rational curve: exact axes from factors of their motion polynomial.
+"""Joints that move along a rational curve: exact axes from factors of their motion polynomial.
 
-Let the half-angle tangents of all hinges be rational functions of a parameter t. Each hinge then
+Let half-angle tangents of hinges and ways of slides be rational functions of t. Each joint then
 stands for one linear factor t - h or for a few on one line, and what a loop closes is that their
 product is real. So the factors of one half of it, in any order of their norms, tell those of the
 other half: they are rounded, and these computed from them exactly. Linkages of Bennett, Goldberg,
@@ -60,16 +60,20 @@ def rational_motions(
 ) -> Iterator[tuple[str, dict[EdgeId, Space]]]:
     """Names of linkages and exact joints, as ``families`` has it."""
     screws = {e: s for e, s in part.screws.items() if s.size}
-    if {motion_type(np.linalg.qr(s)[0], within).name for s in screws.values()} != {"revolute"}:
+    kinds = {e: motion_type(np.linalg.qr(s)[0], within).name for e, s in screws.items()}
+    if not {*kinds.values()} <= {"revolute", "translation"}:
         return
-    axes = {e: s[:, 0] / np.linalg.norm(s[3:, 0]) for e, s in screws.items()}
+    axes = {}
+    for e, kind in kinds.items():
+        row = screws[e][:, 0] * np.repeat([1.0, kind == "revolute"], 3)
+        axes[e] = row / np.linalg.norm(row[3:] if kind == "revolute" else row)
     loops = [[(e, c.direction(graph, e)) for e in c.edges if e in axes] for c in part.cycles]
     velocities = np.linalg.svd(_equations(loops, axes, [*axes]), compute_uv=False)
     if len(axes) < 2 or velocities[len(axes) - 2] <= within * velocities[0]:
         return  # more than one velocity, of which series cannot be told
     every = [_series(loops, axes, first) for first in [*axes][:TRIES]]
     for series, noise in ((series, noise) for noise in NOISE for series in every):
-        roots = {e: _roots(s, noise) for e, s in series.items()}
+        roots = {e: _roots(s, noise, MOST if axes[e][3:].any() else 1) for e, s in series.items()}
         known = {e: r for e, r in roots.items() if r is not None}
         found = _found(loops, axes, known, rounding) if len(known) == len(axes) else {}
         off = (max(distance([*axes[e]], x) for e, x in spaces.items()) for spaces in found.values())
@@ -135,7 +139,7 @@ def _times(h: Dual) -> Array:
     return np.array([multiplied(row, h) for row in np.eye(8)])
 
 
-def _roots(series: Array, noise: float) -> Roots | None:
+def _roots(series: Array, noise: float, most: int) -> Roots | None:
     """The factors of a hinge by its series, or None where there are not so few within noise.
 
     With x = 1 / t the series is x (q0 + q1 x + ...) / (1 + p1 x + ...), so t^d + p1 t^(d-1) + ...
@@ -143,7 +147,7 @@ def _roots(series: Array, noise: float) -> Roots | None:
     """
     if not np.isfinite(series).all():
         return None
-    for d in range(1, MOST + 1):
+    for d in range(1, most + 1):
         # Terms of low order tell the most: errors grow from one to the next.
         rows = np.array([series[k - d : k + 1][::-1] for k in range(d, 2 * d + 2)])
         p = np.linalg.lstsq(rows[:d, 1:], -rows[:d, 0], rcond=None)[0]
@@ -194,7 +198,9 @@ class _Factors:
         """What linkages with so many hinges and factors are called."""
         if len(self.loops) > 1:
             return "network of rational linkages"
-        norms = [[self._class(root) for root in self.roots[e]] for e, _ in self.loops[0]]
+        norms = [[self._class(e, root) for root in self.roots[e]] for e, _ in self.loops[0]]
+        if any(not self.axes[e][3:].any() for e in self.axes):
+            return "rational loop with slides"
         shape = (len(norms), sum(len(own) > 1 for own in norms))
         if shape == (6, 0):  # two linkages of Bennett side by side, or three around a corner
             apart = [abs(i - j) for i in range(6) for j in range(i) if norms[i] == norms[j]]
@@ -208,9 +214,9 @@ class _Factors:
         known = sum(e in self.found for e, _ in loop)
         return -known, sum(int(x.denominator).bit_length() for x in exact)
 
-    def _class(self, root: complex) -> int:
-        """Number of the norm of a factor."""
-        norm = complex(root.real, abs(root.imag))
+    def _class(self, e: EdgeId, root: complex) -> int:
+        """Number of the norm of a factor; that of a slide has a double root, wherever it goes."""
+        norm = complex(root.real, abs(root.imag) * bool(self.axes[e][3:].any()))
         for i, center in enumerate(self.centers):
             if abs(norm - center) <= 1e-3 * max(1.0, abs(center)):
                 return i
@@ -224,7 +230,7 @@ class _Factors:
             turned = [*loop[start:], *loop[:start]]
             half, other = self._halves(turned)
             norms = [
-                [self._class(root) for e, _ in side for root in self.roots[e]]
+                [self._class(e, root) for e, _ in side for root in self.roots[e]]
                 for side in (half, other)
             ]
             if Counter(norms[0]) == Counter(norms[1]):
@@ -255,7 +261,7 @@ class _Factors:
             for e, sense in reversed(other):
                 own = []
                 for root in self.roots[e]:
-                    rest, h = split_right(rest, self.norms[self._class(root)][0])
+                    rest, h = split_right(rest, self.norms[self._class(e, root)][0])
                     own.append(h if sense > 0 else conjugated(h))
                 if any(np.cross(own[0][1:4], h[1:4]).any() for h in own):
                     raise ZeroDivisionError
@@ -270,8 +276,14 @@ class _Factors:
     def _rounded(self, e: EdgeId) -> tuple[Dual, ...]:
         """Factors of a hinge near those that were measured, with norms that are known already."""
         axis, line, made = self.axes[e], None, []
-        for root in sorted(self.roots[e], key=lambda r: self._class(r) not in self.norms):
-            number = self._class(root)
+        for root in sorted(self.roots[e], key=lambda r: self._class(e, r) not in self.norms):
+            number = self._class(e, root)
+            if not axis[3:].any():
+                slide = line_of(0 * (way := exact_vector(root.imag * axis[:3], self.rounding)), way)
+                c = self.norms[number][0][0] if number in self.norms else self._near(root.real)
+                self.norms[number] = (c, Fraction(0)), 0 * way
+                made.append(slide + c * _ONE)
+                continue
             if number in self.norms:
                 (c, r), vector = self.norms[number]
                 if line is None:
