@@ -121,6 +121,8 @@ def _lasting(value: Any) -> Any:
 def _said(report: dict[str, Any]) -> dict[str, Any]:
     """A report in fewer words."""
     found: dict[str, Any] = _lasting(report)
+    if not found["needed_at_second_order"]:
+        del found["needed_at_second_order"]
     for loop in found["loops"]:
         loop["removed_directions"] = [each["label"] for each in loop["removed_directions"]]
     found["moving"] = {
