@@ -75,10 +75,10 @@ def verdict(report: Analysis) -> tuple[str, str]:
         sentence += f"{r.removed} can be dropped {where}, {r.remaining} cannot."
     elif report.needed == r.redundant:
         # What would be missed is not redundant.
-        count = counted(r.redundant, "equation")
+        few = counted(r.redundant, "equation")
         locked = "Locked: the loops allow no motion. " if r.finite_mobility == 0 else ""
         sentence = (
-            f"{locked}No redundant constraints: {count} dependent at first order, and needed, for "
+            f"{locked}No redundant constraints: {few} dependent at first order, and needed, for "
             "at second order the mechanism is held by them."
         )
     else:
