@@ -49,9 +49,6 @@ if TYPE_CHECKING:
     from regularize.errors import UnsupportedExport as UnsupportedExport
     from regularize.files import load as load
     from regularize.files import save as save
-    from regularize.lie.motion_groups import compose as compose
-    from regularize.lie.motion_groups import meet as meet
-    from regularize.lie.motion_groups import motion_group as motion_group
     from regularize.loops.assembly import Assembly as Assembly
     from regularize.loops.assembly import assemble as assemble
     from regularize.mechanism.body import Beam as Beam
@@ -62,6 +59,9 @@ if TYPE_CHECKING:
     from regularize.mechanism.joint import Joint as Joint
     from regularize.mechanism.mechanism import Coupling as Coupling
     from regularize.mechanism.mechanism import Mechanism as Mechanism
+    from regularize.mechanism.motion_groups import compose as compose
+    from regularize.mechanism.motion_groups import meet as meet
+    from regularize.mechanism.motion_groups import motion_group as motion_group
     from regularize.modes.body_pose import BodyPose as BodyPose
     from regularize.modes.closed_form import closed_form as closed_form
     from regularize.modes.configurations import configurations as configurations
@@ -123,12 +123,12 @@ _HOMES = {
         "SingularInputs UnknownFormat UnsupportedExport"
     ),
     "files": "load save",
-    "lie.motion_groups": "compose meet motion_group",
     "loops.assembly": "Assembly assemble",
     "mechanism.body": "Beam Body Inertia Modes",
     "mechanism.elastic": "segments",
     "mechanism.joint": "Joint",
     "mechanism.mechanism": "Coupling Mechanism",
+    "mechanism.motion_groups": "compose meet motion_group",
     "modes.body_pose": "BodyPose",
     "modes.closed_form": "closed_form",
     "modes.configurations": "configurations",

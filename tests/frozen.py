@@ -124,6 +124,8 @@ def _said(report: dict[str, Any]) -> dict[str, Any]:
     for component in found["mobility"]["components"]:  # what else it says follows from the rank
         for name in ("redundant", "removed", "remaining"):
             del component[name]
+    if not found["needed_at_second_order"]:
+        del found["needed_at_second_order"]
     for loop in found["loops"]:
         loop["removed_directions"] = [each["label"] for each in loop["removed_directions"]]
     found["moving"] = {

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
 
 import regularize as rg
-from regularize.lie import screw
-from regularize.loops.kinematics import LoopKinematics
-from regularize.mechanism.joint import motion
 
 ASSETS = Path(__file__).parent.parent / "assets"
 #: Whose reductions leave nothing redundant, and two of numerical ones.
@@ -28,6 +26,35 @@ def reduced(name: str) -> rg.Reduction:
     """The reduction, numerical where something else would be left."""
     reduction = rg.reduce(ASSETS / f"{name}.urdf", configurations=10)
     return rg.reduce(reduction.mechanism, numerical="anyway") if reduction.remaining else reduction
+
+
+def cross(x):
+    """The matrix of the vector product."""
+    return np.array([[0, -x[2], x[1]], [x[2], 0, -x[0]], [-x[1], x[0], 0]])
+
+
+def adjoint(T):
+    """Twists (v, ω) in one frame to those in another."""
+    R, p = T[:3, :3], T[:3, 3]
+    return np.block([[R, cross(p) @ R], [np.zeros((3, 3)), R]])
+
+
+def moved(twist):
+    """The motion of a twist."""
+    matrix = np.zeros((4, 4))
+    matrix[:3, :3], matrix[:3, 3] = cross(twist[3:]), twist[:3]
+    return expm(matrix)
+
+
+def motion(joint, q):
+    """The child's joint frame in the parent's, and the screws there, shape (6, f)."""
+    if joint.kind in ("spherical", "free"):
+        return moved(joint.screws @ q), joint.screws
+    T, columns = np.eye(4), []
+    for column, value in zip(joint.screws.T, q, strict=True):
+        columns.append(adjoint(T) @ column)
+        T = T @ moved(column * value)
+    return T, np.reshape(columns, (-1, 6)).T
 
 
 def walked(reduction: rg.Reduction, count: int = 3) -> list[np.ndarray]:
@@ -50,7 +77,7 @@ def absolute_jacobian(mechanism, poses, rows):
     blocks = []
     for joint in mechanism.joints:
         T = poses[joint.parent] @ joint.T_parent_joint
-        to_joint = rows[joint.name].T @ screw.adjoint(screw.inverse(T))
+        to_joint = rows[joint.name].T @ adjoint(np.linalg.inv(T))
         block = np.zeros((len(to_joint), 6 * len(bodies)))
         for name, sign in ((joint.child, 1.0), (joint.parent, -1.0)):
             if name != mechanism.ground:
@@ -59,42 +86,33 @@ def absolute_jacobian(mechanism, poses, rows):
     return np.vstack(blocks)
 
 
-def poses_at(reduction, q):
+def coordinates(mechanism, q):
+    """Coordinates of each joint, by its name."""
+    ends = np.cumsum([0, *(joint.freedoms for joint in mechanism.joints)])
+    return {j.name: q[a : a + j.freedoms] for j, a in zip(mechanism.joints, ends, strict=False)}
+
+
+def poses_at(mechanism, q):
     """Poses of all bodies, by the joints alone."""
-    mechanism = reduction.mechanism
-    starts = dict(
-        zip(
-            [j.name for j in mechanism.joints],
-            np.cumsum([0, *(j.freedoms for j in mechanism.joints)]),
-            strict=False,
-        )
-    )
+    values = coordinates(mechanism, q)
     poses = {mechanism.ground: np.eye(4)}
     while len(poses) < len(mechanism.bodies):
         for j in mechanism.joints:
-            step = j.T_parent_joint @ motion(j, q[starts[j.name] : starts[j.name] + j.freedoms])
-            step = step @ screw.inverse(j.T_child_joint)
+            step = j.T_parent_joint @ motion(j, values[j.name])[0] @ np.linalg.inv(j.T_child_joint)
             if j.parent in poses and j.child not in poses:
                 poses[j.child] = poses[j.parent] @ step
             elif j.child in poses and j.parent not in poses:
-                poses[j.parent] = poses[j.child] @ screw.inverse(step)
+                poses[j.parent] = poses[j.child] @ np.linalg.inv(step)
     return poses
 
 
-def own_rows(reduction, q):
+def own_rows(mechanism, q):
     """All rows of all joints, nothing reduced: what vanishes on the joint's own screws."""
-    mechanism, loops = (
-        reduction.mechanism,
-        LoopKinematics(reduction.graph, reduction.graph.every_edge, reduction.tree),
-    )
-    poses, screws, at = poses_at(reduction, q), loops.state(q).screws[0].T, 0
     rows = {}
-    for joint in mechanism.joints:
-        T = poses[joint.parent] @ joint.T_parent_joint
-        own = screw.adjoint(screw.inverse(T)) @ screws[:, at : at + joint.freedoms]
-        u, _, _ = np.linalg.svd(np.hstack([own, np.zeros((6, 1))]))
-        rows[joint.name] = u[:, joint.freedoms :]
-        at += joint.freedoms
+    for name, value in coordinates(mechanism, q).items():
+        joint = mechanism.joint(name)
+        u = np.linalg.svd(np.hstack([motion(joint, value)[1], np.zeros((6, 1))]))[0]
+        rows[name] = u[:, joint.freedoms :]
     return rows
 
 
@@ -103,13 +121,13 @@ def test_full_rank_and_nothing_lost(name):
     reduction = reduced(name)
     mechanism = reduction.mechanism
     for q in walked(reduction):
-        poses = poses_at(reduction, q)
+        poses = poses_at(mechanism, q)
         rows = rg.absolute_rows(reduction, q)
         assert list(rows) == [joint.name for joint in mechanism.joints]
         kept = absolute_jacobian(mechanism, poses, rows)
         s = np.linalg.svd(kept, compute_uv=False)
         assert s[-1] > 1e-7 * s[0], s[-3:]
-        every = absolute_jacobian(mechanism, poses, own_rows(reduction, q))
+        every = absolute_jacobian(mechanism, poses, own_rows(mechanism, q))
         scale = np.linalg.svd(every, compute_uv=False)
         assert int(np.sum(scale > 1e-7 * scale[0])) == len(kept)
         # Velocities that the kept rows allow are allowed by all of them.

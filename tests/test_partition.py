@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -109,3 +111,15 @@ def test_unknown_names_are_listed() -> None:
 def test_a_reduction_is_partitioned_at_its_own_configuration() -> None:
     reduction = rg.reduce(five_bars())
     np.testing.assert_allclose(rg.partition(reduction).q, reduction.q, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "name", ["thesis/three_bar", "thesis/redundant_four_bar", "planar_fourbar", "knee_leg"]
+)
+def test_no_coordinate_of_a_cut_is_independent(name):
+    mechanism = rg.load(Path(__file__).parent.parent / "assets" / f"{name}.urdf")
+    for close in (True, False):
+        found = rg.partition(mechanism, close=close)
+        cut = {joint.name for joint in mechanism.joints if joint.closure}
+        assert found.independent or not close
+        assert not {name.partition("[")[0] for name in found.independent} & cut

@@ -572,3 +572,34 @@ def test_wrong_shape_of_inputs() -> None:
         model.H([0.0, 0.0, 0.0])
     with pytest.raises(rg.NotFinite, match="finite"):
         model.H([0.0, np.nan])
+
+
+@pytest.mark.parametrize("axes", ["ground", "body"])
+def test_loads_do_the_work_of_their_points(axes: str) -> None:
+    point, force, moment = (
+        np.array([0.1, 0.02, -0.03]),
+        np.array([3.0, -2.0, 5.0]),
+        [0.3, 0.7, -0.2],
+    )
+    load = rg.BodyLoad(force=force, moment=moment, point=point, axes=axes)
+    mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
+    plain = rg.reduced_model(mechanism, ["A"])
+    loaded = rg.reduced_model(mechanism, ["A"], loads={"coupler": load})
+
+    def pose(theta: float) -> np.ndarray:
+        loops = plain.equations.loops
+        row = loops.row(loops.graph.node_of["coupler"])
+        return loops.state(plain.configuration([theta])[None]).T_world_node[0, row]
+
+    theta, step = float(plain.theta[0]) + 0.1, 1e-6
+    before, here, after = (pose(theta + k * step) for k in (-1, 0, 1))
+    velocity = (after - before) @ [*point, 1.0] / (2 * step)
+    spin = (after - before)[:3, :3] @ here[:3, :3].T / (2 * step)
+    turning = np.array([spin[2, 1], spin[0, 2], spin[1, 0]])
+    R = here[:3, :3] if axes == "body" else np.eye(3)
+    wanted = velocity[:3] @ R @ force + turning @ R @ moment
+    found = loaded.p([theta]) - plain.p([theta])
+    np.testing.assert_allclose(found, [wanted], atol=1e-7)
+    wrench = rg.reduced_model(mechanism, ["A"], wrenches={"coupler": [*force, *moment]})
+    same = rg.reduced_model(mechanism, ["A"], loads={"coupler": [*force, *moment]})
+    np.testing.assert_allclose(wrench.p([theta]), same.p([theta]), rtol=1e-14)

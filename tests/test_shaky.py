@@ -51,7 +51,12 @@ def test_velocities_and_motions_are_counted_apart(build: Build) -> None:
     assert (mobility["gruebler"], mobility["actual"], mobility["finite"]) == (1, 2, 1)
     assert mobility["redundant"] == 1
     assert report["redundancy"]["paradoxical"] == 1
-    assert "REG208" in {d["code"] for d in report["diagnostics"]}
+    codes = {d["code"] for d in report["diagnostics"]}
+    assert {"REG208", "REG235"} <= codes and "REG202" not in codes
+    assert report["needed_at_second_order"] == 1
+    assert "No redundant constraints: 1 equation dependent at first order, and needed" in str(
+        rg.check(build())
+    )
 
 
 @pytest.mark.slow

@@ -55,16 +55,14 @@ def test_length_of_a_body():
 
 
 def test_place_of_a_joint_makes_a_spherical_linkage_spatial():
-    mechanism = rg.load(ASSETS / "spherical_fourbar.urdf")
-    joint = mechanism.joints[-1]
-    reduction = rg.reduce(mechanism)
-    from regularize.statics.absolute_rows import PlacedJoints
-
-    here = PlacedJoints.of(reduction).frame(joint)[:3, 3]
-    axis = PlacedJoints.of(reduction).frame(joint)[:3, :3] @ joint.screws[3:, 0]
-    across = int(np.argmin(np.abs(axis)))
-    values = [here[across], here[across] + 0.05]
-    found = rg.sweep(mechanism, {f"{joint.name}.{'xyz'[across]}": values})
+    a = rg.assembly("spherical")
+    axes = ((0, 0, 1), (0.4, 0, 1), (0.6, 0.7, 1), (-0.3, 0.8, 1))
+    chain = ("ground", "one", "two", "three", "ground")
+    for body in chain[1:4]:
+        a.body(body, mass=1.0, com=(0, 0, 0), inertia=np.eye(3))
+    for name, axis, parent, child in zip("ABCD", axes, chain, chain[1:], strict=False):
+        a.hinge(name, parent, child, at=axis, axis=axis)
+    found = rg.sweep(a.mechanism(), {"D.x": [-0.3, -0.25]})
     assert found.redundant.tolist() == [3.0, 2.0]
     assert found.mobility.tolist() == [1.0, 0.0]
 

@@ -319,8 +319,8 @@ class ReducedModel(ShortRepr, EquationOfMotion):
             point = T @ [*np.asarray(load.point), 1.0]
             velocity = twist[:, :3] + np.cross(twist[:, 3:], point[:, :3, None], axis=1)
             R = T[:, :3, :3] if load.axes == "body" else np.eye(3)[None]
-            total += np.einsum("nc,ncs->ns", R @ load.force, velocity)
-            total += np.einsum("nc,ncs->ns", R @ load.moment, twist[:, 3:])
+            total += np.einsum("nc,ncs->ns", R @ np.asarray(load.force), velocity)
+            total += np.einsum("nc,ncs->ns", R @ np.asarray(load.moment), twist[:, 3:])
         return total
 
 

@@ -18,6 +18,7 @@ from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.elastic import (
     has_elastic,
     loads_on_segments,
+    segment_at,
     segments,
     spring_joints,
 )
@@ -81,6 +82,7 @@ def reduced_model(
         *loads_on_segments(rigid, {n: _load(n, w) for n, w in (wrenches or {}).items()}).items(),
         *loads_on_segments(rigid, {n: _load(n, w) for n, w in (loads or {}).items()}).items(),
     ]
+    payloads = {segment_at(rigid, n, i.center): i for n, i in (payloads or {}).items()}
     findings: tuple[Diagnostic, ...] = ()
     if inputs is None:
         inputs = actuated_coordinates(reduction.mechanism)
@@ -111,7 +113,7 @@ def reduced_model(
     if equations.clearance(q[None])[0] < tolerances.rank:
         joints = equations.moving_joints(q[None])
         raise SingularInputs(inputs, q[columns].tolist(), q[columns].tolist(), joints)
-    masses = mass_properties(loops, payloads or {})
+    masses = mass_properties(loops, payloads)
     findings += tuple(
         Diagnostic(
             "REG303",

@@ -32,6 +32,19 @@ class MotionType:
     point: Array | None = None
     pitch: float | None = None
 
+    @cached_property
+    def basis(self) -> Array:
+        """Orthonormal basis of the algebra, shape (6, d)."""
+        turns, slides = KINDS_OF_MOTION[self.name]
+        e = np.zeros(3) if self.direction is None else self.direction
+        point = np.zeros(3) if self.point is None else self.point
+        shifts = {1: e[:, None], 2: np.linalg.svd(e[None])[2][1:].T}.get(slides, np.eye(3))
+        axes = e[:, None] if turns == 1 else np.eye(3)
+        moments = screw.cross(point, axes.T).T + (self.pitch or 0.0) * axes
+        translations = np.vstack([shifts, np.zeros_like(shifts)])[:, :slides]
+        rotations = np.vstack([moments, axes])[:, :turns]
+        return np.asarray(np.linalg.qr(np.hstack([translations, rotations]))[0])
+
     def as_dict(self) -> dict[str, Any]:
         """The entry ``motion_algebra`` of the JSON report."""
         return {
@@ -140,4 +153,4 @@ def _oriented(vector: Array) -> Array:
     """The unit vector with its largest component positive, so that names do not flip."""
     sizes = np.abs(vector)
     leading = vector[sizes > sizes.max() - UNNOTICED][0]
-    return vector if leading > 0 else -vector
+    return vector + 0.0 if leading > 0 else 0.0 - vector  # no zero is negative

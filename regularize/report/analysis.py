@@ -185,6 +185,21 @@ class Analysis:
         }
 
     @cached_property
+    def needed(self) -> int:
+        """Equations that depend on the others at first order, and are needed all the same.
+
+        They are counted as dependent, and paradoxical, in ``redundancy``; without them the motion
+        would be another one.
+        """
+        return sum(
+            max(part.surplus, 0) - min(part.topological, max(part.surplus, 0))
+            for part in self.reduction.parts
+            if part.proved
+            and (cell := part.cell_of(self.reduction.cells)).finite is not None
+            and cell.finite != cell.actual
+        )
+
+    @cached_property
     def advice(self) -> tuple[Advice, ...]:
         """Which joints to change, the best way first; looked for where it is asked for."""
         return advise(self.reduction, self.cures)
@@ -305,6 +320,7 @@ class Analysis:
             "misfit": None if self.misfit is None else self.misfit.as_dict(),
             "stress": None if self.misfit is None else self.misfit.stress(),
             "redundancy": self.redundancy,
+            "needed_at_second_order": self.needed,
             "reduction": {
                 "constraints": r.constraints,
                 "kept": r.kept,

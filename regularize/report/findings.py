@@ -236,12 +236,14 @@ def _part(
         cell = part.cell_of(reduction.cells)
         shaky = cell.finite is not None and cell.finite != cell.actual
         owed = f"owed to special dimensions ({reason})"
+        noun_is = f"{counted(paradoxical, noun)} of {where} {'is' if paradoxical == 1 else 'are'} "
         yield Diagnostic(
-            "REG202",
+            "REG235" if shaky else "REG202",
             "warning",
-            f"{counted(paradoxical, noun)} of {where} {'is' if paradoxical == 1 else 'are'} "
+            noun_is
             + (
-                f"redundant to first order, {owed}: kept, for the mechanism is held at second order"
+                f"dependent at first order and needed, {owed}: not redundant, for the mechanism is "
+                "held at second order"
                 if shaky
                 else f"redundant at all configurations visited, {owed}: kept, for the joint axes "
                 "alone do not prove it"

@@ -71,14 +71,18 @@ class Pivots:
     values: Array
 
 
-def complete_pivoting(matrix: Array, locked: Iterable[int] = (), rtol: float = RTOL) -> Pivots:
+def complete_pivoting(
+    matrix: Array, locked: Iterable[int] = (), rtol: float = RTOL, first: Iterable[int] = ()
+) -> Pivots:
     """LU factorisation that takes the largest remaining entry as pivot (thesis, figures 9 to 11).
 
     Args:
         matrix: Shape (m, n).
         locked: Columns that must not become pivots.
         rtol: Entries below this fraction of the first pivot count as zero.
+        first: Columns that become pivots before the others.
     """
+    early = set(first)
     work = np.array(matrix, dtype=np.float64)
     m, n = work.shape
     fixed = sorted(set(locked))
@@ -89,6 +93,9 @@ def complete_pivoting(matrix: Array, locked: Iterable[int] = (), rtol: float = R
     while len(values) < min(work.shape):
         k = len(values)
         rest = np.abs(work[k:, k:])
+        others = [c not in early for c in columns[k:].tolist()]
+        if np.where(others, 0.0, rest).max() > rtol * max([TINY, *values]):
+            rest = np.where(others, 0.0, rest)
         i, j = np.unravel_index(int(np.argmax(rest)), rest.shape)
         value = float(rest[i, j])
         if value <= rtol * (values[0] if values else TINY):
@@ -134,6 +141,7 @@ def choose(
     locked: Iterable[int] = (),
     rtol: float = RTOL,
     preferred: Iterable[int] = (),
+    cut: Iterable[int] = (),
 ) -> Choice:
     """Split the columns of a Jacobian, those that are locked among the independent ones.
 
@@ -143,6 +151,7 @@ def choose(
         locked: Columns that have to be independent.
         rtol: Relative tolerance of the rank.
         preferred: Columns that are independent as well where they can be, and clearly so.
+        cut: Columns that are independent only where no others can be.
 
     Raises:
         NotIndependent: The locked columns depend on each other.
@@ -158,7 +167,7 @@ def choose(
     for column in preferred:
         if column not in locked and not tied(allowed[[*locked, column]], max(rtol, REGULAR)):
             locked.append(column)
-    pivots = complete_pivoting(jacobian, locked, rtol * 1e-2)
+    pivots = complete_pivoting(jacobian, locked, rtol * 1e-2, cut)
     # The rank is that of the singular values: growing rounding errors are no pivots.
     dependent, rows = pivots.columns[: rank.rank], pivots.rows[: rank.rank]
     return Choice(
@@ -240,7 +249,7 @@ def partition(
         q: Coordinates of all joints to start from, shape (n,); by default the reduction's or the
             file's.
         independent: Coordinates that have to be independent; the others are chosen, those of
-            actuated joints before others.
+            actuated joints before others, and none of a joint at which a loop is cut.
         forced: Coordinates whose motion is prescribed.
         close: Close the loops first, with those coordinates held. Without it the Jacobian is taken
             at ``q`` as it is, and too high a rank may leave no independent coordinates.
@@ -270,7 +279,8 @@ def partition(
     loops = sized_loops(graph, q, tree=tree)
     jacobian = loops.residual_jacobian(loops.state(q))[0] * loops.units
     motors = columns_of(known, actuated_coordinates(graph.mechanism))
-    choice = choose(jacobian, known, locked, rtol, motors)
+    cut = graph.columns(loops.chords)
+    choice = choose(jacobian, known, locked, rtol, [c for c in motors if c not in cut], cut)
     rows = [
         f"{graph.edges[chord].joint.name}: {component}"
         for chord in loops.chords

@@ -201,7 +201,8 @@ def _joint(placed: PlacedJoints, joint: Joint) -> Iterator[str]:
     rest -= float(placed.reduction.q[column])
     # Seen from the child the joint goes the other way; so does its axis in the frame.
     sign = 1.0 if first == joint.parent else -1.0
-    sign *= np.sign(placed.freedoms(joint)[:, 0] @ _along(placed, joint, held.frame))
+    if placed.freedoms(joint)[:, 0] @ _along(placed, joint, held.frame) < 0.0:
+        sign = -sign
     kind = "torsion" if joint.kind == "revolute" else "linear"
     yield f"{kind}({call}, {stiffness!r}, {damping!r}, {float(sign * rest)!r})"
 

@@ -77,8 +77,14 @@ def verdict(report: Analysis) -> tuple[str, str]:
         sentence += f"{which} can be dropped {where}."
     elif r.removed:
         sentence += f"{r.removed} can be dropped {where}, {r.remaining} cannot."
-    elif r.finite_mobility is not None and r.finite_mobility < r.mobility:
-        sentence += "kept, for to second order they hold the mechanism."
+    elif report.needed == r.redundant:
+        # What would be missed is not redundant.
+        few = counted(r.redundant, "equation")
+        locked = "Locked: the loops allow no motion. " if r.finite_mobility == 0 else ""
+        sentence = (
+            f"{locked}No redundant constraints: {few} dependent at first order, and needed, for "
+            "at second order the mechanism is held by them."
+        )
     else:
         sentence += "kept, because the joint axes alone do not prove that they can be dropped."
     return "warning", sentence + more_on_branches(r)

@@ -7,14 +7,13 @@ same where its dimension is that of the product. Two chains side by side leave w
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
-from regularize.lie.motion_algebra import MotionAlgebra, Vector
 from regularize.lie.motion_type import KINDS_OF_MOTION, MotionType, motion_type
 from regularize.lie.screw import Array, unit
 from regularize.lie.subalgebra import intersection, lie_closure, span, sum_
@@ -44,12 +43,12 @@ def motion_group(
         raise ModelError(f"no group is called {name!r}{did_you_mean(name, KINDS_OF_MOTION)}")
     if not np.linalg.norm(direction):
         raise ModelError("the direction of a group of motions has no length")
-    turns, slides = KINDS_OF_MOTION[name]
-    e: Vector = tuple(unit(direction).tolist())
-    at: Vector = tuple(np.asarray(point, dtype=np.float64).tolist())
     pitched = name in ("helical", "planar with pitch")
     size = (1.0 if pitch is None else float(pitch)) if pitched else 0.0
-    return motion_type(MotionAlgebra(turns, slides, e, at, size).basis())
+    at = np.asarray(point, dtype=np.float64)
+    return motion_type(
+        MotionType(name, sum(KINDS_OF_MOTION[name]), unit(direction), at, size).basis
+    )
 
 
 def compose(a: Group, b: Group) -> MotionType:
@@ -83,11 +82,4 @@ def _basis(group: Group) -> Array:
         return lie_closure(span(columns))
     if group.name not in KINDS_OF_MOTION:
         raise ModelError(f"these motions form no group: {group.name!r}")
-    turns, slides = KINDS_OF_MOTION[group.name]
-
-    def three(values: Any) -> Vector:
-        x, y, z = (0.0, 0.0, 0.0) if values is None else values
-        return float(x), float(y), float(z)
-
-    e, at = three(group.direction), three(group.point)
-    return MotionAlgebra(turns, slides, e, at, group.pitch or 0.0).basis()
+    return group.basis
