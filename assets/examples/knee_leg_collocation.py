@@ -19,7 +19,7 @@ import numpy as np
 
 import regularize as rg
 
-MODEL = Path(__file__).parents[1] / "knee_leg.urdf"
+MODEL = Path(__file__).resolve().parents[1] / "knee_leg.urdf"
 MOTORS = ["hip_yaw", "hip_roll", "hip_pitch", "knee_front", "ankle_pitch", "ankle_roll"]
 
 
@@ -49,7 +49,12 @@ def bend(angle: float = 0.3, steps: int = 24, h: float = 0.0125) -> tuple[rg.Rob
     return robot, np.asarray(opti.solve().value(q)).T
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Bend the knee, and say how well the loop is closed."""
     robot, path = bend()
     print(f"knee at {np.rad2deg(path[-1, robot.velocity_indices(['knee_front'])[0]]):.1f} degrees")
     print(f"largest closure error {np.abs(robot.residual(path)).max():.1e}")
+
+
+if __name__ == "__main__":
+    main()

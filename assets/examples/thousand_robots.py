@@ -2,7 +2,7 @@
 """A thousand robots fall in one JAX program; their loops stay closed by the exact acceleration.
 
     pip install jax
-    python assets/examples/thousand_robots.py [MODEL]
+    python assets/examples/thousand_robots.py
 
 The program is one scan of one vmap. JAX compiles the planar four-bar's in seconds, and long
 accelerations slowly: for assets/walker.urdf, thousands of scalar operations, it was still at it
@@ -11,7 +11,6 @@ after four minutes on a busy machine.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import jax
@@ -19,7 +18,7 @@ import numpy as np
 
 import regularize as rg
 
-MODEL = Path(__file__).parents[1] / "planar_fourbar.urdf"
+MODEL = Path(__file__).resolve().parents[1] / "planar_fourbar.urdf"
 #: Long straight-line code has little that a compiler could improve on, and much to look at.
 OPTIONS = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 
@@ -45,6 +44,10 @@ def fall(model: Path = MODEL, count: int = 1000, steps: int = 100, h: float = 1e
     return float(np.abs(robot.residual(last)).max())
 
 
+def main() -> None:
+    """Let them fall."""
+    print(f"largest closure error after 100 steps: {fall():.1e}")
+
+
 if __name__ == "__main__":
-    given = Path(sys.argv[1]) if len(sys.argv) > 1 else MODEL
-    print(f"largest closure error after 100 steps: {fall(given):.1e}")
+    main()
