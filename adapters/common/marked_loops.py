@@ -14,7 +14,7 @@ from itertools import combinations, zip_longest
 
 import numpy as np
 
-from regularize.adapters.common.draft import Draft
+from regularize.adapters.common.draft import Draft, joint_between
 from regularize.adapters.common.names import listed
 from regularize.errors import RegularizeError
 from regularize.lie.screw import IDENTITY, Array
@@ -68,8 +68,8 @@ class MarkedFrames:
 
     def coaxial(self, one: str, other: str) -> bool:
         """Whether their axes Z have one direction."""
-        axes = (self.places[name][:3, 2] for name in (one, other))
-        return bool(np.linalg.norm(np.cross(*axes)) <= NEAR)
+        across = np.cross(self.places[one][:3, 2], self.places[other][:3, 2])
+        return bool(np.linalg.norm(across) <= NEAR)
 
     def open_pairs(self) -> Iterator[tuple[str, str]]:
         """Frames on bodies that joints connect, but no closing joint and no joint alone joins."""
@@ -113,9 +113,9 @@ def report_loop_candidates(draft: Draft, pose: Callable[[str], Array], lines: Li
     pairs = frames.coincident()
     patterns = [pattern_of(*pair) for pair in pairs]
     counted = Counter(pattern for pattern in patterns if pattern)
-    for pattern in (pattern for pattern, count in counted.items() if count > 1):
-        known = [p for p, named in zip(pairs, patterns, strict=True) if named == pattern]
-        _offer_all(frames, pattern, known, lines)
+    for common in (each for each, count in counted.items() if count > 1):
+        known = [p for p, named in zip(pairs, patterns, strict=True) if named == common]
+        _offer_all(frames, common, known, lines)
     for (one, other), pattern in zip(pairs, patterns, strict=True):
         if pattern and counted[pattern] > 1:
             continue
@@ -203,9 +203,10 @@ def close_named(draft: Draft, pose: Callable[[str], Array], asked: str) -> None:
             f"{listed(list(frames.places)) or 'no frames without mass at the ends of branches'}"
         )
     for one, other in pairs:
-        at, name = draft.bodies[one], draft.joint_name(f"{one}-{other}")
+        name, source = draft.joint_name(f"{one}-{other}"), draft.bodies[one].source
         ends = (one, IDENTITY), (other, IDENTITY)
-        draft.close(at, name, KINDS[kind or "ball"], *ends)
+        closing = joint_between(name, KINDS[kind or "ball"], *ends, closure=True, source=source)
+        draft.joints[name] = closing
 
 
 def _light(draft: Draft) -> list[Body]:

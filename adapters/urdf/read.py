@@ -55,8 +55,8 @@ def read(
     Raises:
         ReadError: The file is not URDF, or contradicts itself.
     """
-    options = {"floating": floating, "loops": loops, "close": close}
-    return read_root(parse(path), path, format="urdf", **options)
+    root = parse(path)
+    return read_root(root, path, format="urdf", floating=floating, loops=loops, close=close)
 
 
 def read_root(

@@ -63,8 +63,7 @@ def read(
     root = XmlDocument(EditedText(path, text, "utf-8")).root
     if root.tag == "robot" and not root.children("link"):
         _explain_emptiness(path)
-    options = {"floating": floating, "loops": loops, "close": close}
-    mechanism = read_root(root, path, format="xacro", **options)
+    mechanism = read_root(root, path, format="xacro", floating=floating, loops=loops, close=close)
     return with_external_files(mechanism, included)
 
 
