@@ -46,7 +46,7 @@ def triangle() -> rg.Mechanism:
         (mechanisms.planar_fourbar, "B", (0, 0, 2e-3), (5e-3, 3e-3, 0), 3, 3, 1),
         (mechanisms.spherical_fourbar, "D", (1e-3, 0, 5e-4), NONE, 3, 3, 1),
         (mechanisms.three_cranks, "c2", (0, 0, 2e-3), (3e-3, 0, 0), 7, 6, 1),
-        (mechanisms.bennett, "D", (1e-3, 0, 5e-4), NONE, 3, 0, 1),
+        (mechanisms.bennett, "D", (1e-3, 0, 5e-4), NONE, 3, 1, 1),
         (triangle, "C", (0, 0, 2e-3), NONE, 3, 3, 0),
     ],
 )
