@@ -230,7 +230,6 @@ def test_whatever_takes_bodies_to_be_rigid_refuses(tmp_path):
         rg.absolute_rows,
         rg.minimal_dynamics,
         rg.partition,
-        lambda m: rg.save(m, tmp_path / "model.json"),
         lambda m: rg.save(m, tmp_path / "model.urdf"),
         lambda m: rg.save(m, tmp_path / "model.py", format="exudyn"),
         lambda m: rg.show(m).save(tmp_path / "page.html"),
@@ -248,6 +247,12 @@ def test_whatever_takes_bodies_to_be_rigid_refuses(tmp_path):
     given = replace(mechanism, bodies=(rg.Body("ground"), rg.Body("beam", heavy, elastic=beam)))
     with pytest.raises(rg.ModelError, match="mass of 9 kg"):
         rg.segments(given)
+
+
+def test_the_own_format_holds_beams(tmp_path):
+    mechanism, beam = cantilever()
+    assert not rg.save(mechanism, tmp_path / "model.json")
+    assert rg.load(tmp_path / "model.json").body("beam").elastic == beam
 
 
 def test_shapes_and_numbers_are_checked():

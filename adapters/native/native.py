@@ -22,6 +22,7 @@ from regularize.adapters.common.values import Value, read_json, read_tolerance
 from regularize.errors import ModelError
 from regularize.escape import json_text
 from regularize.lie.screw import Array
+from regularize.mechanism.body import Beam
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic, Source
 from regularize.mechanism.joint import HIGHER_PAIRS, KINDS
 from regularize.mechanism.mechanism import (
@@ -111,6 +112,9 @@ def plain(value: Any) -> Any:
         del members["tolerance"]
         if value.tolerance is not None:
             members["tolerance"] = dict(zip(COLUMNS, value.tolerance, strict=True))
+    for key in ("elastic", "friction"):  # of bodies and shapes that state none
+        if key in members and members[key] is None:
+            del members[key]
     if isinstance(value, Coupling):
         members["terms"] = [dict(zip(TERM, term, strict=True)) for term in value.terms]
         for key in ("coefficients", "table"):
@@ -257,6 +261,9 @@ MEMBERS: Mapping[str, Callable[[Value], Any]] = {
     **dict.fromkeys(("name", "kind", "parent", "child", "joint", "uri", "expression"), Value.text),
     **dict.fromkeys(("path", "element", "code", "message", "loop"), Value.text),
     **dict.fromkeys(("mass", "density", "offset", "gear"), Value.number),
+    **dict.fromkeys(("length", "area", "E", "G"), Value.number),
+    "moments": lambda value: tuple(value.numbers(2).tolist()),
+    "elastic": partial(_record, Beam),
     **dict.fromkeys(("control", "position", "velocity"), Value.number),
     **dict.fromkeys(("line", "freedom"), Value.integer),
     **dict.fromkeys(("collision", "closure", "actuated"), Value.flag),
