@@ -236,7 +236,7 @@ def test_every_verb_takes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["check", path]) == 1
     said = capsys.readouterr().out
     assert "error[REG205]" in said and "--absorb-gaps" in said
-    main(["check", path, "--absorb-gaps"])
+    main(["check", path, "--absorb-gaps", "-v"])
     said = capsys.readouterr().out
     assert "note[REG225]" in said and "`D`: 0.25 mm" in said and "REG205" not in said
     folder = f"{tmp_path / 'reduced'}/"

@@ -122,7 +122,8 @@ def test_every_writer_is_read_back_with_the_same_findings(format, mechanism, tmp
 def test_every_format_is_covered():
     read = {name for name, adapter in adapters().items() if adapter.reader and adapter.of_files}
     assert read - set(FORMATS) <= {"urdf", "xacro"}
-    assert {name for name, adapter in adapters().items() if adapter.writer} == set(WRITERS)
+    written = {name for name, adapter in adapters().items() if adapter.writer and adapter.of_files}
+    assert written == set(WRITERS)  # what Drake reads is MJCF, and is read back as such
 
 
 @pytest.mark.parametrize("fault", ["empty", "truncated", "garbage", "wrong root"])

@@ -43,7 +43,7 @@ def two_sliding_legs() -> rg.Mechanism:
 def test_a_divisor_that_vanishes(away: float) -> None:
     """A slide is found by dividing by what is zero at the stored pose, a regular one."""
     solution = rg.closed_form(two_sliding_legs(), ["B1", "P1", "A0"])
-    assert solution._plan.divisors
+    assert solution.plan.divisors
     x, rates = away * np.array([1.0, 2.0, 3.0]), np.array([0.3, -0.2, 0.4])
     one, many = solution.solve(x), solution.solve([x])
     assert one.assembled.all() and many.assembled.all()

@@ -18,6 +18,7 @@ import trimesh
 
 import regularize as rg
 from regularize.mechanism.body import Geometry
+from regularize.mechanism.diagnostic import Diagnostic
 from regularize.page.animation import branch_numbers
 from regularize.page.html import index, render
 from regularize.page.page_data import kinematics_data
@@ -77,7 +78,11 @@ def test_page_is_well_formed_and_says_what_it_is(text: str) -> None:
         assert words in said
 
 
-def test_no_line_ends_within_an_option_of_a_command(text: str) -> None:
+def test_no_line_ends_within_an_option_of_a_command(assets: Path) -> None:
+    close = ("close all: regularize check model.urdf --close '*_1=*_2:ball'",)
+    finding = Diagnostic("REG019", "note", "frames are named in pairs", help=close)
+    mechanism = replace(rg.load(assets / "planar_fourbar.urdf"), findings=(finding,))
+    text = render(rg.check(mechanism))
     commands = re.findall("<p>→ [^<]*: <code>(regularize .*?)</code>", text)
     assert commands
     for command in commands:

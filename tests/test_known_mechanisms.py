@@ -95,7 +95,7 @@ DESIGN_TABLE: dict[str, tuple[Callable[[], rg.Mechanism], int, int, int]] = {
     "3-PRRR": (mechanisms.three_prrr, 10, 7, 7),
     "Agile Eye": (mechanisms.spherical_9r, 10, 4, 4),
     "three equal cranks": (mechanisms.three_cranks, 10, 4, 3),
-    "Bennett": (mechanisms.bennett, 5, 5, 2),
+    "Bennett": (mechanisms.bennett, 5, 4, 2),
     "Bricard": (mechanisms.bricard, 5, 5, 4),
 }
 

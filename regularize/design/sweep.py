@@ -105,7 +105,7 @@ class Sweep(ShortRepr):
         return Path(path)
 
 
-@validation.validated(parameters=validation.named(validation.ARRAY))
+@validation.validated(parameters=validation.named(validation.ARRAY), seed=validation.WHOLE)
 def sweep(
     model: Model | Callable[..., Model], parameters: Mapping[str, ArrayLike], *, seed: int = 0
 ) -> Sweep:

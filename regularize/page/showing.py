@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from regularize._io.output_files import write_bytes
 from regularize.checking import check
@@ -14,10 +13,8 @@ from regularize.page.html import frame
 from regularize.page.picture import content
 from regularize.page.played_motion import PlayedMotion
 from regularize.report.analysis import Analysis
+from regularize.simulation.simulation import Simulation
 from regularize.validation import PATH, POSITIVE, validated
-
-if TYPE_CHECKING:
-    from regularize.simulation.simulation import Simulation
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,6 +61,8 @@ def show(model: Model, *, motion: Simulation | None = None, height: float = 720)
         motion: A simulation of that model to be played.
         height: Of the page in a notebook, pixels.
     """
+    if motion is not None and not isinstance(motion, Simulation):
+        raise TypeError(f"show: motion is a Simulation; got {motion!r:.60}")
     known = model if isinstance(model, Analysis) else getattr(model, "report", None)
     report = known if isinstance(known, Analysis) else check(as_mechanism(model))
     return ShownPage(report, None if motion is None else PlayedMotion.of(motion), height)
