@@ -28,7 +28,7 @@ VERBS = {
 }
 
 #: So many files of the tests look inside of the package.
-INSIDE = 58
+INSIDE = 59
 OPEN = ("regularize", "regularize.adapters")
 
 
