@@ -32,6 +32,7 @@ MORE: dict[str, dict[str, Any]] = {
     "misfit": {"tolerance": 1e-4},
     "save": {"path": "nowhere.json"},
     "simulate": {"duration": 0.01},
+    "sweep": {"parameters": {"A.x": [0.0]}},
     "with_density": {"density": 1000.0},
     "workspace": {"over": ["A"]},
 }

@@ -79,12 +79,12 @@ def test_formulas_of_another_mechanism_are_found_out():
         ring("4R", *((n, "revolute", Z, p) for n, p in points.items())), ["A"]
     )
     assert solution.solved
-    right = Evaluation(solution._plan, solution.graph, solution.columns)
+    right = Evaluation(solution.plan, solution.graph, solution.columns)
     stored, units = np.zeros(1), np.ones(1)
     assert unclosed_branch(right, solution.branches, stored, units) is None
     points["C"] = (1, 0.41, 0)
     other = build(ring("4R", *((n, "revolute", Z, p) for n, p in points.items())))
-    wrong = Evaluation(solution._plan, other, solution.columns)
+    wrong = Evaluation(solution.plan, other, solution.columns)
     assert unclosed_branch(wrong, solution.branches, stored, units) in solution.branches
 
 
@@ -92,7 +92,7 @@ def test_many_branches_are_tried_one_by_one():
     (mechanism, inputs), count = CASES["Stewart platform"]
     solution = rg.closed_form(mechanism, inputs)
     assert len(solution.branches) == count == 64 and solution.solved
-    evaluation = Evaluation(solution._plan, solution.graph, solution.columns)
+    evaluation = Evaluation(solution.plan, solution.graph, solution.columns)
     more = solution.branches * 2
     assert unclosed_branch(evaluation, more, np.zeros(6), np.ones(6)) is None
 
