@@ -18,7 +18,7 @@ from regularize.cli import main
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
-FORMATS = [name for name, adapter in adapters().items() if adapter.patcher and name != "xacro"]
+FORMATS = [n for n, a in adapters().items() if a.patcher and a.of_files and n != "xacro"]
 LOOP = """  <loop name="D" type="revolute">
     <!-- the hinge that closes the loop -->
     <predecessor link="rocker"><origin xyz="-0.3 0 -0.9"/></predecessor>
