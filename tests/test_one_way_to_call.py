@@ -28,6 +28,8 @@ HOMONYMS = {
     "forced": "with their motions where these are computed, else their names alone",
     "progress": "a bar on the terminal, or for `simulate` a function",
     "source": "of `load` an object of another library too",
+    "limits": "of `workspace` bounds by joint, of `closed_states` whether those of the model hold",
+    "joints": "of `fix` kinds by joint, else names",
     "loads": "six numbers, or for `simulate` also at a point and along axes of the body",
 }
 

@@ -26,7 +26,7 @@ def named(mechanism: rg.Mechanism) -> tuple[int, int, int]:
 @pytest.mark.parametrize(
     ("name", "count"),
     [
-        ("bennett", 3),
+        ("bennett", 2),
         ("bricard", 1),
         ("goldberg_5r", 2),
         ("schatz", 1),

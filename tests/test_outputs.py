@@ -66,7 +66,7 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         ("reduce m.urdf -o .", "-o m.urdf: is read"),
         ("reduce m.urdf -o m.urdf", "m.urdf: is a file; name a folder"),
         ("reduce m.urdf -o out --to nonsense", "name it with --to"),
-        ("export m.urdf --to freecad -o m.fcstd", "(known: c, json"),
+        ("export m.urdf --to freecad -o m.fcstd", "(known: c, exudyn"),
         ("export m.urdf --to freecad -o m.fcstd", "name it with --to"),
     ],
 )

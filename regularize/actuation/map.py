@@ -261,6 +261,7 @@ def actuation_map(
     model: Model,
     motors: Sequence[str] | None = None,
     joints: Sequence[str] | None = None,
+    *,
     branch: int | None = None,
 ) -> ActuationMap:
     """The map between motors and the joints that they drive through closed loops.

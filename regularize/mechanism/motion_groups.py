@@ -51,24 +51,24 @@ def motion_group(
     )
 
 
-def compose(a: Group, b: Group) -> MotionType:
+def compose(first: Group, second: Group) -> MotionType:
     """The smallest group that contains all motions of one group after those of another.
 
     Example:
         >>> compose("revolute", "translations in a plane").name
         'planar'
     """
-    return motion_type(lie_closure(sum_(_basis(a), _basis(b))))
+    return motion_type(lie_closure(sum_(_basis(first), _basis(second))))
 
 
-def meet(a: Group, b: Group) -> MotionType:
+def meet(first: Group, second: Group) -> MotionType:
     """The group of the motions that belong to both.
 
     Example:
         >>> meet("planar", "spherical").name
         'revolute'
     """
-    return motion_type(intersection(_basis(a), _basis(b)))
+    return motion_type(intersection(_basis(first), _basis(second)))
 
 
 def _basis(group: Group) -> Array:

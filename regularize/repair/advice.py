@@ -8,8 +8,8 @@ from dataclasses import replace
 from regularize.errors import RegularizeError
 from regularize.reduction.reduce import Reduction
 from regularize.repair.held_cures import held_kinds
-from regularize.repair.isostatic_file import reading_words
 from regularize.repair.proposals import Advice, proposals, ranked
+from regularize.repair.reading import reading_words
 from regularize.statics.cure import Cure
 
 #: Entries of a list of advice.

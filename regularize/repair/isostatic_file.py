@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import shlex
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from regularize.adapters import adapter_named, adapters, read
+from regularize.adapters import adapters
 from regularize.errors import RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
 from regularize.pinocchio.isostatic import Isostatic, isostatic
 from regularize.reduction.reduce import Reduction, reduce
+from regularize.repair.reading import read_again
 from regularize.verification.writing import write_verified
 
 #: Closure equations up to which a model is written to see whether it can be: seconds beyond.
@@ -111,50 +108,3 @@ def tried_numerically(reduction: Reduction) -> TriedReduction:
         return TriedReduction(reason="it would keep as many")
     dropped = reduction.remaining - after.remaining
     return TriedReduction(f"regularize.reduce({model}, numerical=True)", dropped=dropped)
-
-
-def read_again(mechanism: Mechanism) -> tuple[Mechanism, list[str]] | None:
-    """A mechanism read anew, and the words of a command line that read it so; None without any."""
-    if mechanism.path is None or adapter_named(mechanism.format) is None:
-        return None
-    for words, options in _ways(mechanism):
-        try:
-            again = read(mechanism.path, **options)
-        except RegularizeError:  # the file is another one by now
-            continue
-        if _same(again, mechanism):
-            return again, [displayed(mechanism.path), *words]
-    return None
-
-
-def reading_words(mechanism: Mechanism) -> list[str]:
-    """The file of a mechanism, and the options that read it so where it was read with some."""
-    plain = [displayed(mechanism.path or "MODEL")]
-    if mechanism.format not in ("urdf", "xacro"):
-        return plain
-    found = read_again(mechanism)
-    return plain if found is None else found[1]
-
-
-def _ways(mechanism: Mechanism) -> Iterator[tuple[list[str], dict[str, Any]]]:
-    """Options of the command line, and of the reader, that may read a mechanism as it was."""
-    yield [], {}
-    if mechanism.format in ("urdf", "xacro"):
-        yield ["--floating"], {"floating": True}
-        for file in mechanism.files[:1]:
-            yield ["--loops", displayed(file)], {"loops": file}
-            yield ["--loops", displayed(file), "--floating"], {"loops": file, "floating": True}
-
-
-def _same(one: Mechanism, other: Mechanism) -> bool:
-    """Whether two mechanisms have the same joints at the same places."""
-
-    def key(mechanism: Mechanism) -> list[object]:
-        return [(j.name, j.kind, j.parent, j.child) for j in mechanism.joints]
-
-    return key(one) == key(other) and all(
-        np.array_equal(a.T_parent_joint, b.T_parent_joint)
-        and np.array_equal(a.T_child_joint, b.T_child_joint)
-        and np.array_equal(a.position, b.position)
-        for a, b in zip(one.joints, other.joints, strict=True)
-    )

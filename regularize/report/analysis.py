@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from regularize.errors import ModelError
 from regularize.lie.directions import SLIGHT
@@ -19,7 +19,6 @@ from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.rank_loss import nearest_entry
 from regularize.reduction.reduce import Reduction
 from regularize.repair.advice import advise
-from regularize.repair.isostatic_file import TriedReduction, tried_numerically, tried_reduction
 from regularize.repair.proposals import Advice
 from regularize.report.designed import BindingJoint, as_designed, binding_joints
 from regularize.report.findings import by_severity, findings
@@ -45,6 +44,9 @@ from regularize.statics.reactions import Reaction, reactions
 from regularize.validation import NAMES, TEXT, instance, relative, several, validated
 from regularize.version import SCHEMAS, __version__
 from regularize.words import LISTED, counted
+
+if TYPE_CHECKING:
+    from regularize.repair.isostatic_file import TriedReduction
 
 #: Changes of joint types that are proposed.
 CURES = 3
@@ -210,6 +212,13 @@ class Analysis:
 
         Both are tried where they are asked for, so that no command is printed that refuses.
         """
+        # What writes files is loaded where a report is printed.
+        from regularize.repair.isostatic_file import (
+            TriedReduction,
+            tried_numerically,
+            tried_reduction,
+        )
+
         r = self.reduction
         left = r.remaining > 0 and r.assembly.closed and not r.numerical and bool(r.followed)
         proved = tried_reduction(r) if r.removed else TriedReduction()
