@@ -59,8 +59,8 @@ def test_one_name_means_one_thing() -> None:
 
 
 def test_choices_are_given_by_name() -> None:
-    """Numbers and switches never stand without their names, but for two that always could."""
-    allowed = {("fix", "absorb_gaps"), ("fix", "as_designed")}
+    """Numbers and switches never stand without their names, but for few that always could."""
+    allowed = {("fix", "absorb_gaps"), ("fix", "as_designed"), ("closed_states", "n")}
     for name, function in FUNCTIONS.items():
         for parameter in inspect.signature(function).parameters.values():
             if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:

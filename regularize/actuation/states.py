@@ -50,7 +50,7 @@ class ClosedStates:
 
 
 @validation.validated(n=validation.WHOLE, seed=validation.WHOLE, limits=validation.FLAG)
-def closed_states(model: Model, n: int, seed: int = 0, limits: bool = True) -> ClosedStates:
+def closed_states(model: Model, n: int, *, seed: int = 0, limits: bool = True) -> ClosedStates:
     """Random configurations with closed loops, all on the branch of the stored pose.
 
     No two are the same. A floating base stays where it is. The further a state is from the stored

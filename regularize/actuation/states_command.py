@@ -30,7 +30,9 @@ def run(arguments: argparse.Namespace) -> int:
     from regularize.actuation.states import closed_states
 
     mechanism = load_model(arguments.file, arguments)
-    found = closed_states(mechanism, arguments.n, arguments.seed, not arguments.no_limits)
+    found = closed_states(
+        mechanism, arguments.n, seed=arguments.seed, limits=not arguments.no_limits
+    )
     import numpy as np  # the verb's, not the program's
 
     table = io.BytesIO()
