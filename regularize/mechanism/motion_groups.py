@@ -26,6 +26,7 @@ def motion_group(
     name: str,
     direction: ArrayLike = (0, 0, 1),
     point: ArrayLike = (0, 0, 0),
+    *,
     pitch: float | None = None,
 ) -> MotionType:
     """A group of motions by its name.
