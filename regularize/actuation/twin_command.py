@@ -1,4 +1,4 @@
-"""`regularize twin`: the model without loops, its joints driven through the map."""
+"""`regularize twin`: the model without loops, its joints driven through that map."""
 
 from __future__ import annotations
 
