@@ -52,7 +52,7 @@ WORDS = {
     "solve": "all ways to assemble the loops for given inputs, and the formulas as code",
     "workspace": "map where a mechanism can go, and how far it is from singularities",
     "metamodel": "interpolate the dynamics in actuator coordinates for a controller",
-    "actuate": "the map from motors to the joints that they drive through loops, as code",
+    "actuate": "the map from motors to joints that they drive through loops, as code",
     "twin": "the model without loops, its joints driven through that map",
     "states": "many configurations with closed loops, for resets of simulated robots",
     "show": "look at a mechanism in 3D, with its loops, axes and redundant directions",

@@ -1,4 +1,4 @@
-"""`regularize actuate`: the map from motors to the joints that they drive through loops, as code."""
+"""`regularize actuate`: the map from motors to joints that they drive through loops, as code."""
 
 from __future__ import annotations
 
