@@ -3,11 +3,12 @@
 
     python assets/make_site.py build/pages && mkdocs build --strict -f build/pages/mkdocs.yml
 
-The site asks nothing of a network: fonts are the reader's own, search is in the pages. The page that checks
-a reader's file in the browser is the exception: numpy, scipy and lxml for WebAssembly come from where Pyodide
-publishes them, since no index of packages has them. Tried with Pyodide 314.0.7 in Chromium: the core starts
-under the page's policy, the wheels made here load, and what is missing is named. The page's Python was run by
-CPython on the same wheel, where no thread and no process can be started. A whole check in a browser was not.
+The site asks nothing of a network: fonts are the reader's own, search is in the pages. The page
+that checks a reader's file in the browser is the exception: numpy, scipy and lxml for WebAssembly
+come from where Pyodide publishes them, since no index of packages has them. Tried with Pyodide
+314.0.7 in Chromium: the core starts under the page's policy, the wheels made here load, and what is
+missing is named. The page's Python was run by CPython on the same wheel, where no thread and no
+process can be started. A whole check in a browser was not tried.
 """
 
 from __future__ import annotations
@@ -91,7 +92,13 @@ def examples(folder: Path) -> None:
         (folder / "live" / f"{path.stem}.html").write_text(html.render(report), encoding="utf-8")
         found = report.as_dict()["mobility"]
         said = f"mobility {found['actual']}, {found['redundant']} redundant"
-        lines.append(f'- <a href="../live/{path.stem}.html">{path.stem}</a>: {said}')
+        source = f"../live/{path.stem}.html"
+        lines.append(
+            f"<details><summary>{path.stem}: {said}</summary>"
+            f'<iframe src="{source}" title="{path.stem}" loading="lazy" '
+            'style="width:100%;height:80vh;border:0"></iframe>'
+            f'<p><a href="{source}">The page alone</a></p></details>\n'
+        )
     (folder / "live.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -108,8 +115,8 @@ def browser(folder: Path) -> None:
     (folder / "browser" / "wheels.json").write_text(json.dumps(names), encoding="utf-8")
     lines = [
         "# Check a model in the browser\n",
-        '<a href="../browser/check.html">The page</a> reads a file and checks it there: the file is',
-        "sent nowhere. It takes a network once, for Python and its packages.\n",
+        '<a href="../browser/check.html">The page</a> reads a file and checks it there:',
+        "the file is sent nowhere. It takes a network once, for Python and its packages.\n",
     ]
     (folder / "in-browser.md").write_text("\n".join(lines), encoding="utf-8")
 
