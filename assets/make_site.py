@@ -105,6 +105,7 @@ def examples(folder: Path) -> None:
 def browser(folder: Path) -> None:
     """The page that checks a file where its reader is, and the wheels that it loads."""
     shutil.copytree(ASSETS / "browser", folder / "browser")
+    shutil.rmtree(ROOT / "build" / "lib", ignore_errors=True)  # modules of an older build
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     subprocess.run(
         [*pip, "--wheel-dir", str(folder / "browser"), str(ROOT), *IN_BROWSER],
