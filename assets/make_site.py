@@ -107,11 +107,14 @@ def browser(folder: Path) -> None:
     shutil.copytree(ASSETS / "browser", folder / "browser")
     shutil.rmtree(ROOT / "build" / "lib", ignore_errors=True)  # modules of an older build
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run(
+    done = subprocess.run(
         [*pip, "--wheel-dir", str(folder / "browser"), str(ROOT), *IN_BROWSER],
         env={**os.environ, "REGULARIZE_PURE": "1"},
-        check=True,
+        capture_output=True,
+        text=True,
     )
+    if done.returncode:
+        sys.exit(done.stderr)
     names = sorted(path.name for path in (folder / "browser").glob("*.whl"))
     (folder / "browser" / "wheels.json").write_text(json.dumps(names), encoding="utf-8")
     lines = [
