@@ -3,13 +3,21 @@
 
     python assets/make_site.py build/pages && mkdocs build --strict -f build/pages/mkdocs.yml
 
-The site asks nothing of a network: fonts are the reader's own, search is in the pages.
+The site asks nothing of a network: fonts are the reader's own, search is in the pages. The page
+that checks a reader's file in the browser is the exception: numpy, scipy and lxml for WebAssembly
+come from where Pyodide publishes them, since no index of packages has them. Tried with Pyodide
+314.0.7 in Chromium: the core starts under the page's policy, the wheels made here load, and what is
+missing is named. The page's Python was run by CPython on the same wheel, where no thread and no
+process can be started. A whole check in a browser was not tried.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -24,6 +32,8 @@ PARTS = {
     "How sure": ["how-it-works", "proofs", "speed"],
     "Reference": ["api", "adding-a-format"],
 }
+#: Packages without compiled code that the page in the browser takes beside ours.
+IN_BROWSER = ["networkx", "rich", "markdown-it-py", "mdurl", "pygments", "trimesh"]
 CONFIGURATION = """\
 site_name: regularize
 docs_dir: pages
@@ -82,8 +92,37 @@ def examples(folder: Path) -> None:
         (folder / "live" / f"{path.stem}.html").write_text(html.render(report), encoding="utf-8")
         found = report.as_dict()["mobility"]
         said = f"mobility {found['actual']}, {found['redundant']} redundant"
-        lines.append(f'- <a href="../live/{path.stem}.html">{path.stem}</a>: {said}')
+        source = f"../live/{path.stem}.html"
+        lines.append(
+            f"<details><summary>{path.stem}: {said}</summary>"
+            f'<iframe src="{source}" title="{path.stem}" loading="lazy" '
+            'style="width:100%;height:80vh;border:0"></iframe>'
+            f'<p><a href="{source}">The page alone</a></p></details>\n'
+        )
     (folder / "live.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def browser(folder: Path) -> None:
+    """The page that checks a file where its reader is, and the wheels that it loads."""
+    shutil.copytree(ASSETS / "browser", folder / "browser")
+    shutil.rmtree(ROOT / "build" / "lib", ignore_errors=True)  # modules of an older build
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    done = subprocess.run(
+        [*pip, "--wheel-dir", str(folder / "browser"), str(ROOT), *IN_BROWSER],
+        env={**os.environ, "REGULARIZE_PURE": "1"},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        sys.exit(done.stderr)
+    names = sorted(path.name for path in (folder / "browser").glob("*.whl"))
+    (folder / "browser" / "wheels.json").write_text(json.dumps(names), encoding="utf-8")
+    lines = [
+        "# Check a model in the browser\n",
+        '<a href="../browser/check.html">The page</a> reads a file and checks it there:',
+        "the file is sent nowhere. It takes a network once, for Python and its packages.\n",
+    ]
+    (folder / "in-browser.md").write_text("\n".join(lines), encoding="utf-8")
 
 
 def main(target: str) -> None:
@@ -99,12 +138,14 @@ def main(target: str) -> None:
         titles[path.stem] = path.read_text(encoding="utf-8").split("\n", 1)[0].strip("# ")
     rows = codes(folder)
     examples(folder)
+    browser(folder)
     named = {stem for part in PARTS.values() for stem in part} | {"codes"}
     parts = {"Begin": PARTS["Begin"], "Chapters": sorted({*titles} - named), **PARTS}
     text = CONFIGURATION + "  - regularize: index.md\n"
     for title, stems in parts.items():
         text += f"  - {title}:\n" + "".join(f'    - "{titles[s]}": {s}.md\n' for s in stems)
-        text += "    - Live pages: live.md\n" if title == "Begin" else ""
+        if title == "Begin":
+            text += "    - Live pages: live.md\n    - In the browser: in-browser.md\n"
     text += "  - Codes:\n    - All codes: codes.md\n"
     text += "".join(f'    - "{title}": {name}\n' for title, name in rows)
     (Path(target) / "mkdocs.yml").write_text(text, encoding="utf-8")

@@ -110,21 +110,33 @@ static int run_shares(Share *shares, int count) {
     return failed;
 }
 
+/* The spares are for one thread at a time: the interpreter's lock sees to it, where there is one. */
+#ifndef Py_GIL_DISABLED
+#undef Py_BEGIN_CRITICAL_SECTION
+#undef Py_END_CRITICAL_SECTION
+#define Py_BEGIN_CRITICAL_SECTION(object) {
+#define Py_END_CRITICAL_SECTION() }
+#endif
+
 /* A workspace, its numbers behind it. */
 static Workspace *borrow(Kernel *self) {
-    if (self->spares > 0) return self->spare[--self->spares];
+    Workspace *w = NULL;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    if (self->spares > 0) w = self->spare[--self->spares];
+    Py_END_CRITICAL_SECTION();
+    if (w != NULL) return w;
     const size_t length = workspace_length(&self->tables) * sizeof(double);
-    Workspace *w = PyMem_RawMalloc(sizeof(Workspace) + length);
+    w = PyMem_RawMalloc(sizeof(Workspace) + length);
     if (w != NULL) open_workspace(&self->tables, w, (double *)(w + 1));
     return w;
 }
 
 static void give_back(Kernel *self, Workspace *w) {
-    if (w != NULL && self->spares < MOST_THREADS) {
-        self->spare[self->spares++] = w;
-    } else {
-        PyMem_RawFree(w);
-    }
+    Workspace *beyond = w;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    if (w != NULL && self->spares < MOST_THREADS) self->spare[self->spares++] = w, beyond = NULL;
+    Py_END_CRITICAL_SECTION();
+    PyMem_RawFree(beyond);
 }
 
 /* Run an entry on its arrays; N < 0 stands for one state without leading axis. */
@@ -331,5 +343,8 @@ PyMODINIT_FUNC PyInit__compiled(void) {
         Py_DECREF(made);
         return NULL;
     }
+#ifdef Py_GIL_DISABLED
+    PyUnstable_Module_SetGIL(made, Py_MOD_GIL_NOT_USED);
+#endif
     return made;
 }
