@@ -81,9 +81,10 @@ def render(
     """
     if verbosity > 0:
         return printed(blocks(report, EVERY, verbosity), width, color)
+    if top is not None:
+        return printed(blocks(report, replace(DETAILS[0], loops=top), verbosity), width, color)
     for detail in DETAILS:
-        chosen = detail if top is None else replace(detail, loops=top)
-        text = printed(blocks(report, chosen, verbosity), width, color)
+        text = printed(blocks(report, detail, verbosity), width, color)
         if text.count("\n") <= LINES:
             break
     return text
