@@ -268,7 +268,7 @@ def changed_twice(path: Path, data: bytes) -> int:
 def test_two_writers_and_an_editor_at_once(tmp_path: Path) -> None:
     path, mine = tmp_path / "m", tmp_path / "~"
     said = []
-    for k in range(200):
+    for k in range(40):
         path.write_bytes(b"read")
         two = [changed_twice(path, data) for data in (b"one", b"two")]
         codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in two]
@@ -295,7 +295,7 @@ def test_two_writers_and_an_editor_at_once(tmp_path: Path) -> None:
 def test_writers_that_are_killed_leave_whole_files_and_nothing_for_long(tmp_path: Path) -> None:
     path, old, new = tmp_path / "m", b"read", bytes(8_000_000)
     found = set()
-    for k in range(100):
+    for k in range(40):
         path.write_bytes(old)
         child = changed_twice(path, new)
         time.sleep(random.Random(k).random() * 0.03)
