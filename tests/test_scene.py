@@ -156,7 +156,8 @@ def test_joints_that_hold_an_equation_are_named_or_counted(
     fixing: str, joints: str, words: str
 ) -> None:
     equation: Any = SimpleNamespace(fixed_by=[SimpleNamespace(joints=list(fixing))])
-    loop: Any = SimpleNamespace(joints=list(joints))
+    part = SimpleNamespace(cuts=[0, 1])
+    loop: Any = SimpleNamespace(joints=list(joints), part=part)
     assert _because(loop, equation) == words
 
 

@@ -94,7 +94,8 @@ class Search:
             return best
         self.tried = 0
         # Where solutions meet, errors move them by their square root: further off is another pose.
-        near = FAR * np.sqrt(best_error)
+        # Couplings without a loop have one solution, by their functions, however far it is.
+        near = FAR * np.sqrt(best_error) if self.loops.chords else np.inf
         for starts in self._attempts():
             found = project(self.loops, np.atleast_2d(starts), held=~self.free, damped=True)
             ways = self.loops.difference(np.repeat(self.start[None], len(found.q), axis=0), found.q)

@@ -69,7 +69,8 @@ def rational_motions(
         axes[e] = row / np.linalg.norm(row[3:] if kind == "revolute" else row)
     loops = [[(e, c.direction(graph, e)) for e in c.edges if e in axes] for c in part.cycles]
     velocities = np.linalg.svd(_equations(loops, axes, [*axes]), compute_uv=False)
-    if len(axes) < 2 or velocities[len(axes) - 2] <= within * velocities[0]:
+    rank = int(np.sum(velocities > within * velocities[0])) if len(axes) > 1 else 0
+    if rank < max(len(axes) - 1, 1):
         return  # more than one velocity, of which series cannot be told
     every = [_series(loops, axes, first) for first in [*axes][:TRIES]]
     for series, noise in ((series, noise) for noise in NOISE for series in every):

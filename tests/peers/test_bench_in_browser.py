@@ -116,9 +116,14 @@ def test_a_joint_is_changed_saved_and_changed_back(
     playwright.expect(page.locator(cell)).to_have_text("3", timeout=PATIENCE)
 
 
-def test_a_proposal_that_the_file_cannot_hold_is_seen_all_the_same(page: playwright.Page) -> None:
-    page.click("[data-act=cure] >> nth=0")
+def test_a_kind_that_the_file_cannot_hold_is_seen_all_the_same(page: playwright.Page) -> None:
+    page.click("[data-act=cure] >> nth=0")  # proposals are what the file holds
     counts(page, 0)
+    assert "The file cannot hold this" not in page.inner_text("#bench")
+    page.click("[data-act=reset]")
+    counts(page, 3)
+    page.select_option("[data-change=B]", "spherical")
+    counts(page, 1)
     assert "The file cannot hold this" in page.inner_text("#bench")
     assert page.is_disabled("[data-act=save]")
     page.click("[data-act=reset]")
