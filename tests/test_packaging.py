@@ -12,10 +12,16 @@ from importlib.metadata import distributions, version
 from pathlib import Path
 
 import pytest
+import yaml
 from test_guests import GUESTS
 
 import regularize
 from regularize.adapters import adapters
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Wheels are built from checkouts with all packages that ``pyproject.toml`` names.
@@ -167,6 +173,23 @@ def test_wheels_from_an_archive_without_links_hold_the_same_files_and_are_reprod
 
 @pytest.mark.slow
 @WHOLE
+def test_a_package_is_published_with_the_address_of_its_repository(tmp_path: Path):
+    for file in ("pyproject.toml", "CITATION.cff"):
+        shutil.copy(ROOT / file, tmp_path)
+    script = ROOT / "assets" / "name_repository.py"
+
+    def name(url: str) -> int:
+        return subprocess.run([sys.executable, script, "--folder", tmp_path, url]).returncode
+
+    assert name("not an address") == 2
+    assert name("https://example.org/robots/loops") == 0
+    assert name("https://example.org/robots/other") == 2, "there is one address"
+    project = tomllib.loads((tmp_path / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["urls"]["Issues"] == "https://example.org/robots/loops/issues"
+    cited = yaml.safe_load((tmp_path / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["repository-code"] == "https://example.org/robots/loops"
+
+
 def test_a_pure_wheel_is_for_every_platform_and_has_no_compiled_code(tmp_path: Path):
     pytest.importorskip("setuptools", minversion="77")
     skipped = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "*.so", "tests")
