@@ -49,9 +49,8 @@ class SteppedStates:
 
     def last(self) -> SteppedStates:
         """Those after the last step alone."""
-        axis = self.ok.ndim - 1
         return SteppedStates(
-            *(np.take(x, -1, axis) for x in (self.q, self.v, self.ok, self.residual))
+            self.q[..., -1, :], self.v[..., -1, :], self.ok[..., -1], self.residual[..., -1]
         )
 
 
@@ -87,6 +86,13 @@ class Environments:
         wrenches = np.zeros((len(tree.links) + 1) * _WRENCH)
         return laws.ravel(), np.ascontiguousarray(closing).ravel(), wrenches
 
+    @cached_property
+    def _options(self) -> Array:
+        """What the kernel is told of all steps but their length; see ``environments.c``."""
+        laws, closing, _ = self._laws or (np.zeros(0),) * 3
+        acts, slip = laws.any() or closing.any(), self.robot.passive.joints.slip
+        return np.array([0.0, slip, acts, closing.any(), CLOSED, BORNE, EXACT.singular])
+
     def advance(
         self, q: Any, v: Any, tau: Any, h: float, steps: int, threads: int
     ) -> SteppedStates:
@@ -96,7 +102,7 @@ class Environments:
         of_steps = one and np.ndim(tau) == 2 and steps > 1 and len(tau) == steps
         single = one and (np.ndim(tau) == 1 or of_steps)
         q, v, tau = self._given(q, v, [tau] if of_steps else tau, steps)
-        count, records = len(q), steps + 1
+        count, records = len(tau), steps + 1
         result = SteppedStates(
             np.empty((count, records, q.shape[1])),
             np.empty((count, records, v.shape[1])),
@@ -104,7 +110,6 @@ class Environments:
             np.zeros((count, records)),
         )
         result.q[:, 0], result.v[:, 0] = q, v
-        result.ok[:, 0] = np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1)
         self._move(result, tau, h, steps, threads)
         return self._without_axis(result) if single else result
 
@@ -112,7 +117,7 @@ class Environments:
         return SteppedStates(states.q[0], states.v[0], states.ok[0], states.residual[0])
 
     def _given(self, q: Any, v: Any, tau: Any, steps: int) -> tuple[Array, Array, Array]:
-        """States (N, nq) and (N, nv), and joint forces (N, 1 or steps, nv)."""
+        """States (N or 1, nq) and (N or 1, nv), and joint forces (N, 1 or steps, nv)."""
         robot = self.robot
         tau = np.atleast_1d(numbers(tau))
         q, v = np.atleast_2d(numbers(q)), np.atleast_2d(numbers(v))
@@ -128,11 +133,9 @@ class Environments:
                 f"every step tau (N, {steps}, {robot.nv}); got {q.shape}, {v.shape} and {tau.shape}"
             )
         count = max(lengths, default=min(len(q), len(v), len(tau)))
-        return (
-            np.broadcast_to(q, (count, robot.nq)),
-            np.broadcast_to(v, (count, robot.nv)),
-            np.ascontiguousarray(np.broadcast_to(tau, (count, *tau.shape[1:]))),
-        )
+        if len(tau) != count:
+            tau = np.broadcast_to(tau, (count, *tau.shape[1:]))
+        return q, v, np.ascontiguousarray(tau)
 
     def _move(self, states: SteppedStates, tau: Array, h: float, steps: int, threads: int) -> None:
         """Fill in all states but the first ones."""
@@ -140,10 +143,8 @@ class Environments:
         if laws is None:
             self._move_one_by_one(states, tau, h)
             return
-        acts = float(laws[0].any() or laws[1].any())
-        options = np.array(
-            [h, robot.passive.joints.slip, acts, laws[1].any(), CLOSED, BORNE, EXACT.singular]
-        )
+        options = self._options.copy()
+        options[0] = h
         ok = states.ok.astype(np.float64)
         robot.kernel.rollout(
             tau, *laws, options, states.q, states.v, states.residual, ok, int(threads)
@@ -152,6 +153,7 @@ class Environments:
 
     def _move_one_by_one(self, states: SteppedStates, tau: Array, h: float) -> None:
         """The same without the compiled kernel."""
+        states.ok[:, 0] = np.isfinite(states.q[:, 0]).all(1) & np.isfinite(states.v[:, 0]).all(1)
         for n, forces in enumerate(tau):
             for k in range(states.ok.shape[1] - 1):
                 applied = forces[min(k, len(forces) - 1)]

@@ -30,7 +30,9 @@ static double zero_if_finite(const double *numbers, int count) {
 /* Largest absolute value of the rows' errors. */
 static double largest_error(const Tables *t, const double *errors) {
     double largest = 0.0;
-    for (int r = 0; r < t->size[rows_size]; ++r) largest = fmax(largest, fabs(errors[r]));
+    for (int r = 0; r < t->size[rows_size]; ++r) {
+        if (fabs(errors[r]) > largest) largest = fabs(errors[r]);
+    }
     return largest;
 }
 
@@ -74,7 +76,9 @@ static int close_step(const Stepping *s, Workspace *w, double *q, double *v, dou
     before = INFINITY;
     for (int round = 0; round < 6; ++round) {
         double largest = 0.0;
-        for (int i = 0; i < nv; ++i) largest = fmax(largest, fabs(v[i]));
+        for (int i = 0; i < nv; ++i) {
+            if (fabs(v[i]) > largest) largest = fabs(v[i]);
+        }
         row_speeds(t, w, v, errors);
         const double left = largest_error(t, errors);
         if (!(left > SPEED_CLOSED * (1.0 + largest))) return 0;
@@ -92,7 +96,7 @@ static int make_fixed_step(const Stepping *s, Workspace *w, const double *tau, d
     const int nq = t->size[nq_size], nv = t->size[nv_size];
     const double h = s->options[STEP_LENGTH];
     double options[OPTIONS] = {0}, power, *forces = w->drawn;
-    if (zero_if_finite(q, nq) + zero_if_finite(v, nv) + zero_if_finite(tau, nv) != 0.0) return 1;
+    if (zero_if_finite(tau, nv) != 0.0) return 1;
     fill(0.0, nv, forces);
     if (s->options[STEP_FORCES] != 0.0) {
         options[SLIP] = s->options[STEP_SLIP], options[LOADED] = s->options[STEP_LOADED];
@@ -119,6 +123,7 @@ static int make_fixed_step(const Stepping *s, Workspace *w, const double *tau, d
 static void make_fixed_steps(const Stepping *s, Workspace *w, const double *tau, size_t tau_step,
                              int steps, double *q, double *v, double *error, double *ok) {
     const int nq = s->t->size[nq_size], nv = s->t->size[nv_size];
+    if (zero_if_finite(q, nq) + zero_if_finite(v, nv) != 0.0) ok[0] = 0.0;
     for (int k = 0; k < steps; ++k, tau += tau_step) {
         for (int i = 0; i < nq; ++i) q[nq + i] = q[i];
         for (int i = 0; i < nv; ++i) v[nv + i] = v[i];
