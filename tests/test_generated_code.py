@@ -149,16 +149,17 @@ def along_loops(r: rg.Robot, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> A
     return free, r.dynamics_derivatives(q, v, tau).ddq_dq @ free
 
 
-def test_jax() -> None:
+@pytest.mark.parametrize("name", ["planar_fourbar", "knee_leg", "walker"])
+def test_jax(name: str) -> None:
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)
-    r = robot("planar_fourbar")
+    r = robot(name)
     f, (q, v, tau) = r.to_jax(), states(r, 6)
     a = np.asarray(jax.jit(jax.vmap(f))(q, v, tau))
-    assert a == pytest.approx(r.forward_dynamics(q, v, tau), rel=1e-9)
+    assert a == pytest.approx(r.forward_dynamics(q, v, tau), rel=1e-9, abs=1e-9)
     free, expected = along_loops(r, q[0], v[0], tau[0])
-    found = np.asarray(jax.jacrev(f)(q[0], v[0], tau[0])) @ free
-    assert found == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    found = np.asarray(jax.jit(jax.jacrev(f))(q[0], v[0], tau[0])) @ free
+    assert np.abs(found - expected).max() <= 1e-6 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("name", ["planar_fourbar", "knee_leg", "walker"])
@@ -195,10 +196,9 @@ def test_loops_close_in_a_collocation_in_casadi_as_steps_get_shorter() -> None:
     assert errors[1] < 0.4 * errors[0] < 0.01  # of second order, as the rule is
 
 
-def test_many_robots_fall_in_one_jax_program() -> None:
+def test_many_robots_move_in_one_jax_program() -> None:
     pytest.importorskip("jax")
-    model = Path(__file__).resolve().parents[1] / "assets" / "planar_fourbar.urdf"
-    assert example("thousand_robots").fall(model, count=50, steps=20) < 1e-6
+    assert example("thousand_robots").fall(count=20, steps=10) < 1e-6
 
 
 def test_warp() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.errors import ModelError, RegularizeError
+from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.pinocchio.joint_laws import within_joints
 from regularize.tolerances import EXACT
@@ -62,17 +62,48 @@ class Environments:
         robot: The robot.
         joints: The joints of its model.
         passive: Whether damping, springs and dry friction of the mechanism's joints act.
+        drives: Names of joints whose coordinates are given after every step.
     """
 
     robot: ActuatedTree
     joints: Sequence[TreeJoint] = field(repr=False)
     passive: bool
+    drives: tuple[str, ...] = ()
+
+    @cached_property
+    def _kernel(self) -> Any:
+        """The kernel, with a row for every drive.
+
+        Raises:
+            ModelError: A joint has not one coordinate of its own, or drives follow from each other.
+            UnsupportedExport: A joint is a cut, or there is no compiled kernel.
+        """
+        robot = self.robot
+        if not self.drives:
+            return robot.kernel
+        indices = robot.velocity_indices(self.drives)
+        for name, joint in zip(self.drives, map(robot.mechanism.joint, self.drives), strict=True):
+            if joint.freedoms != 1:
+                raise ModelError(f"joint {name!r} has {joint.freedoms} freedoms; drive those with one")
+        for index in indices:
+            robot.position_index(int(index))
+        moves = np.linalg.svd(robot.split(self._reference).free[indices], compute_uv=False)
+        if len(moves) < len(indices) or moves[-1] <= EXACT.singular:
+            raise ModelError(f"the motions of {', '.join(self.drives)} follow from each other")
+        kernel = robot.driven_kernel(indices.tolist())
+        if kernel is None or not robot.stepped:
+            raise UnsupportedExport("steps with drives need the compiled kernel and the style 'rows'")
+        return kernel
+
+    @property
+    def _reference(self) -> Array:
+        return np.asarray(getattr(self.robot, "q0", self.robot.tree.space.neutral))
 
     @cached_property
     def _laws(self) -> tuple[Array, Array, Array] | None:
         """What acts within joints, as the kernel reads it; None where it cannot."""
         robot = self.robot
-        if robot.kernel is None or robot.multibody is None or not robot.stepped:
+        if self._kernel is None or robot.multibody is None or not robot.stepped:
             return None
         tree = robot.multibody[0]
         laws = np.zeros((7, robot.nv))
@@ -94,7 +125,14 @@ class Environments:
         return np.array([0.0, slip, acts, closing.any(), CLOSED, BORNE, EXACT.singular])
 
     def advance(
-        self, q: Any, v: Any, tau: Any, h: float, steps: int, threads: int
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        h: float,
+        steps: int,
+        threads: int,
+        drive: Mapping[str, Any],
     ) -> SteppedStates:
         """States before the first step and after every one; see ``Robot.rollout``."""
         one = np.ndim(q) == np.ndim(v) == 1
@@ -110,7 +148,7 @@ class Environments:
             np.zeros((count, records)),
         )
         result.q[:, 0], result.v[:, 0] = q, v
-        self._move(result, tau, h, steps, threads)
+        self._move(result, tau, h, threads, self._targets(drive, count, steps, single))
         return self._without_axis(result) if single else result
 
     def _without_axis(self, states: SteppedStates) -> SteppedStates:
@@ -137,18 +175,39 @@ class Environments:
             tau = np.broadcast_to(tau, (count, *tau.shape[1:]))
         return q, v, np.ascontiguousarray(tau)
 
-    def _move(self, states: SteppedStates, tau: Array, h: float, steps: int, threads: int) -> None:
+    def _targets(self, drive: Mapping[str, Any], count: int, steps: int, single: bool) -> Array:
+        """Coordinates of the drives after every step, shape (N, steps, drives)."""
+        result = np.empty((count, steps, len(drive)))
+        for k, (name, given) in enumerate(drive.items()):
+            x = numbers(given)
+            x = x[:, None] if x.ndim == 1 and not single else x
+            try:
+                result[:, :, k] = x
+            except ValueError:
+                raise ModelError(
+                    f"coordinates of the drive {name!r} are a number, (N,) or of every step "
+                    f"(N, steps); got shape {np.shape(given)}"
+                ) from None
+        return result
+
+    def _move(
+        self, states: SteppedStates, tau: Array, h: float, threads: int, targets: Array
+    ) -> None:
         """Fill in all states but the first ones."""
-        laws, robot = self._laws, self.robot
+        laws = self._laws
         if laws is None:
+            if self.drives:
+                raise UnsupportedExport(
+                    "steps with drives need forces in joints that the compiled kernel knows; pass "
+                    "passive=False"
+                )
             self._move_one_by_one(states, tau, h)
             return
         options = self._options.copy()
         options[0] = h
         ok = states.ok.astype(np.float64)
-        robot.kernel.rollout(
-            tau, *laws, options, states.q, states.v, states.residual, ok, int(threads)
-        )
+        moved = (states.q, states.v, states.residual, ok)
+        self._kernel.rollout(tau, *laws, options, *moved, targets, targets.shape[2], int(threads))
         states.ok[:] = ok
 
     def _move_one_by_one(self, states: SteppedStates, tau: Array, h: float) -> None:

@@ -267,9 +267,11 @@ class GeneratedEnvironments(Environments):
         except UnsupportedExport:
             return None
 
-    def _move(self, states: SteppedStates, tau: Array, h: float, steps: int, threads: int) -> None:
+    def _move(
+        self, states: SteppedStates, tau: Array, h: float, threads: int, targets: Array
+    ) -> None:
         if self._own_code is None:
-            super()._move(states, tau, h, steps, threads)
+            super()._move(states, tau, h, threads, targets)
             return
         self._generated(np.arange(len(states.ok)), 0, states, tau, h, threads)
 
@@ -301,7 +303,8 @@ class GeneratedEnvironments(Environments):
                 end = min(at + burst, last)
                 slow = _part(states, stuck, at, end)
                 forces = _forces(tau, stuck, at)[:, : end - at]
-                super()._move(slow, np.ascontiguousarray(forces), h, end - at, threads)
+                targets = np.empty((len(stuck), end - at, 0))
+                super()._move(slow, np.ascontiguousarray(forces), h, threads, targets)
                 _put(states, slow, slow.ok, stuck, at)
                 going = slow.ok[:, -1]
                 states.ok[stuck[~going], end + 1 :] = False
@@ -312,12 +315,16 @@ class GeneratedEnvironments(Environments):
 
 
 def environments(
-    robot: GeneratedTree, joints: Sequence[TreeJoint], passive: bool, code: GeneratedCode | None
+    robot: GeneratedTree,
+    joints: Sequence[TreeJoint],
+    passive: bool,
+    drives: tuple[str, ...],
+    code: GeneratedCode | None,
 ) -> Environments:
-    """What steps a robot, by generated code where there is some."""
-    if code is None:
-        return Environments(robot, joints, passive)
-    return GeneratedEnvironments(robot, joints, passive, code)
+    """What steps a robot, by generated code where there is some and nothing is driven."""
+    if code is None or drives:
+        return Environments(robot, joints, passive, drives)
+    return GeneratedEnvironments(robot, joints, passive, code=code)
 
 
 def _part(
