@@ -156,9 +156,16 @@ class GeneratedCode:
     @classmethod
     def of(cls, robot: GeneratedTree, programs: RobotPrograms, lanes: int) -> GeneratedCode:
         """Compile the code, or find it among what is kept."""
+        from ctypes import c_double, c_long, c_void_p
+
         from regularize.tape.libraries import library
 
-        return cls(robot, lanes, library(programs.c_code("robot", steps=True).source(lanes)))
+        found = library(programs.c_code("robot", steps=True).source(lanes))
+        found.robot_forward_dynamics_batch.argtypes = [c_long, *4 * [c_void_p]]
+        if hasattr(found, "robot_rollout"):
+            strides = [c_void_p, c_long, c_long]
+            found.robot_rollout.argtypes = [c_long, c_long, c_double, *strides, *5 * [c_void_p]]
+        return cls(robot, lanes, found)
 
     @property
     def has_steps(self) -> bool:
@@ -177,7 +184,9 @@ class GeneratedCode:
             raise ModelError(f"states have lengths {lengths}; got {[x.shape for x in given]}")
         a = np.empty((len(given[0]), robot.nv))
         run = self._library.robot_forward_dynamics_batch
-        bad = _in_threads(lambda x: run(*_pointers(len(x[0]), *x)), [*given, a], threads)
+        bad = _in_threads(
+            lambda parts: run(len(parts[0]), *(x.ctypes.data for x in parts)), [*given, a], threads
+        )
         if any(bad):
             doubtful = np.flatnonzero(~np.isfinite(a).all(axis=1))
             a[doubtful] = [self._alone(*(x[n] for x in given)) for n in doubtful]
@@ -194,44 +203,29 @@ class GeneratedCode:
         self, states: SteppedStates, ok: Array, tau: Array, h: float, threads: int
     ) -> NDArray[np.intp]:
         """Make the steps of robots that are sound; how many of each were made."""
-        import ctypes
-
         count, records = states.ok.shape
         made = np.zeros(count, dtype=np.int64)
         behind = self.robot.nv if tau.shape[1] > 1 else 0
 
         def run(parts: Sequence[Any]) -> None:
-            tau, q, v, error, ok, made = parts
-            n, steps, *pointers = _pointers(len(ok), records - 1, tau, q, v, error, ok, made)
-            strides = ctypes.c_long(behind), ctypes.c_long(tau.shape[1] * tau.shape[2])
-            self._library.robot_rollout(
-                n, steps, ctypes.c_double(h), pointers[0], *strides, *pointers[1:]
-            )
+            tau, *rest = (x.ctypes.data for x in parts)
+            strides = behind, parts[0].shape[1] * parts[0].shape[2]
+            self._library.robot_rollout(len(parts[0]), records - 1, h, tau, *strides, *rest)
 
         _in_threads(run, [tau, states.q, states.v, states.residual, ok, made], threads)
         return made
-
-
-def _pointers(*values: Any) -> list[Any]:
-    """Whole numbers and arrays as C takes them."""
-    import ctypes
-
-    return [
-        ctypes.c_long(x) if isinstance(x, int) else x.ctypes.data_as(ctypes.c_void_p)
-        for x in values
-    ]
 
 
 def _in_threads(run: Callable[[Any], Any], arrays: Sequence[Any], threads: int) -> list[Any]:
     """Call a function on parts of arrays, each in a thread of its own."""
     count = len(arrays[0])
     threads = max(1, min(threads, count))
+    if threads == 1:
+        return [run(arrays)]
     parts = [
         [x[count * k // threads : count * (k + 1) // threads] for x in arrays]
         for k in range(threads)
     ]
-    if threads == 1:
-        return [run(parts[0])]
     from concurrent.futures import ThreadPoolExecutor  # slow to load, and seldom wanted
 
     with ThreadPoolExecutor(threads) as executor:
