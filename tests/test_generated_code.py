@@ -69,7 +69,7 @@ def test_random_states_are_as_of_the_kernel_or_masked(count: int) -> None:
     rng = np.random.default_rng(3)
     q = rng.uniform(-np.pi, np.pi, size=(count, r.nq))
     v, tau = rng.normal(size=(2, count, r.nv))
-    # Stretched, or on top of each other: rows depend on each other or, ever farther away, nearly so.
+    # Stretched, or on top of each other: rows depend on each other or, farther away, nearly so.
     many = count // 50
     q[:many] = np.pi * rng.integers(0, 2, size=(many, r.nq))
     q[: many // 2] += 10.0 ** rng.uniform(-13, -2, size=(many // 2, 1)) * v[: many // 2]

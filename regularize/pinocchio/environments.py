@@ -84,7 +84,9 @@ class Environments:
         indices = robot.velocity_indices(self.drives)
         for name, joint in zip(self.drives, map(robot.mechanism.joint, self.drives), strict=True):
             if joint.freedoms != 1:
-                raise ModelError(f"joint {name!r} has {joint.freedoms} freedoms; drive those with one")
+                raise ModelError(
+                    f"joint {name!r} has {joint.freedoms} freedoms; drive those with one"
+                )
         for index in indices:
             robot.position_index(int(index))
         moves = np.linalg.svd(robot.split(self._reference).free[indices], compute_uv=False)
@@ -92,7 +94,9 @@ class Environments:
             raise ModelError(f"the motions of {', '.join(self.drives)} follow from each other")
         kernel = robot.driven_kernel(indices.tolist())
         if kernel is None or not robot.stepped:
-            raise UnsupportedExport("steps with drives need the compiled kernel and the style 'rows'")
+            raise UnsupportedExport(
+                "steps with drives need the compiled kernel and the style 'rows'"
+            )
         return kernel
 
     @property
