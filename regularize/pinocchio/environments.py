@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.pinocchio.joint_laws import within_joints
+from regularize.pinocchio.split import Split
 from regularize.tolerances import EXACT
 from regularize.validation import numbers
 
@@ -89,7 +90,8 @@ class Environments:
                 )
         for index in indices:
             robot.position_index(int(index))
-        moves = np.linalg.svd(robot.split(self._reference).free[indices], compute_uv=False)
+        free = Split.of(robot.jacobian(self._reference), robot.rank).free
+        moves = np.linalg.svd(np.asarray(free[indices]), compute_uv=False)
         if len(moves) < len(indices) or moves[-1] <= EXACT.singular:
             raise ModelError(f"the motions of {', '.join(self.drives)} follow from each other")
         kernel = robot.driven_kernel(indices.tolist())

@@ -161,10 +161,11 @@ class GeneratedCode:
         from regularize.tape.libraries import library
 
         found = library(programs.c_code("robot", steps=True).source(lanes))
-        found.robot_forward_dynamics_batch.argtypes = [c_long, *4 * [c_void_p]]
+        array: Any = c_void_p
+        found.robot_forward_dynamics_batch.argtypes = [c_long, array, array, array, array]
         if hasattr(found, "robot_rollout"):
-            strides = [c_void_p, c_long, c_long]
-            found.robot_rollout.argtypes = [c_long, c_long, c_double, *strides, *5 * [c_void_p]]
+            forces = [array, c_long, c_long]
+            found.robot_rollout.argtypes = [c_long, c_long, c_double, *forces, *5 * [array]]
         return cls(robot, lanes, found)
 
     @property

@@ -1,7 +1,7 @@
 """Programs as functions of JAX: lines of one kind that can be computed at once are one operation.
 
-Compilers of JAX take minutes for thousands of scalar operations: the program is a table that one loop
-goes through, strip by strip, each of which makes as many numbers.
+Compilers of JAX take minutes for thousands of scalar operations: the program is a table that one
+loop goes through, strip by strip, each of which makes as many numbers.
 """
 
 from __future__ import annotations
