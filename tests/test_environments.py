@@ -113,6 +113,41 @@ def test_springs_and_damping_act_in_steps() -> None:
     assert inside.v == pytest.approx(outside.v, abs=1e-12)
 
 
+def test_drives_lead_as_in_simulations() -> None:
+    """A driven knee, all other joints free: of first order, and the knee where it is to be."""
+    r, T, law = robot("knee_leg"), 0.08, "0.5*t"
+    known = rg.simulate(r.mechanism, drive={"knee_front": law}, duration=T, rtol=1e-10)
+    q, v = known.q[0], known.v[0]
+    knee, errors = r.velocity_index("knee_front"), []
+    for steps in (40, 160):
+        goal = 0.5 * T * np.arange(1, steps + 1) / steps
+        drive = {"knee_front": np.array([goal, 1.1 * goal])}
+        found = r.rollout(np.array([q, q]), v, np.zeros(r.nv), T / steps, steps, drive=drive)
+        assert found.ok.all() and found.residual.max() < BORNE
+        assert found.q[:, 1:, knee] == pytest.approx(drive["knee_front"], abs=1e-12)
+        errors.append(np.abs(found.q[0, -1] - known.q[-1]).max())
+    assert errors[1] < 0.3 * errors[0] < 2e-3
+    h = T / 160
+    alone = r.compiled().step(q, v, np.zeros(r.nv), h, drive={"knee_front": goal[0]})
+    assert alone.q == pytest.approx(found.q[0, 1], abs=1e-14)
+
+
+def test_what_cannot_be_driven_is_named() -> None:
+    r = robot("stewart_6ups")
+    balls = [j.name for j in r.mechanism.joints if j.kind == "spherical"]
+    ball = next(name for name in balls if name in r.tree.names)
+    q, v, tau = states(r, 1)
+    with pytest.raises(rg.ModelError, match=ball):
+        r.step(q, v, tau, H, drive={ball: 0.1})
+    r = robot("planar_fourbar")
+    q, v, tau = states(r, 1)
+    both = [r.tree.names[j] for j in (1, 2)]
+    with pytest.raises(rg.ModelError, match="follow from each other"):
+        r.step(q, v, tau, H, drive=dict.fromkeys(both, 0.1))
+    with pytest.raises(rg.ModelError, match=r"\(N, steps\)"):
+        r.rollout(q, v, tau, H, 3, drive={both[0]: np.zeros((1, 2))})
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_methods_take_many_states(name: str) -> None:
     r = robot(name)

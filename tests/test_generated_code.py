@@ -62,21 +62,25 @@ def test_bad_states_and_wide_steps_are_masked() -> None:
         assert found.q[good, 1] == pytest.approx(known.q[good, 1], abs=1e-9)
 
 
-def test_random_states_are_as_of_the_kernel_or_masked() -> None:
+@pytest.mark.parametrize("count", [20_000, 1_000_000])
+def test_random_states_are_as_of_the_kernel_or_masked(count: int) -> None:
     r = robot("planar_fourbar")
     fast = r.compiled()
     rng = np.random.default_rng(3)
-    q = rng.uniform(-np.pi, np.pi, size=(20_000, r.nq))
-    v, tau = rng.normal(size=(2, 20_000, r.nv))
-    q[:200] = 0.0  # stretched, or on top of each other: rows depend on each other or nearly so
-    q[200:400] = np.pi * rng.integers(0, 2, size=(200, r.nq))
-    q[400:420] = np.inf
-    a = fast.forward_dynamics(q, v, tau)
+    q = rng.uniform(-np.pi, np.pi, size=(count, r.nq))
+    v, tau = rng.normal(size=(2, count, r.nv))
+    # Stretched, or on top of each other: rows depend on each other or, farther away, nearly so.
+    many = count // 50
+    q[:many] = np.pi * rng.integers(0, 2, size=(many, r.nq))
+    q[: many // 2] += 10.0 ** rng.uniform(-13, -2, size=(many // 2, 1)) * v[: many // 2]
+    q[many : many + 20], v[many + 20], tau[many + 21] = np.inf, np.nan, -np.inf
+    a, known = (x.forward_dynamics(q, v, tau) for x in (fast, r))
     found = np.isfinite(a).all(axis=1)
-    assert found.mean() > 0.9 and not found[400:420].any()
-    for n in np.flatnonzero(found)[::7]:
-        one = r.forward_dynamics(q[n], v[n], tau[n])
-        assert np.abs(a[n] - one).max() <= 1e-9 * (1.0 + np.abs(one).max())
+    assert found.mean() > 0.9 and not found[many : many + 22].any()
+    error = np.abs(a - known)[found].max(axis=1) / (1.0 + np.abs(known[found]).max(axis=1))
+    assert error.max() <= 1e-9
+    for n in [*range(0, many, 97), *range(many + 22, count, 9973)]:
+        assert np.array_equal(r.forward_dynamics(q[n], v[n], tau[n]), known[n])
 
 
 def on_a_base(kind: str) -> rg.Mechanism:
@@ -149,16 +153,17 @@ def along_loops(r: rg.Robot, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> A
     return free, r.dynamics_derivatives(q, v, tau).ddq_dq @ free
 
 
-def test_jax() -> None:
+@pytest.mark.parametrize("name", ["planar_fourbar", "knee_leg", "walker"])
+def test_jax(name: str) -> None:
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)
-    r = robot("planar_fourbar")
+    r = robot(name)
     f, (q, v, tau) = r.to_jax(), states(r, 6)
     a = np.asarray(jax.jit(jax.vmap(f))(q, v, tau))
-    assert a == pytest.approx(r.forward_dynamics(q, v, tau), rel=1e-9)
+    assert a == pytest.approx(r.forward_dynamics(q, v, tau), rel=1e-9, abs=1e-9)
     free, expected = along_loops(r, q[0], v[0], tau[0])
-    found = np.asarray(jax.jacrev(f)(q[0], v[0], tau[0])) @ free
-    assert found == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    found = np.asarray(jax.jit(jax.jacrev(f))(q[0], v[0], tau[0])) @ free
+    assert np.abs(found - expected).max() <= 1e-6 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("name", ["planar_fourbar", "knee_leg", "walker"])
@@ -195,25 +200,26 @@ def test_loops_close_in_a_collocation_in_casadi_as_steps_get_shorter() -> None:
     assert errors[1] < 0.4 * errors[0] < 0.01  # of second order, as the rule is
 
 
-def test_many_robots_fall_in_one_jax_program() -> None:
+def test_many_robots_move_in_one_jax_program() -> None:
     pytest.importorskip("jax")
-    model = Path(__file__).resolve().parents[1] / "assets" / "planar_fourbar.urdf"
-    assert example("thousand_robots").fall(model, count=50, steps=20) < 1e-6
+    assert example("thousand_robots").fall(count=20, steps=10) < 1e-6
 
 
-def test_warp() -> None:
+@pytest.mark.parametrize("name", ["planar_fourbar", "knee_leg", "walker"])
+def test_warp(name: str) -> None:
     wp = pytest.importorskip("warp")
-    r = robot("planar_fourbar")
+    r = robot(name)
     given = states(r, 5)
     arrays = [wp.array(x, dtype=wp.float64, device="cpu") for x in given]
-    assert r.to_warp(backward=False)(*arrays).numpy() == pytest.approx(
-        r.forward_dynamics(*given), rel=1e-9
-    )
+    a = r.forward_dynamics(*given)
+    found = r.to_warp(backward=False)(*arrays).numpy()
+    assert np.abs(found - a).max() <= 1e-9 * np.abs(a).max()
 
 
-def test_sympy() -> None:
+@pytest.mark.parametrize("name", ["planar_fourbar", "knee_leg", "walker"])
+def test_sympy(name: str) -> None:
     pytest.importorskip("sympy")
-    r = robot("planar_fourbar")
+    r = robot(name)
     q, v, tau = (x[0] for x in states(r, 1))
     lines, results = r.to_sympy()
     known = {
@@ -226,4 +232,5 @@ def test_sympy() -> None:
         names = {s: values.get(s, known.get(str(s))) for s in expression.free_symbols}
         values[symbol] = float(expression.subs(names))
     a = [values[x] for x in results]
-    assert a == pytest.approx(r.forward_dynamics(q, v, tau), rel=1e-9)
+    expected = r.forward_dynamics(q, v, tau)
+    assert np.abs(np.array(a) - expected).max() <= 1e-9 * np.abs(expected).max()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.errors import ModelError, RegularizeError
+from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.pinocchio.joint_laws import within_joints
+from regularize.pinocchio.split import Split
 from regularize.tolerances import EXACT
 from regularize.validation import numbers
 
@@ -49,9 +50,8 @@ class SteppedStates:
 
     def last(self) -> SteppedStates:
         """Those after the last step alone."""
-        axis = self.ok.ndim - 1
         return SteppedStates(
-            *(np.take(x, -1, axis) for x in (self.q, self.v, self.ok, self.residual))
+            self.q[..., -1, :], self.v[..., -1, :], self.ok[..., -1], self.residual[..., -1]
         )
 
 
@@ -63,17 +63,53 @@ class Environments:
         robot: The robot.
         joints: The joints of its model.
         passive: Whether damping, springs and dry friction of the mechanism's joints act.
+        drives: Names of joints whose coordinates are given after every step.
     """
 
     robot: ActuatedTree
     joints: Sequence[TreeJoint] = field(repr=False)
     passive: bool
+    drives: tuple[str, ...] = ()
+
+    @cached_property
+    def _kernel(self) -> Any:
+        """The kernel, with a row for every drive.
+
+        Raises:
+            ModelError: A joint has not one coordinate of its own, or drives follow from each other.
+            UnsupportedExport: A joint is a cut, or there is no compiled kernel.
+        """
+        robot = self.robot
+        if not self.drives:
+            return robot.kernel
+        indices = robot.velocity_indices(self.drives)
+        for name, joint in zip(self.drives, map(robot.mechanism.joint, self.drives), strict=True):
+            if joint.freedoms != 1:
+                raise ModelError(
+                    f"joint {name!r} has {joint.freedoms} freedoms; drive those with one"
+                )
+        for index in indices:
+            robot.position_index(int(index))
+        free = Split.of(robot.jacobian(self._reference), robot.rank).free
+        moves = np.linalg.svd(np.asarray(free[indices]), compute_uv=False)
+        if len(moves) < len(indices) or moves[-1] <= EXACT.singular:
+            raise ModelError(f"the motions of {', '.join(self.drives)} follow from each other")
+        kernel = robot.driven_kernel(indices.tolist())
+        if kernel is None or not robot.stepped:
+            raise UnsupportedExport(
+                "steps with drives need the compiled kernel and the style 'rows'"
+            )
+        return kernel
+
+    @property
+    def _reference(self) -> Array:
+        return np.asarray(getattr(self.robot, "q0", self.robot.tree.space.neutral))
 
     @cached_property
     def _laws(self) -> tuple[Array, Array, Array] | None:
         """What acts within joints, as the kernel reads it; None where it cannot."""
         robot = self.robot
-        if robot.kernel is None or robot.multibody is None or not robot.stepped:
+        if self._kernel is None or robot.multibody is None or not robot.stepped:
             return None
         tree = robot.multibody[0]
         laws = np.zeros((7, robot.nv))
@@ -87,8 +123,22 @@ class Environments:
         wrenches = np.zeros((len(tree.links) + 1) * _WRENCH)
         return laws.ravel(), np.ascontiguousarray(closing).ravel(), wrenches
 
+    @cached_property
+    def _options(self) -> Array:
+        """What the kernel is told of all steps but their length; see ``environments.c``."""
+        laws, closing, _ = self._laws or (np.zeros(0),) * 3
+        acts, slip = laws.any() or closing.any(), self.robot.passive.joints.slip
+        return np.array([0.0, slip, acts, closing.any(), CLOSED, BORNE, EXACT.singular])
+
     def advance(
-        self, q: Any, v: Any, tau: Any, h: float, steps: int, threads: int
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        h: float,
+        steps: int,
+        threads: int,
+        drive: Mapping[str, Any],
     ) -> SteppedStates:
         """States before the first step and after every one; see ``Robot.rollout``."""
         one = np.ndim(q) == np.ndim(v) == 1
@@ -96,7 +146,7 @@ class Environments:
         of_steps = one and np.ndim(tau) == 2 and steps > 1 and len(tau) == steps
         single = one and (np.ndim(tau) == 1 or of_steps)
         q, v, tau = self._given(q, v, [tau] if of_steps else tau, steps)
-        count, records = len(q), steps + 1
+        count, records = len(tau), steps + 1
         result = SteppedStates(
             np.empty((count, records, q.shape[1])),
             np.empty((count, records, v.shape[1])),
@@ -104,15 +154,14 @@ class Environments:
             np.zeros((count, records)),
         )
         result.q[:, 0], result.v[:, 0] = q, v
-        result.ok[:, 0] = np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1)
-        self._move(result, tau, h, steps, threads)
+        self._move(result, tau, h, threads, self._targets(drive, count, steps, single))
         return self._without_axis(result) if single else result
 
     def _without_axis(self, states: SteppedStates) -> SteppedStates:
         return SteppedStates(states.q[0], states.v[0], states.ok[0], states.residual[0])
 
     def _given(self, q: Any, v: Any, tau: Any, steps: int) -> tuple[Array, Array, Array]:
-        """States (N, nq) and (N, nv), and joint forces (N, 1 or steps, nv)."""
+        """States (N or 1, nq) and (N or 1, nv), and joint forces (N, 1 or steps, nv)."""
         robot = self.robot
         tau = np.atleast_1d(numbers(tau))
         q, v = np.atleast_2d(numbers(q)), np.atleast_2d(numbers(v))
@@ -128,30 +177,48 @@ class Environments:
                 f"every step tau (N, {steps}, {robot.nv}); got {q.shape}, {v.shape} and {tau.shape}"
             )
         count = max(lengths, default=min(len(q), len(v), len(tau)))
-        return (
-            np.broadcast_to(q, (count, robot.nq)),
-            np.broadcast_to(v, (count, robot.nv)),
-            np.ascontiguousarray(np.broadcast_to(tau, (count, *tau.shape[1:]))),
-        )
+        if len(tau) != count:
+            tau = np.broadcast_to(tau, (count, *tau.shape[1:]))
+        return q, v, np.ascontiguousarray(tau)
 
-    def _move(self, states: SteppedStates, tau: Array, h: float, steps: int, threads: int) -> None:
+    def _targets(self, drive: Mapping[str, Any], count: int, steps: int, single: bool) -> Array:
+        """Coordinates of the drives after every step, shape (N, steps, drives)."""
+        result = np.empty((count, steps, len(drive)))
+        for k, (name, given) in enumerate(drive.items()):
+            x = numbers(given)
+            x = x[:, None] if x.ndim == 1 and not single else x
+            try:
+                result[:, :, k] = x
+            except ValueError:
+                raise ModelError(
+                    f"coordinates of the drive {name!r} are a number, (N,) or of every step "
+                    f"(N, steps); got shape {np.shape(given)}"
+                ) from None
+        return result
+
+    def _move(
+        self, states: SteppedStates, tau: Array, h: float, threads: int, targets: Array
+    ) -> None:
         """Fill in all states but the first ones."""
-        laws, robot = self._laws, self.robot
+        laws = self._laws
         if laws is None:
+            if self.drives:
+                raise UnsupportedExport(
+                    "steps with drives need forces in joints that the compiled kernel knows; pass "
+                    "passive=False"
+                )
             self._move_one_by_one(states, tau, h)
             return
-        acts = float(laws[0].any() or laws[1].any())
-        options = np.array(
-            [h, robot.passive.joints.slip, acts, laws[1].any(), CLOSED, BORNE, EXACT.singular]
-        )
+        options = self._options.copy()
+        options[0] = h
         ok = states.ok.astype(np.float64)
-        robot.kernel.rollout(
-            tau, *laws, options, states.q, states.v, states.residual, ok, int(threads)
-        )
+        moved = (states.q, states.v, states.residual, ok)
+        self._kernel.rollout(tau, *laws, options, *moved, targets, targets.shape[2], int(threads))
         states.ok[:] = ok
 
     def _move_one_by_one(self, states: SteppedStates, tau: Array, h: float) -> None:
         """The same without the compiled kernel."""
+        states.ok[:, 0] = np.isfinite(states.q[:, 0]).all(1) & np.isfinite(states.v[:, 0]).all(1)
         for n, forces in enumerate(tau):
             for k in range(states.ok.shape[1] - 1):
                 applied = forces[min(k, len(forces) - 1)]

@@ -156,9 +156,17 @@ class GeneratedCode:
     @classmethod
     def of(cls, robot: GeneratedTree, programs: RobotPrograms, lanes: int) -> GeneratedCode:
         """Compile the code, or find it among what is kept."""
+        from ctypes import c_double, c_long, c_void_p
+
         from regularize.tape.libraries import library
 
-        return cls(robot, lanes, library(programs.c_code("robot", steps=True).source(lanes)))
+        found = library(programs.c_code("robot", steps=True).source(lanes))
+        array: Any = c_void_p
+        found.robot_forward_dynamics_batch.argtypes = [c_long, array, array, array, array]
+        if hasattr(found, "robot_rollout"):
+            forces = [array, c_long, c_long]
+            found.robot_rollout.argtypes = [c_long, c_long, c_double, *forces, *5 * [array]]
+        return cls(robot, lanes, found)
 
     @property
     def has_steps(self) -> bool:
@@ -177,7 +185,9 @@ class GeneratedCode:
             raise ModelError(f"states have lengths {lengths}; got {[x.shape for x in given]}")
         a = np.empty((len(given[0]), robot.nv))
         run = self._library.robot_forward_dynamics_batch
-        bad = _in_threads(lambda x: run(*_pointers(len(x[0]), *x)), [*given, a], threads)
+        bad = _in_threads(
+            lambda parts: run(len(parts[0]), *(x.ctypes.data for x in parts)), [*given, a], threads
+        )
         if any(bad):
             doubtful = np.flatnonzero(~np.isfinite(a).all(axis=1))
             a[doubtful] = [self._alone(*(x[n] for x in given)) for n in doubtful]
@@ -194,44 +204,29 @@ class GeneratedCode:
         self, states: SteppedStates, ok: Array, tau: Array, h: float, threads: int
     ) -> NDArray[np.intp]:
         """Make the steps of robots that are sound; how many of each were made."""
-        import ctypes
-
         count, records = states.ok.shape
         made = np.zeros(count, dtype=np.int64)
         behind = self.robot.nv if tau.shape[1] > 1 else 0
 
         def run(parts: Sequence[Any]) -> None:
-            tau, q, v, error, ok, made = parts
-            n, steps, *pointers = _pointers(len(ok), records - 1, tau, q, v, error, ok, made)
-            strides = ctypes.c_long(behind), ctypes.c_long(tau.shape[1] * tau.shape[2])
-            self._library.robot_rollout(
-                n, steps, ctypes.c_double(h), pointers[0], *strides, *pointers[1:]
-            )
+            tau, *rest = (x.ctypes.data for x in parts)
+            strides = behind, parts[0].shape[1] * parts[0].shape[2]
+            self._library.robot_rollout(len(parts[0]), records - 1, h, tau, *strides, *rest)
 
         _in_threads(run, [tau, states.q, states.v, states.residual, ok, made], threads)
         return made
-
-
-def _pointers(*values: Any) -> list[Any]:
-    """Whole numbers and arrays as C takes them."""
-    import ctypes
-
-    return [
-        ctypes.c_long(x) if isinstance(x, int) else x.ctypes.data_as(ctypes.c_void_p)
-        for x in values
-    ]
 
 
 def _in_threads(run: Callable[[Any], Any], arrays: Sequence[Any], threads: int) -> list[Any]:
     """Call a function on parts of arrays, each in a thread of its own."""
     count = len(arrays[0])
     threads = max(1, min(threads, count))
+    if threads == 1:
+        return [run(arrays)]
     parts = [
         [x[count * k // threads : count * (k + 1) // threads] for x in arrays]
         for k in range(threads)
     ]
-    if threads == 1:
-        return [run(parts[0])]
     from concurrent.futures import ThreadPoolExecutor  # slow to load, and seldom wanted
 
     with ThreadPoolExecutor(threads) as executor:
@@ -267,9 +262,11 @@ class GeneratedEnvironments(Environments):
         except UnsupportedExport:
             return None
 
-    def _move(self, states: SteppedStates, tau: Array, h: float, steps: int, threads: int) -> None:
+    def _move(
+        self, states: SteppedStates, tau: Array, h: float, threads: int, targets: Array
+    ) -> None:
         if self._own_code is None:
-            super()._move(states, tau, h, steps, threads)
+            super()._move(states, tau, h, threads, targets)
             return
         self._generated(np.arange(len(states.ok)), 0, states, tau, h, threads)
 
@@ -301,7 +298,8 @@ class GeneratedEnvironments(Environments):
                 end = min(at + burst, last)
                 slow = _part(states, stuck, at, end)
                 forces = _forces(tau, stuck, at)[:, : end - at]
-                super()._move(slow, np.ascontiguousarray(forces), h, end - at, threads)
+                targets = np.empty((len(stuck), end - at, 0))
+                super()._move(slow, np.ascontiguousarray(forces), h, threads, targets)
                 _put(states, slow, slow.ok, stuck, at)
                 going = slow.ok[:, -1]
                 states.ok[stuck[~going], end + 1 :] = False
@@ -312,12 +310,16 @@ class GeneratedEnvironments(Environments):
 
 
 def environments(
-    robot: GeneratedTree, joints: Sequence[TreeJoint], passive: bool, code: GeneratedCode | None
+    robot: GeneratedTree,
+    joints: Sequence[TreeJoint],
+    passive: bool,
+    drives: tuple[str, ...],
+    code: GeneratedCode | None,
 ) -> Environments:
-    """What steps a robot, by generated code where there is some."""
-    if code is None:
-        return Environments(robot, joints, passive)
-    return GeneratedEnvironments(robot, joints, passive, code)
+    """What steps a robot, by generated code where there is some and nothing is driven."""
+    if code is None or drives:
+        return Environments(robot, joints, passive, drives)
+    return GeneratedEnvironments(robot, joints, passive, code=code)
 
 
 def _part(

@@ -86,7 +86,8 @@ def aligned(*states: Any) -> list[Array]:
         raise ModelError(
             f"states are arrays (length,) or (N, length) of one N; got {[x.shape for x in arrays]}"
         )
-    return [np.broadcast_to(x, (lengths[0], x.shape[-1])) for x in arrays]
+    (N,) = lengths
+    return [x if x.ndim == 2 else np.broadcast_to(x, (N, len(x))) for x in arrays]
 
 
 def where_finite(function: Callable[..., Array], *states: Any) -> Array:

@@ -128,9 +128,17 @@ class Robot(GeneratedTree):
                 return self._accelerate(*self._given(q=q, v=v, tau=tau))
             return batch(self.accelerations, (q, v, tau), executor)
 
-    @validated(h=POSITIVE, passive=FLAG, threads=WHOLE)
+    @validated(h=POSITIVE, passive=FLAG, drive=named(NUMBER | ARRAY), threads=WHOLE)
     def step(
-        self, q: Array, v: Array, tau: Array, h: float, *, passive: bool = True, threads: int = 1
+        self,
+        q: Array,
+        v: Array,
+        tau: Array,
+        h: float,
+        *,
+        passive: bool = True,
+        drive: Mapping[str, float | Array] | None = None,
+        threads: int = 1,
     ) -> SteppedStates:
         r"""States after a step of fixed length: semi-implicit Euler, then onto the closed loops.
 
@@ -147,12 +155,18 @@ class Robot(GeneratedTree):
             h: Length of the step in s. Forces within joints are taken at its beginning, so that it
                 has to be short beside inertia by damping.
             passive: Whether damping, springs and dry friction of the mechanism's joints act too.
+            drive: Coordinates of joints after the step by the joints' names, rad and m, of each
+                state one or (N,): whatever force that takes acts, and the rate is the mean one.
             threads: How many threads of the compiled kernel share the states.
-        """
-        states = self._environments(passive).advance(q, v, tau, h, 1, threads)
-        return states.last()
 
-    @validated(h=POSITIVE, steps=WHOLE, passive=FLAG, threads=WHOLE)
+        Raises:
+            ModelError: A driven joint has not one coordinate, or drives follow from each other.
+            UnsupportedExport: A driven joint is a cut, or there is no compiled kernel for drives.
+        """
+        found = self._environments(passive, tuple(drive or ()))
+        return found.advance(q, v, tau, h, 1, threads, drive or {}).last()
+
+    @validated(h=POSITIVE, steps=WHOLE, passive=FLAG, drive=named(NUMBER | ARRAY), threads=WHOLE)
     def rollout(
         self,
         q: Array,
@@ -162,6 +176,7 @@ class Robot(GeneratedTree):
         steps: int,
         *,
         passive: bool = True,
+        drive: Mapping[str, float | Array] | None = None,
         threads: int = 1,
     ) -> SteppedStates:
         """States before the first of some steps and after every one, as ``step`` makes them.
@@ -174,16 +189,19 @@ class Robot(GeneratedTree):
             h: Length of a step in s.
             steps: How many are made.
             passive: As of ``step``.
+            drive: Coordinates after every step, (N, steps), of a single robot (steps,), or the same
+                after all, as of ``step``. The table kernel computes, of ``compiled`` robots too.
             threads: As of ``step``.
         """
-        return self._environments(passive).advance(q, v, tau, h, steps, threads)
+        found = self._environments(passive, tuple(drive or ()))
+        return found.advance(q, v, tau, h, steps, threads, drive or {})
 
-    def _environments(self, passive: bool) -> Environments:
+    def _environments(self, passive: bool, drives: tuple[str, ...] = ()) -> Environments:
         """What steps the robot; remembered."""
-        known = self._known_environments
-        if passive not in known:
-            known[passive] = environments(self, self.joints, passive, self._code)
-        return known[passive]
+        known, key = self._known_environments, (passive, drives)
+        if key not in known:
+            known[key] = environments(self, self.joints, passive, drives, self._code)
+        return known[key]
 
     def compiled(self, lanes: int | Literal["auto"] = "auto") -> Robot:
         """The same robot, its ``step``, ``rollout`` and ``forward_dynamics`` in generated code.
@@ -234,7 +252,7 @@ class Robot(GeneratedTree):
         return f"generated code of {code.lanes} lanes{steps}"
 
     @cached_property
-    def _known_environments(self) -> dict[bool, Environments]:
+    def _known_environments(self) -> dict[tuple[bool, tuple[str, ...]], Environments]:
         return {}
 
     @over_states()

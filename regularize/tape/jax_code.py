@@ -1,11 +1,12 @@
 """Programs as functions of JAX: lines of one kind that can be computed at once are one operation.
 
-Compilers of JAX take longer for thousands of scalar operations than for some hundred of vectors.
+Compilers of JAX take minutes for thousands of scalar operations: the program is a table that one
+loop goes through, strip by strip, each of which makes as many numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from regularize.tape.graph import StraightLine
 
 Places = NDArray[np.int32]
+#: How many lines are made at once.
+WIDTH = 16
 #: Which lines are made at once: sums and differences by their signs are one kind.
 _KINDS = {"add": "sum", "subtract": "sum", "negative": "sum"}
 
@@ -34,6 +37,18 @@ class LineGroup:
     first: Places
     second: Places
     signs: NDArray[np.float64]
+
+    def strips(self, kind: int) -> Iterator[tuple[Any, ...]]:
+        """Of some lines at a time: a kind, how many there are, arguments and signs, all alike long.
+
+        What is too long repeats the last line, so that it has numbers and derivatives where that
+        has; the next strip overwrites it.
+        """
+        second = self.second if len(self.second) else self.first
+        for begin in range(0, len(self.first), WIDTH):
+            length = min(WIDTH, len(self.first) - begin)
+            at = begin + np.minimum(np.arange(WIDTH), length - 1)
+            yield kind, length, self.first[at], second[at], self.signs[:, at]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,24 +115,31 @@ class GroupedLines:
 def to_jax(program: StraightLine, parts: Sequence[int]) -> Callable[..., Any]:
     """A pure function of arrays of so many inputs each, one behind the other."""
     import jax.numpy as jnp  # an extra
+    from jax import lax
 
-    grouped = GroupedLines.of(program)
+    def added(a: Any, b: Any, signs: Any) -> Any:
+        return signs[0] * a + signs[1] * b
+
+    def of_one(function: Callable[[Any], Any]) -> Callable[..., Any]:
+        return lambda a, b, signs: function(a)
+
+    def of_two(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+        return lambda a, b, signs: function(a, b)
+
     functions = {
-        "sin": jnp.sin, "cos": jnp.cos, "sqrt": jnp.sqrt, "absolute": jnp.abs,
-        "minimum": jnp.minimum, "maximum": jnp.maximum, "atan2": jnp.arctan2,
-        "multiply": jnp.multiply, "divide": jnp.divide,
+        "sum": added, "multiply": of_two(jnp.multiply), "divide": of_two(jnp.divide),
+        "minimum": of_two(jnp.minimum), "maximum": of_two(jnp.maximum),
+        "atan2": of_two(jnp.arctan2), "sin": of_one(jnp.sin), "cos": of_one(jnp.cos),
+        "sqrt": of_one(jnp.sqrt), "absolute": of_one(jnp.abs),
     }  # fmt: skip
-    lengths = [program.inputs, len(grouped.constants), *(len(g.first) for g in grouped.groups)]
-    begins = np.cumsum([0, *lengths])
-
-    def taken(found: Sequence[Any], places: Places) -> Any:
-        """Numbers at some places of all that is found, from the vectors that have them."""
-        owners = np.searchsorted(begins, places, side="right") - 1
-        used = np.unique(owners)
-        at = np.cumsum([0, *(lengths[k] for k in used)])[np.searchsorted(used, owners)]
-        several = [found[k] for k in used]
-        joined = several[0] if len(several) == 1 else jnp.concatenate(several)
-        return joined[at + places - begins[owners]]
+    grouped = GroupedLines.of(program)
+    kinds = sorted({group.kind for group in grouped.groups})
+    constants, behind = grouped.constants, program.inputs + len(grouped.constants)
+    strips = [strip for group in grouped.groups for strip in group.strips(kinds.index(group.kind))]
+    lengths = np.array([length for _, length, *_ in strips], dtype=np.int32)
+    begins = behind + np.cumsum([0, *lengths[:-1]], dtype=np.int32)
+    numbers = [np.array(x) for x in zip(*((k, *rest) for k, _, *rest in strips), strict=True)]
+    end = behind + int(lengths.sum()) + WIDTH
 
     def function(*arrays: Any) -> Any:
         for array, length in zip(arrays, parts, strict=True):
@@ -127,16 +149,16 @@ def to_jax(program: StraightLine, parts: Sequence[int]) -> Callable[..., Any]:
                 )
         given = jnp.concatenate([jnp.asarray(x) for x in arrays])
         kind = jnp.result_type(given, jnp.float32)
-        found = [given.astype(kind), jnp.asarray(grouped.constants, kind)]
-        for group in grouped.groups:
-            a = taken(found, group.first)
-            if group.kind == "sum":
-                first, second = (jnp.asarray(x, kind) for x in group.signs)
-                found.append(first * a + second * taken(found, group.second))
-            elif len(group.second):
-                found.append(functions[group.kind](a, taken(found, group.second)))
-            else:
-                found.append(functions[group.kind](a))
-        return taken(found, grouped.outputs)
+        known = jnp.concatenate([given.astype(kind), jnp.asarray(constants, kind)])
+
+        def compute(found: Any, strip: Any) -> tuple[Any, None]:
+            begin, of, first, second, signs = strip
+            made = lax.switch(of, ops, found[first], found[second], signs.astype(kind))
+            return lax.dynamic_update_slice(found, made, (begin,)), None
+
+        ops = [functions[name] for name in kinds]
+        begun = jnp.zeros(end, kind).at[:behind].set(known)
+        strips = tuple(jnp.asarray(x) for x in (begins, *numbers))
+        return lax.scan(compute, begun, strips)[0][grouped.outputs]
 
     return function

@@ -3,7 +3,8 @@
  *     v' = v + h a(q, v, tau),  q' = q + h v',
  * then q' moves by the shortest steps to where the loops are closed, and v' loses by the shortest change what
  * would open them there. A robot whose state is not finite, or becomes so, or whose loops do not
- * close, is marked and touches no other.
+ * close, is marked and touches no other. Drives say where coordinates are after a step: their rows, the
+ * last ones, ask for the mean rates that bring them there.
  */
 
 /* How steps are made: their length; the rate below which friction falls off; whether forces act within
@@ -14,11 +15,26 @@ enum { STEP_LENGTH, STEP_SLIP, STEP_FORCES, STEP_LOADED, STEP_CLOSED, STEP_BORNE
 /* What the rows may move at, by the largest velocity. */
 #define SPEED_CLOSED 1e-13
 
-/* What all steps of a call have in common. */
+/* What all steps of a call have in common; how many rows are those of drives. */
 typedef struct {
     const Tables *t;
     const double *laws, *closing, *wrenches, *options;
+    int drives;
 } Stepping;
+
+/* Ask the rows of drives for accelerations by which coordinates are where they are to be after a step, and
+ * keep the rates. */
+static void ask_for_targets(const Stepping *s, Workspace *w, const double *q, const double *v,
+                            const double *targets) {
+    const Tables *t = s->t;
+    const int first = t->size[rows_size] - s->drives;
+    const double h = s->options[STEP_LENGTH];
+    for (int k = 0; k < s->drives; ++k) {
+        const int column = t->coupled[t->coupling[first + k - t->size[loop_rows_size]]];
+        w->driven[k] = (targets[k] - coordinate_of(t, column, q)) / h;
+        w->wanted[first + k] = (v[t->rate[column]] - w->driven[k]) / h;
+    }
+}
 
 /* Sum of numbers times zero: zero where all are finite. */
 static double zero_if_finite(const double *numbers, int count) {
@@ -30,7 +46,9 @@ static double zero_if_finite(const double *numbers, int count) {
 /* Largest absolute value of the rows' errors. */
 static double largest_error(const Tables *t, const double *errors) {
     double largest = 0.0;
-    for (int r = 0; r < t->size[rows_size]; ++r) largest = fmax(largest, fabs(errors[r]));
+    for (int r = 0; r < t->size[rows_size]; ++r) {
+        if (fabs(errors[r]) > largest) largest = fabs(errors[r]);
+    }
     return largest;
 }
 
@@ -54,15 +72,17 @@ static int shortest_change(const Stepping *s, Workspace *w, const double *q, con
 /* Bring a configuration and its velocity onto the closed loops, and find the error that is left; 1 where
  * that fails. Rows have moved little since they were factorised: with those of now on the other side,
  * what is found is the shortest change all the same, and found in a few rounds. */
-static int close_step(const Stepping *s, Workspace *w, double *q, double *v, double *error) {
+static int close_step(const Stepping *s, Workspace *w, const double *targets, double *q, double *v,
+                      double *error) {
     const Tables *t = s->t;
-    const int nv = t->size[nv_size];
+    const int nv = t->size[nv_size], first = t->size[rows_size] - s->drives;
     double *errors = w->values, *change = w->correction, before = INFINITY;
     int factored = 0;
     *error = 0.0;
     if (t->size[rows_size] == 0) return 0;
     for (int round = 0; ; ++round) {
         if (row_errors(t, w, q, errors)) return 1;
+        for (int k = 0; k < s->drives; ++k) errors[first + k] -= targets[k];
         *error = largest_error(t, errors);
         load_rows_of_velocities(t, w);
         if (!(*error > s->options[STEP_CLOSED]) || round == 10) break;
@@ -74,8 +94,11 @@ static int close_step(const Stepping *s, Workspace *w, double *q, double *v, dou
     before = INFINITY;
     for (int round = 0; round < 6; ++round) {
         double largest = 0.0;
-        for (int i = 0; i < nv; ++i) largest = fmax(largest, fabs(v[i]));
+        for (int i = 0; i < nv; ++i) {
+            if (fabs(v[i]) > largest) largest = fabs(v[i]);
+        }
         row_speeds(t, w, v, errors);
+        for (int k = 0; k < s->drives; ++k) errors[first + k] -= w->driven[k];
         const double left = largest_error(t, errors);
         if (!(left > SPEED_CLOSED * (1.0 + largest))) return 0;
         factored = factored && left < 1e-2 * before, before = left;
@@ -86,13 +109,13 @@ static int close_step(const Stepping *s, Workspace *w, double *q, double *v, dou
 }
 
 /* One step from q and v, which it moves on; the error of the rows that is left. 1 where there is none. */
-static int make_fixed_step(const Stepping *s, Workspace *w, const double *tau, double *q, double *v,
-                           double *error) {
+static int make_fixed_step(const Stepping *s, Workspace *w, const double *tau, const double *targets,
+                           double *q, double *v, double *error) {
     const Tables *t = s->t;
     const int nq = t->size[nq_size], nv = t->size[nv_size];
     const double h = s->options[STEP_LENGTH];
     double options[OPTIONS] = {0}, power, *forces = w->drawn;
-    if (zero_if_finite(q, nq) + zero_if_finite(v, nv) + zero_if_finite(tau, nv) != 0.0) return 1;
+    if (zero_if_finite(tau, nv) != 0.0) return 1;
     fill(0.0, nv, forces);
     if (s->options[STEP_FORCES] != 0.0) {
         options[SLIP] = s->options[STEP_SLIP], options[LOADED] = s->options[STEP_LOADED];
@@ -103,27 +126,29 @@ static int make_fixed_step(const Stepping *s, Workspace *w, const double *tau, d
     const double *const in[] = {q, v, forces};
     w->clearness[0] = 1.0;
     fill(0.0, t->size[rows_size], w->wanted);
+    ask_for_targets(s, w, q, v, targets);
     if (accelerate_under(t, w, in, 0, w->begun)) return 1;
     for (int i = 0; i < nv; ++i) {
         v[i] += h * w->begun[i];
         w->correction[i] = h * v[i];
     }
     integrate(t, w->correction, q);
-    if (close_step(s, w, q, v, error)) return 1;
+    if (close_step(s, w, targets, q, v, error)) return 1;
     return zero_if_finite(q, nq) + zero_if_finite(v, nv) != 0.0;
 }
 
 /* Steps of one robot from q (nq,) and v (nv,) under tau, of which the next step's are so many numbers
- * behind (0: the same ones). Written behind each other: where it is, first at the beginning, its
+ * behind (0: the same ones), to the targets of drives after each. Written behind each other: where it is, first at the beginning, its
  * velocity, the error that is left, and 1 where all is well; behind a step that is not, NaN and 0. */
 static void make_fixed_steps(const Stepping *s, Workspace *w, const double *tau, size_t tau_step,
-                             int steps, double *q, double *v, double *error, double *ok) {
+                             const double *targets, int steps, double *q, double *v, double *error, double *ok) {
     const int nq = s->t->size[nq_size], nv = s->t->size[nv_size];
-    for (int k = 0; k < steps; ++k, tau += tau_step) {
+    if (zero_if_finite(q, nq) + zero_if_finite(v, nv) != 0.0) ok[0] = 0.0;
+    for (int k = 0; k < steps; ++k, tau += tau_step, targets += s->drives) {
         for (int i = 0; i < nq; ++i) q[nq + i] = q[i];
         for (int i = 0; i < nv; ++i) v[nv + i] = v[i];
         q += nq, v += nv;
-        ok[k + 1] = ok[k] != 0.0 && !make_fixed_step(s, w, tau, q, v, &error[k + 1]);
+        ok[k + 1] = ok[k] != 0.0 && !make_fixed_step(s, w, tau, targets, q, v, &error[k + 1]);
         if (ok[k + 1] != 0.0) continue;
         for (int i = 0; i < nq; ++i) q[i] = NAN;
         for (int i = 0; i < nv; ++i) v[i] = NAN;

@@ -123,15 +123,14 @@ enum { NONE, SMALL, LOST, REPLACED };
 
 /* The first half of the solution of the unknowns of a block, with a border of so many columns; the
  * unknown behind them. */
-UNROLLED int solve_block_forth(const Tables *t, Workspace *w, int u, const int width,
-                               const int columns) {
-    const int *start = t->start + u, *below = t->below + start[width - 1] + 1 - width;
+UNROLLED int solve_block_forth(const Factors *of, const double *entry, double *restrict solution,
+                               double *border, int u, const int width, const int columns) {
+    const int *start = of->start + u, *below = of->below + start[width - 1] + 1 - width;
     const int end = start[width] - start[width - 1] - 1 + width;
-    double *restrict solution = w->solution, *border = w->border, *mine = border + columns * u;
-    double y[WIDEST];
+    double *mine = border + columns * u, y[WIDEST];
     const double *row[WIDEST];
     for (int s = 0; s < width; ++s) {
-        row[s] = w->entry + start[s] - s;
+        row[s] = entry + start[s] - s;
         y[s] = solution[u + s];
         for (int r = 0; r < s; ++r) {
             y[s] -= row[r][s] * y[r];
@@ -150,6 +149,20 @@ UNROLLED int solve_block_forth(const Tables *t, Workspace *w, int u, const int w
         }
     }
     return u + width;
+}
+
+/* The first half of the solution of some unknowns. */
+static inline void solve_forth(const Factors *of, const double *entry, double *solution, double *border,
+                               int u, int end, const int columns) {
+    while (u < end) {
+        switch (of->block[u]) {
+        case -1: u = solve_block_forth(of, entry, solution, border, u, 2, columns); break;
+        case -2: u = solve_block_forth(of, entry, solution, border, u, 3, columns); break;
+        case -3: u = solve_block_forth(of, entry, solution, border, u, 4, columns); break;
+        case -4: u = solve_block_forth(of, entry, solution, border, u, WIDEST, columns); break;
+        default: u = solve_block_forth(of, entry, solution, border, u, 1, columns);
+        }
+    }
 }
 
 /* Factors L D L^T of a cluster's equations, and the solution's first half, with a border of so many
@@ -175,15 +188,7 @@ static inline int factorise(const Tables *t, Workspace *w, int c, const int colu
             if (least == 0.0 || mine > least) least = mine;
         }
     }
-    for (int u = begin; u < end;) {
-        switch (t->block[u]) {
-        case -1: u = solve_block_forth(t, w, u, 2, columns); break;
-        case -2: u = solve_block_forth(t, w, u, 3, columns); break;
-        case -3: u = solve_block_forth(t, w, u, 4, columns); break;
-        case -4: u = solve_block_forth(t, w, u, WIDEST, columns); break;
-        default: u = solve_block_forth(t, w, u, 1, columns);
-        }
-    }
+    solve_forth(&pattern, w->entry, w->solution, w->border, begin, end, columns);
     if (least > (t->early[c] ? doubtful_early : doubtful) * most) w->doubt[0] = SMALL;
     if (most < 0.0) w->clearness[0] = fmin(w->clearness[0], least / most);
     *update = pattern.update;
@@ -191,13 +196,14 @@ static inline int factorise(const Tables *t, Workspace *w, int c, const int colu
 }
 
 /* The second half of the solution of the unknowns of a block. */
-UNROLLED void solve_block_back(const Tables *t, Workspace *w, int u, const int width) {
-    const int *start = t->start + u, *below = t->below + start[width - 1] + 1 - width;
+UNROLLED void solve_block_back(const Factors *of, const double *entry, double *restrict solution,
+                               int u, const int width) {
+    const int *start = of->start + u, *below = of->below + start[width - 1] + 1 - width;
     const int end = start[width] - start[width - 1] - 1 + width;
-    double *restrict solution = w->solution, y[WIDEST];
+    double y[WIDEST];
     const double *row[WIDEST];
     for (int s = 0; s < width; ++s) {
-        row[s] = w->entry + start[s] - s;
+        row[s] = entry + start[s] - s;
         y[s] = row[s][s] * solution[u + s];
     }
     for (int i = width; i < end; ++i) {
@@ -210,15 +216,20 @@ UNROLLED void solve_block_back(const Tables *t, Workspace *w, int u, const int w
     }
 }
 
-/* The second half of the solution of a cluster. */
-static void solve_unknowns_back(const Tables *t, Workspace *w, int begin, int end) {
+/* The second half of the solution of some unknowns. */
+static void solve_back(const Factors *of, const double *entry, double *solution, int begin, int end) {
     while (end > begin) {
-        switch (t->block[end - 1]) {
-        case 2: solve_block_back(t, w, end -= 2, 2); break;
-        case 3: solve_block_back(t, w, end -= 3, 3); break;
-        case 4: solve_block_back(t, w, end -= 4, 4); break;
-        case WIDEST: solve_block_back(t, w, end -= WIDEST, WIDEST); break;
-        default: solve_block_back(t, w, end -= 1, 1);
+        switch (of->block[end - 1]) {
+        case 2: solve_block_back(of, entry, solution, end -= 2, 2); break;
+        case 3: solve_block_back(of, entry, solution, end -= 3, 3); break;
+        case 4: solve_block_back(of, entry, solution, end -= 4, 4); break;
+        case WIDEST: solve_block_back(of, entry, solution, end -= WIDEST, WIDEST); break;
+        default: solve_block_back(of, entry, solution, end -= 1, 1);
         }
     }
+}
+
+static void solve_unknowns_back(const Tables *t, Workspace *w, int begin, int end) {
+    const Factors pattern = {t->start, t->below, t->block, NULL};
+    solve_back(&pattern, w->entry, w->solution, begin, end);
 }

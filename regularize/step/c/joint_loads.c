@@ -96,8 +96,17 @@ static double load_joints(const Motion *m, const double *q, const double *v, dou
     const int nv = m->t->size[nv_size];
     double power = 0.0;
     for (int b = 1; b < m->t->size[links_size]; ++b) {
+        const int first = m->t->column[b], at = m->t->rate[first];
+        const double *only = m->laws + at;
         TreeJoint joint;
         double rate[6], force[6], spring[6] = {0};
+        if (m->t->column[b + 1] == first + 1 && only[FRICTION * nv] == 0.0 && only[STIFFNESS * nv] == 0.0) {
+            /* Most joints are damped, if at all. */
+            if (!m->t->own[first]) continue;
+            force[0] = -only[DAMPING * nv] * v[at];
+            tau[at] += force[0], power += force[0] * v[at];
+            continue;
+        }
         if (!look_at_joint(m, b, q, &joint)) continue;
         const double *law = m->laws + joint.at;
         rates_of_joint(&joint, v, rate);

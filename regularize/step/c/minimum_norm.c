@@ -99,22 +99,14 @@ static int factor_rows(const Tables *t, Workspace *w) {
 /* The shortest step (nv,) at which the rows change by -errors (rows,), by the factors. */
 static void solve_minimum_norm(const Tables *t, Workspace *w, const double *errors, double *step) {
     const int rows = t->size[rows_size], kept = t->size[gram_rows_size];
+    const Factors pattern = {t->factor_start, t->factor_below, t->factor_block, NULL};
     const double *G = w->row_factor;
     double *y = w->multiplier;
     for (int r = 0; r < rows; ++r) {
         if (!is_far(t, r)) y[t->row_rank[r]] = -errors[r];
     }
-    for (int u = 0; u < kept; ++u) {
-        for (int i = t->factor_start[u] + 1; i < t->factor_start[u + 1]; ++i) {
-            y[t->factor_below[i]] -= G[i] * y[u];
-        }
-    }
-    for (int u = kept - 1; u >= 0; --u) {
-        y[u] *= G[t->factor_start[u]];
-        for (int i = t->factor_start[u] + 1; i < t->factor_start[u + 1]; ++i) {
-            y[u] -= G[i] * y[t->factor_below[i]];
-        }
-    }
+    solve_forth(&pattern, G, y, NULL, 0, kept, 0);
+    solve_back(&pattern, G, y, 0, kept);
     fill(0.0, t->size[nv_size], step);
     for (int r = 0; r < rows; ++r) {
         const double value = is_far(t, r) ? 0.0 : y[t->row_rank[r]];

@@ -4,7 +4,7 @@
 typedef struct {
     const Stepping *stepping;
     Workspace *w;
-    const double *tau;
+    const double *tau, *targets;
     size_t tau_step, tau_robot;
     double *q, *v, *error, *ok;
     int steps;
@@ -17,8 +17,8 @@ static void *run_fleet(void *argument) {
     const size_t nq = (size_t)f->stepping->t->size[nq_size], nv = (size_t)f->stepping->t->size[nv_size];
     for (Py_ssize_t n = f->begin; n < f->end; ++n) {
         const size_t at = (size_t)n * records;
-        make_fixed_steps(f->stepping, f->w, f->tau + (size_t)n * f->tau_robot, f->tau_step, f->steps,
-                         f->q + at * nq, f->v + at * nv, f->error + at, f->ok + at);
+        make_fixed_steps(f->stepping, f->w, f->tau + (size_t)n * f->tau_robot, f->tau_step,
+                         f->targets + (size_t)n * (size_t)(f->steps * f->stepping->drives), f->steps, f->q + at * nq, f->v + at * nv, f->error + at, f->ok + at);
     }
     return NULL;
 }
@@ -28,16 +28,17 @@ static int has_length(PyObject *object, Py_ssize_t length) {
     return is_plain(object, NPY_DOUBLE) && PyArray_SIZE((PyArrayObject *)object) == length;
 }
 
-/* rollout(tau, laws, closing, wrenches, options, q, v, error, ok, threads): for N robots, forces (N, 1
- * or steps, nv), laws as ``advance`` has them, and options (see environments.c); q (N, steps + 1, nq),
+/* rollout(tau, laws, closing, wrenches, options, q, v, error, ok, targets, drives, threads): for N robots,
+ * forces (N, 1 or steps, nv), targets (N, steps, drives) of the last rows, laws as ``advance`` has them, and options (see environments.c); q (N, steps + 1, nq),
  * v, error and ok hold the first states and are written to. */
 static PyObject *kernel_rollout(PyObject *object, PyObject *arguments) {
     Kernel *self = (Kernel *)object;
     const int *size = self->tables.size;
-    PyObject *array[9];
-    int threads;
-    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOi", &array[0], &array[1], &array[2], &array[3], &array[4],
-                          &array[5], &array[6], &array[7], &array[8], &threads)) {
+    PyObject *array[10];
+    int drives, threads;
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOii", &array[0], &array[1], &array[2], &array[3], &array[4],
+                          &array[5], &array[6], &array[7], &array[8], &array[9], &drives,
+                          &threads)) {
         return NULL;
     }
     const Py_ssize_t nq = size[nq_size], nv = size[nv_size];
@@ -51,20 +52,21 @@ static PyObject *kernel_rollout(PyObject *object, PyObject *arguments) {
         !has_length(array[2], (Py_ssize_t)CLOSING_LAWS * size[closing_freedoms_size]) ||
         !has_length(array[3], (Py_ssize_t)WRENCH_NUMBERS * size[links_size]) ||
         !has_length(array[4], STEP_OPTIONS) || !has_length(array[5], all * nq) ||
-        !has_length(array[6], all * nv) || !has_length(array[7], all) || steps > INT_MAX - 1) {
+        !has_length(array[6], all * nv) || !has_length(array[7], all) || steps > INT_MAX - 1 || drives < 0 ||
+        drives > size[rows_size] - size[loop_rows_size] || !has_length(array[9], N * steps * drives)) {
         return PyErr_Format(refused, "rollout: arrays of the wrong lengths");
     }
     if (threads < 1 || threads > MOST_THREADS) {
         return PyErr_Format(refused, "threads must be 1 to %d", MOST_THREADS);
     }
-    double *data[9];
-    for (int i = 0; i < 9; ++i) data[i] = PyArray_DATA((PyArrayObject *)array[i]);
-    const Stepping stepping = {&self->tables, data[1], data[2], data[3], data[4]};
+    double *data[10];
+    for (int i = 0; i < 10; ++i) data[i] = PyArray_DATA((PyArrayObject *)array[i]);
+    const Stepping stepping = {&self->tables, data[1], data[2], data[3], data[4], drives};
     Fleet fleet[MOST_THREADS];
     int used = 0;
     if (threads > N) threads = N < 1 ? 1 : (int)N;
     for (; used < threads; ++used) {
-        const Fleet part = {&stepping, borrow(self), data[0], same ? 0 : (size_t)nv,
+        const Fleet part = {&stepping, borrow(self), data[0], data[9], same ? 0 : (size_t)nv,
                             (size_t)(same ? nv : steps * nv), data[5], data[6], data[7], data[8],
                             (int)steps, N * used / threads, N * (used + 1) / threads};
         fleet[used] = part;
