@@ -89,12 +89,15 @@ def test_frames_that_coincide_are_offered_with_the_line_to_paste(
 ) -> None:
     mechanism = read(tmp_path, urdf(names=names))
     assert not any(joint.closure for joint in mechanism.joints)
-    ((hinge, ball),) = offers(mechanism)
+    ((hinge, ball, command),) = offers(mechanism)
     closed = read(tmp_path, urdf(re.findall("<.*>", hinge)[0], names=names))
     assert_four_bar(closed, f"{names[0]}-{names[1]}")
     assert offers(closed) == []
     closed = read(tmp_path, urdf(re.findall("<.*>", ball)[0], names=names))
     assert closed.joint(f"{names[0]}-{names[1]}").kind == "spherical"
+    close = shlex.split(command)[-1]
+    read(tmp_path, urdf(names=names))
+    assert_four_bar(rg.load(tmp_path / "model.urdf", close=close), f"{names[0]}-{names[1]}")
 
 
 def test_frames_apart_or_on_one_body_or_with_mass_mark_nothing(tmp_path: Path) -> None:
@@ -116,7 +119,7 @@ def test_frames_of_an_sdf_file_are_offered(tmp_path: Path) -> None:
         for name, parent in (("one", "coupler"), ("two", "right"))
     )
     text = sdf(frames, pin=False)
-    ((hinge, _ball),) = offers(read(tmp_path, text))
+    ((hinge, _ball, *_),) = offers(read(tmp_path, text))
     line = re.findall("<.*>", hinge)[0]
     assert_four_bar(read(tmp_path, text.replace("</model>", f"{line}</model>")), "bars::one-two")
 

@@ -6,7 +6,9 @@ nearly so, and by their names: ``leg_1`` and ``leg_2``.
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -121,12 +123,14 @@ def report_loop_candidates(draft: Draft, pose: Callable[[str], Array], lines: Li
             continue
         axis = frames.coaxial(one, other)
         at = " with a common axis Z" if axis else ""
+        names = f"{one}={other}:{'hinge' if axis else 'ball'}"
         draft.note(
             "REG019",
             f"the frames `{one}` and `{other}` on different branches lie in one place{at}: "
             "they may mark a loop, which the file does not close",
             draft.bodies[other].source,
             *lines(one, other, axis),
+            *_command(draft, names, "try it"),
         )
 
 
@@ -149,9 +153,16 @@ def _offer_all(
         f"different branches, {len(known)} of them in one place: they may mark loops, which the "
         f"file does not close: {listed([one for one, _ in pairs], len(pairs))}{apart}",
         draft.bodies[pairs[0][1]].source,
-        f"close all: regularize check {draft.path} --close '{pattern}:{kind}'",
+        *_command(draft, f"{pattern}:{kind}", "close all"),
         *(f"or write for each {line}" for line in lines(*pairs[0], kind == "hinge")),
     )
+
+
+def _command(draft: Draft, names: str, words: str) -> Iterator[str]:
+    """What to type where the model is a file of a format that is read with ``--close``."""
+    if os.path.isfile(draft.path):
+        path = shlex.quote(draft.path)
+        yield f"{words}: regularize check {path} --close {shlex.quote(names)}"
 
 
 def pattern_of(one: str, other: str) -> str | None:

@@ -30,6 +30,7 @@ from regularize.adapters.mjcf.joint_values import (
     one_sided,
     read_actuators,
     unread,
+    with_states,
 )
 from regularize.adapters.mjcf.model import Model, poses
 from regularize.errors import ReadError
@@ -270,6 +271,11 @@ def _report(model: Model) -> None:
             "larger magnitude, in both directions",
             model.compiled.source("joint", name),
             joints=[name],
+        )
+    if slow := with_states(m):
+        model.skip(
+            "activation states of actuators are not read, their forces follow the controls at "
+            f"once: {listed(slow, len(slow))}"
         )
     if others := not_of_joints(m):
         model.skip(

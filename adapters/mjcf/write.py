@@ -117,12 +117,16 @@ def _close(tree: BodyTree, welds: bool) -> None:
 
 def _drive(tree: BodyTree) -> None:
     """Add the motors; a joint that is marked as driven and has none gets a plain one."""
-    mechanism, group = tree.mechanism, "actuator"
+    mechanism = tree.mechanism
+    motors: dict[str, list[Actuator]] = {}
     for actuator in mechanism.actuators:
-        written = tree.coordinates.get((actuator.joint, actuator.freedom))
-        if written is not None:
-            ball = mechanism.joint(actuator.joint).kind == "spherical"
-            add_actuator(find_or_add(tree.root, group), actuator, written, ball)
+        motors.setdefault(actuator.motor or f"/{actuator.name}", []).append(actuator)
+    for shared in motors.values():
+        found = [tree.coordinates.get((each.joint, each.freedom)) for each in shared]
+        written = [each for each in found if each is not None]
+        balls = {each.joint for each in shared if mechanism.joint(each.joint).kind == "spherical"}
+        if len(written) == len(shared) and (not balls or len({w.joint for w in written}) == 1):
+            add_actuator(tree.root, shared, written, bool(balls))
     named = {actuator.joint for actuator in mechanism.actuators}
     for joint in mechanism.joints:
         freedoms = [tree.coordinates.get((joint.name, k)) for k in range(joint.freedoms)]
@@ -130,8 +134,7 @@ def _drive(tree: BodyTree) -> None:
             for k, written in enumerate(each for each in freedoms if each is not None):
                 ball = joint.kind == "spherical"
                 name = written.joint if not ball else f"{joint.name}_{k + 1}"
-                plain = Actuator(name, joint.name, k)
-                add_actuator(find_or_add(tree.root, group), plain, written, ball)
+                add_actuator(tree.root, [Actuator(name, joint.name, k)], [written], ball)
 
 
 def _connect(tree: BodyTree, name: str, *ends: tuple[str, Array]) -> None:
