@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -15,9 +15,9 @@ from regularize.adapters.common.write import add, reference_poses, spanning
 from regularize.adapters.mjcf.bodies import BodyTree
 from regularize.adapters.mjcf.elements import add_actuator, add_row, find_or_add, place
 from regularize.lie.curve import Curve
-from regularize.lie.screw import Array, transform
+from regularize.lie.screw import Array, inverse, transform
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.mechanism import Actuator, Coupling, Mechanism
+from regularize.mechanism.mechanism import Actuator, Coupling, Joint, Mechanism
 
 ARM = 0.1  # metres between the two points that close a hinge
 #: Sections, and what the attributes of their elements name in the new file.
@@ -106,13 +106,20 @@ def _close(tree: BodyTree, welds: bool) -> None:
             axis = part.screws[3:, 0]
             arm = transform(translation=ARM * axis / np.linalg.norm(axis))
             first, second = part.T_parent_joint, part.T_child_joint
+            if joint.parent == tree.mechanism.ground and _meet(poses, joint, first, second):
+                arm = inverse(arm)  # the ground comes second there, and the hinge is turned round
             points = [(joint.name, first, second), (f"{joint.name}_z", first @ arm, second @ arm)]
         for name, T_parent, T_child in points:
-            apart = poses[joint.parent] @ T_parent - poses[joint.child] @ T_child
-            if tag == "connect" and float(np.max(np.abs(apart[:3, 3]))) < ROUNDING:
+            if tag == "connect" and _meet(poses, joint, T_parent, T_child):
                 _connect(tree, name, (joint.parent, T_parent), (joint.child, T_child))
                 continue
             _equate(tree, tag, name, (joint.parent, T_parent), (joint.child, T_child))
+
+
+def _meet(poses: Mapping[str, Array], joint: Joint, T_parent: Array, T_child: Array) -> bool:
+    """Whether two points of the bodies of a joint are one where all coordinates are zero."""
+    apart = poses[joint.parent] @ T_parent - poses[joint.child] @ T_child
+    return float(np.max(np.abs(apart[:3, 3]))) < ROUNDING
 
 
 def _drive(tree: BodyTree) -> None:
