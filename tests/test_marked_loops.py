@@ -206,3 +206,36 @@ def test_names_that_close_nothing_are_refused(tmp_path: Path) -> None:
     for close in ("*_1=*_3", "*_1", "*_1=*_2:gear"):
         with pytest.raises(rg.RegularizeError, match="close '"):
             rg.load(tmp_path / "model.urdf", close=close)
+
+
+def mjcf(gap: float) -> str:
+    """Three four-bars, open between sites that are named alike; those of the last lie apart."""
+    pytest.importorskip("mujoco")
+    geom = '<geom size=".02" mass="1" contype="0" conaffinity="0"/>'
+    bars = ""
+    for k in range(3):
+        off = gap if k == 2 else 0.0
+        bars += (
+            f'<body name="left{k}" pos="0 0 {k}"><joint axis="0 0 1"/>{geom}'
+            f'<body name="coupler{k}" pos="0 .3 0"><joint axis="0 0 1"/>{geom}'
+            f'<site name="leg{k}_cl_1" pos=".4 0 0"/></body></body>'
+            f'<body name="right{k}" pos=".4 0 {k}"><joint axis="0 0 1"/>{geom}'
+            f'<site name="leg{k}_cl_2" pos="0 {0.3 + off} 0"/><site name="mark{k}"/></body>'
+        )
+    return f"<mujoco><worldbody>{bars}</worldbody></mujoco>"
+
+
+def test_sites_that_are_named_alike_are_offered_and_closed(tmp_path: Path) -> None:
+    path = tmp_path / "bars.xml"
+    path.write_text(mjcf(2e-3))
+    (found,) = (each for each in rg.load(path).findings if each.code == "REG019")
+    assert "3 pairs" in found.message and "`leg2_cl_1` and `leg2_cl_2`: 2 mm" in found.message
+    assert found.help[0].endswith("--close '*_1=*_2:hinge'")
+    closed = rg.load(path, close="*_1=*_2:hinge")
+    numbers = rg.check(closed).as_dict()["mobility"]
+    assert (numbers["actual"], numbers["redundant"]) == (3, 9)
+    assert not [each for each in closed.findings if each.code == "REG019"]
+    line = re.findall("<connect.*?/>", found.help[1])[0]
+    path.write_text(mjcf(0.0).replace("</mujoco>", f"<equality>{line}</equality></mujoco>"))
+    first = [each for each in rg.load(path).joints if each.closure]
+    assert [(joint.kind, joint.name) for joint in first] == [("spherical", "leg0_cl_1-leg0_cl_2")]
