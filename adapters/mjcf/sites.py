@@ -20,7 +20,8 @@ def close_by_sites(model: Model, close: str | None) -> None:
     at = {name: i for i, name in enumerate(model.body_names)}
 
     def pose(body: str) -> Array:
-        return model.start[at[body]]
+        found: Array = model.start[at[body]]
+        return found
 
     for joint in close_named(model, pose, close, marks) if close is not None else ():
         ends = (joint.parent, joint.T_parent_joint), (joint.child, joint.T_child_joint)

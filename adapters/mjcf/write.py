@@ -138,10 +138,10 @@ def _drive(tree: BodyTree) -> None:
     for joint in mechanism.joints:
         freedoms = [tree.coordinates.get((joint.name, k)) for k in range(joint.freedoms)]
         if joint.actuated and joint.name not in named:
-            for k, written in enumerate(each for each in freedoms if each is not None):
+            for k, own in enumerate(each for each in freedoms if each):
                 ball = joint.kind == "spherical"
-                name = written.joint if not ball else f"{joint.name}_{k + 1}"
-                add_actuator(tree.root, [Actuator(name, joint.name, k)], [written], ball)
+                name = own.joint if not ball else f"{joint.name}_{k + 1}"
+                add_actuator(tree.root, [Actuator(name, joint.name, k)], [own], ball)
 
 
 def _connect(tree: BodyTree, name: str, *ends: tuple[str, Array]) -> None:
