@@ -634,3 +634,57 @@ def test_files_may_end_otherwise(tmp_path: Path) -> None:
     assert [joint.name for joint in mechanism.joints] == ["hinge"]
     rg.save(mechanism, tmp_path / "again.mjcf")
     assert [joint.name for joint in rg.load(tmp_path / "again.mjcf").joints] == ["hinge"]
+
+
+FINGER = f"""<body name="a"><joint name="j" axis="0 1 0"/>{BALL}<body name="b" pos="0.3 0 0">
+<joint name="k" type="slide" axis="1 0 0" ref="0.1"/>{BALL}</body></body>
+<body name="c" pos="0 1 0"><joint name="l" type="ball"/>{BALL}</body>"""
+MOTORS = """<tendon><fixed name="sum"><joint joint="j" coef="2"/><joint joint="k" coef="-3"/>
+</fixed></tendon><actuator>
+<position name="grip" tendon="sum" kp="5" kv="0.3" gear="2" ctrlrange="-1 1"/>
+<motor name="grip_2" joint="j"/><velocity name="brake" tendon="sum" kv="0.7" forcerange="-2 2"/>
+<position name="eye" joint="l" kp="4" gear="1 0 -2"/></actuator>"""
+
+
+def test_one_motor_of_several_coordinates_stays_one(tmp_path: Path) -> None:
+    source = model(tmp_path, FINGER, MOTORS)
+    mechanism = read(source)
+    shared = {a.name: a.motor for a in mechanism.actuators}
+    assert shared == {
+        **{"grip": "grip", "grip_3": "grip", "grip_2": None},
+        **{"brake": "brake", "brake_2": "brake", "eye": "eye", "eye_2": "eye"},
+    }
+    assert rg.save(mechanism, tmp_path / "again.xml") == ()
+    one, two = (mujoco.MjModel.from_xml_path(str(p)) for p in (source, tmp_path / "again.xml"))
+    assert [two.actuator(i).name for i in range(two.nu)] == ["grip", "grip_2", "brake", "eye"]
+    rng = np.random.default_rng(0)
+    qpos, qvel, ctrl = rng.normal(size=one.nq), rng.normal(size=one.nv), rng.normal(size=one.nu)
+    forces = []
+    for m in (one, two):
+        data = mujoco.MjData(m)
+        data.qpos[:], data.qvel[:], data.ctrl[:] = qpos, qvel, ctrl
+        mujoco.mj_forward(m, data)
+        forces.append(data.qfrc_actuator.copy())
+    np.testing.assert_allclose(forces[1], forces[0], rtol=1e-12)
+    rg.save(mechanism, tmp_path / "own.json")
+    assert {a.name: a.motor for a in rg.load(tmp_path / "own.json").actuators} == shared
+
+
+@pytest.mark.parametrize("suffix", ["urdf", "usda"])
+def test_a_motor_of_several_coordinates_that_became_several_is_named(
+    suffix: str, tmp_path: Path
+) -> None:
+    found = rg.save(read(model(tmp_path, FINGER, MOTORS)), tmp_path / f"new.{suffix}")
+    said = [f.message for f in found if "together, became several" in f.message]
+    assert any("`grip`" in text and "`j` and `k`" in text for text in said)
+    assert any("`eye`" in text for text in said) == (suffix == "usda")
+
+
+def test_what_of_tendons_and_motors_has_no_place_is_named(tmp_path: Path) -> None:
+    acting = MOTORS.replace('name="sum"', 'name="sum" stiffness="3"')
+    acting = acting.replace("<velocity", "<intvelocity actrange='-1 1'").replace('kv="0.7"', "")
+    mechanism = read(model(tmp_path, FINGER, acting))
+    said = " ".join(f.message for f in mechanism.findings)
+    assert "fixed tendons" in said and "activation states" in said and "`brake`" in said
+    lost = [f.message for f in rg.save(mechanism, tmp_path / "again.xml") if f.code == "REG329"]
+    assert len(lost) == 1 and "<fixed> `sum`" in lost[0]

@@ -572,3 +572,30 @@ def test_file_pose_is_assembled(tmp_path: Path) -> None:
     for j in mechanism.joints:
         T = j.T_parent_joint @ inverse(j.T_child_joint)
         np.testing.assert_allclose(T, np.eye(4), atol=1e-12)
+
+
+@pytest.mark.parametrize("points", [("0 0 0",), ("0 0 0", "0 .1 0")], ids=["ball", "hinge"])
+def test_the_world_is_nobodys_child(points: tuple[str, ...], tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    geom = '<geom type="capsule" fromto="0 0 0 1 0 0" size=".1" mass="1"/>'
+    rows = "".join(f'<connect body1="rod" anchor="{point}"/>' for point in points)
+    (tmp_path / "m.xml").write_text(
+        f'<mujoco><worldbody><body name="rod"><freejoint name="F"/>{geom}<body name="bob" '
+        f'pos="1 0 0"><joint name="K" axis="0 1 0"/>{geom}</body></body></worldbody>'
+        f"<equality>{rows}</equality></mujoco>"
+    )
+    mechanism = rg.load(tmp_path / "m.xml")
+    assert any(joint.child == "world" for joint in mechanism.joints)
+    found = rg.save(mechanism, tmp_path / "m.sdf")
+    assert [each.code for each in found if each.severity != "note"] == []
+    assert "<child>world</child>" not in (tmp_path / "m.sdf").read_text()
+    assert rg.reduce(tmp_path / "m.sdf").mobility == rg.reduce(mechanism).mobility
+
+
+def test_moments_that_readers_refuse_are_named(tmp_path: Path) -> None:
+    a = rg.assembly("plates")
+    for name, moments in (("flat", (1.0, 1, 2)), ("flatter", (1.0, 1, 2.1))):
+        a.body(name, mass=1.0, com=(0, 0, 0), inertia=np.diag(moments))
+        a.hinge(f"J_{name}", "ground", name, at=(0, 0, 0), axis=(0, 0, 1))
+    (said,) = (each.message for each in rg.save(a.mechanism(), tmp_path / "m.sdf"))
+    assert "exceeds" in said and "`flatter`" in said and "`flat`" not in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +82,10 @@ class Engine:
             found.append(-float(bent * rate[at] ** 2))
         return found
 
-    def acceleration(self, there: np.ndarray, rate: np.ndarray) -> np.ndarray:
-        """On the equalities exactly."""
+    def acceleration(
+        self, there: np.ndarray, rate: np.ndarray, J: np.ndarray, right: Any
+    ) -> np.ndarray:
+        """On independent rows exactly."""
         model, data = self.model, mujoco.MjData(self.model)
         data.qpos[:], data.qvel[:] = there, rate
         mujoco.mj_forward(model, data)
@@ -91,10 +94,8 @@ class Engine:
             column = np.zeros(model.nv)
             mujoco.mj_mulM(model, data, column, unit)
             columns.append(column)
-        J, _ = self.rows(there)
         K = np.block([[np.array(columns), J.T], [J, np.zeros((len(J), len(J)))]])
-        right = np.concatenate([-data.qfrc_bias, -np.array(self.bias(there, rate))])
-        return np.linalg.solve(K, right)[: model.nv]
+        return np.linalg.solve(K, np.concatenate([-data.qfrc_bias, right]))[: model.nv]
 
 
 def plain(robot: rg.Robot) -> rg.Robot:
@@ -130,7 +131,7 @@ def test_polynomials_are_those_of_mujoco(tmp_path: Path, seed: int, computed: An
         rate = free.T @ rng.normal(size=len(free))
         v[engine.order] = rate
         np.testing.assert_allclose(robot.bias(q, v), engine.bias(there, rate), atol=1e-9)
-        expected = engine.acceleration(there, rate)
+        expected = engine.acceleration(there, rate, J, -np.array(engine.bias(there, rate)))
         found = robot.forward_dynamics(q, v, np.zeros(robot.nv))[engine.order]
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
@@ -259,3 +260,72 @@ def test_three_couplings_that_lock_a_tree() -> None:
 def test_what_is_no_function_is_refused(wrong: Any) -> None:
     with pytest.raises(rg.RegularizeError, match="roll"):
         slider_knee(**wrong)
+
+
+def bars() -> Any:
+    """A planar four-bar on its way to a mechanism, its last hinge from the ground to the rocker."""
+    a = rg.assembly("bars")
+    pins = ((0.0, 0, 0), (0, 0, 0.2), (0.4, 0, 0.3), (0.4, 0, 0))
+    bodies = ("ground", "crank", "rod", "rocker")
+    for name, at in zip(bodies[1:], pins, strict=False):
+        a.body(name, mass=1.0, com=at, inertia=0.01 * np.eye(3))
+    for name, one, other, at in zip("ABC", bodies, bodies[1:], pins, strict=False):
+        a.hinge(name, one, other, at=at, axis=(0, 1, 0))
+    a.hinge("D", "ground", "rocker", at=pins[3], axis=(0, 1, 0))
+    return a
+
+
+def test_a_hinge_of_the_ground_that_closes_a_loop_is_not_turned_round(tmp_path: Path) -> None:
+    found = rg.save(bars().mechanism(), tmp_path / "bars.xml")
+    assert [each.code for each in found if each.severity != "note"] == []
+    assert rg.load(tmp_path / "bars.xml").joint("D").closure
+
+
+@pytest.mark.parametrize("style", ["rows", "anchors", "slack", "legacy"])
+@pytest.mark.parametrize("seed", range(2))
+def test_couplings_of_joints_in_loops_are_those_of_mujoco(
+    tmp_path: Path, seed: int, style: str, computed: Any
+) -> None:
+    rng, a = np.random.default_rng(seed), bars()
+    for name, on, axis in (("S", "ground", (0, 0, 1)), ("U", "S", (1, 0, 0))):
+        a.body(name, mass=1.0, com=(0, 0, 1), inertia=0.01 * np.eye(3))
+        a.slider(name, on, name, at=(0, 0, 1), axis=axis)
+    a.coupling("p", {"S": 1.0, "D": -1.0}, coefficients=(0, *rng.uniform(-0.2, 0.2, 4)))
+    row = {"U": 1.0, "C": 0.3, "S": -0.7} if seed else {"U": 1.0, "C": -0.5}
+    a.coupling("q", row)
+    assert {f.code for f in rg.save(a.mechanism(), tmp_path / "m.xml")} <= {"REG301", "REG321"}
+    reduction = rg.reduce(tmp_path / "m.xml")
+    robot = computed(rg.to_pinocchio(reduction, style=style))
+    engine = Engine(tmp_path / "m.xml", robot)
+    there = engine.model.qpos0 + 0.1
+    for _ in range(20):
+        J, error = engine.rows(there)
+        there = there - np.linalg.pinv(J, rcond=1e-9) @ error
+    basis, sizes, moves = np.linalg.svd(J)
+    rank = int(np.sum(sizes > 1e-9))
+    assert np.abs(error).max() < 1e-14 and reduction.mobility == engine.model.nv - rank == 1
+    rate = moves[rank:].T @ [1.0]
+    steps = np.array([1e-2, 5e-3, 2.5e-3])  # differences, extrapolated twice
+    turns = [
+        (engine.rows(there + h * rate)[0] - engine.rows(there - h * rate)[0]) / h for h in steps
+    ]
+    first = [(4 * fine - rough) / 3 for rough, fine in pairwise(turns)]
+    bias = (16 * first[1] - first[0]) / 30 @ rate
+    expected = engine.acceleration(there, rate, basis[:, :rank].T @ J, -basis[:, :rank].T @ bias)
+    q, v = robot.q0.copy(), np.zeros(robot.nv)
+    q[engine.order], v[engine.order] = there, rate
+    own = np.setdiff1d(np.arange(robot.nv), engine.order)  # of the joint that MuJoCo has not
+    for _ in range(20 if len(own) else 0):
+        q[own] -= np.linalg.pinv(robot.jacobian(q)[:, own], rcond=1e-9) @ robot.residual(q)
+    v[own] = -np.linalg.pinv(robot.jacobian(q)[:, own], rcond=1e-9) @ robot.jacobian(q) @ v
+    found = robot.forward_dynamics(q, v, np.zeros(robot.nv))[engine.order]
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_map_from_motors_by_a_table_is_refused_by_name() -> None:
+    a = bars()
+    a.body("ext", mass=1.0, com=(0, 0, 1), inertia=0.01 * np.eye(3))
+    a.slider("S", "ground", "ext", at=(0, 0, 1), axis=(0, 0, 1))
+    a.coupling("cam", {"S": 1.0, "A": -1.0}, table=[(-1, -0.2), (0, 0), (0.5, 0.1)])
+    with pytest.raises(rg.ModelError, match="couplings by tables: `cam`"):
+        rg.actuation_map(a.mechanism(), ["A"], ["D"])

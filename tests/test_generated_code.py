@@ -147,6 +147,34 @@ def test_straight_c(lanes: int, tmp_path: Path) -> None:
     assert path.stat().st_size < 200_000
 
 
+CAMS: Any = [{"coefficients": (0, 0.1, 0.05, 0.02, -0.03)}]
+CAMS += [{"table": [(-1, -0.2), (0, 0), (0.5, 0.1), (1, 0.15)]}]
+
+
+@pytest.mark.parametrize("function", CAMS, ids=["polynomial", "table"])
+def test_couplings_by_functions_in_straight_c(function: Any, tmp_path: Path) -> None:
+    a, bodies = rg.assembly("cam"), ("ground", "crank", "rod", "rocker", "ground")
+    pins = ((0.0, 0, 0), (0, 0, 0.2), (0.4, 0, 0.3), (0.4, 0, 0))
+    for name, at in zip((*bodies[1:4], "cam"), pins, strict=True):
+        a.body(name, mass=1.0, com=at, inertia=0.01 * np.eye(3))
+    for name, one, other, at in zip("ABCD", bodies, bodies[1:], pins, strict=False):
+        a.hinge(name, one, other, at=at, axis=(0, 1, 0))
+    a.slider("S", "ground", "cam", at=(0, 0, 1), axis=(0, 0, 1))
+    a.coupling("c", {"S": 2.0, "A": -1.0}, **function)
+    r = rg.to_pinocchio(rg.reduce(a.mechanism()))
+    states = r.rollout(r.q0, np.zeros(r.nv), np.zeros(r.nv), 5e-3, 60)
+    assert states.ok.all()
+    q, v = np.ascontiguousarray(states.q[::6]), np.ascontiguousarray(states.v[::6])
+    tau, found = np.random.default_rng(0).normal(size=v.shape), np.empty_like(v)
+    library = load(r.to_c(tmp_path / "cam.c", lanes=1))
+    given = [x.ctypes.data_as(ctypes.c_void_p) for x in (q, v, tau, found)]
+    assert library.cam_forward_dynamics_batch(len(q), *given) == 0
+    expected = r.forward_dynamics(q, v, tau)
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    fast = r.compiled(lanes=1).rollout(r.q0, np.zeros(r.nv), np.zeros(r.nv), 5e-3, 60)
+    assert fast.ok.all() and fast.q == pytest.approx(states.q, abs=1e-9)
+
+
 def along_loops(r: rg.Robot, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Any:
     """Velocities that the loops allow, and the acceleration's derivatives along them."""
     free = r.split(q).free

@@ -89,12 +89,15 @@ def test_frames_that_coincide_are_offered_with_the_line_to_paste(
 ) -> None:
     mechanism = read(tmp_path, urdf(names=names))
     assert not any(joint.closure for joint in mechanism.joints)
-    ((hinge, ball),) = offers(mechanism)
+    ((hinge, ball, command),) = offers(mechanism)
     closed = read(tmp_path, urdf(re.findall("<.*>", hinge)[0], names=names))
     assert_four_bar(closed, f"{names[0]}-{names[1]}")
     assert offers(closed) == []
     closed = read(tmp_path, urdf(re.findall("<.*>", ball)[0], names=names))
     assert closed.joint(f"{names[0]}-{names[1]}").kind == "spherical"
+    close = shlex.split(command)[-1]
+    read(tmp_path, urdf(names=names))
+    assert_four_bar(rg.load(tmp_path / "model.urdf", close=close), f"{names[0]}-{names[1]}")
 
 
 def test_frames_apart_or_on_one_body_or_with_mass_mark_nothing(tmp_path: Path) -> None:
@@ -116,7 +119,7 @@ def test_frames_of_an_sdf_file_are_offered(tmp_path: Path) -> None:
         for name, parent in (("one", "coupler"), ("two", "right"))
     )
     text = sdf(frames, pin=False)
-    ((hinge, _ball),) = offers(read(tmp_path, text))
+    ((hinge, _ball, *_),) = offers(read(tmp_path, text))
     line = re.findall("<.*>", hinge)[0]
     assert_four_bar(read(tmp_path, text.replace("</model>", f"{line}</model>")), "bars::one-two")
 
@@ -203,3 +206,36 @@ def test_names_that_close_nothing_are_refused(tmp_path: Path) -> None:
     for close in ("*_1=*_3", "*_1", "*_1=*_2:gear"):
         with pytest.raises(rg.RegularizeError, match="close '"):
             rg.load(tmp_path / "model.urdf", close=close)
+
+
+def mjcf(gap: float) -> str:
+    """Three four-bars, open between sites that are named alike; those of the last lie apart."""
+    pytest.importorskip("mujoco")
+    geom = '<geom size=".02" mass="1" contype="0" conaffinity="0"/>'
+    bars = ""
+    for k in range(3):
+        off = gap if k == 2 else 0.0
+        bars += (
+            f'<body name="left{k}" pos="0 0 {k}"><joint axis="0 0 1"/>{geom}'
+            f'<body name="coupler{k}" pos="0 .3 0"><joint axis="0 0 1"/>{geom}'
+            f'<site name="leg{k}_cl_1" pos=".4 0 0"/></body></body>'
+            f'<body name="right{k}" pos=".4 0 {k}"><joint axis="0 0 1"/>{geom}'
+            f'<site name="leg{k}_cl_2" pos="0 {0.3 + off} 0"/><site name="mark{k}"/></body>'
+        )
+    return f"<mujoco><worldbody>{bars}</worldbody></mujoco>"
+
+
+def test_sites_that_are_named_alike_are_offered_and_closed(tmp_path: Path) -> None:
+    path = tmp_path / "bars.xml"
+    path.write_text(mjcf(2e-3))
+    (found,) = (each for each in rg.load(path).findings if each.code == "REG019")
+    assert "3 pairs" in found.message and "`leg2_cl_1` and `leg2_cl_2`: 2 mm" in found.message
+    assert found.help[0].endswith("--close '*_1=*_2:hinge'")
+    closed = rg.load(path, close="*_1=*_2:hinge")
+    numbers = rg.check(closed).as_dict()["mobility"]
+    assert (numbers["actual"], numbers["redundant"]) == (3, 9)
+    assert not [each for each in closed.findings if each.code == "REG019"]
+    line = re.findall("<connect.*?/>", found.help[1])[0]
+    path.write_text(mjcf(0.0).replace("</mujoco>", f"<equality>{line}</equality></mujoco>"))
+    first = [each for each in rg.load(path).joints if each.closure]
+    assert [(joint.kind, joint.name) for joint in first] == [("spherical", "leg0_cl_1-leg0_cl_2")]

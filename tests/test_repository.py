@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import regularize as rg
@@ -96,6 +97,26 @@ def test_submodules_and_packages_without_a_source_folder_are_found(tmp_path: Pat
     }
     laid_out(tmp_path, files)
     assert rg.check(tmp_path / WALKER.removeprefix("src/")).reduction.mobility == 2
+
+
+def test_meshes_are_found_in_packages_by_the_names_that_these_state(tmp_path: Path) -> None:
+    text = "src/robot/package.xml", "src/far/away/parts_v2/package.xml"
+    mesh = '<visual><geometry><mesh filename="package://parts/m/a.stl"/></geometry></visual>'
+    files = dict(zip(text, (package("robot"), package("parts")), strict=True))
+    files["src/robot/urdf/r.urdf"] = ROBOT.format(f'<link name="base">{mesh}</link>')
+    laid_out(tmp_path, files)
+    model = tmp_path / "src/robot/urdf/r.urdf"
+    lost = rg.save(rg.load(model), tmp_path / "out.xml")
+    assert "REG328" in [f.code for f in lost]
+    corners = np.eye(4, 3)
+    faces = np.array([np.vstack([np.zeros(3), np.delete(corners, k, 0)]) for k in range(4)])
+    rows = b"".join(face.astype("<f4").tobytes() + bytes(2) for face in faces)
+    place = tmp_path / "src/far/away/parts_v2/m/a.stl"
+    place.parent.mkdir()
+    place.write_bytes(bytes(80) + np.uint32(4).tobytes() + rows)
+    found = rg.save(rg.load(model), tmp_path / "out.xml")
+    assert "REG328" not in [f.code for f in found]
+    assert 'file="src/far/away/parts_v2/m/a.stl"' in (tmp_path / "out.xml").read_text()
 
 
 def test_nothing_outside_a_workspace_is_taken_for_a_package(tmp_path: Path) -> None:

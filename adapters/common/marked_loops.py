@@ -6,11 +6,14 @@ nearly so, and by their names: ``leg_1`` and ``leg_2``.
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, zip_longest
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,7 +22,7 @@ from regularize.adapters.common.names import listed
 from regularize.errors import RegularizeError
 from regularize.lie.screw import IDENTITY, Array
 from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.mechanism import Body
+from regularize.mechanism.mechanism import Body, Joint
 
 #: How near frames have to be, as a part of the model's size, and their axes, as a sine.
 NEAR = 1e-5
@@ -30,37 +33,44 @@ MOST = 400
 KINDS = {"ball": "spherical", "hinge": "revolute", "weld": "fixed"}
 _TOKENS = re.compile(r"\d+|[A-Za-z]+|[^A-Za-z\d]+")
 Lines = Callable[[str, str, bool], tuple[str, ...]]
+#: Body and pose there, by the name of the frame.
+Marks: TypeAlias = Mapping[str, tuple[str, Array]]
+NONE: Marks = {}
 
 
 @dataclass(frozen=True, eq=False)
 class MarkedFrames:
     """The frames of a model that may mark loops.
 
-    A frame is a body without mass that is fixed to another one and carries nothing.
+    A frame is a body without mass that is fixed to another one and carries nothing, or a mark that
+    the format has on bodies, such as a site.
 
     Attributes:
         draft: The model.
+        owners: Body of each frame, and the frame's pose there, (4, 4).
         places: Pose of each frame where all coordinates are as the file has them, (4, 4).
         size: Size of the model in metres.
     """
 
     draft: Draft
+    owners: Marks
     places: dict[str, Array]
     size: float
 
     @classmethod
-    def of(cls, draft: Draft, pose: Callable[[str], Array]) -> MarkedFrames:
+    def of(cls, draft: Draft, pose: Callable[[str], Array], marks: Marks) -> MarkedFrames:
         """The frames of a model, whose bodies ``pose`` places."""
         joints = list(draft.joints.values())
         fixed = {j.child for j in joints if j.kind == "fixed" and not j.closure}
         movable = {j.child for j in joints if j.kind != "fixed" or j.closure}
         ends = fixed - {j.parent for j in joints} - movable
         frames = [body.name for body in _light(draft) if body.name in ends]
-        if len(frames) < 2:
-            return cls(draft, {}, 0.0)
+        owners = {**{name: (name, IDENTITY) for name in frames}, **marks}
+        if len(owners) < 2:
+            return cls(draft, {}, {}, 0.0)
         points = np.array([pose(name)[:3, 3] for name in draft.bodies])
         size = max(float(np.max(np.ptp(points, axis=0))), 1e-3)
-        return cls(draft, {name: pose(name) for name in frames}, size)
+        return cls(draft, owners, {name: pose(b) @ T for name, (b, T) in owners.items()}, size)
 
     def gap(self, one: str, other: str) -> float:
         """Distance of two frames in metres."""
@@ -81,8 +91,9 @@ class MarkedFrames:
         joined = {frozenset((rigid[j.parent], rigid[j.child])) for j in movable}
         connected = self.draft.connected()
         for one, other in combinations(self.places, 2):
-            pair = frozenset((rigid[one], rigid[other]))
-            if len(pair) == 2 and pair not in joined and connected[one] == connected[other]:
+            ends = [self.owners[name][0] for name in (one, other)]
+            pair = frozenset(rigid[body] for body in ends)
+            if len(pair) == 2 and pair not in joined and connected[ends[0]] == connected[ends[1]]:
                 yield one, other
 
     def coincident(self) -> list[tuple[str, str]]:
@@ -90,13 +101,17 @@ class MarkedFrames:
         near = NEAR * self.size
         found = []
         for one, other in self.open_pairs():
+            if self.gap(one, other) > near:
+                continue
             here = [name for name in self.places if self.gap(name, one) <= near]
             if here == [one, other]:
                 found.append((one, other))
         return found
 
 
-def report_loop_candidates(draft: Draft, pose: Callable[[str], Array], lines: Lines) -> None:
+def report_loop_candidates(
+    draft: Draft, pose: Callable[[str], Array], lines: Lines, marks: Marks = NONE
+) -> None:
     """Offer to close loops that frames mark (REG019).
 
     Two frames in one place are offered. Where the names of several such pairs differ alike, all
@@ -106,8 +121,9 @@ def report_loop_candidates(draft: Draft, pose: Callable[[str], Array], lines: Li
         draft: The model.
         pose: Place of a body where all coordinates are as the file has them, shape (4, 4).
         lines: What to write for a pair, with or without a common axis Z.
+        marks: Frames that are no bodies.
     """
-    frames = MarkedFrames.of(draft, pose)
+    frames = MarkedFrames.of(draft, pose, marks)
     if not 2 <= len(frames.places) <= MOST:
         return
     pairs = frames.coincident()
@@ -121,12 +137,14 @@ def report_loop_candidates(draft: Draft, pose: Callable[[str], Array], lines: Li
             continue
         axis = frames.coaxial(one, other)
         at = " with a common axis Z" if axis else ""
+        names = f"{one}={other}:{'hinge' if axis else 'ball'}"
         draft.note(
             "REG019",
             f"the frames `{one}` and `{other}` on different branches lie in one place{at}: "
             "they may mark a loop, which the file does not close",
-            draft.bodies[other].source,
+            draft.bodies[frames.owners[other][0]].source,
             *lines(one, other, axis),
+            *_command(draft, names, "try it"),
         )
 
 
@@ -148,10 +166,17 @@ def _offer_all(
         f"{len(pairs)} pairs of frames are named alike, `{pattern.replace('=', '` and `')}`, on "
         f"different branches, {len(known)} of them in one place: they may mark loops, which the "
         f"file does not close: {listed([one for one, _ in pairs], len(pairs))}{apart}",
-        draft.bodies[pairs[0][1]].source,
-        f"close all: regularize check {draft.path} --close '{pattern}:{kind}'",
+        draft.bodies[frames.owners[pairs[0][1]][0]].source,
+        *_command(draft, f"{pattern}:{kind}", "close all"),
         *(f"or write for each {line}" for line in lines(*pairs[0], kind == "hinge")),
     )
+
+
+def _command(draft: Draft, names: str, words: str) -> Iterator[str]:
+    """What to type where the model is a file of a format that is read with ``--close``."""
+    if draft.path is not None and os.path.isfile(draft.path):
+        path = shlex.quote(draft.path)
+        yield f"{words}: regularize check {path} --close {shlex.quote(names)}"
 
 
 def pattern_of(one: str, other: str) -> str | None:
@@ -183,8 +208,13 @@ def named_pairs(frames: MarkedFrames, pattern: str) -> list[tuple[str, str]]:
     return found
 
 
-def close_named(draft: Draft, pose: Callable[[str], Array], asked: str) -> None:
+def close_named(
+    draft: Draft, pose: Callable[[str], Array], asked: str, marks: Marks = NONE
+) -> list[Joint]:
     """Close the loops whose frames are named as asked: ``*_1=*_2:hinge``, ``:ball`` or ``:weld``.
+
+    Returns:
+        The closing joints, which are in the model.
 
     Raises:
         RegularizeError: It is no such pattern, or no frames are named so.
@@ -195,7 +225,7 @@ def close_named(draft: Draft, pose: Callable[[str], Array], asked: str) -> None:
             f"close {asked!r}: expected the names of two frames with * for what they share and a "
             "kind of joint, as '*_1=*_2:ball', ':hinge' or ':weld'"
         )
-    frames = MarkedFrames.of(draft, pose)
+    frames, added = MarkedFrames.of(draft, pose, marks), []
     pairs = named_pairs(frames, pattern)
     if not pairs:
         raise RegularizeError(
@@ -203,10 +233,12 @@ def close_named(draft: Draft, pose: Callable[[str], Array], asked: str) -> None:
             f"{listed(list(frames.places)) or 'no frames without mass at the ends of branches'}"
         )
     for one, other in pairs:
-        name, source = draft.joint_name(f"{one}-{other}"), draft.bodies[one].source
-        ends = (one, IDENTITY), (other, IDENTITY)
+        ends = frames.owners[one], frames.owners[other]
+        name, source = draft.joint_name(f"{one}-{other}"), draft.bodies[ends[0][0]].source
         closing = joint_between(name, KINDS[kind or "ball"], *ends, closure=True, source=source)
         draft.joints[name] = closing
+        added.append(closing)
+    return added
 
 
 def _light(draft: Draft) -> list[Body]:

@@ -95,6 +95,12 @@ def is_impossible(inertia: Inertia) -> bool:
     return inertia.mass < 0.0 or bool(_principal_moments(inertia)[0] < -ROUNDING)
 
 
+def is_flatter_than_flat(inertia: Inertia) -> bool:
+    """Whether one principal moment exceeds the sum of the others, as of no body."""
+    small, middle, large = _principal_moments(inertia)
+    return bool(small + middle - large < -ROUNDING)
+
+
 def _principal_moments(inertia: Inertia) -> Array:
     """Principal moments as shares of the largest magnitude, ascending, shape (3,)."""
     inertia_matrix = np.linalg.eigvalsh(inertia.matrix)

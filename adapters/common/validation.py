@@ -90,6 +90,7 @@ def _with_displayed_names(mechanism: Mechanism) -> Mechanism:
         names += [entry.name for entry in entries]
     for driven in (mechanism.actuators, mechanism.motions):
         names += [entry.name for entry in driven]
+    names += [entry.motor for entry in mechanism.actuators if entry.motor]
     said = [finding.message for finding in mechanism.findings]
     if all(displayed_name(name) == name for name in names) and said == [*map(displayed, said)]:
         return mechanism
@@ -99,6 +100,10 @@ def _with_displayed_names(mechanism: Mechanism) -> Mechanism:
             part: tuple(replace(e, name=displayed_name(e.name)) for e in getattr(shown, part))
             for part in ("couplings", "motions", "actuators")
         }
+        parts["actuators"] = tuple(
+            replace(e, motor=None if e.motor is None else displayed_name(e.motor))
+            for e in parts["actuators"]
+        )
         findings = tuple(_displayed_finding(finding) for finding in shown.findings)
         return replace(shown, name=displayed_name(shown.name), findings=findings, **parts)
     except ModelError as error:

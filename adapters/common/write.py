@@ -187,9 +187,10 @@ class Spanning:
 
 
 def spanning(mechanism: Mechanism) -> Spanning:
-    """The joints that the model does not mark as closures first: fixed ones, then motors.
+    """The joints that the model does not mark as closures first: fixed ones, then those that count.
 
-    Among the others, those that every engine can close by points or frames are left for cuts.
+    Motors and couplings count coordinates, which closures of most formats do not have. Among the
+    others, those that every engine can close by points or frames are left for cuts.
     """
     import networkx as nx  # needed by writers alone
 
@@ -199,6 +200,7 @@ def spanning(mechanism: Mechanism) -> Spanning:
     cuts = set()
     driven = {each.joint for each in mechanism.actuators}
     driven |= {joint.name for joint in mechanism.joints if joint.actuated}
+    driven |= {name for coupling in mechanism.couplings for name, _, _ in coupling.terms}
     for joint in sorted(mechanism.joints, key=lambda j: (j.closure, _late(j, j.name in driven))):
         if joined[joint.parent] == joined[joint.child]:
             cuts.add(joint.name)

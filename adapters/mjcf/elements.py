@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from regularize.adapters.common.names import unique
 from regularize.adapters.common.write import WrittenCoordinate, add, quaternion
 from regularize.lie.screw import Array
 from regularize.mechanism.mechanism import Actuator, ActuatorGains, Geometry, Joint
@@ -81,27 +82,38 @@ def forces(joint: Joint, size: float) -> dict[str, Any]:
     return found
 
 
-def add_actuator(root: Any, actuator: Actuator, written: WrittenCoordinate, ball: bool) -> None:
-    """Add a motor of a coordinate of the file; a servo whose gains nobody states is a motor."""
-    gains = actuator.gains or ActuatorGains()
-    gear: Any = actuator.gear / written.factor
+def add_actuator(
+    root: Any, shared: Sequence[Actuator], written: Sequence[WrittenCoordinate], ball: bool
+) -> None:
+    """Add a motor of a coordinate of the file, of several by a fixed tendon, or of a ball.
+
+    A servo whose gains nobody states is a motor.
+    """
+    actuator, name = shared[0], shared[0].motor or shared[0].name
+    gains, group = actuator.gains or ActuatorGains(), find_or_add(root, "actuator")
+    gears = [each.gear / w.factor for each, w in zip(shared, written, strict=True)]
+    acts: dict[str, Any] = {"joint": written[0].joint, "gear": gears}
     if ball:
-        gear = [gear if k == written.axis else 0.0 for k in range(3)]
+        along = {w.axis: gear for w, gear in zip(written, gears, strict=True)}
+        acts["gear"] = [along.get(k, 0.0) for k in range(3)]
+    elif len(shared) > 1:
+        taken = {each.get("name") for each in root.iterfind("tendon/fixed")}
+        acts = {"tendon": unique(name, taken)}
+        _add_tendon(root, acts["tendon"], zip((w.joint for w in written), gears, strict=True))
     values: dict[str, Any] = {
-        "joint": written.joint,
-        "gear": gear,
+        **acts,
         "ctrlrange": actuator.control_range,
         "forcerange": actuator.force_range,
     }
     control = 1.0 if gains.control is None else gains.control
     position, velocity = gains.position or 0.0, gains.velocity or 0.0
     if control == 1.0 and not position and not velocity:
-        add(root, "motor", name=actuator.name, **values)
+        add(group, "motor", name=name, **values)
         return
     values |= {"gainprm": control}
     if position or velocity:
         values |= {"biastype": "affine", "biasprm": [0.0, -position, -velocity]}
-    add(root, "general", name=actuator.name, **values)
+    add(group, "general", name=name, **values)
 
 
 def add_row(
@@ -114,10 +126,14 @@ def add_row(
         row = [offset / a, slope, 0, 0, 0]
         add(group, "joint", name=name, joint1=first, joint2=leader, polycoef=row)
         return
+    _add_tendon(root, name, terms)
+    add(group, "tendon", name=name, tendon1=name, polycoef=[offset, 0, 0, 0, 0])
+
+
+def _add_tendon(root: Any, name: str, terms: Iterable[tuple[str, float]]) -> None:
     fixed = add(find_or_add(root, "tendon"), "fixed", name=name)
     for joint, coefficient in terms:
         add(fixed, "joint", joint=joint, coef=coefficient)
-    add(group, "tendon", name=name, tendon1=name, polycoef=[offset, 0, 0, 0, 0])
 
 
 def find_or_add(root: Any, tag: str) -> Any:

@@ -82,8 +82,13 @@ def unread(m: Any) -> dict[str, bool]:
     """What of the joints has no place in the mechanism, in words, and whether it is there."""
     several, free = ~np.isin(m.jnt_type, Model.SCALAR), m.jnt_type == mujoco.mjtJoint.mjJNT_FREE
     growing = ("dof_dampingpoly", "jnt_stiffnesspoly", "actuator_dampingpoly")
+    acting = ("stiffness", "damping", "frictionloss", "armature", "limited", "actfrclimited")
+    tied = np.isin(m.tendon_adr, np.flatnonzero(m.wrap_type == mujoco.mjtWrap.mjWRAP_JOINT))
     return {
         "springs of free joints": bool(np.any(m.jnt_stiffness[free])),
+        "springs, damping, friction, armature and limits of fixed tendons": any(
+            np.any(getattr(m, f"tendon_{name}", np.zeros(m.ntendon))[tied]) for name in acting
+        ),
         "limits of ball joints": bool(np.any(m.jnt_limited[several])),
         "damping and stiffness beyond their linear terms": any(
             np.any(getattr(m, name, 0.0)) for name in growing
@@ -99,12 +104,16 @@ def actuated(m: Any) -> set[int]:
 def read_actuators(model: Model) -> None:
     """Add the actuators that act on joints, directly or by a fixed tendon."""
     m = model.m
+    stated = {m.actuator(i).name for i in range(m.nu)}
     for i in range(m.nu):
-        for joint, freedom, gear in _moved(m, i):
-            name = m.actuator(i).name or f"{model.joint_names[joint]}_actuator"
+        moved, own, motor = _moved(m, i), m.actuator(i).name, ""
+        for k, (joint, freedom, gear) in enumerate(moved):
+            taken = {a.name for a in model.actuators} | (stated - ({own} if k == 0 else set()))
+            name = unique(own or f"{model.joint_names[joint]}_actuator", taken)
+            motor = name if k == 0 else motor
             model.actuators.append(
                 Actuator(
-                    unique(name, {a.name for a in model.actuators}),
+                    name,
                     model.joint_names[joint],
                     freedom,
                     _kind(m, i),
@@ -113,8 +122,15 @@ def read_actuators(model: Model) -> None:
                     _range(m.actuator_forcelimited[i], m.actuator_forcerange[i]),
                     _gains(m, i),
                     _source(model, m.actuator(i).name),
+                    motor if len(moved) > 1 else None,
                 )
             )
+
+
+def with_states(m: Any) -> list[str]:
+    """Names of the actuators whose force follows their control by a differential equation."""
+    filtered = np.flatnonzero(m.actuator_dyntype != mujoco.mjtDyn.mjDYN_NONE)
+    return [m.actuator(int(i)).name or f"actuator[{i + 1}]" for i in filtered if _moved(m, int(i))]
 
 
 def not_of_joints(m: Any) -> list[str]:

@@ -30,8 +30,10 @@ from regularize.adapters.mjcf.joint_values import (
     one_sided,
     read_actuators,
     unread,
+    with_states,
 )
 from regularize.adapters.mjcf.model import Model, poses
+from regularize.adapters.mjcf.sites import close_by_sites
 from regularize.errors import ReadError
 from regularize.lie.screw import Array, exp, inverse, log, log_rotation, transform
 from regularize.mechanism.joint import joint_screws
@@ -47,7 +49,7 @@ from regularize.mechanism.mechanism import (
 HOME = "home"  # the keyframe that is taken for the reference pose unasked
 
 
-def read(path: str, *, keyframe: str | bool | None = None) -> Mechanism:
+def read(path: str, *, keyframe: str | bool | None = None, close: str | None = None) -> Mechanism:
     """Read an MJCF file.
 
     Args:
@@ -55,11 +57,12 @@ def read(path: str, *, keyframe: str | bool | None = None) -> Mechanism:
         keyframe: Name of the keyframe that is the reference pose; None for ``home`` if there is
             one, else the pose in which the file places the bodies; False for the latter in any
             case.
+        close: Names of sites to close loops between, ``*_1=*_2:ball``; see ``close_named``.
 
     Raises:
         ReadError: The file is not MJCF, MuJoCo refuses it, or it has no such keyframe.
     """
-    return _read(compiled(path), Path(path).stem, keyframe)
+    return _read(compiled(path), Path(path).stem, keyframe, close)
 
 
 def read_model(model: Any, *, keyframe: str | bool | None = None) -> Mechanism:
@@ -71,7 +74,9 @@ def read_model(model: Any, *, keyframe: str | bool | None = None) -> Mechanism:
     return replace(_read(source, named, keyframe), path=None)
 
 
-def _read(source: Compiled, stem: str, keyframe: str | bool | None) -> Mechanism:
+def _read(
+    source: Compiled, stem: str, keyframe: str | bool | None, close: str | None = None
+) -> Mechanism:
     """The mechanism of a compiled model."""
     m, path = source.model, source.path
     written = [m.body(i).name for i in range(m.nbody)]
@@ -94,6 +99,7 @@ def _read(source: Compiled, stem: str, keyframe: str | bool | None) -> Mechanism
     for i in range(1, m.nbody):
         _join(model, i, q)
     read_equalities(model)
+    close_by_sites(model, close)
     read_actuators(model)
     if shown:
         model.motions += _prescribed(model, shown)
@@ -270,6 +276,11 @@ def _report(model: Model) -> None:
             "larger magnitude, in both directions",
             model.compiled.source("joint", name),
             joints=[name],
+        )
+    if slow := with_states(m):
+        model.skip(
+            "activation states of actuators are not read, their forces follow the controls at "
+            f"once: {listed(slow, len(slow))}"
         )
     if others := not_of_joints(m):
         model.skip(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -15,9 +15,9 @@ from regularize.adapters.common.write import add, reference_poses, spanning
 from regularize.adapters.mjcf.bodies import BodyTree
 from regularize.adapters.mjcf.elements import add_actuator, add_row, find_or_add, place
 from regularize.lie.curve import Curve
-from regularize.lie.screw import Array, transform
+from regularize.lie.screw import Array, inverse, transform
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.mechanism import Actuator, Coupling, Mechanism
+from regularize.mechanism.mechanism import Actuator, Coupling, Joint, Mechanism
 
 ARM = 0.1  # metres between the two points that close a hinge
 #: Sections, and what the attributes of their elements name in the new file.
@@ -106,32 +106,42 @@ def _close(tree: BodyTree, welds: bool) -> None:
             axis = part.screws[3:, 0]
             arm = transform(translation=ARM * axis / np.linalg.norm(axis))
             first, second = part.T_parent_joint, part.T_child_joint
+            if joint.parent == tree.mechanism.ground and _meet(poses, joint, first, second):
+                arm = inverse(arm)  # the ground comes second there, and the hinge is turned round
             points = [(joint.name, first, second), (f"{joint.name}_z", first @ arm, second @ arm)]
         for name, T_parent, T_child in points:
-            apart = poses[joint.parent] @ T_parent - poses[joint.child] @ T_child
-            if tag == "connect" and float(np.max(np.abs(apart[:3, 3]))) < ROUNDING:
+            if tag == "connect" and _meet(poses, joint, T_parent, T_child):
                 _connect(tree, name, (joint.parent, T_parent), (joint.child, T_child))
                 continue
             _equate(tree, tag, name, (joint.parent, T_parent), (joint.child, T_child))
 
 
+def _meet(poses: Mapping[str, Array], joint: Joint, T_parent: Array, T_child: Array) -> bool:
+    """Whether two points of the bodies of a joint are one where all coordinates are zero."""
+    apart = poses[joint.parent] @ T_parent - poses[joint.child] @ T_child
+    return float(np.max(np.abs(apart[:3, 3]))) < ROUNDING
+
+
 def _drive(tree: BodyTree) -> None:
     """Add the motors; a joint that is marked as driven and has none gets a plain one."""
-    mechanism, group = tree.mechanism, "actuator"
+    mechanism = tree.mechanism
+    motors: dict[str, list[Actuator]] = {}
     for actuator in mechanism.actuators:
-        written = tree.coordinates.get((actuator.joint, actuator.freedom))
-        if written is not None:
-            ball = mechanism.joint(actuator.joint).kind == "spherical"
-            add_actuator(find_or_add(tree.root, group), actuator, written, ball)
+        motors.setdefault(actuator.motor or f"/{actuator.name}", []).append(actuator)
+    for shared in motors.values():
+        found = [tree.coordinates.get((each.joint, each.freedom)) for each in shared]
+        written = [each for each in found if each is not None]
+        balls = {each.joint for each in shared if mechanism.joint(each.joint).kind == "spherical"}
+        if len(written) == len(shared) and (not balls or len({w.joint for w in written}) == 1):
+            add_actuator(tree.root, shared, written, bool(balls))
     named = {actuator.joint for actuator in mechanism.actuators}
     for joint in mechanism.joints:
         freedoms = [tree.coordinates.get((joint.name, k)) for k in range(joint.freedoms)]
         if joint.actuated and joint.name not in named:
-            for k, written in enumerate(each for each in freedoms if each is not None):
+            for k, own in enumerate(each for each in freedoms if each):
                 ball = joint.kind == "spherical"
-                name = written.joint if not ball else f"{joint.name}_{k + 1}"
-                plain = Actuator(name, joint.name, k)
-                add_actuator(find_or_add(tree.root, group), plain, written, ball)
+                name = own.joint if not ball else f"{joint.name}_{k + 1}"
+                add_actuator(tree.root, [Actuator(name, joint.name, k)], [own], ball)
 
 
 def _connect(tree: BodyTree, name: str, *ends: tuple[str, Array]) -> None:

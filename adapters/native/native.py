@@ -112,7 +112,7 @@ def plain(value: Any) -> Any:
         del members["tolerance"]
         if value.tolerance is not None:
             members["tolerance"] = dict(zip(COLUMNS, value.tolerance, strict=True))
-    for key in ("elastic", "friction"):  # of bodies and shapes that state none
+    for key in ("elastic", "friction", "motor"):  # of bodies, shapes, motors that state none
         if key in members and members[key] is None:
             del members[key]
     if isinstance(value, Coupling):
@@ -259,7 +259,7 @@ def _severity(value: Value) -> str:
 #: What reads the members of each name.
 MEMBERS: Mapping[str, Callable[[Value], Any]] = {
     **dict.fromkeys(("name", "kind", "parent", "child", "joint", "uri", "expression"), Value.text),
-    **dict.fromkeys(("path", "element", "code", "message", "loop"), Value.text),
+    **dict.fromkeys(("motor", "path", "element", "code", "message", "loop"), Value.text),
     **dict.fromkeys(("mass", "density", "offset", "gear"), Value.number),
     **dict.fromkeys(("length", "area", "E", "G"), Value.number),
     "moments": lambda value: tuple(value.numbers(2).tolist()),

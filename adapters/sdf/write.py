@@ -13,7 +13,7 @@ from lxml import etree
 from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.links import SEEN
 from regularize.adapters.common.names import listed
-from regularize.adapters.common.quantities import MASSLESS, NAMES, six
+from regularize.adapters.common.quantities import MASSLESS, NAMES, is_flatter_than_flat, six
 from regularize.adapters.common.serial import axis_in_frame, pitch_of, serial, standard
 from regularize.adapters.common.write import (
     Mimic,
@@ -27,7 +27,7 @@ from regularize.adapters.common.write import (
 )
 from regularize.lie.screw import Array, inverse, log, transform
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.joint import joint_position, motion, relative_pose
+from regularize.mechanism.joint import joint_position, motion, relative_pose, reversed_joint
 from regularize.mechanism.mechanism import Body, Geometry, Inertia, Joint, Mechanism
 
 #: The first version in which poses are relative to frames as they are here, and those that brought
@@ -83,6 +83,13 @@ class _SdfWriter(Writing):
                 f"counts links without mass properties as 1 kg: {listed(bare, len(bare))}; "
                 "write some into the model, or give --density"
             )
+        links = [b for b in mechanism.bodies if b.name != WORLD]
+        flat = [b.name for b in links if b.inertia and is_flatter_than_flat(b.inertia)]
+        if flat:
+            self.lose(
+                "is refused by libsdformat, and so by Gazebo, where one principal moment exceeds "
+                f"the sum of the others: {listed(flat, len(flat))}; correct them in the model"
+            )
         if mechanism.ground != WORLD:
             name = f"{mechanism.ground}_to_world"
             add_ends(add(model, "joint", name=name, type="fixed"), WORLD, mechanism.ground)
@@ -109,6 +116,9 @@ class _SdfWriter(Writing):
     # -- joints
 
     def _joint(self, model: Any, joint: Joint) -> None:
+        if joint.child == WORLD:  # which is nobody's child in SDF
+            joint = reversed_joint(joint)
+            self.turned = (*self.turned, joint.name)
         q = self._position(joint)
         if joint.kind == "free":
             self.lose(

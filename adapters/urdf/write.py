@@ -217,7 +217,8 @@ class _UrdfWriter(Writing):
         self.add_chain(joint, self.parts(replace(joint, child=twin)))
         self.lose(
             f"has no loop closure of kind {joint.kind}: `{joint.name}` leads to the massless "
-            f"link `{twin}`, which is held to `{joint.child}`",
+            f"link `{twin}`, which is held to `{joint.child}`; an engine that leaves loops open, "
+            "as Drake does, refuses a joint with no mass beyond it: export to drake for that",
             "note",
             joints=[joint.name],
         )

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import xacrodoc
 
+from regularize._io.packages import Packages
 from regularize.adapters.common.edits import EditedText
 from regularize.adapters.common.names import listed
-from regularize.adapters.common.packages import Packages
 from regularize.adapters.common.validation import with_external_files
 from regularize.adapters.common.xml import XmlDocument
 from regularize.adapters.urdf.read import read_root

@@ -10,8 +10,8 @@ from pathlib import Path
 from lxml import etree
 
 from regularize._io.input_files import read_bytes
+from regularize._io.packages import Packages, folders_below
 from regularize.adapters.common.names import listed
-from regularize.adapters.common.packages import Packages, folders_below
 from regularize.errors import ReadError
 
 #: Namespace of xacro's elements, with or without ``#`` and the old ``/ros/xacro``.

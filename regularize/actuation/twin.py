@@ -72,6 +72,8 @@ def serial_twin(
     kept = _kept(graph, m)
     bodies, tree = _tree(graph, kept)
     names = {joint.name for joint in tree}
+    own = [a for a in mechanism.actuators if a.joint in names - {*kept.values()}]
+    halved = {a.motor for a in mechanism.actuators if a not in own}
     twin = replace(
         mechanism,
         name=f"{mechanism.name}_twin",
@@ -80,7 +82,7 @@ def serial_twin(
         couplings=tuple(
             c for c in mechanism.couplings if {n for n, *_ in c.terms} <= names - {*kept.values()}
         ),
-        actuators=tuple(a for a in mechanism.actuators if a.joint in names - {*kept.values()}),
+        actuators=tuple(a for a in own if a.motor is None or a.motor not in halved),
         motions=(),
     )
     if build(twin).blocks:

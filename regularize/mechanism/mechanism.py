@@ -26,7 +26,8 @@ class ActuatorGains:
     """Coefficients of a motor's force, before its gear; None where the model is silent.
 
     The force is ``control * u - position * gear * q - velocity * gear * v`` for the control u, the
-    joint's coordinate q and its rate v.
+    joint's coordinate q and its rate v; of a shared motor, gear q and gear v are sums over its
+    coordinates.
 
     Attributes:
         control: Force per unit of control.
@@ -54,6 +55,8 @@ class Actuator:
         force_range: Least and largest force of the motor before its gear, N m or N, or None.
         gains: Coefficients of its force, or None.
         source: Where it stands in the user's files.
+        motor: Name of the shared motor that this is one coordinate of, where one motor moves
+            several, by a tendon or by the gear of a ball; None for a motor of its own.
     """
 
     name: str
@@ -65,6 +68,7 @@ class Actuator:
     force_range: tuple[float, float] | None = None
     gains: ActuatorGains | None = None
     source: Source | None = None
+    motor: str | None = None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from regularize._io.input_files import check_regular, read_bytes
+from regularize._io.packages import FOLDERS, Packages
 from regularize.errors import MissingExtra, ReadError
 from regularize.mechanism.body import Geometry
 from regularize.shapes import solids
@@ -242,7 +243,7 @@ def _installed(module: str) -> bool:
 
 
 def find_mesh(uri: str, path: str | None) -> Path:
-    """The file that a mesh URI means, beside the model or in the folders above it.
+    """The file that a mesh URI means: beside the model, above it, or in a package around it.
 
     Raises:
         ReadError: There is none.
@@ -251,7 +252,8 @@ def find_mesh(uri: str, path: str | None) -> Path:
     if found is None:
         raise ReadError(
             path or uri,
-            f"the mesh `{uri}` is not found beside the model or in the folders above it",
+            f"the mesh `{uri}` is not found beside the model, in the folders above it or in a "
+            "package around it",
         )
     return found
 
@@ -269,3 +271,14 @@ def _candidates(uri: str, path: str | None, levels: int = 5) -> Iterator[Path]:
         tails.append(name.split("/", 1)[1])  # the package's own folder
     for folder in (base, *[*base.parents][:levels]):
         yield from (folder / tail for tail in tails)
+    if len(tails) == 2 and path is not None and Path(path).exists():
+        told = (os.environ.get(variable) for variable in FOLDERS)
+        found = _packages(path, os.stat(path).st_mtime_ns, *told).find(name.partition("/")[0])
+        if found is not None:
+            yield found / tails[1]
+
+
+@lru_cache(maxsize=1)
+def _packages(path: str, *state: Any) -> Packages:
+    """Packages around a model, looked for once while model and environment are as they were."""
+    return Packages(Path(path))

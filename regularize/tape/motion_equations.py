@@ -42,7 +42,7 @@ class Accelerated:
     """
 
     def __init__(self, at: PlacedLinks, v: Sequence[Number], tau: Sequence[Number]) -> None:
-        self.at, self.of, of = at, at.of, at.of
+        self.at, self.of, self.v, of = at, at.of, v, at.of
         zero = of.zero
         self.twist: list[Vector] = [[zero] * 6]
         self.drift: list[Vector] = [[*of.numbers(-of.gravity), zero, zero, zero]]
@@ -165,6 +165,11 @@ class Accelerated:
                 sides[-1 - r] = of.zero
                 for k, coefficient in zip(row.columns, row.coefficients, strict=True):
                     entries[k, -1 - r] = of.tape.number(coefficient)
+        own = of.tree.own_columns()
+        for (r, j), (_, slope, bend) in self.at.curves.items():
+            if r in cluster.rows:
+                entries[own[j], -1 - r] = slope
+                sides[-1 - r] = -bend * self.v[j] * self.v[j]
 
     def _rate_at_rest(self, i: int) -> Vector:
         """See ``rate_at_rest`` of ``loop_rows.c``."""

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import factorial
 
 import numpy as np
 
 from regularize.errors import UnsupportedExport
+from regularize.lie.curve import TERMS, Curve
 from regularize.lie.screw import Array
 from regularize.step.clusters import Cluster, Row, clusters_of, rows_of
 from regularize.step.multibody import Link, MultibodyTree, closing_of, frame_about
@@ -143,7 +145,7 @@ class PlacedLinks:
     """
 
     def __init__(self, of: TracedTree, q: Sequence[Number]) -> None:
-        self.of = of
+        self.of, self.q = of, q
         zero = of.zero
         self.R: list[Vector] = [of.numbers(np.eye(3))]
         self.p: list[Vector] = [[zero] * 3]
@@ -245,7 +247,39 @@ class PlacedLinks:
                         rows[r][of.rate[k]] = known + entry * of.ratio[k]
         for r, coupling in enumerate(of.tree.couplings, start=of.row[-1]):
             rows[r] = {int(j): of.tape.number(coupling[j]) for j in np.flatnonzero(coupling)}
+        for (r, j), (_, slope, _) in self.curves.items():
+            rows[r][j] = slope
         return rows
+
+    @cached_property
+    def curves(self) -> dict[tuple[int, int], Vector]:
+        """Of each row and velocity where couplings have a function: it and two derivatives."""
+        of, found = self.of, {}
+        links = {link.rate: link for link in of.tree.links if not link.follows}
+        for row, velocity, curve in of.tree.curves:
+            link = links[velocity]
+            x = self.q[link.coordinate]
+            if link.kind == "continuous":
+                x = of.tape.binary("atan2", self.q[link.coordinate + 1], x)
+            found[of.row[-1] + row, velocity] = [_derivative(of, curve, x, k) for k in range(3)]
+        return found
+
+
+def _derivative(of: TracedTree, curve: Curve, x: Number, order: int) -> Number:
+    """A derivative of a function; behind each break its cubic grows by what it has more there."""
+    cubes = [0.0, *np.diff([piece[3] for piece in curve.pieces])]
+    parts = [(curve.origins[0], curve.pieces[0])]
+    parts += [(b, (0.0, 0.0, 0.0, c, 0.0)) for b, c in zip(curve.breaks, cubes[1:], strict=True)]
+    total = of.zero
+    for k, (origin, piece) in enumerate(parts):
+        d = x - origin
+        if k:
+            d = of.tape.binary("maximum", d, of.zero)
+        value = of.zero
+        for power in range(TERMS - 1, order - 1, -1):
+            value = value * d + piece[power] * factorial(power) / factorial(power - order)
+        total = total + value
+    return total
 
 
 def _moves(a: Sequence[Number]) -> bool:

@@ -213,9 +213,13 @@ def errors(at: PlacedLinks, q: Sequence[Number], margins: list[Number]) -> Vecto
     own = of.tree.own_columns()
     places = {link.rate: link for link in of.tree.links if not link.follows}
     assert own.keys() >= set(places)
-    for coupling, target in zip(of.tree.couplings, of.tree.targets, strict=True):
+    targets = zip(of.tree.couplings, of.tree.targets, strict=True)
+    for r, (coupling, target) in enumerate(targets, start=of.row[-1]):
         total = of.tape.number(-float(target))
         for j in np.flatnonzero(coupling):
+            if (r, int(j)) in at.curves:
+                total = total + at.curves[r, int(j)][0]
+                continue
             link = places.get(int(j))
             if link is None or link.kind not in ("revolute", "prismatic", "continuous"):
                 raise UnsupportedExport("a coupling of joints without single coordinates")

@@ -205,6 +205,7 @@ def actuator_differences(comparison: Comparison) -> Iterator[Diagnostic]:
     pairing, find = comparison.pairing, comparison.find
     there = {actuator.name: actuator for actuator in pairing.after.actuators}
     told = set()
+    yield from _shared(comparison, there)
     for actuator in pairing.before.actuators:
         found = there.pop(actuator.name, None)
         told.add(actuator.joint)
@@ -227,6 +228,21 @@ def actuator_differences(comparison: Comparison) -> Iterator[Diagnostic]:
         if parts and joint.name not in told and marked != bool(joint.actuated):
             verb = "is not marked as driven" if joint.actuated else "is marked as driven"
             yield find("REG326", f"joint `{joint.name}` {verb}", joint.name)
+
+
+def _shared(comparison: Comparison, there: dict[str, Actuator]) -> Iterator[Diagnostic]:
+    """Motors that move several coordinates by one force, of which the file makes several motors."""
+    motors: dict[str, list[Actuator]] = {}
+    for actuator in comparison.pairing.before.actuators:
+        if actuator.motor is not None:
+            motors.setdefault(actuator.motor, []).append(actuator)
+    for motor, coordinates in motors.items():
+        joints = [each.joint for each in coordinates]
+        found = [there.get(each.name) for each in coordinates]
+        shared = {None if each is None else each.motor for each in found}
+        if any(found) and (len(shared) > 1 or None in shared):
+            message = f"motor `{motor}`, which moves {listed_all(joints)} together, became several"
+            yield comparison.find("REG326", message, *joints)
 
 
 def _changes(comparison: Comparison, one: Actuator, two: Actuator) -> Iterator[str]:

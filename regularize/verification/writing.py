@@ -42,6 +42,8 @@ EACH = {
     "urdf": ("gazebo", "ros2_control", "safety_controller", "calibration", "sensor"),
     "sdf": ("plugin", "sensor", "light", "actor"),
 }
+#: Attributes of a fixed tendon that exert no force.
+SEEN = {"name", "class", "group", "rgba", "width", "material", "user"}
 #: Elements that say how a file looks or is solved, one finding for all of a kind.
 TOGETHER = {
     "mjcf": ("option", "size", "visual", "statistic", "custom", "material", "texture", "site"),
@@ -182,6 +184,14 @@ def left_behind(mechanism: Mechanism, target: str, new: Path) -> Iterator[Diagno
         if (root := _root(file)) is not None
     }
     ropes = {e.get("name") for root in roots.values() for e in root.iterfind(".//tendon/spatial")}
+    ties = {
+        value
+        for root in roots.values()
+        for kind in ("actuator/*", "equality/tendon")
+        for element in root.iterfind(kind)
+        for key, value in element.attrib.items()
+        if key.startswith("tendon")
+    }
     for file, root in roots.items():
         for kind in kinds:
             for element in root.iterfind(f".//{kind}"):
@@ -189,6 +199,9 @@ def left_behind(mechanism: Mechanism, target: str, new: Path) -> Iterator[Diagno
                     continue
                 if kind == "actuator/*" and _moves_joints(element, motors, ropes):
                     continue
+                summed = element.tag == "fixed" and element.get("name") in ties
+                if summed and SEEN.issuperset(element.attrib):
+                    continue  # it is in the motor or the equality that it is for
                 where = Source(file, element.sourceline)
                 message = f"{target}: {_called(element)} stays behind in {Path(file).name}"
                 yield Diagnostic("REG329", "warning", message, source=where)

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.mechanism.graph import Graph, breadth_first
 from regularize.modes.closed_form import motions, operations
@@ -47,6 +48,12 @@ class Planner:
         self.graph, self._rtol = graph, rtol
         basis, self._sums = loops_of(graph)
         self.loops = [Invariance(chain_of(graph, cycle), rtol) for cycle in basis]
+        tables = [f"`{row.name}`" for row in graph.couplings if row.curve and row.curve.breaks]
+        if tables:
+            raise ModelError(
+                "closed forms are made of polynomials alone; couplings by tables: "
+                f"{', '.join(tables)}"
+            )
         self.tape = Tape()
         self.known = Known(self.tape)
         self.steps: list[Step] = []

@@ -272,11 +272,6 @@ def closed_form(
     graph, inputs = with_pose(model, inputs, pose)
     if not graph.every_edge:
         raise ModelError("no joint of this mechanism moves: there is nothing to solve")
-    tables = [f"`{row.name}`" for row in graph.couplings if row.curve and row.curve.breaks]
-    if tables:
-        raise ModelError(
-            f"closed forms are made of polynomials alone; couplings by tables: {', '.join(tables)}"
-        )
     chosen = inputs_of(graph, inputs)
     plan = Planner(graph, chosen.columns, rtol).plan()
     if plan.inconsistent:

@@ -12,6 +12,8 @@ from pathlib import Path
 MOST, DEEPEST = 20_000, 7
 #: What holds no sources: products of builds, caches, environments.
 PASSED = frozenset({"build", "devel", "log", "node_modules", "__pycache__", "site-packages"})
+#: Variables of the environment that list folders, and where in these the packages lie.
+FOLDERS = {"AMENT_PREFIX_PATH": "share", "ROS_PACKAGE_PATH": ""}
 _NAME = re.compile(r"<name>\s*([^<\s]+)\s*</name>")
 _COMMENT = re.compile(r"(?s)<!--.*?-->")
 
@@ -60,7 +62,7 @@ class Packages:
         yield from above
         if self.whole is not None and self.whole not in above:
             yield self.whole.resolve()
-        for variable, inside in (("AMENT_PREFIX_PATH", "share"), ("ROS_PACKAGE_PATH", "")):
+        for variable, inside in FOLDERS.items():
             for entry in filter(None, os.environ.get(variable, "").split(os.pathsep)):
                 yield Path(entry, inside)
 
