@@ -171,8 +171,12 @@ class _Artist:
                     yield from self._bar(node, hub, e, PLAIN, shaped, done)
 
     def ends(self, shaped: set[NodeId]) -> Iterator[Piece]:
-        """Bars to what is fixed on a body without a shape, and to the mass that ends a chain."""
+        """Bars to what is fixed on a body without a shape, and to the mass that ends a chain.
+
+        A body of which there is nothing else to draw is a block at its joint.
+        """
         graph = self.graph
+        drawn = shaped | {node for node, *_ in self.links} | {graph.ground}
         for body in self.report.mechanism.bodies:
             node = graph.node_of[body.name]
             joints = [self.point(node, e) for e in graph.adjacency[node]]
@@ -192,7 +196,15 @@ class _Artist:
                 mesh = glyphs.bar(near, place, self.radius)
                 if mesh is not None:
                     self.links.append((node, near, place, PLAIN))
+                    drawn.add(node)
                     yield Piece(f"end/{body.name}/{k}", "bar", node, mesh, PLAIN, body.name)
+        for body in self.report.mechanism.bodies:
+            node = graph.node_of[body.name]
+            if node not in drawn and graph.adjacency[node]:
+                drawn.add(node)
+                at, size = self.point(node, graph.adjacency[node][0]), 5 * self.radius
+                mesh = glyphs.block(at, np.eye(3)[2], size, size)
+                yield Piece(f"end/{body.name}", "bar", node, mesh, PLAIN, body.name)
 
     def _bar(
         self,
