@@ -12,6 +12,7 @@ import pytest
 
 import regularize as rg
 from regularize.cli import main
+from regularize.mechanism.joint import KINDS, kind_of
 
 X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
 DOOR = """<robot name="door">
@@ -248,6 +249,22 @@ SPLIT = {
 FORMATS = (".json", ".urdf", ".sdf", ".xml", ".usda")
 
 
+WORDS_OF_FORMATS = {
+    "revolute": "hinge, Revolute, pin, continuous, Revolute Joint, revolute hinge",
+    "prismatic": "slide, Slider, prismatic, SLIDER",
+    "spherical": "ball, Ball, spherical hinge, connect, Gimbal Joint, locating_bearing",
+    "fixed": "weld, Fixed, fastened, Weld Joint, clamp, rigid",
+    "universal": "universal, hooke, cardano hinge, revolute2",
+    "cylindrical": "cylindrical, Cylindrical, CYLINDRICAL",
+    "planar": "planar, plane, Planar Joint",
+    "helical": "screw, Screw, Lead Screw Joint",
+    "slotted": "pin_slot, Pin Slot Joint",
+    "point_on_line": "floating_bearing, point on line, in line",
+    "point_on_plane": "in plane, point_on_plane",
+    "free": "floating, free, 6-DOF Joint",
+}
+
+
 def kinds_of(advice: list[dict[str, Any]]) -> list[dict[str, str]]:
     return [{c["joint"]: c["to"].partition(":")[0] for c in e["changes"]} for e in advice]
 
@@ -363,3 +380,17 @@ def test_kinds_and_directions_are_said_in_many_words(words: str, tmp_path: Path)
     assert rg.cures(path, kinds=["ball", "floating_bearing"])
     with pytest.raises(rg.ModelError, match="possible is cylindrical, universal, spherical"):
         rg.cure(path, {"bottom": "slider"})
+    with pytest.raises(rg.ModelError, match="'bal' is unknown"):
+        rg.cures(path, kinds=["bal"])
+
+
+@pytest.mark.parametrize(("kind", "words"), list(WORDS_OF_FORMATS.items()))
+def test_every_format_s_word_for_a_kind_is_one(kind: str, words: str) -> None:
+    for word in words.split(", "):
+        assert kind_of(word) == kind
+        a = rg.assembly("one joint")
+        a.body("body")
+        if kind not in ("helical", "slotted", "line_in_plane"):
+            assert a.joint(word, "J", "ground", "body", at=(0, 0, 0), axis=Z) is not None
+        if kind in KINDS and kind != "free":
+            assert rg.Closure("a", np.eye(4), "b", np.eye(4), kind=word).kind == kind

@@ -322,3 +322,15 @@ def test_one_link_is_drawn_at_the_size_of_its_shapes() -> None:
     )
     arm = replace(arm, bodies=(rg.Body("ground"), rg.Body("arm", geometry=(shape,))))
     assert 0.05 < draw(rg.check(arm)).length < 0.2
+
+
+def test_bodies_of_which_there_is_nothing_to_draw_are_blocks() -> None:
+    a = rg.assembly("joystick")
+    a.body("stick")
+    a.ball("B", "ground", "stick", at=(0.1, 0.2, 0.3))
+    report = rg.check(a.mechanism())
+    (block,) = [piece for piece in draw(report).pieces if piece.owner == "stick"]
+    loops = report.reduction.loops
+    T = report.reduction.reference.T_world_node[0, loops.row(block.node)]
+    middle = T[:3, :3] @ block.mesh.bounds.mean(axis=0) + T[:3, 3]
+    assert block.kind == "bar" and np.allclose(middle, (0.1, 0.2, 0.3))

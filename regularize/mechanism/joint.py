@@ -66,8 +66,9 @@ WORDS = {
     **dict.fromkeys(("hooke", "cardan", "cardano", "revolute2"), "universal"),
     **dict.fromkeys(("point_in_line", "in_line", "floating_bearing"), "point_on_line"),
     **dict.fromkeys(("point_in_plane", "in_plane"), "point_on_plane"),
-    **{"pin_slot": "slotted", "screw": "helical", "cylinder": "cylindrical"},
-    **{"plane": "planar", "floating": "free"},
+    **dict.fromkeys(("screw", "lead_screw"), "helical"),
+    **dict.fromkeys(("floating", "6_dof"), "free"),
+    **{"pin_slot": "slotted", "cylinder": "cylindrical", "plane": "planar"},
 }
 
 
