@@ -15,6 +15,7 @@ import trimesh
 
 import regularize as rg
 from regularize.mechanism.body import Geometry
+from regularize.mechanism.connections import DisjointSets
 from regularize.page.animation import motions
 from regularize.page.artist import draw
 from regularize.page.camera import camera
@@ -334,3 +335,27 @@ def test_bodies_of_which_there_is_nothing_to_draw_are_blocks() -> None:
     T = report.reduction.reference.T_world_node[0, loops.row(block.node)]
     middle = T[:3, :3] @ block.mesh.bounds.mean(axis=0) + T[:3, 3]
     assert block.kind == "bar" and np.allclose(middle, (0.1, 0.2, 0.3))
+
+
+def test_a_body_that_two_loops_pass_by_joints_of_their_own_is_one_piece() -> None:
+    a = rg.assembly("two four-bars")
+    for body in ("left", "right", "plate", "up", "down", "end"):
+        a.body(body)
+    for name, bodies, at in (
+        ("A", ("ground", "left"), (0, 0, 0)),
+        ("B", ("ground", "right"), (1, 0, 0)),
+        ("C", ("left", "plate"), (0, 0, 1)),
+        ("D", ("right", "plate"), (1.2, 0, 1)),
+        ("E", ("plate", "up"), (0.2, 0, 2)),
+        ("F", ("plate", "down"), (1, 0, 2)),
+        ("G", ("up", "end"), (0, 0, 3)),
+        ("H", ("down", "end"), (1.3, 0, 3)),
+    ):
+        a.hinge(name, *bodies, at=at, axis=(0, 1, 0))
+    report = rg.check(a.mechanism())
+    plate = report.reduction.graph.node_of["plate"]
+    bars = [(one, other) for node, one, other, _ in draw(report).links if node == plate]
+    sets = DisjointSets(tuple(np.round(end, 6)) for bar in bars for end in bar)
+    for bar in bars:
+        sets.union(*(tuple(np.round(end, 6)) for end in bar))
+    assert len(bars) == 3 and len(sets.groups()) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 from scipy.spatial import KDTree
@@ -12,6 +13,7 @@ from regularize.errors import RegularizeError
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.loops.kinematics import center_and_length
+from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.graph import Edge, EdgeId, NodeId
 from regularize.page import glyphs
 from regularize.page.animation import branch_name, traces
@@ -161,14 +163,24 @@ class _Artist:
                 )
         for node in self.graph.every_node:
             incident = self.graph.adjacency[node]
-            linked = {e for n, a, b in done if n == node for e in (a, b)}
-            loose = [e for e in incident if e not in linked]
-            if node == self.graph.ground or not loose:
+            linked = [(a, b) for n, a, b in done if n == node]
+            if node == self.graph.ground or not incident:
                 continue
-            hub = next((e for e in incident if e not in loose), loose[0])
-            for e in loose:
-                if e != hub:
-                    yield from self._bar(node, hub, e, PLAIN, shaped, done)
+            sets = DisjointSets(incident)
+            for pair in linked:
+                sets.union(*pair)
+            hub = next((e for e in incident for pair in linked if e in pair), incident[0])
+            # Loops that pass through a body by joints of their own do not cut it in pieces.
+            for e in incident:
+                if sets[e] != sets[hub]:
+                    own = [f for f in incident if sets[f] == sets[e]]
+                    ends = [f for f in incident if sets[f] == sets[hub]] if own[1:] else [hub]
+                    a, b = min(product(ends, own), key=lambda pair: self._apart(node, *pair))
+                    yield from self._bar(node, a, b, PLAIN, shaped, done)
+                    sets.union(a, b)
+
+    def _apart(self, node: NodeId, a: EdgeId, b: EdgeId) -> float:
+        return float(np.linalg.norm(self.point(node, a) - self.point(node, b)))
 
     def ends(self, shaped: set[NodeId]) -> Iterator[Piece]:
         """Bars to what is fixed on a body without a shape, and to the mass that ends a chain.

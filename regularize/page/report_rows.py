@@ -23,10 +23,10 @@ MOST_NAMES = 2 * LISTED
 
 
 def report_rows(report: Analysis, drawing: Drawing, references: References) -> Iterator[str]:
-    """The report, from the counts to what can be done, with the colours of its picture."""
+    """The report, what to change first, with the colours of its picture."""
     rows = _Rows(report, references)
-    yield from _numbers(report)
     yield from rows.advice()
+    yield from _numbers(report)
     yield from _ways("What to do", view.remedies(report))
     yield from rows.findings()
     yield from rows.loops(drawing)
@@ -65,7 +65,7 @@ class _Rows:
         if not ways:
             return
         yield "<section><h2>What to change</h2>"
-        yield '<p class="quiet">Point at a way: the picture shows the freedoms that it gives.</p>'
+        yield '<p class="quiet">Point at a way: the picture moves the freedoms that it gives.</p>'
         entries = [entry.changes for entry in self.report.advice]
         for k, (words, command) in enumerate(ways):
             changes = entries[k] if k < len(entries) else ()
