@@ -35,7 +35,8 @@ PATIENCE = 120_000
 #: same with the first freedom a quarter on.
 GRADE = """() => {
   const { page } = window.regularize, { stage, motion } = page, frame = stage.element;
-  const placed = (T, p) => [0, 4, 8].map((i) => T[i] * p[0] + T[i + 1] * p[1] + T[i + 2] * p[2] + T[i + 3]);
+  const placed = (T, p) => [0, 4, 8].map((i) =>
+    T[i] * p[0] + T[i + 1] * p[1] + T[i + 2] * p[2] + T[i + 3]);
   const shares = () => {
     const seen = [], { ground } = page.data;
     for (const piece of stage.scene.pieces) {
@@ -127,11 +128,15 @@ def grade(browser: Any, page: Path, shot: Path | None, size: tuple[int, int]) ->
     return {**found, "complaints": complaints}
 
 
+def names_that_cover(found: dict[str, Any]) -> int:
+    """How many names cover others or buttons, at the first pose and at another."""
+    return int(found["overlaps"][0] + found.get("moved", (0,))[0])
+
+
 def passes(found: dict[str, Any]) -> bool:
     """Whether what moves is seen, no name covers another, and nothing went wrong."""
     shares = found["shares"]
-    names = found["overlaps"][0] + found.get("moved", (0,))[0]
-    good = names == 0 and not found["complaints"] and not found["wide"]
+    good = names_that_cover(found) == 0 and not found["complaints"] and not found["wide"]
     return good and (shares is None or max(shares["wide"], shares["tall"]) >= SHARE)
 
 
@@ -142,8 +147,8 @@ def line(found: dict[str, Any]) -> str:
     if shares is not None:
         area = shares["wide"] * shares["tall"]
         words = f"{shares['wide']:4.0%} x {shares['tall']:4.0%} = {area:4.0%} of the frame"
-    covers = found["overlaps"][0] + found.get("moved", (0,))[0]
-    return f"{words}, {found['overlaps'][1]} names, {covers} cover, {found['complaints'] or 'quiet'}"
+    covers, said = names_that_cover(found), found["complaints"] or "quiet"
+    return f"{words}, {found['overlaps'][1]} names, {covers} cover, {said}"
 
 
 def main() -> int:

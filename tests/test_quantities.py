@@ -106,6 +106,6 @@ def test_whoever_writes_thirty_of_an_angle_is_asked_for_the_unit() -> None:
         lambda: ranges(["A=-30:30"], units),
         lambda: limits(["A=-30:0.5"], units),
     ):
-        with pytest.raises(rg.RegularizeError, match="write -?30deg or -?30rad"):
+        with pytest.raises(rg.RegularizeError, match=r"write -?30deg or -?30rad"):
             wrong()
     assert ranges(["D=-30:30"], units) == {"D": (-30.0, 30.0)}  # metres
