@@ -323,6 +323,19 @@ def test_the_textbook_answer_is_given_for_files(name: str, tmp_path: Path) -> No
             assert len(after.mechanism.joints) >= len(rg.load(path).joints)
 
 
+def test_no_command_loses_the_limits_of_a_joint(tmp_path: Path) -> None:
+    mechanism, path = four_bar(), tmp_path / "model.sdf"
+    limits = rg.JointLimits(lower=-1.0, upper=1.0)
+    joints = (replace(j, limits=limits) if j.name in "BC" else j for j in mechanism.joints)
+    rg.save(replace(mechanism, joints=tuple(joints)), path)
+    found = rg.check(path).as_dict()["advice"]
+    assert any(e["in_file"] for e in found) and not all(e["in_file"] for e in found)
+    for entry in found:
+        asked = {c["joint"]: c["to"] for c in entry["changes"]}
+        if entry["in_file"]:
+            assert all(f.severity == "note" for f in rg.fix(path, asked).findings)
+
+
 def test_motors_are_the_last_joints_to_exchange() -> None:
     first, *_ = rg.check(engine(True)).as_dict()["advice"]
     assert "main_a" not in [change["joint"] for change in first["changes"]]

@@ -214,7 +214,8 @@ class _Artist:
             node = graph.node_of[body.name]
             if node not in drawn and graph.adjacency[node]:
                 drawn.add(node)
-                at, size = self.point(node, graph.adjacency[node][0]), 5 * self.radius
+                at = self.point(node, graph.adjacency[node][0])
+                size = (14 if len(self.points) < 4 else 5) * self.radius
                 mesh = glyphs.block(at, np.eye(3)[2], size, size)
                 yield Piece(f"end/{body.name}", "bar", node, mesh, PLAIN, body.name)
 

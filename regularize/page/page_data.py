@@ -12,7 +12,6 @@ from regularize.guests import guest
 from regularize.lie import screw
 from regularize.lie.curve import Curve
 from regularize.lie.screw import Array
-from regularize.loops.kinematics import center_and_length
 from regularize.mechanism.graph import Edge, coordinate_names
 from regularize.page.animation import Driver, branch_name, branch_numbers, drivers
 from regularize.page.drawing import Drawing
@@ -31,7 +30,7 @@ def page_data(
 ) -> dict[str, Any]:
     """The picture, the parts, and how the mechanism moves; shapes may take a budget of bytes."""
     r = drawing.report.reduction
-    kinematics = kinematics_data(r)
+    kinematics = kinematics_data(r, drawing.length)
     return {
         **scene_data(drawing, references, budget),
         **references.data(),
@@ -117,15 +116,14 @@ def _modes(
     return modes
 
 
-def kinematics_data(reduction: Reduction) -> dict[str, Any]:
-    """The mechanism as a product of exponentials with its kept rows; SI units, radians.
+def kinematics_data(reduction: Reduction, length: float) -> dict[str, Any]:
+    """The mechanism of a length as a product of exponentials with its kept rows; SI, radians.
 
     Transforms are the first three rows of their matrix, one after the other (12 numbers). Nodes
     are given by their row among the poses. Rows of ``kept``, ``own`` (the closing joint's freedoms)
     and ``implied`` are covectors in the cut frame, linear part first and divided by ``length``.
     """
     r, loops, graph = reduction, reduction.loops, reduction.graph
-    _, length = center_and_length(loops, r.q) if graph.edges else (None, 1.0)
     turns = np.zeros(graph.freedoms, dtype=bool)
     for edge in graph.edges:
         turns[list(edge.columns)] = np.any(edge.screws[3:] != 0.0, axis=0)

@@ -14,7 +14,7 @@ from regularize.report.forms import loop_view, view
 from regularize.report.forms.loop_view import Group
 from regularize.report.rules import rule
 from regularize.version import __version__
-from regularize.words import LISTED, directions_words, listed
+from regularize.words import LISTED, counted, directions_words, listed
 
 #: Kinds of loops that get a table, nearly all of them folded.
 MOST_LOOPS = 10 * loop_view.SHOWN
@@ -138,7 +138,8 @@ class _Rows:
         joints = self.report.mechanism.joints
         if not joints:
             return
-        yield f"<section><details><summary><h2>All {len(joints)} joints</h2></summary>"
+        yield f"<section><details><summary><h2>{counted(len(joints), 'joint')}"
+        yield "</h2></summary>"
         rows = (
             (self.name(j.name), j.kind, f"{self.name(j.parent)} and {self.name(j.child)}")
             for j in joints

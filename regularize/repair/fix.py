@@ -256,14 +256,18 @@ def tried(reduction: Reduction, changes: Sequence[JointChange], left: int) -> No
         left: Equations that stay redundant.
 
     Raises:
-        RegularizeError: The file cannot hold it, or does not read as meant.
+        RegularizeError: The file cannot hold it without loss, or does not read as meant.
     """
     _, path, options = _loaded(reduction.mechanism, {})
     before = read(path, **options)  # as the command will, without what was made of it since
     patcher = _patcher(before, {})
     wanted = wanted_kinds(before, changes)
     planned = FixPlan(reduction, wanted, isostatic=reduction.finite_mobility != 0, left=left)
-    placing = Placing(patcher, patcher.patch(wanted).edits, str(before.path))
+    patch = patcher.patch(wanted)
+    for finding in patch.findings:
+        if finding.severity != "note":
+            raise UnsupportedExport(f"{path}: {finding.message}")
+    placing = Placing(patcher, patch.edits, str(before.path))
     with _read_again(placing, before, options) as (after, _):
         # Ranks tell most of them; nobody asks here which rows go.
         counted = left_here(reduction, after)

@@ -121,7 +121,7 @@ class Motion {
   }
 
   bound(freedom) {
-    const { input, size, range, limits, unit } = freedom, say = (x) => (x * size).toFixed(0);
+    const { input, size, range, limits, unit } = freedom, say = (x) => digits(x * size, 0);
     input.min = String(range[0] * size);
     input.max = String(range[1] * size);
     input.value = String(this.state.q[freedom.column] * size);
@@ -188,7 +188,7 @@ class Motion {
   tell() {
     for (const freedom of this.freedoms) {
       const value = this.state.q[freedom.column] * freedom.size;
-      freedom.value.textContent = `${value.toFixed(1)} ${freedom.unit}`;
+      freedom.value.textContent = `${digits(value, 1)} ${freedom.unit}`;
       if (document.activeElement !== freedom.input || this.playing) freedom.input.value = String(value);
       freedom.input.setAttribute("aria-valuetext", freedom.value.textContent);
     }
