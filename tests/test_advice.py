@@ -13,6 +13,7 @@ import pytest
 import regularize as rg
 from regularize.cli import main
 from regularize.mechanism.joint import KINDS, kind_of
+from regularize.mechanism.joint_limits import JointLimits
 
 X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
 DOOR = """<robot name="door">
@@ -325,7 +326,7 @@ def test_the_textbook_answer_is_given_for_files(name: str, tmp_path: Path) -> No
 
 def test_no_command_loses_the_limits_of_a_joint(tmp_path: Path) -> None:
     mechanism, path = four_bar(), tmp_path / "model.sdf"
-    limits = rg.JointLimits(lower=-1.0, upper=1.0)
+    limits = JointLimits(lower=np.array([-1.0]), upper=np.array([1.0]))
     joints = (replace(j, limits=limits) if j.name in "BC" else j for j in mechanism.joints)
     rg.save(replace(mechanism, joints=tuple(joints)), path)
     found = rg.check(path).as_dict()["advice"]

@@ -128,7 +128,7 @@ class Motion {
     const words = `${say(range[0])} to ${say(range[1])} ${unit}`;
     const stated = `limits ${limits[0] === null ? "−∞" : say(limits[0])} to ${limits[1] === null ? "∞" : say(limits[1])} ${unit}`;
     const limited = limits.some((x) => x !== null);
-    freedom.bounds.textContent = freedom.cyclic ? "turns round" : words;
+    freedom.bounds.textContent = freedom.cyclic ? "turns all the way" : words;
     if (limited) {
       const all = limits.every((x, i) => x !== null && Math.abs(x - range[i]) < 1e-6);
       freedom.bounds.textContent = all ? stated : `${words}, ${stated}`;
