@@ -98,13 +98,28 @@ class _Artist:
         )
 
     def _size(self) -> float:
-        """Largest distance of a joint from the middle of all; of the shapes if all joints meet."""
+        """Largest distance of a joint from the middle of all.
+
+        Where all joints meet it is the size of the shapes, or how far masses are from the joints.
+        """
         r = self.report.reduction
         if len(self.graph.edges) > 1:
             center, length = center_and_length(r.loops, r.q)
             if length > UNNOTICED * max(1.0, float(np.linalg.norm(center))):
                 return length
-        return max((0.5 * float(piece.mesh.scale) for piece in self.shapes), default=1.0)
+        shapes = max((0.5 * float(piece.mesh.scale) for piece in self.shapes), default=0.0)
+        return shapes or self._reach() or 1.0
+
+    def _reach(self) -> float:
+        """Largest distance of a mass from the joints of its body; 0 where all lie in joints."""
+        graph, found = self.graph, [0.0]
+        for body in self.report.mechanism.bodies:
+            node, T = graph.node_of[body.name], graph.T_node_body[body.name]
+            if body.inertia is not None and node != graph.ground:
+                at = T[:3, :3] @ body.inertia.center + T[:3, 3]
+                apart = [np.linalg.norm(at - self.point(node, e)) for e in graph.adjacency[node]]
+                found += [float(each) for each in apart if each > UNNOTICED]
+        return max(found)
 
     @cached_property
     def points(self) -> Array:
