@@ -114,7 +114,7 @@ def grade(browser: Any, page: Path, shot: Path | None, size: tuple[int, int]) ->
     tab = browser.new_page(viewport=dict(zip(("width", "height"), size, strict=True)))
     tab.set_default_timeout(PATIENCE)
     tab.on("pageerror", lambda error: complaints.append(str(error)))
-    tab.on("console", lambda said: said.type == "error" and complaints.append(said.text))
+    tab.on("console", lambda said: complaints.extend([said.text] * (said.type == "error")))
     try:
         tab.goto(page.as_uri())
         tab.wait_for_function("window.regularize && window.regularize.page")

@@ -77,9 +77,9 @@ def cures(
     """
     reduction = as_reduction(model)
     if isinstance(kinds, Mapping):
-        kinds = {name: tuple(map(in_kinds, each)) for name, each in kinds.items()}
+        kinds = {name: _proposable(each) for name, each in kinds.items()}
     elif kinds is not None:
-        kinds = tuple(map(in_kinds, kinds))
+        kinds = _proposable(kinds)
     if kinds is None and (free := freeing(reduction, limit=limit, keep=keep)):
         return free
     shaky = reduction.finite_mobility != reduction.mobility
@@ -166,6 +166,11 @@ def cure(model: Model, kinds: Mapping[str, str]) -> Cure | NoCure:
             return result
         refused = result if k == 0 else refused
     return refused
+
+
+def _proposable(kinds: Collection[str]) -> tuple[str, ...]:
+    """Kinds by their own names; files that hold free joints and composite ones may say so."""
+    return tuple(in_kinds(kind) for kind in kinds if kind_of(kind) not in ("free", "composite"))
 
 
 def in_kinds(words: str) -> str:
