@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import regularize as rg
 from regularize.cli import main
-from regularize.commands.values import COORDINATES, assignments, limits, ranges, units_of
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
@@ -97,15 +96,16 @@ def test_other_commands_take_units(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["check", model, "--length-scale", "300mm", "-q"]) == 1
 
 
-def test_whoever_writes_thirty_of_an_angle_is_asked_for_the_unit() -> None:
-    units = units_of(rg.load(MODEL), COORDINATES)
-    assert assignments(["A=6"], "--at", units) == {"A": 6.0}
-    assert assignments(["A=30rad"], "--at", units) == {"A": 30.0}
-    for wrong in (
-        lambda: assignments(["A=30"], "--at", units),
-        lambda: ranges(["A=-30:30"], units),
-        lambda: limits(["A=-30:0.5"], units),
-    ):
-        with pytest.raises(rg.RegularizeError, match=r"write -?30deg or -?30rad"):
-            wrong()
-    assert ranges(["D=-30:30"], units) == {"D": (-30.0, 30.0)}  # metres
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["solve", MODEL, "--at", "A=30"],
+        ["workspace", MODEL, "--over", "A=-30:30"],
+        ["workspace", MODEL, "--over", "A", "--limits", "A=-30:0.5"],
+    ],
+)
+def test_whoever_writes_thirty_of_an_angle_is_asked_for_the_unit(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert re.search(r"write -?30deg or -?30rad", capsys.readouterr().err)
