@@ -108,6 +108,9 @@ setTimeout(async () => {
   if (way) {
     way.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
     result.gains = stage.gains().length;
+    // Its body, where the motion begins and at the end of its way.
+    result.ghosts = [0, 0.6].map((seconds) => Math.max(...stage.ghosts(seconds).map(({ piece, T }) =>
+      Math.max(...T.map((x, i) => Math.abs(x - stage.poses[piece.node][i]))))));
     document.body.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
   }
   stage.draw();

@@ -248,6 +248,22 @@ SPLIT = {
 FORMATS = (".json", ".urdf", ".sdf", ".xml", ".usda")
 
 
+WORDS_OF_FORMATS = {
+    "revolute": "hinge, Revolute, pin, continuous, Revolute Joint, revolute hinge",
+    "prismatic": "slide, Slider, prismatic, SLIDER",
+    "spherical": "ball, Ball, spherical hinge, connect, Gimbal Joint, locating_bearing",
+    "fixed": "weld, Fixed, fastened, Weld Joint, clamp, rigid",
+    "universal": "universal, hooke, cardano hinge, revolute2",
+    "cylindrical": "cylindrical, Cylindrical, CYLINDRICAL",
+    "planar": "planar, plane, Planar Joint",
+    "helical": "screw, Screw, Lead Screw Joint",
+    "slotted": "pin_slot, Pin Slot Joint",
+    "point_on_line": "floating_bearing, point on line, in line",
+    "point_on_plane": "in plane, point_on_plane",
+    "free": "floating, free, 6-DOF Joint",
+}
+
+
 def kinds_of(advice: list[dict[str, Any]]) -> list[dict[str, str]]:
     return [{c["joint"]: c["to"].partition(":")[0] for c in e["changes"]} for e in advice]
 
@@ -304,6 +320,20 @@ def test_the_textbook_answer_is_given_for_files(name: str, tmp_path: Path) -> No
                 before.mobility,
             )
             assert len(after.mechanism.joints) >= len(rg.load(path).joints)
+
+
+def test_no_command_loses_the_limits_of_a_joint(tmp_path: Path) -> None:
+    mechanism, path = four_bar(), tmp_path / "model.sdf"
+    (tmp_path / "door.urdf").write_text(DOOR)
+    limits = rg.load(tmp_path / "door.urdf").joint("top").limits
+    joints = (replace(j, limits=limits) if j.name in "BC" else j for j in mechanism.joints)
+    rg.save(replace(mechanism, joints=tuple(joints)), path)
+    found = rg.check(path).as_dict()["advice"]
+    assert any(e["in_file"] for e in found) and not all(e["in_file"] for e in found)
+    for entry in found:
+        asked = {c["joint"]: c["to"] for c in entry["changes"]}
+        if entry["in_file"]:
+            assert all(f.severity == "note" for f in rg.fix(path, asked).findings)
 
 
 def test_motors_are_the_last_joints_to_exchange() -> None:
@@ -363,3 +393,20 @@ def test_kinds_and_directions_are_said_in_many_words(words: str, tmp_path: Path)
     assert rg.cures(path, kinds=["ball", "floating_bearing"])
     with pytest.raises(rg.ModelError, match="possible is cylindrical, universal, spherical"):
         rg.cure(path, {"bottom": "slider"})
+    with pytest.raises(rg.ModelError, match="'bal' is unknown"):
+        rg.cures(path, kinds=["bal"])
+
+
+@pytest.mark.parametrize(("kind", "words"), list(WORDS_OF_FORMATS.items()))
+def test_every_format_s_word_for_a_kind_is_one(kind: str, words: str) -> None:
+    for word in words.split(", "):
+        a = rg.assembly("one joint")
+        a.body("body")
+        if kind in ("revolute", "prismatic", "fixed", "universal", "cylindrical", "planar", "free"):
+            a.joint(word, "J", "ground", "body", at=(0, 0, 0), axis=Z)
+            assert a.mechanism().joint("J").kind == kind
+        if kind.startswith(("point", "slot", "free")):
+            with pytest.raises(rg.ModelError, match=f"of the kind '{kind}'"):
+                rg.Closure("a", np.eye(4), "b", np.eye(4), kind=word)
+        else:
+            assert rg.Closure("a", np.eye(4), "b", np.eye(4), kind=word).kind == kind

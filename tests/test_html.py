@@ -165,7 +165,7 @@ def test_scene_data_is_complete(text: str, fourbar: rg.Report) -> None:
 def test_the_page_moves_by_the_kept_rows(name: str, assets: Path) -> None:
     """Five and two for the four-bar, ten and seven for the 3-PRRR."""
     reduction = rg.reduce(rg.load(assets / f"{name}.urdf"), configurations=0)
-    data = kinematics_data(reduction)
+    data = kinematics_data(reduction, 1.0)
     assert sum(len(loop["kept"]) for loop in data["loops"]) == reduction.kept
     assert sum(len(loop["implied"]) for loop in data["loops"]) == reduction.removed
     assert all(sum(len(loop[k]) for k in ("kept", "own", "implied")) == 6 for loop in data["loops"])
@@ -197,13 +197,13 @@ def test_branches_are_named_where_each_cell_has_its_own(assets: Path) -> None:
 def test_shaky_mechanisms_come_with_their_way(assets: Path) -> None:
     """Their velocities do not tell where they go; the page is given closed configurations."""
     reduction = rg.reduce(rg.load(assets / "shaky_7r.urdf"), configurations=0)
-    (freedom,) = kinematics_data(reduction)["freedoms"]
+    (freedom,) = kinematics_data(reduction, 1.0)["freedoms"]
     way = np.array(freedom["path"])
     assert len(way) >= 3 and np.ptp(way[:, freedom["column"]]) > 0.02
     residual = reduction.loops.residual(reduction.loops.state(way))
     assert np.max(np.abs(residual)) < 1e-6
     fourbar = rg.reduce(rg.load(assets / "planar_fourbar.urdf"), configurations=0)
-    assert kinematics_data(fourbar)["freedoms"][0]["path"] is None
+    assert kinematics_data(fourbar, 1.0)["freedoms"][0]["path"] is None
 
 
 def test_joints_that_are_split_are_known_by_their_whole() -> None:

@@ -148,7 +148,7 @@ def check_hands(result: dict[str, Any], report: rg.Report) -> None:
     assert all(error < 1e-8 for error in result["ways"])
     assert result["image"] == "data:image/png;base64,"
     assert result["dragged"]["error"] < 1e-8 and result["dragged"]["way"] > 1e-3
-    assert result["gains"] > 0
+    assert result["gains"] > 0 and result["ghosts"][0] < 1e-9 and result["ghosts"][1] > 1e-3
     # A graphics context that is lost leaves the flat picture, and comes back as it was.
     assert result["lost"] == [True, False]
     *back, differ = result["restored"]

@@ -81,6 +81,37 @@ def test_commands_of_examples_run(
     assert len(str(rg.check(path)).splitlines()) <= LINES
 
 
+EXPLAINED = re.compile(r"regularize (?:check|export|fix|metamodel|reduce|show|simulate)\b[^`\n;]*")
+#: Models that have what a command of an explanation asks for; others are about a four-bar.
+OF_CODE = {"REG016": "keyframe.xml", "REG213": "flat.urdf", "REG221": "flat.urdf"}
+KEYFRAME = """<mujoco><worldbody><body><joint name="A"/><geom size="0.1"/></body></worldbody>
+<keyframe><key name="home" qpos="0.1"/></keyframe></mujoco>"""
+
+
+@pytest.mark.parametrize("codes", ["REG10.", "REG..."])
+def test_commands_of_explanations_run(
+    codes: str, assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of `explain` are about any model: they end with 0, or with findings."""
+    monkeypatch.chdir(tmp_path)
+    for name, made in (("planar_fourbar", "MODEL"), ("mobility/parallelogram_flat", "flat")):
+        Path(f"{made}.urdf").write_bytes((assets / f"{name}.urdf").read_bytes())
+    Path("keyframe.xml").write_text(KEYFRAME)
+    assert main(["export", "MODEL.urdf", "--to", "mjcf", "-o", "MODEL.xml"]) in (0, 1)
+    ran = 0
+    known = sorted((Path(rg.__file__).parent / "report" / "rules").glob("REG*.md"))
+    for each in (page for page in known if re.fullmatch(codes, page.stem)):
+        for text in dict.fromkeys(m[0] for m in EXPLAINED.finditer(each.read_text())):
+            command = re.split(r"(?<=[\w/])[.:,](?:\s|$)| writes", text)[0]
+            if "MODEL" not in command:  # the name of a verb
+                continue
+            model = OF_CODE.get(each.stem, "MODEL.urdf")
+            words = re.sub(r"MODEL(?!\.)", model, command).replace("--branch N", "--branch 1")
+            assert main(shlex.split(words)[1:]) in (0, 1), command
+            ran += 1
+    assert ran >= 3
+
+
 def test_commands_read_the_model_as_it_was_read(
     assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,3 +94,18 @@ def test_other_commands_take_units(tmp_path: Path, capsys: pytest.CaptureFixture
     bounds = ["--inputs", "A", "--bounds", "-10deg", "10deg", "--size", "20deg"]
     assert main(["metamodel", model, *bounds, "-o", str(tmp_path / "m.npz")]) in (0, 1)
     assert main(["check", model, "--length-scale", "300mm", "-q"]) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["solve", MODEL, "--at", "A=30"],
+        ["workspace", MODEL, "--over", "A=-30:30"],
+        ["workspace", MODEL, "--over", "A", "--limits", "A=-30:0.5"],
+    ],
+)
+def test_whoever_writes_thirty_of_an_angle_is_asked_for_the_unit(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert re.search(r"write -?30deg or -?30rad", capsys.readouterr().err)

@@ -15,6 +15,7 @@ import trimesh
 
 import regularize as rg
 from regularize.mechanism.body import Geometry
+from regularize.mechanism.connections import DisjointSets
 from regularize.page.animation import motions
 from regularize.page.artist import draw
 from regularize.page.camera import camera
@@ -322,3 +323,39 @@ def test_one_link_is_drawn_at_the_size_of_its_shapes() -> None:
     )
     arm = replace(arm, bodies=(rg.Body("ground"), rg.Body("arm", geometry=(shape,))))
     assert 0.05 < draw(rg.check(arm)).length < 0.2
+
+
+def test_bodies_of_which_there_is_nothing_to_draw_are_blocks() -> None:
+    a = rg.assembly("joystick")
+    a.body("stick")
+    a.ball("B", "ground", "stick", at=(0.1, 0.2, 0.3))
+    report = rg.check(a.mechanism())
+    (block,) = [piece for piece in draw(report).pieces if piece.owner == "stick"]
+    loops = report.reduction.loops
+    T = report.reduction.reference.T_world_node[0, loops.row(block.node)]
+    middle = T[:3, :3] @ block.mesh.bounds.mean(axis=0) + T[:3, 3]
+    assert block.kind == "bar" and np.allclose(middle, (0.1, 0.2, 0.3))
+
+
+def test_a_body_that_two_loops_pass_by_joints_of_their_own_is_one_piece() -> None:
+    a = rg.assembly("two four-bars")
+    for body in ("left", "right", "plate", "up", "down", "end"):
+        a.body(body)
+    for name, bodies, at in (
+        ("A", ("ground", "left"), (0, 0, 0)),
+        ("B", ("ground", "right"), (1, 0, 0)),
+        ("C", ("left", "plate"), (0, 0, 1)),
+        ("D", ("right", "plate"), (1.2, 0, 1)),
+        ("E", ("plate", "up"), (0.2, 0, 2)),
+        ("F", ("plate", "down"), (1, 0, 2)),
+        ("G", ("up", "end"), (0, 0, 3)),
+        ("H", ("down", "end"), (1.3, 0, 3)),
+    ):
+        a.hinge(name, *bodies, at=at, axis=(0, 1, 0))
+    report = rg.check(a.mechanism())
+    plate = report.reduction.graph.node_of["plate"]
+    bars = [(one, other) for node, one, other, _ in draw(report).links if node == plate]
+    sets = DisjointSets(tuple(np.round(end, 6)) for bar in bars for end in bar)
+    for bar in bars:
+        sets.union(*(tuple(np.round(end, 6)) for end in bar))
+    assert len(bars) == 3 and len(sets.groups()) == 1

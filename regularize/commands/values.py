@@ -69,13 +69,7 @@ def assignments(
             )
         if name in values:
             raise RegularizeError(f"{option} {entry}: {name!r} is given already; give it once")
-        fits = units(name)
-        values[name] = _value(text, f"{option} {entry}", fits)
-        if fits == (RADIANS,) and not number[1] and abs(number[0]) > 2 * math.pi:
-            raise RegularizeError(
-                f"{option} {entry}: {text} radians are more than a turn; write {text}deg or "
-                f"{text}rad"
-            )
+        values[name] = _value(text, f"{option} {entry}", units(name))
     return values
 
 
@@ -133,9 +127,15 @@ def pose_of(text: str) -> tuple[str, tuple[str, ...] | None]:
 
 def _value(text: str, told: str, tables: Tables) -> float:
     try:
-        return value_of(text, *tables)
+        value = value_of(text, *tables)
     except ModelError as error:
         raise RegularizeError(f"{told}: {error}") from error
+    # Whoever writes 30 means degrees.
+    if tables == (RADIANS,) and abs(value) > 2 * math.pi and not (parts(text) or (0, ""))[1]:
+        raise RegularizeError(
+            f"{told}: {text} radians are more than a turn; write {text}deg or {text}rad"
+        )
+    return value
 
 
 def quantity(*tables: Mapping[str, float]) -> Callable[[str], float]:

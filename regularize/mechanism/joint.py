@@ -61,10 +61,14 @@ HIGHER_PAIRS = ("point_on_line", "line_in_plane", "parallel", "point_on_plane")
 WORDS = {
     **dict.fromkeys(("hinge", "pin", "continuous"), "revolute"),
     **dict.fromkeys(("slide", "slider"), "prismatic"),
-    **dict.fromkeys(("ball", "locating_bearing"), "spherical"),
-    **dict.fromkeys(("weld", "rigid"), "fixed"),
-    **dict.fromkeys(("hooke", "cardan"), "universal"),
-    **{"floating_bearing": "point_on_line", "screw": "helical", "cylinder": "cylindrical"},
+    **dict.fromkeys(("ball", "connect", "gimbal", "locating_bearing"), "spherical"),
+    **dict.fromkeys(("weld", "rigid", "fastened", "clamp"), "fixed"),
+    **dict.fromkeys(("hooke", "cardan", "cardano", "revolute2"), "universal"),
+    **dict.fromkeys(("point_in_line", "in_line", "floating_bearing"), "point_on_line"),
+    **dict.fromkeys(("point_in_plane", "in_plane"), "point_on_plane"),
+    **dict.fromkeys(("screw", "lead_screw"), "helical"),
+    **dict.fromkeys(("floating", "6_dof"), "free"),
+    **{"pin_slot": "slotted", "cylinder": "cylindrical", "plane": "planar"},
 }
 
 
@@ -72,10 +76,11 @@ def kind_of(word: str) -> str:
     """The kind that a word of some format means; words that are none stay as they are.
 
     Example:
-        >>> kind_of("Ball"), kind_of("point on line"), kind_of("floating_bearing"), kind_of("odd")
-        ('spherical', 'point_on_line', 'point_on_line', 'odd')
+        >>> kind_of("Ball"), kind_of("point on line"), kind_of("Pin Slot Joint"), kind_of("odd")
+        ('spherical', 'point_on_line', 'slotted', 'odd')
     """
     plain = word.strip().lower().replace(" ", "_").replace("-", "_")
+    plain = plain.removesuffix("_joint").removesuffix("_hinge")
     kind = WORDS.get(plain, plain)
     return kind if kind in (*KINDS, *HIGHER_PAIRS, "slotted") else word
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 from scipy.spatial import KDTree
@@ -12,6 +13,7 @@ from regularize.errors import RegularizeError
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.loops.kinematics import center_and_length
+from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.graph import Edge, EdgeId, NodeId
 from regularize.page import glyphs
 from regularize.page.animation import branch_name, traces
@@ -96,13 +98,28 @@ class _Artist:
         )
 
     def _size(self) -> float:
-        """Largest distance of a joint from the middle of all; of the shapes if all joints meet."""
+        """Largest distance of a joint from the middle of all.
+
+        Where all joints meet it is the size of the shapes, or how far masses are from the joints.
+        """
         r = self.report.reduction
         if len(self.graph.edges) > 1:
             center, length = center_and_length(r.loops, r.q)
             if length > UNNOTICED * max(1.0, float(np.linalg.norm(center))):
                 return length
-        return max((0.5 * float(piece.mesh.scale) for piece in self.shapes), default=1.0)
+        shapes = max((0.5 * float(piece.mesh.scale) for piece in self.shapes), default=0.0)
+        return shapes or self._reach() or 1.0
+
+    def _reach(self) -> float:
+        """Largest distance of a mass from the joints of its body; 0 where all lie in joints."""
+        graph, found = self.graph, [0.0]
+        for body in self.report.mechanism.bodies:
+            node, T = graph.node_of[body.name], graph.T_node_body[body.name]
+            if body.inertia is not None and node != graph.ground:
+                at = T[:3, :3] @ body.inertia.center + T[:3, 3]
+                apart = [np.linalg.norm(at - self.point(node, e)) for e in graph.adjacency[node]]
+                found += [float(each) for each in apart if each > UNNOTICED]
+        return max(found)
 
     @cached_property
     def points(self) -> Array:
@@ -161,18 +178,32 @@ class _Artist:
                 )
         for node in self.graph.every_node:
             incident = self.graph.adjacency[node]
-            linked = {e for n, a, b in done if n == node for e in (a, b)}
-            loose = [e for e in incident if e not in linked]
-            if node == self.graph.ground or not loose:
+            linked = [(a, b) for n, a, b in done if n == node]
+            if node == self.graph.ground or not incident:
                 continue
-            hub = next((e for e in incident if e not in loose), loose[0])
-            for e in loose:
-                if e != hub:
-                    yield from self._bar(node, hub, e, PLAIN, shaped, done)
+            sets = DisjointSets(incident)
+            for pair in linked:
+                sets.union(*pair)
+            hub = next((e for e in incident for pair in linked if e in pair), incident[0])
+            # Loops that pass through a body by joints of their own do not cut it in pieces.
+            for e in incident:
+                if sets[e] != sets[hub]:
+                    own = [f for f in incident if sets[f] == sets[e]]
+                    ends = [f for f in incident if sets[f] == sets[hub]] if own[1:] else [hub]
+                    a, b = min(product(ends, own), key=lambda pair: self._apart(node, *pair))
+                    yield from self._bar(node, a, b, PLAIN, shaped, done)
+                    sets.union(a, b)
+
+    def _apart(self, node: NodeId, a: EdgeId, b: EdgeId) -> float:
+        return float(np.linalg.norm(self.point(node, a) - self.point(node, b)))
 
     def ends(self, shaped: set[NodeId]) -> Iterator[Piece]:
-        """Bars to what is fixed on a body without a shape, and to the mass that ends a chain."""
+        """Bars to what is fixed on a body without a shape, and to the mass that ends a chain.
+
+        A body of which there is nothing else to draw is a block at its joint.
+        """
         graph = self.graph
+        drawn = shaped | {node for node, *_ in self.links} | {graph.ground}
         for body in self.report.mechanism.bodies:
             node = graph.node_of[body.name]
             joints = [self.point(node, e) for e in graph.adjacency[node]]
@@ -192,7 +223,16 @@ class _Artist:
                 mesh = glyphs.bar(near, place, self.radius)
                 if mesh is not None:
                     self.links.append((node, near, place, PLAIN))
+                    drawn.add(node)
                     yield Piece(f"end/{body.name}/{k}", "bar", node, mesh, PLAIN, body.name)
+        for body in self.report.mechanism.bodies:
+            node = graph.node_of[body.name]
+            if node not in drawn and graph.adjacency[node]:
+                drawn.add(node)
+                at = self.point(node, graph.adjacency[node][0])
+                size = (14 if len(self.points) < 4 else 5) * self.radius
+                mesh = glyphs.block(at, np.eye(3)[2], size, size)
+                yield Piece(f"end/{body.name}", "bar", node, mesh, PLAIN, body.name)
 
     def _bar(
         self,

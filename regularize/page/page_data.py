@@ -9,9 +9,9 @@ import numpy as np
 
 from regularize.errors import RegularizeError
 from regularize.guests import guest
+from regularize.lie import screw
 from regularize.lie.curve import Curve
 from regularize.lie.screw import Array
-from regularize.loops.kinematics import center_and_length
 from regularize.mechanism.graph import Edge, coordinate_names
 from regularize.page.animation import Driver, branch_name, branch_numbers, drivers
 from regularize.page.drawing import Drawing
@@ -30,7 +30,7 @@ def page_data(
 ) -> dict[str, Any]:
     """The picture, the parts, and how the mechanism moves; shapes may take a budget of bytes."""
     r = drawing.report.reduction
-    kinematics = kinematics_data(r)
+    kinematics = kinematics_data(r, drawing.length)
     return {
         **scene_data(drawing, references, budget),
         **references.data(),
@@ -43,26 +43,41 @@ def page_data(
 
 
 def _advice(report: Analysis, references: References) -> Iterator[dict[str, Any]]:
-    """For each way to change joints: which, and the freedoms that it gives them."""
+    """For each way to change joints: which, and the freedoms that it gives them.
+
+    ``twists`` are those of body ``mover`` as node ``node`` sees them, linear part first.
+    """
     r = report.reduction
     edges = {edge.joint.name: edge for edge in reversed(r.graph.edges)}
     for entry in report.advice:
         gives = []
         for change in entry.changes:
             edge = edges[change.joint]
-            node = r.loops.row(edge.parent)
-            R = r.reference.T_world_node[0, node, :3, :3]
+            # What stands still does so in the preview.
+            still = edge.child == r.graph.ground
+            base, mover = (edge.child, edge.parent) if still else (edge.parent, edge.child)
+            T = screw.inverse(r.reference.T_world_node[0, r.loops.row(base)])
             shapes = [
                 {
                     "shape": "moment" if part else "force",
-                    "direction": _plain(R.T @ each.covector[3 * part : 3 * part + 3]),
+                    "direction": _plain(T[:3, :3] @ each.covector[3 * part : 3 * part + 3]),
                 }
                 for each in change.freedoms
                 for part in [int(each.kind == "angular")]
             ]
-            point = _plain(edge.T_parent[:3, 3])
-            ref = references.joints[change.joint]
-            gives.append({"ref": ref, "loop": "", "node": node, "point": point, "shapes": shapes})
+            given = screw.adjoint(T) @ (-change.added if still else change.added)
+            at = edge.T_child if still else edge.T_parent
+            gives.append(
+                {
+                    "ref": references.joints[change.joint],
+                    "loop": "",
+                    "node": r.loops.row(base),
+                    "mover": r.loops.row(mover),
+                    "point": _plain(at[:3, 3]),
+                    "shapes": shapes,
+                    "twists": [_plain(column) for column in given.T],
+                }
+            )
         yield {"refs": [each["ref"] for each in gives], "gives": gives}
 
 
@@ -101,15 +116,14 @@ def _modes(
     return modes
 
 
-def kinematics_data(reduction: Reduction) -> dict[str, Any]:
-    """The mechanism as a product of exponentials with its kept rows; SI units, radians.
+def kinematics_data(reduction: Reduction, length: float) -> dict[str, Any]:
+    """The mechanism of a length as a product of exponentials with its kept rows; SI, radians.
 
     Transforms are the first three rows of their matrix, one after the other (12 numbers). Nodes
     are given by their row among the poses. Rows of ``kept``, ``own`` (the closing joint's freedoms)
     and ``implied`` are covectors in the cut frame, linear part first and divided by ``length``.
     """
     r, loops, graph = reduction, reduction.loops, reduction.graph
-    _, length = center_and_length(loops, r.q) if graph.edges else (None, 1.0)
     turns = np.zeros(graph.freedoms, dtype=bool)
     for edge in graph.edges:
         turns[list(edge.columns)] = np.any(edge.screws[3:] != 0.0, axis=0)

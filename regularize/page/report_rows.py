@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from regularize.mechanism.diagnostic import Diagnostic
@@ -14,7 +14,7 @@ from regularize.report.forms import loop_view, view
 from regularize.report.forms.loop_view import Group
 from regularize.report.rules import rule
 from regularize.version import __version__
-from regularize.words import LISTED, directions_words, listed
+from regularize.words import LISTED, counted, directions_words, listed
 
 #: Kinds of loops that get a table, nearly all of them folded.
 MOST_LOOPS = 10 * loop_view.SHOWN
@@ -23,10 +23,10 @@ MOST_NAMES = 2 * LISTED
 
 
 def report_rows(report: Analysis, drawing: Drawing, references: References) -> Iterator[str]:
-    """The report, from the counts to what can be done, with the colours of its picture."""
+    """The report, what to change first, with the colours of its picture."""
     rows = _Rows(report, references)
-    yield from _numbers(report)
     yield from rows.advice()
+    yield from _numbers(report)
     yield from _ways("What to do", view.remedies(report))
     yield from rows.findings()
     yield from rows.loops(drawing)
@@ -65,14 +65,11 @@ class _Rows:
         if not ways:
             return
         yield "<section><h2>What to change</h2>"
-        yield '<p class="quiet">Point at a way: the picture shows the freedoms that it gives.</p>'
+        yield '<p class="quiet">Point at a way: the picture moves the freedoms that it gives.</p>'
         entries = [entry.changes for entry in self.report.advice]
         for k, (words, command) in enumerate(ways):
-            changes = entries[k] if k < len(entries) else ()
             yield f'<div class="way" data-advice="{k}" tabindex="0">'
-            yield f"<p>{escape(words[0].upper() + words[1:])}{':' if command else '.'}</p>"
-            if command:
-                yield f"<pre><code>{escape(command)}</code></pre>"
+            yield _way(words, command)
             heads = ("joint", "before", "after", "gains")
             rows = [
                 (
@@ -81,9 +78,9 @@ class _Rows:
                     escape(change.words),
                     escape(directions_words(change.freedoms, "slide", "turn", short=True)),
                 )
-                for change in changes
+                for change in (entries[k] if k < len(entries) else ())
             ]
-            yield from _plain_table(heads, rows)
+            yield from _tabled(heads, rows) if rows else ()
             yield "</div>"
         yield "</section>"
 
@@ -141,15 +138,14 @@ class _Rows:
         joints = self.report.mechanism.joints
         if not joints:
             return
-        yield f"<section><details><summary><h2>All {len(joints)} joints</h2></summary>"
-        yield '<div class="scroll"><table><thead><tr><th scope="col">joint</th>'
-        yield '<th scope="col">kind</th><th scope="col">between</th></tr></thead><tbody>'
-        for joint in joints:
-            yield (
-                f'<tr><th scope="row">{self.name(joint.name)}</th><td>{joint.kind}</td>'
-                f"<td>{self.name(joint.parent)} and {self.name(joint.child)}</td></tr>"
-            )
-        yield "</tbody></table></div></details></section>"
+        yield f"<section><details><summary><h2>{counted(len(joints), 'joint')}"
+        yield "</h2></summary>"
+        rows = (
+            (self.name(j.name), j.kind, f"{self.name(j.parent)} and {self.name(j.child)}")
+            for j in joints
+        )
+        yield from _tabled(("joint", "kind", "between"), rows)
+        yield "</details></section>"
 
     def loops(self, drawing: Drawing) -> Iterator[str]:
         """The loops, those that are alike together."""
@@ -230,22 +226,21 @@ def _pairs(title: str, heads: tuple[str, str], pairs: list[tuple[str, str]]) -> 
     yield from _table(title, heads, [(escape(left), escape(right)) for left, right in pairs])
 
 
-def _plain_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     if rows:
-        head = "".join(f'<th scope="col">{text}</th>' for text in heads)
-        yield f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>'
-        for row in rows:
-            yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>"
-        yield "</tbody></table></div>"
+        yield f"<section><h2>{title}</h2>"
+        yield from _tabled(heads, rows)
+        yield "</section>"
 
 
-def _table(title: str, heads: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
-    if not pairs:
-        return
+def _tabled(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """A table; the first cell of a row is what the others are about."""
     head = "".join(f'<th scope="col">{text}</th>' for text in heads)
-    yield f'<section><h2>{title}</h2><div class="scroll"><table><thead><tr>{head}</tr></thead>'
-    rows = "".join(f'<tr><th scope="row">{left}</th><td>{right}</td></tr>' for left, right in pairs)
-    yield f"<tbody>{rows}</tbody></table></div></section>"
+    yield f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>'
+    for first, *others in rows:
+        cells = "".join(f"<td>{cell}</td>" for cell in others)
+        yield f'<tr><th scope="row">{first}</th>{cells}</tr>'
+    yield "</tbody></table></div>"
 
 
 def _lack_of_fit(report: Analysis) -> Iterator[str]:
@@ -284,13 +279,15 @@ def _notes(notes: Sequence[str]) -> Iterator[str]:
 def _ways(title: str, ways: Sequence[tuple[str, str]]) -> Iterator[str]:
     if ways:
         yield f"<section><h2>{title}</h2>"
-        for words, command in ways:
-            text = escape(words[0].upper() + words[1:])
-            if command:
-                yield f"<p>{text}:</p><pre><code>{escape(command)}</code></pre>"
-            else:
-                yield f"<p>{text}.</p>"
+        yield from (_way(*each) for each in ways)
         yield "</section>"
+
+
+def _way(words: str, command: str) -> str:
+    """What can be done, as a sentence, and the command that does it."""
+    text = escape(words[0].upper() + words[1:])
+    code = f"<pre><code>{escape(command)}</code></pre>" if command else ""
+    return f"<p>{text}{':' if code else '.'}</p>{code}"
 
 
 def footer(report: Analysis) -> Iterator[str]:

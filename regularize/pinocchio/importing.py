@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.screw import IDENTITY, Array
-from regularize.mechanism.joint import KINDS, joint_screws
+from regularize.mechanism.joint import KINDS, joint_screws, kind_of
 from regularize.mechanism.mechanism import (
     Body,
     Coupling,
@@ -66,6 +66,7 @@ class Closure:
     frames: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", kind_of(self.kind))
         if self.kind not in KINDS or self.kind in ("composite", "free"):
             known = ", ".join(kind for kind in KINDS if kind not in ("composite", "free"))
             raise ModelError(f"a closure cannot be of the kind {self.kind!r}; known: {known}")

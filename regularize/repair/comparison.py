@@ -18,9 +18,12 @@ from regularize.verification.differences import differences
 
 
 def unwanted(
-    before: Mechanism, after: Mechanism, planned: FixPlan, reduction: Reduction
+    before: Mechanism, after: Mechanism, planned: FixPlan, reduction: Reduction | None
 ) -> list[str]:
-    """What a changed model, as it was read, has that nobody wanted, or lacks; in words."""
+    """What a changed model, as it was read, has that nobody wanted, or lacks; in words.
+
+    ``reduction`` is that of the changed model; None where its counts are known to be as meant.
+    """
     if planned.expected is not None:
         before = planned.expected
         after = _named(after, before)
@@ -36,7 +39,7 @@ def unwanted(
     ignored = {"REG320", "REG322", "REG323", *(["REG328"] if before.format == "mjcf" else [])}
     wrong = [
         finding.message.removeprefix("the file: ")
-        for finding in differences(before, after, reduction=planned.reduction)
+        for finding in differences(before, after, motions=False)
         if finding.severity != "note"
         and finding.code not in ignored
         and not (finding.joints and {*finding.joints} <= concerned)
@@ -44,7 +47,7 @@ def unwanted(
     wrong += _elsewhere(before, after, changed)
     wrong += _other_freedoms(after, planned.wanted)
     old = planned.reduction
-    if planned.isostatic:
+    if planned.isostatic and reduction is not None:
         if reduction.redundant > planned.left:
             wrong.append(f"{reduction.redundant} constraint equations stay redundant")
         if reduction.mobility != old.mobility:

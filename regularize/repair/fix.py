@@ -29,7 +29,7 @@ from regularize.repair.comparison import other_counts, unwanted
 from regularize.repair.moving import closed_in_file, designed_places, moving_edits, other_places
 from regularize.repair.placing import Placing
 from regularize.repair.plan import FixPlan, plan, wanted_kinds
-from regularize.statics.cure import Cure
+from regularize.statics.cure import Cure, left_here
 from regularize.statics.cures import TRIES, freeing
 from regularize.statics.joint_changes import JointChange
 from regularize.validation import FLAG, TEXT, instance, named, validated
@@ -256,15 +256,23 @@ def tried(reduction: Reduction, changes: Sequence[JointChange], left: int) -> No
         left: Equations that stay redundant.
 
     Raises:
-        RegularizeError: The file cannot hold it, or does not read as meant.
+        RegularizeError: The file cannot hold it without loss, or does not read as meant.
     """
     _, path, options = _loaded(reduction.mechanism, {})
     before = read(path, **options)  # as the command will, without what was made of it since
     patcher = _patcher(before, {})
     wanted = wanted_kinds(before, changes)
     planned = FixPlan(reduction, wanted, isostatic=reduction.finite_mobility != 0, left=left)
-    placing = Placing(patcher, patcher.patch(wanted).edits, str(before.path))
-    _verified(placing, before, planned, options)
+    patch = patcher.patch(wanted)
+    for finding in patch.findings:
+        if finding.severity != "note":
+            raise UnsupportedExport(f"{path}: {finding.message}")
+    placing = Placing(patcher, patch.edits, str(before.path))
+    with _read_again(placing, before, options) as (after, _):
+        # Ranks tell most of them; nobody asks here which rows go.
+        counted = left_here(reduction, after)
+        known = counted is not None and counted <= left
+        _refuse(placing, unwanted(before, after, planned, None if known else reduce(after)))
 
 
 def _designed(before: Mechanism) -> FixPlan:
@@ -343,6 +351,32 @@ def _verified(
     Raises:
         ModelError: It does not read, its own program refuses it, or it is not what was meant.
     """
+    with _read_again(placing, before, options) as (after, files):
+        reduction = reduce(after)
+        if planned.placed:
+            wrong = other_places(after, planned.wanted)
+            if reduction.finite_mobility != planned.reduction.finite_mobility:
+                wrong.append(f"the mobility is {reduction.finite_mobility}")
+        else:
+            wrong = unwanted(before, after, planned, reduction)
+        _refuse(placing, wrong)
+        names = {str(place): _origin(placing, place) for place in files}
+        return _named_as_before(after, before, names), reduction
+
+
+def _refuse(placing: Placing, wrong: Sequence[str]) -> None:
+    if wrong:
+        raise ModelError(
+            f"{placing.main}: the changed files do not read as meant: {'; '.join(wrong[:3])}; "
+            "nothing is written"
+        )
+
+
+@contextmanager
+def _read_again(
+    placing: Placing, before: Mechanism, options: Mapping[str, Any]
+) -> Iterator[tuple[Mechanism, dict[Path, bytes]]]:
+    """The changed model, read from a place of its own, by its own program too, and its files."""
     with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
         files = _written(placing, Path(folder))
         target = Path(folder) / Path(placing.main).name
@@ -358,20 +392,7 @@ def _verified(
             raise ModelError(
                 f"{placing.main}: the changed file does not read: {error}; nothing is written"
             ) from error
-        reduction = reduce(after)
-        if planned.placed:
-            wrong = other_places(after, planned.wanted)
-            if reduction.finite_mobility != planned.reduction.finite_mobility:
-                wrong.append(f"the mobility is {reduction.finite_mobility}")
-        else:
-            wrong = unwanted(before, after, planned, reduction)
-        if wrong:
-            raise ModelError(
-                f"{placing.main}: the changed files do not read as meant: {'; '.join(wrong[:3])}; "
-                "nothing is written"
-            )
-        names = {str(place): _origin(placing, place) for place in files}
-        return _named_as_before(after, before, names), reduction
+        yield after, files
 
 
 @contextmanager

@@ -10,12 +10,10 @@ import numpy as np
 from regularize.adapters.common.edits import WantedKind, WantedSlack
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, UnsupportedExport
-from regularize.escape import did_you_mean
 from regularize.lie.screw import Array, axis_of, transform, unit
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import (
     HIGHER_PAIRS,
-    KINDS,
     changed_joint,
     joint_screws,
     perpendiculars,
@@ -29,9 +27,6 @@ from regularize.statics.cures import TRIES, cure, cures, in_kinds, of_kind
 from regularize.statics.joint_changes import JointChange, Stressed
 from regularize.statics.releases import named_releases
 from regularize.words import LISTED, counted, listed
-
-#: Kinds that a user can ask for.
-KNOWN = (*(kind for kind in KINDS if kind not in ("free", "composite")), "slotted", *HIGHER_PAIRS)
 
 
 def of_another_kind(joint: Joint, words: str) -> Joint:
@@ -315,10 +310,7 @@ def named_kinds(reduction: Reduction, joints: Mapping[str, str]) -> tuple[Wanted
     mechanism, wanted = reduction.mechanism, []
     joints = {name: in_kinds(words) for name, words in joints.items()}
     for name, words in joints.items():
-        kind = words.partition(":")[0]
-        if kind not in KNOWN:
-            raise ModelError(f"joint kind {kind!r} is unknown{did_you_mean(kind, KNOWN, most=20)}")
-        if mechanism.joint(name).kind != kind:
+        if mechanism.joint(name).kind != words.partition(":")[0]:
             wanted.append(name)
     offered = _offered(reduction, {name: joints[name] for name in wanted})
     return tuple(

@@ -119,7 +119,7 @@ def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | NoC
 def _judged(
     reduction: Reduction, ordered: tuple[JointChange, ...], mechanism: Mechanism
 ) -> Cure | NoCure:
-    if _left_here(reduction, mechanism) == 0:
+    if left_here(reduction, mechanism) == 0:
         return Cure(ordered, reduction.mobility, (), reduction)
     after = _analysed(reduction, mechanism)
     if not after.assembly.closed:
@@ -188,7 +188,7 @@ def left_after(
         counting: Whether to be content with what ranks at the assembled pose tell.
     """
     for mechanism in _on_motions(reduction, changes):
-        left = _left_here(reduction, mechanism)
+        left = left_here(reduction, mechanism)
         if left is not None or counting:
             return left
         after = _analysed(reduction, mechanism)
@@ -198,7 +198,7 @@ def left_after(
     return None
 
 
-def _left_here(reduction: Reduction, mechanism: Mechanism) -> int | None:
+def left_here(reduction: Reduction, mechanism: Mechanism) -> int | None:
     """Redundant equations of a changed mechanism of the same mobility; None where ranks differ.
 
     Looser joints allow all motions of the mechanism as it was. Where the equations leave no more

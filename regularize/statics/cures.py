@@ -13,10 +13,11 @@ from itertools import islice, product
 import numpy as np
 
 from regularize.errors import ModelError
+from regularize.escape import did_you_mean
 from regularize.lie.directions import SLIGHT
 from regularize.lie.screw import Array
 from regularize.mechanism.graph import EdgeId
-from regularize.mechanism.joint import kind_of
+from regularize.mechanism.joint import HIGHER_PAIRS, KINDS, kind_of
 from regularize.mechanism.source import Model
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.statics.cure import Cure, NoCure, freed, verified
@@ -36,6 +37,8 @@ from regularize.validation import FLAG, NAMES, TEXT, WHOLE, named, validated
 NODES = 40_000
 #: Candidates that are analysed where an answer is wanted at once.
 TRIES = 12
+#: Kinds that a user can ask for.
+KNOWN = (*(kind for kind in KINDS if kind not in ("free", "composite")), "slotted", *HIGHER_PAIRS)
 
 
 @validated(limit=WHOLE, keep=NAMES, idle=FLAG, kinds=NAMES | named(NAMES), tries=WHOLE)
@@ -74,9 +77,9 @@ def cures(
     """
     reduction = as_reduction(model)
     if isinstance(kinds, Mapping):
-        kinds = {name: tuple(map(kind_of, each)) for name, each in kinds.items()}
+        kinds = {name: _proposable(each) for name, each in kinds.items()}
     elif kinds is not None:
-        kinds = tuple(map(kind_of, kinds))
+        kinds = _proposable(kinds)
     if kinds is None and (free := freeing(reduction, limit=limit, keep=keep)):
         return free
     shaky = reduction.finite_mobility != reduction.mobility
@@ -165,10 +168,22 @@ def cure(model: Model, kinds: Mapping[str, str]) -> Cure | NoCure:
     return refused
 
 
+def _proposable(kinds: Collection[str]) -> tuple[str, ...]:
+    """Kinds by their own names; files that hold free joints and composite ones may say so."""
+    return tuple(in_kinds(kind) for kind in kinds if kind_of(kind) not in ("free", "composite"))
+
+
 def in_kinds(words: str) -> str:
-    """``KIND`` or ``KIND:DIRECTION`` with the kind by its own name, whatever the user calls it."""
-    kind, colon, more = words.partition(":")
-    return f"{kind_of(kind)}{colon}{more}"
+    """``KIND`` or ``KIND:DIRECTION`` with the kind by its own name, whatever the user calls it.
+
+    Raises:
+        ModelError: There is no such kind.
+    """
+    word, colon, more = words.partition(":")
+    kind = kind_of(word)
+    if kind not in KNOWN:
+        raise ModelError(f"joint kind {kind!r} is unknown{did_you_mean(kind, KNOWN, most=20)}")
+    return f"{kind}{colon}{more}"
 
 
 def of_kind(stressed: Stressed, name: str, kind: str) -> list[JointChange]:

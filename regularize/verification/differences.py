@@ -41,6 +41,7 @@ def differences(
     target: str = "the file",
     reduction: Reduction | None = None,
     rtol: float = SAME,
+    motions: bool = True,
 ) -> list[Diagnostic]:
     """What a mechanism has lost or changed on its way, one finding for each datum.
 
@@ -56,6 +57,7 @@ def differences(
         reduction: That of ``before``, if it is known.
         rtol: Differences that count as none: radians, lengths by the size of the mechanism, masses
             and other numbers relative to themselves.
+        motions: Whether loops, mobility and redundancy are compared.
 
     Returns:
         Findings REG320 (errors: another machine) to REG329.
@@ -88,7 +90,8 @@ def differences(
         *shape_differences(comparison),
         *setting_differences(comparison),
     ]
-    return [*motion_differences(places, before, found, target, reduction), *found]
+    moving = motion_differences(places, before, found, target, reduction) if motions else ()
+    return [*moving, *found]
 
 
 def name_differences(comparison: Comparison) -> Iterator[Diagnostic]:

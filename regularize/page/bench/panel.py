@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from html import escape
 
+from regularize.mechanism.joint import WORDS
 from regularize.mechanism.mechanism import Joint
 from regularize.page.bench.session import TRIED, Session
 from regularize.report.analysis import Analysis
@@ -96,13 +97,20 @@ def _cures(session: Session) -> Iterator[str]:
     yield "</ul></details>"
 
 
+def _called(kind: str) -> str:
+    """A kind with what it is called elsewhere: ``revolute (hinge, pin)``."""
+    words = [word.replace("_", " ") for word, known in WORDS.items() if known == kind]
+    return f"{kind} ({', '.join(words[:2])})" if words else kind
+
+
 def _joint(session: Session, joint: Joint, held: Collection[str]) -> str:
     """A joint with the kinds that the file can hold, and apart from them those it cannot."""
     now = session.trial.kinds.get(joint.name, joint.kind)
 
     def options(kinds: Iterable[str]) -> str:
         return "".join(
-            f"<option{' selected' if kind == now else ''}>{escape(kind)}</option>" for kind in kinds
+            f'<option value="{kind}"{" selected" if kind == now else ""}>{_called(kind)}</option>'
+            for kind in kinds
         )
 
     first = dict.fromkeys((joint.kind, *held))

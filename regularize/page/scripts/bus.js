@@ -4,6 +4,9 @@
 //   view           the camera has moved
 //   reload         new data have taken the place of the old
 
+// A number with so many digits, and no minus before nothing.
+const digits = (x, count) => x.toFixed(count).replace(/^-(?=[0.]*$)/, "");
+
 class Bus {
   constructor() {
     this.listeners = new Map();

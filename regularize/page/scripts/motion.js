@@ -121,14 +121,14 @@ class Motion {
   }
 
   bound(freedom) {
-    const { input, size, range, limits, unit } = freedom, say = (x) => (x * size).toFixed(0);
+    const { input, size, range, limits, unit } = freedom, say = (x) => digits(x * size, 0);
     input.min = String(range[0] * size);
     input.max = String(range[1] * size);
     input.value = String(this.state.q[freedom.column] * size);
     const words = `${say(range[0])} to ${say(range[1])} ${unit}`;
     const stated = `limits ${limits[0] === null ? "−∞" : say(limits[0])} to ${limits[1] === null ? "∞" : say(limits[1])} ${unit}`;
     const limited = limits.some((x) => x !== null);
-    freedom.bounds.textContent = freedom.cyclic ? "turns round" : words;
+    freedom.bounds.textContent = freedom.cyclic ? "turns all the way" : words;
     if (limited) {
       const all = limits.every((x, i) => x !== null && Math.abs(x - range[i]) < 1e-6);
       freedom.bounds.textContent = all ? stated : `${words}, ${stated}`;
@@ -188,7 +188,7 @@ class Motion {
   tell() {
     for (const freedom of this.freedoms) {
       const value = this.state.q[freedom.column] * freedom.size;
-      freedom.value.textContent = `${value.toFixed(1)} ${freedom.unit}`;
+      freedom.value.textContent = `${digits(value, 1)} ${freedom.unit}`;
       if (document.activeElement !== freedom.input || this.playing) freedom.input.value = String(value);
       freedom.input.setAttribute("aria-valuetext", freedom.value.textContent);
     }

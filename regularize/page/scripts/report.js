@@ -88,7 +88,7 @@ class Card {
     if (ref[0] === "j") {
       const { names, turns, joints } = this.data.kinematics, q = this.motion.state.q;
       const values = joints.filter((joint) => joint.name === part.name).flatMap((joint) => joint.columns)
-        .map((k) => `${(q[k] * (turns[k] ? 180 / Math.PI : 1000)).toFixed(1)} ${turns[k] ? "°" : "mm"}`);
+        .map((k) => `${digits(q[k] * (turns[k] ? 180 / Math.PI : 1000), 1)} ${turns[k] ? "°" : "mm"}`);
       if (values.length) lines.push(Object.assign(document.createElement("p"), { textContent: `at ${values.join(", ")}` }));
     }
     this.element.replaceChildren(title, close, ...lines);

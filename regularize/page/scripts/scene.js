@@ -144,7 +144,8 @@ class Scene {
     else gl.drawElements(gl.TRIANGLES, piece.count, piece.kind, 0);
   }
 
-  // poses: of the nodes; marks: {color(piece) -> rgba, glyphs: [{shape, T, size, color}], grid: rgba}
+  // poses: of the nodes; marks: {color(piece) -> rgba, glyphs: [{shape, T, size, color}],
+  // ghosts: [{piece, T, color}], grid: rgba}
   draw(poses, marks) {
     const gl = this.gl, bodies = poses.map((T) => this.matrix(T));
     gl.viewport(0, 0, this.canvas.width, this.canvas.height);
@@ -177,6 +178,7 @@ class Scene {
       this.put(piece, bodies[piece.node], [r, g, b, 0.28], 1);
     }
     gl.depthFunc(gl.LESS);
+    for (const { piece, T, color } of marks.ghosts) this.put(piece, this.matrix(T), color, 0.2);
     gl.depthMask(true);
     gl.clear(gl.DEPTH_BUFFER_BIT);
     for (const { shape, T, size, color } of marks.glyphs) {

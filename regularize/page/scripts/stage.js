@@ -33,7 +33,7 @@ class Stage {
     });
     bus.on("select", (ref) => { this.chosen = ref; this.redraw(); });
     bus.on("hover", (ref) => { this.hovered = ref; this.redraw(); });
-    bus.on("preview", (k) => { this.preview = k; this.redraw(); });
+    bus.on("preview", (k) => { this.preview = k; this.since = performance.now(); this.redraw(); });
     bus.on("pose", (state) => { this.poses = state.poses; this.redraw(); });
   }
 
@@ -133,6 +133,23 @@ class Stage {
     return this.marks(glyphs).map((mark) => ({ ...mark, color: [...this.gain, 1] }));
   }
 
+  // The bodies of its joints once more, moved by one new freedom after the other, there and back; who
+  // wants no motion sees them out at one side.
+  ghosts(seconds) {
+    const way = this.way(), still = matchMedia("(prefers-reduced-motion: reduce)").matches, found = [];
+    if (!way) return found;
+    const all = way.gives.flatMap((each) => each.twists.map((twist) => ({ ...each, twist })));
+    const { node, mover, twist } = all[still ? 0 : Math.floor(seconds / 2.4) % all.length];
+    const turns = twist.slice(3).some((x) => x), far = turns ? 0.25 : 0.12 * this.data.kinematics.length;
+    const motion = lie.exp(twist, far * (still ? 1 : Math.sin((2 * Math.PI * seconds) / 2.4)));
+    const base = this.poses[node], seen = lie.product(lie.inverse(base), this.poses[mover]);
+    const T = lie.product(base, lie.product(motion, seen)), color = [...this.gain, 0.5];
+    for (const piece of this.scene.pieces)
+      if (piece.node === mover && piece.layer === "bodies") found.push({ piece, T, color });
+    if (!still) this.redraw();
+    return found;
+  }
+
   fit() {
     const phone = this.camera.size[0] < 560;
     const margins = phone ? [26, 64, 26, 84] : [54, 58, 54, 78];
@@ -167,6 +184,7 @@ class Stage {
     this.scene.draw(this.poses, {
       paper: this.paper, grid: this.gridColor, color: (piece) => this.color(piece),
       glyphs: this.way() ? this.gains() : this.marks(glyphs),
+      ghosts: this.ghosts((performance.now() - this.since) / 1000),
     });
     const taken = hides.has("ground") ? [] : this.furniture.draw(this.camera);
     if (hides.has("ground")) this.furniture.group.replaceChildren();

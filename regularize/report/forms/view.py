@@ -219,9 +219,7 @@ def advice(report: Analysis) -> list[tuple[str, str]]:
     if found and not held and not free:
         instead = INSTEAD.get(mechanism.format, "").format(model=model_argument(mechanism))
         if any(held_kinds(mechanism).values()):
-            instead = (
-                "none of these can be written into this file: its format has no such joints there"
-            )
+            instead = "none of these can be written into this file without loss"
         found += [(instead, "")] if instead else []
     return found
 
