@@ -79,32 +79,30 @@ class JointStops:
         wanted[self.bounded] = 1.0
         return passive.rates(q, wanted)
 
-    def gaps(self, q: Array, near: Array | None = None) -> tuple[Array, Array]:
-        """How far bounded coordinates are from their bounds, and where they are, both (bounded,).
+    def coordinates(self, q: Array, near: Array | None = None) -> Array:
+        """The mechanism's coordinates at a configuration (nq,), shape (n,).
 
         Args:
             q: Configuration, shape (nq,).
-            near: Where they were before: angles of closing joints are counted on from there.
-
-        Returns:
-            Distances from lower and upper bounds, negative beyond them, shape (bounded, 2), and
-            coordinates, shape (bounded,).
+            near: Those before: bounded angles of closing joints are counted on from there.
         """
-        robot = self.robot
-        if not len(self.bounded):
-            return np.zeros((0, 2)), np.zeros(0)
-        x = robot.states.coordinates(robot.passive.coordinates, q[None])[0, self.bounded]
-        if near is not None and self._wrapped.any():
-            turns = np.round((near - x) / (2 * np.pi))
-            x = x + np.where(self._wrapped, 2 * np.pi * turns, 0.0)
-        return np.column_stack([x - self.lower, self.upper - x]), x
+        x = self.robot.states.coordinates(self.robot.passive.coordinates, q[None])[0]
+        if near is not None and len(self._wrapped):
+            turns = np.round((near - x)[self._wrapped] / (2 * np.pi))
+            x[self._wrapped] += 2 * np.pi * turns
+        return x
+
+    def gaps(self, x: Array) -> Array:
+        """Distances of coordinates (n,) from bounds, lower and upper ones, shape (bounded, 2)."""
+        at = x[self.bounded]
+        return np.column_stack([at - self.lower, self.upper - at])
 
     @cached_property
-    def _wrapped(self) -> NDArray[np.bool_]:
-        """Which bounded coordinates are angles that are known but for whole turns."""
+    def _wrapped(self) -> NDArray[np.intp]:
+        """Bounded coordinates that are angles known but for whole turns."""
         graph = self.robot.reduction.graph
         turns = np.zeros(graph.freedoms, dtype=bool)
         for edge in graph.edges:
             turns[list(edge.columns)] = np.any(edge.screws[3:], axis=0)
         closing = np.isin(self.bounded, self.robot.constraints.closing_columns)
-        return np.asarray(closing & turns[self.bounded])
+        return self.bounded[closing & turns[self.bounded]]
