@@ -141,7 +141,9 @@ class Hindrances:
             if kind == "contact":
                 indices, touched = self._touching(k)
                 rates = self._rates_at(k, touched)
-                rising = [self._rising(p[2], r[2] @ self.v) for p, r in zip(touched, rates)]
+                rising = [
+                    self._rising(p[2], r[2] @ self.v) for p, r in zip(touched, rates, strict=True)
+                ]
                 wanted += [x for speed in rising for x in (0.0, 0.0, speed)]
                 blocks.append(rates.reshape(-1, nv))
                 contacts += indices

@@ -116,14 +116,11 @@ class Stepper:
         """
         q, v, h, robot = state.q, state.v, self.around.h, self.robot
         stops, model = self.around.stops, robot.model
-        outside, rates, x = self._outside(state), stops.rates(q), self._x
+        outside, rates, x = stops.applied(self.loads, state.time, q, v), stops.rates(q), self._x
         assert x is not None
         terms, joints = robot.states.terms(q, v), robot.passive.joints
         within = rates.T * (h * joints.damping + h**2 * joints.stiffness)
-        free = Split.of(terms.jacobian, robot.rank).free
-        # Its square takes impulses to velocities that keep the loops closed.
-        lower = np.linalg.cholesky(free.T @ (terms.M + within @ rates) @ free)
-        root = solve_triangular(lower, free.T, lower=True)
+        root = root_of(robot, terms.M + within @ rates, terms.jacobian)
         forces = outside - terms.needed
         if joints.stores:
             forces = forces + rates.T @ joints.springs(x)
@@ -146,15 +143,6 @@ class Stepper:
         ahead, energy, taken = self._not_growing(after, ahead, state.energy + work)
         spent = energy, state.work + work, state.taken + taken
         return SteppedState(state.time + h, after, ahead, *spent, *self._forces(held), held.found)
-
-    def _outside(self, state: SteppedState) -> Array:
-        """Joint forces from outside, those of motors within their bounds, shape (nv,)."""
-        loads, effort = self.loads, self.around.stops.effort
-        whole = loads.applied(state.time, state.q, state.v)
-        if not np.isfinite(effort).any():
-            return whole
-        motors = loads.constant + loads.of_functions(state.time, state.q, state.v)
-        return np.asarray(whole - motors + np.clip(motors, -effort, effort))
 
     def _held(self, hindrances: Hindrances, unhindered: Array, root: Array) -> Impulses:
         """The impulses that keep a robot from where it may not go.
@@ -245,6 +233,12 @@ class Stepper:
             if kind == "bound":
                 limits[k] += (-1.0 if side else 1.0) * value / h
         return forces, places, limits
+
+
+def root_of(robot: Robot, M: Array, jacobian: Array) -> Array:
+    """What takes impulses to velocities that keep the loops closed, by its square, (f, nv)."""
+    free = Split.of(jacobian, robot.rank).free
+    return np.asarray(solve_triangular(np.linalg.cholesky(free.T @ M @ free), free.T, lower=True))
 
 
 def _keys(rows: Rows) -> list[Key]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from regularize.lie.screw import Array
 from regularize.mechanism.graph import coordinate_names
 from regularize.pinocchio.robot import Robot
+from regularize.simulation.loads import Loads
 from regularize.statics.passive_joints import limits_of
 
 
@@ -22,7 +23,7 @@ class JointStops:
         robot: The robot.
         limits: Whether bounds of positions and of joint forces are kept.
         bounded: Which of the mechanism's coordinates have bounds, shape (bounded,).
-        names: Their names.
+        named: Names of all coordinates.
         lower: Their lower bounds, shape (bounded,).
         upper: Their upper bounds, shape (bounded,).
         rough: Which coordinates have dry friction, shape (rough,).
@@ -33,7 +34,7 @@ class JointStops:
     robot: Robot = field(repr=False)
     limits: bool
     bounded: NDArray[np.intp]
-    names: tuple[str, ...]
+    named: tuple[str, ...]
     lower: Array
     upper: Array
     rough: NDArray[np.intp]
@@ -55,7 +56,7 @@ class JointStops:
             if edge.group:  # rotation vectors, which have no bounds one by one
                 counted[list(edge.columns)] = False
         bounded, friction = np.flatnonzero(counted), robot.passive.joints.friction
-        names, columns = coordinate_names(mechanism), robot.passive.coordinates.columns
+        columns = robot.passive.coordinates.columns
         effort = np.full(robot.nv, np.inf)
         if limits:
             own = columns >= 0
@@ -64,13 +65,26 @@ class JointStops:
             robot,
             limits,
             bounded,
-            tuple(names[i] for i in bounded),
+            coordinate_names(mechanism),
             lower[bounded],
             upper[bounded],
             np.flatnonzero(friction),
             friction[friction != 0.0],
             effort,
         )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the bounded coordinates."""
+        return tuple(self.named[i] for i in self.bounded)
+
+    def applied(self, loads: Loads, t: float, q: Array, v: Array) -> Array:
+        """Joint forces from outside, those of motors within their efforts, shape (nv,)."""
+        whole, effort = loads.applied(t, q, v), self.effort
+        if not np.isfinite(effort).any():
+            return whole
+        motors = loads.constant + loads.of_functions(t, q, v)
+        return np.asarray(whole - motors + np.clip(motors, -effort, effort))
 
     def rates(self, q: Array) -> Array:
         """Rates of joint coordinates by velocities, of closing joints the needed, (n, nv)."""

@@ -7,7 +7,6 @@ near the plane, and at most eight that lie far apart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
@@ -208,7 +207,9 @@ class TouchingPoints:
     @cached_property
     def _placements(self) -> tuple[NDArray[np.intp], Array]:
         """The joints that carry the shapes, and the shapes' frames in theirs."""
-        return np.array([joint for joint, *_ in self.shapes]), np.array([T for _, T, _ in self.shapes])
+        return np.array([joint for joint, *_ in self.shapes]), np.array(
+            [T for _, T, _ in self.shapes]
+        )
 
     @cached_property
     def extents(self) -> Array:
