@@ -314,8 +314,8 @@ def test_what_steps_do_not_know_is_refused_by_name() -> None:
     for options in ({"h": 1e-3}, {"drive": {"A": "t"}}, {"slip": 1e-3}):
         with pytest.raises(rg.ModelError, match="limits='events'"):
             rg.simulate(bare, duration=0.1, limits="events", **options)
-    closing = fourbar(C={"friction": 1.0})
-    with pytest.raises(rg.ModelError, match="'C' closes a loop"):
+    closing = fourbar(D={"limits": [(-0.3, 0.3)]})
+    with pytest.raises(rg.ModelError, match="'D' closes a loop"):
         rg.simulate(closing, duration=0.1, limits="events")
     with pytest.raises(rg.ModelError, match="friction"):
         rg.Ground(friction=-1.0)
