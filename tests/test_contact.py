@@ -333,3 +333,26 @@ def test_friction_of_shapes_is_kept_by_formats(tmp_path: Path) -> None:
         rg.save(mechanism, tmp_path / f"m.{ending}")
         again = rg.load(tmp_path / f"m.{ending}")
         assert again.body("b").geometry[0].friction == pytest.approx(0.4)
+
+
+@pytest.mark.guests("contact", "page")
+def test_films_and_pages_show_forces_of_the_ground(tmp_path: Path) -> None:
+    from regularize.page.artist import draw
+    from regularize.page.picture import Painter
+    from regularize.page.played_motion import PlayedMotion
+
+    robot = falling('<box size="0.2 0.2 0.2"/>')
+    motion = rg.simulate(robot, duration=0.1, h=2e-3, q=at(robot, 0.1), contacts=[rg.Ground()])
+    mechanism = robot.reduction.mechanism
+    played = PlayedMotion.read(motion.save(tmp_path / "m.npz"), mechanism)
+    pushes = played.pushes(0.1)
+    assert pushes[:, 3:] == pytest.approx(np.tile([0, 0, 1], (4, 1)), abs=1e-3)  # equal, so usual
+    assert played.as_dict()["forces"][-1] == pytest.approx(pushes, abs=1e-3)
+    assert played.as_dict()["forces"][0] == []
+    report = rg.check(mechanism)
+    painter = Painter(draw(report))
+    bare, held = (
+        len(painter.paint(report.reduction.q, pushes=p).axes[0].texts) for p in (None, pushes)
+    )
+    assert held == bare + 4
+    assert b'"push"' in rg.show(report, motion=motion).save(tmp_path / "m.html").read_bytes()
