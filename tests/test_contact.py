@@ -317,6 +317,9 @@ def test_what_steps_do_not_know_is_refused_by_name() -> None:
     closing = fourbar(D={"limits": [(-0.3, 0.3)]})
     with pytest.raises(rg.ModelError, match="'D' closes a loop"):
         rg.simulate(closing, duration=0.1, limits="events")
+    for asked in ({"contacts": [rg.Ground()]}, {"limits": True}):
+        with pytest.raises(rg.ModelError, match="one state at a time"):
+            bare.rollout(bare.q0, np.zeros(3), np.zeros(3), 1e-3, 2, **asked)
     with pytest.raises(rg.ModelError, match="friction"):
         rg.Ground(friction=-1.0)
     with pytest.raises(rg.ModelError, match="restitution"):

@@ -163,6 +163,8 @@ class Robot(GeneratedTree):
         *,
         passive: bool = True,
         threads: int = 1,
+        contacts: Any = None,
+        limits: Any = None,
     ) -> SteppedStates:
         """States before the first of some steps and after every one, as ``step`` makes them.
 
@@ -175,7 +177,18 @@ class Robot(GeneratedTree):
             steps: How many are made.
             passive: As of ``step``.
             threads: As of ``step``.
+            contacts: Not known here, like ``limits``; see ``simulate``.
+            limits: The same.
+
+        Raises:
+            ModelError: Contacts or limits are asked for.
         """
+        if contacts or limits:
+            raise ModelError(
+                "rollout knows no contacts= and no limits=: their cone problem is solved for one "
+                "state at a time; simulate each state: rg.simulate(robot, q=..., v=..., "
+                "duration=..., h=..., contacts=..., limits=True)"
+            )
         return self._environments(passive).advance(q, v, tau, h, steps, threads)
 
     def _environments(self, passive: bool) -> Environments:
