@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import regularize as rg
+from regularize.mechanism.body import Geometry
 
 pytestmark = pytest.mark.guests("contact")
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
+CORPUS = ASSETS.parents[1] / "shared" / "corpus"
 MOTORS = ("hip_yaw", "hip_roll", "hip_pitch", "knee_front", "ankle_pitch", "ankle_roll")
 Y = (0, 1, 0)
 
@@ -262,6 +267,106 @@ def test_two_legs_with_fourbars_stand() -> None:
     assert np.all(np.hypot(forces[..., 0], forces[..., 1]) <= 0.8 * forces[..., 2] + 1e-6 * weight)
     drift = np.abs(motion.q[-1, :3] - motion.q[-251, :3]) / 0.5
     assert drift.max() < 1e-3
+    assert np.diff(motion.energy).max() < 1e-9
+
+
+#: Stiffness and damping of Cassie's motors, and how far they are from the pose called home.
+CASSIE = {
+    "hip-roll": (3000.0, 200.0, 0.0),
+    "hip-yaw": (3000.0, 150.0, 0.0),
+    "hip-pitch": (1575.0, 110.5, 0.0602),
+    "knee": (1071.0, 65.0, 0.0216),
+    "foot": (1685.0, 67.2, -0.0864),
+}
+
+
+def cassie() -> tuple[rg.Robot, np.ndarray]:
+    path = CORPUS / "mjcf" / "menagerie_agility_cassie" / "cassie.xml"
+    (home,) = re.findall(r'qpos="([^"]*)"', path.read_text())
+    values = iter([float(x) for x in home.split()][7:])
+    names = [
+        "hip-roll",
+        "hip-yaw",
+        "hip-pitch",
+        "achilles-rod",
+        "knee",
+        "shin",
+        "tarsus",
+        "heel-spring",
+    ]
+    pose: dict[str, list[float]] = {}
+    for side in ("left", "right"):
+        for name in names:
+            count = 4 if name == "achilles-rod" else 1
+            pose[f"{side}-{name}"] = [next(values) for _ in range(count)]
+    mechanism, joints = rg.load(path), []
+    for joint in mechanism.joints:
+        if (motor := CASSIE.get(joint.name.partition("-")[2])) is not None:
+            stiffness, damping, off = motor
+            pose[joint.name][0] += off
+            own = {
+                "stiffness": [stiffness],
+                "damping": [damping],
+                "rest_position": pose[joint.name],
+            }
+            joint = replace(joint, dynamics=replace(joint.dynamics, **own))
+        joints.append(joint)
+    robot = rg.to_pinocchio(rg.reduce(replace(mechanism, joints=tuple(joints))))
+    q = robot.q0.copy()
+    for index in range(1, robot.model.njoints):
+        at, own = robot.model.idx_qs[index], pose.get(str(robot.model.names[index]), [])
+        q[at : at + len(own)] = np.roll(own, -1)  # quaternions with the scalar last
+    q = robot.project(q)
+    q[2] += 0.05 - 0.00162  # the soles are 5 cm above the ground
+    return robot, q
+
+
+def digit() -> tuple[rg.Robot, np.ndarray]:
+    """Two legs of Digit with boxes for soles, for the file's meshes are not there."""
+    path = CORPUS / "gepetto_yaml" / "digit_like_2legs" / "robot.urdf"
+    mechanism = rg.load(path, floating=True)
+    bare = replace(mechanism, bodies=tuple(replace(b, geometry=()) for b in mechanism.bodies))
+    robot = rg.to_pinocchio(rg.reduce(bare))
+    motors = [j.name for j in bare.joints if j.name.startswith("motor_")]
+    places = {str(n): i for n, i in zip(robot.model.names, robot.model.idx_qs, strict=True)}
+    stand = {name: float(robot.q0[places[name]]) for name in motors}
+    stand |= {"motor_hip_y": -0.3655, "motor_hip_y_left": 0.3655}  # feet below the middle of mass
+    q = robot.follow(robot.q0, stand)
+    poses, bodies = robot.states.poses(q), []
+    for body in bare.bodies:
+        if body.name in ("foot_part", "foot_part_2"):
+            joint, T = robot.places[body.name]
+            pose, sole = poses[joint] @ T, np.eye(4)
+            sole[:3, 3] = [*pose[:2, 3], -0.6861]
+            shape = Geometry("box", [0.22, 0.1, 0.02], np.linalg.inv(pose) @ sole, collision=True)
+            body = replace(body, geometry=(shape,))
+        bodies.append(body)
+    joints = []
+    for joint in bare.joints:
+        if joint.name in stand:
+            held = {"stiffness": [400.0], "damping": [20.0], "rest_position": [stand[joint.name]]}
+            joint = replace(joint, dynamics=replace(joint.dynamics, **held))
+        joints.append(joint)
+    q[2] += 0.7461  # the soles are 5 cm above the ground
+    whole = replace(bare, bodies=tuple(bodies), joints=tuple(joints))
+    return rg.to_pinocchio(rg.reduce(whole)), q
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CORPUS.exists(), reason="the model collection is not here")
+@pytest.mark.parametrize("robot_of", [cassie, digit])
+def test_robots_of_others_stand_after_a_drop(robot_of: Callable[[], Any]) -> None:
+    robot, q = robot_of()
+    ground = [rg.Ground(friction=0.8)]
+    motion = rg.simulate(robot, duration=10.0, h=2e-3, q=q, contacts=ground, limits=True)
+    bodies = robot.reduction.mechanism.bodies
+    weight = 9.81 * sum(b.inertia.mass for b in bodies if b.inertia is not None)
+    forces = motion.contact_forces
+    assert motion.converged.all()
+    assert motion.closure_drift < 1e-6
+    assert forces[-1].sum(axis=0) == pytest.approx([0, 0, weight], abs=1e-3 * weight)
+    assert np.all(np.hypot(forces[..., 0], forces[..., 1]) <= 0.8 * forces[..., 2] + 1e-6 * weight)
+    assert np.abs(motion.q[-1, :3] - motion.q[-501, :3]).max() < 1e-3
     assert np.diff(motion.energy).max() < 1e-9
 
 
