@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.mechanism.body import Geometry
+from regularize.cli import main
 
 pytestmark = pytest.mark.guests("contact")
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -332,13 +333,14 @@ def digit() -> tuple[rg.Robot, np.ndarray]:
     stand = {name: float(robot.q0[places[name]]) for name in motors}
     stand |= {"motor_hip_y": -0.3655, "motor_hip_y_left": 0.3655}  # feet below the middle of mass
     q = robot.follow(robot.q0, stand)
+    (sole_shape,) = falling('<box size="0.22 0.1 0.02"/>').reduction.mechanism.body("b").geometry
     poses, bodies = robot.states.poses(q), []
     for body in bare.bodies:
         if body.name in ("foot_part", "foot_part_2"):
             joint, T = robot.places[body.name]
             pose, sole = poses[joint] @ T, np.eye(4)
             sole[:3, 3] = [*pose[:2, 3], -0.6861]
-            shape = Geometry("box", [0.22, 0.1, 0.02], np.linalg.inv(pose) @ sole, collision=True)
+            shape = replace(sole_shape, T_body_geometry=np.linalg.inv(pose) @ sole)
             body = replace(body, geometry=(shape,))
         bodies.append(body)
     joints = []
@@ -445,22 +447,22 @@ def test_friction_of_shapes_is_kept_by_formats(tmp_path: Path) -> None:
 
 @pytest.mark.guests("contact", "page")
 def test_films_and_pages_show_forces_of_the_ground(tmp_path: Path) -> None:
-    from regularize.page.artist import draw
-    from regularize.page.picture import Painter
-    from regularize.page.played_motion import PlayedMotion
-
     robot = falling('<box size="0.2 0.2 0.2"/>')
     motion = rg.simulate(robot, duration=0.1, h=2e-3, q=at(robot, 0.1), contacts=[rg.Ground()])
     mechanism = robot.reduction.mechanism
-    played = PlayedMotion.read(motion.save(tmp_path / "m.npz"), mechanism)
-    pushes = played.pushes(0.1)
-    assert pushes[:, 3:] == pytest.approx(np.tile([0, 0, 1], (4, 1)), abs=1e-3)  # equal, so usual
-    assert played.as_dict()["forces"][-1] == pytest.approx(pushes, abs=1e-3)
-    assert played.as_dict()["forces"][0] == []
-    report = rg.check(mechanism)
-    painter = Painter(draw(report))
-    bare, held = (
-        len(painter.paint(report.reduction.q, pushes=p).axes[0].texts) for p in (None, pushes)
-    )
-    assert held == bare + 4
-    assert b'"push"' in rg.show(report, motion=motion).save(tmp_path / "m.html").read_bytes()
+    page = rg.show(mechanism, motion=motion).save(tmp_path / "m.html").read_text()
+    forces, _ = json.JSONDecoder().raw_decode(page[page.index('"forces":') + 9 :].lstrip())
+    assert forces[0] == []
+    corners = np.array(forces[-1])
+    assert corners[:, 3:] == pytest.approx(np.tile([0, 0, 1], (4, 1)), abs=1e-3)  # equal: usual
+    rg.save(mechanism, tmp_path / "m.json")
+    films = []
+    for ending in ("npz", "csv"):  # a table has no forces
+        path = motion.save(tmp_path / f"m.{ending}")
+        film = tmp_path / f"{ending}.gif"
+        assert (
+            main(["show", str(tmp_path / "m.json"), "--motion", str(path), "--movie", str(film)])
+            == 0
+        )
+        films.append(film.read_bytes())
+    assert films[0] != films[1]
