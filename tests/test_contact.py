@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import regularize as rg
+from regularize.cli import main
 
 pytestmark = pytest.mark.guests("contact")
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
+CORPUS = ASSETS.parents[1] / "shared" / "corpus"
 MOTORS = ("hip_yaw", "hip_roll", "hip_pitch", "knee_front", "ankle_pitch", "ankle_roll")
 Y = (0, 1, 0)
 
@@ -182,16 +188,50 @@ def test_a_fourbar_stops_at_its_limit(joint: str) -> None:
     assert motion.limit_forces[-1, 0] * x[-1] < 0  # it pushes back
 
 
+@pytest.mark.parametrize("joint", ["A", "D"])
+def test_events_stop_a_fourbar_at_its_limit(joint: str) -> None:
+    robot = fourbar(**{joint: {"limits": [(-0.3, 0.3)]}})
+    motion = rg.simulate(robot.reduction, duration=1.0, limits="events", rates={"A": 0.8})
+    x = motion.coordinates[:, motion.names.index(joint)]
+    assert np.max(np.abs(x)) < 0.3 + 1e-9
+    assert abs(x[-1]) == pytest.approx(0.3, abs=1e-9)
+    kinetic_and_stored = motion.robot.energy(motion.q, motion.v)
+    assert np.diff(kinetic_and_stored).max() < 1e-9
+    assert motion.energy_drift < 1e-9
+    steps = rg.simulate(robot, duration=1.0, h=1e-3, limits=True, rates={"A": 0.8})
+    assert motion.coordinates[-1] == pytest.approx(steps.coordinates[-1], abs=1e-6)
+    assert motion.limit_forces[-1] == pytest.approx(steps.limit_forces[-1], rel=1e-5)
+    assert motion.findings == ()
+
+
+def test_events_of_a_slider_that_sticks_and_slides() -> None:
+    """Each swing ends nearer by twice the friction's share, until the spring is too weak."""
+    a = rg.assembly("slider")
+    a.body("b", mass=2.0, com=(0, 0, 0), inertia=np.eye(3))
+    spring = {"friction": 3.0, "stiffness": 50.0, "limits": [(-1, 1)]}
+    a.slider("S", "ground", "b", at=(0, 0, 0), axis=(1, 0, 0), **spring)
+    robot = rg.to_pinocchio(rg.reduce(a.mechanism()))
+    turns = np.pi / 5 * np.arange(1, 5)
+    motion = rg.simulate(robot, duration=3.0, times=[*turns, 3.0], limits="events", q=[0.5])
+    assert motion.q[:, 0] == pytest.approx([-0.38, 0.26, -0.14, 0.02, 0.02], abs=1e-8)
+    assert motion.v[-1, 0] == 0.0
+
+
 def test_dry_friction_sticks_and_efforts_end() -> None:
     stuck = rg.simulate(fourbar(A={"friction": 60.0}), duration=0.2, h=1e-3)
     assert np.ptp(stuck.q, axis=0) == pytest.approx(0.0, abs=1e-12)
     robot = fourbar(A={"effort": 5.0})
-    weak, strong = (
-        rg.simulate(robot, duration=0.1, h=1e-3, limits=True, torques={"A": torque})
-        for torque in (5.0, 500.0)
-    )
-    assert strong.q[-1] == pytest.approx(weak.q[-1], abs=1e-12)
-    assert [f.code for f in strong.findings] == []
+    for options in ({"h": 1e-3, "limits": True}, {"limits": "events"}):
+        weak, strong = (
+            rg.simulate(robot, duration=0.1, torques={"A": torque}, **options)
+            for torque in (5.0, 500.0)
+        )
+        assert strong.q[-1] == pytest.approx(weak.q[-1], abs=1e-12)
+        assert [f.code for f in strong.findings] == []
+    rough = fourbar(A={"friction": 20.0}, B={"friction": 20.0}, D={"friction": 20.0})
+    held = {"duration": 0.1, "limits": "events", "torques": {"A": 30.0}}  # too much for any alone
+    still = rg.simulate(rough.reduction, **held)
+    assert np.ptp(still.q, axis=0) == pytest.approx(0.0, abs=1e-12)
     fast = rg.simulate(
         fourbar(A={"velocity": 0.1}), duration=0.05, limits=True, h=1e-3, rates={"A": 1.0}
     )
@@ -228,6 +268,107 @@ def test_two_legs_with_fourbars_stand() -> None:
     assert np.all(np.hypot(forces[..., 0], forces[..., 1]) <= 0.8 * forces[..., 2] + 1e-6 * weight)
     drift = np.abs(motion.q[-1, :3] - motion.q[-251, :3]) / 0.5
     assert drift.max() < 1e-3
+    assert np.diff(motion.energy).max() < 1e-9
+
+
+#: Stiffness and damping of Cassie's motors, and how far they are from the pose called home.
+CASSIE = {
+    "hip-roll": (3000.0, 200.0, 0.0),
+    "hip-yaw": (3000.0, 150.0, 0.0),
+    "hip-pitch": (1575.0, 110.5, 0.0602),
+    "knee": (1071.0, 65.0, 0.0216),
+    "foot": (1685.0, 67.2, -0.0864),
+}
+
+
+def cassie() -> tuple[rg.Robot, np.ndarray]:
+    path = CORPUS / "mjcf" / "menagerie_agility_cassie" / "cassie.xml"
+    (home,) = re.findall(r'qpos="([^"]*)"', path.read_text())
+    values = iter([float(x) for x in home.split()][7:])
+    names = [
+        "hip-roll",
+        "hip-yaw",
+        "hip-pitch",
+        "achilles-rod",
+        "knee",
+        "shin",
+        "tarsus",
+        "heel-spring",
+    ]
+    pose: dict[str, list[float]] = {}
+    for side in ("left", "right"):
+        for name in names:
+            count = 4 if name == "achilles-rod" else 1
+            pose[f"{side}-{name}"] = [next(values) for _ in range(count)]
+    mechanism, joints = rg.load(path), []
+    for joint in mechanism.joints:
+        if (motor := CASSIE.get(joint.name.partition("-")[2])) is not None:
+            stiffness, damping, off = motor
+            pose[joint.name][0] += off
+            own = {
+                "stiffness": [stiffness],
+                "damping": [damping],
+                "rest_position": pose[joint.name],
+            }
+            joint = replace(joint, dynamics=replace(joint.dynamics, **own))
+        joints.append(joint)
+    robot = rg.to_pinocchio(rg.reduce(replace(mechanism, joints=tuple(joints))))
+    q = robot.q0.copy()
+    for index in range(1, robot.model.njoints):
+        at, own = robot.model.idx_qs[index], pose.get(str(robot.model.names[index]), [])
+        q[at : at + len(own)] = np.roll(own, -1)  # quaternions with the scalar last
+    q = robot.project(q)
+    q[2] += 0.05 - 0.00162  # the soles are 5 cm above the ground
+    return robot, q
+
+
+def digit() -> tuple[rg.Robot, np.ndarray]:
+    """Two legs of Digit with boxes for soles, for the file's meshes are not there."""
+    path = CORPUS / "gepetto_yaml" / "digit_like_2legs" / "robot.urdf"
+    mechanism = rg.load(path, floating=True)
+    bare = replace(mechanism, bodies=tuple(replace(b, geometry=()) for b in mechanism.bodies))
+    robot = rg.to_pinocchio(rg.reduce(bare))
+    motors = [j.name for j in bare.joints if j.name.startswith("motor_")]
+    places = {str(n): i for n, i in zip(robot.model.names, robot.model.idx_qs, strict=True)}
+    stand = {name: float(robot.q0[places[name]]) for name in motors}
+    stand |= {"motor_hip_y": -0.3655, "motor_hip_y_left": 0.3655}  # feet below the middle of mass
+    q = robot.follow(robot.q0, stand)
+    (sole_shape,) = falling('<box size="0.22 0.1 0.02"/>').reduction.mechanism.body("b").geometry
+    poses, bodies = robot.states.poses(q), []
+    for body in bare.bodies:
+        if body.name in ("foot_part", "foot_part_2"):
+            joint, T = robot.places[body.name]
+            pose, sole = poses[joint] @ T, np.eye(4)
+            sole[:3, 3] = [*pose[:2, 3], -0.6861]
+            shape = replace(sole_shape, T_body_geometry=np.linalg.inv(pose) @ sole)
+            body = replace(body, geometry=(shape,))
+        bodies.append(body)
+    joints = []
+    for joint in bare.joints:
+        if joint.name in stand:
+            held = {"stiffness": [400.0], "damping": [20.0], "rest_position": [stand[joint.name]]}
+            joint = replace(joint, dynamics=replace(joint.dynamics, **held))
+        joints.append(joint)
+    q[2] += 0.7461  # the soles are 5 cm above the ground
+    whole = replace(bare, bodies=tuple(bodies), joints=tuple(joints))
+    return rg.to_pinocchio(rg.reduce(whole)), q
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CORPUS.exists(), reason="the model collection is not here")
+@pytest.mark.parametrize("robot_of", [cassie, digit])
+def test_robots_of_others_stand_after_a_drop(robot_of: Callable[[], Any]) -> None:
+    robot, q = robot_of()
+    ground = [rg.Ground(friction=0.8)]
+    motion = rg.simulate(robot, duration=10.0, h=2e-3, q=q, contacts=ground, limits=True)
+    bodies = robot.reduction.mechanism.bodies
+    weight = 9.81 * sum(b.inertia.mass for b in bodies if b.inertia is not None)
+    forces = motion.contact_forces
+    assert motion.converged.all()
+    assert motion.closure_drift < 1e-6
+    assert forces[-1].sum(axis=0) == pytest.approx([0, 0, weight], abs=1e-3 * weight)
+    assert np.all(np.hypot(forces[..., 0], forces[..., 1]) <= 0.8 * forces[..., 2] + 1e-6 * weight)
+    assert np.abs(motion.q[-1, :3] - motion.q[-501, :3]).max() < 1e-3
     assert np.diff(motion.energy).max() < 1e-9
 
 
@@ -277,6 +418,15 @@ def test_what_steps_do_not_know_is_refused_by_name() -> None:
         rg.simulate(bare, duration=0.1, limits=True, drive={"A": "t"})
     with pytest.raises(rg.ModelError, match="exact rows"):
         rg.simulate(bare, duration=0.1, h=1e-3, solver=rg.MuJoCo())
+    for options in ({"h": 1e-3}, {"drive": {"A": "t"}}, {"slip": 1e-3}):
+        with pytest.raises(rg.ModelError, match="limits='events'"):
+            rg.simulate(bare, duration=0.1, limits="events", **options)
+    closing = fourbar(D={"limits": [(-0.3, 0.3)]})
+    with pytest.raises(rg.ModelError, match="'D' closes a loop"):
+        rg.simulate(closing, duration=0.1, limits="events")
+    for asked in ({"contacts": [rg.Ground()]}, {"limits": True}):
+        with pytest.raises(rg.ModelError, match="one state at a time"):
+            bare.rollout(bare.q0, np.zeros(3), np.zeros(3), 1e-3, 2, **asked)
     with pytest.raises(rg.ModelError, match="friction"):
         rg.Ground(friction=-1.0)
     with pytest.raises(rg.ModelError, match="restitution"):
@@ -293,3 +443,26 @@ def test_friction_of_shapes_is_kept_by_formats(tmp_path: Path) -> None:
         rg.save(mechanism, tmp_path / f"m.{ending}")
         again = rg.load(tmp_path / f"m.{ending}")
         assert again.body("b").geometry[0].friction == pytest.approx(0.4)
+
+
+@pytest.mark.guests("contact", "page")
+def test_films_and_pages_show_forces_of_the_ground(tmp_path: Path) -> None:
+    robot = falling('<box size="0.2 0.2 0.2"/>')
+    motion = rg.simulate(robot, duration=0.1, h=2e-3, q=at(robot, 0.1), contacts=[rg.Ground()])
+    mechanism = robot.reduction.mechanism
+    page = rg.show(mechanism, motion=motion).save(tmp_path / "m.html").read_text()
+    forces, _ = json.JSONDecoder().raw_decode(page[page.index('"forces":') + 9 :].lstrip())
+    assert forces[0] == []
+    corners = np.array(forces[-1])
+    assert corners[:, 3:] == pytest.approx(np.tile([0, 0, 1], (4, 1)), abs=1e-3)  # equal: usual
+    rg.save(mechanism, tmp_path / "m.json")
+    films = []
+    for ending in ("npz", "csv"):  # a table has no forces
+        path = motion.save(tmp_path / f"m.{ending}")
+        film = tmp_path / f"{ending}.gif"
+        assert (
+            main(["show", str(tmp_path / "m.json"), "--motion", str(path), "--movie", str(film)])
+            == 0
+        )
+        films.append(film.read_bytes())
+    assert films[0] != films[1]

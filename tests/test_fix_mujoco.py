@@ -198,6 +198,24 @@ def opened(path: Path) -> tuple[int, float]:
     return data.ne, worst
 
 
+def test_a_joint_that_gives_way_leaves_its_loop_as_stiff(tmp_path: Path) -> None:
+    text = """<mujoco><worldbody><body pos="0 0 1"><joint name="A" axis="1 0 0"/>
+    <geom size=".05" fromto="0 0 0 0 0 1" type="capsule" contype="0"/>
+    <body name="m" pos="0 0 1"><joint name="B" axis="1 0 0"/>
+    <geom size=".05" fromto="0 0 0 0 2 .5" type="capsule" contype="0"/>
+    <body name="n" pos="0 2 .5"><joint name="C" axis="1 0 0"/>
+    <geom size=".05" fromto="0 0 0 0 0 -1.5" type="capsule" contype="0"/>
+    </body></body></body></worldbody>
+    <equality><connect body1="n" anchor="0 0 -1.5"/></equality></mujoco>"""
+    path, fixed = tmp_path / "m.xml", tmp_path / "fixed.xml"
+    path.write_text(text)
+    found = rg.fix(path)
+    assert not any(change.joint.closure for change in found.changes)
+    assert {f.code for f in found.findings} >= {"REG341"}
+    found.write(fixed)
+    assert opened(fixed)[1] <= opened(path)[1]
+
+
 @pytest.mark.parametrize("name", ["knee_leg", "slider_crank"])
 def test_fewer_rows_hold_loops_as_closely(name: str, tmp_path: Path) -> None:
     """Redundant rows of MuJoCo are springs side by side; those that stay take over."""

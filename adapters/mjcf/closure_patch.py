@@ -60,6 +60,15 @@ class MjcfClosures:
         for _, other in others:
             yield other.removed()
 
+    def stiffer(self) -> Iterator[Edit]:
+        """Softness of all connects and welds, whose loops have a joint that gives way."""
+        loops = int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)
+        for i, row in enumerate(self.rows if len(self.rows) == self.m.neq else ()):
+            if self.m.eq_type[i] in loops and row.source is not None:
+                place = self.patcher.document(row.source.path).at(row.source)
+                for attribute, value in self._stiffened(i).items():
+                    yield place.with_attribute(attribute, value)
+
     def _stiffened(self, i: int) -> dict[str, str]:
         """Attributes of a row that stands for more than itself."""
         if self.stiffening is None:

@@ -79,14 +79,17 @@ class MjcfPatcher(XmlPatcher):
                 found.edits += MjcfClosures(self, self.source, stiffening).edits(each)
             else:
                 found.edits += self._tree_joint(each)
+        if stiffening is not None and not any(each.joint.closure for each in wanted):
+            found.edits += MjcfClosures(self, self.source, stiffening).stiffer()
         return found
 
     def as_stiff(self, wanted: Sequence[WantedKind], placed: PlacedEdits) -> Patch:
         """The same with ``solref`` and ``solimp`` of the connects that stay, as was measured."""
         plain = self._patch(wanted, None)
-        closures = [each for each in wanted if each.joint.closure and each.kind == "spherical"]
+        closures = [each for each in wanted if each.joint.closure]
+        softer = [each for each in closures or wanted if each.kind == "spherical" or not closures]
         model = self.source.weighed or self.m
-        before = gaps_of(self.path, model) if closures else None
+        before = gaps_of(self.path, model) if softer else None
         if before is None:
             return plain
         with placed(plain.edits) as path:
@@ -102,7 +105,8 @@ class MjcfPatcher(XmlPatcher):
                 best, best_gaps = patch, gaps
             if best_gaps.within(before):
                 break
-        best.findings.append(_kept_stiff(closures, before, bare, best_gaps))
+        if best is not plain:
+            best.findings.append(_kept_stiff(softer, before, bare, best_gaps))
         return best
 
     def slack(self, wanted: WantedSlack) -> Patch:
@@ -283,19 +287,20 @@ class MjcfPatcher(XmlPatcher):
         return found
 
 
-def _kept_stiff(closures: Sequence[WantedKind], before: Gaps, bare: Gaps, now: Gaps) -> Diagnostic:
-    """What became of the stiffness that redundant rows gave to loops."""
-    names = [each.joint.name for each in closures]
+def _kept_stiff(changed: Sequence[WantedKind], before: Gaps, bare: Gaps, now: Gaps) -> Diagnostic:
+    """What became of the stiffness that redundant equations gave to loops."""
+    names = [each.joint.name for each in changed]
+    whose = listed(names) if changed[0].joint.closure else "all connects and welds"
     held = now.within(before)
     return Diagnostic(
         "REG341",
         "note",
-        f"fewer rows are softer ones: `solref` and `solimp` of {listed(names)} are changed so that "
+        f"fewer equations are softer: `solref` and `solimp` of {whose} are changed so that "
         f"loops open {'no wider than' if held else 'nearly as little as'} before, by "
         f"{1e3 * now.largest:.3g} mm at most in {DURATION:g} s of MuJoCo from the pose of the file "
         f"({1e3 * before.largest:.3g} before, {1e3 * bare.largest:.3g} with the rows alone)",
         joints=tuple(names),
-        source=closures[0].joint.source,
+        source=changed[0].joint.source,
         help=("leave the softness alone: --as-is",),
     )
 

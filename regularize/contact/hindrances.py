@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from regularize.contact.ground import Ground
 from regularize.contact.stops import JointStops
 from regularize.contact.touching import TouchingPoints
 from regularize.lie.screw import Array, cross_matrix
+from regularize.pinocchio.library import pin
 from regularize.pinocchio.robot import Robot
 
 #: A contact by its shape, a bound by its coordinate and its side, or dry friction of a coordinate.
@@ -47,6 +48,11 @@ class Surroundings:
     points: TouchingPoints | None
     fall: float
     h: float
+
+    @cached_property
+    def data(self) -> Any:
+        """Pinocchio's data of the robot's model."""
+        return self.robot.model.createData()
 
     @cached_property
     def friction(self) -> Array:
@@ -99,9 +105,7 @@ class Hindrances:
         points = self.around.points
         if points is not None:
             self._frames = points.frames(self.around.robot.states.poses(self.q))
-            self._lowest = points.lowest(self._frames)
         self._reach: dict[int, float] = {}
-        self._twists: dict[int, Array] = {}
 
     def met(self, velocity: Array) -> set[Key]:
         """What a velocity (nv,) leads to within a step."""
@@ -113,32 +117,39 @@ class Hindrances:
         points = around.points
         if points is None:
             return found
-        ahead = around.robot.tree.space.integrate(self.q, h * velocity)
-        low = points.lowest(points.frames(around.robot.states.poses(ahead)))
-        for k in np.flatnonzero(low < around.fall * h).tolist():
-            drop = max(0.0, float(self._lowest[k] - low[k]))
-            near = 2.0 * drop + PARTING * around.fall * h + NEAR * points.shapes[k][2].extent
-            self._reach.setdefault(k, max(near, self._lowest[k] + near))
+        ahead = pin.integrate(around.robot.model, self.q, h * velocity)
+        frames, least = points.frames(around.robot.states.poses(ahead)), around.fall * h
+        for k in np.flatnonzero(frames[:, 2, 3] - points.extents < least).tolist():
+            shape = points.shapes[k][2]
+            low = shape.lowest(frames[k])
+            if low >= least:
+                continue
+            if k not in self._reach:
+                now = shape.lowest(self._frames[k])
+                near = 2.0 * max(0.0, now - low) + PARTING * least + NEAR * shape.extent
+                self._reach[k] = max(near, now + near)
             found.add(("contact", k, 0))
         return found
 
     def rows(self, keys: Collection[Key]) -> Rows:
         """The rows of some of them."""
-        around = self.around
-        self._look_at({k for kind, k, _ in keys if kind == "contact"})
-        contacts, places = list[int](), list[Array]()
-        blocks, wanted, stops = list[Array](), list[float](), list[Key]()
-        boxes = list[tuple[float, float]]()
-        for kind, k, side in sorted(keys, key=lambda key: (key[0] != "contact", key)):
+        around, nv = self.around, len(self.v)
+        contacts, places, wanted, stops = list[int](), [np.zeros((0, 3))], list[float](), []
+        blocks, boxes = [np.zeros((0, nv))], list[tuple[float, float]]()
+        for key in sorted(keys, key=lambda key: (key[0] != "contact", key)):
+            kind, k, side = key
             if kind == "contact":
-                for index, place in self._touching(k):
-                    block = self._block(k, place)
-                    blocks.append(block)
-                    wanted += [0.0, 0.0, self._rising(float(place[2]), float(block[2] @ self.v))]
-                    contacts.append(index)
-                    places.append(place)
+                indices, touched = self._touching(k)
+                rates = self._rates_at(k, touched)
+                rising = [
+                    self._rising(p[2], r[2] @ self.v) for p, r in zip(touched, rates, strict=True)
+                ]
+                wanted += [x for speed in rising for x in (0.0, 0.0, speed)]
+                blocks.append(rates.reshape(-1, nv))
+                contacts += indices
+                places.append(touched)
                 continue
-            stops.append((kind, k, side))
+            stops.append(key)
             if kind == "bound":
                 sign = -1.0 if side else 1.0
                 blocks.append(sign * self.rates[around.stops.bounded[k]][None])
@@ -150,36 +161,36 @@ class Hindrances:
                 wanted.append(0.0)
                 boxes.append((-most, most))
         return Rows(
-            np.vstack([np.zeros((0, len(self.v))), *blocks]),
+            np.vstack(blocks),
             np.array(wanted),
             np.array(contacts, dtype=np.intp),
-            np.array(places).reshape(-1, 3),
+            np.vstack(places),
             stops,
             np.array(boxes).reshape(-1, 2),
         )
 
-    def _look_at(self, shapes: set[int]) -> None:
-        """Find the twists of the bodies of shapes by velocities."""
-        if self.around.points is None:
-            return
-        joints = {self.around.points.shapes[k][0] for k in shapes} - {*self._twists}
-        pairs = [(0, joint) for joint in sorted(joints)]
-        found = self.around.robot.states.each_between(self.q, pairs) if pairs else []
-        self._twists.update(zip(sorted(joints), found, strict=True))
+    @cached_property
+    def _located(self) -> Any:
+        """Pinocchio's data with the twists of all joints by velocities."""
+        model = self.around.robot.model
+        data = self.around.data
+        pin.computeJointJacobians(model, data, self.q)
+        return data
 
-    def _touching(self, k: int) -> list[tuple[int, Array]]:
-        """Points of a shape within reach, and where they are."""
+    def _touching(self, k: int) -> tuple[list[int], Array]:
+        """Numbers of the points of a shape within reach, and where they are, shape (c, 3)."""
         points, reach = self.around.points, self._reach[k]
         assert points is not None
         found = points.shapes[k][2].points(self._frames[k], reach)
-        start = points.slots[k].start
-        return [(start + i, place) for i, place in enumerate(found) if place[2] < reach]
+        near = np.flatnonzero(found[:, 2] < reach)
+        return [points.slots[k].start + int(i) for i in near], found[near]
 
-    def _block(self, k: int, place: Array) -> Array:
-        """Velocity of a point of a shape by velocities, shape (3, nv)."""
+    def _rates_at(self, k: int, places: Array) -> Array:
+        """Velocities of points of a shape by velocities, shape (c, 3, nv)."""
         assert self.around.points is not None
-        twist = self._twists[self.around.points.shapes[k][0]]
-        return np.asarray(twist[:3] - cross_matrix(place) @ twist[3:])
+        joint, model = self.around.points.shapes[k][0], self.around.robot.model
+        twist = pin.getJointJacobian(model, self._located, joint, pin.ReferenceFrame.WORLD)
+        return np.asarray(twist[:3] - cross_matrix(places) @ twist[3:])
 
     def _rising(self, height: float, speed: float) -> float:
         """The least speed with which a point rises in a step."""

@@ -133,7 +133,7 @@ def _motion(
         findings=(
             *(finding for finding in robot.findings if finding.code not in COUNTED),
             *(() if points is None else points.findings),
-            *_said(robot, around, coordinates, v),
+            *said(robot, around, coordinates, v),
             *near_limits(robot.reduction, time, coordinates),
             *_unsolved(time, converged),
         ),
@@ -149,13 +149,13 @@ def _motion(
     )
 
 
-def _said(robot: Robot, around: Surroundings, coordinates: Array, v: Array) -> Iterator[Diagnostic]:
+def said(robot: Robot, around: Surroundings, coordinates: Array, v: Array) -> Iterator[Diagnostic]:
     """What should be known of the motion: what it leaves out, and limits that it does not keep."""
     for finding in joint_findings(robot, coordinates, v):
         beyond = finding.message.partition(" are not enforced: ")[2]
         if finding.code == "REG316" and around.stops.limits:
             if finding.severity == "warning":
-                words = f"rates, and bounds of ball joints, are not kept by steps: {beyond}"
+                words = f"rates, and bounds of ball joints, are not kept: {beyond}"
                 yield replace(finding, message=words, help=finding.help[1:])
         elif finding.code != "REG317":  # dry friction is as it is here
             yield finding

@@ -23,6 +23,7 @@ from regularize.contact.hindrances import Hindrances, Key, Rows, Surroundings
 from regularize.errors import ClosureLost, RegularizeError
 from regularize.lie.screw import Array
 from regularize.pinocchio.constraints import close_loops
+from regularize.pinocchio.library import pin
 from regularize.pinocchio.robot import Robot
 from regularize.pinocchio.split import Split, require_mass
 from regularize.simulation.loads import Loads
@@ -91,7 +92,7 @@ class Stepper:
     around: Surroundings
     _solver: ConeSolver = field(default_factory=ConeSolver)
     _last: dict[Key, Array] = field(default_factory=dict)
-    _coordinates: Array | None = None
+    _x: Array | None = None  # coordinates where the last step ended
 
     @property
     def robot(self) -> Robot:
@@ -103,7 +104,7 @@ class Stepper:
         with self.robot.massive_motion():
             terms = self.robot.states.terms(q, v)
             require_mass(terms.M, Split.of(terms.jacobian, self.robot.rank).free)
-        self._coordinates = self.around.stops.gaps(q)[1]
+        self._x = self.around.stops.coordinates(q)
         energy = float(self.robot.energy(q, v))
         return SteppedState(0.0, q, v, energy, 0.0, 0.0, *self._forces(None))
 
@@ -114,44 +115,34 @@ class Stepper:
             ClosureLost: There is none: the loops open, or numbers leave all bounds.
         """
         q, v, h, robot = state.q, state.v, self.around.h, self.robot
-        outside, rates = self._outside(state), self.around.stops.rates(q)
+        stops, model = self.around.stops, robot.model
+        outside, rates, x = stops.applied(self.loads, state.time, q, v), stops.rates(q), self._x
+        assert x is not None
         terms, joints = robot.states.terms(q, v), robot.passive.joints
         within = rates.T * (h * joints.damping + h**2 * joints.stiffness)
-        free = Split.of(terms.jacobian, robot.rank).free
-        # Its square takes impulses to velocities that keep the loops closed.
-        lower = np.linalg.cholesky(free.T @ (terms.M + within @ rates) @ free)
-        root = solve_triangular(lower, free.T, lower=True)
-        forces = outside - terms.needed + robot.passive.springs(q)
+        root = root_of(robot, terms.M + within @ rates, terms.jacobian)
+        forces = outside - terms.needed
+        if joints.stores:
+            forces = forces + rates.T @ joints.springs(x)
         unhindered = root.T @ (root @ (terms.M @ v + h * forces))
-        gaps, x = self.around.stops.gaps(q, self._coordinates)
+        gaps = stops.gaps(x)
         held = self._held(Hindrances(self.around, q, v, rates, gaps), unhindered, root)
         try:
             if not np.isfinite(held.velocity).all():
                 raise RegularizeError("numbers leave all bounds")
-            after = robot.tree.space.integrate(q, h * held.velocity)
+            after = pin.integrate(model, q, h * held.velocity)
             after = close_loops(robot, after) if robot.rows else after
-            after = self._within_bounds(after, gaps, x)
+            after, self._x = self._within_bounds(after, gaps, x)
         except RegularizeError as error:
             raise ClosureLost(
                 f"at {state.time:.6g} s a step of {h:g} s leads nowhere ({error}): take shorter "
                 "steps (h=), or forces that a step can follow"
             ) from error
-        self._coordinates = self.around.stops.gaps(after, x)[1]
         ahead = robot.project_velocity(after, held.velocity) if robot.rows else held.velocity
-        moved = robot.tree.space.difference(q, after) if outside.any() else np.zeros(len(v))
-        work = float(outside @ moved)
+        work = float(outside @ pin.difference(model, q, after)) if outside.any() else 0.0
         ahead, energy, taken = self._not_growing(after, ahead, state.energy + work)
         spent = energy, state.work + work, state.taken + taken
         return SteppedState(state.time + h, after, ahead, *spent, *self._forces(held), held.found)
-
-    def _outside(self, state: SteppedState) -> Array:
-        """Joint forces from outside, those of motors within their bounds, shape (nv,)."""
-        loads, effort = self.loads, self.around.stops.effort
-        whole = loads.applied(state.time, state.q, state.v)
-        if not np.isfinite(effort).any():
-            return whole
-        motors = loads.constant + loads.of_functions(state.time, state.q, state.v)
-        return np.asarray(whole - motors + np.clip(motors, -effort, effort))
 
     def _held(self, hindrances: Hindrances, unhindered: Array, root: Array) -> Impulses:
         """The impulses that keep a robot from where it may not go.
@@ -189,36 +180,39 @@ class Stepper:
             [np.zeros(0), *(self._last.get(key, np.zeros(size)) for key, size in known)]
         )
 
-    def _within_bounds(self, q: Array, gaps: Array, x: Array) -> Array:
+    def _within_bounds(self, q: Array, gaps: Array, x: Array) -> tuple[Array, Array]:
         """A configuration near q that is within the bounds that held before, on closed loops.
 
         Args:
             q: Configuration after the step, shape (nq,).
             gaps: Distances from bounds before it, shape (bounded, 2).
-            x: Coordinates before it, shape (bounded,).
+            x: Coordinates before it, shape (n,).
+
+        Returns:
+            It, and its coordinates, shape (n,).
         """
         robot, stops = self.robot, self.around.stops
-        if not len(x):
-            return q
-        watched = gaps > -EXACT.closed
+        now, watched = stops.coordinates(q, x), gaps > -EXACT.closed
         for _ in range(NEWTON):
-            now, _ = stops.gaps(q, x)
-            beyond = np.argwhere(watched & (now < -ROUNDING))
+            far = stops.gaps(now)
+            beyond = np.argwhere(watched & (far < -ROUNDING))
             if not len(beyond):
                 break
             errors, rows, rates = robot.residual(q), robot.jacobian(q), stops.rates(q)
             signs = np.where(beyond[:, 1] == 1, -1.0, 1.0)
             rows = np.vstack([rows, signs[:, None] * rates[stops.bounded[beyond[:, 0]]]])
-            errors = np.concatenate([errors, now[beyond[:, 0], beyond[:, 1]]])
-            q = robot.tree.space.integrate(
-                q, -np.linalg.lstsq(rows, errors, rcond=EXACT.singular)[0]
-            )
+            errors = np.concatenate([errors, far[beyond[:, 0], beyond[:, 1]]])
+            change = np.linalg.lstsq(rows, errors, rcond=EXACT.singular)[0]
+            q = pin.integrate(robot.model, q, -change)
             q = close_loops(robot, q) if robot.rows else q
-        return q
+            now = stops.coordinates(q, x)
+        return q, now
 
     def _not_growing(self, q: Array, v: Array, most: float) -> tuple[Array, float, float]:
         """A velocity with no more energy than there may be, that energy, and what it lost, in J."""
-        kinetic, stored = self.robot.energies(q, v)
+        kinetic, stored = (float(x) for x in self.robot.states.energies(q, v))
+        if self.robot.passive.joints.stores:
+            stored += float(self.robot.passive.joints.energy(self._x))
         allowed = max(0.0, most - stored)
         if kinetic <= allowed:
             return v, kinetic + stored, 0.0
@@ -239,6 +233,12 @@ class Stepper:
             if kind == "bound":
                 limits[k] += (-1.0 if side else 1.0) * value / h
         return forces, places, limits
+
+
+def root_of(robot: Robot, M: Array, jacobian: Array) -> Array:
+    """What takes impulses to velocities that keep the loops closed, by its square, (f, nv)."""
+    free = Split.of(jacobian, robot.rank).free
+    return np.asarray(solve_triangular(np.linalg.cholesky(free.T @ M @ free), free.T, lower=True))
 
 
 def _keys(rows: Rows) -> list[Key]:

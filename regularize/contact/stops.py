@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from regularize.lie.screw import Array
 from regularize.mechanism.graph import coordinate_names
 from regularize.pinocchio.robot import Robot
+from regularize.simulation.loads import Loads
 from regularize.statics.passive_joints import limits_of
 
 
@@ -22,7 +23,7 @@ class JointStops:
         robot: The robot.
         limits: Whether bounds of positions and of joint forces are kept.
         bounded: Which of the mechanism's coordinates have bounds, shape (bounded,).
-        names: Their names.
+        named: Names of all coordinates.
         lower: Their lower bounds, shape (bounded,).
         upper: Their upper bounds, shape (bounded,).
         rough: Which coordinates have dry friction, shape (rough,).
@@ -33,7 +34,7 @@ class JointStops:
     robot: Robot = field(repr=False)
     limits: bool
     bounded: NDArray[np.intp]
-    names: tuple[str, ...]
+    named: tuple[str, ...]
     lower: Array
     upper: Array
     rough: NDArray[np.intp]
@@ -55,7 +56,7 @@ class JointStops:
             if edge.group:  # rotation vectors, which have no bounds one by one
                 counted[list(edge.columns)] = False
         bounded, friction = np.flatnonzero(counted), robot.passive.joints.friction
-        names, columns = coordinate_names(mechanism), robot.passive.coordinates.columns
+        columns = robot.passive.coordinates.columns
         effort = np.full(robot.nv, np.inf)
         if limits:
             own = columns >= 0
@@ -64,13 +65,26 @@ class JointStops:
             robot,
             limits,
             bounded,
-            tuple(names[i] for i in bounded),
+            coordinate_names(mechanism),
             lower[bounded],
             upper[bounded],
             np.flatnonzero(friction),
             friction[friction != 0.0],
             effort,
         )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the bounded coordinates."""
+        return tuple(self.named[i] for i in self.bounded)
+
+    def applied(self, loads: Loads, t: float, q: Array, v: Array) -> Array:
+        """Joint forces from outside, those of motors within their efforts, shape (nv,)."""
+        whole, effort = loads.applied(t, q, v), self.effort
+        if not np.isfinite(effort).any():
+            return whole
+        motors = loads.constant + loads.of_functions(t, q, v)
+        return np.asarray(whole - motors + np.clip(motors, -effort, effort))
 
     def rates(self, q: Array) -> Array:
         """Rates of joint coordinates by velocities, of closing joints the needed, (n, nv)."""
@@ -79,32 +93,30 @@ class JointStops:
         wanted[self.bounded] = 1.0
         return passive.rates(q, wanted)
 
-    def gaps(self, q: Array, near: Array | None = None) -> tuple[Array, Array]:
-        """How far bounded coordinates are from their bounds, and where they are, both (bounded,).
+    def coordinates(self, q: Array, near: Array | None = None) -> Array:
+        """The mechanism's coordinates at a configuration (nq,), shape (n,).
 
         Args:
             q: Configuration, shape (nq,).
-            near: Where they were before: angles of closing joints are counted on from there.
-
-        Returns:
-            Distances from lower and upper bounds, negative beyond them, shape (bounded, 2), and
-            coordinates, shape (bounded,).
+            near: Those before: bounded angles of closing joints are counted on from there.
         """
-        robot = self.robot
-        if not len(self.bounded):
-            return np.zeros((0, 2)), np.zeros(0)
-        x = robot.states.coordinates(robot.passive.coordinates, q[None])[0, self.bounded]
-        if near is not None and self._wrapped.any():
-            turns = np.round((near - x) / (2 * np.pi))
-            x = x + np.where(self._wrapped, 2 * np.pi * turns, 0.0)
-        return np.column_stack([x - self.lower, self.upper - x]), x
+        x = self.robot.states.coordinates(self.robot.passive.coordinates, q[None])[0]
+        if near is not None and len(self._wrapped):
+            turns = np.round((near - x)[self._wrapped] / (2 * np.pi))
+            x[self._wrapped] += 2 * np.pi * turns
+        return x
+
+    def gaps(self, x: Array) -> Array:
+        """Distances of coordinates (n,) from bounds, lower and upper ones, shape (bounded, 2)."""
+        at = x[self.bounded]
+        return np.column_stack([at - self.lower, self.upper - at])
 
     @cached_property
-    def _wrapped(self) -> NDArray[np.bool_]:
-        """Which bounded coordinates are angles that are known but for whole turns."""
+    def _wrapped(self) -> NDArray[np.intp]:
+        """Bounded coordinates that are angles known but for whole turns."""
         graph = self.robot.reduction.graph
         turns = np.zeros(graph.freedoms, dtype=bool)
         for edge in graph.edges:
             turns[list(edge.columns)] = np.any(edge.screws[3:], axis=0)
         closing = np.isin(self.bounded, self.robot.constraints.closing_columns)
-        return np.asarray(closing & turns[self.bounded])
+        return self.bounded[closing & turns[self.bounded]]

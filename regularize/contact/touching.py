@@ -7,7 +7,6 @@ near the plane, and at most eight that lie far apart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
 
 from regularize.errors import ModelError, ReadError
-from regularize.lie.screw import Array
+from regularize.lie.screw import Array, transform
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.pinocchio.robot import Robot
@@ -47,9 +46,9 @@ class Balls:
         """One for each ball."""
         return len(self.centers)
 
-    @property
+    @cached_property
     def extent(self) -> float:
-        """Distance of the farthest point from the centre."""
+        """Distance of the farthest point from the origin of the frame."""
         return float(np.linalg.norm(self.centers, axis=1).max()) + self.radius
 
     def lowest(self, T: Array) -> float:
@@ -75,9 +74,9 @@ class Rims:
     half: float
     slots = 8
 
-    @property
+    @cached_property
     def extent(self) -> float:
-        """Distance of the rims from the centre."""
+        """Distance of the rims from the centre of the frame."""
         return float(np.hypot(self.radius, self.half))
 
     def lowest(self, T: Array) -> float:
@@ -99,7 +98,7 @@ class Hull:
     """Vertices of a convex hull.
 
     Attributes:
-        vertices: In the frame of the shape, shape (n, 3).
+        vertices: From the middle of their bounding box, shape (n, 3).
     """
 
     vertices: Array
@@ -109,9 +108,9 @@ class Hull:
         """All vertices where they are few."""
         return min(len(self.vertices), MOST)
 
-    @property
+    @cached_property
     def extent(self) -> float:
-        """Half the diagonal of their bounding box."""
+        """Half the diagonal of their bounding box, whose middle is the origin."""
         return float(np.linalg.norm(np.ptp(self.vertices, axis=0)) / 2)
 
     def lowest(self, T: Array) -> float:
@@ -181,12 +180,13 @@ class TouchingPoints:
                 if joint == 0 or not shape.collision:
                     continue
                 try:
-                    touching = touching_shape(shape, mechanism.path)
+                    touching, center = touching_shape(shape, mechanism.path)
                 except ReadError as error:
                     words = f"a shape of body `{body.name}` touches nothing: {error.reason}"
                     findings.append(Diagnostic("REG013", "warning", words, source=body.source))
                     continue
-                shapes.append((joint, T_joint_body @ shape.T_body_geometry, touching))
+                T_body_center = shape.T_body_geometry @ transform(np.eye(3), center)
+                shapes.append((joint, T_joint_body @ T_body_center, touching))
                 bodies += [body.name] * touching.slots
                 joints += [joint] * touching.slots
                 own = np.inf if shape.friction is None else shape.friction
@@ -199,13 +199,22 @@ class TouchingPoints:
         at = np.array(joints, dtype=np.intp)
         return cls(tuple(shapes), tuple(bodies), at, np.array(friction), tuple(findings))
 
-    def frames(self, poses: Array) -> list[Array]:
-        """Frames of the shapes in the world, from the poses of the joints' bodies, (4, 4) each."""
-        return [poses[joint] @ T for joint, T, _ in self.shapes]
+    def frames(self, poses: Array) -> Array:
+        """Frames of the shapes in the world, from the poses of the joints' bodies, (S, 4, 4)."""
+        carriers, local = self._placements
+        return np.asarray(poses[carriers] @ local)
 
-    def lowest(self, frames: Sequence[Array]) -> Array:
-        """Heights of the lowest points of the shapes, in m, shape (shapes,)."""
-        return np.array([s.lowest(T) for (*_, s), T in zip(self.shapes, frames, strict=True)])
+    @cached_property
+    def _placements(self) -> tuple[NDArray[np.intp], Array]:
+        """The joints that carry the shapes, and the shapes' frames in theirs."""
+        return np.array([joint for joint, *_ in self.shapes]), np.array(
+            [T for _, T, _ in self.shapes]
+        )
+
+    @cached_property
+    def extents(self) -> Array:
+        """Distance of the farthest point of every shape from its centre, in m, shape (S,)."""
+        return np.array([shape.extent for *_, shape in self.shapes])
 
     @cached_property
     def slots(self) -> list[slice]:
@@ -214,24 +223,26 @@ class TouchingPoints:
         return [slice(a, b) for a, b in pairwise(ends)]
 
 
-def touching_shape(shape: Geometry, path: str | None) -> TouchingShape:
-    """What of a shape may touch the plane.
+def touching_shape(shape: Geometry, path: str | None) -> tuple[TouchingShape, Array]:
+    """What of a shape may touch the plane, and its centre in the shape's frame, shape (3,).
 
     Raises:
         ReadError: A mesh is not found, or cannot be read.
     """
-    size = [float(x) for x in shape.size]
+    size, origin = [float(x) for x in shape.size], np.zeros(3)
     if shape.kind == "box":
-        return Balls(np.array(list(product(*([-x / 2, x / 2] for x in size)))), 0.0)
+        return Balls(np.array(list(product(*([-x / 2, x / 2] for x in size)))), 0.0), origin
     if shape.kind == "sphere":
-        return Balls(np.zeros((1, 3)), size[0])
+        return Balls(np.zeros((1, 3)), size[0]), origin
     if shape.kind == "capsule":
-        return Balls(np.array([[0.0, 0.0, -size[1] / 2], [0.0, 0.0, size[1] / 2]]), size[0])
+        ends = np.array([[0.0, 0.0, -size[1] / 2], [0.0, 0.0, size[1] / 2]])
+        return Balls(ends, size[0]), origin
     if shape.kind == "cylinder":
-        return Rims(size[0], size[1] / 2)
+        return Rims(size[0], size[1] / 2), origin
     vertices = np.asarray(load_mesh(shape, path).vertices, dtype=np.float64)
     try:
         vertices = vertices[ConvexHull(vertices).vertices]
     except (QhullError, ValueError):  # flat, or a few points: all of them count
         vertices = np.unique(vertices, axis=0)
-    return Hull(vertices)
+    center = (vertices.min(axis=0) + vertices.max(axis=0)) / 2
+    return Hull(vertices - center), center

@@ -54,11 +54,13 @@ def movie(
         raise UnsupportedExport(f"{path}: films are written as .gif or .mp4")
     coder = _ffmpeg(path) if kind == ".mp4" else ""
     if trajectory is None:
-        rate, way = 20, swing(report.reduction, frames)
+        rate, way, pushes = 20, swing(report.reduction, frames), None
     else:
-        rate, way = 25, _in_time(trajectory, 25)
+        rate, times = 25, _times(trajectory, 25)
+        way = np.array([np.interp(times, trajectory.time, q) for q in trajectory.coordinates.T]).T
+        pushes = [trajectory.pushes(t) for t in times]
     painter = Painter(draw(report, meshes=meshes), within=way[:: max(1, len(way) // 12)])
-    figures = (painter.paint(q) for q in way)
+    figures = (painter.paint(q, pushes=pushes and pushes[k]) for k, q in enumerate(way))
     write_bytes(path, _mp4(figures, rate, scale, coder) if coder else _gif(figures, rate, scale))
     return path
 
@@ -84,12 +86,10 @@ def swing(reduction: Reduction, frames: int) -> Array:
     return np.asarray(motion.q[rows])
 
 
-def _in_time(trajectory: PlayedMotion, rate: int, most: int = 500) -> Array:
-    """Configurations at equal times, shape (frames, n)."""
+def _times(trajectory: PlayedMotion, rate: int, most: int = 500) -> Array:
+    """Equal times of pictures, shape (frames,)."""
     time = trajectory.time
-    count = min(most, max(2, int((time[-1] - time[0]) * rate)))
-    at = np.linspace(time[0], time[-1], count)
-    return np.array([np.interp(at, time, q) for q in trajectory.coordinates.T]).T
+    return np.linspace(time[0], time[-1], min(most, max(2, int((time[-1] - time[0]) * rate))))
 
 
 def _ffmpeg(path: Path) -> str:

@@ -28,6 +28,8 @@ from regularize.words import counted
 SHEET, MARGIN = np.array([720.0, 480.0]), 36.0
 #: Direction towards the light in the picture's axes: from above, the left and the front.
 LIGHT = screw.unit([-0.45, 0.75, 0.8])
+#: Arrow of the largest force of a motion, in sizes of the mechanism.
+LONGEST = 0.5
 #: Share of white in the colour of ghosts.
 PALE = 0.78
 #: Where there are more joints, only closing ones are named, and no more of them than this.
@@ -123,8 +125,11 @@ class Painter:
     def _poses(self, q: Array) -> Array:
         return np.asarray(self.drawing.report.reduction.loops.state(q).T_world_node[0])
 
-    def paint(self, q: Array, ghosts: Sequence[Array] = ()) -> Any:
-        """The mechanism at a configuration (n,), and faintly at others, as a matplotlib figure."""
+    def paint(self, q: Array, ghosts: Sequence[Array] = (), pushes: Array | None = None) -> Any:
+        """The mechanism at a configuration (n,), and faintly at others, as a matplotlib figure.
+
+        Pushes are forces at places of the world, shape (k, 6), 1 for an arrow of a usual length.
+        """
         from matplotlib.collections import PolyCollection
 
         poses = self._poses(q)
@@ -144,6 +149,11 @@ class Painter:
                 flat, facecolors=colors[order], edgecolors="face", linewidths=0.3, clip_on=False
             )
         )
+        for push in () if pushes is None else pushes:
+            tail, head = push[:3], push[:3] + LONGEST * self.drawing.length * push[3:]
+            ends = [scale * (self.view @ end)[:2] + shift for end in (head, tail)]
+            look = {"arrowstyle": "->", "color": web(REDUNDANT), "linewidth": 1.6}
+            axes.annotate("", *ends, arrowprops=look, annotation_clip=False)
         self._name(axes, poses, scale, shift, layers[-1][0])
         return self._figure
 

@@ -61,6 +61,7 @@ def scene_data(drawing: Drawing, references: References, budget: int) -> dict[st
         "ground": r.loops.row(r.graph.ground),
         "glyphs": {
             "force": _encoded(glyphs.force(np.zeros(3), np.eye(3)[2], 2.0)),
+            "push": _encoded(glyphs.arrow(-np.eye(3)[2], np.eye(3)[2], 2.0, 0.05)),
             "moment": _encoded(glyphs.moment(np.zeros(3), np.eye(3)[2], 2.0)),
         },
         "redundant": _redundant(drawing, references),

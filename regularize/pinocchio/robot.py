@@ -178,6 +178,8 @@ class Robot(GeneratedTree):
         passive: bool = True,
         drive: Mapping[str, float | Array] | None = None,
         threads: int = 1,
+        contacts: Any = None,
+        limits: Any = None,
     ) -> SteppedStates:
         """States before the first of some steps and after every one, as ``step`` makes them.
 
@@ -192,7 +194,18 @@ class Robot(GeneratedTree):
             drive: Coordinates after every step, (N, steps), of a single robot (steps,), or the same
                 after all, as of ``step``. The table kernel computes, of ``compiled`` robots too.
             threads: As of ``step``.
+            contacts: Not known here, like ``limits``; see ``simulate``.
+            limits: The same.
+
+        Raises:
+            ModelError: Contacts or limits are asked for.
         """
+        if contacts or limits:
+            raise ModelError(
+                "rollout knows no contacts= and no limits=: their cone problem is solved for one "
+                "state at a time; simulate each state: rg.simulate(robot, q=..., v=..., "
+                "duration=..., h=..., contacts=..., limits=True)"
+            )
         found = self._environments(passive, tuple(drive or ()))
         return found.advance(q, v, tau, h, steps, threads, drive or {})
 

@@ -23,6 +23,7 @@ from regularize.simulation.compiled_functions import (
     CompiledTorque,
     compiled_or_own,
 )
+from regularize.statics.passive_joints import limits_of
 from regularize.validation import vector
 
 if TYPE_CHECKING:
@@ -292,13 +293,18 @@ def joint_laws(loads: Loads) -> Laws | None:
     return Laws(joints, closing, wrenches, functions, tuple(capsules), called)
 
 
-def style_with_rotors(robot: Robot) -> str:
+def style_with_rotors(robot: Robot, events: bool = False) -> str:
     """``anchors``, whose tree has all joints, if one that closes a loop has a rotor or a spring.
 
     A rotor's inertia needs a coordinate, and a spring's angle is to be counted over whole turns.
+    With events that holds of bounds and dry friction as well.
     """
     passive, tree = robot.passive.joints, np.any(robot.passive.coordinates.rates, axis=1)
-    if not np.any((passive.armature != 0.0) | (passive.stiffness != 0.0), where=~tree):
+    needed = (passive.armature != 0.0) | (passive.stiffness != 0.0)
+    if events:
+        lower, upper = (limits_of(robot.reduction.mechanism, key) for key in ("lower", "upper"))
+        needed |= (passive.friction != 0.0) | np.isfinite(lower) | np.isfinite(upper)
+    if not np.any(needed, where=~tree):
         return robot.style
     try:
         return to_pinocchio(robot.reduction, "anchors").style

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
@@ -37,7 +37,6 @@ from regularize.simulation.simulation import Simulation, recorded_times
 from regularize.simulation.solver import FINEST, MuJoCo, Solver
 from regularize.validation import (
     ARRAY,
-    FLAG,
     FUNCTION,
     NUMBER,
     POSITIVE,
@@ -67,7 +66,7 @@ class SimulationOptions(TypedDict, total=False):
     branch: int | None
     progress: Callable[[float], None] | None
     contacts: Sequence[Any] | None
-    limits: bool | None
+    limits: bool | Literal["events"] | None
     h: float | None
 
 
@@ -82,7 +81,7 @@ OPTIONS = {
     "branch": WHOLE,
     "progress": FUNCTION,
     "contacts": Kind("a list of one rg.Ground", lambda value: True),
-    "limits": FLAG,
+    "limits": Kind("True, False or 'events'", lambda value: value in (True, False, "events")),
     "h": POSITIVE,
 }
 #: What asks for steps of fixed length.
@@ -116,9 +115,9 @@ def simulate(
 
     Damping, springs, rotors and dry friction are those of ``Joint.dynamics``; elastic bodies are
     chains of segments, see ``segments``. The step size follows the error, and every step ends on
-    the loops' closure; limits of joints are not enforced then, and findings say so. ``contacts``,
-    ``limits`` or ``h`` among the options ask for steps of fixed length instead, which know the
-    ground, limits of joints, and dry friction that sticks.
+    the loops' closure; limits of joints are not enforced then, and findings say so, but for
+    ``limits="events"``. ``contacts``, ``limits=True`` or ``h`` among the options ask for steps of
+    fixed length instead, which know the ground, limits of joints, and dry friction that sticks.
 
     Args:
         model: A mechanism, its reduction or its robot.
@@ -162,6 +161,8 @@ def simulate(
 
             ``limits``: whether joints stop at their bounds (without a bounce), and motors have no
             more than their effort. ``limit_forces`` of the result are the forces of the bounds.
+            ``"events"`` keeps the steps whose size follows the error, finds when joints meet and
+            leave bounds, stick and slide, and ends steps there; without contacts.
 
             ``h``: length of a step in seconds, 1e-3 where contacts or limits ask for steps. Every
             step is recorded, the initial state first, or those nearest to ``times``. Steps are
@@ -182,8 +183,10 @@ def simulate(
         )
     recorded = recorded_times(times, duration)
     told = {name: options.get(name) for name in STEPPED}
-    stepped = any(value is not None and value is not False for value in told.values())
-    if stepped:
+    asked = any(value is not None and value is not False for value in told.values())
+    events = told["limits"] == "events"
+    stepped = asked and not events
+    if asked:
         _check_stepped(options, solver)
     motions = _motions(options.get("drive") or {}, rates or {}, duration, solver)
     forces = options.get("forces")
@@ -197,13 +200,16 @@ def simulate(
         rigid = as_mechanism(model)
         applied = loads_on_segments(rigid, applied)
         model = _cut_elsewhere(segments(rigid), options.get("branch"), named_joints)
-    robot = _robot(model, solver, plain)
+    robot = _robot(model, solver, plain, events)
     loads = Loads.of(robot, torques or {}, forces, applied, slip)
     drives = Drives.of(robot, motions)
     q, v = _start(robot, drives, q, v, rates or {})
     if stepped:
         motion = guest("contact.motion").stepped_motion
         return motion(robot, loads, (q, v), duration, times, told, options.get("progress"))  # type: ignore[no-any-return]
+    if events:
+        motion = guest("contact.events").motion_of_events
+        return motion(robot, loads, (q, v), recorded, rtol, solver, options.get("progress"))  # type: ignore[no-any-return]
     first: Simulation | RegularizeError | None = None
     while True:
         try:
@@ -251,7 +257,12 @@ def _check_stepped(options: Mapping[str, Any], solver: Solver | MuJoCo) -> None:
     Raises:
         ModelError: Naming it.
     """
-    what = None
+    what, events = None, options.get("limits") == "events"
+    if events and (options.get("contacts") or options.get("h")):
+        raise ModelError(
+            "limits='events' goes without contacts= and h=: these ask for steps of fixed length, "
+            "which take limits=True"
+        )
     if isinstance(solver, MuJoCo) or solver.coordinates == "minimal" or solver.style == "legacy":
         what = "go with all coordinates and exact rows; leave solver= out, or choose only its style"
     elif options.get("drive"):
@@ -259,7 +270,8 @@ def _check_stepped(options: Mapping[str, Any], solver: Solver | MuJoCo) -> None:
     elif options.get("slip") is not None:
         what = "have dry friction as it is, which sticks; leave slip= out"
     if what is not None:
-        raise ModelError(f"steps of fixed length (contacts=, limits=, h=) {what}")
+        asked = "limits='events'" if events else "steps of fixed length (contacts=, limits=, h=)"
+        raise ModelError(f"{asked} {what}")
 
 
 def _motions(
@@ -296,13 +308,16 @@ def _cut_elsewhere(mechanism: Mechanism, branch: int | None, named_joints: set[s
     return replace(mechanism, joints=tuple(joints))
 
 
-def _robot(model: Mechanism | Reduction | Robot, solver: Solver | MuJoCo, plain: bool) -> Robot:
+def _robot(
+    model: Mechanism | Reduction | Robot, solver: Solver | MuJoCo, plain: bool, events: bool
+) -> Robot:
     """The robot in the solver's style, with closed loops.
 
     Args:
         model: What it is made of.
         solver: What integrates it.
         plain: Whether nothing else is said of its coordinates, so that another style may stand in.
+        events: Whether joints with bounds or dry friction need coordinates.
     """
     style = "legacy" if isinstance(solver, MuJoCo) else solver.style
     if isinstance(model, Robot):
@@ -310,7 +325,7 @@ def _robot(model: Mechanism | Reduction | Robot, solver: Solver | MuJoCo, plain:
     else:
         reduction = reduce_mechanism(model) if isinstance(model, Mechanism) else model
         robot = to_pinocchio(with_rigid_coordinates_fixed(reduction), style)
-        if plain and style == "rows" and (better := style_with_rotors(robot)) != style:
+        if plain and style == "rows" and (better := style_with_rotors(robot, events)) != style:
             robot = to_pinocchio(robot.reduction, better)
     if robot.nv == 0:
         raise ModelError("the mechanism has no joint that could move")

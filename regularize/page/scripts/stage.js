@@ -34,11 +34,13 @@ class Stage {
     bus.on("select", (ref) => { this.chosen = ref; this.redraw(); });
     bus.on("hover", (ref) => { this.hovered = ref; this.redraw(); });
     bus.on("preview", (k) => { this.preview = k; this.since = performance.now(); this.redraw(); });
+    bus.on("forces", (forces) => { this.forces = forces; this.redraw(); });
     bus.on("pose", (state) => { this.poses = state.poses; this.redraw(); });
   }
 
   load(data) {
     this.data = data;
+    this.forces = [];
     this.parts = new Parts(data);
     this.poses = data.poses;
     this.palette();
@@ -106,17 +108,26 @@ class Stage {
       const pose = this.poses[entry.node];
       const fades = this.chosen && this.chosen !== entry.loop && !this.touched.has(entry.ref);
       const rgb = fades ? this.accent.map((x, i) => 0.35 * x + 0.65 * this.paper[i]) : this.accent;
-      for (const { shape, direction } of entry.shapes) {
-        const z = vector.unit(lie.turned(pose, direction));
-        const x = vector.unit(lie.cross(Math.abs(z[0]) < 0.9 ? [1, 0, 0] : [0, 1, 0], z));
-        const y = lie.cross(z, x);
-        found.push({
-          shape, size: r / this.camera.scale, color: [...rgb, 1],
-          T: [x[0], y[0], z[0], at[0], x[1], y[1], z[1], at[1], x[2], y[2], z[2], at[2]],
-        });
-      }
+      for (const { shape, direction } of entry.shapes)
+        found.push(this.glyph(shape, at, lie.turned(pose, direction), r / this.camera.scale, rgb));
     }
     return found;
+  }
+
+  glyph(shape, at, direction, size, rgb) {
+    const z = vector.unit(direction), x = vector.unit(lie.cross(Math.abs(z[0]) < 0.9 ? [1, 0, 0] : [0, 1, 0], z));
+    const y = lie.cross(z, x);
+    const T = [x[0], y[0], z[0], at[0], x[1], y[1], z[1], at[1], x[2], y[2], z[2], at[2]];
+    return { shape, size, color: [...rgb, 1], T };
+  }
+
+  // Forces of the ground, as long as they are large beside the largest of the motion.
+  pushes() {
+    const longest = 0.12 * Math.min(...this.camera.size) / this.camera.scale;
+    return this.forces.map((f) => {
+      const force = f.slice(3).map((x) => longest * x), middle = force.map((x, i) => x + f[i]);
+      return this.glyph("push", middle, force, Math.hypot(...force), this.gain);
+    });
   }
 
   // The way to change joints that is looked at; null without.
@@ -183,7 +194,7 @@ class Stage {
     const hides = this.scene.hidden, glyphs = hides.has("redundant") ? [] : this.glyphs();
     this.scene.draw(this.poses, {
       paper: this.paper, grid: this.gridColor, color: (piece) => this.color(piece),
-      glyphs: this.way() ? this.gains() : this.marks(glyphs),
+      glyphs: [...(this.way() ? this.gains() : this.marks(glyphs)), ...this.pushes()],
       ghosts: this.ghosts((performance.now() - this.since) / 1000),
     });
     const taken = hides.has("ground") ? [] : this.furniture.draw(this.camera);

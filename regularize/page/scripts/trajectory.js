@@ -88,6 +88,7 @@ class Trajectory {
     this.slider.value = String(t);
     this.value.textContent = `${t.toFixed(2)} s`;
     this.cursors.forEach((cursor) => cursor.draw(t));
+    this.bus.emit("forces", this.data.forces[k]);
     this.motion.stop();
     this.motion.show(this.motion.kinematics.state(a.map((x, i) => x + share * (b[i] - x))));
   }
