@@ -1,4 +1,4 @@
-"""Elastic bodies: against closed solutions, EXUDYN's ANCF beams, and rigid bodies."""
+"""Elastic bodies: against closed solutions, EXUDYN's ANCF beams, rigid bodies and each other."""
 
 from __future__ import annotations
 
@@ -238,11 +238,6 @@ def test_whatever_takes_bodies_to_be_rigid_refuses(tmp_path):
     for call in calls:
         with pytest.raises(rg.RegularizeError, match="'beam' is elastic"):
             call(mechanism)
-    modes = rg.Modes(np.eye(2), np.eye(2), np.zeros((2, 6, 2)))
-    given = replace(mechanism, bodies=(rg.Body("ground"), rg.Body("beam", elastic=modes)))
-    for call in (lambda: rg.simulate(given, duration=0.1), lambda: rg.reduced_model(given)):
-        with pytest.raises(rg.ModelError, match="'beam' is given by modes"):
-            call()
     heavy = rg.Inertia(9.0, [0.5, 0, 0], np.eye(3))
     given = replace(mechanism, bodies=(rg.Body("ground"), rg.Body("beam", heavy, elastic=beam)))
     with pytest.raises(rg.ModelError, match="mass of 9 kg"):
@@ -260,6 +255,139 @@ def test_shapes_and_numbers_are_checked():
         rg.Modes(np.eye(2), np.eye(3), np.zeros((2, 6, 2)))
     with pytest.raises(rg.ModelError, match="positive finite numbers"):
         rg.Beam(1.0, 0.0, (1, 1), 1, 1, 1)
+
+
+def condensed(beam, elements=10, inner=6):
+    """A beam of cubic finite elements, condensed to its ends and some modes with both ends held."""
+    n, L = elements + 1, beam.length / elements
+    (Iy, Iz), line = beam.moments, beam.density * L
+    K, M = np.zeros((2, 6 * n, 6 * n))
+
+    def put(freedoms, stiffness, mass):
+        for e in range(elements):
+            here = [6 * (e + end) + d for end in (0, 1) for d in freedoms]
+            K[np.ix_(here, here)] += stiffness
+            M[np.ix_(here, here)] += mass
+
+    bar, bar_mass = np.array([[1, -1], [-1, 1]]), np.array([[2, 1], [1, 2]]) / 6
+    put([0], beam.E * beam.area / L * bar, line * beam.area * bar_mass)
+    put([3], beam.G * (Iy + Iz) / L * bar, line * (Iy + Iz) * bar_mass)
+    bend = np.array([[12, 6, -12, 6], [6, 4, -6, 2], [-12, -6, 12, -6], [6, 2, -6, 4]])
+    weigh = [[156, 22, 54, -13], [22, 4, 13, -3], [54, 13, 156, -22], [-13, -3, -22, 4]]
+    for freedoms, second, s in (([1, 5], Iz, L), ([2, 4], Iy, -L)):
+        to = np.diag([1, s, 1, s])
+        mass = line * beam.area / 420 * to @ weigh @ to
+        put(freedoms, beam.E * second / L**3 * to @ bend @ to, mass)
+    ends = [*range(6), *range(6 * elements, 6 * n)]
+    inside = [*range(6, 6 * elements)]
+    T = np.zeros((6 * n, 12 + inner))
+    T[ends, range(12)] = 1.0
+    within = np.ix_(inside, inside)
+    T[np.ix_(inside, range(12))] = -np.linalg.solve(K[within], K[np.ix_(inside, ends)])
+    root = np.linalg.inv(np.linalg.cholesky(M[within])).T
+    T[np.ix_(inside, range(12, 12 + inner))] = (
+        root @ np.linalg.eigh(root.T @ K[within] @ root)[1][:, :inner]
+    )
+    return rg.Modes(T.T @ M @ T, T.T @ K @ T, np.stack([T[:6], T[6 * elements :]]))
+
+
+def with_modes(mechanism, name, modes):
+    """The mechanism with a body given by modes."""
+    bodies = [replace(b, elastic=modes) if b.name == name else b for b in mechanism.bodies]
+    return replace(mechanism, bodies=tuple(bodies))
+
+
+def test_component_modes_have_the_frequencies_of_a_cantilever(tmp_path):
+    mechanism, beam = cantilever(0.01, 0.014)
+    modes = rg.Modes.load(condensed(beam).save(tmp_path / "beam.npz"))
+    given = with_modes(replace(mechanism, gravity=np.zeros(3)), "beam", modes)
+    roots = np.array([1.8751041, 4.6940911, 7.8547574])
+    mass = beam.density * beam.area
+    wanted = np.sort(
+        [roots**2 / beam.length**2 * np.sqrt(beam.E * second / mass) for second in beam.moments],
+        axis=None,
+    )
+    np.testing.assert_allclose(frequencies(given)[:6], wanted, rtol=0.005)
+    # All of it is the inertia that the modes have: weight, and moments about the fixed end.
+    parts = rg.segments(given)
+    assert sum(b.inertia.mass for b in parts.bodies if b.inertia) == pytest.approx(mass)
+    rg.save(given, tmp_path / "beam.json")
+    again = rg.load(tmp_path / "beam.json").body("beam").elastic
+    np.testing.assert_array_equal(again.stiffness, modes.stiffness)
+    np.testing.assert_array_equal(again.shapes, modes.shapes)
+
+
+def pulled_four_bar(**options):
+    """A four-bar that gravity pulls aside, so that it moves."""
+    return replace(four_bar(height=0.012, **options), gravity=np.array([6.0, 0.0, -9.81]))
+
+
+def angles(mechanism):
+    """Angles of the four hinges after 0.05 s and 0.1 s."""
+    motion = rg.simulate(mechanism, duration=0.1, times=[0.0, 0.05, 0.1])
+    assert motion.energy_drift < 1e-7 and motion.closure_drift < 1e-9
+    return motion.coordinates[1:, [motion.names.index(name) for name in "ABCD"]]
+
+
+def test_stiff_component_modes_are_rigid():
+    bent = pulled_four_bar(E=2e10)
+    modes = condensed(bent.body("coupler").elastic)
+    stiff = rg.Modes(modes.mass, 1e20 * modes.stiffness, modes.shapes)
+    rigid = angles(pulled_four_bar(elastic=False))
+    np.testing.assert_allclose(angles(with_modes(bent, "coupler", stiff)), rigid, atol=1e-9)
+    assert np.abs(angles(with_modes(bent, "coupler", modes)) - rigid).max() > 0.02
+
+
+@pytest.mark.slow
+def test_component_modes_move_a_loop_as_the_beam_does():
+    bent, rigid = pulled_four_bar(E=2e10), angles(pulled_four_bar(elastic=False))
+    modes = condensed(bent.body("coupler").elastic)
+    by_modes, by_beam = (angles(m) - rigid for m in (with_modes(bent, "coupler", modes), bent))
+    assert np.abs(by_modes - by_beam).max() < 0.02 * np.abs(by_beam).max()
+
+
+def test_component_modes_carry_loads_at_their_ends_and_nowhere_else():
+    mechanism, beam = cantilever(0.01, 0.014)
+    given = with_modes(replace(mechanism, gravity=np.zeros(3)), "beam", condensed(beam))
+    model = rg.reduced_model(
+        given, loads={"beam": rg.BodyLoad(force=(0, 0, -3.0), point=(beam.length, 0, 0))}
+    )
+    theta, step = model.theta, 1e-6
+    K = [(model.p(theta + step * d) - model.p(theta)) / step for d in np.eye(len(theta))]
+    theta = theta - np.linalg.solve(np.transpose(K), model.p(theta))
+    loops = model.equations.loops
+    row = loops.row(loops.graph.node_of["beam segment 2"])
+    tip = loops.state(model.configuration(theta)[None]).T_world_node[0, row]
+    sag = (tip @ [beam.length, 0, 0, 1])[2]
+    assert sag == pytest.approx(-3.0 * beam.length**3 / 3 / beam.flexural[0], rel=0.001)
+    with pytest.raises(rg.ModelError, match="moves at its ends alone"):
+        rg.reduced_model(given, loads={"beam": rg.BodyLoad(force=(0, 0, 1), point=(0.4, 0, 0))})
+
+
+def test_modes_that_do_not_fit_are_refused_by_name(tmp_path):
+    mechanism, beam = cantilever()
+    modes = condensed(beam, elements=4, inner=0)
+    M, K, shapes = modes.mass, modes.stiffness, modes.shapes
+    held = np.s_[6:]
+    wrong = [
+        (rg.Modes(M[held, held], K[held, held], shapes[..., held]), "six of its modes have no"),
+        (rg.Modes(-M, K, shapes), "mass of its modes is not positive"),
+        (rg.Modes(M, K, shapes * np.array([[[1.0]], [[2.0]]])), "rigid motions bend"),
+        (rg.Modes(M, K, 0 * shapes), "leave its first end"),
+    ]
+    for elastic, message in wrong:
+        with pytest.raises(rg.ModelError, match=message):
+            rg.simulate(with_modes(mechanism, "beam", elastic), duration=0.1)
+    bar = four_bar()
+    with pytest.raises(rg.ModelError, match="'B', 'C' do not stand there"):
+        rg.segments(with_modes(bar, "coupler", modes))
+    heavy = rg.Inertia(9.0, [0.5, 0, 0], np.eye(3))
+    given = replace(mechanism, bodies=(rg.Body("ground"), rg.Body("beam", heavy, elastic=modes)))
+    with pytest.raises(rg.ModelError, match="mass of 9 kg"):
+        rg.segments(given)
+    (tmp_path / "no.npz").write_text("no")
+    with pytest.raises(rg.ReadError, match="no NumPy archive"):
+        rg.Modes.load(tmp_path / "no.npz")
 
 
 def test_elastic_loops_have_fewer_redundant_rows():
