@@ -253,7 +253,7 @@ def with_modal_body(mechanism: Mechanism, body: Body, stiffest: float) -> Mechan
         ]
         m, places, motions = modal.points(np.array(taken))
         for j, (at, along) in enumerate(zip(places, motions, strict=True)):
-            axes, size, _ = np.linalg.svd(along)
+            axes, size, _ = np.linalg.svd(along, full_matrices=False)
             axes = axes[:, size > NOTHING * np.abs(motions).max()]
             label = f"{name} point {j + 1}"
             add(label, label, np.vstack([axes, 0 * axes]), at, m, along)

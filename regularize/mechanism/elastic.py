@@ -51,7 +51,7 @@ def refuse_elastic(mechanism: Mechanism) -> None:
     if names := has_elastic(mechanism):
         raise ModelError(
             f"body {names[0]!r} is elastic, and would be taken for rigid here: pass "
-            "rg.segments(model), a chain of rigid segments with springs; simulate, reduced_model "
+            "rg.segments(model), rigid bodies with springs; check, simulate, reduced_model "
             "and metamodel make it themselves"
         )
 
