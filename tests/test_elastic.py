@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.linalg import eigh
 
 import regularize as rg
 
+TEXTS = Path(__file__).parent.parent / "assets" / "metamodel"
 #: Springs of a beam.
 POINTS = 12
 STEEL = {"E": 2.1e11, "G": 8.1e10, "density": 7850.0}
@@ -409,3 +412,58 @@ def test_beams_in_loops_leave_nothing_redundant():
     report = rg.check(four_bar(height=0.05)).as_dict()
     assert report["mobility"]["redundant"] == 0
     assert all(entry["unique"] for entry in report["reactions"])
+
+
+def with_bending(mechanism, name, hinge, E=2e9, width=0.02):
+    """A link of Brüls' text as a bar with its first mode of bending across the axis of a hinge."""
+    body, joint = mechanism.body(name), mechanism.joint(hinge)
+    joints = [j for j in mechanism.joints if name in (j.parent, j.child)]
+    places = [(j.T_parent_joint if j.parent == name else j.T_child_joint)[:3, 3] for j in joints]
+    length = np.linalg.norm(places[1] - places[0])
+    along = (places[1] - places[0]) / length
+    axis = joint.T_child_joint[:3, :3] @ joint.screws[3:, 0]
+    density = body.inertia.mass / (width**2 * length)
+    moments = (9 * width**4 / 12, width**4 / 12)
+    all_modes = condensed(rg.Beam(length, width**2, moments, E, E / 2.6, density))
+    vectors = eigh(all_modes.stiffness, all_modes.mass)[1][:, :7]  # rigid ones, and the softest
+    shapes = all_modes.shapes @ vectors
+    turn = np.kron(np.eye(2), np.column_stack([along, np.cross(axis, along), axis]))
+    mass, stiffness = (
+        vectors.T @ matrix @ vectors for matrix in (all_modes.mass, all_modes.stiffness)
+    )
+    elastic = rg.Modes(mass, stiffness, turn @ shapes)
+    bodies = [replace(b, elastic=elastic, inertia=None) if b is body else b for b in mechanism.bodies]
+    return replace(mechanism, bodies=tuple(bodies))
+
+
+def test_metamodel_of_the_elastic_four_bar_of_the_text_is_faster_than_the_full_model():
+    """By the text's count (eq. 32), against one acceleration, the loops not even closed."""
+    rigid = rg.load(TEXTS / "swinging_fourbar.urdf")
+    mechanism = with_bending(rigid, "coupler", "B")
+    full = rg.reduced_model(mechanism)
+    assert full.inputs == ("A", "coupler spring 1")
+    bounds = [[-1.4, 1.4], [-0.002, 0.002]]
+    model = rg.metamodel(full, bounds, size=[2.8 / 16, 1.0], held_out=100)
+    robot = rg.to_pinocchio(rg.reduce(rg.segments(mechanism)))
+    assert (model.boxes, model.operations) == (16, 119)
+    assert model.operations < robot.programs.dynamics.work / 5
+    assert model.accuracy.maximal["H"] < 0.01 and model.accuracy.maximal["p"] < 0.01
+    # The stiffer the coupler, the more its motion is that of the rigid one.
+    state = ([0.3, 0.0], [1.0, 0.0], [2.0, 0.0])
+    effort = rg.reduced_model(rigid, ["A"]).inverse_dynamics(*([x[0]] for x in state))
+    assert full.inverse_dynamics(*state)[0] == pytest.approx(effort[0], rel=0.01)
+
+
+@pytest.mark.slow
+def test_metamodel_of_the_elastic_orthoglide_of_the_text_is_faster_than_the_full_model():
+    """Against the factors of the full model's constraint gradients alone."""
+    mechanism = rg.load(TEXTS / "orthoglide_long_rods.urdf")
+    for i in (1, 2, 3):
+        mechanism = with_bending(mechanism, f"front_{i}", f"G{i}")
+    full = rg.reduced_model(mechanism)
+    assert full.inputs[:3] == ("M1", "M2", "M3") and len(full.inputs) == 6
+    bounds = [[-0.26, 0.06]] * 3 + [[-0.004, 0.004]] * 3
+    model = rg.metamodel(full, bounds, size=[0.32] * 3 + [1.0] * 3, held_out=20)
+    n = full.equations.loops.freedoms
+    assert model.operations < 2 * n**3 / 3 / 4
+    assert model.accuracy.maximal["H"] < 0.2
