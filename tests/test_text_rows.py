@@ -88,14 +88,14 @@ P26 Fig. 26, unequal torques | thesis_models::unequal_torques_turn_the_eye_about
 P27 with and without chosen coordinates | thesis_models::equal_torques_turn_the_eye_about_the_vertical_axis_only
 P28 forced motions in time | drives::a_driven_crank_in_all_coordinates_and_in_minimal_ones
 P29 animation | show::a_simulated_motion_is_played show::films_show_the_whole_motion
-P30 door whose hinges share the effort | advice::a_door_is_mended_as_far_as_its_file_goes reactions::a_door_leaves_all_but_the_moment_about_the_hinges_open
+P30 door whose hinges share the effort | thesis_models::counts[door] advice::a_door_is_mended_as_far_as_its_file_goes reactions::a_door_leaves_all_but_the_moment_about_the_hinges_open
 P31 redundant is what can be removed | shaky::velocities_and_motions_are_counted_apart shaky::the_loop_opens_without_the_row
 P32 uniqueness of reactions | reactions::ball_and_cylinder_make_every_reaction_unique reactions::self_stress_in_words
 P33 outlook, forces in eliminated constraints | reactions::forces_in_eliminated_constraints_are_those_of_the_cut_joint
 P34 outlook, other ways than optimisation | assembly::closed_forms_end_the_search_where_there_is_nothing_to_find recursion::bennett_linkage_by_eigenvalues
 P35 outlook, C and Python | kernel::exported_source_computes_the_same_to_the_last_bit closed_form_mechanisms::written_out_as_python_and_as_c
 P36 outlook, control of the motors | dynamics::inverse_dynamics_with_actuators minimal::prescribed_torque_and_prescribed_motion_are_the_same_dynamics
-P37 outlook, effect of parameters | sweep::arguments_of_a_builder_on_a_grid sweep::length_of_a_body
+P37 outlook, effect of parameters | sweep::the_thesis_s_bars_over_their_lengths sweep::arguments_of_a_builder_on_a_grid sweep::length_of_a_body
 P38 Baumgarte, augmented Lagrangian | dynamics::baumgarte_terms_let_errors_decay legacy::exact_geometry_is_held
 P39 singular mass matrix | massless::light_bodies_beside_heavy_ones_move pinocchio::massless_links_are_reported_and_simulated
 K1  hinges and slides in loops, eq. 1 | closed_forms::every_branch_closes_the_loops
@@ -140,7 +140,7 @@ B19 outlook, radial basis functions | metamodel::continuous_metamodels[rbf]
 B20 outlook, accuracy as wanted | metamodel::tolerance_is_kept metamodel::command_reports_a_missed_tolerance
 B21 for control in real time | metamodel_export::c_equals_python metamodel_export::source_needs_nothing_else
 B22 insight by coefficients | metamodel::command
-B23 outlook, flexible links | elastic::first_three_frequencies_of_a_cantilever elastic::four_bar_with_an_elastic_coupler_as_exudyn_has_it elastic::stiff_is_rigid
+B23 outlook, flexible links | elastic::metamodel_of_the_elastic_four_bar_of_the_text_is_faster_than_the_full_model elastic::component_modes_have_the_frequencies_of_a_cantilever elastic::first_three_frequencies_of_a_cantilever elastic::four_bar_with_an_elastic_coupler_as_exudyn_has_it elastic::stiff_is_rigid
 H1  classes of motions and of redundancies | lie::every_class_is_named {KNOWN}
 H2  tables of compositions and intersections | motion_groups::tables motion_groups::lattice_laws_and_bounds_of_dimensions
 D1  adapters as plugins | third_party_adapter::its_files_are_checked registry::entry_point_is_added_and_used

@@ -1,4 +1,4 @@
-"""The four mechanisms of Paul (2020), their tables and their simulations."""
+"""The mechanisms of Paul (2020), their tables and their simulations."""
 
 from __future__ import annotations
 

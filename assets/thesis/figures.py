@@ -1,4 +1,4 @@
-"""Draw figures 15 to 21, 23, 25 and 26 of Paul (2020) anew.
+"""Draw figures 15 to 21, 23, 25 and 26 of Paul (2020) anew, and a study over two lengths.
 
     python assets/thesis/figures.py [FOLDER]
 
@@ -90,6 +90,15 @@ def closing(name: str, samples: int, duration: float = 1.0) -> tuple[Array, dict
     return np.linspace(0.0, duration, samples), {m: np.array(e) for m, e in errors.items()}
 
 
+def lengths(bars: Sequence[float] = (0.4, 0.45, 0.5, 0.55), body1: Sequence[float] = (0.5,)) -> Any:
+    """Section 4.1: what of the second bar is redundant while it is as long as the others, or not.
+
+    ``.save`` writes the table, ``.plot`` a curve over one parameter or a map over two.
+    """
+    given = {"body4.length": bars, **({"body1.length": body1} if len(body1) > 1 else {})}
+    return rg.sweep(closed("redundant_four_bar"), given)
+
+
 def oscillation(duration: float = 5.0) -> tuple[Array, Array]:
     """Section 6.1.3: times and q1 to q4 of the hanging four-bar."""
     reduction = rg.reduce(closed("redundant_four_bar"))
@@ -131,6 +140,9 @@ def plot(
 def main(folder: Path) -> None:
     """Write the figures; 15, 18 and 19 are the models themselves."""
     folder.mkdir(parents=True, exist_ok=True)
+    study = lengths(body1=(0.45, 0.5, 0.55))
+    study.save(folder / "lengths.csv")
+    study.plot(folder / "lengths.svg", "redundant")
     for first, name, samples in ((16, "three_bar", 51), (20, "five_point_suspension", 21)):
         t, errors = closing(name, samples)
         for k, (method, found) in enumerate(errors.items()):
