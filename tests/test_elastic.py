@@ -432,8 +432,8 @@ def with_bending(mechanism, name, hinge, E=2e9, width=0.02):
         vectors.T @ matrix @ vectors for matrix in (all_modes.mass, all_modes.stiffness)
     )
     elastic = rg.Modes(mass, stiffness, turn @ shapes)
-    bodies = [replace(b, elastic=elastic, inertia=None) if b is body else b for b in mechanism.bodies]
-    return replace(mechanism, bodies=tuple(bodies))
+    bare = [replace(b, inertia=None) if b is body else b for b in mechanism.bodies]
+    return with_modes(replace(mechanism, bodies=tuple(bare)), name, elastic)
 
 
 def test_metamodel_of_the_elastic_four_bar_of_the_text_is_faster_than_the_full_model():

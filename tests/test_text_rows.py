@@ -191,8 +191,9 @@ def test_a_row_has_tests_that_can_fail(row: str) -> None:
 def test_cases_of_rows_are_run() -> None:
     """Whatever a row names is collected, its parameters included."""
     modules = sorted({node.partition("::")[0] for tests in rows().values() for node in tests})
-    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "--nightly", *modules]
-    done = subprocess.run([*command, "-p", "no:cacheprovider"], cwd=HERE, capture_output=True, text=True)
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "--nightly"]
+    command += ["-p", "no:cacheprovider", *modules]
+    done = subprocess.run(command, cwd=HERE, capture_output=True, text=True)
     known = {line.rpartition("/")[2] for line in done.stdout.splitlines() if "::" in line}
     known |= {line.partition("[")[0] for line in known}
     missing = [node for tests in rows().values() for node in tests if node not in known]
@@ -203,7 +204,7 @@ def test_cases_of_rows_are_run() -> None:
 
 
 def test_no_decomposition_and_no_reduction_while_it_moves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The Bricard linkage, whose kept rows are dependent, moves on the plain solve of the step."""
+    """Accelerations and steps are the same where no routine for a decomposition can be called."""
     import scipy.linalg
 
     robot = rg.to_pinocchio(rg.reduce(ASSETS / "three_prrr.urdf"))
@@ -227,8 +228,8 @@ def test_no_decomposition_and_no_reduction_while_it_moves(monkeypatch: pytest.Mo
 
 def test_two_skew_hinges_need_brackets_of_higher_order() -> None:
     """Screws and their first and second brackets span 5; the closure is the whole algebra."""
-    ours, theirs = rg.motion_group("revolute"), rg.motion_group("revolute", (1, 0.2, 0.4), (0, 1, 0))
-    assert rg.compose(ours, theirs).dimension == 6
+    skew = rg.motion_group("revolute", (1, 0.2, 0.4), (0, 1, 0))
+    assert rg.compose("revolute", skew).dimension == 6
 
     def bracket(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         v = np.cross(a[3:], b[:3]) - np.cross(b[3:], a[:3])

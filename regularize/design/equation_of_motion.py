@@ -9,7 +9,8 @@ r"""The equation of motion in actuator coordinates, from its coefficients.
 All coefficients of one configuration form one row of t numbers (eq. 29): the upper triangle of H
 row by row, D row by row, p; then, where joints have viscous damping, which the text leaves out, the
 upper triangle of the damping matrix C. Where the motors are not the inputs, C stands there anyhow,
-and the influence matrix A of the motors row by row: their efforts u are :math:`\tau = A(\theta)\,u`.
+and the influence matrix A of the motors row by row: of their efforts u,
+:math:`\tau = A(\theta)\,u`.
 """
 
 from __future__ import annotations

@@ -267,8 +267,8 @@ def with_modal_body(mechanism: Mechanism, body: Body, stiffest: float) -> Mechan
     moved = []
     for joint in mechanism.joints:
         if e and len(joints) == 2 and joint is joints[1]:
-            ends = {s: f"{name} segment 2" for s in ("parent", "child") if getattr(joint, s) == name}
-            joint = replace(joint, **ends)  # type: ignore[arg-type]
+            side = "parent" if joint.parent == name else "child"
+            joint = replace(joint, **{side: f"{name} segment 2"})  # type: ignore[arg-type]
         moved.append(joint)
     return replace(
         mechanism,
