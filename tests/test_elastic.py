@@ -452,18 +452,3 @@ def test_metamodel_of_the_elastic_four_bar_of_the_text_is_faster_than_the_full_m
     state = ([0.3, 0.0], [1.0, 0.0], [2.0, 0.0])
     effort = rg.reduced_model(rigid, ["A"]).inverse_dynamics(*([x[0]] for x in state))
     assert full.inverse_dynamics(*state)[0] == pytest.approx(effort[0], rel=0.01)
-
-
-@pytest.mark.slow
-def test_metamodel_of_the_elastic_orthoglide_of_the_text_is_faster_than_the_full_model():
-    """Against the factors of the full model's constraint gradients alone."""
-    mechanism = rg.load(TEXTS / "orthoglide_long_rods.urdf")
-    for i in (1, 2, 3):
-        mechanism = with_bending(mechanism, f"front_{i}", f"G{i}")
-    full = rg.reduced_model(mechanism)
-    assert full.inputs[:3] == ("M1", "M2", "M3") and len(full.inputs) == 6
-    bounds = [[-0.26, 0.06]] * 3 + [[-0.004, 0.004]] * 3
-    model = rg.metamodel(full, bounds, size=[0.32] * 3 + [1.0] * 3, held_out=20)
-    n = full.equations.loops.freedoms
-    assert model.operations < 2 * n**3 / 3 / 4
-    assert model.accuracy.maximal["H"] < 0.2
