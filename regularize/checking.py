@@ -100,7 +100,7 @@ def check(
     )
     report = Report.of(reduction, near=near, began=began, tolerance=tolerance, stiffness=stiffness)
     if elastic := has_elastic(mechanism):
-        found = by_severity([*report.diagnostics, _determined(mechanism, elastic, report)])
+        found = tuple(by_severity([*report.diagnostics, _determined(mechanism, elastic, report)]))
         return replace(report, diagnostics=found)
     return report
 
