@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from regularize.errors import RegularizeError
 from regularize.guests import guest
 from regularize.lie.directions import SLIGHT
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.elastic import has_elastic, segments
+from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.source import Model, as_mechanism
 from regularize.reduction.context import portion
 from regularize.reduction.reduce import on_branch, reduce
 from regularize.report.analysis import Analysis
+from regularize.report.findings import by_severity
 from regularize.statics.per_joint import PerJoint
+from regularize.statics.reactions import reactions
 from regularize.validation import EXECUTOR, FUNCTION, LIST, POSITIVE, WHOLE, validated
+from regularize.words import counted, listed
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -67,7 +74,8 @@ def check(
     """Analyse the loops of a mechanism and say what was found.
 
     Args:
-        model: A file, a mechanism, or what was made of one.
+        model: A file, a mechanism, or what was made of one. Elastic links count as ``segments``
+            has them, and a finding says which reactions they determine.
         near: Tolerance within which a loop is called nearly special; radians, and distances
             relative to the size of its part.
         branch: Which of the components that meet at the assembled pose to look at, by its place in
@@ -84,12 +92,37 @@ def check(
     """
     began = time.perf_counter()
     mechanism = as_mechanism(model, options.pop("format", None))
+    parts = segments(mechanism)
     reduction = reduce(
-        mechanism if branch is None else on_branch(mechanism, branch),
+        parts if branch is None else on_branch(parts, branch),
         progress=portion(progress, 0.0, 0.7),
         **options,
     )
-    return Report.of(reduction, near=near, began=began, tolerance=tolerance, stiffness=stiffness)
+    report = Report.of(reduction, near=near, began=began, tolerance=tolerance, stiffness=stiffness)
+    if elastic := has_elastic(mechanism):
+        found = tuple(by_severity([*report.diagnostics, _determined(mechanism, elastic, report)]))
+        return replace(report, diagnostics=found)
+    return report
+
+
+def _determined(mechanism: Mechanism, elastic: list[str], report: Report) -> Diagnostic:
+    """What elastic links determine that rigid ones would leave open (Wojtyra and Frączek)."""
+    bodies = tuple(replace(body, elastic=None) for body in mechanism.bodies)
+    rigid = reduce(replace(mechanism, bodies=bodies), configurations=0)
+    closed = rigid.assembly.closed and report.reduction.assembly.closed
+    open_as_rigid = [r.joint for r in reactions(rigid) if not r.unique] if closed else []
+    still = {r.joint for r in report.reactions if not r.unique}
+    gained = [name for name in open_as_rigid if name not in still]
+    named = listed([f"`{name}`" for name in elastic])
+    message = f"{named} {'is' if len(elastic) == 1 else 'are'} elastic: "
+    message += f"{counted(report.reduction.redundant, 'equation')} of the loops redundant, "
+    message += f"{rigid.redundant} if all links were rigid"
+    if gained:
+        message += "; reactions that rigid links leave open are unique in "
+        message += listed([f"`{name}`" for name in gained])
+    if left := [name for name in open_as_rigid if name in still]:
+        message += "; still open in " + listed([f"`{name}`" for name in left])
+    return Diagnostic("REG220", "note", message, joints=tuple(gained))
 
 
 @validated(sources=LIST, executor=EXECUTOR)

@@ -603,3 +603,49 @@ def test_loads_do_the_work_of_their_points(axes: str) -> None:
     wrench = rg.reduced_model(mechanism, ["A"], wrenches={"coupler": [*force, *moment]})
     same = rg.reduced_model(mechanism, ["A"], loads={"coupler": [*force, *moment]})
     np.testing.assert_allclose(wrench.p([theta]), same.p([theta]), rtol=1e-14)
+
+
+def test_more_and_fewer_motors_than_freedoms() -> None:
+    """Efforts are those of the full robot, and their power is that of the efforts at the inputs."""
+    mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
+    theta, rate, acceleration = [0.3], [1.1], [-2.0]
+    alone = rg.reduced_model(mechanism, ["A"])
+    assert alone.A(theta).tolist() == [[1.0]]
+    tau = alone.inverse_dynamics(theta, rate, acceleration)
+    both = rg.reduced_model(mechanism, ["A"], motors=["A", "D"])
+    efforts, left = both.motor_efforts(theta, rate, acceleration)
+    speeds = both.q_theta(theta)[[0, 3], 0]
+    assert efforts @ speeds == pytest.approx(tau[0], rel=1e-12) and np.abs(left).max() < 1e-12
+    assert efforts == pytest.approx(speeds * tau / (speeds @ speeds))  # the smallest
+    weighted, _ = both.motor_efforts(theta, rate, acceleration, [1.0, 1e9])
+    assert weighted == pytest.approx([tau[0], 0.0], abs=1e-6 * abs(tau[0]))
+    fitted = rg.metamodel(both, [[0.0, 0.5]], tolerance=1e-3)
+    assert set(fitted.accuracy.maximal) == {"H", "D", "p", "C", "A"}
+    assert fitted.motor_efforts(theta, rate, acceleration)[0] == pytest.approx(efforts, rel=5e-3)
+    assert "effort" in fitted.to_c()
+    with pytest.raises(rg.ModelError, match="one for each motor"):
+        both.motor_efforts(theta, rate, acceleration, [1.0])
+    # Two freedoms and a motor: what it cannot do is left, and nothing along what it moves.
+    bars = rg.reduced_model(with_masses(five_bar(), 1), motors=["A"], inputs=["A", "E"])
+    state = ([0.0, 0.0], [1.0, 0.5], [2.0, 3.0])
+    efforts, left = bars.motor_efforts(*state)
+    assert efforts == pytest.approx(bars.inverse_dynamics(*state)[:1])
+    assert left == pytest.approx([0.0, bars.inverse_dynamics(*state)[1]], abs=1e-12)
+
+
+def test_forces_along_coordinates_by_functions_of_them() -> None:
+    """A function that is a spring is the spring; one on a closing joint counts too."""
+    mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
+    springs = type(mechanism.joints[0].dynamics)(stiffness=[7.0], rest_position=[0.2])
+    joints = [replace(j, dynamics=springs) if j.name == "C" else j for j in mechanism.joints]
+    expected = rg.reduced_model(replace(mechanism, joints=tuple(joints)), ["A"])
+    bare = replace(springs, stiffness=[0.0])
+    joints = [replace(j, dynamics=bare) if j.name == "C" else j for j in mechanism.joints]
+    model = rg.reduced_model(
+        replace(mechanism, joints=tuple(joints)), ["A"], forces={"C": lambda q: -7.0 * (q - 0.2)}
+    )
+    theta = np.linspace(-0.3, 0.3, 5)[:, None]
+    np.testing.assert_allclose(model.p(theta), expected.p(theta), rtol=1e-12)
+    wrong = rg.reduced_model(mechanism, ["A"], forces={"C": lambda q: np.zeros((len(q), 2))})
+    with pytest.raises(rg.ModelError, match="function of its values"):
+        wrong.p([0.1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,19 @@ def test_length_of_a_body():
     assert found.mobility[:2].tolist() == [1.0, 1.0]
     assert found.closed.tolist()[-1] is False
     assert np.isnan(found.mobility[-1])
+
+
+def test_the_thesis_s_bars_over_their_lengths(tmp_path):
+    """Paul's second bar is redundant while it is as long as the others; else it locks or opens."""
+    pytest.importorskip("matplotlib").use("agg")
+    spec = importlib.util.spec_from_file_location("figures", ASSETS / "thesis" / "figures.py")
+    figures = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(figures)
+    found = figures.lengths((0.45, 0.5))
+    assert found.mobility.tolist() == [0.0, 1.0]
+    assert found.redundant.tolist() == [2.0, 3.0]
+    assert len(found.save(tmp_path / "table.csv").read_text().splitlines()) == 3
+    assert found.plot(tmp_path / "curve.svg", "redundant").stat().st_size > 1000
 
 
 def test_place_of_a_joint_makes_a_spherical_linkage_spatial():

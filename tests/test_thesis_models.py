@@ -1,4 +1,4 @@
-"""The four mechanisms of Paul (2020), their tables and their simulations."""
+"""The mechanisms of Paul (2020), their tables and their simulations."""
 
 from __future__ import annotations
 
@@ -248,3 +248,16 @@ def test_figures_have_the_curves_of_the_thesis(tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "figure23.svg").read_text(encoding="utf-8")
     t, angles = figures.orientation((0.05, 0.05, 0.05), 0.5)
     assert angles.shape == (len(t), 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["three_bar", "five_point_suspension"])
+def test_errors_of_least_squares_are_those_of_the_thesis(name: str) -> None:
+    """Figures 16, 17, 20 and 21: both ways to minimise stay within 1e-9 of Newton's."""
+    pytest.importorskip("matplotlib").use("agg")
+    dependent, samples = {"three_bar": (2, 6), "five_point_suspension": (12, 3)}[name]
+    _, errors = script("figures").closing(name, samples, 0.1)
+    assert set(errors) == {"fminsearch", "lsqnonlin"}
+    for found in errors.values():
+        assert found.shape == (samples, dependent)
+        assert np.abs(found).max() < 1e-9

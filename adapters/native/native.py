@@ -22,7 +22,7 @@ from regularize.adapters.common.values import Value, read_json, read_tolerance
 from regularize.errors import ModelError
 from regularize.escape import json_text
 from regularize.lie.screw import Array
-from regularize.mechanism.body import Beam
+from regularize.mechanism.body import Beam, Modes
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic, Source
 from regularize.mechanism.joint import HIGHER_PAIRS, KINDS
 from regularize.mechanism.mechanism import (
@@ -249,6 +249,14 @@ def _terms(value: Value) -> tuple[tuple[str, int, float], ...]:
     )
 
 
+def _elastic(value: Value) -> Beam | Modes:
+    if value.get("shapes") is None:
+        return _record(Beam, value)
+    n = len(value["mass"].items())
+    square = (value[name].numbers(n, n) for name in ("mass", "stiffness"))
+    return Modes(*square, value["shapes"].numbers(2, 6, n))
+
+
 def _severity(value: Value) -> str:
     word = value.text()
     if word not in SEVERITIES:
@@ -263,7 +271,7 @@ MEMBERS: Mapping[str, Callable[[Value], Any]] = {
     **dict.fromkeys(("mass", "density", "offset", "gear"), Value.number),
     **dict.fromkeys(("length", "area", "E", "G"), Value.number),
     "moments": lambda value: tuple(value.numbers(2).tolist()),
-    "elastic": partial(_record, Beam),
+    "elastic": _elastic,
     **dict.fromkeys(("control", "position", "velocity"), Value.number),
     **dict.fromkeys(("line", "freedom"), Value.integer),
     **dict.fromkeys(("collision", "closure", "actuated"), Value.flag),

@@ -1,4 +1,4 @@
-"""Plot the simulations of Paul (2020): figures 23, 25 and 26.
+"""Draw figures 15 to 21, 23, 25 and 26 of Paul (2020) anew, and a study over two lengths.
 
     python assets/thesis/figures.py [FOLDER]
 
@@ -16,6 +16,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+from scipy import optimize
 
 import regularize as rg
 from regularize.lie.screw import Array
@@ -47,6 +48,57 @@ def simulated(
     return motion.time, motion.coordinates[:, [motion.names.index(name) for name in names]]
 
 
+def closing(name: str, samples: int, duration: float = 1.0) -> tuple[Array, dict[str, Array]]:
+    """Section 5.4: how far two least squares closings are from Newton's along a motion.
+
+    At each time the independent coordinates are held, and the others begin where they were before.
+
+    Returns:
+        Times (N,), and by method the dependent coordinates less those of Newton's, (N, dependent).
+    """
+    reduction = rg.reduce(closed(name), keep_cuts=True)
+    free = ANSWERS[name].get("independent") or rg.partition(reduction).independent
+    loops, known = reduction.loops, coordinate_names(reduction.mechanism)
+    cut = {column for cut in reduction.cuts for column in cut.edge.columns}
+    given = np.array([known[c] in free or int(c) in cut for c in loops.columns])
+    _, q = simulated(reduction, duration, samples, known, rtol=1e-10)
+    q = q[:, loops.columns]
+
+    def gaps(x: Array, held: Array) -> Array:
+        """What is missing between both sides of each cut, which are points."""
+        full = np.array(held)
+        full[~given] = x
+        return loops.residual(loops.state(full[None]))[0].reshape(-1, 6)[:, :3].ravel()
+
+    exact = {"xtol": 1e-15, "ftol": 1e-15, "gtol": 1e-15}
+    simplex = {"xatol": 1e-11, "fatol": 1e-24, "adaptive": True, "maxfev": 100_000}
+    errors: dict[str, list[Array]] = {"fminsearch": [], "lsqnonlin": []}
+    before = dict.fromkeys(errors, q[0, ~given])
+    for now in q:
+        for method in errors:
+            if method == "lsqnonlin":
+                found = optimize.least_squares(gaps, before[method], args=(now,), **exact)
+            else:
+                found = optimize.minimize(
+                    lambda x, held=now: float(np.sum(gaps(x, held) ** 2)),
+                    before[method],
+                    method="Nelder-Mead",
+                    options=simplex,
+                )
+            before[method] = found.x
+            errors[method].append(found.x - now[~given])
+    return np.linspace(0.0, duration, samples), {m: np.array(e) for m, e in errors.items()}
+
+
+def lengths(bars: Sequence[float] = (0.4, 0.45, 0.5, 0.55), body1: Sequence[float] = (0.5,)) -> Any:
+    """Section 4.1: what of the second bar is redundant while it is as long as the others, or not.
+
+    ``.save`` writes the table, ``.plot`` a curve over one parameter or a map over two.
+    """
+    given = {"body4.length": bars, **({"body1.length": body1} if len(body1) > 1 else {})}
+    return rg.sweep(closed("redundant_four_bar"), given)
+
+
 def oscillation(duration: float = 5.0) -> tuple[Array, Array]:
     """Section 6.1.3: times and q1 to q4 of the hanging four-bar."""
     reduction = rg.reduce(closed("redundant_four_bar"))
@@ -66,12 +118,19 @@ def orientation(torques: Sequence[float], duration: float = 4.0) -> tuple[Array,
     return simulated(reduction, duration, 201, eye, torques=motors, solver=solver)
 
 
-def plot(path: Path, title: str, t: Array, curves: Array, labels: Sequence[str]) -> None:
-    """Angles through time."""
+def plot(
+    path: Path,
+    title: str,
+    t: Array,
+    curves: Array,
+    labels: Sequence[str],
+    what: str = "angle [rad]",
+) -> None:
+    """Angles through time, or something else."""
     figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
     for curve, label in zip(curves.T, labels, strict=True):
         axes.plot(t, curve, label=label)
-    axes.set(title=title, xlabel="time [s]", ylabel="angle [rad]")
+    axes.set(title=title, xlabel="time [s]", ylabel=what)
     axes.legend(loc="upper right")
     axes.grid(alpha=0.3)
     figure.savefig(path)
@@ -79,8 +138,20 @@ def plot(path: Path, title: str, t: Array, curves: Array, labels: Sequence[str])
 
 
 def main(folder: Path) -> None:
-    """Write the three figures."""
+    """Write the figures; 15, 18 and 19 are the models themselves."""
     folder.mkdir(parents=True, exist_ok=True)
+    study = lengths(body1=(0.45, 0.5, 0.55))
+    study.save(folder / "lengths.csv")
+    study.plot(folder / "lengths.svg", "redundant")
+    for first, name, samples in ((16, "three_bar", 51), (20, "five_point_suspension", 21)):
+        t, errors = closing(name, samples)
+        for k, (method, found) in enumerate(errors.items()):
+            labels = [f"{i + 1}" for i in range(found.shape[1])]
+            path = folder / f"figure{first + k}.svg"
+            plot(path, f"{name}: {method}", t, found, labels, "difference to Newton's")
+    for numbers, name in (((15,), "three_bar"), ((18, 19), "five_point_suspension")):
+        for number in numbers:
+            rg.show(closed(name)).save(folder / f"figure{number}.svg")
     bars, eye = ("q1", "q2", "q3", "q4"), ("about X", "about Y", "about Z (vertical)")
     plot(folder / "figure23.svg", "Redundant four-bar", *oscillation(), bars)
     equal, unequal = (0.05, 0.05, 0.05), (0.05, 0.05, 0.02)

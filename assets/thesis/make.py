@@ -1,4 +1,4 @@
-r"""Write the four mechanisms of Paul (2020) as URDF+ files, with their known answers.
+r"""Write the mechanisms of Paul (2020) as URDF+ files, with their known answers.
 
 Every number of the thesis' tables stands here once. Joints that the thesis calls *forced* hold the
 value of the table for ever; they become fixed joints of the same name. Where the thesis prints no
@@ -90,13 +90,21 @@ class Model:
         self.joint(name, kind, parent, child, at, axis=axis, motor=motor)
 
     def loop(
-        self, name: str, kind: str, first: str, second: str, at: Vector = ZERO, end: Vector = ZERO
+        self,
+        name: str,
+        kind: str,
+        first: str,
+        second: str,
+        at: Vector = ZERO,
+        end: Vector = ZERO,
+        axis: Vector | None = None,
     ) -> None:
-        """A cut: ``spherical`` (Robotran's ball) or ``fixed`` (its solid cut)."""
+        """A cut: ``spherical`` (Robotran's ball), ``fixed`` (its solid cut) or ``revolute``."""
         self.lines += [
             f'  <loop name="{name}" type="{kind}">',
             f'    <predecessor link="{first}"><origin xyz="{_text(at)}"/></predecessor>',
             f'    <successor link="{second}"><origin xyz="{_text(end)}"/></successor>',
+            *([] if axis is None else [f'    <axis xyz="{_text(axis)}"/>']),
             "  </loop>",
         ]
 
@@ -108,6 +116,18 @@ class Model:
 
 def _text(vector: Sequence[float]) -> str:
     return " ".join(f"{x:.16g}" for x in vector)
+
+
+def door() -> None:
+    """The introduction's first example: hinges that restrain the same, to share the effort."""
+    model = Model("door")
+    model.link("wall")
+    model.link("door", 30.0, (0.4, 0.0, 1.0), 10.0)
+    model.motion("q1", "R3", "wall", "door")
+    for i, height in enumerate((1.0, 1.8), start=2):
+        place = (0.0, 0.0, height)
+        model.loop(f"hinge{i}", "revolute", "wall", "door", place, place, AXES["3"])
+    model.write()
 
 
 #: Section 6.1.2: lengths along the bodies, from joint to joint.
@@ -244,6 +264,7 @@ def agile_eye() -> None:
 #: Counts of the thesis where it gives them, and start values of its tables. The bars of the plane
 #: mechanisms are cut by balls: in space each cut has one more constraint, across the plane.
 ANSWERS = {
+    "door": {"gruebler": -9, "mobility": 1, "redundant": 10},
     "three_bar": {
         "gruebler": 0,
         "mobility": 1,
@@ -297,6 +318,7 @@ ANSWERS = {
 
 def main() -> None:
     """Write all files."""
+    door()
     three_bar()
     five_point_suspension()
     redundant_four_bar()

@@ -7,7 +7,7 @@ constraints cannot make :math:`\Phi_q` rectangular. Every quantity is exact: the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -150,6 +150,8 @@ class ReducedModel(ShortRepr, EquationOfMotion):
         passive: What acts within the joints; dry friction is left out.
         loads: What acts on bodies, by their names.
         findings: What should be known about the model.
+        motors: Coordinates on which motors act; empty where they are the inputs.
+        forces: Forces along coordinates as functions of these.
     """
 
     inputs: tuple[str, ...]
@@ -159,6 +161,8 @@ class ReducedModel(ShortRepr, EquationOfMotion):
     passive: PassiveJoints
     loads: tuple[tuple[str, BodyLoad], ...]
     findings: tuple[Diagnostic, ...] = ()
+    motors: tuple[int, ...] = ()
+    forces: tuple[tuple[int, Callable[[Array], ArrayLike]], ...] = ()
 
     def no_inertia(self) -> NoInertia:
         """The error where the inertia matrix is singular."""
@@ -167,7 +171,8 @@ class ReducedModel(ShortRepr, EquationOfMotion):
     @property
     def size(self) -> int:
         """Number of coefficients of one configuration."""
-        return count(len(self.inputs), damped=bool(np.any(self.passive.damping)))
+        damped = bool(np.any(self.passive.damping))
+        return count(len(self.inputs), damped=damped, motors=len(self.motors))
 
     @property
     def theta(self) -> Array:
@@ -305,8 +310,18 @@ class ReducedModel(ShortRepr, EquationOfMotion):
         H = H + (turned * passive.armature) @ V
         D = D + (turned * passive.armature) @ motion.B
         p = p + np.einsum("nks,nk->ns", V, passive.springs(q)) + self._wrenched(motion)
-        damped = np.any(passive.damping)
-        return pack(H, D, p, (turned * passive.damping) @ V if damped else None)
+        for column, function in self.forces:
+            force = np.asarray(function(q[:, column]), dtype=np.float64)
+            if force.shape not in ((), (N,)) or not np.all(np.isfinite(force)):
+                raise ModelError(
+                    "a force along a coordinate is a function of its values, shape (N,), that "
+                    f"gives finite numbers of that shape; it gave the shape {force.shape}"
+                )
+            p = p + V[:, column] * np.broadcast_to(force, (N,))[:, None]
+        C = (turned * passive.damping) @ V
+        damped = np.any(passive.damping) or self.motors
+        A = turned[..., list(self.motors)] if self.motors else None
+        return pack(H, D, p, C if damped else None, A)
 
     def _wrenched(self, motion: _Motion) -> Array:
         """Generalised forces of the loads on bodies, shape (N, s)."""

@@ -8,7 +8,9 @@ r"""The equation of motion in actuator coordinates, from its coefficients.
 :math:`[\dot\theta\dot\theta] = [\dot\theta_1^2\;\dot\theta_1\dot\theta_2\;\dots\;\dot\theta_s^2]`.
 All coefficients of one configuration form one row of t numbers (eq. 29): the upper triangle of H
 row by row, D row by row, p; then, where joints have viscous damping, which the text leaves out, the
-upper triangle of the damping matrix C.
+upper triangle of the damping matrix C. Where the motors are not the inputs, C stands there anyhow,
+and the influence matrix A of the motors row by row: of their efforts u,
+:math:`\tau = A(\theta)\,u`.
 """
 
 from __future__ import annotations
@@ -59,24 +61,32 @@ def symmetric_products(values: Array) -> Array:
     return np.asarray(np.where(first == second, 0.5, 1.0) * both)
 
 
-def count(s: int, *, damped: bool = False) -> int:
+def count(s: int, *, damped: bool = False, motors: int = 0) -> int:
     """Number t of coefficients (eq. 29)."""
     P = s * (s + 1) // 2
-    return P + s * P + s + damped * P
+    return P + s * P + s + (damped or motors > 0) * P + s * motors
 
 
-def pack(H: Array, D: Array, p: Array, C: Array | None = None) -> Array:
-    """One row per configuration from H (N, s, s), D (N, s, P), p (N, s) and C (N, s, s)."""
+def pack(H: Array, D: Array, p: Array, C: Array | None = None, A: Array | None = None) -> Array:
+    """One row per configuration.
+
+    From H (N, s, s), D (N, s, P), p (N, s), C (N, s, s) and A (N, s, motors).
+    """
     first, second = pairs(p.shape[-1])
-    damping = [] if C is None else [C[:, first, second]]
-    return np.concatenate([H[:, first, second], D.reshape(len(D), -1), p, *damping], axis=1)
+    more = [] if C is None else [C[:, first, second]]
+    more += [] if A is None else [A.reshape(len(A), -1)]
+    return np.concatenate([H[:, first, second], D.reshape(len(D), -1), p, *more], axis=1)
 
 
 def groups(s: int, t: int | None = None) -> dict[str, slice]:
-    """Where H, D and p lie in a row of t coefficients, and C where there is damping."""
+    """Where H, D and p lie in a row of t coefficients, and C and A where they are there."""
     P, plain = s * (s + 1) // 2, count(s)
     found = {"H": slice(0, P), "D": slice(P, P + s * P), "p": slice(P + s * P, plain)}
-    return found if t in (None, plain) else {**found, "C": slice(plain, t)}
+    if t is not None and t > plain:
+        found["C"] = slice(plain, plain + P)
+        if t > plain + P:
+            found["A"] = slice(plain + P, t)
+    return found
 
 
 def unpack(rows: Array, s: int) -> tuple[Array, Array, Array, Array]:
@@ -138,6 +148,51 @@ class EquationOfMotion(ABC):
     def C(self, theta: ArrayLike) -> Array:
         """Viscous damping matrix of the joints, N s/m or N m s/rad, shape (..., s, s)."""
         return self._parts(theta)[3]
+
+    def A(self, theta: ArrayLike) -> Array:
+        """Influence of the motors on the inputs (eq. 5), shape (..., s, motors).
+
+        The identity where the motors are the inputs.
+        """
+        s = len(self.inputs)
+        rows = self.coefficients(self._table(theta))
+        place = groups(s, rows.shape[1]).get("A")
+        if place is None:
+            return self._like(theta, np.broadcast_to(np.eye(s), (len(rows), s, s)))
+        return self._like(theta, rows[:, place].reshape(len(rows), s, -1))
+
+    def motor_efforts(
+        self,
+        theta: ArrayLike,
+        rate: ArrayLike,
+        acceleration: ArrayLike,
+        weights: ArrayLike | None = None,
+    ) -> tuple[Array, Array]:
+        """Efforts of the motors that make a motion, however many motors there are.
+
+        Of more motors than freedoms the smallest efforts are taken; with fewer there may be
+        something left that no motor can do.
+
+        Args:
+            theta: Inputs, shape (..., s).
+            rate: Their rates.
+            acceleration: Their accelerations.
+            weights: What the square of each motor's effort counts, positive, shape (motors,).
+
+        Returns:
+            Efforts in N or N m, shape (..., motors), and what is left of ``inverse_dynamics``,
+            shape (..., s).
+
+        Raises:
+            ModelError: There are not as many weights as motors, or one is not positive.
+        """
+        tau, A = self.inverse_dynamics(theta, rate, acceleration), self.A(theta)
+        scale: Array = np.ones(A.shape[-1]) if weights is None else numbers(weights)
+        if scale.shape != A.shape[-1:] or not np.all(scale > 0.0):
+            raise ModelError(f"weights are {A.shape[-1]} positive numbers, one for each motor")
+        scale = scale**-0.5
+        efforts = scale * (np.linalg.pinv(A * scale) @ tau[..., None])[..., 0]
+        return efforts, tau - (A @ efforts[..., None])[..., 0]
 
     def inverse_dynamics(self, theta: ArrayLike, rate: ArrayLike, acceleration: ArrayLike) -> Array:
         """Actuator efforts of a motion (eq. 1), N or N m, shape (..., s)."""

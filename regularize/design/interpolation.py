@@ -42,7 +42,7 @@ class Accuracy:
         inside = np.isfinite(truth[:, 0])
         covered = np.isfinite(errors[:, 0])
         some = errors[covered] if covered.any() else np.zeros((1, errors.shape[1]))
-        names = list(groups(1, count(1, damped=True)))[: errors.shape[1]]
+        names = list(groups(1, count(1, motors=1)))[: errors.shape[1]]
         return cls(
             points=int(inside.sum()),
             covered=float(covered.sum() / max(1, inside.sum())),

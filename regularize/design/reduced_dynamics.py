@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,7 @@ from regularize import validation
 from regularize.design.actuator_dynamics import ReducedModel, mass_properties
 from regularize.design.continuation import ActuatedLoops
 from regularize.errors import ModelError, NotClosed, SingularInputs
-from regularize.lie.screw import read_only
+from regularize.lie.screw import Array, read_only
 from regularize.loops.assembly import Assembly, assemble
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
@@ -40,6 +40,8 @@ from regularize.statics.passive_joints import PassiveJoints
     payloads=validation.named(validation.instance(Inertia)),
     wrenches=validation.named(validation.ARRAY),
     loads=validation.named(validation.ARRAY | validation.instance(BodyLoad)),
+    forces=validation.named(validation.FUNCTION),
+    motors=validation.NAMES,
 )
 def reduced_model(
     model: Model,
@@ -50,6 +52,8 @@ def reduced_model(
     payloads: Mapping[str, Inertia] | None = None,
     wrenches: Mapping[str, ArrayLike] | None = None,
     loads: Mapping[str, ArrayLike | BodyLoad] | None = None,
+    forces: Mapping[str, Callable[[Array], ArrayLike]] | None = None,
+    motors: Sequence[str] | None = None,
 ) -> ReducedModel:
     """The dynamics of a mechanism in the coordinates of its actuators.
 
@@ -69,6 +73,10 @@ def reduced_model(
             force in N first, moment in N m.
         loads: The same as ``simulate`` takes them: six such numbers, or a ``BodyLoad``, which may
             act at a point and turn with the body.
+        forces: Forces in N or N m along coordinates, named as inputs are, as functions of their
+            values: one that gets the values at N configurations, shape (N,), and gives as many.
+        motors: Coordinates on which motors act where these are not the inputs: more than there
+            are freedoms, fewer, or others. ``motor_efforts`` shares efforts out among them.
 
     Raises:
         ModelError: An input is unknown, repeated or not a coordinate of its own, or the number of
@@ -146,6 +154,8 @@ def reduced_model(
         passive,
         tuple((reduction.mechanism.body(name).name, load) for name, load in acting),
         findings,
+        tuple(_columns(reduction, motors or ())),
+        tuple(zip(_columns(reduction, [*(forces or ())]), (forces or {}).values(), strict=True)),
     )
 
 

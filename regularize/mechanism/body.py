@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 
 import numpy as np
 
-from regularize.errors import ModelError
+from regularize.errors import ModelError, ReadError
 from regularize.lie.screw import (
     IDENTITY,
     Array,
@@ -171,10 +173,13 @@ class Beam:
 class Modes(Frozen):
     """Modes of an elastic body, as a finite element program reduces it (Craig and Bampton 1968).
 
+    The two ends stand where the body's joints do; if it has one joint, that is at the first. Six
+    combinations of the modes are the motions of the rigid body, without stiffness.
+
     Attributes:
         mass: Of the modes, shape (modes, modes).
         stiffness: Of the modes, shape (modes, modes).
-        shapes: What they move the body's two ends by, (v, ω), shape (2, 6, modes).
+        shapes: What they move the body's two ends by, (v, ω) in body axes, shape (2, 6, modes).
 
     Raises:
         ModelError: The shapes do not fit.
@@ -193,6 +198,31 @@ class Modes(Frozen):
             if n == 0 or getattr(self, name).shape != shape:
                 found = getattr(self, name).shape
                 raise ModelError(f"{name} of {n} modes has the shape {shape}, got {found}")
+            if not np.all(np.isfinite(getattr(self, name))):
+                raise ModelError(f"{name} of the modes consists of finite numbers")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Modes:
+        """Modes from a NumPy archive with the arrays ``mass``, ``stiffness`` and ``shapes``.
+
+        Raises:
+            ReadError: The file is no such archive.
+            ModelError: The arrays do not fit each other.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                return cls(**{f.name: np.asarray(archive[f.name], float) for f in fields(cls)})
+        except ModelError:
+            raise
+        except Exception as error:
+            raise ReadError(
+                str(path), f"is no NumPy archive with mass, stiffness and shapes ({error})"
+            ) from error
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write a NumPy archive that ``load`` reads."""
+        np.savez_compressed(path, **{f.name: getattr(self, f.name) for f in fields(self)})
+        return Path(path)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

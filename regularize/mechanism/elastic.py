@@ -1,5 +1,7 @@
 r"""Elastic bodies, and how a beam becomes a chain of rigid segments with springs between them.
 
+Bodies of component modes are those of ``component_modes``.
+
 The curvatures :math:`\kappa` of a beam that vibrates or bends solve an integral equation of the
 second kind, :math:`EI\,\kappa(x) = \int G(x, s)\,\kappa(s)\,ds`, whose kernel is what inertia and
 loads make of a bend at s. Its Nyström solution by the points :math:`x_i` and weights :math:`w_i` of
@@ -24,6 +26,7 @@ from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.mechanism.body import Beam, Body, Inertia, Modes
+from regularize.mechanism.component_modes import ModalBody, modal_ends, with_modal_body
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.joint_limits import JointDynamics
 from regularize.mechanism.mechanism import Mechanism
@@ -48,13 +51,18 @@ def refuse_elastic(mechanism: Mechanism) -> None:
     if names := has_elastic(mechanism):
         raise ModelError(
             f"body {names[0]!r} is elastic, and would be taken for rigid here: pass "
-            "rg.segments(model), a chain of rigid segments with springs; simulate, reduced_model "
+            "rg.segments(model), rigid bodies with springs; check, simulate, reduced_model "
             "and metamodel make it themselves"
         )
 
 
 def segments(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with every beam as a chain of rigid segments with springs between them.
+    """The mechanism with every elastic body as rigid ones with springs between them.
+
+    A beam becomes a chain of segments. A body of modes keeps its name at its first end, its second
+    is ``NAME segment 2`` behind the joint ``NAME spring 1``; modes that move neither are slides
+    ``NAME spring 2`` and so on, and its mass stands in bodies ``NAME point 1`` and so on that
+    follow them by couplings.
 
     The first segment has the name of the body, the others are ``NAME segment 2`` and so on, and
     ``NAME spring 1`` is the joint between the first two. The frames of all segments are that of
@@ -66,16 +74,36 @@ def segments(mechanism: Mechanism) -> Mechanism:
         mechanism: The mechanism.
 
     Raises:
-        ModelError: The mass that a body states is not that of its beam, or it is given by modes.
+        ModelError: The mass that a body states is not that of its beam or modes, or modes do not
+            fit their body.
     """
     for name in has_elastic(mechanism):
-        mechanism = _segmented(mechanism, mechanism.body(name))
+        body = mechanism.body(name)
+        if isinstance(body.elastic, Modes):
+            mechanism = with_modal_body(mechanism, body, RIGID)
+        else:
+            mechanism = _segmented(mechanism, body)
     return mechanism
 
 
 def segment_at(mechanism: Mechanism, name: str, point: ArrayLike = (0, 0, 0)) -> str:
-    """Name of the segment on which a point of an elastic body's frame stands; else the body's."""
-    beam = mechanism.body(name).elastic
+    """Name of the segment on which a point of an elastic body's frame stands; else the body's.
+
+    Raises:
+        ModelError: The body is given by modes, and the point is none of its ends.
+    """
+    body = mechanism.body(name)
+    beam = body.elastic
+    if isinstance(beam, Modes):
+        modal = ModalBody.of(name, beam, RIGID)
+        start = modal_ends(mechanism, body, modal.distance)[1]
+        for end, label in ((start, name), (start + modal.distance, f"{name} segment 2")):
+            if np.allclose(end, point, rtol=0, atol=1e-6):
+                return label if len(modal.stiffness) else name
+        raise ModelError(
+            f"body {name!r} is given by modes, and moves at its ends alone: let what acts there "
+            f"act at {start.tolist()} or {(start + modal.distance).tolist()}, body axes"
+        )
     kept = [] if not isinstance(beam, Beam) else _freedoms(beam)[1]
     if not isinstance(beam, Beam) or not kept:
         return name
@@ -84,13 +112,14 @@ def segment_at(mechanism: Mechanism, name: str, point: ArrayLike = (0, 0, 0)) ->
 
 def spring_joints(mechanism: Mechanism) -> list[str]:
     """Names of the joints that the springs of all beams become."""
-    found = [(body.name, body.elastic) for body in mechanism.bodies]
-    return [
-        f"{name} spring {k + 1}"
-        for name, beam in found
-        if isinstance(beam, Beam) and _freedoms(beam)[1]
-        for k in range(POINTS)
-    ]
+    counts = {}
+    for body in mechanism.bodies:
+        if isinstance(body.elastic, Modes):
+            modal = ModalBody.of(body.name, body.elastic, RIGID)
+            counts[body.name] = 1 + len(modal.stiffness) - modal.screws.shape[1]
+        elif body.elastic is not None and _freedoms(body.elastic)[1]:
+            counts[body.name] = POINTS
+    return [f"{name} spring {k + 1}" for name, count in counts.items() for k in range(count)]
 
 
 Load = TypeVar("Load")
@@ -147,12 +176,7 @@ def _part(beam: Beam, start: float, end: float) -> Inertia:
 
 def _segmented(mechanism: Mechanism, body: Body) -> Mechanism:
     beam = body.elastic
-    if isinstance(beam, Modes):
-        raise ModelError(
-            f"body {body.name!r} is given by modes, which nothing computes with as yet; give it as "
-            "a rg.Beam, or leave its elasticity out"
-        )
-    assert beam is not None
+    assert isinstance(beam, Beam)
     mass = beam.density * beam.area * beam.length
     if body.inertia is not None and abs(body.inertia.mass - mass) > 0.01 * mass:
         raise ModelError(
