@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from regularize.lie.directions import SLIGHT
 from regularize.lie.screw import Array
+from regularize.loops.gaps import largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import EdgeId, Graph
@@ -17,6 +18,7 @@ from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.short_repr import ShortRepr
 from regularize.mechanism.source import Model
+from regularize.nominal.absorb import absorb_gaps
 from regularize.nominal.candidates import (
     SHOWN,
     Candidate,
@@ -164,6 +166,12 @@ def idealise(
     """
     relative("near", near)
     written = model if isinstance(model, Reduction) else reduce(model, rtol=rtol, seed=seed)
+    if 0.0 < _open(written) <= UNSEEN:
+        absorbed = absorb_gaps(written.mechanism, seed=seed)
+        if absorbed.changed and not absorbed.left:
+            closed = reduce(absorbed.mechanism, rtol=rtol, seed=seed)
+            meant = idealise(closed, near=near, rtol=rtol, seed=seed)
+            return replace(meant, written=written, moves=_added(absorbed.moves, meant.moves))
     best = written
     moves: dict[str, tuple[float, float]] = {}
     relations: list[AxisRelation] = []
@@ -215,6 +223,22 @@ def idealise(
         tuple(assumed),
         tuple(others),
     )
+
+
+def _open(written: Reduction) -> float:
+    """Largest gap of loops that stay open, in sizes and radians; 0 where all close."""
+    each = [sized_loops(written.graph, written.q, cell.edges) for cell in written.cells]
+    errors = [largest_error(loops, written.q[loops.columns]) for loops in each]
+    return 0.0 if written.assembly.closed else max(errors)
+
+
+def _added(
+    first: Mapping[str, tuple[float, float]], then: Mapping[str, tuple[float, float]]
+) -> dict[str, tuple[float, float]]:
+    """What joints are moved by at most, by one move and another after it."""
+    none = 0.0, 0.0
+    pairs = {name: (first.get(name, none), then.get(name, none)) for name in {**first, **then}}
+    return {name: (a[0] + b[0], a[1] + b[1]) for name, (a, b) in pairs.items()}
 
 
 def _largest(moves: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
