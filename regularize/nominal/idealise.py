@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from regularize.lie.directions import SLIGHT
 from regularize.lie.screw import Array
-from regularize.loops.gaps import largest_error
+from regularize.loops.gaps import CLOSED, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import EdgeId, Graph
@@ -18,7 +18,7 @@ from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.short_repr import ShortRepr
 from regularize.mechanism.source import Model
-from regularize.nominal.absorb import absorb_gaps
+from regularize.nominal.absorb import motions_meant
 from regularize.nominal.candidates import (
     SHOWN,
     Candidate,
@@ -166,12 +166,6 @@ def idealise(
     """
     relative("near", near)
     written = model if isinstance(model, Reduction) else reduce(model, rtol=rtol, seed=seed)
-    if 0.0 < _open(written) <= UNSEEN:
-        absorbed = absorb_gaps(written.mechanism, seed=seed)
-        if absorbed.changed and not absorbed.left:
-            closed = reduce(absorbed.mechanism, rtol=rtol, seed=seed)
-            meant = idealise(closed, near=near, rtol=rtol, seed=seed)
-            return replace(meant, written=written, moves=_added(absorbed.moves, meant.moves))
     best = written
     moves: dict[str, tuple[float, float]] = {}
     relations: list[AxisRelation] = []
@@ -180,7 +174,11 @@ def idealise(
     others: list[OtherIdeal] = []
     for cell in written.cells:
         proved, offered = _proved(written, cell.edges), []
-        if possible(cell, near, proved=proved):
+        gap = _left_open(written, cell.edges)
+        if CLOSED < gap <= UNSEEN:
+            loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
+            offered = [Candidate((), n, gap, True) for n in dict.fromkeys(motions_meant(loops, q))]
+        elif possible(cell, near, proved=proved):
             loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
             cycles = written.cycles(cell)
             offered = candidates(loops, q, cell, near, proved=proved, cycles=cycles)
@@ -201,7 +199,9 @@ def idealise(
         found = _chosen(every)
         if found is None or (hidden and found.after.remaining >= best.remaining):
             likely = _likely(written, loops)
-            undecided += [c for c in offered[:1] if not hidden and (c.missed or c.size <= likely)]
+            undecided += [
+                c for c in offered[:1] if c.joints and (c.missed or c.size <= likely)
+            ]
             continue
         candidate, change, after = found
         assumed += [candidate] if candidate.missed else []
@@ -225,20 +225,10 @@ def idealise(
     )
 
 
-def _open(written: Reduction) -> float:
-    """Largest gap of loops that stay open, in sizes and radians; 0 where all close."""
-    each = [sized_loops(written.graph, written.q, cell.edges) for cell in written.cells]
-    errors = [largest_error(loops, written.q[loops.columns]) for loops in each]
-    return 0.0 if written.assembly.closed else max(errors)
-
-
-def _added(
-    first: Mapping[str, tuple[float, float]], then: Mapping[str, tuple[float, float]]
-) -> dict[str, tuple[float, float]]:
-    """What joints are moved by at most, by one move and another after it."""
-    none = 0.0, 0.0
-    pairs = {name: (first.get(name, none), then.get(name, none)) for name in {**first, **then}}
-    return {name: (a[0] + b[0], a[1] + b[1]) for name, (a, b) in pairs.items()}
+def _left_open(reduction: Reduction, edges: tuple[EdgeId, ...]) -> float:
+    """What closing leaves open of loops, in sizes and radians."""
+    loops = sized_loops(reduction.graph, reduction.q, edges)
+    return largest_error(loops, reduction.q[loops.columns])
 
 
 def _largest(moves: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
