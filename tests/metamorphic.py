@@ -1,10 +1,10 @@
 """Writes mechanisms down differently and compares verdicts, counts and codes.
 
-Usage: ``python tests/metamorphic.py [N] [SEED] [MOST]``. Each of N mechanisms, random ones and assets, is
-scaled (1e-6 to 1e6), moved, mirrored, written in another order, from another ground, with joints
-turned round, with other names, with other joints marked as closures and in another format: nine
-rewritings, where the format can hold it. What differs is printed; the exit status is 1 where
-anything does. With MOST, mechanisms of more joints are left out.
+Usage: ``python tests/metamorphic.py [N] [SEED] [MOST]``. Each of N mechanisms, random ones and
+assets, is scaled (1e-6 to 1e6), moved, mirrored, written in another order, from another ground,
+with joints turned round, with other names, with other joints marked as closures and in another
+format: nine rewritings, where the format can hold it. What differs is printed; the exit status is 1
+where anything does. With MOST, mechanisms of more joints are left out.
 """
 
 from __future__ import annotations

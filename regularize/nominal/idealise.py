@@ -199,9 +199,7 @@ def idealise(
         found = _chosen(every)
         if found is None or (hidden and found.after.remaining >= best.remaining):
             likely = _likely(written, loops)
-            undecided += [
-                c for c in offered[:1] if c.joints and (c.missed or c.size <= likely)
-            ]
+            undecided += [c for c in offered[:1] if c.joints and (c.missed or c.size <= likely)]
             continue
         candidate, change, after = found
         assumed += [candidate] if candidate.missed else []
