@@ -174,7 +174,8 @@ def idealise(
     others: list[OtherIdeal] = []
     for cell in written.cells:
         proved, offered = _proved(written, cell.edges), []
-        gap = _left_open(written, cell.edges)
+        loops = sized_loops(written.graph, written.q, cell.edges)
+        gap = largest_error(loops, written.q[loops.columns])
         if CLOSED < gap <= UNSEEN:
             loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
             offered = [Candidate((), n, gap, True) for n in dict.fromkeys(motions_meant(loops, q))]
@@ -223,12 +224,6 @@ def idealise(
     )
 
 
-def _left_open(reduction: Reduction, edges: tuple[EdgeId, ...]) -> float:
-    """What closing leaves open of loops, in sizes and radians."""
-    loops = sized_loops(reduction.graph, reduction.q, edges)
-    return largest_error(loops, reduction.q[loops.columns])
-
-
 def _largest(moves: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
     """Largest move in metres and turn in radians, each of any joint."""
     both = np.array([*moves.values(), (0.0, 0.0)]).max(axis=0)
@@ -244,14 +239,16 @@ def _proved(reduction: Reduction, edges: tuple[EdgeId, ...]) -> bool:
 def _likely(written: Reduction, loops: LoopKinematics) -> float:
     """Singular values up to which the numbers themselves make noise likely.
 
-    They have few digits, or loops that close are stored open. What is further off is no rounding,
-    however few digits there are, and of loops that stay open that is said alone.
+    They have few digits, or loops that close are stored open: of numbers that close their loops to
+    the last digit nothing is likely. What is further off is no rounding, however few digits there
+    are, and of loops that stay open that is said alone.
     """
     digits, off = written.mechanism.digits, 0.0
     if written.assembly.closed:
         stored = loops.state(written.graph.position[loops.columns])
         off = float(np.abs(loops.residual(stored)).max(initial=0.0))
-    return max(UNSEEN, off, 0.0 if digits is None else MARGIN * 10.0**-digits)
+    unseen = UNSEEN if off > EXACT.closed or not written.assembly.closed else 0.0
+    return max(unseen, off, 0.0 if digits is None else MARGIN * 10.0**-digits)
 
 
 def _near(

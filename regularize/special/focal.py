@@ -109,14 +109,13 @@ def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[Edg
 
 def _roles(graph: Graph, part: Block, within: float) -> dict[str, Sequence[EdgeId]] | None:
     """Which hinges are A, B, C and D, which P, Q, R and S, and which three are F."""
-    body, hinges = DisjointSets[NodeId](), {}
-    for e in sorted(part.edges, key=lambda e: part.screws[e].size):  # what is welded is one body
-        ends = graph.edges[e].parent, graph.edges[e].child
-        if part.screws[e].size:
-            hinges[e] = frozenset(body[end] for end in ends)
-        else:
-            body.union(*ends)
-    points = {e: np.cross(part.screws[e][3:, 0], part.screws[e][:3, 0]) for e in hinges}
+    turning = {e: s for e, s in part.screws.items() if s.size}
+    body = DisjointSets[NodeId]()  # what is welded is one body
+    for edge in (graph.edges[e] for e in part.screws.keys() - turning.keys()):
+        body.union(edge.parent, edge.child)
+    ends = {e: (graph.edges[e].parent, graph.edges[e].child) for e in turning}
+    hinges = {e: frozenset((body[a], body[b])) for e, (a, b) in ends.items()}
+    points = {e: np.cross(s[3:, 0], s[:3, 0]) for e, s in turning.items()}
     together = [
         [o for o in hinges if np.linalg.norm(points[o] - points[e]) <= within] for e in hinges
     ]
