@@ -110,11 +110,11 @@ def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[Edg
 def _roles(graph: Graph, part: Block, within: float) -> dict[str, Sequence[EdgeId]] | None:
     """Which hinges are A, B, C and D, which P, Q, R and S, and which three are F."""
     turning = {e: s for e, s in part.screws.items() if s.size}
-    body = DisjointSets[NodeId]()  # what is welded is one body
+    rigid = DisjointSets[NodeId]()  # what is welded is one body
     for edge in (graph.edges[e] for e in part.screws.keys() - turning.keys()):
-        body.union(edge.parent, edge.child)
-    ends = {e: (graph.edges[e].parent, graph.edges[e].child) for e in turning}
-    hinges = {e: frozenset((body[a], body[b])) for e, (a, b) in ends.items()}
+        rigid.union(edge.parent, edge.child)
+    pairs = {e: (graph.edges[e].parent, graph.edges[e].child) for e in turning}
+    hinges = {e: frozenset((rigid[a], rigid[b])) for e, (a, b) in pairs.items()}
     points = {e: np.cross(s[3:, 0], s[:3, 0]) for e, s in turning.items()}
     together = [
         [o for o in hinges if np.linalg.norm(points[o] - points[e]) <= within] for e in hinges
