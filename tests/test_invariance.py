@@ -16,6 +16,7 @@ from parallel_robots import ROBOTS
 from random_mechanisms import random_legs
 
 import regularize as rg
+from regularize.proofs.special import special_lengths
 
 BUILDERS: dict[str, Callable[[], rg.Mechanism]] = {
     "planar": mechanisms.planar_fourbar,
@@ -242,6 +243,26 @@ def test_walks_leave_singular_poses_at_any_size(factor: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("seed", "way"), [(5003, 7), (5003, 8), (5006, 2), (5010, 2)])
-def test_what_once_depended_on_order_tree_or_format(seed: int, way: int) -> None:
-    assert metamorphic.differences(seed, way) == []
+@pytest.mark.parametrize(
+    ("seed", "way", "most"),
+    [(5003, 7, 99), (5003, 8, 99), (5006, 2, 99), (5010, 2, 99), (40000, 2, 9), (40009, 8, 9)],
+)
+def test_what_once_depended_on_order_tree_or_format(seed: int, way: int, most: int) -> None:
+    assert metamorphic.differences(seed, way, most) == []
+
+
+@pytest.mark.parametrize("name", ["schatz", "focal_mechanism"])
+def test_joints_that_a_format_welds_hide_no_family(name: str) -> None:
+    mechanism = rg.load(metamorphic.ASSETS / f"{name}.urdf")
+    (welded,) = metamorphic.written(mechanism, ".urdf").values()
+    assert any(joint.kind == "fixed" for joint in welded.joints)
+    found, usual = (special_lengths(rg.reduce(m, configurations=2)) for m in (welded, mechanism))
+    assert [(s.family, s.rows) for s in found] == [(s.family, s.rows) for s in usual] != []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(60000, 61120, 140))
+def test_small_mechanisms_in_nine_writings_each(seed: int) -> None:
+    """All batches together are ten thousand writings."""
+    for one in range(seed, seed + 140):
+        assert metamorphic.differences(one, most=metamorphic.SMALL) == []

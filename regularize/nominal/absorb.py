@@ -210,7 +210,7 @@ def _closed(
     axes made parallel, where they are not much larger; or moves of the closing joints alone. Any
     moves are made where neither closes the loops.
     """
-    counts = _motions(loops, q)
+    counts = motions_meant(loops, q)
     for motions in dict.fromkeys(counts):
         ways: list[tuple[Mask, float | None]] = [
             (_mask(loops, q, movable, shifts=True), _gap(loops, q)),
@@ -245,7 +245,7 @@ def _gap(loops: LoopKinematics, q: Array) -> float:
     return float(np.linalg.norm(loops.residual(loops.state(q))))
 
 
-def _motions(loops: LoopKinematics, q: Array) -> list[int]:
+def motions_meant(loops: LoopKinematics, q: Array) -> list[int]:
     """Numbers of motions that the loops may have when they close, what was likely meant first.
 
     Noise makes a gap in singular values, and a gap of the loops tilts axes, so that singular values

@@ -276,13 +276,14 @@ def _axes_and_points(
     met: list[_Meeting] = []
 
     def meet(place: Array, axes: list[Element], balls: list[EdgeId]) -> None:
-        for known in met:
-            touching = set(known.axes) & set(axes) or set(known.balls) & set(balls)
+        new = _Meeting(place, axes, balls)
+        for known in [*met]:
+            touching = set(known.axes) & set(new.axes) or set(known.balls) & set(new.balls)
             if touching and np.linalg.norm(known.place - place) < rtol:
-                known.axes.extend(a for a in axes if a not in known.axes)
-                known.balls.extend(b for b in balls if b not in known.balls)
-                return
-        met.append(_Meeting(place, axes, balls))
+                met.remove(known)
+                own = [*dict.fromkeys((*known.axes, *new.axes))]
+                new = _Meeting(known.place, own, [*dict.fromkeys((*known.balls, *new.balls))])
+        met.append(new)
 
     turning = {e: (way, point) for e, (way, point, _) in lines.items() if point is not None}
     for a, b in sorted(share):

@@ -10,6 +10,7 @@ import numpy as np
 
 from regularize.lie.directions import SLIGHT
 from regularize.lie.screw import Array
+from regularize.loops.gaps import CLOSED, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import EdgeId, Graph
@@ -17,6 +18,7 @@ from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.short_repr import ShortRepr
 from regularize.mechanism.source import Model
+from regularize.nominal.absorb import motions_meant
 from regularize.nominal.candidates import (
     SHOWN,
     Candidate,
@@ -172,7 +174,12 @@ def idealise(
     others: list[OtherIdeal] = []
     for cell in written.cells:
         proved, offered = _proved(written, cell.edges), []
-        if possible(cell, near, proved=proved):
+        loops = sized_loops(written.graph, written.q, cell.edges)
+        gap = largest_error(loops, written.q[loops.columns])
+        if CLOSED < gap <= UNSEEN:
+            loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
+            offered = [Candidate((), n, gap, True) for n in dict.fromkeys(motions_meant(loops, q))]
+        elif possible(cell, near, proved=proved):
             loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
             cycles = written.cycles(cell)
             offered = candidates(loops, q, cell, near, proved=proved, cycles=cycles)
@@ -193,7 +200,7 @@ def idealise(
         found = _chosen(every)
         if found is None or (hidden and found.after.remaining >= best.remaining):
             likely = _likely(written, loops)
-            undecided += [c for c in offered[:1] if not hidden and (c.missed or c.size <= likely)]
+            undecided += [c for c in offered[:1] if c.joints and (c.missed or c.size <= likely)]
             continue
         candidate, change, after = found
         assumed += [candidate] if candidate.missed else []
@@ -232,14 +239,16 @@ def _proved(reduction: Reduction, edges: tuple[EdgeId, ...]) -> bool:
 def _likely(written: Reduction, loops: LoopKinematics) -> float:
     """Singular values up to which the numbers themselves make noise likely.
 
-    They have few digits, or loops that close are stored open. What is further off is no rounding,
-    however few digits there are, and of loops that stay open that is said alone.
+    They have few digits, or loops that close are stored open: of numbers that close their loops to
+    the last digit nothing is likely. What is further off is no rounding, however few digits there
+    are, and of loops that stay open that is said alone.
     """
     digits, off = written.mechanism.digits, 0.0
     if written.assembly.closed:
         stored = loops.state(written.graph.position[loops.columns])
         off = float(np.abs(loops.residual(stored)).max(initial=0.0))
-    return max(UNSEEN, off, 0.0 if digits is None else MARGIN * 10.0**-digits)
+    unseen = UNSEEN if off > EXACT.closed or not written.assembly.closed else 0.0
+    return max(unseen, off, 0.0 if digits is None else MARGIN * 10.0**-digits)
 
 
 def _near(

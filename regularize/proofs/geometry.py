@@ -166,7 +166,7 @@ def angulated(
     angulated scissors (Hoberman 1990; You and Pellegrino 1997) are made of them.
     """
     found = []
-    for loop in loops:
+    for loop in ([e for e in cycle if freedoms[e]] for cycle in loops):
         spaces = [freedoms[e] for e in loop]
         if len(loop) % 2 or any(len(s) != 1 or not any(s[0][3:]) for s in spaces):
             continue

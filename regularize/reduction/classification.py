@@ -11,6 +11,7 @@ from regularize.lie.motion_type import GeneratedAlgebra
 from regularize.lie.screw import Array
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle, independent, summed_cycles
 from regularize.mechanism.graph import EdgeId, Graph
+from regularize.reduction.rank import decide_rank
 
 
 def loop_algebra(screws: dict[EdgeId, Array], cycle: Cycle, rtol: float) -> GeneratedAlgebra:
@@ -64,7 +65,8 @@ def topological_redundancy(
         rtol: Tolerance of the motion algebras.
         rng: Source of the random geometry.
     """
-    rigid = [cycle for cycle in cycles if set(cycle.edges) <= set(locked)]
+    free = {e for e, own in screws.items() if own.size} - set(locked)
+    rigid = [cycle for cycle in cycles if not free & set(cycle.edges)]
     if len(rigid) < 2:
         return 0
     edges = sorted({e for cycle in rigid for e in cycle.edges})
@@ -77,10 +79,10 @@ def topological_redundancy(
     for e in edges:
         twist = algebras[e] @ rng.normal(size=algebras[e].shape[1])
         columns[e] = screw.adjoint(screw.exp(twist)) @ screws[e]
-    alone = [_rank([np.hstack([columns[e] for e in cycle.edges])]) for cycle in rigid]
+    alone = [_rank([np.hstack([columns[e] for e in cycle.edges])], rtol) for cycle in rigid]
     blocks = [np.hstack([columns[e] * cycle.direction(graph, e) for e in edges]) for cycle in rigid]
-    return sum(alone) - _rank(blocks)
+    return sum(alone) - _rank(blocks, rtol)
 
 
-def _rank(blocks: Sequence[Array]) -> int:
-    return int(np.linalg.matrix_rank(np.vstack(blocks), tol=1e-8))
+def _rank(blocks: Sequence[Array], rtol: float) -> int:
+    return decide_rank(np.linalg.svd(np.vstack(blocks), compute_uv=False), rtol).rank

@@ -64,7 +64,7 @@ def binding_joints(
             loops that these leave rigid, all joints are equally stiff, and a turn by one radian
             takes as much energy as a displacement by the size of the loops.
     """
-    if not meant.changed:
+    if not (meant.changed and meant.written.assembly.closed):
         return []
     springs = None
     if stiffness is not None:
@@ -166,7 +166,9 @@ def as_designed(meant: Idealised, binding: Sequence[BindingJoint]) -> Iterator[D
     mechanism, after = meant.written.mechanism, meant.reduction
     translation, rotation = meant.distance
     joint = max(meant.moves, key=lambda name: sum(meant.moves[name]))
-    same = meant.written.finite_mobility == after.finite_mobility
+    closed = meant.written.assembly.closed
+    same = not closed or meant.written.finite_mobility == after.finite_mobility
+    written = _mobility(meant.written.finite_mobility) if closed else "its loops stay open"
     provided = "".join(
         f"the axes of {names(candidate.joints)} miss one point by {candidate.missed:.1g} of the "
         "distances of their frames from it; if they are meant to meet there, then "
@@ -175,7 +177,7 @@ def as_designed(meant: Idealised, binding: Sequence[BindingJoint]) -> Iterator[D
     yield Diagnostic(
         "REG219",
         "note" if provided or same else "warning",
-        f"as written, {_mobility(meant.written.finite_mobility)}; {provided}as designed, with "
+        f"as written, {written}; {provided}as designed, with "
         f"joints moved by at most {millimetres(translation)} and {degrees(rotation)}, "
         f"{_mobility(after.finite_mobility)}, and {counted(after.redundant, 'equation')} "
         f"{'is' if after.redundant == 1 else 'are'} redundant; `{joint}` is the furthest off",

@@ -32,22 +32,23 @@ def of_hinges(graph: Graph, part: Block, within: float, rounding: float) -> Iter
     Relations within ``within``, in radians and parts of the size, are taken to be meant, and
     numbers moved to simpler ones by ``rounding``.
     """
-    kinds = {motion_type(np.linalg.qr(s)[0], within).name for s in part.screws.values()}
-    if kinds != {"revolute"}:
+    rigid = {e: () for e, s in part.screws.items() if not s.size}
+    moving = {e: s for e, s in part.screws.items() if s.size}
+    if {motion_type(np.linalg.qr(s)[0], within).name for s in moving.values()} != {"revolute"}:
         return
     if len(part.cycles) > 1:
         exact = focal(graph, part, within, rounding)
         if exact is not None:
-            yield "focal mechanism", exact
+            yield "focal mechanism", exact | rigid
         return
-    edges: tuple[EdgeId, ...] = part.cycles[0].edges
+    edges = [e for e in part.cycles[0].edges if e in moving]
     axes = [part.screws[e][:, 0] / np.linalg.norm(part.screws[e][3:, 0]) for e in edges]
     for search in (symmetric, schatz):
         for name, lines in search(axes, within, rounding):
             rows = [integral([[*line[5:], *line[1:4]]]) for line in lines]
             off = [distance([*axis], row) for axis, row in zip(axes, rows, strict=True)]
             if max(off) <= within:
-                yield name, dict(zip(edges, rows, strict=True))
+                yield name, dict(zip(edges, rows, strict=True)) | rigid
 
 
 def with_crossed_bars(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:
@@ -70,7 +71,7 @@ def crossed_bars(
     simpler ones by ``rounding``.
     """
     found, settled = dict(freedoms), set[EdgeId]()
-    for loop in loops:
+    for loop in ([e for e in cycle if found[e]] for cycle in loops):
         # Moments of parallel hinges are their places, turned and scaled alike.
         corners = [_moment(found[e]) for e in loop]
         known = [corner for corner in corners if corner is not None]

@@ -19,7 +19,8 @@ from fractions import Fraction
 import numpy as np
 
 from regularize.lie.screw import Array
-from regularize.mechanism.graph import EdgeId, Graph
+from regularize.mechanism.connections import DisjointSets
+from regularize.mechanism.graph import EdgeId, Graph, NodeId
 from regularize.proofs.geometry import integral
 from regularize.proofs.incidence import cross, dot, orthogonal, simplest
 from regularize.proofs.verifier import Space, distance
@@ -63,8 +64,8 @@ def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[Edg
     roles = _roles(graph, part, within)
     if roles is None:
         return None
-    axes = {e: s[:, 0] / np.linalg.norm(s[3:, 0]) for e, s in part.screws.items()}
-    first = axes[part.edges[0]][3:]
+    axes = {e: s[:, 0] / np.linalg.norm(s[3:, 0]) for e, s in part.screws.items() if s.size}
+    first = axes[min(axes)][3:]
     a, b, c = (simplest(float(x), rounding) for x in first / np.abs(first).max())
     n = (a, b, c)
     along = orthogonal([n])[0]
@@ -108,8 +109,13 @@ def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[Edg
 
 def _roles(graph: Graph, part: Block, within: float) -> dict[str, Sequence[EdgeId]] | None:
     """Which hinges are A, B, C and D, which P, Q, R and S, and which three are F."""
-    hinges = {e: frozenset((graph.edges[e].parent, graph.edges[e].child)) for e in part.edges}
-    points = {e: np.cross(s[3:, 0], s[:3, 0]) for e, s in part.screws.items()}
+    turning = {e: s for e, s in part.screws.items() if s.size}
+    rigid = DisjointSets[NodeId]()  # what is welded is one body
+    for edge in (graph.edges[e] for e in part.screws.keys() - turning.keys()):
+        rigid.union(edge.parent, edge.child)
+    pairs = {e: (graph.edges[e].parent, graph.edges[e].child) for e in turning}
+    hinges = {e: frozenset((rigid[a], rigid[b])) for e, (a, b) in pairs.items()}
+    points = {e: np.cross(s[3:, 0], s[:3, 0]) for e, s in turning.items()}
     together = [
         [o for o in hinges if np.linalg.norm(points[o] - points[e]) <= within] for e in hinges
     ]
