@@ -225,6 +225,14 @@ def test_what_is_no_model_is_one_line_that_lists_what_is(verb: str, wrong: objec
         assert known in words
 
 
+@pytest.mark.parametrize("wrong", [3, None, object(), "robot.urdf"])
+def test_what_is_no_model_of_pinocchio_is_one_line_as_well(wrong: object) -> None:
+    pytest.importorskip("pinocchio")
+    for verb in (rg.from_pinocchio, lambda model: rg.augment(model, [])):
+        with pytest.raises(rg.NotTaken, match=r"takes a pinocchio\.Model.* got an object of type"):
+            verb(wrong)
+
+
 LOOP = """<robot name="loop">
  <link name="base"/><link name="left"/><link name="right"/><link name="bar"/>
  <joint name="a" type="continuous"><parent link="base"/><child link="left"/>

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,9 @@ from regularize.mechanism.body import Beam, Body, Inertia, Modes
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.joint_limits import JointDynamics
 from regularize.mechanism.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from regularize.mechanism.source import Model
 
 #: Points of a beam; the third frequency of a slender cantilever is right to 0.07 % by them.
 POINTS = 12
@@ -53,7 +56,7 @@ def refuse_elastic(mechanism: Mechanism) -> None:
         )
 
 
-def segments(mechanism: Mechanism) -> Mechanism:
+def segments(model: Model) -> Mechanism:
     """The mechanism with every beam as a chain of rigid segments with springs between them.
 
     The first segment has the name of the body, the others are ``NAME segment 2`` and so on, and
@@ -63,11 +66,14 @@ def segments(mechanism: Mechanism) -> Mechanism:
     of beams that are slender enough.
 
     Args:
-        mechanism: The mechanism.
+        model: The mechanism, or what it can be had from.
 
     Raises:
         ModelError: The mass that a body states is not that of its beam, or it is given by modes.
     """
+    from regularize.mechanism.source import as_mechanism  # knows graphs, which know beams
+
+    mechanism = as_mechanism(model)
     for name in has_elastic(mechanism):
         mechanism = _segmented(mechanism, mechanism.body(name))
     return mechanism
