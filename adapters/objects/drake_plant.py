@@ -177,7 +177,10 @@ class _Reading(Draft):
             self.skip(f"the spring between `{first}` and `{second}` is not read", where.source)
             return
         points = [transform(translation=p) for p in (rod.p_AP(), rod.p_BQ())]
-        sides, T = zip((first, second), points, strict=True), inverse(places[first]) @ places[second]
+        sides, T = (
+            zip((first, second), points, strict=True),
+            inverse(places[first]) @ places[second],
+        )
         name = self.joint_name(name)
         self.add_joint(distance_joint(name, *sides, T, rod.distance(), where.source), where)
 
@@ -187,7 +190,10 @@ class _Reading(Draft):
         try:
             first, other, second, last = (*given, None) if len(given) == 3 else given
             if isinstance(second, (int, float)):
-                names = [x if isinstance(x, str) else self._joined[int(x.index())] for x in (first, other)]
+                names = [
+                    x if isinstance(x, str) else self._joined[int(x.index())]
+                    for x in (first, other)
+                ]
                 ends = [(self.joint_named(x, where).name, 0) for x in names]
                 terms = (*ends[0], 1.0), (*ends[1], -float(second))
                 self.couple(name, "gear", terms, float(last or 0.0), where.source)

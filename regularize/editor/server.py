@@ -73,7 +73,7 @@ class ModelServer:
             if held.waiting is not None:
                 held.waiting.cancel()
             self._worker.leave(held)
-            asyncio.ensure_future(self._worker.run(None, held.mirror.close))
+            self._worker.afterwards(held.mirror.close)
             self._send(uri, None, [])
 
     async def analysed(self, uri: str) -> Analysed | None:

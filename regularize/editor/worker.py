@@ -1,4 +1,4 @@
-"""The thread in which texts are analysed, one after another, and which leaves a text for a newer one.
+"""The thread in which texts are analysed one by one, and which leaves a text for a newer one.
 
 An analysis has no places where it could be asked to stop, and a process of its own, which could be
 killed, would not be warm: so it is interrupted as Ctrl-C interrupts a program.
@@ -38,6 +38,10 @@ class Worker:
         """
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._turn, of, function)
+
+    def afterwards(self, function: Callable[[], object]) -> None:
+        """Call a function once all that waits is done."""
+        self._thread.submit(function)
 
     def leave(self, of: object) -> None:
         """End what is computed for something at this moment."""

@@ -153,7 +153,7 @@ def test_constraints_of_a_plant_are_given_once_more_or_it_is_refused() -> None:
     plant.AddBallConstraint(*ball)
     plant.Finalize()
     for verb in (rg.load, rg.check, rg.reduce, rg.to_pinocchio, rg.fix):
-        with pytest.raises(rg.ReadError, match=r"welds or couplers \(1\).*constraints=\[") as refused:
+        with pytest.raises(rg.ReadError, match=r"couplers \(1\).*constraints=\[") as refused:
             verb(plant)
         assert "\n" not in str(refused.value) and "<MultibodyPlant>" in str(refused.value)
     for given in (ball, ball[:3], ("world", [2.0, 0, 0], "rocker", [0, 0, 0])):
@@ -173,7 +173,7 @@ def test_couplers_are_given_and_rods_are_read() -> None:
     joints = [plant.GetJointByName(name) for name in "AB"]
     plant.AddCouplerConstraint(*joints, 2.0, 0.25)
     crank = plant.GetBodyByName("crank")
-    # The tip of the rocker at [2, 0, 0] to a point 3 m beside it: nothing is left of 3 freedoms but 1.
+    # A rod from the tip of the rocker, and a coupler: of three freedoms one is left.
     plant.AddDistanceConstraint(world, np.array([2.0, 0, 3]), rocker, np.zeros(3), 3.0)
     plant.AddDistanceConstraint(world, np.zeros(3), crank, np.ones(3), 1.0, 100.0, 1.0)  # a spring
     before = rg.load(plant, constraints=[(*joints, 2.0, 0.25)])
