@@ -264,7 +264,11 @@ def test_objects_of_urdf_parsers(name: str, tmp_path: Path) -> None:
     more = {"load_meshes": False, "build_scene_graph": False} if name == "yourdfpy" else {}
     value = parser.load(str(path), **more)
     assert counts(value) == counts(path) == (5, 2, 3, 1)
-    assert rg.check(value).reduction.redundant == 3
+    report = rg.check(value)
+    assert report.reduction.redundant == 3
+    (found,) = [d.source for d in report.diagnostics if d.code == "REG201"]
+    assert found is not None and (found.path, found.line) == ("<URDF loop>", None)
+    assert found.element is not None and found.element.startswith("joint[@name=")
     if name == "urchin":  # it refuses types that are not URDF's own
         with pytest.raises(rg.UnsupportedExport, match="no other kind of joint"):
             rg.fix(value)
