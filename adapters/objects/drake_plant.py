@@ -176,13 +176,14 @@ class _Reading(Draft):
         if np.isfinite(rod.stiffness()):
             self.skip(f"the spring between `{first}` and `{second}` is not read", where.source)
             return
-        points = [transform(translation=p) for p in (rod.p_AP(), rod.p_BQ())]
-        sides, T = (
-            zip((first, second), points, strict=True),
-            inverse(places[first]) @ places[second],
-        )
+        sides = [
+            (body, transform(translation=point))
+            for body, point in ((first, rod.p_AP()), (second, rod.p_BQ()))
+        ]
+        T = inverse(places[first]) @ places[second]
         name = self.joint_name(name)
-        self.add_joint(distance_joint(name, *sides, T, rod.distance(), where.source), where)
+        made = distance_joint(name, sides[0], sides[1], T, rod.distance(), where.source)
+        self.add_joint(made, where)
 
     def constrain(self, name: str, given: tuple[Any, ...], places: dict[str, Array]) -> None:
         """Add a ball, a weld or a coupler, as it was added to the plant."""

@@ -15,21 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.errors import ModelError
+from regularize.errors import ModelError, NotTaken
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.mechanism.body import Beam, Body, Inertia, Modes
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.joint_limits import JointDynamics
 from regularize.mechanism.mechanism import Mechanism
-
-if TYPE_CHECKING:
-    from regularize.mechanism.source import Model
 
 #: Points of a beam; the third frequency of a slender cantilever is right to 0.07 % by them.
 POINTS = 12
@@ -56,7 +53,7 @@ def refuse_elastic(mechanism: Mechanism) -> None:
         )
 
 
-def segments(model: Model) -> Mechanism:
+def segments(mechanism: Mechanism) -> Mechanism:
     """The mechanism with every beam as a chain of rigid segments with springs between them.
 
     The first segment has the name of the body, the others are ``NAME segment 2`` and so on, and
@@ -66,14 +63,13 @@ def segments(model: Model) -> Mechanism:
     of beams that are slender enough.
 
     Args:
-        model: The mechanism, or what it can be had from.
+        mechanism: The mechanism.
 
     Raises:
         ModelError: The mass that a body states is not that of its beam, or it is given by modes.
     """
-    from regularize.mechanism.source import as_mechanism  # knows graphs, which know beams
-
-    mechanism = as_mechanism(model)
+    if not isinstance(mechanism, Mechanism):
+        raise NotTaken(f"takes a Mechanism, as load makes one; got {type(mechanism).__name__!r}")
     for name in has_elastic(mechanism):
         mechanism = _segmented(mechanism, mechanism.body(name))
     return mechanism
