@@ -9,7 +9,6 @@ import asyncio
 import random
 import statistics
 import sys
-import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -275,39 +274,6 @@ def test_files_beside_an_unsaved_text_are_found(tmp_path: Path) -> None:
         assert "REG201" in codes(found)
 
     in_editor(work)
-
-
-def test_what_is_superseded_is_left_at_once_and_the_thread_lives_on() -> None:
-    make_worker = pytest.importorskip("regularize.editor.worker").Worker
-
-    def endless() -> None:
-        begun.set()
-        while True:
-            pass
-
-    async def work() -> None:
-        worker, one, other = make_worker(), object(), object()
-        for _ in range(20):
-            begun.clear()
-            waiting = asyncio.ensure_future(worker.run(one, endless))
-            await asyncio.to_thread(begun.wait)
-            worker.leave(other)  # which is not what it is at
-            worker.leave(one)
-            worker.leave(one)
-            assert await waiting is None
-        kept = 0
-        for k in range(500):  # ended anywhere, or not at all
-            short = asyncio.ensure_future(worker.run(one, lambda: sum(range(1000))))
-            await asyncio.sleep(0 if k % 2 else 1e-4)
-            worker.leave(one)
-            kept += await short is not None
-        assert await worker.run(other, lambda: 3) == 3
-        with pytest.raises(ZeroDivisionError):
-            await worker.run(one, lambda: 1 // 0)
-        assert await worker.run(one, lambda: 4) == 4
-
-    begun = threading.Event()
-    asyncio.run(work())
 
 
 def edit_of(text: str, rng: random.Random) -> tuple[int, int, str]:
