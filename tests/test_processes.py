@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import multiprocessing
 import os
@@ -10,7 +9,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -194,36 +192,3 @@ def test_signals_end_all_processes_in_one_line(
             return
         time.sleep(0.05)
     pytest.fail("a process is still there")
-
-
-def test_what_is_superseded_is_left_at_once_and_the_thread_lives_on() -> None:
-    make_worker = pytest.importorskip("regularize.editor.worker").Worker
-
-    def endless() -> None:
-        begun.set()
-        while True:
-            pass
-
-    async def work() -> None:
-        worker, one, other = make_worker(), object(), object()
-        for _ in range(20):
-            begun.clear()
-            waiting = asyncio.ensure_future(worker.run(one, endless))
-            await asyncio.to_thread(begun.wait)
-            worker.leave(other)  # which is not what it is at
-            worker.leave(one)
-            worker.leave(one)
-            assert await waiting is None
-        kept = 0
-        for k in range(500):  # ended anywhere, or not at all
-            short = asyncio.ensure_future(worker.run(one, lambda: sum(range(1000))))
-            await asyncio.sleep(0 if k % 2 else 1e-4)
-            worker.leave(one)
-            kept += await short is not None
-        assert await worker.run(other, lambda: 3) == 3
-        with pytest.raises(ZeroDivisionError):
-            await worker.run(one, lambda: 1 // 0)
-        assert await worker.run(one, lambda: 4) == 4
-
-    begun = threading.Event()
-    asyncio.run(work())
