@@ -225,6 +225,14 @@ def test_what_is_no_model_is_one_line_that_lists_what_is(verb: str, wrong: objec
         assert known in words
 
 
+@pytest.mark.parametrize("wrong", [3, None, object(), "robot.urdf"])
+def test_what_is_no_model_of_pinocchio_is_one_line_as_well(wrong: object) -> None:
+    pytest.importorskip("pinocchio")
+    for verb in (rg.from_pinocchio, lambda model: rg.augment(model, [])):
+        with pytest.raises(rg.NotTaken, match=r"takes a pinocchio\.Model.* got an object of type"):
+            verb(wrong)
+
+
 LOOP = """<robot name="loop">
  <link name="base"/><link name="left"/><link name="right"/><link name="bar"/>
  <joint name="a" type="continuous"><parent link="base"/><child link="left"/>
@@ -256,7 +264,11 @@ def test_objects_of_urdf_parsers(name: str, tmp_path: Path) -> None:
     more = {"load_meshes": False, "build_scene_graph": False} if name == "yourdfpy" else {}
     value = parser.load(str(path), **more)
     assert counts(value) == counts(path) == (5, 2, 3, 1)
-    assert rg.check(value).reduction.redundant == 3
+    report = rg.check(value)
+    assert report.reduction.redundant == 3
+    (found,) = [d.source for d in report.diagnostics if d.code == "REG201"]
+    assert found is not None and (found.path, found.line) == ("<URDF loop>", None)
+    assert found.element is not None and found.element.startswith("joint[@name=")
     if name == "urchin":  # it refuses types that are not URDF's own
         with pytest.raises(rg.UnsupportedExport, match="no other kind of joint"):
             rg.fix(value)

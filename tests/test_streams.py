@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 import random
@@ -393,3 +394,36 @@ def test_the_time_of_a_report_counts_from_where_the_process_began(
     assert " in 10000" in capsys.readouterr().out
     main(["check", FOURBAR])
     assert " in 10000" not in capsys.readouterr().out
+
+
+def test_what_is_superseded_is_left_at_once_and_the_thread_lives_on() -> None:
+    make_worker = pytest.importorskip("regularize.editor.worker").Worker
+
+    def endless() -> None:
+        begun.set()
+        while True:
+            pass
+
+    async def work() -> None:
+        worker, one, other = make_worker(), object(), object()
+        for _ in range(20):
+            begun.clear()
+            waiting = asyncio.ensure_future(worker.run(one, endless))
+            await asyncio.to_thread(begun.wait)
+            worker.leave(other)  # which is not what it is at
+            worker.leave(one)
+            worker.leave(one)
+            assert await waiting is None
+        kept = 0
+        for k in range(500):  # ended anywhere, or not at all
+            short = asyncio.ensure_future(worker.run(one, lambda: sum(range(1000))))
+            await asyncio.sleep(0 if k % 2 else 1e-4)
+            worker.leave(one)
+            kept += await short is not None
+        assert await worker.run(other, lambda: 3) == 3
+        with pytest.raises(ZeroDivisionError):
+            await worker.run(one, lambda: 1 // 0)
+        assert await worker.run(one, lambda: 4) == 4
+
+    begun = threading.Event()
+    asyncio.run(work())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,15 @@ from regularize.mechanism.mechanism import Mechanism
 
 #: Parts of a mechanism that say where they come from.
 PLACED = ("bodies", "joints", "couplings", "actuators", "findings")
+
+
+def placed(mechanism: Mechanism, place: Callable[[Source | None], Source | None]) -> Mechanism:
+    """A mechanism whose parts stand in an object, and in no file."""
+    named: dict[str, Any] = {
+        part: tuple(replace(x, source=place(x.source)) for x in getattr(mechanism, part))
+        for part in PLACED
+    }
+    return replace(mechanism, path=None, **named)
 
 
 class ObjectDocument(ABC):
@@ -51,12 +60,8 @@ class ObjectDocument(ABC):
         return source and Source(self.label, self.line(source.line), source.element)
 
     def placed(self, mechanism: Mechanism) -> Mechanism:
-        """A mechanism whose parts stand in the object, and in no file."""
-        named: dict[str, Any] = {
-            part: tuple(replace(x, source=self.source(x.source)) for x in getattr(mechanism, part))
-            for part in PLACED
-        }
-        return replace(mechanism, path=None, **named)
+        """A mechanism whose parts stand in the object."""
+        return placed(mechanism, self.source)
 
     @contextmanager
     def written(self) -> Iterator[Path]:

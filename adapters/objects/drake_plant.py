@@ -1,7 +1,8 @@
 """Drake's ``MultibodyPlant``: bodies, joints, and constraints as far as Python is told of them.
 
-pydrake has no way to ask a plant where its ball, weld and coupler constraints are. They are given
-once more, with the arguments that they were added with; what is not given is a warning.
+pydrake tells where distance constraints are. Of balls, welds and couplers it tells how many there
+are, so they are given once more, with the arguments that they were added with; a plant that has
+more of them than were given is refused.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import numpy as np
 from regularize.adapters.common.draft import WORLD, Draft
 from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.names import unique
+from regularize.adapters.common.pairs import distance_joint
 from regularize.errors import ReadError
-from regularize.lie.screw import Array, log, log_rotation, transform
+from regularize.lie.screw import IDENTITY, Array, inverse, log, log_rotation, transform
 from regularize.mechanism.body import Body, Inertia
-from regularize.mechanism.joint import Joint, joint_screws
+from regularize.mechanism.joint import Joint, joint_screws, relative_pose
 from regularize.mechanism.joint_limits import JointDynamics, JointLimits
 from regularize.mechanism.mechanism import Mechanism
 
@@ -36,38 +38,39 @@ KINDS = {
 }
 
 
-def read(plant: Any, *, constraints: Iterable[tuple[Any, Any, Any, Any]] = ()) -> Mechanism:
+def read(plant: Any, *, constraints: Iterable[tuple[Any, ...]] = ()) -> Mechanism:
     """Read a ``pydrake.multibody.plant.MultibodyPlant``, finalized or not.
 
     Before it is finalized, joints may close loops, which Drake would refuse or cut.
 
     Args:
         plant: The plant, which is left as it is; its default positions are the reference pose.
-        constraints: Arguments of the plant's ``AddBallConstraint`` and ``AddWeldConstraint``:
-            ``(body_A, p_AP, body_B, p_BQ)`` or ``(body_A, X_AP, body_B, X_BQ)``; bodies may be
-            names.
+        constraints: Arguments of the plant's ``AddBallConstraint``, ``AddWeldConstraint`` and
+            ``AddCouplerConstraint``: ``(body_A, p_AP, body_B, p_BQ)``, ``(body_A, X_AP, body_B,
+            X_BQ)``, ``(joint_0, joint_1, gear_ratio, offset)``; a body or joint may be its name.
 
     Raises:
-        ReadError: A body is unknown, or a constraint is none of these.
+        ReadError: A body is unknown, a constraint is none of these, or the plant has more.
     """
-    reading = _Reading(plant)
+    reading, given = _Reading(plant), [*constraints]
+    rods = plant.GetDefaultDistanceConstraintParams()
+    missing = plant.num_constraints() - len(rods) - len(given)
+    if missing > 0:
+        raise ReadError(
+            LABEL,
+            f"has balls, welds or couplers ({missing}) that pydrake does not tell the places of: "
+            "load(plant, constraints=[(body_A, p_AP, body_B, p_BQ), …]) takes them as they were "
+            "added; or load the file that the plant was parsed from",
+        )
     for index in plant.GetJointIndices():
         reading.join(plant.get_joint(index))
-    given = [*constraints]
-    for number, each in enumerate(given):
-        reading.constrain(f"constraint_{number}", *each)
-    missing = plant.num_constraints() - len(given)
-    if missing > 0:
-        reading.unread(
-            f"{missing} constraints of the plant are not read, for Drake does not tell Python "
-            "where they are: the mechanism has fewer joints than the plant",
-            None,
-            "load(plant, constraints=[(body_A, p_AP, body_B, p_BQ), …]), as they were added; or "
-            "the file that the plant was parsed from",
-        )
     reading.ground_parts(reading.pose, usual=True)
-    gravity = np.array(plant.gravity_field().gravity_vector())
-    return reading.mechanism("drake", gravity)
+    places = reading.places()
+    for number, rod in enumerate(rods.values()):
+        reading.keep_apart(f"distance_{number}", rod, places)
+    for number, each in enumerate(given):
+        reading.constrain(f"constraint_{number}", tuple(each), places)
+    return reading.mechanism("drake", np.array(plant.gravity_field().gravity_vector()))
 
 
 class _Reading(Draft):
@@ -80,6 +83,7 @@ class _Reading(Draft):
         bodies = [plant.get_body(BodyIndex(i)) for i in range(plant.num_bodies())]
         short = [body.name() for body in bodies]
         self.plant, self._names, self._bodies = plant, dict[int, str](), dict[str, Any]()
+        self._joined = dict[int, str]()
         self._motors = {
             int(plant.get_joint_actuator(each).joint().index())
             for each in plant.GetJointActuatorIndices()
@@ -132,7 +136,7 @@ class _Reading(Draft):
             else None
         )
         damping = joint.default_damping_vector() if one else np.zeros(1)
-        name = self.joint_name(joint.name())
+        name = self._joined[int(joint.index())] = self.joint_name(joint.name())
         made = Joint(
             name,
             parent,
@@ -152,20 +156,77 @@ class _Reading(Draft):
         )
         self.add_joint(made, where)
 
-    def constrain(self, name: str, first: Any, at_first: Any, second: Any, at_second: Any) -> None:
-        """Add a ball or a weld."""
+    def places(self) -> dict[str, Array]:
+        """Where the bodies are at the default positions."""
+        found = {WORLD: IDENTITY}
+        tree = [joint for joint in self.joints.values() if not joint.closure]
+        while new := [j for j in tree if (j.parent in found) != (j.child in found)]:
+            for joint in new:
+                T = relative_pose(joint, joint.position)
+                if joint.parent in found:
+                    found[joint.child] = found[joint.parent] @ T
+                else:
+                    found[joint.parent] = found[joint.child] @ inverse(T)
+        return found
+
+    def keep_apart(self, name: str, rod: Any, places: dict[str, Array]) -> None:
+        """Add a distance constraint, unless it is a spring."""
         where = FilePlace(LABEL, name, None)
-        ends = []
-        for body, at in ((first, at_first), (second, at_second)):
-            known = body if isinstance(body, str) else self._names.get(int(body.index()), "")
-            weld = hasattr(at, "GetAsMatrix4")
-            T = at.GetAsMatrix4() if weld else transform(translation=np.asarray(at, dtype=float))
-            ends.append((self.body_named(known, where), np.array(T), weld))
-        if ends[0][2] != ends[1][2]:
+        first, second = (self._names[int(each)] for each in (rod.bodyA(), rod.bodyB()))
+        if np.isfinite(rod.stiffness()):
+            self.skip(f"the spring between `{first}` and `{second}` is not read", where.source)
+            return
+        sides = [
+            (body, transform(translation=point))
+            for body, point in ((first, rod.p_AP()), (second, rod.p_BQ()))
+        ]
+        T = inverse(places[first]) @ places[second]
+        name = self.joint_name(name)
+        made = distance_joint(name, sides[0], sides[1], T, rod.distance(), where.source)
+        self.add_joint(made, where)
+
+    def constrain(self, name: str, given: tuple[Any, ...], places: dict[str, Array]) -> None:
+        """Add a ball, a weld or a coupler, as it was added to the plant."""
+        where = FilePlace(LABEL, name, None)
+        try:
+            first, other, second, last = (*given, None) if len(given) == 3 else given
+            if isinstance(second, (int, float)):
+                names = [
+                    x if isinstance(x, str) else self._joined[int(x.index())]
+                    for x in (first, other)
+                ]
+                ends = [(self.joint_named(x, where).name, 0) for x in names]
+                terms = (*ends[0], 1.0), (*ends[1], -float(second))
+                self.couple(name, "gear", terms, float(last or 0.0), where.source)
+                return
+            known = [
+                self.body_named(x if isinstance(x, str) else self._names[int(x.index())], where)
+                for x in (first, second)
+            ]
+            T_a, weld = _frame(other)
+            if last is None:  # where they meet by default, as Drake takes it
+                T = inverse(places[known[1]]) @ places[known[0]] @ T_a
+                T_b, same = transform(translation=T[:3, 3]), not weld
+            else:
+                T_b, same = _frame(last)[0], _frame(last)[1] == weld
+        except (TypeError, ValueError, AttributeError, KeyError):
+            same = False
+        if not same:
             raise ReadError(
-                LABEL, "takes two points for a ball, two poses for a weld", element=name
+                LABEL,
+                "takes (body_A, p_AP, body_B, p_BQ) for a ball, (body_A, X_AP, body_B, X_BQ) for a "
+                "weld, (joint_0, joint_1, gear_ratio, offset) for a coupler",
+                element=name,
             )
-        self.close(where, name, "fixed" if ends[0][2] else "spherical", ends[0][:2], ends[1][:2])
+        kind = "fixed" if weld else "spherical"
+        self.close(where, self.joint_name(name), kind, (known[0], T_a), (known[1], T_b))
+
+
+def _frame(at: Any) -> tuple[Array, bool]:
+    """A point or a pose as a frame, and whether it is a pose."""
+    if hasattr(at, "GetAsMatrix4"):
+        return np.array(at.GetAsMatrix4()), True
+    return transform(translation=np.asarray(at, dtype=float).reshape(3)), False
 
 
 def _motion(joint: Any, kind: str) -> tuple[Array, Array]:

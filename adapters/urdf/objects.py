@@ -16,10 +16,11 @@ from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.quantities import NAMES, six
 from regularize.adapters.common.write import add
 from regularize.adapters.common.xml import XmlDocument
+from regularize.adapters.objects.document import placed
 from regularize.adapters.urdf.read import read_root
 from regularize.adapters.urdf.write import add_origin
 from regularize.errors import ModelError, ReadError
-from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.mechanism.mechanism import Joint, Mechanism
 
 #: Attributes that hold the size of each shape.
@@ -60,7 +61,8 @@ def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
             help=("load the file itself if these values are meant",),
         )
         found = replace(found, findings=(note, *found.findings))
-    return _of_no_file(found)
+    label = f"<URDF {robot.name or 'robot'}>"
+    return placed(found, lambda at: at and Source(label, None, (at.element or "")[len("robot/") :]))
 
 
 def _written(robot: Any) -> Any:
@@ -107,16 +109,6 @@ class ObjectPatcher(Patcher):
             joint.type, joint.limit, joint.dynamics = each.kind, None, None
             joint.origin = np.array(each.replacement.T_parent_joint)
         return made
-
-
-def _of_no_file(mechanism: Mechanism) -> Mechanism:
-    """The mechanism without places in the text, which nobody has seen."""
-    parts = ("bodies", "joints", "couplings", "actuators", "findings")
-    unplaced: dict[str, Any] = {
-        part: tuple(replace(each, source=None) for each in getattr(mechanism, part))
-        for part in parts
-    }
-    return replace(mechanism, path=None, **unplaced)
 
 
 def _is_invented(inertial: Any) -> bool:

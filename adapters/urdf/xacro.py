@@ -97,7 +97,7 @@ def _expanded(
         "packages": {name: str(folder) for name, folder in asked_for.items() if folder},
         "modules": sys.path,
     }
-    question, command = json.dumps(asked).encode(), [sys.executable, "-I", str(PROCESS)]
+    question, command = json.dumps(asked).encode(), [sys.executable, "-IS", str(PROCESS)]
     try:
         run = subprocess.run(command, input=question, capture_output=True, timeout=SECONDS)
         answer = json.loads(run.stdout)

@@ -59,7 +59,15 @@ def expanded(
 ) -> tuple[str, list[str]]:
     """The expanded text, and the files that it includes."""
     import xacro
-    from xacrodoc import packages as finding
+    from xacro import substitution_args
+
+    def find(name: str) -> str:
+        if name not in packages:  # which takes longer to start than all else here
+            from xacrodoc import packages as finding
+
+            finding.update_package_cache(packages)
+            return str(finding.get_path(name))
+        return packages[name]
 
     evaluate = xacro.safe_eval
 
@@ -67,10 +75,9 @@ def expanded(
         check_expression(expression)
         return evaluate(expression, known, local)
 
-    xacro.safe_eval, xacro.open = safely, regular
+    xacro.safe_eval, xacro.open, substitution_args._eval_find = safely, regular, find
     for name in ("type", "vars"):
         xacro._global_symbols["python"].pop(name, None)
-    finding.update_package_cache(packages)
     # Not by xacrodoc itself: it would look for included files in the working directory.
     text = xacro.process_file(path, mappings=arguments).toprettyxml(indent="  ")
     return text, [str(name) for name in dict.fromkeys(xacro.all_includes)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,6 +11,7 @@ from urllib.request import url2pathname
 
 from regularize.editor.analysed import Analysed, Problem, format_of
 from regularize.editor.mirror import Mirror
+from regularize.editor.worker import Worker
 from regularize.errors import MissingExtra
 from regularize.version import __version__
 
@@ -40,6 +40,7 @@ class OpenText:
     mirror: Mirror
     format: str | None = None
     waiting: asyncio.Future[None] | None = None
+    latest: tuple[str, asyncio.Future[None]] | None = None
     known: dict[str, Analysed] = field(default_factory=dict)
 
 
@@ -53,7 +54,7 @@ class ModelServer:
     def __init__(self, editor: Any) -> None:
         self._editor = editor
         self._documents: dict[str, OpenText] = {}
-        self._worker = ThreadPoolExecutor(1)
+        self._worker = Worker()
 
     def changed(self, uri: str, pause: float) -> None:
         """Analyse a document once it rests for so many seconds, and publish what is found."""
@@ -71,7 +72,8 @@ class ModelServer:
         if held is not None:
             if held.waiting is not None:
                 held.waiting.cancel()
-            self._worker.submit(held.mirror.close)
+            self._worker.leave(held)
+            self._worker.afterwards(held.mirror.close)
             self._send(uri, None, [])
 
     async def analysed(self, uri: str) -> Analysed | None:
@@ -81,15 +83,29 @@ class ModelServer:
             return None
         text = self._editor.workspace.get_text_document(uri).source
         if text not in held.known:
-            held.format = format_of(text, held.path, held.format)
-            if held.format is None:
-                return None
-            before = next((each for each in reversed(held.known.values()) if each.report), None)
-            found = await self._in_turn(Analysed, text, held.format, held.mirror, before)
+            if held.latest is None or held.latest[0] != text:
+                if held.known:  # the first time much is loaded, which is not left half-way
+                    self._worker.leave(held)
+                held.latest = text, asyncio.ensure_future(self._analyse(held, text))
+            await asyncio.shield(held.latest[1])
+        return held.known.get(text)
+
+    async def _analyse(self, held: OpenText, text: str) -> None:
+        """Analyse a text of a document, unless a newer one comes before it is done."""
+        format = held.format = format_of(text, held.path, held.format)
+        if format is None:
+            return
+        before = next((each for each in reversed(held.known.values()) if each.report), None)
+
+        def work() -> Analysed | None:
+            wanted = held.latest is None or held.latest[0] == text
+            return Analysed(text, format, held.mirror, before) if wanted else None
+
+        found = await self._worker.run(held, work)
+        if found is not None:
             held.known[text] = found
             for old in [*held.known][:-KEPT]:
                 del held.known[old]
-        return held.known.get(text)
 
     async def actions(self, uri: str, asked: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         """The repair, where a finding that it takes away is asked about."""
@@ -100,7 +116,7 @@ class ModelServer:
         own = [p for p in found.problems if p.line in lines or _is_in(p, asked.context.diagnostics)]
         if not own:
             return []
-        fixed = await self._in_turn(lambda: found.fixed)
+        fixed = await self._worker.run(self._documents[uri], lambda: found.fixed)
         if fixed is None or not any(p.code in fixed.gone for p in own):
             return []
         edits: dict[str, list[lsp.TextEdit]] = {}
@@ -170,10 +186,6 @@ class ModelServer:
         start = len(text) - len(text.lstrip())
         span = lsp.Range(lsp.Position(line, start), lsp.Position(line, len(text)))
         return document.position_codec.range_to_client_units(lines, span)
-
-    async def _in_turn(self, function: Any, *arguments: Any) -> Any:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._worker, function, *arguments)
 
 
 def _is_in(problem: Problem, shown: list[lsp.Diagnostic]) -> bool:

@@ -22,7 +22,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.errors import ModelError
+from regularize.errors import ModelError, NotTaken
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.mechanism.body import Beam, Body, Inertia, Modes
@@ -77,6 +77,8 @@ def segments(mechanism: Mechanism) -> Mechanism:
         ModelError: The mass that a body states is not that of its beam or modes, or modes do not
             fit their body.
     """
+    if not isinstance(mechanism, Mechanism):
+        raise NotTaken(f"takes a Mechanism, as load makes one; got {type(mechanism).__name__!r}")
     for name in has_elastic(mechanism):
         body = mechanism.body(name)
         if isinstance(body.elastic, Modes):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.errors import ModelError
+from regularize.errors import ModelError, NotTaken
 from regularize.lie import screw
 from regularize.lie.screw import IDENTITY, Array
 from regularize.mechanism.joint import KINDS, joint_screws, kind_of
@@ -152,7 +152,13 @@ def from_pinocchio(
 
     Raises:
         ModelError: A joint or a constraint is of a type that has no counterpart.
+        NotTaken: It is no ``pinocchio.Model``.
     """
+    if not isinstance(model, pin.Model):
+        raise NotTaken(
+            "takes a pinocchio.Model, and `load` and `to_pinocchio` take what else can be a model; "
+            f"got an object of type {type(model).__name__!r}"
+        )
     q = pin.neutral(model) if q is None else np.array(q, dtype=np.float64)
     if q.shape != (model.nq,):
         raise ModelError(f"q has shape {q.shape}, but the model needs ({model.nq},)")

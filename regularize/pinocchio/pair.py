@@ -39,14 +39,19 @@ def read(source: Any, *, q: Array | None = None) -> Mechanism:
         q: Configuration to start from; see ``from_pinocchio``.
     """
     found = from_pinocchio(*parted(source), q=q)
-    closing = 0
+    label, closing = f"<pinocchio {found.name}>", 0
+    frames = {frame.name for frame in parted(source)[0].frames}
+    bodies = tuple(
+        replace(b, source=Source(label, None, f"frames[{b.name!r}]")) if b.name in frames else b
+        for b in found.bodies
+    )
     placed = []
     for joint in found.joints:
         where = f"joints[{joint.name!r}]"
         if joint.closure:
             where, closing = f"constraint_models[{closing}]", closing + 1
-        placed.append(replace(joint, source=Source(f"<pinocchio {found.name}>", None, where)))
-    return replace(found, joints=tuple(placed))
+        placed.append(replace(joint, source=Source(label, None, where)))
+    return replace(found, bodies=bodies, joints=tuple(placed))
 
 
 def parted(source: Any) -> tuple[Any, list[Any]]:

@@ -139,21 +139,52 @@ def test_a_plant_with_a_loop_of_joints_before_drake_refuses_it() -> None:
     assert robot.residual(robot.q0).shape == (2,)
 
 
-def test_constraints_of_a_plant_are_given_once_more_or_warned_of() -> None:
-    plant, (world, rocker) = four_bar(closing=False)
-    plant.set_discrete_contact_approximation(
-        pytest.importorskip("pydrake.multibody.plant").DiscreteContactApproximation.kSap
-    )
+def discrete(closing: bool) -> tuple[Any, list[Any]]:
+    """A plant that takes constraints."""
+    plant, bodies = four_bar(closing)
+    sap = pytest.importorskip("pydrake.multibody.plant").DiscreteContactApproximation.kSap
+    plant.set_discrete_contact_approximation(sap)
+    return plant, bodies
+
+
+def test_constraints_of_a_plant_are_given_once_more_or_it_is_refused() -> None:
+    plant, (world, rocker) = discrete(closing=False)
     ball = (world, np.array([2.0, 0, 0]), rocker, np.zeros(3))
     plant.AddBallConstraint(*ball)
     plant.Finalize()
-    assert [d.code for d in rg.load(plant).findings] == ["REG013"]
-    mechanism = rg.load(plant, constraints=[ball])
-    assert mechanism.findings == ()
-    found = rg.reduce(mechanism)
-    assert (found.constraints, found.redundant, found.mobility) == (3, 1, 1)
+    for verb in (rg.load, rg.check, rg.reduce, rg.to_pinocchio, rg.fix):
+        with pytest.raises(rg.ReadError, match=r"couplers \(1\).*constraints=\[") as refused:
+            verb(plant)
+        assert "\n" not in str(refused.value) and "<MultibodyPlant>" in str(refused.value)
+    for given in (ball, ball[:3], ("world", [2.0, 0, 0], "rocker", [0, 0, 0])):
+        mechanism = rg.load(plant, constraints=[given])
+        assert mechanism.findings == ()
+        found = rg.reduce(mechanism)
+        assert (found.constraints, found.redundant, found.mobility) == (3, 1, 1)
     with pytest.raises(rg.ReadError, match="no link `nobody`"):
         rg.load(plant, constraints=[(world, np.zeros(3), "nobody", np.zeros(3))])
+    for wrong in ((world,), (world, 3, rocker, None), (3, 4, 5, 6), ("A", "nix", 2.0)):
+        with pytest.raises(rg.ReadError, match="constraint_0"):
+            rg.load(plant, constraints=[wrong])
+
+
+def test_couplers_are_given_and_rods_are_read() -> None:
+    plant, (world, rocker) = discrete(closing=False)
+    joints = [plant.GetJointByName(name) for name in "AB"]
+    plant.AddCouplerConstraint(*joints, 2.0, 0.25)
+    crank = plant.GetBodyByName("crank")
+    # A rod from the tip of the rocker, and a coupler: of three freedoms one is left.
+    plant.AddDistanceConstraint(world, np.array([2.0, 0, 3]), rocker, np.zeros(3), 3.0)
+    plant.AddDistanceConstraint(world, np.zeros(3), crank, np.ones(3), 1.0, 100.0, 1.0)  # a spring
+    before = rg.load(plant, constraints=[(*joints, 2.0, 0.25)])
+    plant.Finalize()
+    mechanism = rg.load(plant, constraints=[("A", "B", 2.0, 0.25)])
+    assert (coupling := mechanism.couplings[0]).terms == (("A", 0, 1.0), ("B", 0, -2.0))
+    assert coupling.offset == 0.25 and before.couplings == mechanism.couplings
+    assert ["spring" in d.message for d in mechanism.findings] == [True]
+    for model in (before, mechanism):
+        found = rg.reduce(model)
+        assert (found.mobility, found.redundant) == (1, 0)
 
 
 def jacobian(model: Any, constraints: Any, q: Any) -> Any:
