@@ -254,8 +254,8 @@ def _elastic(value: Value) -> Beam | Modes:
     if value.get("shapes") is None:
         return _record(Beam, value)
     n = len(value["mass"].items())
-    square = (value[name].numbers(n, n) for name in ("mass", "stiffness"))
-    return Modes(*square, value["shapes"].numbers(2, 6, n))
+    mass, stiffness = (value[name].numbers(n, n) for name in ("mass", "stiffness"))
+    return Modes(mass, stiffness, value["shapes"].numbers(2, 6, n))
 
 
 def _severity(value: Value) -> str:

@@ -213,7 +213,8 @@ class EventEngine:
         senses[stops.rough] = np.where(still, 0.0, np.sign(rate[stops.rough]))
         self._loads = loads = replace(loads, senses=senses)
         forces, left, scale = self._held(replace(at, v=v), keys)
-        self._rests, resting = [], {}
+        self._rests = []
+        resting: dict[int, float] = {}
         for key, force, acceleration in zip(keys, forces, left, strict=True):
             kind, k, side = key
             i = int((stops.bounded if kind == "bound" else stops.rough)[k])

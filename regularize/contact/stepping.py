@@ -92,7 +92,7 @@ class Stepper:
     around: Surroundings
     _solver: ConeSolver = field(default_factory=ConeSolver)
     _last: dict[Key, Array] = field(default_factory=dict)
-    _x: Array | None = None  # coordinates where the last step ended
+    _x: Array = field(default_factory=lambda: np.zeros(0))  # coordinates where the last step ended
 
     @property
     def robot(self) -> Robot:
@@ -117,7 +117,6 @@ class Stepper:
         q, v, h, robot = state.q, state.v, self.around.h, self.robot
         stops, model = self.around.stops, robot.model
         outside, rates, x = stops.applied(self.loads, state.time, q, v), stops.rates(q), self._x
-        assert x is not None
         terms, joints = robot.states.terms(q, v), robot.passive.joints
         within = rates.T * (h * joints.damping + h**2 * joints.stiffness)
         root = root_of(robot, terms.M + within @ rates, terms.jacobian)

@@ -100,7 +100,7 @@ class JointStops:
             q: Configuration, shape (nq,).
             near: Those before: bounded angles of closing joints are counted on from there.
         """
-        x = self.robot.states.coordinates(self.robot.passive.coordinates, q[None])[0]
+        x: Array = self.robot.states.coordinates(self.robot.passive.coordinates, q[None])[0]
         if near is not None and len(self._wrapped):
             turns = np.round((near - x)[self._wrapped] / (2 * np.pi))
             x[self._wrapped] += 2 * np.pi * turns

@@ -54,13 +54,14 @@ def movie(
         raise UnsupportedExport(f"{path}: films are written as .gif or .mp4")
     coder = _ffmpeg(path) if kind == ".mp4" else ""
     if trajectory is None:
-        rate, way, pushes = 20, swing(report.reduction, frames), None
+        rate, way = 20, swing(report.reduction, frames)
+        pushes: list[Array | None] = [None] * len(way)
     else:
         rate, times = 25, _times(trajectory, 25)
         way = np.array([np.interp(times, trajectory.time, q) for q in trajectory.coordinates.T]).T
         pushes = [trajectory.pushes(t) for t in times]
     painter = Painter(draw(report, meshes=meshes), within=way[:: max(1, len(way) // 12)])
-    figures = (painter.paint(q, pushes=pushes and pushes[k]) for k, q in enumerate(way))
+    figures = (painter.paint(q, pushes=push) for q, push in zip(way, pushes, strict=True))
     write_bytes(path, _mp4(figures, rate, scale, coder) if coder else _gif(figures, rate, scale))
     return path
 
