@@ -198,7 +198,8 @@ def spanning(mechanism: Mechanism) -> Spanning:
         chosen[joint.parent].append(joint)
         chosen[joint.child].append(joint)
     tree: list[Joint] = []
-    turned, bodies, known = [], [mechanism.ground], set()
+    turned: list[str] = []
+    bodies, known = [mechanism.ground], set[str]()
     for near in bodies:  # it grows meanwhile
         for joint in (joint for joint in chosen[near] if joint.name not in known):
             known.add(joint.name)

@@ -127,8 +127,9 @@ def clearest_columns(matrix: Array, count: int) -> NDArray[np.intp]:
 
     Here and not by SciPy, which takes longer to load than most mechanisms to analyse.
     """
-    rest, order = np.array(matrix, dtype=float), np.zeros(count, dtype=np.intp)
-    for k in range(count):
+    rest = np.array(matrix, dtype=float)
+    order = np.zeros(min(count, rest.shape[1]), dtype=np.intp)
+    for k in range(len(order)):
         sizes = np.sum(rest * rest, axis=0)
         sizes[order[:k]] = -1.0
         order[k] = sizes.argmax()

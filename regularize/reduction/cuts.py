@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regularize.errors import ModelError
 from regularize.lie import screw, subalgebra
@@ -217,7 +218,7 @@ def cut_of(
     )
 
 
-def independent_rows(jacobian: Array, count: int) -> Array:
+def independent_rows(jacobian: Array, count: int) -> NDArray[np.intp]:
     """Indices of ``count`` well-conditioned independent rows (QR with pivoting), increasing."""
     return np.sort(clearest_columns(jacobian.T, count))
 

@@ -20,6 +20,8 @@ from regularize.verification.writing import write_verified
 
 #: Closure equations up to which a model is written to see whether it can be: seconds beyond.
 EQUATIONS = 150
+#: Of formats that are dialects of others.
+SUFFIXES = {"urdf+": ".urdf", "mjcf": ".xml", "drake": ".xml"}
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def written_as(mechanism: Mechanism) -> str:
 def file_name(mechanism: Mechanism, format: str) -> str:
     """Name of the file of a model in a format."""
     stem = Path(mechanism.path).stem if mechanism.path else mechanism.name.replace("/", "_")
-    suffix = {"urdf+": ".urdf", "mjcf": ".xml", "drake": ".xml"}.get(format) or adapters()[format].suffixes[0]
+    suffix = SUFFIXES.get(format) or adapters()[format].suffixes[0]
     return f"{stem or 'model'}{suffix}"
 
 
