@@ -634,3 +634,15 @@ def test_files_may_end_otherwise(tmp_path: Path) -> None:
     assert [joint.name for joint in mechanism.joints] == ["hinge"]
     rg.save(mechanism, tmp_path / "again.mjcf")
     assert [joint.name for joint in rg.load(tmp_path / "again.mjcf").joints] == ["hinge"]
+
+
+def test_two_equal_welds_are_two_closures() -> None:
+    bodies = "".join(
+        f'<body name="{name}"><joint axis="0 1 0"/><geom size=".1" mass="1"/></body>'
+        for name in "ab"
+    )
+    weld = '<weld body1="a" body2="b"/>'
+    text = f"<mujoco><worldbody>{bodies}</worldbody><equality>{weld}{weld}</equality></mujoco>"
+    found = rg.load(text, format="mjcf")
+    assert sum(joint.closure for joint in found.joints) == 2
+    assert rg.reduce(found).redundant == 11
