@@ -23,7 +23,7 @@ import numpy as np
 from lxml import etree
 
 from regularize._io.output_files import write_text
-from regularize.lie.screw import Array, transform
+from regularize.lie.screw import Array, quaternion_of, transform
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.joint import relative_pose, reversed_joint
@@ -155,6 +155,13 @@ def rpy(R: Array) -> tuple[float, float, float]:
     # Whatever the yaw near the poles, this roll completes it.
     roll = math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
     return roll, pitch, yaw
+
+
+def quaternion(R: Array) -> Array:
+    """Quaternion x, y, z, w of a rotation, the largest entry positive, shape (4,)."""
+    found = np.array(quaternion_of(R))
+    largest = found[np.argmax([*np.diag(R), np.trace(R)])]
+    return found if largest >= 0.0 else -found
 
 
 def sizes(shape: Geometry) -> dict[str, Any]:

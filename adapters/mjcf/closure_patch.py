@@ -16,14 +16,14 @@ import numpy as np
 from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.edits import Edit, MovedJoint, WantedKind, still, tidy, turns
 from regularize.adapters.common.patching import XmlPatcher
-from regularize.adapters.common.write import numbers
+from regularize.adapters.common.write import numbers, quaternion
 from regularize.adapters.common.xml import Node
 from regularize.adapters.common.xml_text import quoteattr
 from regularize.adapters.mjcf.compiled import Compiled
 from regularize.adapters.mjcf.softness import Stiffening
 from regularize.adapters.mjcf.write import ARM
 from regularize.errors import ModelError
-from regularize.lie.screw import Array, inverse, quaternion_of, rotation_of, transform
+from regularize.lie.screw import Array, inverse, rotation_of, transform
 from regularize.mechanism.joint import Joint
 
 #: Kinds that equality constraints make of a closure.
@@ -225,7 +225,7 @@ class MjcfFrames:
         T = shift @ self._pose(place)
         yield place.with_attribute("pos", numbers(tidy(T[:3, 3])))
         if turns(shift):
-            x, y, z, w = quaternion_of(T[:3, :3])
+            x, y, z, w = quaternion(T[:3, :3])
             yield from (
                 place.without_attribute(name) for name in ORIENTATIONS[1:] if name in place.spans
             )

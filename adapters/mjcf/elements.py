@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common.write import WrittenCoordinate, add
-from regularize.lie.screw import Array, quaternion_of
+from regularize.adapters.common.write import WrittenCoordinate, add, quaternion
+from regularize.lie.screw import Array
 from regularize.mechanism.mechanism import Actuator, ActuatorGains, Geometry, Joint
 
 
@@ -24,7 +24,7 @@ def place(T: Array) -> dict[str, Any]:
 
 def wxyz(R: Array) -> list[float]:
     """Quaternion of a rotation in MuJoCo's order."""
-    x, y, z, w = quaternion_of(R)
+    x, y, z, w = quaternion(R)
     return [w, x, y, z]
 
 

@@ -19,8 +19,9 @@ from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.names import listed, unique
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.quantities import rotation_quaternion
+from regularize.adapters.common.write import quaternion
 from regularize.errors import ModelError, ReadError
-from regularize.lie.screw import Array, log, log_rotation, quaternion_of, transform
+from regularize.lie.screw import Array, log, log_rotation, transform
 from regularize.mechanism.body import Body, Inertia
 from regularize.mechanism.joint import Joint, joint_screws
 from regularize.mechanism.joint_limits import JointLimits
@@ -293,4 +294,4 @@ def _replace(builder: Any, j: int, joint: Joint) -> None:
 
 
 def _transform(T: Array) -> tuple[float, ...]:
-    return (*map(float, T[:3, 3]), *quaternion_of(T[:3, :3]))
+    return (*map(float, T[:3, 3]), *map(float, quaternion(T[:3, :3])))

@@ -30,6 +30,7 @@ from regularize.adapters.common.write import (
     add,
     number,
     numbers,
+    quaternion,
     reference_poses,
     rpy,
     spanning,
@@ -38,7 +39,7 @@ from regularize.adapters.common.xml import Node
 from regularize.adapters.sdf.draft import pose_of
 from regularize.adapters.sdf.write import TYPES
 from regularize.errors import UnsupportedExport
-from regularize.lie.screw import Array, axis_of, quaternion_of, unit
+from regularize.lie.screw import Array, axis_of, unit
 from regularize.mechanism.joint import perpendiculars
 from regularize.mechanism.mechanism import Body, Joint
 
@@ -218,7 +219,7 @@ def _posed(patcher: XmlPatcher, place: Node, tag: str, T: Array) -> Edit:
     if place.tag != tag or nested or moved or other:
         raise _refused(patcher, f"{place.tag} {place.get('name')!r}")
     quaternions = given is not None and given.get("rotation_format") == "quat_xyzw"
-    turn = quaternion_of(T[:3, :3]) if quaternions else rpy(T[:3, :3])
+    turn = quaternion(T[:3, :3]) if quaternions else rpy(T[:3, :3])
     text = numbers([*T[:3, 3], *turn])
     if given is not None:
         return given.with_content(text)

@@ -22,14 +22,14 @@ from regularize.adapters.common.edits import (
 )
 from regularize.adapters.common.patching import XmlPatcher
 from regularize.adapters.common.slack_links import hung
-from regularize.adapters.common.write import add, numbers, rpy
+from regularize.adapters.common.write import add, numbers, quaternion, rpy
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf import sidecar_patch
 from regularize.adapters.urdf.draft import pose
 from regularize.adapters.urdf.loops import ends_of, origin_of
 from regularize.adapters.urdf.write import add_inertial, add_limit
 from regularize.errors import UnsupportedExport
-from regularize.lie.screw import Array, quaternion_of, transform
+from regularize.lie.screw import Array, transform
 from regularize.mechanism.mechanism import Joint
 
 
@@ -58,7 +58,7 @@ def edits(place: Node, wanted: MovedJoint) -> Iterator[Edit]:
             continue
         yield origin.with_attribute("xyz", numbers(tidy(T[:3, 3])))
         if turns(shift) and origin.get("quat_xyzw") is not None:
-            yield origin.with_attribute("quat_xyzw", numbers(tidy(quaternion_of(T[:3, :3]))))
+            yield origin.with_attribute("quat_xyzw", numbers(tidy(quaternion(T[:3, :3]))))
         elif turns(shift):
             yield origin.with_attribute("rpy", numbers(tidy(rpy(T[:3, :3]))))
 

@@ -9,9 +9,10 @@ import numpy as np
 from pxr import Gf, Sdf, UsdGeom, UsdPhysics, Vt
 
 from regularize.adapters.common.serial import axis_in_frame, standard
+from regularize.adapters.common.write import quaternion
 from regularize.adapters.usd.precise import put
 from regularize.errors import RegularizeError
-from regularize.lie.screw import Array, quaternion_of, transform
+from regularize.lie.screw import Array, transform
 from regularize.mechanism.joint import joint_screws, perpendiculars
 from regularize.mechanism.mechanism import Geometry, Joint, Mechanism
 from regularize.shapes.meshes import load_mesh
@@ -209,7 +210,7 @@ def add_place(prim: Any, T: Array) -> Any:
 
 def turn(R: Array) -> Any:
     """A rotation as a quaternion of USD."""
-    x, y, z, w = quaternion_of(R)
+    x, y, z, w = quaternion(R).tolist()
     return Gf.Quatd(w, x, y, z)
 
 
