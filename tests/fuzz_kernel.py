@@ -111,6 +111,15 @@ def changed(arguments: list[Any], others: list[Any], rng: np.random.Generator) -
     return found
 
 
+def one_step(arguments: list[Any]) -> list[Any]:
+    """Of a motion that might go on for years the next step, by its time and where samples are."""
+    found = [*arguments]
+    if len(found) > 8 and all(isinstance(found[i], np.ndarray) and found[i].size for i in (2, 8)):
+        found[8] = np.array(found[8])
+        found[8][..., 1:2] = np.minimum(found[8][..., 1:2], found[2].flat[0])
+    return found
+
+
 def fuzz(library: Path, count: int, seed: int) -> None:
     """Call entries so many times, from what has reached new blocks before."""
     import regularize as rg
@@ -143,6 +152,8 @@ def fuzz(library: Path, count: int, seed: int) -> None:
         other = pool[int(rng.integers(len(pool)))][2]
         arguments = changed(arguments, other, rng) if k >= first else pool[k][2]
         entry, name = (entry, name) if k >= first else pool[k][:2]
+        if name == "advance":
+            arguments = one_step(arguments)
         reached[:] = 0
         try:
             outcomes["none" if entry(*arguments) is None else "computed"] += 1

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib.util
 import io
 import itertools
 import json
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -27,9 +29,14 @@ from typing import Any
 
 import lxml.etree
 import lxml.html
+from markdown_it import MarkdownIt
 
 import regularize as rg
 from regularize.cli import main
+from regularize.editor.analysed import Analysed
+from regularize.editor.mirror import Mirror
+from regularize.tape.graph import StraightLine
+from regularize.tape.warp_code import warp_source
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = "__attribute__((constructor)) void pwned(void){}"
@@ -163,6 +170,30 @@ def python(text: str) -> str:
     return ast.dump(tree)
 
 
+def script(text: str) -> str:
+    """Python's parser, of a script that holds names: everything but what stands in quotes."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return ast.dump(tree)
+
+
+def numbers(program: StraightLine) -> None:
+    """A tape, of which functions for JAX, CasADi and SymPy are made: no text of the model."""
+    assert b"pwned" not in pickle.dumps(program)
+
+
+def markdown(text: str) -> list[str]:
+    """What an editor shows: tables and bold words, no element, link or picture."""
+    every = MarkdownIt("commonmark").enable("table").parse(text)
+    every += [child for token in every for child in token.children or ()]
+    kinds = [token.type for token in every if token.type != "text"]
+    assert not [k for k in kinds if k.startswith(("html", "link", "image", "fence", "code"))], kinds
+    terminal(text)
+    return kinds
+
+
 def browser(text: str) -> list[Any]:
     """A browser: the elements that run or load something, and how many others there are."""
     tree = lxml.html.document_fromstring(text)
@@ -236,7 +267,7 @@ def said(*arguments: str | Path) -> tuple[int, str]:
     return status, out.getvalue()
 
 
-Output = tuple[str, Callable[[str], Any], str]
+Output = tuple[str, Callable[[Any], Any], Any]
 
 
 def outputs(path: Path, name: str, folder: Path) -> Iterator[Output]:
@@ -269,6 +300,7 @@ def outputs(path: Path, name: str, folder: Path) -> Iterator[Output]:
         ("xml", "mjcf", xml),
         ("usda", "usd", usd),
         ("json", "json", jsons),
+        ("xml", "drake", xml),
     ):
         target = folder / to
         yield f"reduce to {to}", terminal, said("reduce", path, "--to", to, "-o", target)[1]
@@ -279,6 +311,11 @@ def outputs(path: Path, name: str, folder: Path) -> Iterator[Output]:
     if target.exists():
         yield "export c", c, target.read_text("utf-8")
         yield "export h", c, target.with_suffix(".h").read_text("utf-8")
+    script_file = folder / "absolute.py"
+    yield "export py", terminal, said("export", path, "--to", "exudyn", "-o", script_file)[1]
+    if script_file.exists():
+        yield "exudyn", script, script_file.read_text("utf-8")
+    yield from _generated(path, folder)
     yield "unknown input", terminal, said("solve", path, f"--inputs={name}?")[1]
     driven = rg.load(path).joints[0].name
     sources = folder / "solution.py", folder / "solution.c"
@@ -294,10 +331,75 @@ def outputs(path: Path, name: str, folder: Path) -> Iterator[Output]:
     yield "map c", c, mapped.to_c()
     yield "map py", python, mapped.to_python()
     yield "map", terminal, repr(mapped)
+    yield from _twin(path, driven, others[-1], folder)
+    yield from _typed(path, folder)
     picture = folder / "picture.svg"
     yield "show", terminal, said("show", path, "-o", picture)[1]
     if picture.exists():
         yield "svg", drawing, picture.read_text("utf-8")
+    page = folder / "page.html"
+    yield "show page", terminal, said("show", path, "-o", page)[1]
+    if page.exists():
+        yield "page", browser, page.read_text("utf-8")
+    for each in (rg.check(path, configurations=1), rg.load(path)):
+        yield f"{type(each).__name__} in a notebook", browser, each._repr_html_()
+
+
+def _generated(path: Path, folder: Path) -> Iterator[Output]:
+    """Straight-line code: C for several states side by side, Warp, and the tape of all others."""
+    robot = rg.to_pinocchio(rg.load(path))
+    source = robot.to_c(folder / "lanes.c", lanes=2)
+    yield "lanes c", c, source.read_text("utf-8")
+    yield "lanes h", c, source.with_suffix(".h").read_text("utf-8")
+    program = robot.programs.dynamics
+    yield "warp", python, warp_source(program, robot.nq, robot.nv, backward=False)
+    yield "tape", numbers, program
+    if importlib.util.find_spec("sympy"):
+        lines, results = robot.to_sympy()
+        yield "sympy", terminal, "\n".join(f"{a} = {b}" for a, b in [*lines, ("a", results)])
+
+
+def _twin(path: Path, motor: str, joint: str, folder: Path) -> Iterator[Output]:
+    """The model without loops, in a file."""
+    try:
+        twin = rg.serial_twin(rg.load(path), motors=[motor], joints=[joint])
+    except rg.RegularizeError as error:
+        yield "no twin", terminal, str(error)
+        return
+    yield "twin", terminal, repr(twin)
+    for ending in ("urdf", "xml"):
+        file = folder / f"twin.{ending}"
+        try:
+            rg.save(twin.mechanism, file)
+        except rg.RegularizeError as error:
+            yield f"no twin {ending}", terminal, str(error)
+        else:
+            yield f"twin {ending}", xml, file.read_text("utf-8")
+
+
+def _typed(path: Path, folder: Path) -> Iterator[Output]:
+    """What an editor shows of the model as a URDF that is typed: findings, tables, the repair."""
+    file = folder / "typed" / "typed.urdf"
+    file.parent.mkdir()
+    try:
+        rg.save(rg.load(path), file, format="urdf+")
+    except rg.RegularizeError as error:
+        yield "not typed", terminal, str(error)
+        return
+    mirror = Mirror(file)
+    found = Analysed(file.read_text("utf-8"), "urdf", mirror)
+    yield "problems", terminal, "\n".join(each.message for each in found.problems)
+    yield "lens", terminal, found.lens
+    yield "hover", markdown, found.hover(found.root)
+    for joint in found.mechanism.joints:
+        yield f"hover {joint.kind}", markdown, found.hover(found._line(joint.source))
+    repair = found.fixed
+    yield "repair", terminal, "" if repair is None else repair.title
+    text = found.text
+    for _, start, end, new in sorted(repair.edits if repair else (), key=lambda e: -e[1]):
+        text = text[:start] + new + text[end:]
+    yield "repaired", xml, text
+    mirror.close()
 
 
 def _metamodel(name: str, folder: Path) -> Iterator[Output]:

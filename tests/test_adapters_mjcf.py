@@ -688,3 +688,15 @@ def test_what_of_tendons_and_motors_has_no_place_is_named(tmp_path: Path) -> Non
     assert "fixed tendons" in said and "activation states" in said and "`brake`" in said
     lost = [f.message for f in rg.save(mechanism, tmp_path / "again.xml") if f.code == "REG329"]
     assert len(lost) == 1 and "<fixed> `sum`" in lost[0]
+
+
+def test_two_equal_welds_are_two_closures() -> None:
+    bodies = "".join(
+        f'<body name="{name}"><joint axis="0 1 0"/><geom size=".1" mass="1"/></body>'
+        for name in "ab"
+    )
+    weld = '<weld body1="a" body2="b"/>'
+    text = f"<mujoco><worldbody>{bodies}</worldbody><equality>{weld}{weld}</equality></mujoco>"
+    found = rg.load(text, format="mjcf")
+    assert sum(joint.closure for joint in found.joints) == 2
+    assert rg.reduce(found).redundant == 11

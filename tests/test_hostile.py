@@ -200,10 +200,10 @@ def test_expressions_that_reach_for_the_interpreter(expression: str, tmp_path: P
 
 def test_ordinary_expressions_are_let_in(tmp_path: Path) -> None:
     given = '<xacro:property name="x" value="0"/><xacro:property name="d" value="${dict(a=[7])}"/>'
-    expressions = ("2*pi", " sin(x) + math.cos(x)", "d['a'][0]", "[1][0]")
+    expressions = ("2*pi", " sin(x) + math.cos(x)", "d['a'][0]", "[1][0]", "-2**2 * (x+2)**-1")
     links = "".join(f'<link name="l${{{each}}}"/>' for each in expressions)
     bodies = rg.load(xacro(tmp_path, given + links)).bodies
-    assert [body.name[:5] for body in bodies][1:] == ["l6.28", "l1.0", "l7", "l1"]
+    assert [body.name[:5] for body in bodies][1:] == ["l6.28", "l1.0", "l7", "l1", "l-2.0"]
 
 
 @pytest.mark.slow
@@ -213,6 +213,8 @@ def test_ordinary_expressions_are_let_in(tmp_path: Path) -> None:
         ("<link name='${(lambda: ().__class__)()}'/>", "`__class__` is not allowed"),
         ("<link name='${python.vars(list)}'/>", "vars"),
         ("<link name='${[0] * 10**12}'/>", "memory|expand"),
+        ("<link name='${10**(10**8)}'/>", "more than 4096 bits"),
+        ("<xacro:property name='x' value='9'/><link name='${x**x**x}'/>", "more than 4096 bits"),
         (
             "<xacro:macro name='m' params=''><xacro:m/></xacro:macro><xacro:m/>",
             "nested too deeply|recursion",
@@ -228,7 +230,7 @@ def test_programs_in_xacro(inside: str, said: str, tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="cannot bound the time of a process")
 def test_programs_in_xacro_come_to_an_end(tmp_path: Path) -> None:
     with pytest.raises(rg.ReadError, match="more time or memory"):
-        rg.load(xacro(tmp_path, "<link name='${9**9**9}'/>"))
+        rg.load(xacro(tmp_path, "<link name='${max(a for a in python.range(10**12))}'/>"))
 
 
 def test_long_texts_in_xacro(tmp_path: Path) -> None:

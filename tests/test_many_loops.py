@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +23,7 @@ from regularize.reduction.many_loops import LoopRanks, each_configuration
 from regularize.reduction.short_loops import ShortLoops
 
 WINDOWS = 45
+PACKAGE = Path(rg.__file__).parent
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +44,36 @@ def test_many_windows_are_what_few_are(report: rg.Report) -> None:
     moves = {body.body: body.words for body in report.moving}
     assert moves["crank 7"].startswith("rotates about A7")
     assert moves["rod 7"] == {b.body: b.words for b in few.moving}["rod 1"]
+
+
+def lines_run(function: Callable[[], object]) -> int:
+    """How many lines of the package a call runs: time that does not depend on the clock."""
+    count = 0
+
+    def line(_: FrameType, event: str, __: object) -> Any:
+        nonlocal count
+        count += event == "line"
+        return line
+
+    def call(frame: FrameType, event: str, argument: object) -> Any:
+        return line if str(PACKAGE) in frame.f_code.co_filename else None
+
+    sys.settrace(call)
+    try:
+        function()
+    finally:
+        sys.settrace(None)
+    return count
+
+
+def test_reading_takes_in_proportion(tmp_path: Path) -> None:
+    """Names were once looked for in lists, and joints above joints."""
+    read = []
+    for windows in (12, 24):
+        path = tmp_path / f"{windows}.urdf"
+        rg.save(n_fourbar(windows), path)
+        read.append(lines_run(lambda path=path: rg.load(path)))
+    assert read[1] < 2.3 * read[0]
 
 
 def scissor(pairs: int) -> rg.Mechanism:

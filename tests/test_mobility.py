@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.linalg
 import screws
 
 import regularize as rg
 from regularize.loops.block_rows import BlockRows, Blocks
 from regularize.loops.continuation import Continuation, random_walks
 from regularize.loops.kinematics import LoopKinematics
-from regularize.loops.least_norm import least_norm, ranks_of
+from regularize.loops.least_norm import clearest_columns, least_norm, ranks_of
 from regularize.loops.projection import project
 from regularize.mechanism.graph import spanning_tree
 from regularize.mechanism.graph_building import build
 from regularize.reduction.rank import decide_rank
+
+
+def test_clearest_columns_are_those_of_lapack() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        m, n, rank = rng.integers(1, 9), rng.integers(1, 9), rng.integers(1, 9)
+        matrix = rng.normal(size=(m, rank)) @ rng.normal(size=(rank, n))
+        count = min(m, n, rank)
+        order = scipy.linalg.qr(matrix, mode="r", pivoting=True)[1]
+        assert [*clearest_columns(matrix, count)] == [*order[:count]]
 
 
 def ring(name: str, axes: np.ndarray, points: np.ndarray) -> rg.Mechanism:

@@ -159,6 +159,11 @@ def test_marks_of_another_dialect_close_no_loop_twice(tmp_path: Path) -> None:
     pin.buildModelFromUrdf(str(tmp_path / "out" / "bars.urdf"))
 
 
+def test_a_reduced_model_for_drake_is_a_file_of_its_kind(tmp_path: Path) -> None:
+    main(["reduce", str(ASSETS / "planar_fourbar.urdf"), "--to", "drake", "-o", str(tmp_path)])
+    assert rg.load(tmp_path / "planar_fourbar.xml", format="mjcf").joints
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["planar_fourbar", "gripper"])
 def test_reduced_models_have_no_redundant_row_in_mujoco(name: str, tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ import numpy as np
 from lxml import etree
 
 from regularize._io.output_files import write_text
-from regularize.lie.screw import Array, transform
+from regularize.lie.screw import Array, quaternion_of, transform
+from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.joint import relative_pose, reversed_joint
 from regularize.mechanism.mechanism import Coupling, Geometry, Joint, Mechanism
@@ -157,10 +158,10 @@ def rpy(R: Array) -> tuple[float, float, float]:
 
 
 def quaternion(R: Array) -> Array:
-    """Quaternion x, y, z, w of a rotation, shape (4,)."""
-    from scipy.spatial.transform import Rotation  # loaded where quaternions are written
-
-    return np.asarray(Rotation.from_matrix(R).as_quat())
+    """Quaternion x, y, z, w of a rotation, the largest entry positive, shape (4,)."""
+    found = np.array(quaternion_of(R))
+    largest = found[np.argmax([*np.diag(R), np.trace(R)])]
+    return found if largest >= 0.0 else -found
 
 
 def sizes(shape: Geometry) -> dict[str, Any]:
@@ -192,11 +193,8 @@ def spanning(mechanism: Mechanism) -> Spanning:
     Motors and couplings count coordinates, which closures of most formats do not have. Among the
     others, those that every engine can close by points or frames are left for cuts.
     """
-    import networkx as nx  # needed by writers alone
-
-    joined: Any = nx.utils.UnionFind(body.name for body in mechanism.bodies)
-    chosen: Any = nx.Graph()
-    chosen.add_node(mechanism.ground)
+    joined = DisjointSets(body.name for body in mechanism.bodies)
+    chosen: dict[str, list[Joint]] = {body.name: [] for body in mechanism.bodies}
     cuts = set()
     driven = {each.joint for each in mechanism.actuators}
     driven |= {joint.name for joint in mechanism.joints if joint.actuated}
@@ -206,15 +204,18 @@ def spanning(mechanism: Mechanism) -> Spanning:
             cuts.add(joint.name)
             continue
         joined.union(joint.parent, joint.child)
-        chosen.add_edge(joint.parent, joint.child, joint=joint)
-    tree, turned = [], []
-    for near, far in nx.bfs_edges(chosen, mechanism.ground):
-        joint = chosen.edges[near, far]["joint"]
-        if joint.parent == near:
-            tree.append(joint)
-        else:
-            turned.append(joint.name)
-            tree.append(reversed_joint(joint))
+        chosen[joint.parent].append(joint)
+        chosen[joint.child].append(joint)
+    tree: list[Joint] = []
+    turned: list[str] = []
+    bodies, known = [mechanism.ground], set[str]()
+    for near in bodies:  # it grows meanwhile
+        for joint in (joint for joint in chosen[near] if joint.name not in known):
+            known.add(joint.name)
+            away = joint.parent == near
+            bodies.append(joint.child if away else joint.parent)
+            turned += [] if away else [joint.name]
+            tree.append(joint if away else reversed_joint(joint))
     closures = tuple(joint for joint in mechanism.joints if joint.name in cuts)
     return Spanning(tuple(tree), closures, tuple(turned))
 

@@ -12,19 +12,18 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.edits import Edit, MovedJoint, WantedKind, still, tidy, turns
 from regularize.adapters.common.patching import XmlPatcher
-from regularize.adapters.common.write import numbers
+from regularize.adapters.common.write import numbers, quaternion
 from regularize.adapters.common.xml import Node
 from regularize.adapters.common.xml_text import quoteattr
 from regularize.adapters.mjcf.compiled import Compiled
 from regularize.adapters.mjcf.softness import Stiffening
 from regularize.adapters.mjcf.write import ARM
 from regularize.errors import ModelError
-from regularize.lie.screw import Array, inverse, transform
+from regularize.lie.screw import Array, inverse, rotation_of, transform
 from regularize.mechanism.joint import Joint
 
 #: Kinds that equality constraints make of a closure.
@@ -235,7 +234,7 @@ class MjcfFrames:
         T = shift @ self._pose(place)
         yield place.with_attribute("pos", numbers(tidy(T[:3, 3])))
         if turns(shift):
-            x, y, z, w = Rotation.from_matrix(T[:3, :3]).as_quat()
+            x, y, z, w = quaternion(T[:3, :3])
             yield from (
                 place.without_attribute(name) for name in ORIENTATIONS[1:] if name in place.spans
             )
@@ -246,5 +245,5 @@ class MjcfFrames:
         part = self.m.body if place.tag == "body" else self.m.site
         found = part(str(place.get("name")))
         w, x, y, z = np.asarray(found.quat)
-        R = Rotation.from_quat((x, y, z, w)).as_matrix()
+        R = rotation_of((x, y, z, w))
         return transform(R, np.asarray(found.pos))

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from regularize.adapters.common.draft import WORLD, Draft
 from regularize.adapters.common.edits import Patch, WantedKind
@@ -20,6 +19,7 @@ from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.names import listed, unique
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.quantities import rotation_quaternion
+from regularize.adapters.common.write import quaternion
 from regularize.errors import ModelError, ReadError
 from regularize.lie.screw import Array, log, log_rotation, transform
 from regularize.mechanism.body import Body, Inertia
@@ -294,4 +294,4 @@ def _replace(builder: Any, j: int, joint: Joint) -> None:
 
 
 def _transform(T: Array) -> tuple[float, ...]:
-    return (*map(float, T[:3, 3]), *map(float, Rotation.from_matrix(T[:3, :3]).as_quat()))
+    return (*map(float, T[:3, 3]), *map(float, quaternion(T[:3, :3])))

@@ -18,6 +18,8 @@ from typing import Any
 #: CPU seconds and bytes that a file may take.
 SECONDS = 10
 MEMORY = 2**29
+#: Length of the longest whole number that is a power.
+BITS = 4096
 #: Beginnings of attributes that lead from a function or a generator to all that there is.
 INNER = ("_", "gi_", "cr_", "ag_", "f_", "tb_", "co_", "func_", "mro")
 
@@ -33,18 +35,39 @@ def limit() -> None:
             resource.setrlimit(which, (most, hard))
 
 
-def check_expression(expression: str) -> None:
-    """Refuse an expression that reaches for more than values.
+class _BoundedPowers(ast.NodeTransformer):
+    """Powers as calls of `power`."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """A call in the place of ``a ** b``."""
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Pow):
+            return node
+        return ast.Call(ast.Name("_power", ast.Load()), [node.left, node.right], [])
+
+
+def power(base: Any, exponent: Any) -> Any:
+    """Powers; raises ``ValueError`` for whole numbers longer than any use, which take long."""
+    whole = isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1
+    if whole and exponent * base.bit_length() > BITS:
+        raise ValueError(f"a power is a number of more than {BITS} bits")
+    return base**exponent
+
+
+def checked(expression: str) -> str:
+    """An expression with bounded powers, unless it reaches for more than values.
 
     Raises:
         ValueError: Naming what it reaches for.
     """
-    for node in ast.walk(ast.parse(expression.strip(), mode="eval")):
+    tree = ast.parse(expression.strip(), mode="eval")
+    for node in ast.walk(tree):
         name = getattr(node, "attr", getattr(node, "id", getattr(node, "arg", None)))
         if isinstance(name, str) and (
             name.startswith("__") or (isinstance(node, ast.Attribute) and name.startswith(INNER))
         ):
             raise ValueError(f"`{name}` is not allowed in an expression")
+    return ast.unparse(_BoundedPowers().visit(tree)) if "**" in expression else expression
 
 
 def regular(path: Any, *options: Any, **more: Any) -> Any:
@@ -72,10 +95,10 @@ def expanded(
     evaluate = xacro.safe_eval
 
     def safely(expression: str, known: Any, local: Any = None) -> Any:
-        check_expression(expression)
-        return evaluate(expression, known, local)
+        return evaluate(checked(expression), known, local)
 
     xacro.safe_eval, xacro.open, substitution_args._eval_find = safely, regular, find
+    xacro._global_symbols["_power"] = power
     for name in ("type", "vars"):
         xacro._global_symbols["python"].pop(name, None)
     # Not by xacrodoc itself: it would look for included files in the working directory.

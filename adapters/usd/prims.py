@@ -210,7 +210,7 @@ def add_place(prim: Any, T: Array) -> Any:
 
 def turn(R: Array) -> Any:
     """A rotation as a quaternion of USD."""
-    x, y, z, w = (float(value) for value in quaternion(R))
+    x, y, z, w = quaternion(R).tolist()
     return Gf.Quatd(w, x, y, z)
 
 

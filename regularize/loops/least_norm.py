@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
-from regularize.tolerances import REGULAR
+from regularize.tolerances import REGULAR, TINY
 
 if TYPE_CHECKING:
     from regularize.loops.block_rows import BlockRows
@@ -119,6 +120,22 @@ def decomposed(matrices: Array) -> tuple[Array, Array, Array]:
         found = [svd(matrix, full_matrices=False, lapack_driver="gesvd") for matrix in matrices]
         u, s, vt = (np.array(parts) for parts in zip(*found, strict=True))
     return u, s, vt
+
+
+def clearest_columns(matrix: Array, count: int) -> NDArray[np.intp]:
+    """Columns that are well independent, the clearest first (QR with pivoting), shape (count,).
+
+    Here and not by SciPy, which takes longer to load than most mechanisms to analyse.
+    """
+    rest = np.array(matrix, dtype=float)
+    order = np.zeros(min(count, rest.shape[1]), dtype=np.intp)
+    for k in range(len(order)):
+        sizes = np.sum(rest * rest, axis=0)
+        sizes[order[:k]] = -1.0
+        order[k] = sizes.argmax()
+        unit = rest[:, order[k]] / max(math.sqrt(max(sizes[order[k]], 0.0)), TINY)
+        rest -= np.outer(unit, unit @ rest)
+    return order
 
 
 def _square(matrices: Array, values: Array, result: Array) -> NDArray[np.bool_]:

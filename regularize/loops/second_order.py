@@ -22,6 +22,7 @@ import numpy as np
 from regularize.lie.screw import Array
 from regularize.loops.kinematics import LoopKinematics
 from regularize.loops.least_norm import least_norm
+from regularize.tolerances import ROUNDING, TINY
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +110,6 @@ def definite(forms: Array, level: float) -> Array | None:
     p, k = forms.shape[:2]
     if p == 0 or k == 0:
         return None
-    from scipy.optimize import nnls  # loaded where velocities are shaky
-
     _, vectors = np.linalg.eigh(forms)
     tried = np.concatenate(list(np.swapaxes(vectors, 1, 2)))
     best: Array | None = None
@@ -118,10 +117,7 @@ def definite(forms: Array, level: float) -> Array | None:
     for _ in range(20 * k * (k + 1)):
         points = np.einsum("ti,pij,tj->pt", tried, forms, tried)
         size = max(float(np.max(np.abs(points))), level)
-        try:
-            share, _ = nnls(np.vstack([points / size, np.ones(len(tried))]), np.eye(p + 1)[p])
-        except RuntimeError:  # too many steps: rounding
-            break
+        share = _not_negative(np.vstack([points / size, np.ones(len(tried))]), np.eye(p + 1)[p])
         nearest = points @ share / max(float(share.sum()), level)
         distance = float(np.linalg.norm(nearest))
         if distance <= least:
@@ -134,6 +130,30 @@ def definite(forms: Array, level: float) -> Array | None:
             break
         tried = np.vstack([tried[share > 0.0], vectors[:, 0]])
     return best
+
+
+def _not_negative(A: Array, b: Array) -> Array:
+    """The x without negative entries for which A x is nearest to b (Lawson and Hanson).
+
+    SciPy has it in a package that takes longer to load than most mechanisms to analyse.
+    """
+    x, free = np.zeros(A.shape[1]), np.zeros(A.shape[1], dtype=bool)
+    rounding = ROUNDING * max(A.shape) * float(np.abs(A).sum(axis=0).max())
+    for _ in range(3 * len(x)):
+        slope = np.where(free, -np.inf, A.T @ (b - A @ x))
+        if slope.max() <= rounding:
+            break
+        free[slope.argmax()] = True
+        while True:
+            wanted = np.zeros(len(x))
+            wanted[free] = np.linalg.lstsq(A[:, free], b)[0]
+            low = free & (wanted <= 0.0)
+            if not low.any():
+                break
+            x += np.min(x[low] / np.maximum(x[low] - wanted[low], TINY)) * (wanted - x)
+            free &= ~(low & (x <= rounding))
+        x = wanted
+    return x
 
 
 def never_together(forms: Array, level: float, most: int = 5000) -> bool:

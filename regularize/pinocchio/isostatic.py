@@ -212,7 +212,7 @@ def isostatic(
     evidence of the configurations visited; the result holds on this assembly mode and says so.
 
     Args:
-        model: Any mechanism with loops.
+        model: Any mechanism with loops; a reduction made without options is taken as it is.
         seed: Seed of all random choices.
         points: Whether the engine closes loops by points and frames alone, as MuJoCo does, where
             a hinge would be two points and one equation too many.
@@ -224,7 +224,10 @@ def isostatic(
         UnsupportedExport: The loops are open, or a cut runs through the inside of a joint.
     """
     mechanism = as_mechanism(model)
-    original = reduce(mechanism, seed=seed)
+    if isinstance(model, Reduction) and model.plain and model.seed == seed:
+        original = model
+    else:
+        original = reduce(mechanism, seed=seed)
     if not original.assembly.closed:
         raise UnsupportedExport(
             "the loops are open, so what is redundant depends on how they are closed; "

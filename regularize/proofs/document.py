@@ -8,8 +8,7 @@ from itertools import combinations
 from operator import mul
 from typing import Any
 
-import networkx as nx
-
+from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.graph import Edge, EdgeId, Graph, NodeId
 from regularize.proofs.exact_spaces import ExactSpaces
@@ -161,14 +160,11 @@ class PartDocument:
         own = loops_of(self.graph, self.part.edges, self.part.order)
         cuts = [replace(c, cycle=own[c.edge.index]) for c in self.part.cuts]
         still = [c for c in cuts if still_joints.issuperset(c.cycle.edges)]
-        together: Any = nx.Graph()
-        together.add_nodes_from(range(len(still)))
-        together.add_edges_from(
-            (i, j)
-            for i, j in combinations(range(len(still)), 2)
-            if set(still[i].cycle.edges) & set(still[j].cycle.edges)
-        )
-        groups = [[still[i] for i in sorted(g)] for g in nx.connected_components(together)]
+        together = DisjointSets(range(len(still)))
+        for i, j in combinations(range(len(still)), 2):
+            if set(still[i].cycle.edges) & set(still[j].cycle.edges):
+                together.union(i, j)
+        groups = [[still[i] for i in group] for group in together.groups()]
         return [group for group in groups if any(cut.thinned.shape[1] for cut in group)]
 
     def _rigid(self, group: Sequence[Cut]) -> None:

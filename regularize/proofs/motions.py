@@ -7,9 +7,9 @@ from operator import mul
 from typing import Any
 
 import numpy as np
-from scipy.linalg import qr
 
 from regularize.lie.screw import Array
+from regularize.loops.least_norm import clearest_columns
 from regularize.mechanism.graph import EdgeId, Graph
 from regularize.proofs.curves import curve_of
 from regularize.proofs.geometry import integral
@@ -102,7 +102,7 @@ def _like(cut: Cut, space: Space) -> Space:
     exact = np.array([[x / size for x in row] for row, size in zip(space, sizes, strict=True)])
     weights = np.linalg.lstsq(exact.T, cut.rows, rcond=None)[0].T
     # Each row gets a 1 where the others have a zero.
-    columns = qr(weights, mode="r", pivoting=True)[1][: cut.kept]
+    columns = clearest_columns(weights, cut.kept)
     weights = np.linalg.solve(weights[:, columns], weights)
     near = [
         [simplest(float(x), EXACT.same) / size for x, size in zip(w, sizes, strict=True)]

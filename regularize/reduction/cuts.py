@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regularize.errors import ModelError
 from regularize.lie import screw, subalgebra
 from regularize.lie.screw import Array, read_only
 from regularize.loops.kinematics import LoopKinematics, State
+from regularize.loops.least_norm import clearest_columns
 from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.graph import Edge, NodeId
 from regularize.reduction.one_loop import kept_rows
@@ -216,12 +218,9 @@ def cut_of(
     )
 
 
-def independent_rows(jacobian: Array, count: int) -> Array:
+def independent_rows(jacobian: Array, count: int) -> NDArray[np.intp]:
     """Indices of ``count`` well-conditioned independent rows (QR with pivoting), increasing."""
-    from scipy.linalg import qr  # needed by few mechanisms
-
-    _, _, order = qr(jacobian.T, mode="economic", pivoting=True)
-    return np.sort(np.asarray(order)[:count])
+    return np.sort(clearest_columns(jacobian.T, count))
 
 
 def without_rows(

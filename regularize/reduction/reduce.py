@@ -68,6 +68,7 @@ class Reduction:
         rtol: Tolerance that was asked for.
         seed: Seed of all random choices.
         numerical: Whether rows were removed on numerical evidence as well.
+        plain: Whether no other option than the seed was given.
     """
 
     graph: Graph
@@ -78,6 +79,7 @@ class Reduction:
     rtol: float
     seed: int
     numerical: bool
+    plain: bool
 
     def __repr__(self) -> str:
         """The reduction in one line."""
@@ -380,6 +382,8 @@ def reduce(
         rtol=rtol,
         seed=seed,
         numerical=bool(numerical),
+        plain=not (isinstance(model, Graph) or length_scale or keep_cuts or cuts or numerical)
+        and (rtol, configurations, groups) == (RTOL, CONFIGURATIONS, True),
     )
 
 

@@ -12,6 +12,7 @@ from regularize.errors import RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.source import Model
 from regularize.pinocchio.isostatic import Isostatic, isostatic
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.reading import read_again
@@ -19,6 +20,8 @@ from regularize.verification.writing import write_verified
 
 #: Closure equations up to which a model is written to see whether it can be: seconds beyond.
 EQUATIONS = 150
+#: Of formats that are dialects of others.
+SUFFIXES = {"urdf+": ".urdf", "mjcf": ".xml", "drake": ".xml"}
 
 
 @dataclass(frozen=True)
@@ -50,15 +53,15 @@ def written_as(mechanism: Mechanism) -> str:
 def file_name(mechanism: Mechanism, format: str) -> str:
     """Name of the file of a model in a format."""
     stem = Path(mechanism.path).stem if mechanism.path else mechanism.name.replace("/", "_")
-    suffix = {"urdf+": ".urdf", "mjcf": ".xml"}.get(format) or adapters()[format].suffixes[0]
+    suffix = SUFFIXES.get(format) or adapters()[format].suffixes[0]
     return f"{stem or 'model'}{suffix}"
 
 
-def isostatic_in(mechanism: Mechanism, format: str, seed: int = 0) -> Isostatic:
+def isostatic_in(model: Model, format: str, seed: int = 0) -> Isostatic:
     """The isostatic model by means that a format has."""
     known = adapters().get(format)
     coupled = None if known is None else known.coupled
-    return isostatic(mechanism, seed=seed, points=format == "mjcf", coupled=coupled)
+    return isostatic(model, seed=seed, points=format == "mjcf", coupled=coupled)
 
 
 def write_isostatic(report: Isostatic, path: Path, format: str) -> tuple[Diagnostic, ...]:
@@ -78,12 +81,12 @@ def tried_reduction(reduction: Reduction) -> TriedReduction:
     found = read_again(reduction.mechanism)
     if found is None:
         return TriedReduction()
-    again, words = found
-    format = written_as(again)
+    mechanism, words = reduction.mechanism, found[1]
+    format = written_as(mechanism)
     try:
-        report = isostatic_in(again, format)
+        report = isostatic_in(reduction, format)
         with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
-            findings = write_isostatic(report, Path(folder) / file_name(again, format), format)
+            findings = write_isostatic(report, Path(folder) / file_name(mechanism, format), format)
     except RegularizeError as error:
         return TriedReduction(reason=str(error))
     errors = [each.message for each in findings if each.severity == "error"]

@@ -29,8 +29,6 @@ from regularize.tolerances import VANISHING
 EQUATIONS = 1500
 #: Proposals are verified as long as their equations, cubed, add up to this.
 WORK = 2e10
-#: Proposals that are analysed from scratch, where ranks at the assembled pose do not tell.
-AGAIN = 2
 #: What joints become that are not one of several of their sort between two bodies.
 SINGLE = ("spherical", "cylindrical", "universal")
 #: No parts to buy: proposed last, where others leave something redundant.
@@ -167,17 +165,14 @@ def proposals(
     order = {joint.name: i for i, joint in enumerate(reduction.mechanism.joints)}
     seen = {frozenset(each.argument for each in entry.changes) for entry in found}
     cost = sum((cell.equations + 1.0) ** 3 for cell in reduction.cells)
-    work, again = max(WORK, cost), AGAIN
+    work = max(WORK, cost)
     for changes in _candidates(reduction, held, sources):
         name = frozenset(each.argument for each in changes)
         if name in seen or work < cost:
             continue
         seen.add(name)
         work -= cost
-        left = left_after(reduction, changes, counting=True)
-        if left is None and again > 0:
-            again -= 1
-            left = left_after(reduction, changes)
+        left = left_after(reduction, changes)
         if left is not None and left < reduction.redundant:
             ordered = tuple(sorted(changes, key=lambda each: order[each.joint]))
             removes = reduction.redundant - left

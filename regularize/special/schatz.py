@@ -22,9 +22,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
-from regularize.lie.screw import Array
+from regularize.lie.screw import Array, quaternion_of
 from regularize.proofs.dual_quaternions import Dual, exact_vector, line_of
 from regularize.proofs.incidence import simplest
 
@@ -131,7 +130,7 @@ def _root(x: Fraction) -> Fraction:
 
 def _rotation(R: Array, rounding: float) -> NDArray[Any]:
     """A rational rotation near a rotation, shape (3, 3)."""
-    quaternion = np.roll(Rotation.from_matrix(R).as_quat(), 1)
+    quaternion = np.roll(quaternion_of(R), 1)
     q = exact_vector(quaternion / np.abs(quaternion).max(), rounding)
     a, b = q[0], q[1:]
     unit = np.eye(3, dtype=int).astype(object)

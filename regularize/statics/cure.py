@@ -177,25 +177,14 @@ def _analysed(reduction: Reduction, mechanism: Mechanism) -> Reduction:
     return reduce(mechanism, rtol=reduction.rtol, configurations=8, seed=reduction.seed)
 
 
-def left_after(
-    reduction: Reduction, changes: Sequence[JointChange], *, counting: bool = False
-) -> int | None:
+def left_after(reduction: Reduction, changes: Sequence[JointChange]) -> int | None:
     """Equations that stay redundant after some changes; None where the motion is another one.
 
-    Args:
-        reduction: Of the mechanism as it is.
-        changes: What joints become.
-        counting: Whether to be content with what ranks at the assembled pose tell.
+    Where no more moves than before, what moved before is all of it, and what is generic there was
+    generic before: ranks where the mechanism as it is has its own rank tell.
     """
-    for mechanism in _on_motions(reduction, changes):
-        left = left_here(reduction, mechanism)
-        if left is not None or counting:
-            return left
-        after = _analysed(reduction, mechanism)
-        same = (after.mobility, after.finite_mobility)
-        if after.assembly.closed and same == (reduction.mobility, reduction.finite_mobility):
-            return after.redundant
-    return None
+    ways = (left_here(reduction, mechanism) for mechanism in _on_motions(reduction, changes))
+    return next((left for left in ways if left is not None), None)
 
 
 def left_here(reduction: Reduction, mechanism: Mechanism) -> int | None:

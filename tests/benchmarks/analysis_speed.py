@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""How the analysis of many loops grows: CPU seconds and memory of `check` by family and size.
+"""How the analysis of many loops grows: CPU seconds and memory by family and size.
 
 python tests/benchmarks/analysis_speed.py [--json] [SIZE ...]
 
-Every size runs in a process of its own. The exponent of growth is the slope of the seconds from the
-smallest size to the largest, both on logarithmic scales; one is proportional to the loops.
+`check` and its text count. Every size runs in a process of its own. The exponent of growth is the
+slope of the seconds from the smallest size to the largest, both on logarithmic scales; one is
+proportional to the loops.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from measuring import finish
 
-FAMILIES = ("windows", "comb", "chain", "scissor", "grid")
+FAMILIES = ("windows", "comb", "different", "chain", "scissor", "grid")
 SIZES = (50, 200, 1000)
 ONE = """
 import json, resource, sys, time
@@ -27,6 +28,7 @@ regularize.check(families.comb(1))
 mechanism = families.FAMILIES[sys.argv[2]](int(sys.argv[3]))
 start = time.process_time()
 report = regularize.check(mechanism)
+text = str(report)
 seconds = time.process_time() - start
 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(json.dumps([report.reduction.graph.loops, seconds, memory]))

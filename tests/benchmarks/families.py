@@ -43,6 +43,20 @@ def comb(loops: int) -> Mechanism:
     return mechanism_of(f"comb of {loops}", joints)
 
 
+def different(loops: int) -> Mechanism:
+    """Four-bars beside each other of which no two are alike."""
+    joints, rng = [], np.random.default_rng(0)
+    for k in range(loops):
+        (x, y), (u, v) = np.array([[0.0, 0.4], [1.1, 0.9]]) + rng.uniform(-0.1, 0.1, (2, 2))
+        joints += [
+            hinge(f"A{k}", "ground", f"crank {k}", (3 * k, 0)),
+            hinge(f"B{k}", f"crank {k}", f"coupler {k}", (3 * k + x, y)),
+            hinge(f"C{k}", f"coupler {k}", f"rocker {k}", (3 * k + u, v)),
+            hinge(f"D{k}", f"rocker {k}", "ground", (3 * k + 1, 0)),
+        ]
+    return mechanism_of(f"comb of {loops} different ones", joints)
+
+
 def chain(loops: int) -> Mechanism:
     """Four-bars in a row: the coupler of each is the ground of the next."""
     joints, base = [], "ground"
@@ -116,6 +130,7 @@ def grid(loops: int) -> Mechanism:
 FAMILIES: Mapping[str, Callable[[int], Mechanism]] = {
     "windows": windows,
     "comb": comb,
+    "different": different,
     "chain": chain,
     "tree": tree,
     "scissor": scissor,
