@@ -21,7 +21,7 @@ from regularize.adapters.common.names import listed
 from regularize.adapters.registry import adapters
 from regularize.adapters.sdf.scopes import find_included
 from regularize.adapters.sniffers import HEAD
-from regularize.adapters.urdf.xacro_source import reached, recovered, source_of
+from regularize.adapters.urdf.xacro import reached, recovered, source_of
 from regularize.errors import ReadError
 
 #: Endings that say nothing of the format: the content does.

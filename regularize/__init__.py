@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from regularize.actuation.twin import serial_twin as serial_twin
     from regularize.assembly_builder import AssemblyBuilder as AssemblyBuilder
     from regularize.assembly_builder import assembly as assembly
-    from regularize.building import build_model as build_model
     from regularize.checking import Report as Report
     from regularize.checking import check as check
     from regularize.checking import check_each as check_each
@@ -71,6 +70,7 @@ if TYPE_CHECKING:
     from regularize.page.showing import ShownPage as ShownPage
     from regularize.page.showing import show as show
     from regularize.pinocchio.augmenting import augment as augment
+    from regularize.pinocchio.building import build_model as build_model
     from regularize.pinocchio.exporting import to_pinocchio as to_pinocchio
     from regularize.pinocchio.importing import Closure as Closure
     from regularize.pinocchio.importing import from_pinocchio as from_pinocchio
@@ -110,7 +110,6 @@ _HOMES = {
     "actuation.states": "closed_states",
     "actuation.twin": "serial_twin",
     "assembly_builder": "AssemblyBuilder assembly",
-    "building": "build_model",
     "checking": "Report check check_each",
     "contact.ground": "Ground",
     "design.metamodel": "Metamodel metamodel",
@@ -136,6 +135,7 @@ _HOMES = {
     "nominal.idealise": "Idealised idealise",
     "page.showing": "ShownPage show",
     "pinocchio.augmenting": "augment",
+    "pinocchio.building": "build_model",
     "pinocchio.exporting": "to_pinocchio",
     "pinocchio.importing": "Closure from_pinocchio",
     "pinocchio.isostatic": "isostatic",

@@ -35,8 +35,8 @@ import regularize as rg
 from regularize.cli import main
 from regularize.editor.analysed import Analysed
 from regularize.editor.mirror import Mirror
+from regularize.tape.array_code import warp_source
 from regularize.tape.graph import StraightLine
-from regularize.tape.warp_code import warp_source
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = "__attribute__((constructor)) void pwned(void){}"

@@ -5,12 +5,10 @@ from typing import Any
 
 import regularize as rg
 from regularize import adapters
-from regularize.mechanism import body
 
 #: Tests pass plain lists and look into what may be None, so these are loosely typed.
 read: Any = adapters.read
 Body: Any = rg.Body
-Geometry: Any = body.Geometry
 Inertia: Any = rg.Inertia
 Joint: Any = rg.Joint
 Mechanism: Any = rg.Mechanism

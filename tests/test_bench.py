@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import regularize as rg
-from regularize._io.watching import changes
-from regularize.page.bench.panel import panel
+from regularize._io.input_files import changes
+from regularize.page.bench.server import panel
 from regularize.page.bench.session import Session
 
 pytest.importorskip("aiohttp")

@@ -11,10 +11,9 @@ from mechanisms import Z, on_rods, single_loop
 from scipy.optimize import brentq
 
 import regularize as rg
-from regularize.loops.jets import Jets
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.loops.projection import moved
-from regularize.loops.second_order import second_order
+from regularize.loops.second_order import Jets, second_order
 from regularize.page import html
 from regularize.page.animation import motions
 from regularize.page.artist import draw

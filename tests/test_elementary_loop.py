@@ -25,9 +25,13 @@ from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph import spanning_tree
 from regularize.mechanism.graph_building import build
 from regularize.modes.loop_chain import chain_of, loops_of
-from regularize.modes.six_motions.closure import error_and_derivative, product
 from regularize.modes.six_motions.eigen_loop import EigenLoop
-from regularize.modes.six_motions.elementary_loop import ElementaryLoop, NotElementary
+from regularize.modes.six_motions.elementary_loop import (
+    ElementaryLoop,
+    NotElementary,
+    error_and_derivative,
+    product,
+)
 from regularize.modes.six_motions.pencil import arrangements
 
 WORDS = {

@@ -16,8 +16,7 @@ from screws import exp, unit
 
 import regularize as rg
 from regularize.lie import subalgebra
-from regularize.proofs.exact_spaces import FULL
-from regularize.proofs.geometry import UNITS, Precision, exact_freedoms, integral
+from regularize.proofs.geometry import FULL, UNITS, Precision, exact_freedoms, integral
 from regularize.proofs.incidence import (
     Directions,
     Incidences,

@@ -16,7 +16,6 @@ from parallel_robots import ROBOTS
 from random_mechanisms import random_legs
 
 import regularize as rg
-from regularize.proofs.special import special_lengths
 
 BUILDERS: dict[str, Callable[[], rg.Mechanism]] = {
     "planar": mechanisms.planar_fourbar,
@@ -249,15 +248,6 @@ def test_walks_leave_singular_poses_at_any_size(factor: float) -> None:
 )
 def test_what_once_depended_on_order_tree_or_format(seed: int, way: int, most: int) -> None:
     assert metamorphic.differences(seed, way, most) == []
-
-
-@pytest.mark.parametrize("name", ["schatz", "focal_mechanism"])
-def test_joints_that_a_format_welds_hide_no_family(name: str) -> None:
-    mechanism = rg.load(metamorphic.ASSETS / f"{name}.urdf")
-    (welded,) = metamorphic.written(mechanism, ".urdf").values()
-    assert any(joint.kind == "fixed" for joint in welded.joints)
-    found, usual = (special_lengths(rg.reduce(m, configurations=2)) for m in (welded, mechanism))
-    assert [(s.family, s.rows) for s in found] == [(s.family, s.rows) for s in usual] != []
 
 
 @pytest.mark.slow

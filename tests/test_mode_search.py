@@ -21,8 +21,7 @@ from regularize.mechanism.graph import coordinate_names, spanning_tree
 from regularize.mechanism.graph_building import build
 from regularize.modes.closed_form.evaluation import Evaluation, unclosed_branch
 from regularize.modes.configurations import AssemblyModes, ConfigurationFinder
-from regularize.modes.freedoms import freedoms_of
-from regularize.modes.inputs import inputs_of, numbers, together
+from regularize.modes.inputs import freedoms_of, inputs_of, numbers, together
 from regularize.modes.loop_system import LoopSystem, Multistart, searched
 from regularize.modes.sampling import ClosedBranch, closed_branch, nearest_modes
 

@@ -9,7 +9,6 @@ from screws import exp, joint_screws
 from simulation_cases import (
     CORPUS,
     Body,
-    Geometry,
     Inertia,
     Joint,
     Mechanism,
@@ -22,6 +21,7 @@ import regularize
 import regularize as rg
 from regularize.adapters import adapters
 from regularize.adapters.native.native import as_dict
+from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.mechanism.joint_limits import JointDynamics, JointLimits
 from regularize.mechanism.mechanism import Actuator, ActuatorGains, PrescribedMotion

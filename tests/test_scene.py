@@ -18,8 +18,7 @@ from regularize.mechanism.body import Geometry
 from regularize.mechanism.connections import DisjointSets
 from regularize.page.animation import motions
 from regularize.page.artist import draw
-from regularize.page.camera import camera
-from regularize.page.drawing import REDUNDANT
+from regularize.page.drawing import REDUNDANT, camera
 from regularize.page.glyphs import path
 from regularize.page.picture import SHEET, Painter, picture, saved
 from regularize.page.scene import scene

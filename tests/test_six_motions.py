@@ -18,7 +18,7 @@ from regularize.modes.six_motions.candidates import (
     gap,
     remaining,
 )
-from regularize.modes.six_motions.closure import (
+from regularize.modes.six_motions.elementary_loop import (
     certified,
     error_and_derivative,
     newton,

@@ -10,6 +10,7 @@ from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 
+import metamorphic
 import numpy as np
 import pytest
 from hypothesis import given
@@ -491,3 +492,12 @@ def test_what_is_forged_by_meaning_is_refused(honest: tuple[Any, rg.Mechanism]) 
     assert len(forged) > 60
     for k, other in enumerate(forged):
         assert not match(other, verify(other), mechanism).holds, k
+
+
+@pytest.mark.parametrize("name", ["schatz", "focal_mechanism"])
+def test_joints_that_a_format_welds_hide_no_family(name: str) -> None:
+    mechanism = rg.load(ASSETS / f"{name}.urdf")
+    (welded,) = metamorphic.written(mechanism, ".urdf").values()
+    assert any(joint.kind == "fixed" for joint in welded.joints)
+    found, usual = (special_lengths(rg.reduce(m, configurations=2)) for m in (welded, mechanism))
+    assert [(s.family, s.rows) for s in found] == [(s.family, s.rows) for s in usual] != []

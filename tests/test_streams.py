@@ -427,3 +427,11 @@ def test_what_is_superseded_is_left_at_once_and_the_thread_lives_on() -> None:
 
     begun = threading.Event()
     asyncio.run(work())
+
+
+def test_usd_that_is_gone(tmp_path: Path) -> None:
+    pytest.importorskip("pxr")
+    from regularize.adapters.usd.stage import open_stage
+
+    with pytest.raises(rg.ReadError, match="is gone"):
+        open_stage(str(tmp_path / "m.usda"))

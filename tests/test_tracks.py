@@ -15,8 +15,8 @@ from regularize.mechanism.graph_building import build
 from regularize.modes.closed_form.branches import Branch
 from regularize.modes.closed_form.planner import Planner
 from regularize.modes.closed_form.solver import ClosedForm, solved_loops, why_not
+from regularize.modes.grouping import Turns
 from regularize.modes.inputs import inputs_of
-from regularize.modes.phase_unwrapping import Turns
 from regularize.modes.sampling import closed_branch, nearest_modes
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"

@@ -13,7 +13,6 @@ from screws import exp, inverse, joint_screws
 from simulation_cases import (
     CORPUS,
     Body,
-    Geometry,
     Inertia,
     Joint,
     Mechanism,
@@ -29,6 +28,7 @@ from regularize.adapters.common.serial import serial, standard
 from regularize.adapters.common.validation import significant_digits
 from regularize.adapters.common.write import number, reference_poses, rpy, spanning
 from regularize.lie.screw import adjoint
+from regularize.mechanism.body import Geometry
 from regularize.mechanism.joint import KINDS, reversed_joint
 from regularize.mechanism.joint_limits import JointLimits
 from regularize.mechanism.mechanism import Actuator, ActuatorGains

@@ -25,7 +25,7 @@ from regularize.adapters.common.write import (
     reference_poses,
     spanning,
 )
-from regularize.adapters.usd.motors import add_motors
+from regularize.adapters.usd.joint_values import add_motors
 from regularize.adapters.usd.precise import NAME, put
 from regularize.adapters.usd.prims import add_joint, add_place, add_shape, axes_of, turn
 from regularize.errors import RegularizeError, UnsupportedExport

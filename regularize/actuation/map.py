@@ -17,9 +17,15 @@ from regularize.actuation.chart import MORE, chart_by, chart_of
 from regularize.actuation.domain import Domain
 from regularize.actuation.drive import Drive, Subsystems, made, stored_range
 from regularize.actuation.polynomial import MapPolynomial, polynomial_of
-from regularize.actuation.source import c_source, python_source, written
+from regularize.actuation.source import (
+    c_source,
+    casadi_function,
+    jax_function,
+    python_source,
+    torch_function,
+    written,
+)
 from regularize.actuation.subsystems import driven_joints, motors_of, subsystems
-from regularize.actuation.symbolic import casadi_function, jax_function, torch_function
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
 from regularize.mechanism.graph_building import build

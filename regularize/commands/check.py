@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
     status, files = _once(arguments)
     if not arguments.watch:
         return status
-    from regularize._io.watching import changes
+    from regularize._io.input_files import changes
 
     for changed in changes(lambda: files):
         sys.stderr.write(f"regularize: changed: {displayed(', '.join(changed))}\n")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from regularize.commands.columns import listed_in_columns, width, wrapped
-from regularize.commands.options import option
+from regularize.commands.options import listed_in_columns, option, width, wrapped
 from regularize.errors import ReadError, RegularizeError
 from regularize.escape import did_you_mean
 from regularize.report import rules

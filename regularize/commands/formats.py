@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from regularize.commands.columns import wrapped
+from regularize.commands.options import wrapped
 
 if TYPE_CHECKING:
     from regularize.adapters.registry import Adapter

@@ -19,10 +19,9 @@ import numpy as np
 
 from regularize.contact.cone_problem import ConeSolver
 from regularize.contact.ground import Ground
-from regularize.contact.hindrances import Key, Surroundings
+from regularize.contact.hindrances import JointStops, Key, Surroundings
 from regularize.contact.motion import said
 from regularize.contact.stepping import root_of
-from regularize.contact.stops import JointStops
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
 from regularize.pinocchio.library import pin

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.contact.ground import Ground
-from regularize.contact.hindrances import Surroundings
+from regularize.contact.hindrances import JointStops, Surroundings
 from regularize.contact.stepping import SteppedState, Stepper
-from regularize.contact.stops import JointStops
 from regularize.contact.touching import TouchingPoints
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only

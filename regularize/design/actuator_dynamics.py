@@ -29,7 +29,7 @@ from regularize.loops.kinematics import LoopKinematics, State
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import Graph
 from regularize.mechanism.mechanism import Inertia, no_inertia
-from regularize.mechanism.short_repr import ShortRepr
+from regularize.mechanism.named_columns import ShortRepr
 from regularize.simulation.loads import BodyLoad
 from regularize.statics.equilibrium import node_incidence
 from regularize.statics.passive_joints import PassiveJoints

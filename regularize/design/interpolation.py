@@ -14,7 +14,7 @@ from regularize.errors import OutsideWorkspace
 from regularize.lie.screw import Array
 from regularize.loops.batches import CHUNK
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.short_repr import ShortRepr
+from regularize.mechanism.named_columns import ShortRepr
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.short_repr import ShortRepr
+from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model, as_mechanism
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.statics.absolute_rows import PlacedJoints

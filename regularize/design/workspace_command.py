@@ -7,9 +7,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from regularize.commands.columns import fitted
 from regularize.commands.files import add_model, load_model
-from regularize.commands.options import option
+from regularize.commands.options import fitted, option
 from regularize.commands.outputs import OutputAction
 from regularize.commands.values import COORDINATES, assignments, limits, ranges, some, units_of
 from regularize.modes.solve_command import check_point, pose_with

@@ -27,7 +27,7 @@ from regularize.loops.gaps import (
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.graph import Graph, coordinate_names
 from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.short_repr import ShortRepr
+from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model, as_graph
 from regularize.tolerances import EXACT
 from regularize.validation import ARRAY, NAMES, NUMBER, WHOLE, named, validated

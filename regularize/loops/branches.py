@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie.screw import Array, read_only
-from regularize.loops.finite import finite_mobility
-from regularize.loops.jets import Jets
+from regularize.loops.finite import EVIDENCE, LocalBranch, LocalMobility, finite_mobility
 from regularize.loops.kinematics import LoopKinematics
-from regularize.loops.local_mobility import EVIDENCE, LocalBranch, LocalMobility
 from regularize.loops.projection import Mask, retracted
 from regularize.loops.second_order import (
+    Jets,
     SecondOrder,
     cone,
     definite,

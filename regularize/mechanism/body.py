@@ -21,7 +21,7 @@ from regularize.lie.screw import (
     unit,
 )
 from regularize.mechanism.diagnostic import Source
-from regularize.mechanism.short_repr import Frozen, ShortRepr
+from regularize.mechanism.named_columns import Frozen, ShortRepr
 from regularize.tolerances import UNNOTICED
 
 

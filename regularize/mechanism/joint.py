@@ -32,8 +32,8 @@ from regularize.lie.screw import (
 )
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint_limits import JointDynamics, JointLimits
+from regularize.mechanism.named_columns import Frozen
 from regularize.mechanism.quantity import TOLERANCE
-from regularize.mechanism.short_repr import Frozen
 from regularize.tolerances import ROUNDING
 
 #: Joint kinds and their numbers of freedoms (None: any number, given by the screws).

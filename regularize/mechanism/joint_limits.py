@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
-from regularize.mechanism.short_repr import Frozen
+from regularize.mechanism.named_columns import Frozen
 
 
 @dataclass(frozen=True, eq=False)

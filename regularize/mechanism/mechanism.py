@@ -17,8 +17,7 @@ from regularize.mechanism.body import Body, Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.joint_limits import JointDynamics, JointLimits
-from regularize.mechanism.named_columns import table_html
-from regularize.mechanism.short_repr import Frozen
+from regularize.mechanism.named_columns import Frozen, table_html
 
 
 @dataclass(frozen=True)

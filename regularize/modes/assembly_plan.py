@@ -28,9 +28,8 @@ from regularize.modes.closed_form.solver import ClosedForm, closed_form
 from regularize.modes.inputs import turning_of
 from regularize.modes.loop_chain import LoopChain, chain_of, joint_names, loops_of, next_coupled
 from regularize.modes.loop_system import LoopSystem, Multistart, passive_legs
-from regularize.modes.six_motions.closure import screws_of
 from regularize.modes.six_motions.eigen_loop import EigenLoop
-from regularize.modes.six_motions.elementary_loop import ElementaryLoop, NotElementary
+from regularize.modes.six_motions.elementary_loop import ElementaryLoop, NotElementary, screws_of
 from regularize.tolerances import VANISHING
 
 #: Generic loops by which the arrangements of a loop's equations are ranked.

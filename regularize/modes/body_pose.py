@@ -25,7 +25,7 @@ from regularize.mechanism.graph import Graph
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import Joint, joint_screws
 from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.short_repr import ShortRepr
+from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model, as_graph
 from regularize.modes.frame_motion import FrameMotion, frames_of
 from regularize.modes.inputs import node_of

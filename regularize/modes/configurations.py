@@ -27,11 +27,9 @@ from regularize.modes.assembly_steps import PartialSolutions
 from regularize.modes.body_pose import BodyPose, with_pose
 from regularize.modes.closed_form.solver import closed_form
 from regularize.modes.frame_motion import Configurations
-from regularize.modes.freedoms import require_fitting_inputs
-from regularize.modes.grouping import table_of
-from regularize.modes.inputs import node_of, whole
+from regularize.modes.grouping import Turns, table_of
+from regularize.modes.inputs import node_of, require_fitting_inputs, whole
 from regularize.modes.loop_system import LoopSystem, Multistart, searched
-from regularize.modes.phase_unwrapping import Turns
 from regularize.tolerances import VANISHING
 
 

@@ -16,11 +16,9 @@ from regularize.loops.batches import in_parts
 from regularize.loops.kinematics import LoopKinematics, State, sized_loops
 from regularize.loops.projection import project
 from regularize.mechanism.graph import Graph, coordinate_names
-from regularize.mechanism.named_columns import NamedColumns, coordinate_columns
-from regularize.mechanism.short_repr import ShortRepr
-from regularize.modes.freedoms import clearest
+from regularize.mechanism.named_columns import NamedColumns, ShortRepr, coordinate_columns
 from regularize.modes.grouping import labels_of, table_of
-from regularize.modes.inputs import node_of
+from regularize.modes.inputs import clearest, node_of
 from regularize.reduction.mobility import generic_configurations
 from regularize.tolerances import EXACT, Tolerances
 

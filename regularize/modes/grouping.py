@@ -1,6 +1,11 @@
-"""Results of many samples in one list: which are the same, and how they fit in one table."""
+"""Results of many samples in one list: which are the same, and how they fit in one table.
+
+Phase unwrapping: coordinates without whole turns, along a path or from a reference.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +13,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from regularize.lie.screw import Array
+from regularize.mechanism.graph import Graph
+from regularize.tolerances import EXACT
 
 Indices = NDArray[np.intp]
 
@@ -60,3 +67,66 @@ def firsts_of(rows: Indices, points: Array, radius: float) -> Indices:
     """
     first = np.flatnonzero(labels_of(rows, points, radius) == np.arange(len(rows)))
     return first[np.argsort(rows[first], kind="stable")]
+
+
+class Turns:
+    """Which coordinates repeat after whole turns, those of the columns ``but`` left as they are."""
+
+    def __init__(self, graph: Graph, but: Iterable[int] = ()) -> None:
+        kept = set(but)
+        self.angles: list[int] = []
+        self.vectors: list[list[int]] = []
+        for edge in graph.edges:
+            if kept & set(edge.columns):
+                continue
+            turning = np.any(edge.screws[3:], axis=0)
+            pitch = np.abs(np.sum(edge.screws[:3] * edge.screws[3:], axis=0))
+            if not edge.group:
+                repeats = turning & (pitch < EXACT.closed)  # a screw joint advances with every turn
+                self.angles += [c for c, yes in zip(edge.columns, repeats, strict=True) if yes]
+            elif edge.freedoms == 3 and turning.all():
+                self.vectors.append([*edge.columns])
+
+    def unwrapped(self, q: Array) -> Array:
+        """Coordinates of samples in order without jumps; gaps are passed over, (N, n)."""
+        result = q.copy()
+        for column in self.angles:
+            known = np.isfinite(q[:, column])
+            result[known, column] = np.unwrap(q[known, column])
+        for columns in self.vectors:
+            rows = np.flatnonzero(np.isfinite(q[:, columns]).all(axis=1))[:, None]
+            result[rows, columns] = _unwrapped_vectors(q[rows, columns])
+        return result
+
+    def near(self, q: Array, reference: Array) -> Array:
+        """Configurations (N, n), brought near to others, (n,) or (N, n), by whole turns."""
+        result = q.copy()
+        away = q[:, self.angles] - reference[..., self.angles]
+        result[:, self.angles] -= 2 * np.pi * np.round(away / (2 * np.pi))
+        for columns in self.vectors:
+            w = q[:, columns]
+            angle = np.linalg.norm(w, axis=1, keepdims=True)
+            axis = w / np.where(angle > 0.0, angle, 1.0)
+            turns = np.round(np.sum((reference[..., columns] - w) * axis, axis=1) / (2 * np.pi))
+            result[:, columns] += 2 * np.pi * turns[:, None] * axis
+        return result
+
+
+def _unwrapped_vectors(w: Array) -> Array:
+    """Rotation vectors w + 2 pi k w / |w| with whole numbers k such that they do not jump, (N, 3).
+
+    The angle of rotation is counted along an axis that never turns round between two samples.
+    """
+    if not len(w):
+        return w
+    angle = np.linalg.norm(w, axis=1)
+    still = angle < EXACT.singular
+    axis = w / np.where(still, 1.0, angle)[:, None]
+    # Where nothing is rotated, any axis will do: the one before.
+    last = np.maximum.accumulate(np.where(still, -1, np.arange(len(w))))
+    axis[still] = np.where(last[still, None] >= 0, axis[last[still]], 0.0)
+    same = np.sum(axis[1:] * axis[:-1], axis=1) >= 0.0
+    side = np.cumprod(np.concatenate([[1.0], np.where(same, 1.0, -1.0)]))
+    signed = side * angle
+    turns = np.unwrap(signed) - signed
+    return np.asarray(w + (turns * side)[:, None] * axis)

@@ -15,8 +15,8 @@ from regularize.loops.projection import Mask
 from regularize.mechanism.graph import Graph, coordinate_names, part_of, spanning_tree
 from regularize.modes.closed_form import ClosedForm, closed_form
 from regularize.modes.closed_form.branch_continuation import LOW
-from regularize.modes.freedoms import clearest
-from regularize.modes.phase_unwrapping import Turns
+from regularize.modes.grouping import Turns
+from regularize.modes.inputs import clearest
 from regularize.tolerances import EXACT
 
 #: Distance between the points of a path that have to be on the branch, radians or lengths; in a

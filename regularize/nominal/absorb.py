@@ -26,7 +26,7 @@ from regularize.loops.projection import Mask
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Joint, Mechanism
-from regularize.mechanism.short_repr import ShortRepr
+from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model, as_mechanism
 from regularize.nominal.candidates import SHOWN, nearly_closed
 from regularize.nominal.nearest import Nearest, closest, nearest

@@ -16,7 +16,7 @@ from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import EdgeId, Graph
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.short_repr import ShortRepr
+from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model
 from regularize.nominal.absorb import motions_meant
 from regularize.nominal.candidates import (

@@ -15,8 +15,8 @@ from scipy.linalg import qr
 
 from regularize.lie.screw import Array, read_only
 from regularize.loops.continuation import Continuation
+from regularize.loops.finite import LocalBranch
 from regularize.loops.kinematics import LoopKinematics, center_and_length, sized_loops
-from regularize.loops.local_mobility import LocalBranch
 from regularize.mechanism.graph import coordinate_names
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction

@@ -5,6 +5,8 @@ colours of the loops that run through them; joint axes are arrows, joints on the
 pedestals. Redundant equations are drawn at the closing joint: a straight double arrow for a force,
 a ring for a moment that nothing determines.
 Where several motions meet at the pose, bent arrows show where joints go on each of them.
+
+Parallel projections of mechanisms: along the common normal of the axes, else from a corner.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from regularize.lie.screw import Array
 from regularize.mechanism.graph import NodeId
 from regularize.mechanism.mechanism import Mechanism
 from regularize.report.analysis import Analysis
+from regularize.tolerances import VANISHING
 
 Color = tuple[int, int, int, int]
 
@@ -139,3 +142,85 @@ def upwards(mechanism: Mechanism) -> Array:
     """Direction against gravity, along Z where there is none, shape (3,)."""
     gravity = mechanism.gravity
     return np.asarray(-screw.unit(gravity) if np.any(gravity) else [0.0, 0.0, 1.0])
+
+
+#: Up to this angle between a common normal and the vertical the view is from above.
+STEEP = np.cos(np.radians(30))
+
+
+def camera(drawing: Drawing) -> Array:
+    """A rotation from the ground to the picture: rows right, up and back, shape (3, 3).
+
+    Planar mechanisms are seen almost along their normal, others from a corner.
+    """
+    report = drawing.report
+    normals = [
+        loop.motion.direction
+        for loop in report.loops
+        if loop.motion.name == "planar" and loop.motion.direction is not None
+    ]
+    vertical = upwards(report.mechanism)
+    if len(normals) < max(1, len(report.loops)) or any(
+        abs(float(n @ normals[0])) < 0.99 for n in normals
+    ):
+        return _best_corner(drawing, vertical)
+    normal = normals[0]
+    if abs(float(normal @ vertical)) > STEEP:
+        normal = normal * np.sign(float(normal @ vertical))
+        up = np.cross(normal, _helper(normal))
+        return _looking(normal - 0.45 * up + 0.25 * np.cross(up, normal), up)
+    # Planes are seen from the side on which the other axes run as in textbooks: X to the right;
+    # but not through the ground.
+    normal = normal if float(np.cross(vertical, normal)[0]) >= -VANISHING else -normal
+    if float(_in_front(drawing) @ normal) < -0.01 * drawing.length:
+        normal = -normal
+    right = np.cross(vertical, normal)
+    return _looking(normal + 0.35 * right + 0.3 * vertical, vertical)
+
+
+def _in_front(drawing: Drawing) -> Array:
+    """Where moving shapes are as seen from those of the ground, shape (3,); zero without these."""
+    r = drawing.report.reduction
+    places: dict[bool, list[Array]] = {True: [], False: []}
+    for piece in drawing.pieces:
+        if piece.kind == "shape":
+            T = r.reference.T_world_node[0, r.loops.row(piece.node)]
+            middle = T[:3, :3] @ piece.mesh.bounds.mean(axis=0) + T[:3, 3]
+            places[piece.node == r.graph.ground].append(middle)
+    if not all(places.values()):
+        return np.zeros(3)
+    return np.asarray(np.mean(places[False], axis=0) - np.mean(places[True], axis=0))
+
+
+def _best_corner(drawing: Drawing, vertical: Array) -> Array:
+    """Of some directions slightly from above, the one that sees the joints spread out best."""
+    r = drawing.report.reduction
+    points = np.array(
+        [
+            (r.reference.T_world_node[0, r.loops.row(edge.parent)] @ edge.T_parent)[:3, 3]
+            for edge in r.graph.edges
+        ]
+    ).reshape(-1, 3)
+    first = np.cross(vertical, _helper(vertical))
+    second = np.cross(vertical, first)
+    best, spread = _looking(first + 0.5 * vertical, vertical), -1.0
+    angles = np.radians([-60, -30, 30, 60, -150, 150, -120, 120])
+    for angle, height in ((angle, height) for height in (0.5, 1.2) for angle in angles):
+        eye = np.cos(angle) * first + np.sin(angle) * second + height * vertical
+        view = _looking(eye, vertical)
+        flat = (points - points.mean(axis=0)) @ view[:2].T if len(points) else points
+        found = float(np.linalg.svd(flat, compute_uv=False)[-1]) if len(points) else 0.0
+        if found > 1.05 * spread:
+            best, spread = view, found
+    return best
+
+
+def _helper(axis: Array) -> Array:
+    """The first axis of the ground that is not nearly parallel to another."""
+    return np.asarray(np.eye(3)[0 if abs(axis[0]) < 0.9 else 1])
+
+
+def _looking(eye: Array, up: Array) -> Array:
+    back = screw.unit(eye)
+    right = screw.unit(np.cross(up, back))
+    return np.vstack([right, np.cross(back, right), back])

@@ -16,8 +16,7 @@ import numpy as np
 from regularize.lie.screw import Array
 from regularize.page.animation import branch_numbers
 from regularize.page.artist import draw
-from regularize.page.camera import camera
-from regularize.page.drawing import Drawing, web
+from regularize.page.drawing import Drawing, camera, web
 from regularize.page.page_data import page_data
 from regularize.page.played_motion import PlayedMotion
 from regularize.page.references import References

@@ -16,8 +16,7 @@ from regularize.lie.screw import Array
 from regularize.mechanism.graph import NodeId
 from regularize.page import html
 from regularize.page.artist import draw
-from regularize.page.camera import camera
-from regularize.page.drawing import REDUNDANT, Drawing, web
+from regularize.page.drawing import REDUNDANT, Drawing, camera, web
 from regularize.page.played_motion import PlayedMotion
 from regularize.page.scene import ghost_poses, scene
 from regularize.report.analysis import Analysis

@@ -13,8 +13,7 @@ from regularize.lie.screw import Array, unit
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.joint import perpendiculars
 from regularize.page import glyphs
-from regularize.page.camera import camera
-from regularize.page.drawing import Drawing, Piece, upwards
+from regularize.page.drawing import Drawing, Piece, camera, upwards
 from regularize.page.references import References
 from regularize.page.shapes import decimated
 from regularize.tolerances import UNNOTICED

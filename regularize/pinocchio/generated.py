@@ -20,7 +20,7 @@ from regularize.validation import FLAG, PATH, WHOLE, validated
 
 if TYPE_CHECKING:
     from regularize.pinocchio.tree import TreeJoint
-    from regularize.tape.programs import RobotPrograms
+    from regularize.tape.c_code import RobotPrograms
 
 #: Steps that the table kernel makes at once where the generated code is in doubt, at most.
 _LONGEST = 64
@@ -37,7 +37,7 @@ class GeneratedTree(ActuatedTree):
 
     def _programs(self, joints: Array) -> RobotPrograms:
         """The same with damping and springs; see ``tape.programs``."""
-        from regularize.tape.programs import RobotPrograms  # loaded where wanted
+        from regularize.tape.c_code import RobotPrograms  # loaded where wanted
 
         if self.multibody is None or self.style == "legacy":
             raise UnsupportedExport(
@@ -102,7 +102,7 @@ class GeneratedTree(ActuatedTree):
         It is for ``jax.vmap``, ``jax.jit`` and ``jax.grad``. Of double precision
         (``jax.config.update("jax_enable_x64", True)``) it has nine digits and more.
         """
-        from regularize.tape.jax_code import to_jax
+        from regularize.tape.array_code import to_jax
 
         return to_jax(self.programs.dynamics, (self.nq, self.nv, self.nv))
 
@@ -122,7 +122,7 @@ class GeneratedTree(ActuatedTree):
         Args:
             backward: Whether ``warp.Tape`` can differentiate it, which takes longer to compile.
         """
-        from regularize.tape.warp_code import to_warp
+        from regularize.tape.array_code import to_warp
 
         return to_warp(self.programs.dynamics, self.nq, self.nv, backward=backward)
 
@@ -252,7 +252,7 @@ class GeneratedEnvironments(Environments):
             return None
         if not (laws[0].any() or laws[1].any()):
             return code
-        from regularize.tape.programs import joints_of
+        from regularize.tape.c_code import joints_of
 
         assert self.robot.multibody is not None
         tree, robot = self.robot.multibody[0], self.robot

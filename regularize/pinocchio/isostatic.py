@@ -27,7 +27,7 @@ from regularize.mechanism.mechanism import (
     JointDynamics,
     Mechanism,
 )
-from regularize.mechanism.short_repr import ShortRepr
+from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.slack_names import slack_name
 from regularize.mechanism.source import Model, as_mechanism
 from regularize.pinocchio.welds import Weld, chosen_welds, twist_space

@@ -11,7 +11,7 @@ from typing import Any
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.graph import Edge, EdgeId, Graph, NodeId
-from regularize.proofs.exact_spaces import ExactSpaces
+from regularize.proofs.geometry import ExactSpaces
 from regularize.proofs.incidence import NotExact
 from regularize.proofs.motions import motion, written
 from regularize.proofs.verifier import Space, annihilator, distance, reduced

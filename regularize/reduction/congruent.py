@@ -20,8 +20,8 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
+from regularize.loops.finite import LocalMobility
 from regularize.loops.kinematics import LoopKinematics
-from regularize.loops.local_mobility import LocalMobility
 from regularize.mechanism.cycles import MANY_LOOPS
 from regularize.mechanism.graph import EdgeId, NodeId
 from regularize.reduction.block import Block

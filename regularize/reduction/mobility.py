@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from regularize.lie.screw import Array, read_only
 from regularize.loops.batches import in_parts
 from regularize.loops.continuation import Continuation, random_walks
+from regularize.loops.finite import LocalMobility
 from regularize.loops.kinematics import LoopKinematics
-from regularize.loops.local_mobility import LocalMobility
 from regularize.loops.projection import moved
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle
 from regularize.mechanism.graph import EdgeId
@@ -27,7 +27,7 @@ from regularize.reduction.rank import Rank, decide_rank
 from regularize.tolerances import EXACT, UNNOTICED, Tolerances
 
 if TYPE_CHECKING:
-    from regularize.loops.local_mobility import LocalBranch
+    from regularize.loops.finite import LocalBranch
 
 #: Configurations at which the rank of many loops is taken.
 FEW = 3

@@ -17,8 +17,8 @@ import numpy as np
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.loops.assembly import Assembly, assemble, with_coordinates
+from regularize.loops.finite import EVIDENCE, Evidence
 from regularize.loops.kinematics import LoopKinematics, State
-from regularize.loops.local_mobility import EVIDENCE, Evidence
 from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.graph import EdgeId, Graph
 from regularize.mechanism.mechanism import Mechanism, shortened

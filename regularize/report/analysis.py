@@ -25,8 +25,8 @@ from regularize.report.findings import by_severity, findings
 from regularize.report.held_bodies import held_entries
 from regularize.report.loop_report import Component, LoopReport, loop_reports, open_parts
 from regularize.report.misfit import Misfit, misfit_where_asked
+from regularize.report.mobility_findings import motion_components
 from regularize.report.motion import BodyMotion, moving
-from regularize.report.motion_components import motion_components
 from regularize.report.reasons import Reason, reasons
 from regularize.report.suppression import (
     Suppressed,

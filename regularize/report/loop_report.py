@@ -14,14 +14,14 @@ from regularize.lie.directions import Direction, directions
 from regularize.lie.motion_type import GeneratedAlgebra, MotionType
 from regularize.lie.screw import Array
 from regularize.mechanism.graph import EdgeId
-from regularize.mechanism.short_repr import ShortRepr
+from regularize.mechanism.named_columns import ShortRepr
 from regularize.proofs.special import SpecialLengths
 from regularize.reduction.block import Block
 from regularize.reduction.classification import loop_algebra
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction
-from regularize.report.causes import FixingChain, causes
 from regularize.report.nearly import in_world
+from regularize.report.reasons import FixingChain, causes
 
 
 @dataclass(frozen=True, eq=False)

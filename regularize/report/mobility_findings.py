@@ -1,20 +1,25 @@
-"""Findings about mobility: what is singular, shaky, kinematotropic, idle or immobile."""
+"""Findings about mobility: what is singular, shaky, kinematotropic, idle or immobile.
+
+Components of the set of configurations that meet at the pose, and the equations of each.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from regularize.lie.directions import axis_words
+from regularize.loops.finite import LocalBranch
 from regularize.loops.kinematics import sized_loops
-from regularize.loops.local_mobility import LocalBranch
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction
 from regularize.statics.passive_freedoms import PassiveBody
-from regularize.words import counted, names, noise_words
+from regularize.words import counted, listed, names, noise_words
 
 
 def mobility_findings(reduction: Reduction, passive: Sequence[PassiveBody]) -> Iterator[Diagnostic]:
@@ -167,3 +172,58 @@ def _meeting(reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]) 
 def _numbered(reduction: Reduction, cell: CellMobility) -> Iterator[tuple[int, LocalBranch]]:
     """The branches of a cell by the numbers that ask for them."""
     return zip(reduction.branch_numbers(cell), cell.branches, strict=False)
+
+
+@dataclass(frozen=True)
+class MotionComponent:
+    """One of the components that meet at the assembled pose.
+
+    Attributes:
+        mobility: Its dimension; None where it is not known.
+        rank: Rank of all closure equations and couplings on it.
+        redundant: Equations that depend on the others on it.
+        removed: Rows that were removed, the same on all.
+        remaining: Redundant rows on it that are still among the kept ones.
+    """
+
+    mobility: int | None
+    rank: int
+    redundant: int
+    removed: int
+    remaining: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry of ``mobility.components`` in the JSON report."""
+        return asdict(self)
+
+
+def motion_components(reduction: Reduction) -> tuple[MotionComponent, ...]:
+    """The components in the order of ``Reduction.components``."""
+    every, removed = reduction.equations, reduction.removed
+    return tuple(
+        MotionComponent(mobility, rank, every - rank, removed, every - rank - removed)
+        for mobility, rank in reduction.components
+    )
+
+
+def more_on_branches(reduction: Reduction) -> str:
+    """Sentences on branches where more is redundant than elsewhere, each with a space before."""
+    found = motion_components(reduction)
+    more: dict[int, list[str]] = {}
+    for number, each in enumerate(found, start=1):
+        more.setdefault(each.redundant - reduction.redundant, []).append(f"{number}")
+    more.pop(0, None)
+    return "".join(
+        f" On branch{'es' if len(numbers) > 1 else ''} {listed(numbers)} "
+        f"{count} more {'is' if count == 1 else 'are'} redundant, and kept."
+        for count, numbers in sorted(more.items())
+    )
+
+
+def branches_meant(reduction: Reduction) -> str:
+    """``on branch 2``, where others have more redundant equations than are counted; else empty."""
+    found = motion_components(reduction)
+    own = [f"{i}" for i, each in enumerate(found, start=1) if each.redundant == reduction.redundant]
+    if len(own) == len(found) or not own:
+        return ""
+    return f"on branch{'es' if len(own) > 1 else ''} {listed(own)}"

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
+from regularize.pinocchio.environments import within_joints
 from regularize.pinocchio.exporting import to_pinocchio
-from regularize.pinocchio.joint_laws import within_joints
 from regularize.pinocchio.robot import Robot
 from regularize.simulation.compiled_functions import (
     CalledBack,

@@ -22,7 +22,7 @@ from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import actuated_coordinates, columns_of, coordinate_names
 from regularize.mechanism.mechanism import no_inertia
-from regularize.mechanism.short_repr import ShortRepr
+from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model
 from regularize.pinocchio.exporting import to_pinocchio
 from regularize.pinocchio.robot import Robot

@@ -24,7 +24,7 @@ from regularize.mechanism.graph import (
     columns_of,
     coordinate_names,
 )
-from regularize.mechanism.short_repr import ShortRepr
+from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model, as_graph
 from regularize.reduction.rank import Rank, decide_rank
 from regularize.reduction.reduce import Reduction

@@ -14,8 +14,12 @@ from regularize.errors import MissingExtra, ModelError, UnsupportedExport
 from regularize.escape import did_you_mean
 from regularize.lie.screw import Array
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.named_columns import NamedColumns, coordinate_columns, table_html
-from regularize.mechanism.short_repr import ShortRepr
+from regularize.mechanism.named_columns import (
+    NamedColumns,
+    ShortRepr,
+    coordinate_columns,
+    table_html,
+)
 from regularize.pinocchio.robot import Robot
 from regularize.validation import NAMES, PATH, numbers, validated
 

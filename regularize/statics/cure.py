@@ -14,7 +14,7 @@ from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import joint_position, relative_pose
 from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.short_repr import ShortRepr
+from regularize.mechanism.named_columns import ShortRepr
 from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.statics.joint_changes import JointChange, own_freedom

@@ -19,7 +19,7 @@ from regularize.errors import ModelError
 from regularize.lie.directions import Direction, directions
 from regularize.lie.screw import Array, read_only
 from regularize.mechanism.graph import EdgeId, columns_of, coordinate_names
-from regularize.mechanism.short_repr import ShortRepr
+from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.statics.equilibrium import ABSENT, Equilibrium

@@ -33,7 +33,7 @@ from regularize.lie.directions import TOLERANCE, Direction, directions
 from regularize.lie.screw import Array, read_only
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle
 from regularize.mechanism.graph import EdgeId
-from regularize.mechanism.short_repr import ShortRepr
+from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.rank import decide_rank

@@ -22,7 +22,7 @@ from regularize.modes.closed_form.indeterminate import (
     Indeterminate,
     between_samples,
 )
-from regularize.modes.phase_unwrapping import Turns
+from regularize.modes.grouping import Turns
 from regularize.tolerances import EXACT
 
 #: Along even steps: a discriminant above this fraction of its neighbours' does not touch zero.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
 from regularize.mechanism.graph import Graph
-from regularize.mechanism.short_repr import ShortRepr
+from regularize.mechanism.named_columns import ShortRepr
 from regularize.modes.closed_form.plan import Step
 from regularize.modes.frame_motion import Configurations
 

@@ -10,7 +10,7 @@ from regularize.lie.screw import Array
 from regularize.loops.batches import CHUNK
 from regularize.modes.closed_form.branches import Branch
 from regularize.modes.closed_form.evaluation import Evaluation
-from regularize.modes.phase_unwrapping import Turns
+from regularize.modes.grouping import Turns
 from regularize.tolerances import EXACT
 
 #: Meetings within this many samples are at one place; solutions twice as far are continued to it.

@@ -29,6 +29,7 @@ from regularize.modes.closed_form.elementary import Operations
 from regularize.modes.closed_form.evaluation import Evaluation, unclosed_branch
 from regularize.modes.closed_form.plan import Plan
 from regularize.modes.closed_form.planner import Planner
+from regularize.modes.grouping import Turns
 from regularize.modes.inputs import (
     Inputs,
     at_least_zero,
@@ -38,7 +39,6 @@ from regularize.modes.inputs import (
 )
 from regularize.modes.loop_chain import LoopSolution, joint_names, loops_of
 from regularize.modes.loop_system import LoopSystem
-from regularize.modes.phase_unwrapping import Turns
 from regularize.tolerances import EXACT, VANISHING
 
 

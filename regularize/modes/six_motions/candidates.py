@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.modes.six_motions.closure import product
+from regularize.modes.six_motions.elementary_loop import product
 from regularize.modes.six_motions.pencil import (
     AXIS,
     BASIS,

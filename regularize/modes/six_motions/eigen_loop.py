@@ -36,7 +36,7 @@ from regularize.modes.six_motions.candidates import (
     gap,
     remaining,
 )
-from regularize.modes.six_motions.closure import STRIDE, Closed, certified, newton
+from regularize.modes.six_motions.elementary_loop import STRIDE, Closed, certified, newton
 from regularize.modes.six_motions.pencil import (
     Arrangement,
     Pencil,

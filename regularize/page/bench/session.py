@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from regularize._io.input_files import stamps
 from regularize._io.output_files import write_all
-from regularize._io.watching import stamps
 from regularize.checking import Report, check
 from regularize.errors import ModelError, RegularizeError
 from regularize.files import load

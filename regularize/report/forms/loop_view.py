@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from regularize.lie.directions import Direction, axis_words
-from regularize.report.causes import FixingChain
 from regularize.report.loop_report import Equation, LoopReport
 from regularize.report.nearly import in_world
+from regularize.report.reasons import FixingChain
 from regularize.words import (
     listed,
     millimetres,

@@ -14,7 +14,7 @@ from regularize.repair.held_cures import held_kinds
 from regularize.report.analysis import Analysis
 from regularize.report.forms.loop_view import groups
 from regularize.report.loop_report import Component
-from regularize.report.motion_components import branches_meant, more_on_branches
+from regularize.report.mobility_findings import branches_meant, more_on_branches
 from regularize.statics.releases import release_command
 from regularize.tolerances import VANISHING
 from regularize.words import (
