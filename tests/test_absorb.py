@@ -214,8 +214,8 @@ def across(folder: Path) -> Path:
         for member in old.namelist():
             data = old.read(member)
             if member == "Document.xml":
-                head, name, text = data.decode().partition('<Object name="C"><Properties')
-                data = (head + name + text.replace('Py="12.0"', 'Py="14.0"', 1)).encode()
+                head, name, text = data.decode().partition('<Object name="C">')
+                data = (head + name + text.replace('Py="12.', 'Py="14.', 1)).encode()
             new.writestr(member, data)
     return path
 

@@ -20,6 +20,8 @@ def close_by_sites(model: Model, close: str | None) -> None:
     at = {name: i for i, name in enumerate(model.body_names)}
 
     def pose(body: str) -> Array:
+        while body not in at:  # it is between several joints of one body
+            body = next(each.child for each in model.joints.values() if each.parent == body)
         found: Array = model.start[at[body]]
         return found
 

@@ -161,7 +161,9 @@ def _not_negative(A: Array, b: Array) -> Array:
             low = free & (wanted <= 0.0)
             if not low.any():
                 break
-            x += np.min(x[low] / np.maximum(x[low] - wanted[low], TINY)) * (wanted - x)
+            shares = np.where(low, x / np.maximum(x - wanted, TINY), np.inf)
+            x += shares.min() * (wanted - x)
+            x[shares.argmin()] = 0.0
             free &= ~(low & (x <= rounding))
         x = wanted
     return x

@@ -200,7 +200,7 @@ class Robot(GeneratedTree):
         Raises:
             ModelError: Contacts or limits are asked for.
         """
-        if contacts or limits:
+        if any(asked is not None and asked is not False for asked in (contacts, limits)):
             raise ModelError(
                 "rollout knows no contacts= and no limits=: their cone problem is solved for one "
                 "state at a time; simulate each state: rg.simulate(robot, q=..., v=..., "
