@@ -304,13 +304,13 @@ def test_a_second_axis_beside_a_hinge_of_mujoco(
 
 def test_hinges_and_slides_of_mujoco_change_places(tmp_path: Path) -> None:
     path = written(tmp_path, BARS)
-    fix = rg.fix(path, {"A": "prismatic"})
+    fix = rg.fix(path, {"A": "prismatic"}, as_is=True)
     assert changes(fix.diff)[1] == '+<joint name="A" axis="0 1 0" damping="0.1" type="slide"/>'
     slide = written(tmp_path, BARS.replace(HINGE_B, HINGE_B.replace("/>", ' type="slide"/>')))
-    fix = rg.fix(slide, {"B": "cylindrical"})
+    fix = rg.fix(slide, {"B": "cylindrical"}, as_is=True)
     assert changes(fix.diff) == ['+<joint name="B_turn" type="hinge" axis="0 1 0"/>']
     moved = BARS.replace(HINGE_B, '<joint name="B" pos="0.01 0 0" axis="0 1 0"/>')
-    fix = rg.fix(written(tmp_path, moved), {"B": "universal"})
+    fix = rg.fix(written(tmp_path, moved), {"B": "universal"}, as_is=True)
     assert changes(fix.diff) == ['+<joint name="B_turn" type="hinge" pos="0.01 0 0" axis="0 0 1"/>']
 
 
@@ -318,7 +318,7 @@ def test_an_added_joint_of_mujoco_takes_nothing_from_defaults(tmp_path: Path) ->
     mujoco = pytest.importorskip("mujoco")
     default = '<joint pos="0 0 0.1" damping="0.3" range="-90 90" actuatorfrcrange="-5 5"/>'
     text = BARS.replace("<mujoco>", f"<mujoco><default>{default}</default>")
-    fix = rg.fix(written(tmp_path, text), {"A": "cylindrical"})
+    fix = rg.fix(written(tmp_path, text), {"A": "cylindrical"}, as_is=True)
     (line,) = changes(fix.diff)
     assert line.startswith('+<joint name="A_slide" type="slide" axis="0 1 0" damping="0"')
     model = mujoco.MjModel.from_xml_path(str(fix.write(tmp_path / "new.xml")))
