@@ -126,6 +126,8 @@ def assert_same(mechanism: Any, other: Any) -> None:
     axes, other_axes = world_axes(mechanism), world_axes(other)
     screws = {joint.name for joint in mechanism.joints if joint.kind == "helical"}
     for name in (axes.keys() & other_axes.keys()) - screws:
+        if mechanism.joint(name).child == mechanism.ground:  # which SDF turns round
+            axes[name] *= np.sign(axes[name] @ other_axes[name])
         np.testing.assert_allclose(other_axes[name], axes[name], atol=1e-12)
 
 
@@ -405,7 +407,8 @@ def test_open_loops_are_said_where_they_are_lost(tmp_path: Path) -> None:
     for words in ("moved to close", "zero of"):
         told = [f.joints for f in findings if words in f.message]
         assert told == [(f"j{k}",) for k in range(6)]
-    assert {f.code for f in findings} == {"REG323"}
+    # Random masses have moments that no body has.
+    assert {f.code for f in findings} == {"REG302", "REG323"}
 
 
 def test_hinge_in_mjcf_is_read_back_as_one_hinge(tmp_path: Path) -> None:
