@@ -126,7 +126,8 @@ def assert_same(mechanism: Any, other: Any) -> None:
     axes, other_axes = world_axes(mechanism), world_axes(other)
     screws = {joint.name for joint in mechanism.joints if joint.kind == "helical"}
     for name in (axes.keys() & other_axes.keys()) - screws:
-        if mechanism.joint(name).child == mechanism.ground:  # which SDF turns round
+        if mechanism.ground in (m.joint(name).child for m in (mechanism, other)):
+            # SDF turns such joints round.
             axes[name] *= np.sign(axes[name] @ other_axes[name])
         np.testing.assert_allclose(other_axes[name], axes[name], atol=1e-12)
 
