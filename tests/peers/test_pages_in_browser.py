@@ -16,9 +16,8 @@ pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installe
     "name",
     [
         "assets/walker.urdf",
-        "urdf_drake/strandbeest/strandbeest_expanded.urdf",
         "mjcf/menagerie_agility_cassie/cassie.xml",
-        "asmt/ondsel_testapp/CylSphJt.asmt",
+        "asmt/ondsel_testapp/fourbar.asmt",
     ],
 )
 def test_what_moves_fills_the_frame_and_no_name_covers_another(
