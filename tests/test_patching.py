@@ -326,7 +326,8 @@ def test_an_added_joint_of_mujoco_takes_nothing_from_defaults(tmp_path: Path) ->
     assert not model.jnt_limited[added] and not model.jnt_actfrclimited[added]
     assert not model.dof_damping[model.jnt_dofadr[added]]
     turning = text.replace(HINGE_B, '<joint name="B" type="slide" pos="0 0 0" axis="1 0 0"/>')
-    (line,) = changes(rg.fix(written(tmp_path, turning), {"B": "cylindrical"}).diff)
+    fix = rg.fix(written(tmp_path, turning), {"B": "cylindrical"}, as_is=True)
+    (line,) = changes(fix.diff)
     assert line.startswith('+<joint name="B_turn" type="hinge" pos="0 0 0" axis="1 0 0"')
 
 
