@@ -171,8 +171,6 @@ def test_wheels_from_an_archive_without_links_hold_the_same_files_and_are_reprod
     assert len(digests) == 1
 
 
-@pytest.mark.slow
-@WHOLE
 def test_a_package_is_published_with_the_address_of_its_repository(tmp_path: Path):
     for file in ("pyproject.toml", "CITATION.cff"):
         shutil.copy(ROOT / file, tmp_path)
@@ -190,6 +188,8 @@ def test_a_package_is_published_with_the_address_of_its_repository(tmp_path: Pat
     assert cited["repository-code"] == "https://example.org/robots/loops"
 
 
+@pytest.mark.slow
+@WHOLE
 def test_a_pure_wheel_is_for_every_platform_and_has_no_compiled_code(tmp_path: Path):
     pytest.importorskip("setuptools", minversion="77")
     skipped = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "*.so", "tests")
