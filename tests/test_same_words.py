@@ -54,6 +54,22 @@ def test_driven_hinges_and_those_that_miss_each_other_are_none(options: dict[str
     assert rg.check(spatial_four_bar(False, **options)).passive == ()  # type: ignore[arg-type]
 
 
+def test_a_platform_that_turns_about_one_point_is_not_passive() -> None:
+    """Three legs of hinges through one point, nothing with a mass: what it does is its motion."""
+    for skew in (0.0, 0.3):
+        joints = []
+        for leg in range(3):
+            bodies = ["ground", f"crank {leg}", f"rod {leg}", "platform"]
+            axes = np.roll(TURN, leg, axis=0) @ [np.eye(3), TURN, TURN.T][leg]
+            axes += skew * np.roll(axes, 1, axis=0)
+            joints += [
+                rg.Joint.in_world(f"J{leg}{k}", *bodies[k : k + 2], "revolute", axes[k], np.zeros(3))
+                for k in range(3)
+            ]
+        report = rg.check(rg.Mechanism.of_joints("spherical platform", joints))
+        assert words(report) == (3, 6, 0, [])
+
+
 @pytest.mark.parametrize("suffix", ["urdf", "xml", "sdf"])
 def test_formats_say_the_same(tmp_path: Path, suffix: str) -> None:
     machine = spatial_four_bar(True)

@@ -109,15 +109,15 @@ def spinning(
             (len(end) == 1 and graph.edges[end[0]].joint.freedoms < 2) or not end for end in ends
         ):
             continue
-        if _guided(graph, nodes, ends):
-            continue
         common = _common(_spaces(ends, screws), rtol)
-        if common.shape[1]:
+        if common.shape[1] and not _guided(graph, nodes, ends, common):
             yield nodes, tuple(ends), common
 
 
-def _guided(graph: Graph, nodes: tuple[NodeId, ...], ends: Sequence[End]) -> bool:
-    """Whether one other body alone guides a body, by more than balls."""
+def _guided(
+    graph: Graph, nodes: tuple[NodeId, ...], ends: Sequence[End], common: Array
+) -> bool:
+    """Whether one other body alone guides a body, by more than balls, or by balls at one point."""
     around: set[NodeId] = set()
     for end in ends:
         far: set[NodeId] = set()
@@ -127,13 +127,18 @@ def _guided(graph: Graph, nodes: tuple[NodeId, ...], ends: Sequence[End]) -> boo
         around |= far
     bodies = {node for node in nodes if graph.members[node]}
     kinds = {graph.edges[end[0]].joint.kind for end in ends if len(end) == 1}
-    return len(around - bodies) == len(bodies) == 1 and not kinds <= {"spherical"}
+    spins = kinds <= {"spherical"} and common.shape[1] == 1
+    return len(around - bodies) == len(bodies) == 1 and not spins
 
 
 def _balls(
     graph: Graph, edges: Sequence[EdgeId], screws: Mapping[EdgeId, Array], rtol: float
 ) -> Iterator[tuple[EdgeId, End]]:
-    """Each of three hinges through one point in a row of massless frames, with all three."""
+    """Each of three hinges through one point in a row of massless frames, with all three.
+
+    Neighbouring axes are at right angles where three hinges stand for a ball; at other angles they
+    are a leg of a spherical mechanism, which does not reach every attitude.
+    """
     hinges = {e for e in edges if graph.edges[e].joint.kind in ("revolute", "continuous")}
     inner = {
         node
@@ -155,7 +160,9 @@ def _balls(
         arms = twists[:3].T.ravel()
         point = np.linalg.lstsq(lever, arms, rcond=None)[0]
         met = np.linalg.norm(lever @ point - arms) <= rtol * max(1.0, float(np.linalg.norm(arms)))
-        if first != last and met and not inner.intersection(outer):
+        axes = twists[3:].T
+        across = np.abs(axes[1] @ axes[::2].T).max() <= rtol
+        if first != last and met and across and not inner.intersection(outer):
             yield from ((e, row) for e in row)
 
 
