@@ -244,7 +244,15 @@ def test_walks_leave_singular_poses_at_any_size(factor: float) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "way", "most"),
-    [(5003, 7, 99), (5003, 8, 99), (5006, 2, 99), (5010, 2, 99), (40000, 2, 9), (40009, 8, 9)],
+    [
+        (5003, 7, 99),
+        (5003, 8, 99),
+        (5006, 2, 99),
+        (5010, 2, 99),
+        (40000, 2, 9),
+        (40009, 8, 9),
+        (2000185, 8, 9),
+    ],
 )
 def test_what_once_depended_on_order_tree_or_format(seed: int, way: int, most: int) -> None:
     assert metamorphic.differences(seed, way, most) == []

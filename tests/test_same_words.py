@@ -63,7 +63,9 @@ def test_a_platform_that_turns_about_one_point_is_not_passive() -> None:
             axes = np.roll(TURN, leg, axis=0) @ [np.eye(3), TURN, TURN.T][leg]
             axes += skew * np.roll(axes, 1, axis=0)
             joints += [
-                rg.Joint.in_world(f"J{leg}{k}", *bodies[k : k + 2], "revolute", axes[k], np.zeros(3))
+                rg.Joint.in_world(
+                    f"J{leg}{k}", *bodies[k : k + 2], "revolute", axes[k], np.zeros(3)
+                )
                 for k in range(3)
             ]
         report = rg.check(rg.Mechanism.of_joints("spherical platform", joints))

@@ -18,7 +18,7 @@ from regularize.lie import screw
 from regularize.lie.screw import IDENTITY, Array
 from regularize.loops.least_norm import least_norm
 from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.graph import Edge, EdgeId
+from regularize.mechanism.graph import Edge, EdgeId, NodeId
 from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.tolerances import ROUNDING, VANISHING
 
@@ -82,12 +82,9 @@ class AxisRelations:
         """
         edges = list(edges)
         every = elements(edges)
+        ends = _ends(edges)
         lines = {e: screw.axis_of(screws[e[0]][:, e[1]]) for e in every}
-        share = {
-            (a, b)
-            for a, b in combinations(every, 2)
-            if _neighbours(edges[_at(edges, a[0])], edges[_at(edges, b[0])])
-        }
+        share = {(a, b) for a, b in combinations(every, 2) if ends[a[0]] & ends[b[0]]}
         dots = np.einsum("nik,njk->nij", moved, moved)
         parallel = np.all(1.0 - np.abs(dots) < rtol**2, axis=0)
         normal = np.all(np.abs(dots) < rtol, axis=0)
@@ -114,7 +111,7 @@ class AxisRelations:
             for triple in combinations(sliding, 3)
             if np.max(np.abs(np.linalg.det(moved[:, [classes[c] for c in triple]]))) < rtol
         ]
-        axes, meeting = _axes_and_points(edges, screws, lines, direction, share, rtol)
+        axes, meeting = _axes_and_points(edges, ends, screws, lines, direction, share, rtol)
         numbers = list(dict.fromkeys(axes.values()))
         points = [lines[e][1] for e in numbers]
         return cls(
@@ -255,16 +252,18 @@ def elements(edges: Iterable[Edge]) -> list[Element]:
     return [(e.index, k) for e in edges if not e.group for k in range(e.freedoms)]
 
 
-def _at(edges: Sequence[Edge], index: EdgeId) -> int:
-    return [e.index for e in edges].index(index)
-
-
-def _neighbours(a: Edge, b: Edge) -> bool:
-    return bool({a.parent, a.child} & {b.parent, b.child})
+def _ends(edges: Sequence[Edge]) -> dict[EdgeId, set[NodeId]]:
+    """The two bodies of every joint; what is welded together is one."""
+    body = DisjointSets({node for e in edges for node in (e.parent, e.child)})
+    for e in edges:
+        if not e.freedoms:
+            body.union(e.parent, e.child)
+    return {e.index: {body[e.parent], body[e.child]} for e in edges}
 
 
 def _axes_and_points(
     edges: Sequence[Edge],
+    ends: Mapping[EdgeId, set[NodeId]],
     screws: Mapping[EdgeId, Array],
     lines: Mapping[Element, tuple[Array, Array | None, float | None]],
     direction: Mapping[Element, tuple[int, float]],
@@ -298,16 +297,15 @@ def _axes_and_points(
             along = np.cross(gap, d2) @ normal / (normal @ normal)
             meet(p1 + along * d1, [a, b], [])
     centers = {e.index: _center(screws[e.index]) for e in edges if e.joint.kind == "spherical"}
-    by_edge = {e.index: e for e in edges}
     for ball, center in centers.items():
         meet(center, [], [ball])
         for e, (way, point) in turning.items():
             near = np.linalg.norm(np.cross(center - point, way)) < rtol
-            if near and _neighbours(by_edge[ball], by_edge[e[0]]):
+            if near and ends[ball] & ends[e[0]]:
                 meet(center, [e], [ball])
         for other in centers:
             near = np.linalg.norm(centers[other] - center) < rtol
-            if other != ball and near and _neighbours(by_edge[ball], by_edge[other]):
+            if other != ball and near and ends[ball] & ends[other]:
                 meet(center, [], [ball, other])
     return {e: same[e] for e in turning}, met
 

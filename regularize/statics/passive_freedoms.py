@@ -114,9 +114,7 @@ def spinning(
             yield nodes, tuple(ends), common
 
 
-def _guided(
-    graph: Graph, nodes: tuple[NodeId, ...], ends: Sequence[End], common: Array
-) -> bool:
+def _guided(graph: Graph, nodes: tuple[NodeId, ...], ends: Sequence[End], common: Array) -> bool:
     """Whether one other body alone guides a body, by more than balls, or by balls at one point."""
     around: set[NodeId] = set()
     for end in ends:
