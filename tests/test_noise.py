@@ -272,6 +272,9 @@ def test_axes_alone_tell_no_length_from_rounding() -> None:
         T[joint - 1, 3] += off
         joints[joint] = replace(joints[joint], T_child_joint=T)
         assert said(replace(centred, joints=tuple(joints)))[:6] == said(exact)[:6]
+    elsewhere = rounding_table.drawn(5002)
+    off_once = rounding_table.one_off(elsewhere, 1e-17, np.random.default_rng(5002))
+    assert said(off_once)[:6] == said(elsewhere)[:6]
     assert said(mechanisms.scaled(SLID["bennett"], 1e-6)) == said_of("bennett")
 
 

@@ -345,8 +345,9 @@ def center_and_length(
     length = float(np.max(np.linalg.norm(points - center, axis=1)))
     rounding = NEGLIGIBLE * float(np.max(np.abs(points)))  # points that differ by no more coincide
     bodies = float(max(loops.graph.extents[list(nodes_of(loops.graph, edges or loops.edges))]))
-    extent = bodies * (length < COINCIDENT * bodies)
-    errors = max(rounding, VANISHING * (extent or 10.0))  # no joints are 10 nm from each other
+    none = max(rounding, 10.0 * VANISHING)  # no joints, and no ends of a body, are 10 nm apart
+    extent = bodies * (bodies > none and length < COINCIDENT * bodies)
+    errors = max(rounding, VANISHING * extent) if extent else none
     # One origin that is off is told from a small mechanism: all others are in one place.
     first = np.linalg.norm(points - points[0], axis=1)
     last = np.linalg.norm(points - points[np.argmax(first)], axis=1)
