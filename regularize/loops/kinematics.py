@@ -348,10 +348,13 @@ def center_and_length(
     none = max(rounding, 10.0 * VANISHING)  # no joints, and no ends of a body, are 10 nm apart
     extent = bodies * (bodies > none and length < COINCIDENT * bodies)
     errors = max(rounding, VANISHING * extent) if extent else none
-    # One origin that is off is told from a small mechanism: all others are in one place.
+    # One origin that is off is told from a small mechanism: all others are in one place, which is
+    # the origin of the world or far from it.
     first = np.linalg.norm(points - points[0], axis=1)
     last = np.linalg.norm(points - points[np.argmax(first)], axis=1)
-    least = 50.0 if np.minimum(first, last).max() > errors else 250.0
+    one = np.minimum(first, last).max() <= errors
+    meant = one and 0.0 < np.min(np.linalg.norm(points, axis=1)) < 100.0 * length
+    least = 0.0 if meant else 250.0 if one else 50.0
     near = extent > 0.0 or max(bodies, length) < least * errors
     small = length <= errors or (near and _locked(loops, q, center, length, edges))
     return center, (extent or 1.0) if small else length
