@@ -141,7 +141,7 @@ B19 outlook, radial basis functions | metamodel::continuous_metamodels[rbf]
 B20 outlook, accuracy as wanted | metamodel::tolerance_is_kept metamodel::command_reports_a_missed_tolerance
 B21 for control in real time | metamodel_export::c_equals_python metamodel_export::source_needs_nothing_else
 B22 insight by coefficients | metamodel::command
-B23 outlook, flexible links | elastic::metamodel_of_the_elastic_four_bar_of_the_text_is_faster_than_the_full_model elastic::component_modes_have_the_frequencies_of_a_cantilever elastic::first_three_frequencies_of_a_cantilever elastic::four_bar_with_an_elastic_coupler_as_exudyn_has_it elastic::stiff_is_rigid
+B23 outlook, flexible links | elastic::metamodel_of_the_elastic_four_bar_of_the_text_is_faster_than_the_full_model elastic::metamodel_of_the_elastic_orthoglide_of_the_text_is_faster_than_the_full_model elastic::springs_follow_named_inputs_quasi_statically elastic::component_modes_have_the_frequencies_of_a_cantilever elastic::first_three_frequencies_of_a_cantilever elastic::four_bar_with_an_elastic_coupler_as_exudyn_has_it elastic::stiff_is_rigid
 H1  classes of motions and of redundancies | lie::every_class_is_named {KNOWN}
 H2  tables of compositions and intersections | motion_groups::tables motion_groups::lattice_laws_and_bounds_of_dimensions
 D1  adapters as plugins | third_party_adapter::its_files_are_checked registry::entry_point_is_added_and_used

@@ -133,7 +133,8 @@ def slopes(full: ReducedModel, motion: Motion) -> Array:
             k = list(edge.columns)
             twists = np.swapaxes(V[:, k], 1, 2) @ edge.screws.T
             turned = screw.bracket(twists[:, :, None], twists[:, None])
-            result += 0.5 * turned @ np.linalg.pinv(edge.screws).T @ tau[:, None, k, None]
+            rates = turned @ np.linalg.pinv(edge.screws).T
+            result += 0.5 * (rates @ tau[:, None, k, None])[..., 0]
     for j in range(s):
         step = FORCES / np.abs(V[..., j] / loops.units).max(axis=1, keepdims=True)
         ends = [loops.integrate(state.q, h * V[..., j]) for h in (step, -step)]
