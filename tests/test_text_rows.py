@@ -96,7 +96,7 @@ P33 outlook, forces in eliminated constraints | reactions::forces_in_eliminated_
 P34 outlook, other ways than optimisation | assembly::closed_forms_end_the_search_where_there_is_nothing_to_find recursion::bennett_linkage_by_eigenvalues
 P35 outlook, C and Python | kernel::exported_source_computes_the_same_to_the_last_bit closed_form_mechanisms::written_out_as_python_and_as_c
 P36 outlook, control of the motors | dynamics::inverse_dynamics_with_actuators minimal::prescribed_torque_and_prescribed_motion_are_the_same_dynamics
-P37 outlook, effect of parameters | sweep::the_thesis_s_bars_over_their_lengths sweep::arguments_of_a_builder_on_a_grid sweep::length_of_a_body
+P37 outlook, effect of parameters | sweep::the_thesis_s_bars_over_their_lengths sweep::arguments_of_a_builder_on_a_grid sweep::length_of_a_body sweep::the_orthoglide_of_bruels_has_parallelograms_or_cannot_be_built sweep::the_wheel_suspension_of_klein_over_its_stroke
 P38 Baumgarte, augmented Lagrangian | dynamics::baumgarte_terms_let_errors_decay legacy::exact_geometry_is_held
 P39 singular mass matrix | massless::light_bodies_beside_heavy_ones_move pinocchio::massless_links_are_reported_and_simulated
 K1  hinges and slides in loops, eq. 1 | closed_forms::every_branch_closes_the_loops
