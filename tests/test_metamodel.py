@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 import regularize as rg
 from regularize.cli import main
+from regularize.design.growth import Builder, Settings
+from regularize.design.metamodel import continuous
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets" / "metamodel"
 FOUR_BAR = ASSETS / "swinging_fourbar.urdf"
@@ -400,3 +402,30 @@ def test_command_wants_fitting_bounds(tmp_path: Path, capsys: pytest.CaptureFixt
     ):
         assert run(*arguments, *out) == 2
         assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("radius", "most"), [(1.5, 60_000), (0.9, 20_000), (0.0, 20_000)])
+def test_six_inputs_whose_bounds_cannot_be_reached_come_to_an_end(radius: float, most: int) -> None:
+    """A ball in a cube of six dimensions: samples are few, and the findings say so."""
+    asked = [0]
+
+    def sampler(theta: np.ndarray) -> np.ndarray:
+        asked[0] += len(theta)
+        rows = np.ones((len(theta), 153)) + theta.sum(axis=1, keepdims=True) ** 2
+        rows[np.linalg.norm(theta, axis=1) > radius] = np.nan
+        return rows
+
+    one, names = np.ones(6), tuple("abcdef")
+    given = (sampler, names, 153, -one, one, 0.01, np.inf * one, 1 / 64, most, 100, 0, None, False)
+    if radius > 1.0:
+        model = Builder(Settings(*given)).build()
+        assert model.boxes and "as far as" in model.findings[0].message
+        assert any("max_samples=" in line for line in model.findings[0].help)
+    else:
+        with pytest.raises(rg.ModelError, match="by [0-9]+ samples; .* max_samples="):
+            Builder(Settings(*given)).build()
+    assert asked[0] <= most + 100
+    with pytest.raises(rg.ModelError, match="asks for 6.87e\\+10 boxes"):
+        Builder(replace(Settings(*given), size=0.04 * one)).build()
+    with pytest.raises(rg.ModelError, match="a grid over the bounds takes"):
+        continuous(replace(Settings(*given), size=0.04 * one), "splines")
