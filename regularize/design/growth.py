@@ -248,8 +248,9 @@ class Builder:
             if not halve.any():
                 if not len(self.growth.leaves):
                     raise ModelError(
-                        f"none of {np.sum(self.growth.axis < 0)} boxes of the bounds can be reached completely, by "
-                        f"{len(self.samples)} samples; narrow the bounds, or allow {self._more}"
+                        "no box of the bounds can be reached completely, none of "
+                        f"{np.sum(self.growth.axis < 0)} by {len(self.samples)} samples; narrow the "
+                        f"bounds, or allow {self._more}"
                     )
                 return
             self.growth.halve(leaves[halve], np.argmax(width[halve], axis=1))
