@@ -224,11 +224,9 @@ def test_component_modes_in_a_four_bar_as_exudyn_has_it():
     rigid, off = four_bar(height=height, elastic=False), []
     for model, end in ((modal, "coupler segment 2"), (rigid, "coupler")):
         motion = rg.simulate(model, duration=duration, times=[0.0, duration])
-        poses, places = motion.robot.states.poses(motion.q[-1]), motion.robot.places
-        here = [
-            (poses[joint] @ frame @ [*point, 1.0])[[0, 2]]
-            for (joint, frame), point in ((places["coupler"], (0, 0, 0)), (places[end], (length, 0, 0)))
-        ]
+        poses = motion.robot.states.poses(motion.q[-1])
+        sides = ((motion.robot.places[name], x) for name, x in (("coupler", 0.0), (end, length)))
+        here = [(poses[joint] @ frame @ [x, 0, 0, 1.0])[[0, 2]] for (joint, frame), x in sides]
         off.append(np.abs(np.array(here) - [first, last]).max())
     travelled = np.linalg.norm(middle - [0.5, 0.4])
     assert off[0] < 0.01 * travelled < 0.05 * travelled < off[1], (off, travelled)

@@ -422,10 +422,10 @@ def test_six_inputs_whose_bounds_cannot_be_reached_come_to_an_end(radius: float,
         assert model.boxes and "as far as" in model.findings[0].message
         assert any("max_samples=" in line for line in model.findings[0].help)
     else:
-        with pytest.raises(rg.ModelError, match="by [0-9]+ samples; .* max_samples="):
+        with pytest.raises(rg.ModelError, match=r"by \d+ samples; .* max_samples="):
             Builder(Settings(*given)).build()
     assert asked[0] <= most + 100
-    with pytest.raises(rg.ModelError, match="asks for 6.87e\\+10 boxes"):
+    with pytest.raises(rg.ModelError, match=r"asks for 6.87e\+10 boxes"):
         Builder(replace(Settings(*given), size=0.04 * one)).build()
     with pytest.raises(rg.ModelError, match="a grid over the bounds takes"):
         continuous(replace(Settings(*given), size=0.04 * one), "splines")

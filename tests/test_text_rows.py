@@ -299,9 +299,7 @@ def test_newton_needs_fewer_steps_than_least_squares(
 
     for options, more in (({"jac": slopes}, 1), ({}, 3)):
         calls[0] = 0
-        found = least_squares(
-            gaps, start[~held], xtol=1e-15, ftol=1e-15, gtol=1e-15, **options
-        )
+        found = least_squares(gaps, start[~held], xtol=1e-15, ftol=1e-15, gtol=1e-15, **options)
         assert calls[0] > more * needed > 0
         assert np.abs(gaps(found.x)).max() < 1e-9
         if reduction.mobility == 1:

@@ -26,8 +26,8 @@ from regularize.mechanism.graph import coordinate_names
 HERE = Path(__file__).parent
 ANSWERS = json.loads((HERE / "answers.json").read_text(encoding="utf-8"))
 MOTORS = ("q9", "q18", "q27")
-#: Number of the first figure of section 5.4, samples and seconds. The suspension falls freely: after
-#: 0.3 s its arm turns back, and from there on each value of its angle closes the loops in two ways.
+#: Number of the first figure of section 5.4, samples and seconds. The suspension falls freely: its
+#: arm turns back after 0.3 s, and from there on each value of its angle closes loops in two ways.
 CLOSINGS = {"three_bar": (16, 51, 1.0), "five_point_suspension": (20, 21, 0.2)}
 
 

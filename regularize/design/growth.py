@@ -211,7 +211,7 @@ class Builder:
         if times > np.log2(self.settings.max_samples):
             raise ModelError(
                 f"size= asks for {2.0**times:.3g} boxes, and each takes samples: more than "
-                f"max_samples={self.settings.max_samples} in all; ask for wider boxes, or allow more"
+                f"max_samples={self.settings.max_samples} in all; ask for wider boxes, or more"
             )
         while True:
             leaves = self.growth.leaves
@@ -249,8 +249,8 @@ class Builder:
                 if not len(self.growth.leaves):
                     raise ModelError(
                         "no box of the bounds can be reached completely, none of "
-                        f"{np.sum(self.growth.axis < 0)} by {len(self.samples)} samples; narrow the "
-                        f"bounds, or allow {self._more}"
+                        f"{np.sum(self.growth.axis < 0)} by {len(self.samples)} samples; narrow "
+                        f"the bounds, or allow {self._more}"
                     )
                 return
             self.growth.halve(leaves[halve], np.argmax(width[halve], axis=1))

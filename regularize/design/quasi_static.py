@@ -65,8 +65,9 @@ class BalancedLoops(ActuatedLoops):
             if not len(active):
                 break
             motion = self.full.motion(q[active])
-            force = np.swapaxes(motion.q_theta[..., s:], 1, 2) @ (
-                self.full.joint_forces(motion.state)[..., None]
+            force = (
+                np.swapaxes(motion.q_theta[..., s:], 1, 2)
+                @ (self.full.joint_forces(motion.state)[..., None])
             )
             held = -slopes(self.full, motion)[:, s:, s:]
             stable = np.linalg.eigvalsh(held + np.swapaxes(held, 1, 2))[:, 0] > 0.0

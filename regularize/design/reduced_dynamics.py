@@ -61,7 +61,7 @@ def reduced_model(
     Args:
         model: The mechanism, or what ``reduce`` made of it.
         inputs: Names of the actuated coordinates: a joint, or ``joint[1]`` for one of several
-            freedoms. As many as the mechanism has freedoms, passive ones left aside: bodies that can
+            freedoms. As many as the mechanism has freedoms, passive ones aside: bodies that can
             spin between two spherical joints are held, and named in ``findings``. By default those
             of the joints that the model says are actuated, and of the springs of elastic bodies as
             many as are independent. Where inputs are named and none of these springs, these follow
