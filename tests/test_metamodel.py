@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 import regularize as rg
 from regularize.cli import main
-from regularize.design.growth import Builder, Settings
-from regularize.design.metamodel import continuous
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets" / "metamodel"
 FOUR_BAR = ASSETS / "swinging_fourbar.urdf"
@@ -407,25 +405,27 @@ def test_command_wants_fitting_bounds(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(("radius", "most"), [(1.5, 60_000), (0.9, 20_000), (0.0, 20_000)])
 def test_six_inputs_whose_bounds_cannot_be_reached_come_to_an_end(radius: float, most: int) -> None:
     """A ball in a cube of six dimensions: samples are few, and the findings say so."""
-    asked = [0]
+    arm, asked = rg.assembly("arm"), [0]
+    for k, axis in enumerate(np.eye(3)[[2, 1, 1, 0, 1, 0]]):
+        arm.body(f"link{k}", mass=1.0, com=(k + 0.5, 0, 0), inertia=0.1 * np.eye(3))
+        before = f"link{k - 1}" if k else "ground"
+        arm.hinge("abcdef"[k], before, f"link{k}", at=(k, 0, 0), axis=axis, actuated=True)
+    model = rg.reduced_model(arm.mechanism())
 
-    def sampler(theta: np.ndarray) -> np.ndarray:
+    def inside(theta: np.ndarray) -> NDArray[np.bool_]:
         asked[0] += len(theta)
-        rows = np.ones((len(theta), 153)) + theta.sum(axis=1, keepdims=True) ** 2
-        rows[np.linalg.norm(theta, axis=1) > radius] = np.nan
-        return rows
+        return np.asarray(np.linalg.norm(theta, axis=1) <= radius)
 
-    one, names = np.ones(6), tuple("abcdef")
-    given = (sampler, names, 153, -one, one, 0.01, np.inf * one, 1 / 64, most, 100, 0, None, False)
+    bounds, options = [[-1.0, 1.0]] * 6, {"inside": inside, "max_samples": most, "held_out": 100}
     if radius > 1.0:
-        model = Builder(Settings(*given)).build()
-        assert model.boxes and "as far as" in model.findings[0].message
-        assert any("max_samples=" in line for line in model.findings[0].help)
+        made = rg.metamodel(model, bounds, tolerance=0.01, **options)
+        assert made.boxes and "as far as" in made.findings[0].message
+        assert any("max_samples=" in line for line in made.findings[0].help)
     else:
         with pytest.raises(rg.ModelError, match=r"by \d+ samples; .* max_samples="):
-            Builder(Settings(*given)).build()
+            rg.metamodel(model, bounds, tolerance=0.01, **options)
     assert asked[0] <= most + 100
     with pytest.raises(rg.ModelError, match=r"asks for 6.87e\+10 boxes"):
-        Builder(replace(Settings(*given), size=0.04 * one)).build()
+        rg.metamodel(model, bounds, size=0.04, **options)
     with pytest.raises(rg.ModelError, match="a grid over the bounds takes"):
-        continuous(replace(Settings(*given), size=0.04 * one), "splines")
+        rg.metamodel(model, bounds, size=0.04, kind="splines", **options)

@@ -59,12 +59,12 @@ def add_beam(
         if length == 0.0:
             raise statement.error("has no length; correct the places of its nodes")
         stiffness, damping = (np.diag(m) / length for m in law)
-        sides = [
+        first, second = (
             (node, own @ inverse(frame) @ T)
             for (node, own), frame in zip(ends[k : k + 2], frames[k : k + 2], strict=True)
-        ]
+        )
         name = label if k == 0 else f"{label}_{k + 1}"
-        joint = joint_between(name, "composite", *sides, np.eye(6), source=statement.source)
+        joint = joint_between(name, "composite", first, second, np.eye(6), source=statement.source)
         spring = JointDynamics(stiffness=stiffness, damping=damping, rest_position=np.zeros(6))
         joints.append(replace(joint, actuated=False, dynamics=spring))
     for joint in joints:

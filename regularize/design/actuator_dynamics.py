@@ -107,7 +107,7 @@ NEARLY = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class ReducedMotion:
     r"""Everything linear in the inputs' rates at N configurations.
 
     Attributes:
@@ -262,7 +262,7 @@ class ReducedModel(ShortRepr, EquationOfMotion):
             rows[self.equations.clearance(found.q) < clearance] = np.nan
         return rows
 
-    def motion(self, q: Array) -> Motion:
+    def motion(self, q: Array) -> ReducedMotion:
         """Velocities and accelerations at closed configurations, shape (N, n)."""
         equations, loops, s = self.equations, self.equations.loops, len(self.inputs)
         state = loops.state(q)
@@ -277,7 +277,7 @@ class ReducedModel(ShortRepr, EquationOfMotion):
         around = np.einsum("li,nicp->nlcp", loops.incidence, rates)
         resting = np.zeros((s, rates.shape[-1]))
         B = equations.completed(rows, resting, -equations.reduced.loop_rows(state, around))
-        return Motion(state, V, state.screws[..., None] * V[:, :, None, :], rates, B)
+        return ReducedMotion(state, V, state.screws[..., None] * V[:, :, None, :], rates, B)
 
     def _coefficients(self, q: Array) -> Array:
         """Rows of coefficients at closed configurations, shape (N, t)."""
@@ -336,7 +336,7 @@ class ReducedModel(ShortRepr, EquationOfMotion):
             moment = moment + np.cross(point, force)
             wrench = np.concatenate([np.broadcast_to(force, moment.shape), moment], axis=-1)
             wrenches += node_incidence(loops)[row][:, None] * wrench[:, None]
-        return tau + np.sum(state.screws * wrenches, axis=-1)
+        return np.asarray(tau + np.sum(state.screws * wrenches, axis=-1))
 
 
 def _projected(a: Array, b: Array) -> Array:

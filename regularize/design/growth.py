@@ -199,7 +199,7 @@ class Builder:
     def _affordable(self) -> int:
         """How many boxes may be halved: corners between, and centres and sides of both halves."""
         left = self.settings.max_samples - len(self.samples)
-        return max(0, left // (2 ** (self.s - 1) + 4 * self.s - 2))
+        return max(0, int(left // (2 ** (self.s - 1) + 4 * self.s - 2)))
 
     def _halve_to_size(self) -> None:
         """The text's own criterion: halve until no box is wider than asked for.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.design.actuator_dynamics import Motion, ReducedModel
+from regularize.design.actuator_dynamics import ReducedModel, ReducedMotion
 from regularize.design.continuation import ActuatedLoops, ReachedConfigurations
 from regularize.design.equation_of_motion import mirror, pairs, symmetric_products
 from regularize.lie import screw
@@ -90,7 +90,7 @@ class QuasiStaticModel(ReducedModel):
 
     equations: BalancedLoops
 
-    def motion(self, q: Array) -> Motion:
+    def motion(self, q: Array) -> ReducedMotion:
         """What is linear in the inputs' rates and products along the equilibrium."""
         full, loops, s = self.equations.full, self.equations.full.equations, len(self.inputs)
         motion = full.motion(q)
@@ -107,7 +107,7 @@ class QuasiStaticModel(ReducedModel):
                 changes[..., j] += self._along(there)[:, s:] / (2 * h_j)[..., None]
         one, two = pairs(len(loops.inputs))
         products = symmetric_products(S[:, one, :, None] * S[:, two, None, :])
-        return Motion(
+        return ReducedMotion(
             motion.state,
             V @ S,
             motion.own @ S[:, None],
@@ -115,7 +115,7 @@ class QuasiStaticModel(ReducedModel):
             motion.B @ products + V[..., s:] @ symmetric_products(changes),
         )
 
-    def _along(self, motion: Motion) -> Array:
+    def _along(self, motion: ReducedMotion) -> Array:
         """Rates of all coordinates by those of the inputs, shape (N, s + e, s)."""
         s = len(self.inputs)
         slope = slopes(self.equations.full, motion)
@@ -123,7 +123,7 @@ class QuasiStaticModel(ReducedModel):
         return np.concatenate([np.broadcast_to(np.eye(s), (len(slope), s, s)), follow], axis=1)
 
 
-def slopes(full: ReducedModel, motion: Motion) -> Array:
+def slopes(full: ReducedModel, motion: ReducedMotion) -> Array:
     """Derivative of p, by rows, along the inputs, by columns, shape (N, s, s)."""
     loops, state, V = full.equations.loops, motion.state, motion.q_theta
     s, tau = V.shape[-1], full.joint_forces(motion.state)
@@ -141,7 +141,7 @@ def slopes(full: ReducedModel, motion: Motion) -> Array:
         ends = [loops.integrate(state.q, h * V[..., j]) for h in (step, -step)]
         forward, back = (full.joint_forces(loops.state(end)) for end in ends)
         result[:, :, j] += np.einsum("nki,nk->ni", V, (forward - back) / (2 * step))
-    return result
+    return np.asarray(result)
 
 
 def quasi_static(full: ReducedModel, names: Sequence[str]) -> QuasiStaticModel:

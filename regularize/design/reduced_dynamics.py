@@ -96,11 +96,11 @@ def reduced_model(
     findings: tuple[Diagnostic, ...] = ()
     if inputs is None:
         inputs = actuated_coordinates(reduction.mechanism)
-        inputs = named = _with_springs(reduction, inputs, spring_joints(rigid))
+        inputs = given = _with_springs(reduction, inputs, spring_joints(rigid))
         if not inputs:
             raise ModelError("the model does not say which joints are actuated; name the inputs")
     else:
-        springs, named = spring_joints(rigid), tuple(inputs)
+        springs, given = spring_joints(rigid), tuple(inputs)
         if not any(name.partition("[")[0] in springs for name in inputs):
             inputs = _with_springs(reduction, inputs, springs)
     if len(inputs) < reduction.mobility:
@@ -162,7 +162,7 @@ def reduced_model(
         tuple(_columns(reduction, motors or ())),
         tuple(zip(_columns(reduction, [*(forces or ())]), (forces or {}).values(), strict=True)),
     )
-    return made if len(named) == len(inputs) else quasi_static(made, named)
+    return made if len(given) == len(inputs) else quasi_static(made, given)
 
 
 def _load(name: str, value: ArrayLike | BodyLoad) -> BodyLoad:
