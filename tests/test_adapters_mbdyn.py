@@ -212,6 +212,57 @@ def test_inertias(matrix: str, expected: object, tmp_path: Path) -> None:
     np.testing.assert_allclose(inertia.matrix, np.asarray(expected))
 
 
+SECTION = "diag, 1e6, 1e6, 1e6, 40., 30., 20."
+LINE = "begin: nodes;\n" + "".join(
+    f"structural: n{k}, {'dynamic' if k else 'static'}, 0., {0.4 * k}, 0., eye, null, null;\n"
+    for k in range(3)
+)
+ELEMENTS = "end: nodes;\nbegin: elements;\njoint: G, clamp, n0, null, eye;\n" + "".join(
+    f"body: b{k}, n{k}, 1., null, eye;\n" for k in (1, 2)
+)
+ALONG_Y = "1, 0., 1., 0., 3, 0., 0., 1."
+BEAM3 = f"n0, null, n1, null, n2, null, {ALONG_Y}, linear elastic generic, {SECTION}, same, same;"
+BEAM2 = (
+    f"beam2: B, n0, null, n1, position, null, {ALONG_Y}, linear viscoelastic generic, {SECTION}, "
+    f"proportional, 0.01; beam2: C, n1, null, n2, null, reference, global, {ALONG_Y}, "
+    f"linear elastic generic, {SECTION};"
+)
+
+
+@pytest.mark.parametrize(("beams", "part"), [(f"beam3: B, {BEAM3}", 16 / 48), (BEAM2, 15 / 48)])
+def test_beams_are_springs(beams: str, part: float, tmp_path: Path) -> None:
+    """A cantilever of 0.8 m sags by F L³ / 3 E I; two halves of one point each, by a 16th less."""
+    mechanism = read(tmp_path, LINE + ELEMENTS + beams + TAIL)
+    model = rg.reduced_model(
+        mechanism,
+        [f"{name}[{k}]" for name in (j.name for j in mechanism.joints[1:]) for k in range(6)],
+        loads={"n2": rg.BodyLoad(force=(0, 0, -1e-3))},
+    )
+    zero, step = np.zeros(12), 1e-6
+    K = [(model.p(step * d) - model.p(zero)) / step for d in np.eye(12)]
+    bent = model.configuration(-np.linalg.solve(np.transpose(K), model.p(zero)))
+    loops = model.equations.loops
+    tip = loops.state(bent[None]).T_world_node[0, loops.row(loops.graph.node_of["n2"]), 2, 3]
+    wanted = 1e-3 * 0.8**3 * part / 30.0 + 1e-3 * 0.8 / 1e6
+    assert tip == pytest.approx(-wanted, rel=1e-4)
+    assert np.any(mechanism.joints[1].dynamics.damping) == ("visco" in beams)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        "linear elastic bistop, 1., eye",
+        "double linear elastic, 1.",
+        "linear elastic generic, sym, 1., 0.1, " + ", ".join(19 * ["1."]),
+    ],
+)
+def test_beams_of_other_laws_are_named(law: str, tmp_path: Path) -> None:
+    text = f"beam3: B, n0, null, n1, null, n2, null, from nodes, {law}, same, same;\n"
+    found = read(tmp_path, LINE + ELEMENTS + text + TAIL)
+    messages = [finding.message for finding in found.findings]
+    assert any(m.startswith(f"`B`, a beam3 of a law `{law[:13]}") for m in messages)
+
+
 def test_bodies_of_one_node_are_one(tmp_path: Path) -> None:
     """Two masses of 1 kg half a metre from the node each."""
     elements = "body: a, two, 1., 0.5, 0., 0., null; body: b, two, 1., -0.5, 0., 0., null;"

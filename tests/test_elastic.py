@@ -212,6 +212,25 @@ def test_four_bar_with_an_elastic_coupler_as_exudyn_has_it():
     assert np.linalg.norm(mine - bent) < 0.01 * np.linalg.norm(bent) + 1e-5
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_component_modes_in_a_four_bar_as_exudyn_has_it():
+    """A coupler that bends by a thousandth of its length: its ends, where rigid it is far off."""
+    duration, height, E, length = 0.019, 0.012, 2.0e11, float(np.hypot(1, 0.2))
+    first, middle, last = map(np.array, exudyn_four_bar(duration, E, height))
+    given = four_bar(E=E, height=height)
+    modal = with_modes(given, "coupler", condensed(given.body("coupler").elastic))
+    rigid, off = four_bar(height=height, elastic=False), []
+    for model, end in ((modal, "coupler segment 2"), (rigid, "coupler")):
+        motion = rg.simulate(model, duration=duration, times=[0.0, duration])
+        poses = motion.robot.states.poses(motion.q[-1])
+        sides = ((motion.robot.places[name], x) for name, x in (("coupler", 0.0), (end, length)))
+        here = [(poses[joint] @ frame @ [x, 0, 0, 1.0])[[0, 2]] for (joint, frame), x in sides]
+        off.append(np.abs(np.array(here) - [first, last]).max())
+    travelled = np.linalg.norm(middle - [0.5, 0.4])
+    assert off[0] < 0.01 * travelled < 0.05 * travelled < off[1], (off, travelled)
+
+
 def test_reduced_model_and_metamodel_take_elastic_coordinates():
     mechanism = four_bar(E=2e9, height=0.012)
     model = rg.reduced_model(mechanism)
@@ -452,3 +471,93 @@ def test_metamodel_of_the_elastic_four_bar_of_the_text_is_faster_than_the_full_m
     state = ([0.3, 0.0], [1.0, 0.0], [2.0, 0.0])
     effort = rg.reduced_model(rigid, ["A"]).inverse_dynamics(*([x[0]] for x in state))
     assert full.inverse_dynamics(*state)[0] == pytest.approx(effort[0], rel=0.01)
+
+
+def test_springs_follow_named_inputs_quasi_statically():
+    """In balance, with inertia terms that belong together, and rigid in the limit."""
+    rigid = rg.load(TEXTS / "swinging_fourbar.urdf")
+    mechanism = with_bending(rigid, "coupler", "B")
+    full, model = rg.reduced_model(mechanism), rg.reduced_model(mechanism, ["A"])
+    theta, h = np.array([[0.3], [-0.7], [1.1]]), 1e-4
+    q = model.configuration(theta)
+    names = [j.name for j in full.equations.loops.graph.mechanism.joints]
+    bent = q[:, names.index("coupler spring 1")]
+    x = np.column_stack([theta, bent])
+    assert np.abs(bent).min() > 1e-3 and np.abs(full.p(x)[:, 1]).max() < 1e-10
+    np.testing.assert_allclose(model.p(theta)[:, 0], full.p(x)[:, 0], rtol=1e-9)
+    slope = (model.H(theta + h) - model.H(theta - h)) / (4 * h)
+    np.testing.assert_allclose(model.D(theta), slope, rtol=1e-5)
+    change = (model.q_theta(theta + h) - model.q_theta(theta - h)) / (2 * h)
+    np.testing.assert_allclose(model.B(theta), change, atol=1e-6)
+    stiff, whole = (
+        rg.reduced_model(with_bending(rigid, "coupler", "B", E=E), ["A"]) for E in (2e12, 1e30)
+    )
+    assert len(stiff.q_theta(theta)[0]) > len(whole.q_theta(theta)[0])  # the springs are gone
+    np.testing.assert_allclose(stiff.H(theta), whole.H(theta), rtol=1e-5)
+    np.testing.assert_allclose(stiff.p(theta), whole.p(theta), rtol=1e-5)
+
+
+def test_springs_follow_beside_ball_joints_and_following_loads():
+    """Twists at a ball joint have derivatives that are not symmetric, and forces along them."""
+    a = rg.assembly("spatial four-bar")
+    p, q, d = (0, 0.2, 0.3), (0.9, 0.5, 0.6), (1, 0.1, 0)
+    for name, start, end in (("crank", (0, 0, 0), p), ("coupler", p, q), ("rocker", d, q)):
+        middle = (np.array(start) + end) / 2
+        a.body(name, mass=1.0, com=middle, inertia=0.02 * np.eye(3))
+    a.hinge("A", "ground", "crank", at=(0, 0, 0), axis=(0, 1, 0))
+    a.ball("B", "crank", "coupler", at=p)
+    a.universal("C", "coupler", "rocker", at=q, axes=((1, 0, 0), (0, 0, 1)))
+    a.hinge("D", "ground", "rocker", at=d, axis=(0, 0.6, -0.4))
+    built = a.mechanism()
+    spring = replace(
+        built.joint("B").dynamics,
+        stiffness=np.array([300.0, 200.0, 500.0]),
+        rest_position=np.array([0.3, -0.4, 0.5]),
+    )
+    joints = [replace(j, dynamics=spring) if j.name == "B" else j for j in built.joints]
+    mechanism = with_bending(replace(built, joints=tuple(joints)), "rocker", "D", E=2e8)
+    load = rg.BodyLoad((3, -2, 5), (0.4, 0.3, -1), (0.1, 0, 0.2), axes="body")
+    model = rg.reduced_model(mechanism, ["A"], loads={"coupler": load})
+    theta, h = np.array([[0.1], [-0.1]]), 1e-5
+    names = [j.name for j in model.equations.loops.graph.mechanism.joints]
+    k = sum(j.freedoms for j in mechanism.joints) + names[4:].index("rocker spring 1")
+    change = (model.configuration(theta + h) - model.configuration(theta - h))[:, k] / (2 * h)
+    found = model.q_theta(theta)[:, k, 0]
+    assert np.abs(found).min() > 1e-3
+    np.testing.assert_allclose(found, change, rtol=1e-4)
+
+
+def with_stretching(mechanism, name, E=2e9, width=0.015):
+    """A rod as a bar with its first mode along itself."""
+    body = mechanism.body(name)
+    joints = [j for j in mechanism.joints if name in (j.parent, j.child)]
+    ends = [(j.T_parent_joint if j.parent == name else j.T_child_joint)[:3, 3] for j in joints]
+    length = np.linalg.norm(ends[1] - ends[0])
+    along = (ends[1] - ends[0]) / length
+    mass, shapes = np.zeros((7, 7)), np.zeros((2, 6, 7))
+    mass[:6, :6], mass[6, 6] = body.inertia.spatial, body.inertia.mass / 12
+    for k, end in enumerate(ends):
+        shapes[k, :, :6] = np.eye(6)
+        shapes[k, :3, 3:6] = np.cross(np.eye(3), end).T
+        shapes[k, :3, 6] = (k - 0.5) * along
+    stiffness = np.diag([0.0] * 6 + [E * width**2 / length])
+    bare = [replace(b, inertia=None) if b is body else b for b in mechanism.bodies]
+    given = replace(mechanism, bodies=tuple(bare))
+    return with_modes(given, name, rg.Modes(mass, stiffness, shapes))
+
+
+@pytest.mark.parametrize("inputs", [("M1", "M2", "M3"), None])
+def test_metamodel_of_the_elastic_orthoglide_of_the_text_is_faster_than_the_full_model(inputs):
+    """Its six rods stretch: three elastic coordinates close loops, three follow or are inputs."""
+    mechanism = rg.load(TEXTS / "orthoglide_long_rods.urdf")
+    for name in (f"{side}_{leg}" for side in ("front", "back") for leg in (1, 2, 3)):
+        mechanism = with_stretching(mechanism, name)
+    robot = rg.to_pinocchio(rg.reduce(rg.segments(mechanism)))
+    full = rg.reduced_model(mechanism, inputs)
+    elastic = len(full.inputs) - 3
+    bounds = [[-0.26, 0.06]] * 3 + [[-2e-4, 2e-4]] * elastic
+    size = [0.08] * 3 if inputs else [0.16] * 3 + [1.0] * elastic
+    model = rg.metamodel(full, bounds, size=size, held_out=50)
+    assert (model.boxes, model.operations) == ((64, 501) if inputs else (8, 8292))
+    assert model.operations < robot.programs.dynamics.work / 2
+    assert model.accuracy.worst < (0.01 if inputs else 0.05), model.accuracy

@@ -400,3 +400,32 @@ def test_command_wants_fitting_bounds(tmp_path: Path, capsys: pytest.CaptureFixt
     ):
         assert run(*arguments, *out) == 2
         assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("radius", "most"), [(1.5, 60_000), (0.9, 20_000), (0.0, 20_000)])
+def test_six_inputs_whose_bounds_cannot_be_reached_come_to_an_end(radius: float, most: int) -> None:
+    """A ball in a cube of six dimensions: samples are few, and the findings say so."""
+    arm, asked = rg.assembly("arm"), [0]
+    for k, axis in enumerate(np.eye(3)[[2, 1, 1, 0, 1, 0]]):
+        arm.body(f"link{k}", mass=1.0, com=(k + 0.5, 0, 0), inertia=0.1 * np.eye(3))
+        before = f"link{k - 1}" if k else "ground"
+        arm.hinge("abcdef"[k], before, f"link{k}", at=(k, 0, 0), axis=axis, actuated=True)
+    model = rg.reduced_model(arm.mechanism())
+
+    def inside(theta: np.ndarray) -> NDArray[np.bool_]:
+        asked[0] += len(theta)
+        return np.asarray(np.linalg.norm(theta, axis=1) <= radius)
+
+    bounds, options = [[-1.0, 1.0]] * 6, {"inside": inside, "max_samples": most, "held_out": 100}
+    if radius > 1.0:
+        made = rg.metamodel(model, bounds, tolerance=0.01, **options)
+        assert made.boxes and "as far as" in made.findings[0].message
+        assert any("max_samples=" in line for line in made.findings[0].help)
+    else:
+        with pytest.raises(rg.ModelError, match=r"by \d+ samples; .* max_samples="):
+            rg.metamodel(model, bounds, tolerance=0.01, **options)
+    assert asked[0] <= most + 100
+    with pytest.raises(rg.ModelError, match=r"asks for 6.87e\+10 boxes"):
+        rg.metamodel(model, bounds, size=0.04, **options)
+    with pytest.raises(rg.ModelError, match="a grid over the bounds takes"):
+        rg.metamodel(model, bounds, size=0.04, kind="splines", **options)

@@ -255,8 +255,9 @@ def test_figures_have_the_curves_of_the_thesis(tmp_path: Path) -> None:
 def test_errors_of_least_squares_are_those_of_the_thesis(name: str) -> None:
     """Figures 16, 17, 20 and 21: both ways to minimise stay within 1e-9 of Newton's."""
     pytest.importorskip("matplotlib").use("agg")
-    dependent, samples = {"three_bar": (2, 6), "five_point_suspension": (12, 3)}[name]
-    _, errors = script("figures").closing(name, samples, 0.1)
+    figures = script("figures")
+    dependent, samples = {"three_bar": (2, 26), "five_point_suspension": (12, 5)}[name]
+    _, errors = figures.closing(name, samples, figures.CLOSINGS[name][2])
     assert set(errors) == {"fminsearch", "lsqnonlin"}
     for found in errors.values():
         assert found.shape == (samples, dependent)

@@ -1,7 +1,7 @@
 """MBDyn models (``.mbd``): nodes, bodies and joints, as the solver of FreeCAD reads them.
 
 Structural nodes become bodies, and every other statement that joins them in a way that is not read
-is named. A clamp fixes a node to the ground. Numbers are SI.
+is named. A clamp fixes a node to the ground; beams become springs. Numbers are SI.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from regularize.adapters.cad.draft import CadDraft
 from regularize.adapters.common.draft import Side
 from regularize.adapters.common.names import listed, suggestion
+from regularize.adapters.mbdyn.beams import BEAMS, add_beam
 from regularize.adapters.mbdyn.statements import Statement, statements
 from regularize.errors import ReadError
 from regularize.lie.screw import IDENTITY, Array
@@ -30,8 +31,9 @@ TOTAL: dict[tuple[tuple[int, ...], ...], str] = {
     ((1, 1, 0), (0, 0, 0)): "point_on_line",
     ((0, 0, 1), (0, 0, 0)): "point_in_plane",
 }
-#: Blocks of a file that say how to integrate.
-QUIET = frozenset({"begin", "end", "set", "reference", "structural", "body", "joint", "gravity"})
+#: Elements that are read, and other statements that are.
+ELEMENTS = frozenset({"body", "joint", "gravity", *BEAMS})
+QUIET = ELEMENTS | {"begin", "end", "set", "reference", "structural"}
 
 
 def read(path: str) -> Mechanism:
@@ -65,7 +67,7 @@ class _Reader:
                 self._reference(statement)
             elif block == "nodes" and statement.head == "structural":
                 self._node(statement)
-            elif block == "elements" and statement.head in ("body", "joint", "gravity"):
+            elif block == "elements" and statement.head in ELEMENTS:
                 elements.append(statement)
             elif block in ("nodes", "elements") and statement.head not in QUIET:
                 self.draft.ignore(statement.head, statement)
@@ -76,7 +78,7 @@ class _Reader:
                 str(self.draft.path), "has no structural node; there is nothing to read"
             )
         for statement in elements:
-            getattr(self, f"_{statement.head}")(statement)
+            getattr(self, "_beam" if statement.head in BEAMS else f"_{statement.head}")(statement)
         self.draft.report_ignored()
         if self.driven:
             self.draft.note_motions(f"{listed(self.driven)} are driven", None, self.driven)
@@ -113,7 +115,7 @@ class _Reader:
             self.draft.unread("a body of several masses is not read: no mass", statement.source)
             return
         mass, center = statement.number(), statement.place(T_node)[:3, 3]
-        matrix = _inertia(statement)
+        matrix = statement.matrix(3)
         if statement.take("orientation", "inertial"):
             R = statement.turn(T_node)[:3, :3]
             matrix = R @ matrix @ R.T
@@ -122,6 +124,15 @@ class _Reader:
         parts += [] if body.inertia is None else [body.inertia]
         total = Inertia.total(parts)
         self.draft.bodies[name] = type(body)(name, total, body.geometry, body.source)
+
+    def _beam(self, statement: Statement) -> None:
+        label = statement.word()
+        ends = [self._end(statement) for _ in range(BEAMS[statement.head])]
+        frames = [self.draft.placed(end) for end in ends]
+        if unread := add_beam(self.draft, statement, label, ends, frames):
+            self.draft.fewer_constraints(
+                f"`{label}`, a {statement.head} of {unread} is not read", statement.source
+            )
 
     def _gravity(self, statement: Statement) -> None:
         if statement.word().lower() != "uniform":
@@ -243,18 +254,3 @@ class _Reader:
         if driven and joined is not None:
             self.draft.actuate(joined)
             self.driven.append(joined)
-
-
-def _inertia(statement: Statement) -> Array:
-    """The matrix of inertia about the centre of mass."""
-    if statement.take("null"):
-        return np.zeros((3, 3))
-    if statement.take("eye"):
-        return np.eye(3)
-    if statement.take("diag"):
-        return np.diag([statement.number() for _ in range(3)])
-    if statement.take("sym"):
-        xx, xy, xz, yy, yz, zz = (statement.number() for _ in range(6))
-        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    statement.take("matr")
-    return np.array([statement.number() for _ in range(9)]).reshape(3, 3)

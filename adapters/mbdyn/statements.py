@@ -107,6 +107,21 @@ class Statement(Located):
             return np.zeros(3)
         return np.array([self.number() for _ in range(3)])
 
+    def matrix(self, n: int) -> Array:
+        """A symmetric matrix, such as that of inertia about the centre of mass, shape (n, n)."""
+        if self.take("null"):
+            return np.zeros((n, n))
+        if self.take("eye"):
+            return np.eye(n)
+        if self.take("diag"):
+            return np.diag([self.number() for _ in range(n)])
+        if self.take("sym"):
+            half = np.zeros((n, n))
+            half[np.triu_indices(n)] = [self.number() for _ in range(n * (n + 1) // 2)]
+            return half + np.triu(half, 1).T
+        self.take("matr")
+        return np.array([self.number() for _ in range(n * n)]).reshape(n, n)
+
     def frame(self) -> Array | None:
         """The frame of a ``reference``, if one is named; None otherwise."""
         if not self.take("reference"):

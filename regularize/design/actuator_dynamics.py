@@ -107,7 +107,7 @@ NEARLY = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class _Motion:
+class ReducedMotion:
     r"""Everything linear in the inputs' rates at N configurations.
 
     Attributes:
@@ -231,13 +231,11 @@ class ReducedModel(ShortRepr, EquationOfMotion):
 
     def q_theta(self, theta: ArrayLike) -> Array:
         """Joint velocities by the inputs' rates (eq. 11), shape (..., n, s)."""
-        q = self.equations.require(self._table(theta))
-        rows = self.equations.rows(self.equations.loops.state(q))
-        return self._like(theta, self._q_theta(rows))
+        return self._like(theta, self.motion(self.equations.require(self._table(theta))).q_theta)
 
     def B(self, theta: ArrayLike) -> Array:
         """Joint accelerations by the products of the rates (eq. 27), shape (..., n, P)."""
-        return self._like(theta, self._motion(self.equations.require(self._table(theta))).B)
+        return self._like(theta, self.motion(self.equations.require(self._table(theta))).B)
 
     def coefficients(self, theta: Array) -> Array:
         """H, D, p and C in one row per configuration, shape (N, t); see ``equation_of_motion``.
@@ -264,17 +262,12 @@ class ReducedModel(ShortRepr, EquationOfMotion):
             rows[self.equations.clearance(found.q) < clearance] = np.nan
         return rows
 
-    def _q_theta(self, rows: Array) -> Array:
-        equations = self.equations
-        rates = np.diag(1.0 / equations.loops.units[equations.inputs])
-        return equations.completed(rows, rates)
-
-    def _motion(self, q: Array) -> _Motion:
+    def motion(self, q: Array) -> ReducedMotion:
         """Velocities and accelerations at closed configurations, shape (N, n)."""
         equations, loops, s = self.equations, self.equations.loops, len(self.inputs)
         state = loops.state(q)
         rows = equations.rows(state)
-        V = self._q_theta(rows)
+        V = equations.completed(rows, np.diag(1.0 / loops.units[equations.inputs]))
         N, n = q.shape
         # The rate of a screw is linear in the velocity: one evaluation per input is exact.
         rates = loops.screw_rates(
@@ -284,11 +277,11 @@ class ReducedModel(ShortRepr, EquationOfMotion):
         around = np.einsum("li,nicp->nlcp", loops.incidence, rates)
         resting = np.zeros((s, rates.shape[-1]))
         B = equations.completed(rows, resting, -equations.reduced.loop_rows(state, around))
-        return _Motion(state, V, state.screws[..., None] * V[:, :, None, :], rates, B)
+        return ReducedMotion(state, V, state.screws[..., None] * V[:, :, None, :], rates, B)
 
     def _coefficients(self, q: Array) -> Array:
         """Rows of coefficients at closed configurations, shape (N, t)."""
-        motion, masses = self._motion(q), self.masses
+        motion, masses = self.motion(q), self.masses
         N, s, P = len(q), len(self.inputs), motion.B.shape[-1]
         center, matrix = masses.in_world(motion.state.T_world_node)
         twist = (masses.incidence @ motion.own.reshape(N, -1, 6 * s)).reshape(N, -1, 6, s)
@@ -303,40 +296,47 @@ class ReducedModel(ShortRepr, EquationOfMotion):
         momentum = masses.mass[:, None, None] * velocity
         H = _projected(momentum, velocity) + _projected(omega, matrix @ omega)
         D = _projected(momentum, acceleration) + _projected(omega, moment)
-        p = np.einsum("nbcs,c->ns", momentum, self.gravity)
         # What acts within the joints, along their own coordinates.
         passive, V = self.passive, motion.q_theta
         turned = np.swapaxes(V, 1, 2)
         H = H + (turned * passive.armature) @ V
         D = D + (turned * passive.armature) @ motion.B
-        p = p + np.einsum("nks,nk->ns", V, passive.springs(q)) + self._wrenched(motion)
-        for column, function in self.forces:
-            force = np.asarray(function(q[:, column]), dtype=np.float64)
-            if force.shape not in ((), (N,)) or not np.all(np.isfinite(force)):
-                raise ModelError(
-                    "a force along a coordinate is a function of its values, shape (N,), that "
-                    f"gives finite numbers of that shape; it gave the shape {force.shape}"
-                )
-            p = p + V[:, column] * np.broadcast_to(force, (N,))[:, None]
+        p = (turned @ self.joint_forces(motion.state)[..., None])[..., 0]
         C = (turned * passive.damping) @ V
         damped = np.any(passive.damping) or self.motors
         A = turned[..., list(self.motors)] if self.motors else None
         return pack(H, D, p, C if damped else None, A)
 
-    def _wrenched(self, motion: _Motion) -> Array:
-        """Generalised forces of the loads on bodies, shape (N, s)."""
-        loops, total = self.equations.loops, np.zeros((len(motion.q_theta), len(self.inputs)))
-        graph, signs = loops.graph, node_incidence(loops)
+    def joint_forces(self, state: State) -> Array:
+        """What gravity, springs and loads do along all joint coordinates, N or N m, shape (N, n).
+
+        Raises:
+            ModelError: A function of ``forces`` gives something else than numbers.
+        """
+        loops, masses, tau = self.equations.loops, self.masses, self.passive.springs(state.q)
+        for column, function in self.forces:
+            force = np.asarray(function(state.q[:, column]), dtype=np.float64)
+            if force.shape not in ((), tau.shape[:1]) or not np.all(np.isfinite(force)):
+                raise ModelError(
+                    "a force along a coordinate is a function of its values, shape (N,), that "
+                    f"gives finite numbers of that shape; it gave the shape {force.shape}"
+                )
+            tau[:, column] += force
+        weight = masses.mass[:, None] * self.gravity
+        center, _ = masses.in_world(state.T_world_node)
+        moment = np.cross(center, weight)
+        wrench = np.concatenate([np.broadcast_to(weight, moment.shape), moment], axis=-1)
+        wrenches = masses.incidence.T @ wrench
         for name, load in self.loads:
-            row = loops.row(graph.node_of[name])
-            twist = np.einsum("k,nkcs->ncs", signs[row], motion.own)
-            T = motion.state.T_world_node[:, row] @ graph.T_node_body[name]
-            point = T @ [*np.asarray(load.point), 1.0]
-            velocity = twist[:, :3] + np.cross(twist[:, 3:], point[:, :3, None], axis=1)
+            row = loops.row(loops.graph.node_of[name])
+            T = state.T_world_node[:, row] @ loops.graph.T_node_body[name]
+            point = (T @ [*np.asarray(load.point), 1.0])[:, :3]
             R = T[:, :3, :3] if load.axes == "body" else np.eye(3)[None]
-            total += np.einsum("nc,ncs->ns", R @ np.asarray(load.force), velocity)
-            total += np.einsum("nc,ncs->ns", R @ np.asarray(load.moment), twist[:, 3:])
-        return total
+            force, moment = R @ np.asarray(load.force), R @ np.asarray(load.moment)
+            moment = moment + np.cross(point, force)
+            wrench = np.concatenate([np.broadcast_to(force, moment.shape), moment], axis=-1)
+            wrenches += node_incidence(loops)[row][:, None] * wrench[:, None]
+        return np.asarray(tau + np.sum(state.screws * wrenches, axis=-1))
 
 
 def _projected(a: Array, b: Array) -> Array:

@@ -37,7 +37,7 @@ def pairs(s: int) -> tuple[Index, Index]:
 
 
 @lru_cache(maxsize=32)
-def _mirror(s: int) -> Index:
+def mirror(s: int) -> Index:
     """Position in the upper triangle of every entry of a symmetric matrix, shape (s, s)."""
     index = np.zeros((s, s), dtype=int)
     first, second = pairs(s)
@@ -91,10 +91,10 @@ def groups(s: int, t: int | None = None) -> dict[str, slice]:
 
 def unpack(rows: Array, s: int) -> tuple[Array, Array, Array, Array]:
     """H (N, s, s), D (N, s, P), p (N, s) and C (N, s, s), which is zero without damping."""
-    mirror, place = _mirror(s), groups(s, rows.shape[1])
+    square, place = mirror(s), groups(s, rows.shape[1])
     D = rows[:, place["D"]].reshape(len(rows), s, -1)
-    C = rows[:, place["C"]][:, mirror] if "C" in place else np.zeros((len(rows), s, s))
-    return rows[:, place["H"]][:, mirror], D, rows[:, place["p"]], C
+    C = rows[:, place["C"]][:, square] if "C" in place else np.zeros((len(rows), s, s))
+    return rows[:, place["H"]][:, square], D, rows[:, place["p"]], C
 
 
 class EquationOfMotion(ABC):

@@ -153,6 +153,7 @@ class Builder:
         self.growth = Growth(settings.lower, settings.upper)
         self.samples = Samples(settings)
         self.size = settings.size / (settings.upper - settings.lower)
+        self.short = False  # whether samples did not suffice for what was to be halved
 
     def build(self) -> Metamodel:
         """Grow, then check at random points and refine where they disagree."""
@@ -183,14 +184,35 @@ class Builder:
                 "REG310",
                 "note",
                 f"the metamodel leaves out {100 * dropped:.3g} % of the bounds, which cannot be "
-                "reached, or not without coming near a singularity",
+                "reached, or not without coming near a singularity"
+                + (f", as far as {len(self.samples)} samples tell" if self.short else ""),
                 joints=self.settings.inputs,
-                help=("narrow the bounds, or allow smaller boxes: smallest=",),
+                help=(f"narrow the bounds, or allow {self._more}",),
             )
         ]
 
+    @property
+    def _more(self) -> str:
+        return "more samples: max_samples=" if self.short else "smaller boxes: smallest="
+
+    @property
+    def _affordable(self) -> int:
+        """How many boxes may be halved: corners between, and centres and sides of both halves."""
+        left = self.settings.max_samples - len(self.samples)
+        return max(0, int(left // (2 ** (self.s - 1) + 4 * self.s - 2)))
+
     def _halve_to_size(self) -> None:
-        """The text's own criterion: halve until no box is wider than asked for."""
+        """The text's own criterion: halve until no box is wider than asked for.
+
+        Raises:
+            ModelError: That are more boxes than there may be samples.
+        """
+        times = np.ceil(np.log2(np.maximum(1.0 / self.size / WIDER, 1.0))).sum()
+        if times > np.log2(self.settings.max_samples):
+            raise ModelError(
+                f"size= asks for {2.0**times:.3g} boxes, and each takes samples: more than "
+                f"max_samples={self.settings.max_samples} in all; ask for wider boxes, or more"
+            )
         while True:
             leaves = self.growth.leaves
             excess = self.growth.width(leaves) / self.size
@@ -218,12 +240,17 @@ class Builder:
             large = width.max(axis=1) > smallest * WIDER
             blind = ~known.any(axis=1) & (width.max(axis=1) <= 1.0 / FIRST)
             halve = some & large & ~blind
+            if halve.sum() > self._affordable:
+                widest = np.argsort(-np.where(halve, width.max(axis=1), 0.0), kind="stable")
+                halve[widest[self._affordable :]] = False
+                self.short = True
             self.growth.dropped[leaves[some & ~halve]] = True
             if not halve.any():
                 if not len(self.growth.leaves):
                     raise ModelError(
-                        "no box of the bounds can be reached completely; narrow the bounds, or "
-                        "allow smaller boxes: smallest="
+                        "no box of the bounds can be reached completely, none of "
+                        f"{np.sum(self.growth.axis < 0)} by {len(self.samples)} samples; narrow "
+                        f"the bounds, or allow {self._more}"
                     )
                 return
             self.growth.halve(leaves[halve], np.argmax(width[halve], axis=1))
@@ -248,11 +275,13 @@ class Builder:
         return np.where(width > self.settings.smallest * WIDER, ranked, -np.inf)
 
     def _bisect(self, nodes: Integers, ranked: Array) -> bool:
-        """Halve boxes in their worst direction; whether any could be halved."""
-        possible = np.isfinite(ranked.max(axis=1))
-        if possible.any():
+        """Halve boxes in their worst direction, the worst first; whether any could be halved."""
+        worst = ranked.max(axis=1)
+        order = np.argsort(-worst, kind="stable")[: self._affordable]
+        possible = np.sort(order[np.isfinite(worst[order])])
+        if len(possible):
             self.growth.halve(nodes[possible], np.argmax(ranked[possible], axis=1))
-        return bool(possible.any())
+        return bool(len(possible))
 
     def _estimated(self) -> tuple[Array, Array]:
         """Errors by direction (L, s), and weights on -1 to 1 (L, k, t)."""

@@ -1,12 +1,9 @@
 """Metamodels: the reduced model interpolated over the workspace, fast enough for control.
 
 Piecewise quadratic polynomials on a bisection tree (Brüls 2003, section 4), or a continuous
-interpolation by tensor-product splines or radial basis functions.
-
-Continuous metamodels: tensor-product splines and radial basis functions, through scipy.
-
-The text names both as ways to avoid the small jumps at the sides of boxes, and for radial basis
-functions the price: every evaluation touches many samples.
+interpolation by tensor-product splines or radial basis functions, through scipy. The text names
+both as ways to avoid the small jumps at the sides of boxes, and for radial basis functions the
+price: every evaluation touches many samples.
 """
 
 from __future__ import annotations
@@ -97,6 +94,11 @@ def continuous(settings: Settings, kind: str) -> Continuous:
     samples, interpolate = Samples(settings), {"splines": _splines, "rbf": _rbf}[kind]
     widths = (settings.upper - settings.lower) / settings.size
     intervals = np.maximum(FIRST, 2 ** np.ceil(np.log2(np.maximum(widths / WIDER, 1.0))))
+    if np.prod(intervals + 1) > settings.max_samples:
+        raise ModelError(
+            f"a grid over the bounds takes {np.prod(intervals + 1):.3g} samples, more than "
+            f"max_samples={settings.max_samples}: ask for a larger size=, or allow more"
+        )
     while True:
         axes = [np.linspace(0.0, 1.0, int(n) + 1) for n in intervals]
         grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
@@ -204,7 +206,8 @@ def metamodel(
             are outside of the workspace.
         inside: Says which of the inputs (N, s) belong to the workspace, shape (N,). Where the
             executor's workers are processes, a function that can be pickled.
-        max_samples: Refinement stops there.
+        max_samples: Refinement stops there, and so does the search for the workspace's boundary;
+            ``findings`` say what was reached.
         held_out: Number of random points at which the result is checked.
         seed: Seed of these points.
         executor: Where samples are computed: anything with the interface of

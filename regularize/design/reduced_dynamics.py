@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from regularize import validation
 from regularize.design.actuator_dynamics import ReducedModel, mass_properties
 from regularize.design.continuation import ActuatedLoops
+from regularize.design.quasi_static import quasi_static
 from regularize.errors import ModelError, NotClosed, SingularInputs
 from regularize.lie.screw import Array, read_only
 from regularize.loops.assembly import Assembly, assemble
@@ -60,10 +61,11 @@ def reduced_model(
     Args:
         model: The mechanism, or what ``reduce`` made of it.
         inputs: Names of the actuated coordinates: a joint, or ``joint[1]`` for one of several
-            freedoms. As many as the mechanism has freedoms, idle ones left aside: bodies that can
+            freedoms. As many as the mechanism has freedoms, passive ones aside: bodies that can
             spin between two spherical joints are held, and named in ``findings``. By default those
             of the joints that the model says are actuated, and of the springs of elastic bodies as
-            many as are independent.
+            many as are independent. Where inputs are named and none of these springs, these follow
+            quasi-statically: in balance with gravity, springs and loads, without inertia of theirs.
         start: Values of some joint coordinates from which the loops are closed; they choose the
             branch and need not be met exactly. By default the model's own.
         closed: Use the closed form of the configurations where there is one; otherwise paths are
@@ -94,10 +96,13 @@ def reduced_model(
     findings: tuple[Diagnostic, ...] = ()
     if inputs is None:
         inputs = actuated_coordinates(reduction.mechanism)
-        if has_elastic(rigid):
-            inputs = _with_springs(reduction, inputs, spring_joints(rigid))
+        inputs = given = _with_springs(reduction, inputs, spring_joints(rigid))
         if not inputs:
             raise ModelError("the model does not say which joints are actuated; name the inputs")
+    else:
+        springs, given = spring_joints(rigid), tuple(inputs)
+        if not any(name.partition("[")[0] in springs for name in inputs):
+            inputs = _with_springs(reduction, inputs, springs)
     if len(inputs) < reduction.mobility:
         mechanism, findings = with_passive_freedoms_fixed(reduction)
         if findings:
@@ -146,7 +151,7 @@ def reduced_model(
                 help=("simulate the mechanism itself, which regularises dry friction",),
             ),
         )
-    return ReducedModel(
+    made = ReducedModel(
         tuple(inputs),
         equations,
         masses,
@@ -157,6 +162,7 @@ def reduced_model(
         tuple(_columns(reduction, motors or ())),
         tuple(zip(_columns(reduction, [*(forces or ())]), (forces or {}).values(), strict=True)),
     )
+    return made if len(given) == len(inputs) else quasi_static(made, given)
 
 
 def _load(name: str, value: ArrayLike | BodyLoad) -> BodyLoad:
@@ -178,6 +184,8 @@ def _with_springs(
     """
     from scipy.linalg import qr
 
+    if not springs:
+        return tuple(inputs)
     names = coordinate_names(reduction.mechanism)
     elastic = [k for k, name in enumerate(names) if name.rpartition("[")[0] in springs]
     elastic += [k for k, name in enumerate(names) if name in springs]

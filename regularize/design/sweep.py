@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import inspect
 import itertools
 import os
@@ -15,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize import validation
-from regularize.errors import MissingExtra, ModelError
+from regularize.design.plot import new_figure, saved
+from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
 from regularize.mechanism.joint import Joint
@@ -27,6 +27,8 @@ from regularize.statics.absolute_rows import PlacedJoints
 
 #: Configurations of the certificate at each point.
 CONFIGURATIONS = 10
+#: Columns that a plot shows.
+MEASURES = ("mobility", "redundant", "kept", "singular", "condition")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,24 +56,22 @@ class Sweep(ShortRepr):
     singular: Array
     condition: Array
 
+    def columns(self) -> dict[str, Array]:
+        """The table by columns."""
+        found = dict(zip(self.names, self.values.T, strict=True))
+        return found | {name: getattr(self, name) for name in ("closed", *MEASURES)}
+
     def rows(self) -> list[dict[str, float | bool]]:
         """The table, one dictionary for each combination."""
-        columns = dict(zip(self.names, self.values.T, strict=True)) | {
-            name: getattr(self, name)
-            for name in ("closed", "mobility", "redundant", "kept", "singular", "condition")
-        }
+        columns = self.columns()
         return [
             {name: column[i].item() for name, column in columns.items()}
             for i in range(len(self.values))
         ]
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the table as CSV."""
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, [*self.rows()[0]])
-            writer.writeheader()
-            writer.writerows(self.rows())
-        return Path(path)
+        """Write the table as ``.csv`` or ``.npz``, or a picture of the condition."""
+        return saved(self.columns(), lambda: self._figure("condition"), Path(path))
 
     def plot(self, path: str | os.PathLike[str], what: str = "condition") -> Path:
         """Draw one column over one parameter, or as a map over two.
@@ -84,14 +84,12 @@ class Sweep(ShortRepr):
             ModelError: There is no such column, or more than two parameters.
             MissingExtra: matplotlib is not installed.
         """
-        columns = ("condition", "mobility", "redundant", "kept", "singular")
-        if what not in columns or len(self.names) > 2:
-            raise ModelError(f"a plot shows one of {columns} over one parameter or two")
-        try:
-            from matplotlib.figure import Figure
-        except ModuleNotFoundError as error:
-            raise MissingExtra("a plot", "matplotlib", "viz") from error
-        figure, shown = Figure(layout="constrained"), getattr(self, what).astype(float)
+        return saved(self.columns(), lambda: self._figure(what), Path(path))
+
+    def _figure(self, what: str) -> Any:
+        if what not in MEASURES or len(self.names) > 2:
+            raise ModelError(f"a plot shows one of {MEASURES} over one parameter or two")
+        figure, shown = new_figure(6.4, 4.8), getattr(self, what).astype(float)
         axes = figure.add_subplot(xlabel=self.names[0])
         if len(self.names) == 1:
             axes.plot(self.values[:, 0], shown, ".-")
@@ -101,8 +99,7 @@ class Sweep(ShortRepr):
             drawn = axes.pcolormesh(x, y, shown.reshape(len(x), len(y)).T, shading="nearest")
             axes.set_ylabel(self.names[1])
             figure.colorbar(drawn, label=what)
-        figure.savefig(path)
-        return Path(path)
+        return figure
 
 
 @validation.validated(parameters=validation.named(validation.ARRAY), seed=validation.WHOLE)

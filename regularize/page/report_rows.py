@@ -162,7 +162,8 @@ class _Rows:
     def _loop(self, drawing: Drawing, group: Group, *, is_open: bool) -> Iterator[str]:
         loop = group.first
         red, green, blue, _ = drawing.loop_colors[loop.name]
-        kind = "" if loop.category == "regular" else f", {loop.category}"
+        kind = self.report.kind_of(loop)
+        kind = "" if kind == "regular" else f", {kind}"
         refs = " ".join(self.references.loops[each.name] for each in group.loops)
         opened = " open" if is_open else ""
         yield f'<details class="loop" data-refs="{refs}"{opened}><summary><h3>'

@@ -16,6 +16,7 @@ from regularize.mechanism.mechanism import Mechanism, shortened
 from regularize.nominal.idealise import Idealised, idealise
 from regularize.nominal.other_lengths import with_other_lengths
 from regularize.proofs.special import SpecialLengths, special_lengths
+from regularize.reduction.block import Block
 from regularize.reduction.rank_loss import nearest_entry
 from regularize.reduction.reduce import Reduction
 from regularize.repair.advice import advise
@@ -193,13 +194,18 @@ class Analysis:
         They are counted as dependent, and paradoxical, in ``redundancy``; without them the motion
         would be another one.
         """
-        return sum(
-            max(part.surplus, 0) - min(part.topological, max(part.surplus, 0))
-            for part in self.reduction.parts
-            if part.proved
-            and (cell := part.cell_of(self.reduction.cells)).finite is not None
-            and cell.finite != cell.actual
-        )
+        return sum(map(self._needed, self.reduction.parts))
+
+    def _needed(self, part: Block) -> int:
+        cell = part.cell_of(self.reduction.cells) if part.proved else None
+        if cell is None or cell.finite is None or cell.finite == cell.actual:
+            return 0
+        return max(part.surplus - max(part.topological, 0), 0)
+
+    def kind_of(self, loop: LoopReport) -> str:
+        """Class of a loop in words: ``shaky`` if what its equations depend on needs them."""
+        shaky = loop.category == "paradoxical" and self._needed(loop.part)
+        return "shaky" if shaky else loop.category
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:

@@ -309,18 +309,18 @@ def _loops(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
             if verbosity <= 0
             else (loop_view.Group((loop,)) for loop in component.loops)
         ):
-            _group_row(table, group)
+            _group_row(table, group, report.kind_of(group.first))
         if several:
             values = [str(n) for n in view.equations(component)]
             table.add_row(component.name, "", "", "", "", *values, style="dim")
     for group in alike if not apart and len(alike) <= detail.rows else ():
-        _group_row(table, group)
+        _group_row(table, group, report.kind_of(group.first))
     table.add_row("all", "", "", "", "", *(str(n) for n in view.equations(report)), style="bold")
     yield table
     yield Text()
 
 
-def _group_row(table: Table, group: loop_view.Group) -> None:
+def _group_row(table: Table, group: loop_view.Group, kind: str) -> None:
     loop, count = group.first, len(group.loops)
     values = (loop.cut.constraints, loop.cut.kept, loop.redundant)
     more = "" if count == 1 else f" and {count - 1} more"
@@ -328,7 +328,7 @@ def _group_row(table: Table, group: loop_view.Group) -> None:
         f"{loop.name}{more}",
         loop.closing if count == 1 else f"{loop.closing} …",
         loop_view.SPATIAL.get(loop.motion.name, loop.motion.name),
-        "" if loop.category == "regular" else loop.category,
+        "" if kind == "regular" else kind,
         str(len(dict.fromkeys(loop.joints))),
         *(str(count * value) for value in values),
     )

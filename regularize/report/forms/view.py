@@ -244,7 +244,8 @@ def kinds(report: Analysis) -> str:
         "paradoxical": f"paradoxical ({'these lengths only' if tried else 'special dimensions'}"
         + (f"; {_proved(report)})" if report.special else ")"),
     }
-    return ", ".join(f"{n} {words[kind]}" for kind, n in report.redundancy.items() if n)
+    counts = report.redundancy | {"paradoxical": report.redundancy["paradoxical"] - report.needed}
+    return ", ".join(f"{n} {words[kind]}" for kind, n in counts.items() if n)
 
 
 def _proved(report: Analysis) -> str:
