@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -243,6 +243,7 @@ class GeneratedEnvironments(Environments):
 
     robot: GeneratedTree
     code: GeneratedCode | None = None
+    _begins: ClassVar[bool] = True
 
     @cached_property
     def _own_code(self) -> GeneratedCode | None:
@@ -263,12 +264,20 @@ class GeneratedEnvironments(Environments):
             return None
 
     def _move(
-        self, states: SteppedStates, tau: Array, h: float, threads: int, targets: Array
+        self,
+        q: Array,
+        v: Array,
+        states: SteppedStates,
+        tau: Array,
+        h: float,
+        threads: int,
+        targets: Array,
     ) -> None:
         if self._own_code is None:
-            super()._move(states, tau, h, threads, targets)
+            super()._move(q, v, states, tau, h, threads, targets)
             return
-        self._generated(np.arange(len(states.ok)), 0, states, tau, h, threads)
+        states.q[:, 0], states.v[:, 0], states.residual[:, 0], states.ok[:] = q, v, 0.0, True
+        self._generated(np.arange(len(q)), 0, states, tau, h, threads)
 
     def _generated(
         self,
@@ -285,22 +294,24 @@ class GeneratedEnvironments(Environments):
             begin, burst, robots = waiting.pop()
             # At first there are all robots, which need no copies.
             all_ = len(robots) == len(states.ok) and begin == 0
-            part = states if all_ else _part(states, robots, begin, None)
+            part = states if all_ else states.part(robots, begin)
             ok = part.ok.astype(np.float64)
             assert self._own_code is not None
             made = self._own_code.roll(part, ok, _forces(tau, robots, begin), h, threads)
             if not all_:
-                _put(states, part, ok, robots, begin)
+                states.put(part, ok, robots, begin)
             last = states.ok.shape[1] - 1
             for reached in np.unique(made[begin + made < last]).tolist():
                 stuck, at = robots[made == reached], begin + reached
                 burst = 1 if reached else min(2 * burst, _LONGEST)
                 end = min(at + burst, last)
-                slow = _part(states, stuck, at, end)
+                slow = states.part(stuck, at, end)
                 forces = _forces(tau, stuck, at)[:, : end - at]
                 targets = np.empty((len(stuck), end - at, 0))
-                super()._move(slow, np.ascontiguousarray(forces), h, threads, targets)
-                _put(states, slow, slow.ok, stuck, at)
+                first = slow.q[:, 0].copy(), slow.v[:, 0].copy()
+                super()._move(*first, slow, np.ascontiguousarray(forces), h, threads, targets)
+                slow.residual[:, 0] = states.residual[stuck, at]
+                states.put(slow, slow.ok, stuck, at)
                 going = slow.ok[:, -1]
                 states.ok[stuck[~going], end + 1 :] = False
                 for x in (states.q, states.v, states.residual):
@@ -322,28 +333,6 @@ def environments(
     return GeneratedEnvironments(robot, joints, passive, code=code)
 
 
-def _part(
-    states: SteppedStates, robots: NDArray[np.intp], begin: int, end: int | None
-) -> SteppedStates:
-    """Records of some robots from one on, to one and with it, as arrays of their own."""
-    records = slice(begin, None if end is None else end + 1)
-    return SteppedStates(
-        np.ascontiguousarray(states.q[robots, records]),
-        np.ascontiguousarray(states.v[robots, records]),
-        np.ascontiguousarray(states.ok[robots, records]),
-        np.ascontiguousarray(states.residual[robots, records]),
-    )
-
-
 def _forces(tau: Array, robots: NDArray[np.intp], begin: int) -> Array:
     """Joint forces of some robots from a step on."""
     return np.ascontiguousarray(tau[robots, begin:] if tau.shape[1] > 1 else tau[robots])
-
-
-def _put(
-    states: SteppedStates, part: SteppedStates, ok: Any, robots: NDArray[np.intp], begin: int
-) -> None:
-    """Write records back."""
-    records = slice(begin, begin + part.ok.shape[1])
-    states.q[robots, records], states.v[robots, records] = part.q, part.v
-    states.residual[robots, records], states.ok[robots, records] = part.residual, ok

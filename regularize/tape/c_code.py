@@ -217,7 +217,7 @@ class RobotPrograms:
 
     @cached_property
     def acceleration(self) -> StraightLine:
-        """From q, v and tau the acceleration, shape (nv,), and two margins behind it.
+        """From q, v and tau the acceleration, shape (nv,), and its margins behind it.
 
         Raises:
             UnsupportedExport: Its equations have no factors by one order, or there are too many

@@ -32,7 +32,7 @@ from regularize.tape.vectors import (
 
 #: Errors of the rows that are left at most; squares of angles up to which series are enough.
 CLOSED, NEAR, TURN = 1e-12, 1e-4, 0.25
-#: Pivots of the rows' products by the largest one below which they are in doubt.
+#: Pivots of the rows' products by their weights below which they are in doubt.
 CLEAR = 1e-6
 _SUPPORTED = ("fixed", "revolute", "spherical", "free")
 
@@ -74,7 +74,7 @@ def step(
     tape, nv = of.tape, of.tree.nv
     at = PlacedLinks(of, q)
     dynamics = Accelerated(at, v, tau)
-    margins = [*dynamics.margins()]
+    margins = dynamics.margins()
     v = [v[i] + h * dynamics.a[i] for i in range(nv)]
     q = integrated(of, q, [h * x for x in v], margins)
     if of.tree.rows == 0:
@@ -82,8 +82,7 @@ def step(
     at = PlacedLinks(of, q)
     rows = at.rows_on_velocities()
     factors = _products(of, rows)
-    _, least, most = factors.soundness(tape)
-    margins.append(least - CLEAR * most)
+    margins += factors.margins(CLEAR)
     for _ in range(2):
         change = _shortest(of, factors, rows, errors(at, q, margins))
         q = integrated(of, q, change, margins)
