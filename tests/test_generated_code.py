@@ -63,15 +63,15 @@ def test_bad_states_and_wide_steps_are_masked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "count"),
+    ("name", "count", "borne"),
     [
-        ("planar_fourbar", 20_000),
-        ("gripper", 20_000),
-        ("planar_fourbar", 1_000_000),
-        ("walker", 1_000_000),
+        ("planar_fourbar", 20_000, 1e-11),
+        ("gripper", 20_000, 1e-9),  # its equations' condition is 1e6 where nothing is singular
+        ("planar_fourbar", 1_000_000, 1e-11),
+        ("walker", 1_000_000, 1e-11),
     ],
 )
-def test_random_states_are_as_of_the_kernel_or_masked(name: str, count: int) -> None:
+def test_random_states_are_as_of_the_kernel_or_masked(name: str, count: int, borne: float) -> None:
     r = robot(name)
     fast = r.compiled()
     rng = np.random.default_rng(3)
@@ -86,7 +86,7 @@ def test_random_states_are_as_of_the_kernel_or_masked(name: str, count: int) -> 
     found = np.isfinite(a).all(axis=1)
     assert found.mean() > 0.9 and not found[many : many + 22].any()
     error = np.abs(a - known)[found].max(axis=1) / (1.0 + np.abs(known[found]).max(axis=1))
-    assert error.max() <= 1e-11
+    assert error.max() <= borne
     for n in [*range(0, many, 97), *range(many + 22, count, 9973)]:
         assert np.array_equal(r.forward_dynamics(q[n], v[n], tau[n]), known[n])
 
@@ -250,6 +250,22 @@ def test_warp(name: str) -> None:
     a = r.forward_dynamics(*given)
     found = r.to_warp(backward=False)(*arrays).numpy()
     assert np.abs(found - a).max() <= 1e-9 * np.abs(a).max()
+
+
+def test_tapes_of_warp_differentiate() -> None:
+    wp = pytest.importorskip("warp")
+    r = robot("planar_fourbar")
+    given = states(r, 1)
+    arrays = [wp.array(x, dtype=wp.float64, device="cpu", requires_grad=True) for x in given]
+    f, rows = r.to_warp(), []
+    for entry in np.eye(r.nv):
+        with wp.Tape() as tape:
+            a = f(*arrays)
+        tape.backward(grads={a: wp.array(entry[None], dtype=wp.float64, device="cpu")})
+        rows.append(arrays[0].grad.numpy()[0].copy())
+        tape.zero()
+    free, expected = along_loops(r, *(x[0] for x in given))
+    assert np.abs(np.array(rows) @ free - expected).max() <= 1e-6 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("name", ["planar_fourbar", "knee_leg", "walker"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,8 @@ def _planar(robot: ActuatedTree) -> set[int]:
 CLOSED, BORNE = 1e-13, 1e-9
 #: Lengths of ``WRENCH_NUMBERS`` in ``loads.c``.
 _WRENCH = 21
+#: Configurations (N, nq), velocities (N, nv), joint forces (N, 1 or steps, nv).
+Given: TypeAlias = tuple[Array, Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,16 +216,16 @@ class Environments:
         # Of a single robot, rows of joint forces are those of its steps.
         of_steps = one and np.ndim(tau) == 2 and steps > 1 and len(tau) == steps
         single = one and (np.ndim(tau) == 1 or of_steps)
-        q, v, tau = self._given(q, v, [tau] if of_steps else tau, steps)
-        result = SteppedStates.of(len(tau), steps + (first or self._begins), robot.nq, robot.nv)
-        targets = self._targets(drive, len(tau), steps, single)
-        self._move(q, v, result, tau, h, threads, targets)
+        given = self._given(q, v, [tau] if of_steps else tau, steps)
+        count = len(given[0])
+        result = SteppedStates.of(count, steps + (first or self._begins), robot.nq, robot.nv)
+        self._move(given, result, h, threads, self._targets(drive, count, steps, single))
         return self._without_axis(result) if single else result
 
     def _without_axis(self, states: SteppedStates) -> SteppedStates:
         return SteppedStates(states.q[0], states.v[0], states.ok[0], states.residual[0])
 
-    def _given(self, q: Any, v: Any, tau: Any, steps: int) -> tuple[Array, Array, Array]:
+    def _given(self, q: Any, v: Any, tau: Any, steps: int) -> Given:
         """States (N, nq) and (N, nv), and joint forces (N, 1 or steps, nv)."""
         robot = self.robot
         q, v, tau = (x if x.ndim > 1 else np.atleast_2d(x) for x in map(numbers, (q, v, tau)))
@@ -256,14 +258,7 @@ class Environments:
         return result
 
     def _move(
-        self,
-        q: Array,
-        v: Array,
-        states: SteppedStates,
-        tau: Array,
-        h: float,
-        threads: int,
-        targets: Array,
+        self, given: Given, states: SteppedStates, h: float, threads: int, targets: Array
     ) -> None:
         """Fill in the states after every step, and before where there is room for these."""
         laws = self._laws
@@ -273,9 +268,9 @@ class Environments:
                     "steps with drives need forces in joints that the compiled kernel knows; pass "
                     "passive=False"
                 )
-            self._move_one_by_one(q, v, states, tau, h, targets.shape[1])
+            self._move_one_by_one(given, states, h, targets.shape[1])
             return
-        options = self._options.copy()
+        options, (q, v, tau) = self._options.copy(), given
         options[0] = h
         records = (states.q, states.v, states.residual, states.ok)
         _, steps, drives = targets.shape
@@ -283,14 +278,12 @@ class Environments:
             tau, *laws, options, q, v, targets, *records, steps, drives, int(threads)
         )
 
-    def _move_one_by_one(
-        self, q: Array, v: Array, states: SteppedStates, tau: Array, h: float, steps: int
-    ) -> None:
+    def _move_one_by_one(self, given: Given, states: SteppedStates, h: float, steps: int) -> None:
         """The same without the compiled kernel."""
         records = states.ok.shape[1]
-        for n, forces in enumerate(tau):
-            state: tuple[Any, Any, float] = (q[n], v[n], 0.0)
-            ok = bool(np.isfinite(q[n]).all() and np.isfinite(v[n]).all())
+        for n, (q, v, forces) in enumerate(zip(*given, strict=True)):
+            state: tuple[Any, Any, float] = (q, v, 0.0)
+            ok = bool(np.isfinite(q).all() and np.isfinite(v).all())
             for k in range(records):
                 step = k + steps - records
                 if step >= 0:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.pinocchio.actuated import ActuatedTree
-from regularize.pinocchio.environments import Environments, SteppedStates
+from regularize.pinocchio.environments import Environments, Given, SteppedStates
 from regularize.pinocchio.many_states import aligned
 from regularize.validation import FLAG, PATH, WHOLE, validated
 
@@ -264,20 +264,14 @@ class GeneratedEnvironments(Environments):
             return None
 
     def _move(
-        self,
-        q: Array,
-        v: Array,
-        states: SteppedStates,
-        tau: Array,
-        h: float,
-        threads: int,
-        targets: Array,
+        self, given: Given, states: SteppedStates, h: float, threads: int, targets: Array
     ) -> None:
         if self._own_code is None:
-            super()._move(q, v, states, tau, h, threads, targets)
+            super()._move(given, states, h, threads, targets)
             return
-        states.q[:, 0], states.v[:, 0], states.residual[:, 0], states.ok[:] = q, v, 0.0, True
-        self._generated(np.arange(len(q)), 0, states, tau, h, threads)
+        states.q[:, 0], states.v[:, 0], tau = given
+        states.residual[:, 0], states.ok[:] = 0.0, True
+        self._generated(np.arange(len(tau)), 0, states, tau, h, threads)
 
     def _generated(
         self,
@@ -308,8 +302,8 @@ class GeneratedEnvironments(Environments):
                 slow = states.part(stuck, at, end)
                 forces = _forces(tau, stuck, at)[:, : end - at]
                 targets = np.empty((len(stuck), end - at, 0))
-                first = slow.q[:, 0].copy(), slow.v[:, 0].copy()
-                super()._move(*first, slow, np.ascontiguousarray(forces), h, threads, targets)
+                given = slow.q[:, 0].copy(), slow.v[:, 0].copy(), np.ascontiguousarray(forces)
+                super()._move(given, slow, h, threads, targets)
                 slow.residual[:, 0] = states.residual[stuck, at]
                 states.put(slow, slow.ok, stuck, at)
                 going = slow.ok[:, -1]

@@ -7,7 +7,6 @@ rows. Where that is not enough, margins say so, and whoever calls takes another 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from regularize.tape.vectors import (
     minus,
     plus,
     product,
+    quaternion,
     rotate,
     rotate_back,
     times,
@@ -37,31 +37,14 @@ CLEAR = 1e-6
 _SUPPORTED = ("fixed", "revolute", "spherical", "free")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class TracedStep:
-    """A step.
-
-    Attributes:
-        q: The configuration after it.
-        v: The velocity after it.
-        residual: Largest error of the rows that is left.
-        margins: Numbers that are all positive where the step can be relied upon.
-    """
-
-    q: Vector
-    v: Vector
-    residual: Number
-    margins: list[Number]
-
-
 def step(
     of: TracedTree,
     q: Sequence[Number],
     v: Sequence[Number],
     tau: Sequence[Number],
     h: Number,
-) -> TracedStep:
-    """A step from q and v under joint forces.
+) -> tuple[Vector, list[Number]]:
+    """The next q and v and the largest error of rows left; what is positive where that holds.
 
     Raises:
         UnsupportedExport: A loop is closed by a joint whose errors take a search.
@@ -78,7 +61,7 @@ def step(
     v = [v[i] + h * dynamics.a[i] for i in range(nv)]
     q = integrated(of, q, [h * x for x in v], margins)
     if of.tree.rows == 0:
-        return TracedStep(list(q), list(v), of.zero, margins)
+        return [*q, *v, of.zero], margins
     at = PlacedLinks(of, q)
     rows = at.rows_on_velocities()
     factors = _products(of, rows)
@@ -95,7 +78,7 @@ def step(
     for _ in range(2):
         speeds = [tape.sum([entry * v[j] for j, entry in row.items()]) for row in rows]
         v = plus(v, _shortest(of, factors, rows, speeds))
-    return TracedStep(list(q), list(v), left, margins)
+    return [*q, *v, left], margins
 
 
 def _products(of: TracedTree, rows: Sequence[dict[int, Number]]) -> Factors:
@@ -148,8 +131,6 @@ def integrated(
             result[i + 2 : i + 4] = _turned_pair(of, q[i + 2 : i + 4], u[2])
         else:
             if link.kind == "free":
-                from regularize.tape.vectors import quaternion
-
                 moved = rotate(quaternion(q[i + 3 : i + 7]), _screwed(list(u[:3]), list(u[3:])))
                 result[i : i + 3] = plus(q[i : i + 3], moved)
                 i, u = i + 3, u[3:]
