@@ -118,6 +118,8 @@ class GeneratedTree(ActuatedTree):
         """The acceleration as a function of float64 ``warp.array`` (N, nq), (N, nv), (N, nv).
 
         It computes on the device where q lies, one thread a state, and has an attribute ``kernel``.
+        Warp compiles it at the first call: a robot of 25 velocities takes seconds of the processor,
+        and what can be differentiated half a minute, once, as Warp keeps it.
 
         Args:
             backward: Whether ``warp.Tape`` can differentiate it, which takes longer to compile.
@@ -129,7 +131,9 @@ class GeneratedTree(ActuatedTree):
     def to_sympy(self) -> tuple[list[tuple[Any, Any]], list[Any]]:
         """The acceleration as assignments and results, in the form of ``sympy.cse``.
 
-        Symbols are q0, q1, ..., v0, ... and tau0, ....
+        Symbols are q0, q1, ..., v0, ... and tau0, ..., all real; ``sympy.lambdify(symbols, results,
+        cse=lambda _: (assignments, results))`` makes a function of them. To put assignments into
+        each other is for robots of a few bodies: expressions double with each.
         """
         import sympy  # an extra
 

@@ -182,10 +182,10 @@ class Robot(GeneratedTree):
         """States before the first of some steps and after every one, as ``step`` makes them.
 
         Here the compiled kernel goes through tables. Where there are a million of steps to make,
-        ``robot.compiled().rollout(...)`` makes the same ones in code for this robot, five times
-        as quickly and more: more than ten times as quickly as MuJoCo's rollout. It is not taken by
-        itself, as the C compiler takes seconds to a minute the first time, and results would
-        depend, in their last digits, on how many states are moved at once.
+        ``robot.compiled().rollout(...)`` makes the same ones in code for this robot, four to nine
+        times as quickly, and more than ten times as quickly as MuJoCo's rollout. It is not taken by
+        itself, as the C compiler takes seconds the first time, and as last digits would depend on
+        how many states are moved at once.
 
         Args:
             q: First configurations, shape (nq,) or (N, nq).

@@ -91,12 +91,10 @@ static int close_step(const Stepping *s, Workspace *w, const double *targets, do
         integrate(t, change, q);
     }
     if (!(*error <= s->options[STEP_BORNE])) return 1;
+    double largest = 0.0;
+    for (int i = 0; i < nv; ++i) largest = fabs(v[i]) > largest ? fabs(v[i]) : largest;
     before = INFINITY;
     for (int round = 0; round < 6; ++round) {
-        double largest = 0.0;
-        for (int i = 0; i < nv; ++i) {
-            if (fabs(v[i]) > largest) largest = fabs(v[i]);
-        }
         row_speeds(t, w, v, errors);
         for (int k = 0; k < s->drives; ++k) errors[first + k] -= w->driven[k];
         const double left = largest_error(t, errors);
@@ -120,14 +118,15 @@ static int add_forces_within(const Stepping *s, Workspace *w, const double *q, c
     return 0;
 }
 
-/* One step from q and v, which it moves on; the error of the rows that is left. 1 where there is none. */
+/* One step from q and v, which it moves on; the error of the rows that is left. 1 where there is none:
+ * what is not finite among q, v and tau is so among the next q and v. */
 static int make_fixed_step(const Stepping *s, Workspace *w, const double *tau, const double *targets,
                            double *q, double *v, double *error) {
     const Tables *t = s->t;
     const int nq = t->size[nq_size], nv = t->size[nv_size];
     const double h = s->options[STEP_LENGTH];
     const double *const in[] = {q, v, s->options[STEP_FORCES] != 0.0 ? w->drawn : tau};
-    if (zero_if_finite(tau, nv) != 0.0 || add_forces_within(s, w, q, v, tau)) return 1;
+    if (add_forces_within(s, w, q, v, tau)) return 1;
     w->clearness[0] = 1.0;
     fill(0.0, t->size[rows_size], w->wanted);
     ask_for_targets(s, w, q, v, targets);
@@ -149,7 +148,7 @@ static void make_fixed_steps(const Stepping *s, Workspace *w, const double *tau,
                              const double *targets, int steps, int records, const double *from_q,
                              const double *from_v, double *q, double *v, double *error, char *ok) {
     const int nq = s->t->size[nq_size], nv = s->t->size[nv_size];
-    int good = zero_if_finite(from_q, nq) + zero_if_finite(from_v, nv) == 0.0;
+    int good = records == steps || zero_if_finite(from_q, nq) + zero_if_finite(from_v, nv) == 0.0;
     for (int k = steps - records; k < steps; ++k) {
         for (int i = 0; i < nq; ++i) q[i] = from_q[i];
         for (int i = 0; i < nv; ++i) v[i] = from_v[i];
