@@ -1,4 +1,4 @@
-"""What actuators do to a tree with its rows: inverse dynamics, derivatives, Jacobians.
+"""What acts on a tree with its rows: actuators, springs, and terms that hold loops closed.
 
 What computes them is loaded by the method that is called: a simulation needs none of it.
 """
@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
-from regularize.pinocchio.many_states import over_states
+from regularize.pinocchio.many_states import aligned, over_states
 from regularize.pinocchio.solvers import ConstrainedTree
 from regularize.pinocchio.split import Split, Stabilization
 from regularize.pinocchio.tree_states import PassiveForces
@@ -97,6 +97,21 @@ class ActuatedTree(ConstrainedTree):
             slip: Rate in rad/s and m/s below which dry friction falls off; by default 1e-3.
         """
         return self.passive.dissipative(q, v, slip) + self.passive.springs(q)
+
+    def energy(self, q: Array, v: Array) -> Any:
+        """Kinetic and gravitational energy, and what joint springs store, in J; of states (N,)."""
+        kinetic, potential = self.energies(q, v)
+        return kinetic + potential
+
+    @over_states(at_once=True)
+    def energies(self, q: Array, v: Array) -> tuple[Any, Any]:
+        """Kinetic energy, and the potential energy of gravity and of joint springs, in J."""
+        if np.ndim(q) == np.ndim(v) == 2:
+            kinetic, gravity = self.states.energies(*aligned(q, v))
+            return kinetic, gravity + np.array([self.passive.energy(x) for x in q])
+        q, v = self._given(q=q, v=v)
+        kinetic, gravity = self.states.energies(q[None], v[None])
+        return float(kinetic[0]), float(gravity[0]) + self.passive.energy(q)
 
     @over_states()
     @validated(q=STATE, v=STATE, a=STATE, actuated=NAMES, weights=ARRAY, passive=FLAG)
@@ -218,6 +233,32 @@ class ActuatedTree(ConstrainedTree):
                 f"the actuators do not determine how {what} moves: with all of them locked, "
                 f"{', '.join(free)} can still move; count some of these as actuated"
             )
+
+    @over_states()
+    @validated(frequency=POSITIVE, damping=NUMBER)
+    def stabilized_dynamics(
+        self, q: Array, v: Array, tau: Array, *, frequency: float, damping: float = 1.0
+    ) -> Array:
+        r"""Acceleration with Baumgarte's terms, which let closure errors decay, shape (nv,).
+
+        .. math:: J a + \gamma + 2 \zeta \omega J v + \omega^2 \phi(q) = 0
+
+        Args:
+            q: Configuration, shape (nq,).
+            v: Velocity, shape (nv,).
+            tau: Joint forces and torques, shape (nv,).
+            frequency: :math:`\omega` in rad/s.
+            damping: :math:`\zeta`; 1 lets errors decay without oscillation.
+        """
+        decay = Stabilization(self.residual(q), frequency, damping)
+        (v,) = self._given(v=v)
+        wanted = decay.of(self.jacobian(q) @ v)
+        found = self.kernel and self.kernel.stabilized_dynamics(q, v, tau, wanted)
+        if found is not None:
+            return np.asarray(found)
+        q, tau = self._given(q=q, tau=tau)
+        with self.massive_motion():
+            return self._dense_acceleration(q, v, tau, wanted)
 
     @over_states(at_once=True)
     @validated(frequency=POSITIVE, damping=NUMBER)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,8 @@ def _planar(robot: ActuatedTree) -> set[int]:
 CLOSED, BORNE = 1e-13, 1e-9
 #: Lengths of ``WRENCH_NUMBERS`` in ``loads.c``.
 _WRENCH = 21
+#: Configurations (N, nq), velocities (N, nv), joint forces (N, 1 or steps, nv).
+Given: TypeAlias = tuple[Array, Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +96,25 @@ class SteppedStates:
     v: Array
     ok: NDArray[np.bool_]
     residual: Array
+
+    @classmethod
+    def of(cls, count: int, records: int, nq: int, nv: int) -> SteppedStates:
+        """Room for so many records of so many robots."""
+        both = (count, records)
+        ok = np.empty(both, dtype=np.bool_)
+        return cls(np.empty((*both, nq)), np.empty((*both, nv)), ok, np.empty(both))
+
+    def part(self, robots: NDArray[np.intp], begin: int, end: int | None = None) -> SteppedStates:
+        """Records of some robots from one on, to one and with it, as arrays of their own."""
+        records = slice(begin, None if end is None else end + 1)
+        arrays = (self.q, self.v, self.ok, self.residual)
+        return SteppedStates(*(np.ascontiguousarray(x[robots, records]) for x in arrays))
+
+    def put(self, part: SteppedStates, ok: Array, robots: NDArray[np.intp], begin: int) -> None:
+        """Write records back."""
+        records = slice(begin, begin + part.ok.shape[1])
+        self.q[robots, records], self.v[robots, records] = part.q, part.v
+        self.residual[robots, records], self.ok[robots, records] = part.residual, ok
 
     def last(self) -> SteppedStates:
         """Those after the last step alone."""
@@ -117,6 +138,8 @@ class Environments:
     joints: Sequence[TreeJoint] = field(repr=False)
     passive: bool
     drives: tuple[str, ...] = ()
+    #: Whether a step's beginning has to be recorded, too.
+    _begins: ClassVar[bool] = False
 
     @cached_property
     def _kernel(self) -> Any:
@@ -186,47 +209,38 @@ class Environments:
         steps: int,
         threads: int,
         drive: Mapping[str, Any],
+        first: bool = True,
     ) -> SteppedStates:
-        """States before the first step and after every one; see ``Robot.rollout``."""
-        one = np.ndim(q) == np.ndim(v) == 1
+        """States after every step and, where wanted, before the first; see ``Robot.rollout``."""
+        robot, one = self.robot, np.ndim(q) == np.ndim(v) == 1
         # Of a single robot, rows of joint forces are those of its steps.
         of_steps = one and np.ndim(tau) == 2 and steps > 1 and len(tau) == steps
         single = one and (np.ndim(tau) == 1 or of_steps)
-        q, v, tau = self._given(q, v, [tau] if of_steps else tau, steps)
-        count, records = len(tau), steps + 1
-        result = SteppedStates(
-            np.empty((count, records, q.shape[1])),
-            np.empty((count, records, v.shape[1])),
-            np.ones((count, records), dtype=bool),
-            np.zeros((count, records)),
-        )
-        result.q[:, 0], result.v[:, 0] = q, v
-        self._move(result, tau, h, threads, self._targets(drive, count, steps, single))
+        given = self._given(q, v, [tau] if of_steps else tau, steps)
+        count = len(given[0])
+        result = SteppedStates.of(count, steps + (first or self._begins), robot.nq, robot.nv)
+        self._move(given, result, h, threads, self._targets(drive, count, steps, single))
         return self._without_axis(result) if single else result
 
     def _without_axis(self, states: SteppedStates) -> SteppedStates:
         return SteppedStates(states.q[0], states.v[0], states.ok[0], states.residual[0])
 
-    def _given(self, q: Any, v: Any, tau: Any, steps: int) -> tuple[Array, Array, Array]:
-        """States (N or 1, nq) and (N or 1, nv), and joint forces (N, 1 or steps, nv)."""
+    def _given(self, q: Any, v: Any, tau: Any, steps: int) -> Given:
+        """States (N, nq) and (N, nv), and joint forces (N, 1 or steps, nv)."""
         robot = self.robot
-        tau = np.atleast_1d(numbers(tau))
-        q, v = np.atleast_2d(numbers(q)), np.atleast_2d(numbers(v))
-        if tau.ndim == 1:
-            tau = tau[None, None]
-        elif tau.ndim == 2:
-            tau = tau[:, None]
-        lengths = {len(x) for x in (q, v, tau) if len(x) > 1}
+        q, v, tau = (x if x.ndim > 1 else np.atleast_2d(x) for x in map(numbers, (q, v, tau)))
+        tau = tau[:, None] if tau.ndim == 2 else tau
+        lengths = [len(q), len(v), len(tau)]
+        count = max(lengths) if min(lengths) else 0
         fits = q.shape[1:] == (robot.nq,) and v.shape[1:] == (robot.nv,) and tau.ndim == 3
-        if len(lengths) > 1 or not fits or tau.shape[1:] not in ((1, robot.nv), (steps, robot.nv)):
+        fits = fits and all(n in (1, count) for n in lengths)
+        if not fits or tau.shape[1:] not in ((1, robot.nv), (steps, robot.nv)):
             raise ModelError(
                 f"states are q (N, {robot.nq}), v (N, {robot.nv}) and tau (N, {robot.nv}), or of "
                 f"every step tau (N, {steps}, {robot.nv}); got {q.shape}, {v.shape} and {tau.shape}"
             )
-        count = max(lengths, default=min(len(q), len(v), len(tau)))
-        if len(tau) != count:
-            tau = np.broadcast_to(tau, (count, *tau.shape[1:]))
-        return q, v, np.ascontiguousarray(tau)
+        given = [x if len(x) == count else np.repeat(x, count, axis=0) for x in (q, v, tau)]
+        return given[0], given[1], given[2]
 
     def _targets(self, drive: Mapping[str, Any], count: int, steps: int, single: bool) -> Array:
         """Coordinates of the drives after every step, shape (N, steps, drives)."""
@@ -244,9 +258,9 @@ class Environments:
         return result
 
     def _move(
-        self, states: SteppedStates, tau: Array, h: float, threads: int, targets: Array
+        self, given: Given, states: SteppedStates, h: float, threads: int, targets: Array
     ) -> None:
-        """Fill in all states but the first ones."""
+        """Fill in the states after every step, and before where there is room for these."""
         laws = self._laws
         if laws is None:
             if self.drives:
@@ -254,27 +268,31 @@ class Environments:
                     "steps with drives need forces in joints that the compiled kernel knows; pass "
                     "passive=False"
                 )
-            self._move_one_by_one(states, tau, h)
+            self._move_one_by_one(given, states, h, targets.shape[1])
             return
-        options = self._options.copy()
+        options, (q, v, tau) = self._options.copy(), given
         options[0] = h
-        ok = states.ok.astype(np.float64)
-        moved = (states.q, states.v, states.residual, ok)
-        self._kernel.rollout(tau, *laws, options, *moved, targets, targets.shape[2], int(threads))
-        states.ok[:] = ok
+        records = (states.q, states.v, states.residual, states.ok)
+        _, steps, drives = targets.shape
+        self._kernel.rollout(
+            tau, *laws, options, q, v, targets, *records, steps, drives, int(threads)
+        )
 
-    def _move_one_by_one(self, states: SteppedStates, tau: Array, h: float) -> None:
+    def _move_one_by_one(self, given: Given, states: SteppedStates, h: float, steps: int) -> None:
         """The same without the compiled kernel."""
-        states.ok[:, 0] = np.isfinite(states.q[:, 0]).all(1) & np.isfinite(states.v[:, 0]).all(1)
-        for n, forces in enumerate(tau):
-            for k in range(states.ok.shape[1] - 1):
-                applied = forces[min(k, len(forces) - 1)]
-                found = None
-                if states.ok[n, k] and np.isfinite(applied).all():
-                    found = self._step(states.q[n, k], states.v[n, k], applied, h)
-                states.ok[n, k + 1] = found is not None
-                bad = np.nan, np.nan, np.nan
-                states.q[n, k + 1], states.v[n, k + 1], states.residual[n, k + 1] = found or bad
+        records = states.ok.shape[1]
+        for n, (q, v, forces) in enumerate(zip(*given, strict=True)):
+            state: tuple[Any, Any, float] = (q, v, 0.0)
+            ok = bool(np.isfinite(q).all() and np.isfinite(v).all())
+            for k in range(records):
+                step = k + steps - records
+                if step >= 0:
+                    applied = forces[min(step, len(forces) - 1)]
+                    ok = ok and bool(np.isfinite(applied).all())
+                    found = self._step(*state[:2], applied, h) if ok else None
+                    state, ok = found or (np.nan, np.nan, np.nan), found is not None
+                states.q[n, k], states.v[n, k], states.residual[n, k] = state
+                states.ok[n, k] = ok
 
     def _step(self, q: Array, v: Array, tau: Array, h: float) -> tuple[Array, Array, float] | None:
         """One step of one robot by dense algebra; None where there is none."""

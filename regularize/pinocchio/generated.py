@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.pinocchio.actuated import ActuatedTree
-from regularize.pinocchio.environments import Environments, SteppedStates
+from regularize.pinocchio.environments import Environments, Given, SteppedStates
 from regularize.pinocchio.many_states import aligned
 from regularize.validation import FLAG, PATH, WHOLE, validated
 
@@ -118,6 +118,8 @@ class GeneratedTree(ActuatedTree):
         """The acceleration as a function of float64 ``warp.array`` (N, nq), (N, nv), (N, nv).
 
         It computes on the device where q lies, one thread a state, and has an attribute ``kernel``.
+        Warp compiles it at the first call: a robot of 25 velocities takes seconds of the processor,
+        and what can be differentiated half a minute, once, as Warp keeps it.
 
         Args:
             backward: Whether ``warp.Tape`` can differentiate it, which takes longer to compile.
@@ -129,7 +131,9 @@ class GeneratedTree(ActuatedTree):
     def to_sympy(self) -> tuple[list[tuple[Any, Any]], list[Any]]:
         """The acceleration as assignments and results, in the form of ``sympy.cse``.
 
-        Symbols are q0, q1, ..., v0, ... and tau0, ....
+        Symbols are q0, q1, ..., v0, ... and tau0, ..., all real; ``sympy.lambdify(symbols, results,
+        cse=lambda _: (assignments, results))`` makes a function of them. To put assignments into
+        each other is for robots of a few bodies: expressions double with each.
         """
         import sympy  # an extra
 
@@ -243,6 +247,7 @@ class GeneratedEnvironments(Environments):
 
     robot: GeneratedTree
     code: GeneratedCode | None = None
+    _begins: ClassVar[bool] = True
 
     @cached_property
     def _own_code(self) -> GeneratedCode | None:
@@ -263,12 +268,14 @@ class GeneratedEnvironments(Environments):
             return None
 
     def _move(
-        self, states: SteppedStates, tau: Array, h: float, threads: int, targets: Array
+        self, given: Given, states: SteppedStates, h: float, threads: int, targets: Array
     ) -> None:
         if self._own_code is None:
-            super()._move(states, tau, h, threads, targets)
+            super()._move(given, states, h, threads, targets)
             return
-        self._generated(np.arange(len(states.ok)), 0, states, tau, h, threads)
+        states.q[:, 0], states.v[:, 0], tau = given
+        states.residual[:, 0], states.ok[:] = 0.0, True
+        self._generated(np.arange(len(tau)), 0, states, tau, h, threads)
 
     def _generated(
         self,
@@ -285,22 +292,24 @@ class GeneratedEnvironments(Environments):
             begin, burst, robots = waiting.pop()
             # At first there are all robots, which need no copies.
             all_ = len(robots) == len(states.ok) and begin == 0
-            part = states if all_ else _part(states, robots, begin, None)
+            part = states if all_ else states.part(robots, begin)
             ok = part.ok.astype(np.float64)
             assert self._own_code is not None
             made = self._own_code.roll(part, ok, _forces(tau, robots, begin), h, threads)
             if not all_:
-                _put(states, part, ok, robots, begin)
+                states.put(part, ok, robots, begin)
             last = states.ok.shape[1] - 1
             for reached in np.unique(made[begin + made < last]).tolist():
                 stuck, at = robots[made == reached], begin + reached
                 burst = 1 if reached else min(2 * burst, _LONGEST)
                 end = min(at + burst, last)
-                slow = _part(states, stuck, at, end)
+                slow = states.part(stuck, at, end)
                 forces = _forces(tau, stuck, at)[:, : end - at]
                 targets = np.empty((len(stuck), end - at, 0))
-                super()._move(slow, np.ascontiguousarray(forces), h, threads, targets)
-                _put(states, slow, slow.ok, stuck, at)
+                given = slow.q[:, 0].copy(), slow.v[:, 0].copy(), np.ascontiguousarray(forces)
+                super()._move(given, slow, h, threads, targets)
+                slow.residual[:, 0] = states.residual[stuck, at]
+                states.put(slow, slow.ok, stuck, at)
                 going = slow.ok[:, -1]
                 states.ok[stuck[~going], end + 1 :] = False
                 for x in (states.q, states.v, states.residual):
@@ -322,28 +331,6 @@ def environments(
     return GeneratedEnvironments(robot, joints, passive, code=code)
 
 
-def _part(
-    states: SteppedStates, robots: NDArray[np.intp], begin: int, end: int | None
-) -> SteppedStates:
-    """Records of some robots from one on, to one and with it, as arrays of their own."""
-    records = slice(begin, None if end is None else end + 1)
-    return SteppedStates(
-        np.ascontiguousarray(states.q[robots, records]),
-        np.ascontiguousarray(states.v[robots, records]),
-        np.ascontiguousarray(states.ok[robots, records]),
-        np.ascontiguousarray(states.residual[robots, records]),
-    )
-
-
 def _forces(tau: Array, robots: NDArray[np.intp], begin: int) -> Array:
     """Joint forces of some robots from a step on."""
     return np.ascontiguousarray(tau[robots, begin:] if tau.shape[1] > 1 else tau[robots])
-
-
-def _put(
-    states: SteppedStates, part: SteppedStates, ok: Any, robots: NDArray[np.intp], begin: int
-) -> None:
-    """Write records back."""
-    records = slice(begin, begin + part.ok.shape[1])
-    states.q[robots, records], states.v[robots, records] = part.q, part.v
-    states.residual[robots, records], states.ok[robots, records] = part.residual, ok

@@ -217,7 +217,7 @@ class RobotPrograms:
 
     @cached_property
     def acceleration(self) -> StraightLine:
-        """From q, v and tau the acceleration, shape (nv,), and two margins behind it.
+        """From q, v and tau the acceleration, shape (nv,), and its margins behind it.
 
         Raises:
             UnsupportedExport: Its equations have no factors by one order, or there are too many
@@ -237,8 +237,8 @@ class RobotPrograms:
         """From q, v, tau and h the next q and v, the error left, and margins; errors as above."""
         of, (q, v, tau) = self._given()
         (h,) = of.tape.inputs([1e-3])
-        found = step(of, q, v, self._with_joints(of, q, v, tau), h)
-        return _checked(of.tape.program([*found.q, *found.v, found.residual, *found.margins]))
+        found, margins = step(of, q, v, self._with_joints(of, q, v, tau), h)
+        return _checked(of.tape.program([*found, *margins]))
 
     def _with_joints(self, of: TracedTree, q: Vector, v: Vector, tau: Vector) -> Vector:
         """Joint forces with those of damping and springs."""

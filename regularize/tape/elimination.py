@@ -13,7 +13,7 @@ some of its columns where what was eliminated resists it enough, at the sample o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -102,6 +102,13 @@ def order_of(
     return {x: sorted(near, key=rank.__getitem__) for x, near in structs.items()}
 
 
+#: How many times as much columns behind rows may weigh as by themselves: digits are lost by more,
+#: by the table kernel, too, which eliminates in nearly the same order.
+GROWN = 1e4
+#: Part of what pivots are at the sample that is borne, and the least part of other limits.
+USUAL, LEAST = 0.1, 3e-3
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Factors:
     """Factors of some equations.
@@ -111,12 +118,17 @@ class Factors:
         inverse: One over each pivot.
         lower: Entries of L: of an unknown and one before it.
         pivots: The pivots.
+        own: What stood in their places at first.
+        weights: What pivots would be without what takes from them: rows from those of rows, and
+            from those of columns behind rows columns do.
     """
 
     order: Mapping[int, Sequence[int]]
     inverse: Mapping[int, Number]
     lower: Mapping[tuple[int, int], Number]
-    pivots: dict[int, Number] = field(default_factory=dict)
+    pivots: dict[int, Number]
+    own: dict[int, Number]
+    weights: dict[int, Number]
 
     @classmethod
     def of(cls, tape: Recording, entries: Entries, unknowns: Sequence[int]) -> Factors:
@@ -125,6 +137,7 @@ class Factors:
         inverse: dict[int, Number] = {}
         lower: dict[tuple[int, int], Number] = {}
         pivots: dict[int, Number] = {}
+        weights: dict[int, Number] = {}
 
         def entry(one: int, two: int) -> Number:
             return entries.get((one, two)) or entries.get((two, one)) or zero
@@ -132,15 +145,18 @@ class Factors:
         def put(one: int, two: int, value: Number) -> None:
             entries[(two, one) if (two, one) in entries else (one, two)] = value
 
+        own = {x: entry(x, x) for x in order}
         for x, later in order.items():
             pivots[x] = entry(x, x)
             inverse[x] = 1.0 / pivots[x]
             mine = [entry(y, x) for y in later]
             for i, y in enumerate(later):
                 factor = lower[y, x] = mine[i] * inverse[x]
+                if (x < 0) != (y < 0):
+                    weights[y] = weights.get(y, own[y]) - factor * mine[i]
                 for j in range(i, len(later)):
                     put(y, later[j], entry(y, later[j]) - factor * mine[j])
-        return cls(order, inverse, lower, pivots)
+        return cls(order, inverse, lower, pivots, own, weights)
 
     def forth(self, sides: dict[int, Number]) -> dict[int, Number]:
         """The first half of a solution: right-hand sides, changed in place."""
@@ -164,15 +180,22 @@ class Factors:
             found[x] = value
         return found
 
-    def soundness(self, tape: Recording) -> tuple[Number, Number, Number]:
-        """Least pivot of the columns; least and largest of the rows, signs turned."""
-        columns = [p for x, p in self.pivots.items() if x >= 0 and not p.constant]
-        rows = [-p for x, p in self.pivots.items() if x < 0]
-        one = tape.number(1.0)
-        extremes = []
-        for name, several in (("minimum", columns), ("minimum", rows), ("maximum", rows)):
-            least = several[0] if several else one
-            for each in several[1:]:
-                least = tape.binary(name, least, each)
-            extremes.append(least)
-        return extremes[0], extremes[1], extremes[2]
+    def margins(self, clear: float) -> list[Number]:
+        """Numbers that are all positive where pivots leave enough digits.
+
+        None is less than a part of its weight, and no column that comes behind rows weighs far
+        more than by itself: else it has forgotten that. More is borne of what is so at the sample.
+        """
+        found = []
+        for x, pivot in self.pivots.items():
+            sign = -1.0 if x < 0 else 1.0
+            tests = [(pivot, clear)] if x in self.weights else []
+            if tests and x >= 0:
+                tests.append((self.own[x], 1.0 / GROWN))
+            for part, least in tests:
+                weight = self.weights[x]
+                borne = min(least, max(USUAL * part.value / weight.value, LEAST * least))
+                found.append((part - weight * borne) * sign)
+            if not tests and not pivot.constant:
+                found.append(pivot * sign)
+        return found

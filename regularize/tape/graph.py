@@ -13,9 +13,6 @@ from dataclasses import dataclass, replace
 
 from regularize.errors import UnsupportedExport
 
-#: Operations of two arguments, of one, and sources.
-BINARY = ("add", "subtract", "multiply", "divide", "minimum", "maximum", "atan2")
-UNARY = ("negative", "sin", "cos", "sqrt", "absolute")
 _FOLDED = {
     "add": lambda a, b: a + b,
     "subtract": lambda a, b: a - b,
@@ -37,7 +34,7 @@ class CodeLine:
     """One line of a program.
 
     Attributes:
-        name: One of ``BINARY`` or ``UNARY``, or ``input`` or ``constant``.
+        name: An operation of ``_FOLDED``, or ``input`` or ``constant``.
         arguments: Indices of earlier lines.
         data: The constant, or which input it is.
     """

@@ -1,11 +1,9 @@
-"""Programs as functions of other packages, and as lines of source: NumPy, CasADi, SymPy."""
+"""Programs as functions of other packages, and as lines of source: CasADi, SymPy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from regularize.tape.graph import StraightLine
 
@@ -49,21 +47,6 @@ def evaluate(
             case _:
                 values.append(functions[line.name](*arguments))
     return [values[i] for i in program.outputs]
-
-
-def to_numpy(program: StraightLine) -> Callable[..., Any]:
-    """A function of one array (..., inputs) with values (..., outputs)."""
-    functions = {
-        "sin": np.sin, "cos": np.cos, "sqrt": np.sqrt, "absolute": np.abs, "minimum": np.minimum,
-        "maximum": np.maximum, "atan2": np.arctan2,
-    }  # fmt: skip
-
-    def function(x: Any) -> Any:
-        x = np.asarray(x, dtype=np.float64)
-        found = evaluate(program, list(np.moveaxis(x, -1, 0)), functions)
-        return np.stack(np.broadcast_arrays(*found), axis=-1)
-
-    return function
 
 
 def to_casadi(program: StraightLine, parts: Mapping[str, int], result: str, name: str) -> Any:

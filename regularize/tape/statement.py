@@ -16,7 +16,7 @@ from regularize.errors import UnsupportedExport
 from regularize.lie.curve import TERMS, Curve
 from regularize.lie.screw import Array
 from regularize.step.clusters import Cluster, Row, clusters_of, rows_of
-from regularize.step.multibody import Link, MultibodyTree, closing_of, frame_about
+from regularize.step.multibody import Link, MultibodyTree, frame_about
 from regularize.tape.graph import Number, Recording
 from regularize.tape.vectors import (
     Vector,
@@ -311,8 +311,3 @@ def require_known(tree: MultibodyTree) -> None:
             "straight-line code needs independent rows and a tree in which every joint moves mass; "
             "choose the style 'rows', and other cuts where a body behind a cut has no mass"
         )
-
-
-def closings(tree: MultibodyTree) -> set[str]:
-    """How the joints that close loops move."""
-    return {closing_of(loop) for loop in tree.loops}

@@ -7,7 +7,6 @@ rows. Where that is not enough, margins say so, and whoever calls takes another 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from regularize.tape.vectors import (
     minus,
     plus,
     product,
+    quaternion,
     rotate,
     rotate_back,
     times,
@@ -32,26 +32,9 @@ from regularize.tape.vectors import (
 
 #: Errors of the rows that are left at most; squares of angles up to which series are enough.
 CLOSED, NEAR, TURN = 1e-12, 1e-4, 0.25
-#: Pivots of the rows' products by the largest one below which they are in doubt.
+#: Pivots of the rows' products by their weights below which they are in doubt.
 CLEAR = 1e-6
 _SUPPORTED = ("fixed", "revolute", "spherical", "free")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TracedStep:
-    """A step.
-
-    Attributes:
-        q: The configuration after it.
-        v: The velocity after it.
-        residual: Largest error of the rows that is left.
-        margins: Numbers that are all positive where the step can be relied upon.
-    """
-
-    q: Vector
-    v: Vector
-    residual: Number
-    margins: list[Number]
 
 
 def step(
@@ -60,8 +43,8 @@ def step(
     v: Sequence[Number],
     tau: Sequence[Number],
     h: Number,
-) -> TracedStep:
-    """A step from q and v under joint forces.
+) -> tuple[Vector, list[Number]]:
+    """The next q and v and the largest error of rows left; what is positive where that holds.
 
     Raises:
         UnsupportedExport: A loop is closed by a joint whose errors take a search.
@@ -74,16 +57,15 @@ def step(
     tape, nv = of.tape, of.tree.nv
     at = PlacedLinks(of, q)
     dynamics = Accelerated(at, v, tau)
-    margins = [*dynamics.margins()]
+    margins = dynamics.margins()
     v = [v[i] + h * dynamics.a[i] for i in range(nv)]
     q = integrated(of, q, [h * x for x in v], margins)
     if of.tree.rows == 0:
-        return TracedStep(list(q), list(v), of.zero, margins)
+        return [*q, *v, of.zero], margins
     at = PlacedLinks(of, q)
     rows = at.rows_on_velocities()
     factors = _products(of, rows)
-    _, least, most = factors.soundness(tape)
-    margins.append(least - CLEAR * most)
+    margins += factors.margins(CLEAR)
     for _ in range(2):
         change = _shortest(of, factors, rows, errors(at, q, margins))
         q = integrated(of, q, change, margins)
@@ -96,7 +78,7 @@ def step(
     for _ in range(2):
         speeds = [tape.sum([entry * v[j] for j, entry in row.items()]) for row in rows]
         v = plus(v, _shortest(of, factors, rows, speeds))
-    return TracedStep(list(q), list(v), left, margins)
+    return [*q, *v, left], margins
 
 
 def _products(of: TracedTree, rows: Sequence[dict[int, Number]]) -> Factors:
@@ -149,8 +131,6 @@ def integrated(
             result[i + 2 : i + 4] = _turned_pair(of, q[i + 2 : i + 4], u[2])
         else:
             if link.kind == "free":
-                from regularize.tape.vectors import quaternion
-
                 moved = rotate(quaternion(q[i + 3 : i + 7]), _screwed(list(u[:3]), list(u[3:])))
                 result[i : i + 3] = plus(q[i : i + 3], moved)
                 i, u = i + 3, u[3:]

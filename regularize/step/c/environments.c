@@ -91,12 +91,10 @@ static int close_step(const Stepping *s, Workspace *w, const double *targets, do
         integrate(t, change, q);
     }
     if (!(*error <= s->options[STEP_BORNE])) return 1;
+    double largest = 0.0;
+    for (int i = 0; i < nv; ++i) largest = fabs(v[i]) > largest ? fabs(v[i]) : largest;
     before = INFINITY;
     for (int round = 0; round < 6; ++round) {
-        double largest = 0.0;
-        for (int i = 0; i < nv; ++i) {
-            if (fabs(v[i]) > largest) largest = fabs(v[i]);
-        }
         row_speeds(t, w, v, errors);
         for (int k = 0; k < s->drives; ++k) errors[first + k] -= w->driven[k];
         const double left = largest_error(t, errors);
@@ -108,22 +106,27 @@ static int close_step(const Stepping *s, Workspace *w, const double *targets, do
     return 0;
 }
 
-/* One step from q and v, which it moves on; the error of the rows that is left. 1 where there is none. */
+/* Joint forces with those within joints, where any act; 1 where there are none. */
+static int add_forces_within(const Stepping *s, Workspace *w, const double *q, const double *v,
+                             const double *tau) {
+    if (s->options[STEP_FORCES] == 0.0) return 0;
+    double options[OPTIONS] = {0}, power;
+    options[SLIP] = s->options[STEP_SLIP], options[LOADED] = s->options[STEP_LOADED];
+    const Motion m = {s->t, w, s->laws, s->closing, s->wrenches, NULL, NULL, options, NULL};
+    if (apply_laws(&m, 0.0, q, v, w->drawn, &power)) return 1;
+    add_to(tau, s->t->size[nv_size], w->drawn);
+    return 0;
+}
+
+/* One step from q and v, which it moves on; the error of the rows that is left. 1 where there is none:
+ * what is not finite among q, v and tau is so among the next q and v. */
 static int make_fixed_step(const Stepping *s, Workspace *w, const double *tau, const double *targets,
                            double *q, double *v, double *error) {
     const Tables *t = s->t;
     const int nq = t->size[nq_size], nv = t->size[nv_size];
     const double h = s->options[STEP_LENGTH];
-    double options[OPTIONS] = {0}, power, *forces = w->drawn;
-    if (zero_if_finite(tau, nv) != 0.0) return 1;
-    fill(0.0, nv, forces);
-    if (s->options[STEP_FORCES] != 0.0) {
-        options[SLIP] = s->options[STEP_SLIP], options[LOADED] = s->options[STEP_LOADED];
-        const Motion m = {t, w, s->laws, s->closing, s->wrenches, NULL, NULL, options, NULL};
-        if (apply_laws(&m, 0.0, q, v, forces, &power)) return 1;
-    }
-    add_to(tau, nv, forces);
-    const double *const in[] = {q, v, forces};
+    const double *const in[] = {q, v, s->options[STEP_FORCES] != 0.0 ? w->drawn : tau};
+    if (add_forces_within(s, w, q, v, tau)) return 1;
     w->clearness[0] = 1.0;
     fill(0.0, t->size[rows_size], w->wanted);
     ask_for_targets(s, w, q, v, targets);
@@ -138,20 +141,26 @@ static int make_fixed_step(const Stepping *s, Workspace *w, const double *tau, c
 }
 
 /* Steps of one robot from q (nq,) and v (nv,) under tau, of which the next step's are so many numbers
- * behind (0: the same ones), to the targets of drives after each. Written behind each other: where it is, first at the beginning, its
- * velocity, the error that is left, and 1 where all is well; behind a step that is not, NaN and 0. */
+ * behind (0: the same ones), to the targets of drives after each. Written behind each other: where it
+ * is, its velocity, the error that is left, and 1 where all is well; behind a step that is not, NaN and
+ * 0. Where there is a record more than steps, the first one is of the beginning. */
 static void make_fixed_steps(const Stepping *s, Workspace *w, const double *tau, size_t tau_step,
-                             const double *targets, int steps, double *q, double *v, double *error, double *ok) {
+                             const double *targets, int steps, int records, const double *from_q,
+                             const double *from_v, double *q, double *v, double *error, char *ok) {
     const int nq = s->t->size[nq_size], nv = s->t->size[nv_size];
-    if (zero_if_finite(q, nq) + zero_if_finite(v, nv) != 0.0) ok[0] = 0.0;
-    for (int k = 0; k < steps; ++k, tau += tau_step, targets += s->drives) {
-        for (int i = 0; i < nq; ++i) q[nq + i] = q[i];
-        for (int i = 0; i < nv; ++i) v[nv + i] = v[i];
-        q += nq, v += nv;
-        ok[k + 1] = ok[k] != 0.0 && !make_fixed_step(s, w, tau, targets, q, v, &error[k + 1]);
-        if (ok[k + 1] != 0.0) continue;
-        for (int i = 0; i < nq; ++i) q[i] = NAN;
-        for (int i = 0; i < nv; ++i) v[i] = NAN;
-        error[k + 1] = NAN;
+    int good = records == steps || zero_if_finite(from_q, nq) + zero_if_finite(from_v, nv) == 0.0;
+    for (int k = steps - records; k < steps; ++k) {
+        for (int i = 0; i < nq; ++i) q[i] = from_q[i];
+        for (int i = 0; i < nv; ++i) v[i] = from_v[i];
+        *error = 0.0;
+        if (k >= 0) {
+            good = good && !make_fixed_step(s, w, tau, targets, q, v, error);
+            tau += tau_step, targets += s->drives;
+            for (int i = 0; i < nq && !good; ++i) q[i] = NAN;
+            for (int i = 0; i < nv && !good; ++i) v[i] = NAN;
+            if (!good) *error = NAN;
+        }
+        *ok++ = (char)good, ++error;
+        from_q = q, from_v = v, q += nq, v += nv;
     }
 }
