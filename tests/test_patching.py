@@ -185,6 +185,14 @@ def test_joints_of_a_stage_that_are_not_edited(stage: Path) -> None:
         rg.fix(stage, {"C": "spherical"})
 
 
+def test_equalities_of_mujoco_on_a_stage_stay_as_they_are(stage: Path) -> None:
+    hinge = 'def PhysicsRevoluteJoint "C"'
+    added = f'{hinge} (prepend apiSchemas = ["MjcEqualityConnectAPI"])'
+    stage.write_text(stage.read_text().replace(hinge, added))
+    with pytest.raises(rg.ModelError, match="`C` is an equality of MuJoCo"):
+        rg.fix(stage, {"C": "spherical"})
+
+
 def test_schemas_are_added_to_the_metadata_of_a_prim(stage: Path) -> None:
     hinge = 'def PhysicsRevoluteJoint "C"'
     stage.write_text(stage.read_text().replace(hinge, f'{hinge} (doc = "a hinge")'))
