@@ -239,3 +239,27 @@ def test_sites_that_are_named_alike_are_offered_and_closed(tmp_path: Path) -> No
     path.write_text(mjcf(0.0).replace("</mujoco>", f"<equality>{line}</equality></mujoco>"))
     first = [each for each in rg.load(path).joints if each.closure]
     assert [(joint.kind, joint.name) for joint in first] == [("spherical", "leg0_cl_1-leg0_cl_2")]
+
+
+@pytest.mark.parametrize(
+    ("names", "pattern"),
+    [
+        (("leg{k}_rod_a", "leg{k}_crank_b"), "*_rod_a=*_crank_b"),
+        (("coupler{k}.pin{k}", "right{k}.pin{k}"), "{body}.*={body}.*"),
+        (("pin{k}_coupler{k}", "pin{k}_right{k}"), "*_{body}=*_{body}"),
+    ],
+)
+def test_names_that_differ_in_two_words_or_by_their_bodies(
+    names: tuple[str, str], pattern: str, tmp_path: Path
+) -> None:
+    path, text = tmp_path / "bars.xml", mjcf(2e-3)
+    for k in range(3):
+        for old, new in zip(("1", "2"), names, strict=True):
+            text = text.replace(f'"leg{k}_cl_{old}"', f'"{new.format(k=k)}"')
+    path.write_text(text)
+    (found,) = (each for each in rg.load(path).findings if each.code == "REG019")
+    assert "3 pairs" in found.message and "2 of them in one place" in found.message
+    command = shlex.split(found.help[0].partition(": ")[2])
+    assert command[-1] == f"{pattern}:hinge"
+    numbers = rg.check(rg.load(path, close=command[-1])).as_dict()["mobility"]
+    assert (numbers["actual"], numbers["redundant"]) == (3, 9)
