@@ -124,6 +124,22 @@ def test_frames_of_an_sdf_file_are_offered(tmp_path: Path) -> None:
     assert_four_bar(read(tmp_path, text.replace("</model>", f"{line}</model>")), "bars::one-two")
 
 
+def test_frames_that_are_no_links_of_an_sdf_file_are_offered(tmp_path: Path) -> None:
+    frames = "".join(
+        f'<frame name="{name}" attached_to="{link}"><pose relative_to="__model__">.4 .3 0 0 0 0'
+        "</pose></frame>"
+        for name, link in (("one", "coupler"), ("two", "right"))
+    )
+    ((hinge, _ball, try_it),) = offers(read(tmp_path, sdf(frames, pin=False)))
+    asked = shlex.split(try_it)[-1]
+    assert asked == "bars::one=bars::two:hinge"
+    assert rg.reduce(rg.load(tmp_path / "model.sdf", close=asked)).mobility == 1
+    plain = rg.load(tmp_path / "model.sdf", close=asked.removesuffix(":hinge"))
+    assert plain.joint("bars::one-bars::two").kind == "spherical"
+    text = sdf(frames + re.findall("<.*>", hinge)[0], pin=False)
+    assert_four_bar(read(tmp_path, text), "bars::one-two")
+
+
 def detachable(model: str) -> str:
     return (
         '<plugin filename="libgz-sim-detachable-joint-system.so" '

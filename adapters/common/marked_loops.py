@@ -250,13 +250,17 @@ def close_named(
 ) -> list[Joint]:
     """Close the loops whose frames are named as asked: ``*_1=*_2:hinge``, ``:ball`` or ``:weld``.
 
+    ``{body}`` stands for the name of a frame's own body.
+
     Returns:
         The closing joints, which are in the model.
 
     Raises:
         RegularizeError: It is no such pattern, or no frames are named so.
     """
-    pattern, _, kind = asked.partition(":")
+    pattern, _, kind = asked.rpartition(":")
+    if not pattern or pattern.endswith(":"):  # names of nested models have :: in them
+        pattern, kind = asked, ""
     if pattern.count("=") != 1 or (kind or "ball") not in KINDS:
         raise RegularizeError(
             f"close {asked!r}: expected the names of two frames with * for what they share and a "
