@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 import regularize as rg
+from regularize.adapters.common.write import quaternion
 from regularize.cli import main
+from regularize.lie.screw import exp
 
 pytestmark = pytest.mark.guests("contact")
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -116,6 +118,7 @@ def test_the_smaller_friction_holds() -> None:
     ("shape", "height"),
     [
         ('<sphere radius="0.1"/>', 0.1),
+        ('<ellipsoid radii="0.1 0.2 0.15"/>', 0.15),
         ('<cylinder radius="0.1" length="0.3"/>', 0.15),
         ('<box size="0.4 0.4 0.2"/>', 0.1),
     ],
@@ -129,6 +132,18 @@ def test_shapes_come_to_rest_where_they_touch(shape: str, height: float) -> None
     assert np.min(motion.q[:, 2]) > height - 1e-6
     assert motion.contact_forces[-1].sum(axis=0) == pytest.approx([0, 0, 2 * 9.81], abs=1e-5)
     assert np.diff(motion.energy).max() < 1e-9
+
+
+def test_a_tilted_ellipsoid_touches_where_it_is_lowest() -> None:
+    robot, radii = falling('<ellipsoid radii="0.1 0.2 0.15"/>'), np.array([0.1, 0.2, 0.15])
+    turn = exp(np.array([0.0, 0, 0, 0.3, 0.5, -0.2]))[:3, :3]
+    q = at(robot, float(np.linalg.norm(radii * turn[2])) + 1e-4)  # the support of an ellipsoid
+    q[3:7] = quaternion(turn)
+    motion = rg.simulate(robot, duration=0.02, h=1e-3, q=q, contacts=[rg.Ground()])
+    (k,) = np.flatnonzero(motion.contact_forces[:, 0, 2])[:1]
+    assert abs(motion.contact_points[k, 0, 2]) < 1e-3 and 0.003 < motion.time[k] < 0.007
+    away = turn.T @ (motion.contact_points[k, 0] - motion.q[k, :3]) / radii
+    assert away @ away == pytest.approx(1.0, abs=1e-2)
 
 
 def test_a_mesh_stands_on_its_hull(tmp_path: Path) -> None:
@@ -286,14 +301,8 @@ def cassie() -> tuple[rg.Robot, np.ndarray]:
     (home,) = re.findall(r'qpos="([^"]*)"', path.read_text())
     values = iter([float(x) for x in home.split()][7:])
     names = [
-        "hip-roll",
-        "hip-yaw",
-        "hip-pitch",
-        "achilles-rod",
-        "knee",
-        "shin",
-        "tarsus",
-        "heel-spring",
+        *("hip-roll", "hip-yaw", "hip-pitch", "achilles-rod", "knee", "shin", "tarsus"),
+        *("heel-spring", "foot-crank", "plantar-rod", "foot"),
     ]
     pose: dict[str, list[float]] = {}
     for side in ("left", "right"):

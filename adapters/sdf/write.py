@@ -33,7 +33,7 @@ from regularize.mechanism.mechanism import Body, Geometry, Inertia, Joint, Mecha
 #: The first version in which poses are relative to frames as they are here, and those that brought
 #: elements which some models need: a file has the lowest that holds it, which most programs read.
 VERSION = "1.7"
-BROUGHT = {"capsule": "1.8", "mimic": "1.11"}
+BROUGHT = {"capsule": "1.8", "ellipsoid": "1.8", "mimic": "1.11"}
 DRAKE = "http://drake.mit.edu"
 TYPES = {
     "revolute": "revolute",
