@@ -270,12 +270,14 @@ def test_ellipsoids_are_kept_or_named(suffix: str, tmp_path: Path) -> None:
     hinge = rg.Joint.in_world("A", "ground", "arm", "revolute", (0, 1, 0))
     shape = Geometry("ellipsoid", [0.1, 0.2, 0.3], collision=True)
     mechanism = rg.Mechanism.of_joints("m", [hinge])
-    bodies = tuple(replace(b, geometry=(shape,)) for b in mechanism.bodies[1:])
+    mass = rg.Inertia(1.0, np.zeros(3), np.eye(3))
+    bodies = [replace(b, geometry=(shape,), inertia=mass) for b in mechanism.bodies[1:]]
     mechanism = replace(mechanism, bodies=(mechanism.bodies[0], *bodies))
     found = rg.save(mechanism, tmp_path / f"m.{suffix}")
     assert [f.code for f in found if f.code == "REG328"] == ["REG328"] * (suffix == "urdf")
-    again = [(g.kind, g.size.tolist()) for g in rg.load(tmp_path / f"m.{suffix}").body("arm").geometry]
-    assert again == [("ellipsoid", [0.1, 0.2, 0.3])] * (suffix != "urdf")
+    there = rg.load(tmp_path / f"m.{suffix}").body("arm").geometry
+    kept = [("ellipsoid", [0.1, 0.2, 0.3])] * (suffix != "urdf")
+    assert [(g.kind, g.size.tolist()) for g in there] == kept
 
 
 @pytest.mark.parametrize("target", FORMATS)

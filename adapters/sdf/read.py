@@ -81,7 +81,7 @@ def _read_constraint(node: Node, scope: Scope, draft: SdfDraft) -> None:
 
 
 def _unused_frames(draft: SdfDraft) -> dict[str, Side]:
-    """Frames that no joint joins and nothing else in the file is placed by, on which link, where."""
+    """Frames that no joint joins and nothing is placed by: on which link, and where."""
     frames = draft.frames
     used = {n for e in frames.entries.values() for n in (e.relative_to, e.attached_to)}
     for found in draft.found:

@@ -94,7 +94,9 @@ class _SdfWriter(Writing):
         bounded = [j for j in mechanism.joints if j.limits is not None]
         crossed = [j.name for j in bounded if np.any(np.greater(*np.transpose(j.limits)))]
         if crossed:
-            self.lose(f"is refused by Drake where lower bounds exceed upper ones: {listed(crossed)}")
+            self.lose(
+                f"is refused by Drake where lower bounds exceed upper ones: {listed(crossed)}"
+            )
         if mechanism.ground != WORLD:
             name = f"{mechanism.ground}_to_world"
             add_ends(add(model, "joint", name=name, type="fixed"), WORLD, mechanism.ground)

@@ -127,7 +127,8 @@ def _follow_in_newton(prim: Any, name: str, reading: Stage) -> None:
     """Add ``q = coef0 + coef1 q_leader``, and what a joint equality of MuJoCo has beyond."""
     leader, scale = _leader(prim, "newton:mimicJoint", reading), _unit(name, 0, reading)
     offset, factor = (
-        float(value_of(prim, f"newton:mimicCoef{k}", default)) for k, default in ((0, 0.0), (1, 1.0))
+        float(value_of(prim, f"newton:mimicCoef{k}", default))
+        for k, default in ((0, 0.0), (1, 1.0))
     )
     higher = [float(value_of(prim, f"mjc:coef{k}", 0.0)) for k in (2, 3, 4)]
     if any(higher):

@@ -110,7 +110,7 @@ class UsdPatcher(Patcher):
         held = [name for name in applied if name.startswith("MjcEquality")]
         if held:
             raise ModelError(
-                f"{self.path}: `{joint.name}` is an equality of MuJoCo ({held[0]}), with rows and a "
+                f"{self.path}: `{joint.name}` is an equality of MuJoCo ({held[0]}), with a "
                 "softness of its own: change the MJCF file that it comes from, and convert it again"
             )
         if place.type is None or before not in (*TYPES.values(), "PhysicsJoint"):

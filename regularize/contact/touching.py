@@ -1,8 +1,8 @@
 """Points of collision shapes that may touch the plane z = 0.
 
-A sphere or an ellipsoid has one, a capsule two, a box its corners. A cylinder has four on each rim, the lowest
-among them, so that it rolls smoothly; of a mesh those vertices of its convex hull count that are
-near the plane, and at most eight that lie far apart.
+A sphere or an ellipsoid has one, a capsule two, a box its corners. A cylinder has four on each
+rim, the lowest among them, so that it rolls smoothly; of a mesh those vertices of its convex hull
+count that are near the plane, and at most eight that lie far apart.
 """
 
 from __future__ import annotations
