@@ -403,6 +403,58 @@ def test_rest_is_that_of_mujoco_with_stiff_contacts(tmp_path: Path) -> None:
     assert ours.q[-1, :3] == pytest.approx(data.qpos[:3], abs=1e-3)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not CORPUS.exists(), reason="the model collection is not here")
+def test_digit_rests_where_it_does_in_mujoco(tmp_path: Path) -> None:
+    """With rotors, without which MuJoCo is not stable; its other coordinates close the loops."""
+    mujoco = pytest.importorskip("mujoco")
+    bare, q = digit()
+    joints = [
+        replace(j, dynamics=replace(j.dynamics, armature=[0.036 if "shin" in j.name else 0.1]))
+        if j.name.startswith("motor_")
+        else j
+        for j in bare.reduction.mechanism.joints
+    ]
+    mechanism = replace(bare.reduction.mechanism, joints=tuple(joints))
+    robot = rg.to_pinocchio(rg.reduce(mechanism))
+    rg.save(mechanism, tmp_path / "digit.xml")
+    spec = mujoco.MjSpec.from_file(str(tmp_path / "digit.xml"))
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[1, 1, 1])
+    spec.option.timestep, spec.option.integrator = 2e-4, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    spec.option.cone, spec.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, 100
+    spec.option.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    for each in (*spec.geoms, *spec.equalities):
+        each.solref, each.solimp = [4e-4, 1.0], [0.9999, 0.9999, 0.001, 0.5, 2.0]
+    for k, geom in enumerate(spec.geoms):  # the soles touch the plane, and it alone; it is the last
+        plane = k == len(spec.geoms) - 1
+        geom.friction = [0.8, 0.005, 0.0001]
+        geom.contype, geom.conaffinity = (2, 1) if plane else (1, 2)
+    model = spec.compile()
+    data, names = mujoco.MjData(model), {model.joint(k).name for k in range(model.njnt)}
+    for i in range(1, robot.model.njoints):
+        name, at, own = str(robot.model.names[i]), robot.model.idx_qs[i], robot.model.joints[i].nq
+        if name in names:
+            joint = model.joint(name)
+            values, there = np.array(q[at : at + own]), int(joint.qposadr[0])
+            if own in (4, 7):  # quaternions with the scalar first
+                values[-4:] = np.roll(values[-4:], 1)
+            data.qpos[there : there + own] = values
+    names -= {str(name) for name in robot.model.names}
+    rest = [k for k in range(model.nv) if model.joint(int(model.dof_jntid[k])).name in names]
+    for _ in range(20):
+        mujoco.mj_fwdPosition(model, data)
+        rows = data.efc_J.reshape(-1, model.nv)
+        step = np.zeros(model.nv)
+        step[rest] = -np.linalg.lstsq(rows[: data.ne, rest], data.efc_pos[: data.ne], rcond=1e-8)[0]
+        mujoco.mj_integratePos(model, data.qpos, step, 1.0)
+    assert np.abs(data.efc_pos[: data.ne]).max() < 1e-12
+    for _ in range(20_000):
+        mujoco.mj_step(model, data)
+    ground = [rg.Ground(friction=0.8)]
+    ours = rg.simulate(robot, duration=4.0, h=2e-3, q=q, contacts=ground, times=[4.0])
+    assert ours.q[-1, :3] == pytest.approx(data.qpos[:3], abs=1e-3)
+
+
 def test_times_are_recorded_and_states_begin() -> None:
     robot = falling('<sphere radius="0.1"/>')
     motion = rg.simulate(robot, duration=0.01, h=1e-3, contacts=[rg.Ground()], q=at(robot, 1.0))
