@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import regularize as rg
-from regularize.adapters.common.write import quaternion
 from regularize.cli import main
-from regularize.lie.screw import exp
 
 pytestmark = pytest.mark.guests("contact")
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -136,9 +135,10 @@ def test_shapes_come_to_rest_where_they_touch(shape: str, height: float) -> None
 
 def test_a_tilted_ellipsoid_touches_where_it_is_lowest() -> None:
     robot, radii = falling('<ellipsoid radii="0.1 0.2 0.15"/>'), np.array([0.1, 0.2, 0.15])
-    turn = exp(np.array([0.0, 0, 0, 0.3, 0.5, -0.2]))[:3, :3]
+    tilt = Rotation.from_rotvec([0.3, 0.5, -0.2])
+    turn = tilt.as_matrix()
     q = at(robot, float(np.linalg.norm(radii * turn[2])) + 1e-4)  # the support of an ellipsoid
-    q[3:7] = quaternion(turn)
+    q[3:7] = tilt.as_quat()
     motion = rg.simulate(robot, duration=0.02, h=1e-3, q=q, contacts=[rg.Ground()])
     (k,) = np.flatnonzero(motion.contact_forces[:, 0, 2])[:1]
     assert abs(motion.contact_points[k, 0, 2]) < 1e-3 and 0.003 < motion.time[k] < 0.007
