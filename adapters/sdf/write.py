@@ -91,8 +91,8 @@ class _SdfWriter(Writing):
                 "is refused by libsdformat, and so by Gazebo, where one principal moment exceeds "
                 f"the sum of the others: {listed(flat, len(flat))}; correct them in the model"
             )
-        bounded = [j for j in mechanism.joints if j.limits is not None]
-        crossed = [j.name for j in bounded if np.any(np.greater(*np.transpose(j.limits)))]
+        limited = [(j.name, np.asarray(j.limits)) for j in mechanism.joints if j.limits is not None]
+        crossed = [name for name, bounds in limited if np.any(np.diff(bounds) < 0.0)]
         if crossed:
             self.lose(
                 f"is refused by Drake where lower bounds exceed upper ones: {listed(crossed)}"
