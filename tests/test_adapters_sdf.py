@@ -300,6 +300,39 @@ def test_mimic_is_a_row(tmp_path: Path) -> None:
     assert row.offset == pytest.approx(3 - 2 * 0.5)  # j = 2 (i - 0.5) + 3
 
 
+def test_a_mimic_for_drake_is_a_row_and_one_beside_it_is_the_same_one(tmp_path: Path) -> None:
+    drake = '<drake:mimic xmlns:drake="d" joint="i" multiplier="2" offset="3"/>'
+    other = '<axis><mimic joint="i"><multiplier>2</multiplier><offset>3</offset></mimic></axis>'
+    for inside in (drake, other + drake):
+        follower = joint("j", "world", "b", inside=inside)
+        bodies = link("a"), link("b"), joint("i", "world", "a")
+        [row] = model(tmp_path, *bodies, follower, version="1.11").couplings
+        assert (row.terms, row.offset) == ((("j", 0, 1.0), ("i", 0, -2.0)), 3.0)
+
+
+def test_followers_and_screws_are_written_for_older_readers_too(tmp_path: Path) -> None:
+    path, made = tmp_path / "model.sdf", rg.assembly("press")
+    made.body("wheel")
+    made.body("ram")
+    made.hinge("A", "ground", "wheel", at=(0, 0, 0), axis=(0, 0, 1))
+    made.screw("S", "ground", "ram", at=(1, 0, 0), axis=(0, 0, 1), pitch=0.01)
+    rg.save(made.mechanism(), path)
+    assert 'version="1.7"' in path.read_text()
+    assert "<thread_pitch>-100</thread_pitch>" in path.read_text()
+    made.coupling("belt", {"S": 1.0, "A": -2.0}, 0.1)
+    assert any("1.11" in f.message and "`S`" in f.message for f in rg.save(made.mechanism(), path))
+    assert '<drake:mimic joint="A" multiplier="2" offset="0.1"/>' in path.read_text()
+    assert len(rg.load(path).couplings) == 1
+
+
+def test_bounds_that_drake_refuses_are_named(tmp_path: Path) -> None:
+    made = rg.assembly("door")
+    made.body("leaf")
+    made.hinge("A", "ground", "leaf", at=(0, 0, 0), axis=(0, 0, 1), limits=(0.5, -0.5))
+    findings = rg.save(made.mechanism(), tmp_path / "model.sdf")
+    assert any("lower bounds exceed" in f.message and "`A`" in f.message for f in findings)
+
+
 def gearbox(tmp_path: Path, axis2: Any = "0 0 1", reference: Any = "case") -> Any:
     gear = joint(
         "g",

@@ -303,12 +303,26 @@ def test_mimic_of_physx_is_a_row(tmp_path: Path) -> None:
     assert row.offset == pytest.approx(-np.pi / 2)
 
 
-def test_the_mimic_of_another_engine_is_said(tmp_path: Path) -> None:
-    hinge = joint("j", inside="rel newton:mimicJoint = </j>", schemas='"NewtonMimicAPI"')
-    mechanism = stage(tmp_path, BODY.format("b", ""), hinge)
-    assert mechanism.couplings == ()
-    [finding] = [f for f in mechanism.findings if f.code == "REG302"]
-    assert finding.message == "NewtonMimicAPI of joint `j` is not read"
+@pytest.mark.parametrize("higher", [0.0, 0.5])
+def test_the_mimic_of_newton_is_a_row_and_goes_before_that_of_physx(
+    tmp_path: Path, higher: float
+) -> None:
+    inside = f"""rel newton:mimicJoint = </i>
+    float newton:mimicCoef0 = 90
+    float newton:mimicCoef1 = 2
+    float mjc:coef2 = {higher}
+    rel physxMimicJoint:rotX:referenceJoint = </i>"""
+    schemas = '"PhysxMimicJointAPI:rotX", "NewtonMimicAPI"'
+    follower = joint("j", body1="b", inside=inside, schemas=schemas)
+    bodies = BODY.format("a", ""), BODY.format("b", ""), joint("i", body1="a")
+    [row] = stage(tmp_path, *bodies, follower).couplings
+    if higher:
+        assert row.coefficients == pytest.approx((np.pi / 2, 2.0, higher, 0.0, 0.0))
+    else:
+        assert row.terms == (("j", 0, 1.0), ("i", 0, -2.0))
+        assert row.offset == pytest.approx(np.pi / 2)
+    follower = follower.replace("rel newton", "bool newton:mimicEnabled = false\n    rel newton", 1)
+    assert stage(tmp_path, *bodies, follower).couplings == ()
 
 
 def gear_joint(kind: Any, inside: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import regularize as rg
 from regularize.cli import main
@@ -116,6 +117,7 @@ def test_the_smaller_friction_holds() -> None:
     ("shape", "height"),
     [
         ('<sphere radius="0.1"/>', 0.1),
+        ('<ellipsoid radii="0.1 0.2 0.15"/>', 0.15),
         ('<cylinder radius="0.1" length="0.3"/>', 0.15),
         ('<box size="0.4 0.4 0.2"/>', 0.1),
     ],
@@ -129,6 +131,19 @@ def test_shapes_come_to_rest_where_they_touch(shape: str, height: float) -> None
     assert np.min(motion.q[:, 2]) > height - 1e-6
     assert motion.contact_forces[-1].sum(axis=0) == pytest.approx([0, 0, 2 * 9.81], abs=1e-5)
     assert np.diff(motion.energy).max() < 1e-9
+
+
+def test_a_tilted_ellipsoid_touches_where_it_is_lowest() -> None:
+    robot, radii = falling('<ellipsoid radii="0.1 0.2 0.15"/>'), np.array([0.1, 0.2, 0.15])
+    tilt = Rotation.from_rotvec([0.3, 0.5, -0.2])
+    turn = tilt.as_matrix()
+    q = at(robot, float(np.linalg.norm(radii * turn[2])) + 1e-4)  # the support of an ellipsoid
+    q[3:7] = tilt.as_quat()
+    motion = rg.simulate(robot, duration=0.02, h=1e-3, q=q, contacts=[rg.Ground()])
+    (k,) = np.flatnonzero(motion.contact_forces[:, 0, 2])[:1]
+    assert abs(motion.contact_points[k, 0, 2]) < 1e-3 and 0.003 < motion.time[k] < 0.007
+    away = turn.T @ (motion.contact_points[k, 0] - motion.q[k, :3]) / radii
+    assert away @ away == pytest.approx(1.0, abs=1e-2)
 
 
 def test_a_mesh_stands_on_its_hull(tmp_path: Path) -> None:
@@ -286,14 +301,8 @@ def cassie() -> tuple[rg.Robot, np.ndarray]:
     (home,) = re.findall(r'qpos="([^"]*)"', path.read_text())
     values = iter([float(x) for x in home.split()][7:])
     names = [
-        "hip-roll",
-        "hip-yaw",
-        "hip-pitch",
-        "achilles-rod",
-        "knee",
-        "shin",
-        "tarsus",
-        "heel-spring",
+        *("hip-roll", "hip-yaw", "hip-pitch", "achilles-rod", "knee", "shin", "tarsus"),
+        *("heel-spring", "foot-crank", "plantar-rod", "foot"),
     ]
     pose: dict[str, list[float]] = {}
     for side in ("left", "right"):
@@ -391,6 +400,57 @@ def test_rest_is_that_of_mujoco_with_stiff_contacts(tmp_path: Path) -> None:
     data.qpos[2] += 0.011
     for _ in range(15_000):
         mujoco.mj_step(model, data)
+    assert ours.q[-1, :3] == pytest.approx(data.qpos[:3], abs=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CORPUS.exists(), reason="the model collection is not here")
+def test_digit_rests_where_it_does_in_mujoco(tmp_path: Path) -> None:
+    """With rotors, without which MuJoCo is not stable; its other coordinates close the loops."""
+    mujoco = pytest.importorskip("mujoco")
+    bare, q = digit()
+    joints = [
+        replace(j, dynamics=replace(j.dynamics, armature=[0.036 if "shin" in j.name else 0.1]))
+        if j.name.startswith("motor_")
+        else j
+        for j in bare.reduction.mechanism.joints
+    ]
+    mechanism = replace(bare.reduction.mechanism, joints=tuple(joints))
+    robot = rg.to_pinocchio(rg.reduce(mechanism))
+    rg.save(mechanism, tmp_path / "digit.xml")
+    spec = mujoco.MjSpec.from_file(str(tmp_path / "digit.xml"))
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[1, 1, 1])
+    spec.option.timestep, spec.option.integrator = 2e-4, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    spec.option.cone, spec.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, 100
+    spec.option.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    for each in (*spec.geoms, *spec.equalities):
+        each.solref, each.solimp = [4e-4, 1.0], [0.9999, 0.9999, 0.001, 0.5, 2.0]
+    for geom in spec.geoms:  # the soles touch the plane, and it alone
+        plane, geom.friction = geom.type == mujoco.mjtGeom.mjGEOM_PLANE, [0.8, 0.005, 0.0001]
+        geom.contype, geom.conaffinity = (2, 1) if plane else (1, 2)
+    model = spec.compile()
+    data, names = mujoco.MjData(model), {model.joint(k).name for k in range(model.njnt)}
+    for i in range(1, robot.model.njoints):
+        name, at, own = str(robot.model.names[i]), robot.model.idx_qs[i], robot.model.joints[i].nq
+        if name in names:
+            joint = model.joint(name)
+            values, there = np.array(q[at : at + own]), int(joint.qposadr[0])
+            if own in (4, 7):  # quaternions with the scalar first
+                values[-4:] = np.roll(values[-4:], 1)
+            data.qpos[there : there + own] = values
+    names -= {str(name) for name in robot.model.names}
+    rest = [k for k in range(model.nv) if model.joint(int(model.dof_jntid[k])).name in names]
+    for _ in range(20):
+        mujoco.mj_fwdPosition(model, data)
+        rows = data.efc_J.reshape(-1, model.nv)
+        step = np.zeros(model.nv)
+        step[rest] = -np.linalg.lstsq(rows[: data.ne, rest], data.efc_pos[: data.ne], rcond=1e-8)[0]
+        mujoco.mj_integratePos(model, data.qpos, step, 1.0)
+    assert np.abs(data.efc_pos[: data.ne]).max() < 1e-12
+    for _ in range(15_000):
+        mujoco.mj_step(model, data)
+    ground = [rg.Ground(friction=0.8)]
+    ours = rg.simulate(robot, duration=3.0, h=2e-3, q=q, contacts=ground, times=[3.0])
     assert ours.q[-1, :3] == pytest.approx(data.qpos[:3], abs=1e-3)
 
 

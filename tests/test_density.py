@@ -38,6 +38,11 @@ def mechanism(*shapes: Any, inertia: Any = None, path: Any = None) -> Any:
     [
         ("box", (1.0, 2.0, 3.0), trimesh.creation.box((1, 2, 3))),
         ("sphere", (0.7,), trimesh.creation.icosphere(6, 0.7)),
+        (
+            "ellipsoid",
+            (0.5, 0.7, 0.9),
+            trimesh.creation.icosphere(6, 1.0).apply_scale((0.5, 0.7, 0.9)),
+        ),
         ("cylinder", (0.4, 3.0), trimesh.creation.cylinder(0.4, 3.0, sections=2000)),
         ("capsule", (0.4, 3.0), trimesh.creation.capsule(3.0, 0.4, count=(400, 400))),
     ],

@@ -124,6 +124,22 @@ def test_frames_of_an_sdf_file_are_offered(tmp_path: Path) -> None:
     assert_four_bar(read(tmp_path, text.replace("</model>", f"{line}</model>")), "bars::one-two")
 
 
+def test_frames_that_are_no_links_of_an_sdf_file_are_offered(tmp_path: Path) -> None:
+    frames = "".join(
+        f'<frame name="{name}" attached_to="{link}"><pose relative_to="__model__">.4 .3 0 0 0 0'
+        "</pose></frame>"
+        for name, link in (("one", "coupler"), ("two", "right"))
+    )
+    ((hinge, _ball, try_it),) = offers(read(tmp_path, sdf(frames, pin=False)))
+    asked = shlex.split(try_it)[-1]
+    assert asked == "bars::one=bars::two:hinge"
+    assert rg.reduce(rg.load(tmp_path / "model.sdf", close=asked)).mobility == 1
+    plain = rg.load(tmp_path / "model.sdf", close=asked.removesuffix(":hinge"))
+    assert plain.joint("bars::one-bars::two").kind == "spherical"
+    text = sdf(frames + re.findall("<.*>", hinge)[0], pin=False)
+    assert_four_bar(read(tmp_path, text), "bars::one-two")
+
+
 def detachable(model: str) -> str:
     return (
         '<plugin filename="libgz-sim-detachable-joint-system.so" '
@@ -239,3 +255,27 @@ def test_sites_that_are_named_alike_are_offered_and_closed(tmp_path: Path) -> No
     path.write_text(mjcf(0.0).replace("</mujoco>", f"<equality>{line}</equality></mujoco>"))
     first = [each for each in rg.load(path).joints if each.closure]
     assert [(joint.kind, joint.name) for joint in first] == [("spherical", "leg0_cl_1-leg0_cl_2")]
+
+
+@pytest.mark.parametrize(
+    ("names", "pattern"),
+    [
+        (("leg{k}_rod_a", "leg{k}_crank_b"), "*_rod_a=*_crank_b"),
+        (("coupler{k}.pin{k}", "right{k}.pin{k}"), "{body}.*={body}.*"),
+        (("pin{k}_coupler{k}", "pin{k}_right{k}"), "*_{body}=*_{body}"),
+    ],
+)
+def test_names_that_differ_in_two_words_or_by_their_bodies(
+    names: tuple[str, str], pattern: str, tmp_path: Path
+) -> None:
+    path, text = tmp_path / "bars.xml", mjcf(2e-3)
+    for k in range(3):
+        for old, new in zip(("1", "2"), names, strict=True):
+            text = text.replace(f'"leg{k}_cl_{old}"', f'"{new.format(k=k)}"')
+    path.write_text(text)
+    (found,) = (each for each in rg.load(path).findings if each.code == "REG019")
+    assert "3 pairs" in found.message and "2 of them in one place" in found.message
+    command = shlex.split(found.help[0].partition(": ")[2])
+    assert command[-1] == f"{pattern}:hinge"
+    numbers = rg.check(rg.load(path, close=command[-1])).as_dict()["mobility"]
+    assert (numbers["actual"], numbers["redundant"]) == (3, 9)

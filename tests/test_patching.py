@@ -185,6 +185,14 @@ def test_joints_of_a_stage_that_are_not_edited(stage: Path) -> None:
         rg.fix(stage, {"C": "spherical"})
 
 
+def test_equalities_of_mujoco_on_a_stage_stay_as_they_are(stage: Path) -> None:
+    hinge = 'def PhysicsRevoluteJoint "C"'
+    added = f'{hinge} (prepend apiSchemas = ["MjcEqualityConnectAPI"])'
+    stage.write_text(stage.read_text().replace(hinge, added))
+    with pytest.raises(rg.ModelError, match="`C` is an equality of MuJoCo"):
+        rg.fix(stage, {"C": "spherical"})
+
+
 def test_schemas_are_added_to_the_metadata_of_a_prim(stage: Path) -> None:
     hinge = 'def PhysicsRevoluteJoint "C"'
     stage.write_text(stage.read_text().replace(hinge, f'{hinge} (doc = "a hinge")'))
@@ -401,7 +409,8 @@ def test_a_ball_of_sdf_gets_an_axis(sdf: Path) -> None:
     assert any("<axis><xyz>0 0 1</xyz></axis>" in line for line in changes(fix.diff))
     assert fix.mechanism.joint("B").kind == "revolute"
     screw = rg.fix(sdf, {"B": "helical:0.01"})
-    assert any("<screw_thread_pitch>0.01" in line for line in changes(screw.diff))
+    assert any("<thread_pitch>-" in line for line in changes(screw.diff))
+    assert screw.mechanism.joint("B").kind == "helical"
     assert screw.mechanism.joint("B").kind == "helical"
 
 

@@ -265,6 +265,21 @@ def test_a_mesh_that_cannot_be_read_is_left_out_of_a_stage(tmp_path: Path) -> No
     assert (shape.kind, shape.size.tolist()) == ("capsule", [0.5, 2.0])
 
 
+@pytest.mark.parametrize("suffix", ["sdf", "xml", "usda", "json", "urdf"])
+def test_ellipsoids_are_kept_or_named(suffix: str, tmp_path: Path) -> None:
+    hinge = rg.Joint.in_world("A", "ground", "arm", "revolute", (0, 1, 0))
+    shape = Geometry("ellipsoid", [0.1, 0.2, 0.3], collision=True)
+    mechanism = rg.Mechanism.of_joints("m", [hinge])
+    mass = rg.Inertia(1.0, np.zeros(3), np.eye(3))
+    bodies = [replace(b, geometry=(shape,), inertia=mass) for b in mechanism.bodies[1:]]
+    mechanism = replace(mechanism, bodies=(mechanism.bodies[0], *bodies))
+    found = rg.save(mechanism, tmp_path / f"m.{suffix}")
+    assert [f.code for f in found if f.code == "REG328"] == ["REG328"] * (suffix == "urdf")
+    there = rg.load(tmp_path / f"m.{suffix}").body("arm").geometry
+    kept = [("ellipsoid", [0.1, 0.2, 0.3])] * (suffix != "urdf")
+    assert [(g.kind, g.size.tolist()) for g in there] == kept
+
+
 @pytest.mark.parametrize("target", FORMATS)
 def test_couplings_limits_motors_and_shapes(target: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(10)

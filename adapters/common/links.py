@@ -20,6 +20,7 @@ SHAPES: dict[str, tuple[tuple[str, int], ...]] = {
     "box": (("size", 3),),
     "cylinder": (("radius", 1), ("length", 1)),
     "sphere": (("radius", 1),),
+    "ellipsoid": (("radii", 3),),
     "capsule": (("radius", 1), ("length", 1)),
 }
 #: Ending of a visual's name that gives the collision before it a colour: SDF has none for these.

@@ -12,7 +12,8 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations, zip_longest
+from functools import cached_property
+from itertools import combinations, groupby, zip_longest
 from typing import TypeAlias
 
 import numpy as np
@@ -32,6 +33,10 @@ APART = 0.1
 MOST = 400
 KINDS = {"ball": "spherical", "hinge": "revolute", "weld": "fixed"}
 _TOKENS = re.compile(r"\d+|[A-Za-z]+|[^A-Za-z\d]+")
+#: What stands for the name of a frame's own body: frames of mates are called ``crank_pin``.
+BODY = "{body}"
+#: How many words the names of two frames differ in at most.
+WORDS = 2
 Lines = Callable[[str, str, bool], tuple[str, ...]]
 #: Body and pose there, by the name of the frame.
 Marks: TypeAlias = Mapping[str, tuple[str, Array]]
@@ -71,6 +76,25 @@ class MarkedFrames:
         points = np.array([pose(name)[:3, 3] for name in draft.bodies])
         size = max(float(np.max(np.ptp(points, axis=0))), 1e-3)
         return cls(draft, owners, {name: pose(b) @ T for name, (b, T) in owners.items()}, size)
+
+    @cached_property
+    def aliases(self) -> dict[str, str]:
+        """Names of frames in which that of their own body is left open."""
+        joints = self.draft.joints.values()
+        carriers = {j.child: j.parent for j in joints if j.kind == "fixed" and not j.closure}
+        return {
+            name: alias_of(name, carriers[body] if body == name else body)
+            for name, (body, _) in self.owners.items()
+        }
+
+    def mate(self, one: str, other: str) -> str | None:
+        """``{body}_*={body}_*`` where names are alike but for those of their bodies; else None."""
+        alias = self.aliases[one]
+        if alias != self.aliases[other]:
+            return None
+        at = len(BODY)
+        stem = f"{alias[: at + 1]}*" if alias.startswith(BODY) else f"*{alias[-at - 1 :]}"
+        return f"{stem}={stem}"
 
     def gap(self, one: str, other: str) -> float:
         """Distance of two frames in metres."""
@@ -127,7 +151,7 @@ def report_loop_candidates(
     if not 2 <= len(frames.places) <= MOST:
         return
     pairs = frames.coincident()
-    patterns = [pattern_of(*pair) for pair in pairs]
+    patterns = [frames.mate(*pair) or pattern_of(*pair) for pair in pairs]
     counted = Counter(pattern for pattern in patterns if pattern)
     for common in (each for each, count in counted.items() if count > 1):
         known = [p for p, named in zip(pairs, patterns, strict=True) if named == common]
@@ -179,16 +203,24 @@ def _command(draft: Draft, names: str, words: str) -> Iterator[str]:
         yield f"{words}: regularize check {path} --close {shlex.quote(names)}"
 
 
+def alias_of(name: str, body: str) -> str:
+    """The name of a frame, ``{body}`` in the place of its body's name at an end of it."""
+    rest = name.removeprefix(body)
+    if rest and rest != name and not rest[0].isalnum():
+        return BODY + rest
+    rest = name.removesuffix(body)
+    return rest + BODY if rest and rest != name and not rest[-1].isalnum() else name
+
+
 def pattern_of(one: str, other: str) -> str | None:
-    """How the names of two frames differ, in one word alone: ``*_1=*_2``; else None."""
+    """How the names of two frames differ, in two words at most: ``*_1=*_2``; else None."""
     words = [_TOKENS.findall(name) for name in (one, other)]
-    different = [k for k, (a, b) in enumerate(zip_longest(*words)) if a != b]
-    if len(different) != 1 or len(words[0]) != len(words[1]):
+    different = {k for k, (a, b) in enumerate(zip_longest(*words)) if a != b}
+    if not 1 <= len(different) <= WORDS or len(words[0]) != len(words[1]):
         return None
-    at = different[0]
-    first = max(at - 1, 0) if at and not words[0][at - 1].isalnum() else at
-    before, after = "*" if first else "", "*" if at + 1 < len(words[0]) else ""
-    return "=".join(f"{before}{''.join(each[first : at + 1])}{after}" for each in words)
+    different |= {k - 1 for k in different if k and not words[0][k - 1].isalnum()}
+    shown = ([w if k in different else "*" for k, w in enumerate(each)] for each in words)
+    return "=".join("".join("*" if w == "*" else w for w, _ in groupby(each)) for each in shown)
 
 
 def named_pairs(frames: MarkedFrames, pattern: str) -> list[tuple[str, str]]:
@@ -196,6 +228,11 @@ def named_pairs(frames: MarkedFrames, pattern: str) -> list[tuple[str, str]]:
     first, _, second = pattern.partition("=")
     parts = [re.escape(part) for part in first.split("*")]
     fits, found = re.compile("(.*)".join(parts)), []
+    if BODY in pattern:
+        aliases = frames.aliases
+        pairs = ((a, b) for a, b in frames.open_pairs() if aliases[a] == aliases[b])
+        alone = {name for name, count in Counter(aliases.values()).items() if count == 2}
+        return [p for p in pairs if aliases[p[0]] in alone and fits.fullmatch(aliases[p[0]])]
     opened = {frozenset(pair) for pair in frames.open_pairs()}
     for one in frames.places:
         match = fits.fullmatch(one)
@@ -213,13 +250,17 @@ def close_named(
 ) -> list[Joint]:
     """Close the loops whose frames are named as asked: ``*_1=*_2:hinge``, ``:ball`` or ``:weld``.
 
+    ``{body}`` stands for the name of a frame's own body.
+
     Returns:
         The closing joints, which are in the model.
 
     Raises:
         RegularizeError: It is no such pattern, or no frames are named so.
     """
-    pattern, _, kind = asked.partition(":")
+    pattern, _, kind = asked.rpartition(":")
+    if not pattern or pattern.endswith(":"):  # names of nested models have :: in them
+        pattern, kind = asked, ""
     if pattern.count("=") != 1 or (kind or "ball") not in KINDS:
         raise RegularizeError(
             f"close {asked!r}: expected the names of two frames with * for what they share and a "

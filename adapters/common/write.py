@@ -165,9 +165,9 @@ def quaternion(R: Array) -> Array:
 
 
 def sizes(shape: Geometry) -> dict[str, Any]:
-    """What a box, ball, cylinder or capsule measures, under the names of URDF and SDF."""
-    if shape.kind == "box":
-        return {"size": shape.size}
+    """What a shape that is no mesh measures, under the names of URDF and SDF."""
+    if shape.kind in ("box", "ellipsoid"):
+        return {"size" if shape.kind == "box" else "radii": shape.size}
     return dict(zip(("radius", "length"), shape.size, strict=False))
 
 

@@ -50,6 +50,8 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
             f"Drake's parser passes over {what}; build the plant in Python and add these there, or "
             "export to mjcf for MuJoCo"
         )
+    if tree.root.find("equality") is None:
+        tree.lose("gets a tree without constraints: the model has no loops", "note")
     if moved:
         tree.lose(
             f"counts coordinates from the pose as drawn: {listed(moved)} are zero there", "note"

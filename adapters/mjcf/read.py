@@ -230,6 +230,7 @@ def _shape(model: Model, g: int, mesh: MeshShape | None) -> Geometry | None:
     a, b, c = (float(x) for x in m.geom_size[g])
     shapes: dict[int, tuple[str, list[float]]] = {
         int(mujoco.mjtGeom.mjGEOM_SPHERE): ("sphere", [a]),
+        int(mujoco.mjtGeom.mjGEOM_ELLIPSOID): ("ellipsoid", [a, b, c]),
         int(mujoco.mjtGeom.mjGEOM_CAPSULE): ("capsule", [a, 2 * b]),
         int(mujoco.mjtGeom.mjGEOM_CYLINDER): ("cylinder", [a, 2 * b]),
         int(mujoco.mjtGeom.mjGEOM_BOX): ("box", [2 * a, 2 * b, 2 * c]),

@@ -51,10 +51,17 @@ def read_joints(draft: SdfDraft) -> None:
         else:
             draft.add_joint(_joint(found, draft), found.node)
     for found in draft.found:
-        for tag, freedom in (("axis", 0), ("axis2", 1)):
-            mimic = found.node.find(tag, "mimic")
+        mimics = [found.node.find(tag, "mimic") for tag in ("axis", "axis2")]
+        for freedom, mimic in enumerate(mimics):
             if mimic is not None:
-                _mimic(found, freedom, mimic, draft)
+                leading = 1 if mimic.get("axis") == "axis2" else 0
+                factor = mimic.value("multiplier", 1.0)
+                offset = mimic.value("offset", 0.0) - factor * mimic.value("reference", 0.0)
+                _mimic(found, freedom, (mimic, leading, factor, offset), draft)
+        own = found.node.child("drake:mimic")  # the one that Drake reads; files have both for all
+        if own is not None and mimics == [None, None]:
+            given = own.number("multiplier", 1.0), own.number("offset", 0.0)
+            _mimic(found, 0, (own, 0, *given), draft)
     for found in gearboxes:
         _gearbox(found, draft)
 
@@ -177,16 +184,16 @@ def thread_pitch(node: Node) -> float:
     return -1.0 / value
 
 
-def _mimic(found: FoundJoint, freedom: int, node: Node, draft: SdfDraft) -> None:
-    """Follower = multiplier * (leader - reference) + offset."""
+def _mimic(
+    found: FoundJoint, freedom: int, stated: tuple[Node, int, float, float], draft: SdfDraft
+) -> None:
+    """Follower = multiplier * leader + offset; stated are where, the leader's axis, and both."""
+    node, leading, multiplier, offset = stated
     follower = draft.joint_named(found.name, node)
     leader = draft.joint_named(found.scope.full(node.text("joint")), node)
-    leading = 1 if node.get("axis") == "axis2" else 0
     for joint, index in ((follower, freedom), (leader, leading)):
         if index >= joint.freedoms or joint.group:
             raise node.error(f"joint `{joint.name}` is {joint.kind}: it has no such axis to couple")
-    multiplier = node.value("multiplier", 1.0)
-    offset = node.value("offset", 0.0) - multiplier * node.value("reference", 0.0)
     terms = ((follower.name, freedom, 1.0), (leader.name, leading, -multiplier))
     draft.couple(found.name, "mimic", terms, offset, node.source)
 

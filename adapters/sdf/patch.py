@@ -77,9 +77,11 @@ class SdfJointPatch:
             anchor = place.nodes[-1]
             edits.append(anchor.after(f"<axis><xyz>{written}</xyz></axis>"))
         if wanted.kind == "helical":
-            pitch = axis_of(wanted.replacement.screws[:, 0])[2] or 0.0
-            written = number(2 * np.pi * pitch)
-            text = f"<screw_thread_pitch>{written}</screw_thread_pitch>"
+            pitch = axis_of(wanted.replacement.screws[:, 0])[2]
+            if not pitch:  # a screw that does not advance is a hinge
+                raise self.patcher.refuse(wanted, TYPES)
+            # As written: <screw_thread_pitch> is unknown to readers of versions before 1.10.
+            text = f"<thread_pitch>{number(-1.0 / pitch)}</thread_pitch>"
             edits.append(place.nodes[-1].after(text))
         held = [tag for tag in ("limit", "dynamics") if axis is not None and axis.child(tag)]
         if AXES[wanted.kind] == 0:

@@ -58,10 +58,11 @@ def read(path: str, *, close: str | None = None) -> Mechanism:
         _read_constraint(node, scope, draft)
     content.fix_static()
     content.attach()
+    marks = _unused_frames(draft)
     if close is not None:
-        close_named(draft, draft.frames.pose, close)
+        close_named(draft, draft.frames.pose, close, marks)
     _mark_closures(draft)
-    report_loop_candidates(draft, draft.frames.pose, _closing_lines)
+    report_loop_candidates(draft, draft.frames.pose, _closing_lines, marks)
     draft.ground_parts(draft.frames.pose, bases=(*draft.bases, *draft.bodies), usual=True)
     _report(content, worlds)
     return draft.mechanism("sdf", _gravity(worlds))
@@ -77,6 +78,17 @@ def _read_constraint(node: Node, scope: Scope, draft: SdfDraft) -> None:
         return draft.frames.relative(first, second)
 
     closures.read_drake(node, draft, named, between, None)
+
+
+def _unused_frames(draft: SdfDraft) -> dict[str, Side]:
+    """Frames that no joint joins and nothing is placed by: on which link, and where."""
+    frames = draft.frames
+    used = {n for e in frames.entries.values() for n in (e.relative_to, e.attached_to)}
+    for found in draft.found:
+        used |= {found.scope.full(found.node.need(end).text()) for end in ("parent", "child")}
+    names = [n for n, e in frames.entries.items() if e.node.tag == "frame" and n not in used]
+    on = {name: frames.body(name) for name in names}
+    return {name: (body, frames.relative(body, name)) for name, body in on.items()}
 
 
 def _closing_lines(one: str, other: str, axis: bool) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +23,7 @@ from regularize.adapters.common.write import (
     rpy,
     sizes,
     spanning,
+    written,
 )
 from regularize.lie.screw import Array, inverse, log, transform
 from regularize.mechanism.diagnostic import Diagnostic
@@ -33,7 +33,8 @@ from regularize.mechanism.mechanism import Body, Geometry, Inertia, Joint, Mecha
 #: The first version in which poses are relative to frames as they are here, and those that brought
 #: elements which some models need: a file has the lowest that holds it, which most programs read.
 VERSION = "1.7"
-BROUGHT = {"capsule": "1.8", "screw_thread_pitch": "1.10", "mimic": "1.11"}
+BROUGHT = {"capsule": "1.8", "ellipsoid": "1.8", "mimic": "1.11"}
+DRAKE = "http://drake.mit.edu"
 TYPES = {
     "revolute": "revolute",
     "prismatic": "prismatic",
@@ -90,13 +91,28 @@ class _SdfWriter(Writing):
                 "is refused by libsdformat, and so by Gazebo, where one principal moment exceeds "
                 f"the sum of the others: {listed(flat, len(flat))}; correct them in the model"
             )
+        limited = [(j.name, np.asarray(j.limits)) for j in mechanism.joints if j.limits is not None]
+        crossed = [name for name, bounds in limited if np.any(np.diff(bounds) < 0.0)]
+        if crossed:
+            self.lose(
+                f"is refused by Drake where lower bounds exceed upper ones: {listed(crossed)}"
+            )
         if mechanism.ground != WORLD:
             name = f"{mechanism.ground}_to_world"
             add_ends(add(model, "joint", name=name, type="fixed"), WORLD, mechanism.ground)
         for joint in mechanism.joints:
             self._joint(model, joint)
-        for mimic in self.mimics():
+        mimics = [*self.mimics()]
+        for mimic in mimics:
             self._mimic_axis(mimic)
+        if mimics:
+            etree.cleanup_namespaces(self.root, top_nsmap={"drake": DRAKE})
+            names = listed([mimic.follower.joint for mimic in mimics])
+            self.lose(
+                f"has followers from version {BROUGHT['mimic']} on: older programs, such as Gazebo "
+                f"Fortress, say that they do not know it, and move {names} freely",
+                "note",
+            )
         needed = [BROUGHT[node.tag] for node in self.root.iter() if node.tag in BROUGHT]
         self.root.set("version", max(needed, key=lambda v: int(v[2:]), default=VERSION))
         return self.save(path)
@@ -173,7 +189,8 @@ class _SdfWriter(Writing):
         add_pose(element, part.T_child_joint)
         add_ends(element, part.parent, part.child)
         if part.kind == "helical":
-            add(element, "screw_thread_pitch", 2 * math.pi * pitch_of(part))
+            # The element of version 1.10 is unknown to older readers, which take 1 in its place.
+            add(element, "thread_pitch", -1.0 / pitch_of(part))
         if part.kind in ("spherical", "fixed"):
             return
         for index in range(part.freedoms):
@@ -182,9 +199,9 @@ class _SdfWriter(Writing):
                 # The first axis of a universal joint stands still on the parent.
                 carried = motion(part, q, index)
                 direction = (inverse(motion(part, q)) @ carried)[:3, :3] @ direction
-            written = WrittenCoordinate(part.name, index)
-            self.call(joint, first + index, written)
-            self.zeros[written] = float(q[index])
+            place = WrittenCoordinate(part.name, index)
+            self.call(joint, first + index, place)
+            self.zeros[place] = float(q[index])
             axis = add(element, AXES[index])
             add(axis, "xyz", direction)
             add_limit(axis, part, index, float(q[index]))
@@ -198,6 +215,11 @@ class _SdfWriter(Writing):
         add(element, "multiplier", mimic.multiplier)
         add(element, "offset", shifted)
         add(element, "reference", 0.0)
+        follows, leads = (self.joints[end.joint] for end in (follower, leader))
+        if all(joint.find(AXES[1]) is None for joint in (follows, leads)):  # as Drake reads it
+            own = {"multiplier": written(mimic.multiplier), "offset": written(shifted)}
+            tag, names = f"{{{DRAKE}}}mimic", {"drake": DRAKE}
+            etree.SubElement(follows, tag, {"joint": leader.joint, **own}, nsmap=names)
 
 
 def add_limit(axis: Any, joint: Joint, index: int, zero: float) -> None:

@@ -308,9 +308,12 @@ def add_inertial(link: Any, inertia: Inertia) -> None:
 
 
 def add_shape(link: Any, shape: Geometry) -> None:
-    """Add a shape to a link, to be seen or to be touched; a capsule as a cylinder and two balls."""
-    if shape.kind == "capsule":
-        for part in capsule_parts(shape):
+    """Add a shape to a link, to be seen or to be touched; a capsule as a cylinder and two balls.
+
+    URDF has no ellipsoids: they are left out, which reading the file again finds.
+    """
+    if shape.kind in ("capsule", "ellipsoid"):
+        for part in capsule_parts(shape) if shape.kind == "capsule" else ():
             add_shape(link, part)
         return
     element = add(link, "collision" if shape.collision else "visual")

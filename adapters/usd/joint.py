@@ -1,4 +1,4 @@
-r"""Joint prims of a USD stage as joints and couplings: gears and racks of PhysX among them.
+r"""Joint prims of a USD stage as joints and couplings: gears, racks and followers among them.
 
 With :math:`\theta` the rotation of a body of the gear joint about the X axis of the joint's frame
 on it, :math:`x` the travel of the second body along that axis, and :math:`r` the ratio, PhysX
@@ -25,7 +25,7 @@ from regularize.lie.screw import Array, inverse
 from regularize.mechanism.joint import joint_position
 from regularize.mechanism.mechanism import Joint, JointLimits
 
-MIMICS = ("PhysxMimicJointAPI", "NewtonMimicAPI")
+PHYSX, NEWTON = "PhysxMimicJointAPI", "NewtonMimicAPI"
 #: Freedoms of joints by the type of their prim; ``?`` stands for the letter of its axis.
 FREEDOMS: dict[str, tuple[str, ...]] = {
     "PhysicsFixedJoint": (),
@@ -109,29 +109,62 @@ def _length(prim: Any, name: str, reading: Stage) -> float | None:
 
 
 def couple(prim: Any, reading: Stage) -> None:
-    r"""Add PhysX mimics: :math:`q + g\,q_{reference} + c = 0`, angles in degrees."""
+    """Add what a joint follows; Newton takes its own schema before the one of PhysX."""
     name = reading.joint_names.get(str(prim.GetPath()))
-    for api in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
+    applied = prim.GetPrimTypeInfo().GetAppliedAPISchemas()
+    if name is None or (NEWTON in applied and not value_of(prim, "newton:mimicEnabled", True)):
+        return
+    if NEWTON in applied:
+        _follow_in_newton(prim, name, reading)
+        return
+    for api in applied:
         schema, _, axis = api.partition(":")
-        if schema not in MIMICS or name is None:
-            continue
-        if schema != MIMICS[0]:
-            reading.warn("REG302", f"{schema} of joint `{name}` is not read", reading.source(prim))
-            continue
-        stem = f"physxMimicJoint:{axis}"
-        targets = prim.GetRelationship(f"{stem}:referenceJoint").GetTargets()
-        leader = reading.joint_names.get(str(targets[0])) if targets else None
-        if leader is None:
-            raise reading.at(prim).error(f"{stem}:referenceJoint names no joint of the stage")
-        named = prim.GetAttribute(f"{stem}:referenceJointAxis").Get()
-        follower_index = _index(reading.freedoms[name], axis)
-        leader_index = _index(reading.freedoms[leader], str(named) if named else None)
-        gear = float(value_of(prim, f"{stem}:gearing", 0.0))
-        offset = float(value_of(prim, f"{stem}:offset", 0.0))
-        rotary = reading.freedoms[name][follower_index].startswith("rot")
-        scale = math.pi / 180.0 if rotary else reading.places.unit
-        terms = ((name, follower_index, 1.0), (leader, leader_index, gear))
-        reading.couple(name, "mimic", terms, -offset * scale, reading.source(prim))
+        if schema == PHYSX:
+            _follow_in_physx(prim, name, axis, reading)
+
+
+def _follow_in_newton(prim: Any, name: str, reading: Stage) -> None:
+    """Add ``q = coef0 + coef1 q_leader``, and what a joint equality of MuJoCo has beyond."""
+    leader, scale = _leader(prim, "newton:mimicJoint", reading), _unit(name, 0, reading)
+    offset, factor = (
+        float(value_of(prim, f"newton:mimicCoef{k}", default))
+        for k, default in ((0, 0.0), (1, 1.0))
+    )
+    higher = [float(value_of(prim, f"mjc:coef{k}", 0.0)) for k in (2, 3, 4)]
+    if any(higher):
+        terms, curve = ((name, 0, 1.0), (leader, 0, -1.0)), (offset * scale, factor, *higher)
+        reading.couple(name, "mimic", terms, 0.0, reading.source(prim), curve)
+    else:
+        terms = ((name, 0, 1.0), (leader, 0, -factor))
+        reading.couple(name, "mimic", terms, offset * scale, reading.source(prim))
+
+
+def _follow_in_physx(prim: Any, name: str, axis: str, reading: Stage) -> None:
+    r"""Add :math:`q + g\,q_{reference} + c = 0`, angles in degrees."""
+    stem = f"physxMimicJoint:{axis}"
+    leader = _leader(prim, f"{stem}:referenceJoint", reading)
+    named = prim.GetAttribute(f"{stem}:referenceJointAxis").Get()
+    follower_index = _index(reading.freedoms[name], axis)
+    leader_index = _index(reading.freedoms[leader], str(named) if named else None)
+    gear = float(value_of(prim, f"{stem}:gearing", 0.0))
+    offset = float(value_of(prim, f"{stem}:offset", 0.0)) * _unit(name, follower_index, reading)
+    terms = ((name, follower_index, 1.0), (leader, leader_index, gear))
+    reading.couple(name, "mimic", terms, -offset, reading.source(prim))
+
+
+def _leader(prim: Any, relation: str, reading: Stage) -> str:
+    """The joint that another one follows."""
+    targets = prim.GetRelationship(relation).GetTargets()
+    leader = reading.joint_names.get(str(targets[0])) if targets else None
+    if leader is None:
+        raise reading.at(prim).error(f"{relation} names no joint of the stage")
+    return leader
+
+
+def _unit(name: str, index: int, reading: Stage) -> float:
+    """What a degree or a unit of length of a freedom is in SI."""
+    rotary = reading.freedoms[name][index].startswith("rot")
+    return math.pi / 180.0 if rotary else reading.places.unit
 
 
 def _index(freedoms: tuple[str, ...], axis: str | None) -> int:

@@ -106,6 +106,13 @@ class UsdPatcher(Patcher):
             raise self.refuse(wanted, (*TYPES, *_GENERIC))
         places, place = self._place(prim)
         before = str(prim.GetTypeName())
+        applied = prim.GetPrimTypeInfo().GetAppliedAPISchemas()  # those unknown to USD as well
+        held = [name for name in applied if name.startswith("MjcEquality")]
+        if held:
+            raise ModelError(
+                f"{self.path}: `{joint.name}` is an equality of MuJoCo ({held[0]}), with a "
+                "softness of its own: change the MJCF file that it comes from, and convert it again"
+            )
         if place.type is None or before not in (*TYPES.values(), "PhysicsJoint"):
             raise self.refuse(wanted, ())
         if before == "PhysicsJoint":

@@ -176,9 +176,10 @@ def add_shape(body: Any, shape: Geometry, mechanism: Mechanism) -> None:
         schema, scale = UsdGeom.Cube.Define(stage, path), shape.size
         schema.CreateSizeAttr().Set(1.0)
         prim = schema.GetPrim()
-    elif shape.kind == "sphere":
-        schema = UsdGeom.Sphere.Define(stage, path)
-        schema.CreateRadiusAttr().Set(float(shape.size[0]))
+    elif shape.kind in ("sphere", "ellipsoid"):
+        schema, ball = UsdGeom.Sphere.Define(stage, path), shape.kind == "sphere"
+        scale = scale if ball else shape.size
+        schema.CreateRadiusAttr().Set(float(shape.size[0]) if ball else 1.0)
         prim = schema.GetPrim()
     else:
         kind = UsdGeom.Cylinder if shape.kind == "cylinder" else UsdGeom.Capsule

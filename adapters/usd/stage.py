@@ -320,9 +320,8 @@ def _shape(prim: Any, places: Places) -> tuple[str, Array, Array] | None:
         return "box", float(UsdGeom.Cube(prim).GetSizeAttr().Get()) * scale, np.eye(3)
     if kind == "Sphere":
         radius = float(UsdGeom.Sphere(prim).GetRadiusAttr().Get())
-        return (
-            ("sphere", radius * scale[:1], np.eye(3)) if np.ptp(scale) < 1e-6 * scale[0] else None
-        )
+        ball = np.ptp(scale) < 1e-6 * scale[0]
+        return "sphere" if ball else "ellipsoid", radius * scale[: 1 if ball else 3], np.eye(3)
     schema = UsdGeom.Cylinder(prim) if kind == "Cylinder" else UsdGeom.Capsule(prim)
     letter = str(schema.GetAxisAttr().Get())
     along = "XYZ".index(letter)

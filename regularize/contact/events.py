@@ -25,7 +25,6 @@ from regularize.contact.stepping import root_of
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
 from regularize.pinocchio.library import pin
-from regularize.pinocchio.robot import Robot
 from regularize.pinocchio.split import Split
 from regularize.simulation.all_coordinates import AllCoordinates
 from regularize.simulation.integrator import Integrator, StepTooSmall
@@ -295,29 +294,19 @@ class EventEngine:
 
 
 def motion_of_events(
-    robot: Robot,
     loads: Loads,
     start: tuple[Array, Array],
     recorded: Array,
-    rtol: float,
-    solver: Solver,
+    accuracy: tuple[float, Solver],
     progress: Callable[[float], None] | None,
 ) -> Simulation:
-    """A robot's motion with joints that stop, stick and slide.
-
-    Args:
-        robot: The robot.
-        loads: What acts on it.
-        start: Configuration with closed loops and velocity, shapes (nq,) and (nv,).
-        recorded: Times that are recorded.
-        rtol: Relative error per step.
-        solver: Further choices.
-        progress: Called after every step with the fraction done.
+    """Joints stop, stick and slide: ``start`` as of ``stepped_motion``, times in s.
 
     Raises:
         ModelError: A joint with a bound or dry friction has no coordinate in the model.
         StepTooSmall: The motion cannot be continued.
     """
+    robot = loads.robot
     stops = JointStops.of(robot, True)
     graph = robot.reduction.graph
     groups = {c for edge in graph.edges if edge.group for c in edge.columns}
@@ -333,7 +322,7 @@ def motion_of_events(
                 f"dry friction of {name!r}, a joint whose freedoms are no separate numbers, is not "
                 "known between events; ask for steps: h=1e-3"
             )
-    engine = EventEngine(loads, stops, start, rtol, solver)
+    engine = EventEngine(loads, stops, start, *accuracy)
     motion = simulation_of(robot, record(engine, recorded, progress), engine, ())
     around = Surroundings(robot, stops, Ground(), None, 0.0, 0.0)
     others = (f for f in motion.findings if f.code not in ("REG316", "REG317"))

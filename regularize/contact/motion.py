@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,28 +27,25 @@ STEP = 1e-3
 
 
 def stepped_motion(
-    robot: Robot,
     loads: Loads,
     start: tuple[Array, Array],
     duration: float,
     times: Array | None,
-    options: dict[str, Any],
-    progress: Callable[[float], None] | None,
+    options: Mapping[str, Any],
 ) -> Simulation:
     """A robot's motion in steps of fixed length.
 
     Args:
-        robot: The robot.
         loads: What acts on it.
         start: Configuration with closed loops and velocity, shapes (nq,) and (nv,).
         duration: In s.
         times: Times that are recorded, at the steps' ends nearest to them; all by default.
-        options: ``contacts``, ``limits``, ``h``.
-        progress: Called after every step with the fraction done.
+        options: ``contacts``, ``limits``, ``h``; ``progress`` gets the fraction done.
 
     Raises:
         ModelError: An option makes no sense, or nothing can touch the ground.
     """
+    robot, progress = loads.robot, options.get("progress")
     h = float(options.get("h") or STEP)
     ground = _ground(options.get("contacts"))
     stops = JointStops.of(robot, bool(options.get("limits")))

@@ -16,7 +16,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from regularize.contact.cone_problem import ConeSolver
 from regularize.contact.hindrances import Hindrances, Key, Rows, Surroundings
@@ -237,7 +236,7 @@ class Stepper:
 def root_of(robot: Robot, M: Array, jacobian: Array) -> Array:
     """What takes impulses to velocities that keep the loops closed, by its square, (f, nv)."""
     free = Split.of(jacobian, robot.rank).free
-    return np.asarray(solve_triangular(np.linalg.cholesky(free.T @ M @ free), free.T, lower=True))
+    return np.linalg.solve(np.linalg.cholesky(free.T @ M @ free), free.T)
 
 
 def _keys(rows: Rows) -> list[Key]:

@@ -1,8 +1,8 @@
 """Points of collision shapes that may touch the plane z = 0.
 
-A sphere has one, a capsule two, a box its corners. A cylinder has four on each rim, the lowest
-among them, so that it rolls smoothly; of a mesh those vertices of its convex hull count that are
-near the plane, and at most eight that lie far apart.
+A sphere or an ellipsoid has one, a capsule two, a box its corners. A cylinder has four on each
+rim, the lowest among them, so that it rolls smoothly; of a mesh those vertices of its convex hull
+count that are near the plane, and at most eight that lie far apart.
 """
 
 from __future__ import annotations
@@ -94,6 +94,32 @@ class Rims:
 
 
 @dataclass(frozen=True, eq=False)
+class Ellipsoid:
+    """The lowest point of an ellipsoid.
+
+    Attributes:
+        radii: Along its axes in m, shape (3,).
+    """
+
+    radii: Array
+    slots = 1
+
+    @cached_property
+    def extent(self) -> float:
+        """The longest of the radii."""
+        return float(self.radii.max())
+
+    def lowest(self, T: Array) -> float:
+        """Height of the lowest point."""
+        return float(T[2, 3] - np.linalg.norm(self.radii * T[2, :3]))
+
+    def points(self, T: Array, reach: float) -> Array:
+        """That point, where the normal of the surface is vertical, shape (1, 3)."""
+        down = -self.radii * T[2, :3]
+        return np.asarray([T[:3, :3] @ (self.radii * down / np.linalg.norm(down)) + T[:3, 3]])
+
+
+@dataclass(frozen=True, eq=False)
 class Hull:
     """Vertices of a convex hull.
 
@@ -142,7 +168,7 @@ class Hull:
 
 
 #: A shape with points that may touch the plane: ``slots`` at most; half its size is ``extent``.
-TouchingShape: TypeAlias = Balls | Rims | Hull
+TouchingShape: TypeAlias = Balls | Rims | Ellipsoid | Hull
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -234,6 +260,8 @@ def touching_shape(shape: Geometry, path: str | None) -> tuple[TouchingShape, Ar
         return Balls(np.array(list(product(*([-x / 2, x / 2] for x in size)))), 0.0), origin
     if shape.kind == "sphere":
         return Balls(np.zeros((1, 3)), size[0]), origin
+    if shape.kind == "ellipsoid":
+        return Ellipsoid(np.asarray(shape.size)), origin
     if shape.kind == "capsule":
         ends = np.array([[0.0, 0.0, -size[1] / 2], [0.0, 0.0, size[1] / 2]])
         return Balls(ends, size[0]), origin

@@ -103,8 +103,9 @@ class Geometry(Frozen):
     """A shape of a body, for show or for collisions. Meshes are named, never opened by a reader.
 
     Attributes:
-        kind: ``box``, ``cylinder``, ``sphere``, ``capsule`` or ``mesh``.
-        size: Box edges; radius and length; radius; or mesh scale, in metres, shape (1 to 3,).
+        kind: ``box``, ``cylinder``, ``sphere``, ``ellipsoid``, ``capsule`` or ``mesh``.
+        size: Box edges; radius and length; radius; radii along the axes; or mesh scale, in metres,
+            shape (1 to 3,).
         T_body_geometry: Frame of the shape in the body frame.
         uri: The mesh file as written in the model; ``archive#member`` for a shape inside of a CAD
             file, ``#member`` inside of the model's own.

@@ -27,6 +27,9 @@ def mesh_of(geometry: Geometry, model: str | None) -> Any:
         mesh = creation.box(size)
     elif geometry.kind == "sphere":
         mesh = creation.icosphere(subdivisions=2, radius=float(size[0]))
+    elif geometry.kind == "ellipsoid":
+        mesh = creation.icosphere(subdivisions=2)
+        mesh.apply_scale(size)
     elif geometry.kind == "cylinder":
         mesh = creation.cylinder(float(size[0]), float(size[1]), sections=24)
     elif geometry.kind == "capsule":

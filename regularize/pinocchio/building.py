@@ -93,15 +93,8 @@ def _solid(shape: Geometry, path: str | None, package_dirs: Sequence[str]) -> tu
     Raises:
         ReadError: The mesh is not found, or cannot be read.
     """
-    size = [float(x) for x in shape.size]
-    if shape.kind == "box":
-        return coal.Box(*size), "BOX"
-    if shape.kind == "sphere":
-        return coal.Sphere(*size), "SPHERE"
-    if shape.kind == "cylinder":
-        return coal.Cylinder(*size), "CYLINDER"
-    if shape.kind == "capsule":
-        return coal.Capsule(*size), "CAPSULE"
+    if shape.kind != "mesh":
+        return getattr(coal, shape.kind.title())(*map(float, shape.size)), shape.kind.upper()
     file = str(_in_packages(shape.uri or "", package_dirs) or find_mesh(shape.uri or "", path))
     try:
         return coal.MeshLoader().load(file, np.array(np.broadcast_to(shape.size, 3))), file

@@ -165,6 +165,11 @@ def _sphere(radius: float) -> tuple[float, list[float]]:
     return volume, [0.4 * volume * radius**2] * 3
 
 
+def _ellipsoid(*radii: float) -> tuple[float, list[float]]:
+    volume, (a, b, c) = 4 / 3 * math.pi * math.prod(radii), (r * r for r in radii)
+    return volume, [0.2 * volume * each for each in (b + c, a + c, a + b)]
+
+
 def _cylinder(radius: float, length: float) -> tuple[float, list[float]]:
     volume = math.pi * radius**2 * length
     across = volume * (3 * radius**2 + length**2) / 12
@@ -184,6 +189,7 @@ def _capsule(radius: float, length: float) -> tuple[float, list[float]]:
 _SOLIDS: dict[str, Callable[..., tuple[float, list[float]]]] = {
     "box": _box,
     "sphere": _sphere,
+    "ellipsoid": _ellipsoid,
     "cylinder": _cylinder,
     "capsule": _capsule,
 }

@@ -206,10 +206,10 @@ def simulate(
     q, v = _start(robot, drives, q, v, rates or {})
     if stepped:
         motion = guest("contact.motion").stepped_motion
-        return motion(robot, loads, (q, v), duration, times, told, options.get("progress"))  # type: ignore[no-any-return]
+        return motion(loads, (q, v), duration, times, options)  # type: ignore[no-any-return]
     if events:
         motion = guest("contact.events").motion_of_events
-        return motion(robot, loads, (q, v), recorded, rtol, solver, options.get("progress"))  # type: ignore[no-any-return]
+        return motion(loads, (q, v), recorded, (rtol, solver), options.get("progress"))  # type: ignore[no-any-return]
     first: Simulation | RegularizeError | None = None
     while True:
         try:

@@ -45,3 +45,16 @@ def test_files_for_drake_keep_their_loops_there(name: str, tmp_path: Path) -> No
     assert plant.num_velocities() == freedoms
     masses = plant.CalcMassMatrix(plant.CreateDefaultContext())
     assert np.linalg.eigvalsh(masses).min() > 0.0  # no massless ends
+
+
+def test_followers_of_sdf_files_follow_in_drake(tmp_path: Path) -> None:
+    made = rg.assembly("belt")
+    for name, x in (("A", 0.0), ("B", 1.0)):
+        made.body(f"wheel_{name}", mass=1.0, com=(x, 0, 0), inertia=0.01 * np.eye(3))
+        made.hinge(name, "ground", f"wheel_{name}", at=(x, 0, 0), axis=(0, 0, 1))
+    made.coupling("belt", {"B": 1.0, "A": -2.0}, 0.1)
+    rg.save(made.mechanism(), tmp_path / "belt.sdf")
+    plant = plants.MultibodyPlant(0.001)
+    parsing.Parser(plant).AddModels(str(tmp_path / "belt.sdf"))
+    plant.Finalize()
+    assert (plant.num_velocities(), plant.num_constraints()) == (2, 1)
