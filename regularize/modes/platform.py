@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.mechanism.graph import Edge, Graph, NodeId
+from regularize.mechanism.graph import Edge, EdgeId, Graph, NodeId, coordinate_names, part_of
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import Joint, joint_screws
 from regularize.modes.assembly_steps import PartialSolutions
@@ -36,12 +36,14 @@ class _Turns:
         axis: Direction of the hinge there; None where there are more joints.
         whole: Number of freedoms.
         ball: Whether it is one ball joint.
+        through: The frame behind them while they are at zero, shape (4, 4).
     """
 
     point: Array
     axis: Array | None
     whole: int
     ball: bool
+    through: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +52,7 @@ class _Leg:
 
     known: tuple[tuple[tuple[Edge, int], ...], ...]
     turns: tuple[_Turns, _Turns]
+    edges: tuple[EdgeId, ...]
 
     @property
     def circle(self) -> bool:
@@ -60,12 +63,12 @@ class _Leg:
         """Centre and axis on the base, the way from there and the point on the platform, (N, 3)."""
         before, between, behind = (_along(edges, q) for edges in self.known)
         base, platform = self.turns
-        centre, axis = base.point, base.axis if base.axis is not None else np.zeros(3)
-        to = (between @ [*platform.point, 1.0])[:, :3] - centre
+        centre, axis = base.point, np.zeros(3) if base.axis is None else base.axis
+        to = (base.through @ between @ [*platform.point, 1.0])[:, :3] - centre
         along = np.sum(to * axis, axis=1, keepdims=True) * axis
         R = before[:, :3, :3]
         place = (R @ (centre + along)[..., None])[..., 0] + before[:, :3, 3]
-        back = screw.inverse(behind) @ [*platform.point, 1.0]
+        back = screw.inverse(platform.through @ behind) @ [*platform.point, 1.0]
         return place, (R @ axis[:, None])[..., 0], to - along, back[:, :3]
 
 
@@ -101,7 +104,16 @@ class Platform:
             POSE, graph.mechanism.ground, self.body, "free", joint_screws("free"), screw.IDENTITY
         )
         whole = graph.mechanism
-        self._posed = LoopSystem(build(replace(whole, joints=(*whole.joints, free))), unknown)
+        posed = build(replace(whole, joints=(*whole.joints, free)))
+        names = coordinate_names(posed.mechanism)
+        # At a given pose each leg is a loop of its own.
+        self._loops: list[tuple[LoopSystem, NDArray[np.intp]]] = []
+        for leg in legs:
+            part = part_of(posed, [*leg.edges, posed.edges[-1].index])
+            assert part is not None
+            own = np.array([names.index(name) for name in coordinate_names(part.mechanism)])
+            left = np.flatnonzero(np.isin(own, unknown))
+            self._loops.append((LoopSystem(part, left), own))
 
     def find(self, q: Array, search: Multistart) -> PartialSolutions:
         """All configurations of samples (N, n), one for each pose of the platform."""
@@ -159,16 +171,19 @@ class Platform:
         ground, body = graph.T_node_body[graph.mechanism.ground], graph.T_node_body[self.body]
         pose = np.array([screw.log(each) for each in screw.inverse(ground) @ T @ body])
         whole = np.hstack([q, pose.reshape(-1, 6)])
-        done = np.zeros(len(q), dtype=bool)
-        for _ in range(search.rounds):
-            left = np.flatnonzero(~done)
-            if not len(left):
-                break
-            start = self._posed.random(whole[left], rng)
-            ended, closed = self._posed.projected(start, damped=True)
-            whole[left[closed]] = ended[closed]
-            done[left[closed]] = True
-        return whole[:, : q.shape[1]], done
+        every = np.ones(len(q), dtype=bool)
+        for system, own in self._loops:
+            done = np.zeros(len(q), dtype=bool)
+            for _ in range(search.rounds):
+                left = np.flatnonzero(~done)
+                if not len(left):
+                    break
+                start = system.random(whole[np.ix_(left, own)], rng)
+                ended, closed = system.projected(start, damped=True)
+                whole[np.ix_(left[closed], own)] = ended[closed]
+                done[left[closed]] = True
+            every &= done
+        return whole[:, : q.shape[1]], every
 
 
 def platform_of(graph: Graph, unknown: NDArray[np.intp], body: str | None) -> Platform | None:
@@ -252,7 +267,8 @@ def _leg(chain: Sequence[tuple[Edge, int]], unknown: set[int]) -> _Leg | None:
     spheres = base.axis is None and base.whole + platform.whole >= 5
     if not spheres and (base.axis is None or platform.whole == 2):
         return None
-    return _Leg((tuple(runs[0]), tuple(runs[2]), tuple(tail)), (base, platform))
+    edges = tuple(edge.index for edge, _ in chain)
+    return _Leg((tuple(runs[0]), tuple(runs[2]), tuple(tail)), (base, platform), edges)
 
 
 def _turns(edges: Sequence[tuple[Edge, int]]) -> _Turns | None:
@@ -280,14 +296,14 @@ def _turns(edges: Sequence[tuple[Edge, int]]) -> _Turns | None:
     if not whole:
         return None
     if whole == 1:
-        return _Turns(np.asarray(centre), axis, 1, False)
+        return _Turns(np.asarray(centre), axis, 1, False, frame)
     A, b = np.concatenate(rows), np.concatenate(right)
     point, *_ = np.linalg.lstsq(A, b)
     scale = max(1.0, float(np.abs(b).max()))
     ball = len(edges) == 1 and edges[0][0].group
     if np.abs(A @ point - b).max() > EXACT.same * scale:
         return None
-    return _Turns(point, None, whole, ball)
+    return _Turns(point, None, whole, ball, frame)
 
 
 def _along(edges: Sequence[tuple[Edge, int]], q: Array) -> Array:
@@ -312,7 +328,8 @@ def _planar(graph: Graph, legs: Sequence[_Leg]) -> Array | None:
     directions = []
     for leg in legs:
         before, between, _ = (_along(edges, q)[:, :3, :3] for edges in leg.known)
-        first, last = (turn.axis for turn in leg.turns)
-        directions += [*(before @ first), *(before @ between @ last)]
+        first, last = leg.turns
+        between = first.through[:3, :3] @ between
+        directions += [*(before @ first.axis), *(before @ between @ last.axis)]
     off = max(float(np.abs(screw.cross(directions[0], each)).max()) for each in directions)
     return np.asarray(directions[0]) if off <= EXACT.same else None
