@@ -1,4 +1,4 @@
-"""All poses of platforms on legs: as many as there can be, each proved, or fewer said to be some."""
+"""All poses of platforms on legs: as many as there can be, each proved; fewer are some."""
 
 from __future__ import annotations
 

@@ -247,10 +247,7 @@ def _leg(chain: Sequence[tuple[Edge, int]], unknown: set[int]) -> _Leg | None:
         if {*edge.columns} & unknown and not free:
             return None
         runs[-1].append((edge, sense))
-    if not free:
-        tail = runs.pop()
-    else:
-        tail = []
+    tail = [] if free else runs.pop()
     unknowns = runs[1::2]
     if len(unknowns) == 1 and len(unknowns[0]) > 1:
         # No known joint is between: the last joints that meet in one point are the platform's.
@@ -273,7 +270,8 @@ def _leg(chain: Sequence[tuple[Edge, int]], unknown: set[int]) -> _Leg | None:
 
 def _turns(edges: Sequence[tuple[Edge, int]]) -> _Turns | None:
     """The point that joints turn about, in the frame before them; None if they do not."""
-    frame, rows, right, whole, axis = np.eye(4), [], [], 0, None
+    rows, right = list[Array](), list[Array]()
+    frame, whole, axis, centre = np.eye(4), 0, None, np.zeros(3)
     for edge, sense in edges:
         into, out = (edge.T_parent, edge.T_child)[::sense]
         frame = frame @ into
@@ -322,14 +320,14 @@ def _along(edges: Sequence[tuple[Edge, int]], q: Array) -> Array:
 
 def _planar(graph: Graph, legs: Sequence[_Leg]) -> Array | None:
     """The direction of all hinges, if they are parallel at whatever coordinates."""
-    if any(turn.axis is None for leg in legs for turn in leg.turns):
-        return None
     q = graph.position + np.random.default_rng(0).uniform(-1.0, 1.0, (3, graph.freedoms))
-    directions = []
+    directions: list[Array] = []
     for leg in legs:
         before, between, _ = (_along(edges, q)[:, :3, :3] for edges in leg.known)
         first, last = leg.turns
-        between = first.through[:3, :3] @ between
-        directions += [*(before @ first.axis), *(before @ between @ last.axis)]
+        if first.axis is None or last.axis is None:
+            return None
+        turned = before @ first.through[:3, :3] @ between
+        directions += [*(before @ first.axis), *(turned @ last.axis)]
     off = max(float(np.abs(screw.cross(directions[0], each)).max()) for each in directions)
     return np.asarray(directions[0]) if off <= EXACT.same else None

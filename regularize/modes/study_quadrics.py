@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from regularize.lie.screw import Array
 from regularize.tolerances import EXACT, ROUNDING
 
 #: Complex numbers.
-Complex: TypeAlias = NDArray[np.complex128]
+Complex: TypeAlias = NDArray[Any]
 #: Points on circles and on spheres, in a plane or not, and the number of poses that there are.
 POSES = {(0, 6, False): 40, (3, 0, False): 16, (3, 0, True): 6}
 #: Places of the entries of planar poses.
@@ -256,7 +256,7 @@ class _Quadrics:
                 break
             own, at = rows[open_], s[open_]
             step = np.minimum(h[open_], 1.0 - at)
-            slopes, start = [], z[open_]
+            slopes, start = list[Complex](), z[open_]
             for part in (0.0, 0.5, 0.5, 1.0):
                 place = start - (part * step)[:, None] * slopes[-1] if slopes else start
                 _, jacobian, by_s = self.system(place, at + part * step, own)
