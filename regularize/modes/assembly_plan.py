@@ -2,8 +2,9 @@
 
 Formulas come first: all loops that they solve with what is known so far, as many at once as share
 unknown coordinates. Then one loop with up to six unknown turns and slides, by eigenvalues
-(Raghavan and Roth 1993, Manocha and Canny 1994), after which formulas may solve others. What has
-neither is left to iteration from many starts, as few loops at once as determine their coordinates.
+(Raghavan and Roth 1993, Manocha and Canny 1994), after which formulas may solve others; before it,
+all poses of a platform if its legs are all that is left. What has none of these is left to
+iteration from many starts, as few loops at once as determine their coordinates.
 """
 
 from __future__ import annotations

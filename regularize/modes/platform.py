@@ -299,7 +299,9 @@ def _turns(edges: Sequence[tuple[Edge, int]]) -> _Turns | None:
     point, *_ = np.linalg.lstsq(A, b)
     scale = max(1.0, float(np.abs(b).max()))
     ball = len(edges) == 1 and edges[0][0].group
-    if np.abs(A @ point - b).max() > EXACT.same * scale:
+    # Hinges on one line turn about all of its points and bring nothing anywhere else.
+    alone = np.linalg.matrix_rank(A, tol=EXACT.singular) == 3
+    if not alone or np.abs(A @ point - b).max() > EXACT.same * scale:
         return None
     return _Turns(point, None, whole, ball, frame)
 

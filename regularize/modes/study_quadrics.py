@@ -86,15 +86,16 @@ def poses(conditions: Conditions, circles: int, planar: bool) -> Poses | None:
     system = _Quadrics(start.conditions, conditions, planar)
     z = np.repeat(start.z[None], N, axis=0).reshape(N * count, -1)
     rows = np.repeat(np.arange(N), count)
-    z, good = system.followed(z, rows)
-    h, apart = system.proved(z, rows)
+    with np.errstate(over="ignore", invalid="ignore"):  # some may lead to infinity
+        z, good = system.followed(z, rows)
+        h, apart = system.proved(z, rows)
     good &= h <= 0.5
     complete = good.reshape(N, count).all(axis=1)
     table, radius = z.reshape(N, count, -1), apart.reshape(N, count)
     far = np.abs(table[:, :, None] - table[:, None]).max(axis=3)
-    # No two of them are the one that is alone near either.
+    # No two of them are near one that is alone there.
     far[:, np.arange(count), np.arange(count)] = np.inf
-    complete &= np.all(far > np.maximum(radius[:, :, None], radius[:, None]), axis=(1, 2))
+    complete &= np.all(far > radius[:, :, None] + radius[:, None], axis=(1, 2))
     # A solution near its conjugate is its own: there is one only.
     real = good & (np.abs(z.imag).max(axis=1) * 2.0 < apart)
     order = np.flatnonzero(real)
@@ -123,8 +124,8 @@ def _start(circles: int, spheres: int, planar: bool) -> _Start:
         z[4:] -= z[:4] * (z[:4] @ z[4:]) / (z[:4] @ z[:4])
     z /= _chart(len(z)) @ z
     # The last term of each condition is what the first pose asks for.
-    here = _Quadrics(first, first, planar)
-    values = here.system(z[None], np.zeros(1), np.zeros(1, dtype=np.intp))[0][:, : first.d.shape[1]]
+    own = _Quadrics(first, first, planar)
+    values = own.system(z[None], np.zeros(1), np.zeros(1, dtype=np.intp))[0][:, : first.d.shape[1]]
     first = first._replace(d=first.d - values / (z[:2] @ z[:2] if planar else z[:4] @ z[:4]))
     found = z[None]
     for _ in range(40):
