@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.proofs import modular, motions, prove
-from regularize.proofs.incidence import NotExact
 
 Z = np.eye(3)[2]
 
@@ -65,22 +63,6 @@ def test_no_branch_moves_more_than_its_rank_leaves(mechanism):
     for mobility, rank in found.components:
         assert mobility is None or mobility <= cell.freedoms - rank
     assert len(found.components) < 8
-
-
-def test_the_search_for_a_motion_ends_at_its_bound(monkeypatch):
-    """What is not proved then is said to be undecided, and why."""
-    spent = []
-    monkeypatch.setattr(prove, "WORK", 1e4)
-    monkeypatch.setattr(motions, "curve_of", lambda *_: spent.append(modular.spend(1e9, 31)))
-    mechanism = bars([1.0, -1.7, 2.3], [0.8, -1.1, 1.9, 2.6])
-    reduction = rg.reduce(mechanism, numerical=True)
-    assert reduction.mobility == reduction.finite_mobility == 1
-    document = rg.prove(reduction)
-    (undecided,) = document["undecided"]
-    assert "bound of work" in undecided["reason"]
-    assert rg.verify(document).holds
-    with pytest.raises(NotExact), modular.bounded(1.0):
-        modular.spend(2.0, 31)
 
 
 def test_the_first_mechanism_of_dixon_on_ten_points():

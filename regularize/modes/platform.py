@@ -296,14 +296,14 @@ def _turns(edges: Sequence[tuple[Edge, int]]) -> _Turns | None:
     if whole == 1:
         return _Turns(np.asarray(centre), axis, 1, False, frame)
     A, b = np.concatenate(rows), np.concatenate(right)
-    point, *_ = np.linalg.lstsq(A, b)
+    common, *_ = np.linalg.lstsq(A, b)
     scale = max(1.0, float(np.abs(b).max()))
     ball = len(edges) == 1 and edges[0][0].group
     # Hinges on one line turn about all of its points and bring nothing anywhere else.
     alone = np.linalg.matrix_rank(A, tol=EXACT.singular) == 3
-    if not alone or np.abs(A @ point - b).max() > EXACT.same * scale:
+    if not alone or np.abs(A @ common - b).max() > EXACT.same * scale:
         return None
-    return _Turns(point, None, whole, ball, frame)
+    return _Turns(np.asarray(common), None, whole, ball, frame)
 
 
 def _along(edges: Sequence[tuple[Edge, int]], q: Array) -> Array:
