@@ -501,3 +501,13 @@ def test_joints_that_a_format_welds_hide_no_family(name: str) -> None:
     assert any(joint.kind == "fixed" for joint in welded.joints)
     found, usual = (special_lengths(rg.reduce(m, configurations=2)) for m in (welded, mechanism))
     assert [(s.family, s.rows) for s in found] == [(s.family, s.rows) for s in usual] != []
+
+
+def test_the_search_for_a_motion_ends_at_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not proved then is said to be undecided, and why."""
+    monkeypatch.setattr("regularize.proofs.prove.WORK", 1e4)
+    path = Path(__file__).resolve().parents[1] / "assets/mobility/dixon_first.urdf"
+    document = rg.prove(rg.reduce(rg.load(path), numerical=True))
+    (undecided,) = document["undecided"]
+    assert "bound of work" in undecided["reason"]
+    assert rg.verify(document).holds

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie.screw import Array, read_only
-from regularize.loops.finite import EVIDENCE, LocalBranch, LocalMobility, finite_mobility
+from regularize.loops.finite import EVIDENCE, LocalBranch, LocalMobility, finite_mobility, follows
 from regularize.loops.kinematics import LoopKinematics
 from regularize.loops.projection import Mask, retracted
 from regularize.loops.second_order import (
@@ -154,7 +154,7 @@ class BranchPoint:
             halves: How often half the way back has to lead to the same branch. Branches are told
                 from each other as near as their rank can be seen: they are all but straight there.
         """
-        groups = grouped(self._clear(*self._followed(self.cone, radius, halves)))
+        groups = self._distinct(grouped(self._clear(*self._followed(self.cone, radius, halves))))
         found = [(members, self._best(members)) for members in groups]
         branches = []
         for members, local in found:
@@ -164,6 +164,22 @@ class BranchPoint:
                 continue
             branches.append(_branch(members, local))
         return tuple(sorted(branches, key=lambda branch: (-(branch.mobility or 0), -branch.rank)))
+
+    def _distinct(self, groups: list[list[BranchTangent]]) -> list[list[BranchTangent]]:
+        """Groups that are certainly of different branches, others of one rank together.
+
+        Curves have one tangent each. Where more moves, tangents differ all over a curved branch:
+        those tell branches apart that are followed from the configuration in all directions.
+        """
+        apart: list[list[BranchTangent]] = []
+        curved: dict[tuple[int, int], list[BranchTangent]] = {}
+        for group in groups:
+            first = group[0]
+            if first.freedoms == 1 or follows(self.loops, self.q, first.tangent, self.rng):
+                apart.append(group)
+            else:
+                curved.setdefault((first.rank, first.freedoms), []).extend(group)
+        return [*apart, *curved.values()]
 
     def _clear(self, q: Array, ways: Array) -> list[BranchTangent]:
         """Tangents at configurations, as near as rank and tangent of their branch are clear.

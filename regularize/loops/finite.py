@@ -101,7 +101,7 @@ def finite_mobility(
     forms = np.swapaxes(rest, 0, 1) @ found.forms @ rest
     weights = definite(forms, found.level)
     free, cut = found.motions @ kernel, found.motions @ rest
-    if _straight(loops, q, _headings(free, rng)):
+    if follows(loops, q, free, rng):
         if rest.shape[1] == 0:
             return LocalMobility(d, "counted", read_only(q), free, cut)
         if weights is not None:
@@ -112,7 +112,8 @@ def finite_mobility(
     headings = _headings(found.motions, rng)
     ways, reached = _ways(loops, q, headings)
     followed = _basis(ways[reached]).T
-    if followed.shape[1] and not _linear(headings[reached], ways[reached], found.motions):
+    linear = followed.shape[1] <= found.motions.shape[1]  # the rank leaves no more
+    if not (linear and _linear(headings[reached], ways[reached], found.motions)):
         followed = followed[:, :0]  # what several motions follow that meet is more than each does
     left = np.linalg.svd(found.motions.T @ followed)[0][:, followed.shape[1] :]
     some = followed.shape[1] > 0
@@ -185,8 +186,9 @@ def _ways(
     return ways, closed & near
 
 
-def _straight(loops: LoopKinematics, q: Array, headings: Array) -> bool:
-    """Whether motions follow all headings."""
+def follows(loops: LoopKinematics, q: Array, basis: Array, rng: np.random.Generator) -> bool:
+    """Whether motions follow velocities in general position in a space, basis (n, k)."""
+    headings = _headings(basis, rng)
     ways, reached = _ways(loops, q, headings)
     off = np.linalg.norm(ways - headings, axis=1) / np.linalg.norm(headings, axis=1)
     return bool(np.all(reached & (off <= 0.25)))

@@ -2,8 +2,9 @@
 
 Formulas come first: all loops that they solve with what is known so far, as many at once as share
 unknown coordinates. Then one loop with up to six unknown turns and slides, by eigenvalues
-(Raghavan and Roth 1993, Manocha and Canny 1994), after which formulas may solve others. What has
-neither is left to iteration from many starts, as few loops at once as determine their coordinates.
+(Raghavan and Roth 1993, Manocha and Canny 1994), after which formulas may solve others; before it,
+all poses of a platform if its legs are all that is left. What has none of these is left to
+iteration from many starts, as few loops at once as determine their coordinates.
 """
 
 from __future__ import annotations
@@ -28,10 +29,13 @@ from regularize.modes.closed_form.solver import ClosedForm, closed_form
 from regularize.modes.inputs import turning_of
 from regularize.modes.loop_chain import LoopChain, chain_of, joint_names, loops_of, next_coupled
 from regularize.modes.loop_system import LoopSystem, Multistart, passive_legs
+from regularize.modes.platform import platform_of
 from regularize.modes.six_motions.eigen_loop import EigenLoop
 from regularize.modes.six_motions.elementary_loop import ElementaryLoop, NotElementary, screws_of
 from regularize.tolerances import VANISHING
 
+#: What is less than a closed form, the least first.
+METHODS = ("iteration", "homotopy", "eigenvalues")
 #: Generic loops by which the arrangements of a loop's equations are ranked.
 PROBES = 3
 
@@ -77,6 +81,7 @@ class AssemblyPlan:
         while self._left and (
             self._coupled()
             or (form is not None and self._by_formulas(form))
+            or self._by_poses()
             or self._by_eigenvalues()
             or self._by_iteration()
         ):
@@ -84,9 +89,9 @@ class AssemblyPlan:
 
     @property
     def method(self) -> str:
-        """The least of what is needed: ``closed form``, ``eigenvalues`` or ``iteration``."""
+        """The least needed: ``closed form``, ``eigenvalues``, ``homotopy`` or ``iteration``."""
         used = {step.method for step in self.steps}
-        return next((m for m in ("iteration", "eigenvalues") if m in used), "closed form")
+        return next((m for m in METHODS if m in used), "closed form")
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -140,6 +145,17 @@ class AssemblyPlan:
         if part is None or form is None or not form.solved:
             return None
         return _formula_step(form, self._own(part))
+
+    def _by_poses(self) -> bool:
+        """All that is left, if it is the legs of one platform."""
+        left = np.array(sorted(self._left), dtype=np.intp)
+        found = platform_of(self.graph, left, self._by_body)
+        if found is None:
+            return False
+        names = " ".join(self._names[c] for c in left)
+        sentence = f"{names}: all poses of {found.body} by homotopy, {found.most} at most"
+        step = AssemblyStep("homotopy", (sentence,), found.find, ways=found.most)
+        return self._enter(step, left.tolist())
 
     def _by_eigenvalues(self) -> bool:
         """The loop with the fewest unknown coordinates that can be solved; reasons of others."""

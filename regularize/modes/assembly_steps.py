@@ -89,7 +89,7 @@ class AssemblyStep:
     """One step of a plan.
 
     Attributes:
-        method: ``coupling``, ``closed form``, ``eigenvalues`` or ``iteration``.
+        method: ``coupling``, ``closed form``, ``eigenvalues``, ``homotopy`` or ``iteration``.
         sentences: What it does, one sentence per loop.
         run: Configurations of samples whose known coordinates are entered, shape (N, n).
         ways: Ways to assemble that there may be for one sample.

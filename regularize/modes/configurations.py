@@ -1,8 +1,8 @@
 """All configurations of a mechanism for given inputs, each loop by the best method that it has.
 
-The order of the loops and what solves them is the ``AssemblyPlan``: formulas, eigenvalues, or
-iteration from many starts. Where formulas or eigenvalues leave a doubt, iteration over all loops
-looks for what may be missing.
+The order of the loops and what solves them is the ``AssemblyPlan``: formulas, eigenvalues, all
+poses of a platform by homotopy, or iteration from many starts. Where others than iteration leave a
+doubt, iteration over all loops looks for what may be missing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Evidence:
             identically; NaN without eigenvalues; shape (...).
         certificate: The largest number of Kantorovich of these loops at each configuration; up to
             one half it proves that there is one and only one configuration of each near it;
-            infinite where there is no proof, NaN without eigenvalues; shape (..., solutions).
+            infinite where there is no proof, NaN by formulas; shape (..., solutions).
         starts: Random starts of the iteration, shape (...).
     """
 
@@ -64,10 +64,11 @@ class AssemblyModes(Configurations):
             (..., solutions, n).
         found: Which entries are configurations, shape (..., solutions).
         complete: Whether there are no others: every loop is solved by construction of a closed
-            form, or by eigenvalues of a regular matrix polynomial that are all accounted for; all
+            form, or by eigenvalues of a regular matrix polynomial that are all accounted for, or
+            as many poses of a platform were proved, complex ones included, as there can be; all
             of them isolated. Slides of more than ten thousand sizes of their loop do not count.
             Never where a loop is iterated; shape (...).
-        method: The least of what the loops need: ``closed form``, ``eigenvalues`` or
+        method: The least of what the loops need: ``closed form``, ``eigenvalues``, ``homotopy`` or
             ``iteration``; ``evidence.loops`` says what each is solved by.
         residual: Largest closure error, lengths in sizes of the mechanism, (..., solutions).
         evidence: What it rests on.
@@ -182,7 +183,7 @@ class ConfigurationFinder:
 
     @property
     def method(self) -> str:
-        """What the loops need at least: ``closed form``, ``eigenvalues`` or ``iteration``."""
+        """The least needed: ``closed form``, ``eigenvalues``, ``homotopy`` or ``iteration``."""
         return self._plan.method
 
     def find(
@@ -246,7 +247,7 @@ class ConfigurationFinder:
         return _chosen(found, q, kept[system.distinct(found.rows[kept], q[kept])])
 
     def _completed(self, found: PartialSolutions, q: Array, search: Multistart) -> PartialSolutions:
-        """With what iteration over all loops finds where eigenvalues or formulas leave a doubt."""
+        """With what iteration over all loops finds where the others leave a doubt."""
         doubtful = np.flatnonzero(~found.certain)
         if not len(doubtful):
             return found

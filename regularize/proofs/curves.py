@@ -14,7 +14,7 @@ from typing import Any
 
 from regularize.mechanism.graph import EdgeId
 from regularize.proofs.incidence import NotExact
-from regularize.proofs.modular import Eliminated, Series, rational, relation_of, times
+from regularize.proofs.modular import Eliminated, Series, rational, relation_of, spend, times
 from regularize.proofs.verifier import EVERY, SIGNS, Polynomial, Vector
 
 #: Exponents of Mersenne primes: a small one to find degrees, then larger ones for coefficients.
@@ -203,6 +203,7 @@ def _series(
     partial = [[[unit] for _ in range(len(loop) + 1)] for loop in loops]
     for k in range(1, order + 1):
         right = []
+        spend(8 * (k + 8) * sum(map(len, loops)), prime)
         for loop, products in zip(loops, partial, strict=True):
             products[0].append([0] * 8)
             for at, (e, sense) in enumerate(loop):

@@ -213,12 +213,13 @@ def equal_bars(freedoms: dict[EdgeId, Space], within: float) -> list[tuple[EdgeI
     apart = {(a, b): np.abs(rows[a] - rows[b]) for a, b in combinations(rows, 2)}
     same = [pair for pair, off in apart.items() if off.max() <= within]
     parallel = [pair for pair, off in apart.items() if off[3:].max() <= within]
-    sums = [(a, b, rows[a] + rows[b]) for a, b in parallel]
-    return same + [
-        (a, c, b, d)
-        for (a, b, one), (c, d, two) in combinations(sums, 2)
-        if len({a, b, c, d}) == 4 and np.abs(one - two).max() <= within
-    ]
+    sums = np.array([rows[a] + rows[b] for a, b in parallel]).reshape(-1, 6)
+    near = (
+        (pair, parallel[i + k])
+        for i, pair in enumerate(parallel)
+        for k in np.flatnonzero(np.abs(sums[i:] - sums[i]).max(axis=1) <= within)
+    )
+    return same + [(a, c, b, d) for (a, b), (c, d) in near if len({a, b, c, d}) == 4]
 
 
 def angulated(

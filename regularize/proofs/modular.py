@@ -3,15 +3,48 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
 
 import numpy as np
+
+from regularize.proofs.incidence import NotExact
 
 #: Coefficients of a power series, those of low order first.
 Series = list[int]
 #: Exponents of x and numbers of series.
 Terms = Sequence[tuple[int, int]]
+
+
+class Exhausted(NotExact):
+    """A search took as much work as it may take."""
+
+
+_left: ContextVar[list[float] | None] = ContextVar("work that is left", default=None)
+
+
+@contextmanager
+def bounded(work: float) -> Iterator[None]:
+    """Only so many products of two short numbers may be asked for within."""
+    before = _left.set([work])
+    try:
+        yield
+    finally:
+        _left.reset(before)
+
+
+def spend(products: float, prime: int) -> None:
+    """Count products of two remainders before they are made.
+
+    Raises:
+        Exhausted: They are more than there may be.
+    """
+    if (left := _left.get()) is not None:
+        left[0] -= products * (1.0 + (prime.bit_length() / 256) ** 1.6)
+        if left[0] < 0.0:
+            raise Exhausted("the search for their motion was ended at its bound of work")
 
 
 class Eliminated:
@@ -27,6 +60,7 @@ class Eliminated:
         """Eliminate as many unknowns as there are independent columns."""
         self.prime, self.unknowns = prime, unknowns
         size = len(rows)
+        spend(size * unknowns * (unknowns + size), prime)
         # Each row carries the combination of the given ones that it is.
         work = [[*row, *(int(i == j) for j in range(size))] for i, row in enumerate(rows)]
         self.pivots: list[int] = []
@@ -47,6 +81,7 @@ class Eliminated:
     def solve(self, right: Sequence[int], last: int) -> list[int] | None:
         """The unknowns, the one in the last column being given; None: a contradiction."""
         values = []
+        spend(len(self.work) ** 2, self.prime)
         for row in self.work:
             value = sum(c * r for c, r in zip(row[self.unknowns + 1 :], right, strict=True))
             values.append((value - row[self.unknowns] * last) % self.prime)
@@ -62,6 +97,7 @@ def _reduced(row: Sequence[int], pivot: Sequence[int], column: int, prime: int) 
 
 def times(a: Series, b: Series, prime: int) -> Series:
     """The product of two series."""
+    spend(len(a) ** 2 / 2, prime)
     return [sum(a[i] * b[k - i] for i in range(k + 1)) % prime for k in range(len(a))]
 
 
@@ -77,6 +113,8 @@ def relation_of(
         needed: Places of terms whose coefficients must not be zero.
     """
     order = len(values[0])
+    # Numbers of the machine's length are many times as fast.
+    spend(order * len(terms) ** 2 / (16 if prime < 2**31 else 1), prime)
     rows = [[values[j][k - i] if k >= i else 0 for i, j in terms] for k in range(order)]
     # Products of two remainders have to fit where numbers are no longer than the machine's.
     matrix = np.array(rows, dtype=np.int64 if prime < 2**31 else object)

@@ -21,6 +21,7 @@ from regularize.proofs.document import PartDocument
 from regularize.proofs.families import exact_geometries, families
 from regularize.proofs.geometry import with_parallel_bars
 from regularize.proofs.incidence import NotExact
+from regularize.proofs.modular import Exhausted, bounded
 from regularize.proofs.motions import without_seen
 from regularize.proofs.verifier import Space, fingerprint, verify
 from regularize.reduction.block import Block
@@ -29,6 +30,8 @@ from regularize.tolerances import VANISHING
 
 #: To what numbers are rounded that are taken for exact, the finest first.
 ROUNDINGS = (1e-12, 1e-10, 1e-8, 1e-6)
+#: Products of short numbers, below a microsecond each, that the search for a motion may take.
+WORK = 1.5e7
 HEAD = {"format": "regularize proof", "version": 1}
 
 
@@ -130,17 +133,22 @@ def moving(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
     Raises:
         NotExact: No exact mechanism near the part was found that moves so.
     """
-    reason = NotExact("they are of no family that is known")
-    for rounding in ROUNDINGS[1:3]:
-        within = max(rtol, 10.0 * rounding)
-        for family, freedoms in families(graph, part, within, rounding):
-            try:
-                found = PartDocument(graph, part, freedoms, family).whole()
-            except NotExact as error:
-                reason = error
-                continue
-            if found is not None and verify(_signed({**HEAD, "parts": [found]})).holds:
-                return found
+    reason, tried = NotExact("they are of no family that is known"), list[dict[EdgeId, Space]]()
+    with bounded(WORK):
+        for rounding in ROUNDINGS[1:3]:
+            for family, freedoms in families(graph, part, max(rtol, 10.0 * rounding), rounding):
+                if freedoms in tried:
+                    continue
+                tried.append(freedoms)
+                try:
+                    found = PartDocument(graph, part, freedoms, family).whole()
+                except Exhausted:
+                    raise
+                except NotExact as error:
+                    reason = error
+                    continue
+                if found is not None and verify(_signed({**HEAD, "parts": [found]})).holds:
+                    return found
     raise reason
 
 
