@@ -8,10 +8,12 @@ somebody reads; the exit status is 1 otherwise. Models that a log names already 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
-import subprocess
 import sys
 import tempfile
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -24,39 +26,42 @@ import regularize as rg
 PATIENCE = 300
 
 
-def line(path: Path) -> str:
+def line(path: Path, answer: Connection) -> None:
     """What the commands of one model come to, and its text."""
+    resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE, PATIENCE))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     try:
-        report = rg.check(path)
-    except rg.RegularizeError:
-        return "not read"
-    lines = len(str(report).splitlines())
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        count = check_commands(path, Path(folder), patch)
-    return f"{'good' if lines <= LINES else 'LONG'} {count} commands, {lines} lines"
+        lines = len(str(rg.check(path)).splitlines())
+        with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+            count = check_commands(path, Path(folder), patch)
+        answer.send(f"{'good' if lines <= LINES else 'LONG'} {count} commands, {lines} lines")
+    except rg.RegularizeError as error:
+        answer.send(f"not read: {error}"[:100].replace("\n", " "))
+    except Exception as error:
+        answer.send(f"FAILS {type(error).__name__} {error}"[:300].replace("\n", " "))
 
 
 def alone(path: Path) -> str:
     """The line of a model from a process of its own."""
-    words = [sys.executable, __file__, "--one", str(path)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode < 0:
+    context = get_context("fork")
+    answer, end = context.Pipe()
+    process = context.Process(target=line, args=(path, end))
+    process.start()
+    end.close()
+    try:
+        return str(answer.recv())
+    except EOFError:
         return f"LEFT OUT after {PATIENCE} s of computing"
-    said = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines() or ["?"]
-    return said[-1] if done.returncode == 0 else f"FAILS {said[-1]}"
+    finally:
+        process.join()
 
 
 def main() -> int:
     """Print the table; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="*", type=Path)
+    parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--log", type=Path, default=Path("/dev/null"))
-    parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.one:
-        resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE, PATIENCE))
-        print(line(arguments.one))
-        return 0
     known = arguments.log.read_text() if arguments.log.is_file() else ""
     bad = 0
     with arguments.log.open("a") as log:

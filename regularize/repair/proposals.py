@@ -29,6 +29,7 @@ from regularize.statics.joint_changes import (
     Stressed,
 )
 from regularize.tolerances import VANISHING
+from regularize.words import listed
 
 #: Changed mechanisms are analysed as long as their equations, cubed, add up to this. Of larger ones
 #: it is counted what is left: freedoms that take independent states of self-stress away raise the
@@ -71,6 +72,14 @@ class Advice:
     in_file: bool
     reduction: Reduction = field(repr=False)
     model: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What becomes what, joints that become the same together."""
+        alike: dict[str, list[str]] = {}
+        for each in self.changes:
+            alike.setdefault(each.words, []).append(each.joint)
+        return listed([f"{listed(joints)} {words}" for words, joints in alike.items()])
 
     @property
     def command(self) -> str:

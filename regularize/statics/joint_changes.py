@@ -12,7 +12,7 @@ import numpy as np
 from regularize.errors import ModelError
 from regularize.lie import screw, subalgebra
 from regularize.lie.directions import Direction, axis_words, directions
-from regularize.lie.screw import IDENTITY, Array, read_only
+from regularize.lie.screw import IDENTITY, Array, leading_component, read_only
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph import EdgeId
@@ -115,7 +115,8 @@ class JointChange:
         text = f"{self.joint}={self.after}"
         if self.choice is None:
             return text
-        return f"{text}:" + ",".join(f"{x + 0.0:.6g}" for x in np.round(self.choice, 9))
+        sign = np.sign(self.choice[leading_component(self.choice)])  # as in words
+        return f"{text}:" + ",".join(f"{x + 0.0:.6g}" for x in np.round(sign * self.choice, 9))
 
     def __str__(self) -> str:
         """For example ``D: revolute to spherical``."""
