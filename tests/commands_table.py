@@ -31,9 +31,10 @@ def line(path: Path, answer: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE, PATIENCE))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     try:
-        lines = len(str(rg.check(path)).splitlines())
+        report = rg.check(path)
+        lines = len(str(report).splitlines())
         with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-            count = check_commands(path, Path(folder), patch)
+            count = check_commands(report, Path(folder), patch)
         answer.send(f"{'good' if lines <= LINES else 'LONG'} {count} commands, {lines} lines")
     except rg.RegularizeError as error:
         answer.send(f"not read: {error}"[:100].replace("\n", " "))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 
 import regularize as rg
 from regularize.cli import main
+from regularize.commands.fix import KINDS
+from regularize.mechanism import joint
 from regularize.repair import proposals
 from regularize.repair.advice import advise
 from regularize.statics import joint_changes
@@ -450,3 +453,11 @@ def test_every_format_s_word_for_a_kind_is_one(kind: str, words: str) -> None:
                 rg.Closure("a", np.eye(4), "b", np.eye(4), kind=word)
         else:
             assert rg.Closure("a", np.eye(4), "b", np.eye(4), kind=word).kind == kind
+
+
+def test_help_names_kinds_in_words_that_are_understood() -> None:
+    words = re.findall(r"\w+", KINDS)
+    kinds = {joint.kind_of(word) for word in words}
+    assert kinds == {word for word in words if joint.kind_of(word) == word}
+    assert {*joint_changes.COST, *joint_changes.COST_OF_PAIRS} <= kinds
+    assert kinds <= {*joint.KINDS, *joint.HIGHER_PAIRS, "slotted"} - {"free", "composite"}

@@ -18,7 +18,7 @@ KINDS = (
     "revolute (hinge, pin), prismatic (slide, slider), spherical (ball, locating_bearing), fixed "
     "(weld, rigid), universal (hooke, cardan), cylindrical, planar (plane), helical (screw), "
     "point_on_line (floating_bearing, in_line), point_on_plane (in_plane), line_in_plane, "
-    "slotted (pin_slot), parallel, free (floating)"
+    "slotted (pin_slot), parallel"
 )
 
 
