@@ -36,7 +36,7 @@ def printed(report: rg.Report) -> list[str]:
 def check_commands(report: rg.Report, folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     """Run what is printed of a model; returns how many commands there were."""
     monkeypatch.chdir(folder)
-    before = report.reduction
+    before, name = report.reduction, Path(report.mechanism.path or "").stem
     commands = dict.fromkeys(printed(report))
     for number, command in enumerate(commands):
         if command.startswith("regularize."):
@@ -47,7 +47,7 @@ def check_commands(report: rg.Report, folder: Path, monkeypatch: pytest.MonkeyPa
         words[words.index("-o") + 1] = f"{number}/"
         assert main(words[1:]) == 0, command
         out = Path(words[words.index("-o") + 1])
-        made = [file for file in out.iterdir() if file.stem == Path(report.mechanism.path or "").stem]
+        made = [file for file in out.iterdir() if file.stem == name]
         after = rg.reduce(made[0])
         # Less is redundant with the same motion, or what was locked moves.
         moves = after.finite_mobility or 0

@@ -43,8 +43,8 @@ COST_OF_PAIRS |= dict.fromkeys(HIGHER_PAIRS, 4) | COST_OF_PAIRS
 #: a planar loop, where equal cranks fight each other. It is proposed where nothing else helps.
 STANDARD = ("cylindrical", "universal", "spherical")
 
-#: Equations of one part up to which all its states of self-stress are looked at. Of larger ones it is
-#: what each short loop can hold alone: singular values of all would take seconds.
+#: Equations of one part up to which all its states of self-stress are looked at. Of larger ones it
+#: is what each short loop can hold alone: singular values of all would take seconds.
 EQUATIONS = 1500
 
 #: What the direction of a kind that leaves a choice is called.
@@ -215,7 +215,9 @@ class Stressed:
             if cell.equations <= EQUATIONS:
                 fields = cell.fields(cell.self_stress)
                 count = fields.shape[2]
-                held = {e: [(slice(count), w)] for e, w in zip(cell.loops.edges, fields, strict=True)}
+                held = {
+                    e: [(slice(count), w)] for e, w in zip(cell.loops.edges, fields, strict=True)
+                }
             else:
                 own = set(edges)
                 for cut in self.reduction.cuts:
@@ -239,7 +241,8 @@ class Stressed:
         by_name = {self.reduction.graph.edges[e].joint.name: e for e in edges}
 
         def block(option: JointChange) -> Array:
-            added, found = states.loops.scaled(option.added.T).T, np.zeros((states.count, option.gain))
+            added = states.loops.scaled(option.added.T).T
+            found = np.zeros((states.count, option.gain))
             for rows, wrenches in states.held[by_name[option.joint]]:
                 found[rows] = wrenches.T @ added
             return found
