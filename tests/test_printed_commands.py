@@ -13,7 +13,7 @@ from simulation_cases import CORPUS
 import regularize as rg
 from regularize.cli import main
 
-COMMAND = re.compile(r"regularize (?:check|export|fix|reduce|show|simulate|solve)\b[^`]*")
+COMMAND = re.compile(r"regularize (?:check|export|fix|reduce|show|simulate|solve) [^`]+")
 CALL = re.compile(r"regularize\.\w+\([^)]*\)")
 MODELS = (
     *("asmt/ondsel_testapp/crank_slider.asmt", "asmt/ondsel_testapp/fixplnplnpln.asmt"),
