@@ -49,6 +49,11 @@ def test_a_joint_is_tried_taken_back_and_saved(crank: Path) -> None:
         session.undo()
     assert crank.read_bytes() == before
     session.isostatic()
+    session.isostatic()
+    session.change("D", session.trial.kinds["D"])
+    session.undo()
+    assert session.trial.joints == {} and not session.undoable  # what changed nothing is no step
+    session.isostatic()
     assert session.save() == str(crank)
     assert rg.load(crank).joint("D").screws.shape == (6, 4)
     assert session.written.reduction.redundant == 0 and session.undoable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -10,8 +11,14 @@ from typing import Any
 import mechanisms
 import numpy as np
 import pytest
+from test_advice import CASES, kinds_of
 
 import regularize as rg
+from regularize.commands.fix import KINDS
+from regularize.mechanism import joint
+from regularize.repair import proposals
+from regularize.repair.advice import advise
+from regularize.statics import joint_changes
 from regularize.statics.joint_changes import Stressed
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -221,3 +228,49 @@ def test_nothing_is_seen_where_no_state_of_self_stress_is_clear() -> None:
     blocks, states = stressed.seen(cell.edges, options)
     assert options and states == 0
     assert [block.shape for block in blocks] == [(0, option.gain) for option in options]
+
+
+def test_advice_on_parts_that_are_too_large_for_all_their_self_stress(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What short loops hold alone is enough for textbooks, and what is left is counted rightly."""
+    monkeypatch.setattr(joint_changes, "EQUATIONS", 10)
+    monkeypatch.setattr(proposals, "EQUATIONS", 10)
+    monkeypatch.setattr(proposals, "WORK", 0.0)
+    for name in ("double wishbone", "four-column press", "gear train", "driven crankshaft"):
+        mechanism, textbook = CASES[name]
+        before = rg.reduce(mechanism)
+        found = advise(before)
+        kinds = kinds_of([entry.as_dict() for entry in found])
+        assert any(textbook.items() <= each.items() for each in kinds[:3]), kinds
+        for entry in found:
+            new = {change.joint: change.replacement for change in entry.changes}
+            joints = tuple(new.get(joint.name, joint) for joint in mechanism.joints)
+            after = rg.reduce(replace(mechanism, joints=joints))
+            assert (after.redundant, after.mobility) == (entry.left, before.mobility)
+
+
+def test_a_gantry_with_twenty_carriages_gets_the_textbook_answer() -> None:
+    a, rails, textbook = rg.assembly("long gantry"), 8, {}
+    a.body("beam")
+    for i in range(20):
+        a.body(f"carriage{i}")
+        for j in range(rails):
+            at = (i + 0.1 * (j // 2), 0.3 * (j % 2), 0)
+            a.slider(f"low{i}_{j}", "ground", f"carriage{i}", at=at, axis=(1, 0, 0))
+            a.slider(f"top{i}_{j}", f"carriage{i}", "beam", at=(*at[:2], 0.2), axis=(1, 0, 0))
+            kind = "line_in_plane" if j else "cylindrical"
+            textbook |= dict.fromkeys((f"low{i}_{j}", f"top{i}_{j}"), kind)
+    reduction = rg.reduce(a.mechanism())
+    assert max(cell.equations for cell in reduction.cells) > joint_changes.EQUATIONS
+    first, *_ = advise(reduction)
+    assert {c.joint: c.after for c in first.changes} == textbook
+    assert first.removes == 40 + 3 * 280
+
+
+def test_help_names_kinds_in_words_that_are_understood() -> None:
+    words = re.findall(r"\w+", KINDS)
+    kinds = {joint.kind_of(word) for word in words}
+    assert kinds == {word for word in words if joint.kind_of(word) == word}
+    assert {*joint_changes.COST, *joint_changes.COST_OF_PAIRS} <= kinds
+    assert kinds <= {*joint.KINDS, *joint.HIGHER_PAIRS, "slotted"} - {"free", "composite"}

@@ -13,7 +13,7 @@ from simulation_cases import CORPUS
 import regularize as rg
 from regularize.cli import main
 
-COMMAND = re.compile(r"regularize (?:check|export|fix|reduce|show|simulate|solve)\b[^`]*")
+COMMAND = re.compile(r"regularize (?:check|export|fix|reduce|show|simulate|solve) [^`]+")
 CALL = re.compile(r"regularize\.\w+\([^)]*\)")
 MODELS = (
     *("asmt/ondsel_testapp/crank_slider.asmt", "asmt/ondsel_testapp/fixplnplnpln.asmt"),
@@ -33,11 +33,10 @@ def printed(report: rg.Report) -> list[str]:
     return [m[0].strip() for line in lines for kind in kinds for m in kind.finditer(line)]
 
 
-def check_commands(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+def check_commands(report: rg.Report, folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     """Run what is printed of a model; returns how many commands there were."""
     monkeypatch.chdir(folder)
-    report = rg.check(path)
-    before = report.reduction
+    before, name = report.reduction, Path(report.mechanism.path or "").stem
     commands = dict.fromkeys(printed(report))
     for number, command in enumerate(commands):
         if command.startswith("regularize."):
@@ -48,7 +47,7 @@ def check_commands(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         words[words.index("-o") + 1] = f"{number}/"
         assert main(words[1:]) == 0, command
         out = Path(words[words.index("-o") + 1])
-        made = [file for file in out.iterdir() if file.stem == path.stem]
+        made = [file for file in out.iterdir() if file.stem == name]
         after = rg.reduce(made[0])
         # Less is redundant with the same motion, or what was locked moves.
         moves = after.finite_mobility or 0
@@ -66,8 +65,9 @@ def test_commands_of_reports_run(
     path = CORPUS / name
     if not path.exists():
         pytest.skip("the model collection is not here")
-    check_commands(path, tmp_path, monkeypatch)
-    assert len(str(rg.check(path)).splitlines()) <= LINES
+    report = rg.check(path)
+    check_commands(report, tmp_path, monkeypatch)
+    assert len(str(report).splitlines()) <= LINES
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def test_commands_of_reports_run(
 def test_commands_of_examples_run(
     name: str, assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = assets / f"{name}.urdf"
-    assert check_commands(path, tmp_path, monkeypatch) > 0
-    assert len(str(rg.check(path)).splitlines()) <= LINES
+    report = rg.check(assets / f"{name}.urdf")
+    assert check_commands(report, tmp_path, monkeypatch) > 0
+    assert len(str(report).splitlines()) <= LINES
 
 
 EXPLAINED = re.compile(r"regularize (?:check|export|fix|metamodel|reduce|show|simulate)\b[^`\n;]*")

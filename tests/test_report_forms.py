@@ -155,7 +155,7 @@ def test_conflicting_loop_names_the_directions() -> None:
     assert not report.reduction.assembly.closed
 
 
-@pytest.mark.parametrize(("count", "each"), [(2, True), (7, False)])
+@pytest.mark.parametrize(("count", "each"), [(2, True), (12, False)])
 def test_tables_of_several_components(count: int, each: bool) -> None:
     """Each has its rows where they are few; many alike ones share theirs."""
     joints = []

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from regularize.repair.fix import Fix
 
 KINDS = (
-    "revolute (hinge, pin), prismatic (slide, slider), spherical (ball, locating_bearing), "
-    "point_on_line (floating_bearing), cylindrical, universal, planar, fixed (weld), slotted, "
-    "line_in_plane, point_on_plane, parallel, helical"
+    "revolute (hinge, pin), prismatic (slide, slider), spherical (ball, locating_bearing), fixed "
+    "(weld, rigid), universal (hooke, cardan), cylindrical, planar (plane), helical (screw), "
+    "point_on_line (floating_bearing, in_line), point_on_plane (in_plane), line_in_plane, "
+    "slotted (pin_slot), parallel"
 )
 
 
@@ -37,8 +38,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     option(where, "--in-place", "change the files themselves")
     option(where, "--diff", "print what would change, write nothing")
     kinds = (
-        f"make a joint another kind: {KINDS} (helical:METRES_PER_TURN), or as a report proposes "
-        "it, as in universal:0,1,0 or universal:Y with the ground axis of its second axis"
+        f"make a joint another kind, in the words of any format: {KINDS}; where a direction or a "
+        "pitch matters it follows, as reports propose it: point_on_line:0,0,1 or point_on_line:Z, "
+        "in axes of the ground; helical:METRES_PER_TURN"
     )
     option(parser, "--joint NAME=KIND …", kinds)
     add_absorb_gaps(parser)

@@ -63,6 +63,7 @@ class _Artist:
         pieces = [
             *self.shapes,
             *self.bars(shaped),
+            *self.rods(shaped),
             *self.ends(shaped),
             *self.joints(),
             *map(_drawn, wrenches),
@@ -193,6 +194,23 @@ class _Artist:
                     a, b = min(product(ends, own), key=lambda pair: self._apart(node, *pair))
                     yield from self._bar(node, a, b, PLAIN, shaped, done)
                     sets.union(a, b)
+
+    def rods(self, shaped: set[NodeId]) -> Iterator[Piece]:
+        """Bars from slides that are out, back to where they began; they move with what slides."""
+        r, graph = self.report.reduction, self.graph
+        for edge in graph.edges:
+            node = edge.child if edge.child != graph.ground else edge.parent
+            if edge.joint.kind == "free" or node in shaped or not np.any(edge.screws[:3]):
+                continue
+            world = r.reference.T_world_node[0, r.loops.row(edge.other(node))]
+            own = screw.inverse(r.reference.T_world_node[0, r.loops.row(node)])
+            far = own @ world @ np.append(self.point(edge.other(node), edge.index), 1.0)
+            start, end = far[:3], self.point(node, edge.index)
+            if self.radius < np.linalg.norm(end - start) < 10 * self.length:
+                self.links.append((node, start, end, PLAIN))
+                owner = graph.nodes[node] if graph.members[node] else ""
+                mesh = glyphs.bar(start, end, self.radius)
+                yield Piece(f"rod/{edge.name}", "bar", node, mesh, PLAIN, owner)
 
     def _apart(self, node: NodeId, a: EdgeId, b: EdgeId) -> float:
         return float(np.linalg.norm(self.point(node, a) - self.point(node, b)))

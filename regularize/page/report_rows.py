@@ -80,8 +80,10 @@ class _Rows:
                 )
                 for change in (entries[k] if k < len(entries) else ())
             ]
+            if len(rows) > MOST_NAMES:
+                yield f"<details><summary>all {len(rows)} joints</summary>"
             yield from _tabled(heads, rows) if rows else ()
-            yield "</div>"
+            yield "</details></div>" if len(rows) > MOST_NAMES else "</div>"
         yield "</section>"
 
     def findings(self) -> Iterator[str]:

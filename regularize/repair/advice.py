@@ -11,10 +11,12 @@ from regularize.repair.held_cures import held_kinds
 from regularize.repair.proposals import Advice, proposals, ranked
 from regularize.repair.reading import reading_words
 from regularize.statics.cure import Cure
+from regularize.statics.joint_changes import EQUATIONS
 
 #: Entries of a list of advice.
 MOST = 5
-#: Changed files that are written elsewhere, read and analysed; of models of so many equations one.
+#: Changed files that are written elsewhere, read and analysed; of models of so many equations one,
+#: of those larger than ``EQUATIONS`` none.
 FILES, LARGE = 3, 100
 
 
@@ -34,14 +36,22 @@ def advise(reduction: Reduction, known: Sequence[Cure] = ()) -> tuple[Advice, ..
         entries = ranked(reduction, proposals(reduction, known, held), held)
     found: list[Advice] = []
     model = tuple(reading_words(reduction.mechanism))
+    untried = untried_files(reduction)
     files = FILES if sum(cell.equations for cell in reduction.cells) < LARGE else 1
     for entry in entries:
-        can = files > 0 and all(c.after in held.get(c.joint, ()) for c in entry.changes)
+        can = not untried and all(c.after in held.get(c.joint, ()) for c in entry.changes)
+        if can and files == 0:
+            continue  # whether the file can hold it is not known
         files -= can
         found.append(_in_file(entry, model) if can else entry)
     first = next((i for i, each in enumerate(found) if each.in_file), 0)
     last = [found.pop(first)] if first >= MOST else []
     return (*found[: MOST - len(last)], *last)
+
+
+def untried_files(reduction: Reduction) -> bool:
+    """Whether a model is so large that no changed file of it is tried."""
+    return sum(cell.equations for cell in reduction.cells) > EQUATIONS
 
 
 def _freed(cure: Cure) -> Advice:

@@ -21,13 +21,19 @@ from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.repair.provable import taking
 from regularize.statics.cure import Cure, left_after
-from regularize.statics.joint_changes import COST, COST_OF_PAIRS, JointChange, Stressed
+from regularize.statics.joint_changes import (
+    COST,
+    COST_OF_PAIRS,
+    EQUATIONS,
+    JointChange,
+    Stressed,
+)
 from regularize.tolerances import VANISHING
+from regularize.words import listed
 
-#: Closure equations of one component up to which joints are proposed: their singular values cost
-#: seconds beyond.
-EQUATIONS = 1500
-#: Proposals are verified as long as their equations, cubed, add up to this.
+#: Changed mechanisms are analysed as long as their equations, cubed, add up to this. Of larger ones
+#: it is counted what is left: freedoms that take independent states of self-stress away raise the
+#: rank by as many, so that nothing else moves.
 WORK = 2e10
 #: What joints become that are not one of several of their sort between two bodies.
 SINGLE = ("spherical", "cylindrical", "universal")
@@ -66,6 +72,14 @@ class Advice:
     in_file: bool
     reduction: Reduction = field(repr=False)
     model: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What becomes what, joints that become the same together."""
+        alike: dict[str, list[str]] = {}
+        for each in self.changes:
+            alike.setdefault(each.words, []).append(each.joint)
+        return listed([f"{listed(joints)} {words}" for words, joints in alike.items()])
 
     @property
     def command(self) -> str:
@@ -165,14 +179,15 @@ def proposals(
     order = {joint.name: i for i, joint in enumerate(reduction.mechanism.joints)}
     seen = {frozenset(each.argument for each in entry.changes) for entry in found}
     cost = sum((cell.equations + 1.0) ** 3 for cell in reduction.cells)
-    work = max(WORK, cost)
+    work, large = WORK, cost > WORK
     for changes in _candidates(reduction, held, sources):
         name = frozenset(each.argument for each in changes)
-        if name in seen or work < cost:
+        if name in seen or (work < cost and not large):
             continue
         seen.add(name)
         work -= cost
-        left = left_after(reduction, changes)
+        gained = sum(change.gain for change in changes)
+        left = reduction.redundant - gained if large else left_after(reduction, changes)
         if left is not None and left < reduction.redundant:
             ordered = tuple(sorted(changes, key=lambda each: order[each.joint]))
             removes = reduction.redundant - left
@@ -184,13 +199,14 @@ def _candidates(
     reduction: Reduction, held: Kinds, sources: Sequence[Kinds] | None
 ) -> Iterator[list[JointChange]]:
     """Sets of changes that may do: standard ones, the fewest, and those that the file can hold."""
-    cells = [c for c in reduction.cells if c.redundant and c.equations <= EQUATIONS]
+    cells = [cell for cell in reduction.cells if cell.redundant]
     if not cells:
         return
     stressed, driven = Stressed.of(reduction), _driven(reduction)
     standard = _standard(reduction)
     if sources is None:
-        every = dict.fromkeys(standard, (*COST, *COST_OF_PAIRS))
+        large = sum(cell.equations for cell in cells) > EQUATIONS
+        every = dict.fromkeys(() if large else standard, (*COST, *COST_OF_PAIRS))
         sources = [standard, *([held] if any(held.values()) else []), every]
     usual = [{name: [k for k in each if k not in ODD] for name, each in s.items()} for s in sources]
     for kinds in (*usual, *sources):

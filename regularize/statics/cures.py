@@ -96,7 +96,7 @@ def cures(
             blocks, states = stressed.seen(cell.edges, options)
             if states > cell.redundant and not idle:
                 return ()  # one freedom for each would be more than what is redundant elsewhere
-            candidates = _candidates(options, blocks, states, idle, 6 * limit)
+            candidates = _candidates(options, list(blocks), states, idle, 6 * limit)
             if candidates:
                 break
         if not candidates:

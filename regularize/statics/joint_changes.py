@@ -12,8 +12,9 @@ import numpy as np
 from regularize.errors import ModelError
 from regularize.lie import screw, subalgebra
 from regularize.lie.directions import Direction, axis_words, directions
-from regularize.lie.screw import IDENTITY, Array, read_only
+from regularize.lie.screw import IDENTITY, Array, leading_component, read_only
 from regularize.loops.assembly import with_coordinates
+from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph import EdgeId
 from regularize.mechanism.joint import (
     HIGHER_PAIRS,
@@ -25,6 +26,7 @@ from regularize.mechanism.joint import (
     perpendiculars,
 )
 from regularize.mechanism.mechanism import Joint
+from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction
 from regularize.statics.equilibrium import ABSENT, Equilibrium
 from regularize.tolerances import UNSEEN, VANISHING
@@ -40,6 +42,10 @@ COST_OF_PAIRS |= dict.fromkeys(HIGHER_PAIRS, 4) | COST_OF_PAIRS
 #: A pin in a slot is no standard joint, but it is the only one that gives way within the plane of
 #: a planar loop, where equal cranks fight each other. It is proposed where nothing else helps.
 STANDARD = ("cylindrical", "universal", "spherical")
+
+#: Equations of one part up to which all its states of self-stress are looked at. Of larger ones it
+#: is what each short loop can hold alone: singular values of all would take seconds.
+EQUATIONS = 1500
 
 #: What the direction of a kind that leaves a choice is called.
 CHOICE = {
@@ -109,7 +115,8 @@ class JointChange:
         text = f"{self.joint}={self.after}"
         if self.choice is None:
             return text
-        return f"{text}:" + ",".join(f"{x + 0.0:.6g}" for x in np.round(self.choice, 9))
+        sign = np.sign(self.choice[leading_component(self.choice)])  # as in words
+        return f"{text}:" + ",".join(f"{x + 0.0:.6g}" for x in np.round(sign * self.choice, 9))
 
     def __str__(self) -> str:
         """For example ``D: revolute to spherical``."""
@@ -129,6 +136,7 @@ class Stressed:
         self.known: dict[tuple[JointChange, ...], Any] = {}
         self._replacements: dict[EdgeId, list[_Replacement]] = {}
         self._changes: dict[tuple[EdgeId, int], JointChange] = {}
+        self._states: dict[Sequence[EdgeId], _States] = {}
         self._assembled = with_coordinates(reduction.mechanism, reduction.q)
         self._coupled = {name for c in reduction.mechanism.couplings for name, _, _ in c.terms}
         q = np.array(reduction.q)
@@ -188,28 +196,66 @@ class Stressed:
 
     def _forces(self, e: EdgeId) -> Array:
         """Directions of the forces that self-stress brings into a joint, in its frame, (k, 3)."""
-        fields = self.equilibrium.fields(self.equilibrium.self_stress)
-        forces = fields[self.equilibrium.loops.edges.index(e)][:3]
+        cell = next((cell for cell in self.reduction.cells if e in cell.edges), None)
+        held = [] if cell is None else self.states(cell.edges).held.get(e, [])
+        forces = np.hstack([np.zeros((3, 0)), *(wrenches[:3] for _, wrenches in held)])
         u, s, _ = np.linalg.svd(forces, full_matrices=False)
         local = self.equilibrium.origin(e)[:3, :3].T @ u[:, s > ABSENT]
         axes = [axis for axis in np.eye(3) if np.linalg.norm(local.T @ axis) > UNSEEN]
         along = [np.eye(3)[i] for i in range(3) if any(abs(d[i]) > 1 - VANISHING for d in local.T)]
         return np.array(along or [*local.T, *axes]).reshape(-1, 3)
 
+    def states(self, edges: Sequence[EdgeId]) -> _States:
+        """The self-stress of one cell: all of it, or of large ones what each short loop holds."""
+        if edges not in self._states:
+            graph = self.reduction.graph
+            cell = Equilibrium(self.reduction, self.q[graph.columns(edges)], edges)
+            held: dict[EdgeId, list[tuple[slice, Array]]] = {e: [] for e in edges}
+            count = 0
+            if cell.equations <= EQUATIONS:
+                fields = cell.fields(cell.self_stress)
+                count = fields.shape[2]
+                held = {
+                    e: [(slice(count), w)] for e, w in zip(cell.loops.edges, fields, strict=True)
+                }
+            else:
+                own = set(edges)
+                for cut in self.reduction.cuts:
+                    if cut.edge.index in own:
+                        around = cut.cycle.edges
+                        screws = np.vstack([cell.screws[cell.loops.local(e)] for e in around])
+                        _, s, vt = np.linalg.svd(screws)
+                        wrenches = vt[decide_rank(s, cell.rtol).rank :].T
+                        rows = slice(count, count + wrenches.shape[1])
+                        count = rows.stop
+                        for e in around:
+                            held[e].append((rows, cut.cycle.direction(graph, e) * wrenches))
+            self._states[edges] = _States(count, held, cell.loops)
+        return self._states[edges]
+
     def seen(
         self, edges: Sequence[EdgeId], options: Sequence[JointChange]
-    ) -> tuple[list[Array], int]:
+    ) -> tuple[Iterator[Array], int]:
         """New freedoms as the self-stress states of one cell see them, (states, gain) each."""
-        loops = self.equilibrium.loops
-        fields = self.equilibrium.fields(self.equilibrium.self_stress)
-        own = fields[[loops.edges.index(e) for e in edges]]
-        _, s, vt = np.linalg.svd(own.reshape(6 * len(own), -1), full_matrices=False)
-        own = own @ vt[s > ABSENT].T
-        by_name = {self.reduction.graph.edges[e].joint.name: i for i, e in enumerate(edges)}
-        blocks = [
-            own[by_name[option.joint]].T @ loops.scaled(option.added.T).T for option in options
-        ]
-        return blocks, own.shape[2]
+        states = self.states(edges)
+        by_name = {self.reduction.graph.edges[e].joint.name: e for e in edges}
+
+        def block(option: JointChange) -> Array:
+            added = states.loops.scaled(option.added.T).T
+            found = np.zeros((states.count, option.gain))
+            for rows, wrenches in states.held[by_name[option.joint]]:
+                found[rows] = wrenches.T @ added
+            return found
+
+        return map(block, options), states.count
+
+
+class _States(NamedTuple):
+    """States of self-stress of one cell: how many, what each edge holds of which, and lengths."""
+
+    count: int
+    held: dict[EdgeId, list[tuple[slice, Array]]]
+    loops: LoopKinematics
 
 
 def _added(joint: Joint, replacement: Joint, made: _Replacement, q: Array) -> Array:

@@ -24,7 +24,6 @@ from regularize.page import html
 from regularize.page.bench.session import TRIED, Session
 from regularize.report.analysis import Analysis
 from regularize.report.forms import view
-from regularize.words import listed
 
 
 def panel(session: Session) -> str:
@@ -106,8 +105,7 @@ def _cures(session: Session) -> Iterator[str]:
     yield '<details open><summary>Proposals, each tried on this file</summary><ul class="cures">'
     for number, entry in enumerate(found):
         yield f'<li><button type="button" data-act="cure" data-number="{number}">Try</button> '
-        changes = listed([f"{change.joint} {change.words}" for change in entry.changes])
-        yield f"{escape(changes)}: {redundant} → {entry.left} redundant</li>"
+        yield f"{escape(entry.words)}: {redundant} → {entry.left} redundant</li>"
     yield "</ul></details>"
 
 

@@ -252,7 +252,9 @@ class Session:
 
     def _try(self, joints: Mapping[str, str] | None) -> None:
         found = trial(self.path, self.written, joints, self._options)
-        self._before.append(self.trial.joints)
+        was = self.trial
+        if joints != was.joints and not (found.diff and found.diff == was.diff):
+            self._before.append(was.joints)
         self.trial = found
         self.version += 1
 

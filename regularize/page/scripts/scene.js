@@ -64,15 +64,16 @@ class Scene {
   uploaded(piece) {
     const gl = this.gl, array = gl.createVertexArray();
     const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    const corners = new Uint16Array(bytes(piece.vertices).buffer);
     gl.bindVertexArray(array);
     gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
-    gl.bufferData(gl.ARRAY_BUFFER, bytes(piece.vertices), gl.STATIC_DRAW);
+    gl.bufferData(gl.ARRAY_BUFFER, corners, gl.STATIC_DRAW);
     gl.enableVertexAttribArray(0);
     gl.vertexAttribPointer(0, 3, gl.UNSIGNED_SHORT, true, 0, 0);
     gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
     gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, bytes(piece.faces), gl.STATIC_DRAW);
     const kind = piece.wide ? gl.UNSIGNED_INT : gl.UNSIGNED_SHORT;
-    return { ...piece, array, kind, mode: gl.TRIANGLES };
+    return { ...piece, array, corners, kind, mode: gl.TRIANGLES };
   }
 
   // A square grid through a point, across the vertical.
@@ -224,15 +225,19 @@ class Scene {
 
   // Corners of the boxes around what makes up the mechanism, in the world.
   corners(poses) {
-    const points = [], { ground } = this.data;
+    const { ground } = this.data;
     const own = this.pieces.filter((p) => p.layer !== "axes" && p.layer !== "branches" && !p.vast);
     // What stands still may be a hall: the picture is of what moves, and of the joints.
     const moving = own.filter((p) => p.layer !== "bodies" || p.node !== ground);
-    for (const piece of moving.length ? moving : own) {
-      for (let i = 0; i < 8; i++)
-        points.push(lie.moved(poses[piece.node], [0, 1, 2].map((k) =>
-          piece.low[k] + ((i >> k) & 1) * piece.size[k])));
-    }
-    return points;
+    return (moving.length ? moving : own).flatMap((piece) => [0, 1, 2, 3, 4, 5, 6, 7].map((i) =>
+      lie.moved(poses[piece.node], piece.low.map((x, k) => x + ((i >> k) & 1) * piece.size[k]))));
+  }
+
+  // Every point of the moving bodies, in the world.
+  *points(poses) {
+    for (const { layer, node, vast, low, size, corners } of this.pieces)
+      if (layer === "bodies" && node !== this.data.ground && !vast)
+        for (let i = 0; i < corners.length; i += 3)
+          yield lie.moved(poses[node], low.map((x, k) => x + size[k] * corners[i + k] / 65535));
   }
 }

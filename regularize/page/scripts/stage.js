@@ -165,6 +165,7 @@ class Stage {
     const phone = this.camera.size[0] < 560;
     const margins = phone ? [26, 64, 26, 84] : [54, 58, 54, 78];
     this.camera.fit(this.scene.corners(this.poses), margins);
+    this.camera.near(this.scene.points(this.poses), margins);
     this.redraw();
   }
 

@@ -315,8 +315,12 @@ def _loops(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
             table.add_row(component.name, "", "", "", "", *values, style="dim")
     for group in alike if not apart and len(alike) <= detail.rows else ():
         _group_row(table, group, report.kind_of(group.first))
-    table.add_row("all", "", "", "", "", *(str(n) for n in view.equations(report)), style="bold")
-    yield table
+    every = view.equations(report)
+    table.add_row("all", "", "", "", "", *map(str, every), style="bold")
+    words = "{} constraint equations at {}: {} kept, {} redundant (-v shows each loop)"
+    closings = counted(len(report.loops), "closing joint")
+    alone = Text(words.format(every[0], closings, *every[1:]))
+    yield table if table.row_count > 1 else alone
     yield Text()
 
 

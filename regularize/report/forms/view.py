@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
+from regularize.repair.advice import untried_files
 from regularize.repair.held_cures import held_kinds
 from regularize.report.analysis import Analysis
 from regularize.report.forms.loop_view import groups
@@ -173,7 +174,7 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
     if r.removed:
         what = f"drop {_redundant(proved.dropped or r.removed)} in the simulation model"
         if proved.lost:
-            what += f", with {counted(proved.lost, 'warning')}"
+            what += f", with {counted(proved.lost, 'warning')} about the new file"
         elif proved.reason:
             what += f": no file can hold it ({proved.reason.partition('; ')[0]})"
         elif not proved.command and report.mechanism.path:
@@ -203,15 +204,14 @@ def advice(report: Analysis) -> list[tuple[str, str]]:
     where = f" {branches_meant(r)}".rstrip()
     free = {cure.changes: cure for cure in report.cures if cure.freed}
     for entry in report.advice:
-        changes = listed([f"{each.joint} {each.words}" for each in entry.changes])
         if entry.changes in free:
             own = mechanism.format == "pinocchio"
             command = release_command(r, free[entry.changes]) if own else entry.command
-            words = f"make {changes}, which gives mobility {entry.mobility}"
+            words = f"make {entry.words}, which gives mobility {entry.mobility}"
             more = counted(entry.left, "redundant equation") if entry.left else ""
             found.append((f"{words}, and leaves {more}" if more else words, command))
             continue
-        words = f"make {changes}: {r.redundant} → {entry.left} redundant{where}, same motion"
+        words = f"make {entry.words}: {r.redundant} → {entry.left} redundant{where}, same motion"
         idle = next((cure.idle for cure in report.cures if cure.changes == entry.changes), ())
         words += f" ({listed(idle)} can then spin idly)" if idle else ""
         found.append((words, entry.command))
@@ -220,6 +220,8 @@ def advice(report: Analysis) -> list[tuple[str, str]]:
         instead = INSTEAD.get(mechanism.format, "").format(model=model_argument(mechanism))
         if any(held_kinds(mechanism).values()):
             instead = "none of these can be written into this file without loss"
+            if untried_files(r):
+                instead = "whether the file can hold these was not tried for so many equations"
         found += [(instead, "")] if instead else []
     return found
 
@@ -282,7 +284,9 @@ def _nearest(report: Analysis) -> str:
     if place is None or place.missing:
         return ""
     short = ", short of the limits that REG227 names" if _limited(report) else ""
-    return f"; descents found them nowhere weaker than {place.ratio:.1g} of all equations{short}"
+    ratio = f"{place.ratio:.1g}"
+    firm = "as" if ratio == "1" else f"{ratio} times as"
+    return f"; where a search found them weakest they hold {firm} firmly as all equations{short}"
 
 
 def _limited(report: Analysis) -> bool:
