@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from typing import Any
@@ -97,7 +98,8 @@ def is_text(value: object) -> bool:
         return True
     if not isinstance(value, str):
         return False
-    return "\n" in value or value.lstrip("\ufeff \t").startswith(("<", "{", "#usda"))
+    lines = "\n" in value or value.lstrip("\ufeff \t").startswith(("<", "{", "#usda"))
+    return lines and not os.path.lexists(value)
 
 
 def is_urdf_object(source: Any) -> bool:

@@ -315,3 +315,9 @@ def test_adapters_of_other_packages_take_objects(monkeypatch: pytest.MonkeyPatch
             rg.fix(Sticks())
     finally:
         adapters.cache_clear()
+
+
+def test_a_path_may_have_lines(tmp_path: Path) -> None:
+    path = tmp_path / "two\nlines.urdf"
+    path.write_bytes((ASSETS / "planar_fourbar.urdf").read_bytes())
+    assert rg.check(str(path)).as_dict()["mobility"]["actual"] == 1
