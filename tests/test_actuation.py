@@ -355,6 +355,27 @@ def test_twins_have_no_loop_and_the_error_that_they_say(name: str) -> None:
     assert mass > 0.0
 
 
+def test_armature_is_what_a_joint_has_where_it_is_used() -> None:
+    """Near a dead centre a rotor weighs 6000 kg m², which is no armature for the rest."""
+    a = rg.assembly("four-bar knee with a curved gear")
+    for body, mass in (("rotor", 1.0), ("crank", 0.1), ("rod", 0.1), ("shank", 2.0)):
+        a.body(body, mass=mass, inertia=0.1 * mass * np.eye(3))
+    y = (0, 1, 0)
+    a.hinge("m", "ground", "rotor", at=(0, 0, 0.1), axis=y, actuated=True, limits=[-0.7, 0.7])
+    a.hinge("pin", "ground", "crank", at=(0, 0, 0), axis=y)
+    a.hinge("crank_rod", "crank", "rod", at=(0.1, 0, 0.02), axis=y)
+    a.hinge("rod_shank", "rod", "shank", at=(0.08, 0, -0.38), axis=y)
+    a.hinge("knee", "ground", "shank", at=(0, 0, -0.4), axis=y)
+    a.coupling("gear", {"pin": 1.0, "m": -1.0}, coefficients=(0.0, 0.1, 0.5))
+    twin = rg.serial_twin(a.mechanism(), ["m"], ["knee"])
+    theta = twin.map.samples(500)
+    have = rg.reduced_model(a.mechanism(), ["knee"]).H(twin.map.joints(theta))[:, 0, 0]
+    assert have.max() > 1000.0 * np.median(have) / 20.0 and have.max() > 1000.0
+    dynamics = twin.mechanism.joint("knee").dynamics
+    assert float(np.ravel(dynamics.armature)[0]) < 2.0 * have.min()
+    assert twin.error < 1.1
+
+
 def test_a_twin_needs_a_chain_of_joints() -> None:
     drive = DRIVES["gripper"]()
     with pytest.raises(rg.ModelError, match="not carried by the base"):
