@@ -20,6 +20,7 @@ from drive_linkages import DRIVES, Drive, rsu_ankle, seven_hinges
 
 import regularize as rg
 from regularize.cli import main
+from regularize.pinocchio.following import Led, led
 
 pytestmark = pytest.mark.guests("modes", "actuation", "design")
 
@@ -99,16 +100,38 @@ def test_power_is_the_same_on_both_sides(name: str) -> None:
     assert np.allclose(energy, np.einsum("ni,i,ni->n", rate, rotors, rate), rtol=1e-9)
 
 
+@pytest.mark.parametrize("lines", [300, 10_000])
 @pytest.mark.parametrize("name", NAMES)
-def test_no_jump_along_lines_of_the_domain(name: str) -> None:
+def test_no_jump_along_lines_of_the_domain(name: str, lines: int) -> None:
     _, m = made(name)
-    a, b = m.samples(300, seed=2), m.samples(300, seed=3)
+    a, b = m.samples(lines, seed=2), m.samples(lines, seed=3)
     steps = np.linspace(0.0, 1.0, 101)[:, None, None]
     q = m.joints((a + steps * (b - a)).reshape(-1, a.shape[1]), strict=False)
-    q = q.reshape(101, 300, -1)
+    q = q.reshape(101, lines, -1)
     jump = np.abs(np.diff(q, axis=0))
     usual = np.nanmedian(jump)
     assert np.nanmax(jump) < 60.0 * usual + 1e-9
+
+
+@pytest.mark.parametrize("name", ["rsu_ankle", "strut_knee", "six_bar"])
+def test_short_ways_end_where_long_ones_do(name: str) -> None:
+    """One step of the compiled kernel against continuation, up to singularities."""
+    drive = DRIVES[name]()
+    robot = rg.to_pinocchio(drive.mechanism)
+    if robot.kernel is None:
+        pytest.skip("continuation follows all ways where nothing is compiled")
+    way, rng = Led.of(robot, tuple(drive.motors)), np.random.default_rng(0)
+    low, high = np.array([drive.mechanism.joint(n).limits[0] for n in drive.motors]).T
+    q, count = robot.q0, 0
+    for _ in range(100):
+        change = rng.normal(size=len(low)) * (high - low) * 10.0 ** rng.uniform(-3.0, 0.0)
+        goal = np.clip(q[way.places] + change, low, high)
+        end, arrived = led(robot, q, way.columns, goal - q[way.places])
+        at_once = way.reached(robot, q, goal)
+        count += at_once is not None
+        assert at_once is None or (arrived and np.abs(at_once - end).max() < 1e-11)
+        q = end if arrived else q
+    assert count > 40
 
 
 def test_outside_there_is_an_error_or_nothing() -> None:

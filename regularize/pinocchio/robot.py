@@ -20,7 +20,8 @@ from regularize.errors import ModelError, NotFinite, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import shortened
-from regularize.pinocchio.constraints import close_loops, follow
+from regularize.pinocchio.constraints import close_loops
+from regularize.pinocchio.following import follow
 from regularize.pinocchio.generated import GeneratedCode, GeneratedTree, environments
 from regularize.pinocchio.many_states import aligned, over_states, where_finite
 from regularize.pinocchio.multibody_reading import series_of
