@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import json
+import re
 import shutil
 import subprocess
 import warnings
@@ -19,7 +20,13 @@ import pytest
 from drive_linkages import DRIVES, Drive, rsu_ankle, seven_hinges
 
 import regularize as rg
+from regularize.actuation.chart import chart_of
+from regularize.actuation.drive import stored_range
+from regularize.actuation.map_picture import _signed, _singular
+from regularize.actuation.prover import grown
 from regularize.cli import main
+from regularize.mechanism.graph_building import build
+from regularize.page.html import render
 from regularize.pinocchio.following import Led, led
 
 pytestmark = pytest.mark.guests("modes", "actuation", "design")
@@ -307,6 +314,36 @@ def test_polynomials_are_as_good_as_they_say(name: str, tolerance: float) -> Non
         m.polynomial(1e-15)
 
 
+@pytest.mark.guests("page")
+@pytest.mark.parametrize(
+    ("name", "limit", "count"), [("four_bar_knee", 0.7, 1), ("rsu_ankle", 2.0, 2)]
+)
+def test_pages_draw_maps_up_to_where_they_are_singular(name: str, limit: float, count: int) -> None:
+    drive = DRIVES[name]()
+    wide = [
+        replace(j, limits=type(j.limits)([-limit], [limit])) if j.name in drive.motors else j
+        for j in drive.mechanism.joints
+    ]
+    mechanism = replace(drive.mechanism, joints=tuple(wide))
+    text = render(rg.check(mechanism))
+    (figure,) = re.findall(r'<figure class="map">.*?</figure>', text)
+    svg = [ElementTree.fromstring(x) for x in re.findall("<svg.*?</svg>", figure)]
+    kinds = [{path.get("class") for path in each.iter("path")} for each in svg]
+    shape = "joint" if count == 1 else "face"
+    assert len(svg) == count and all({shape, "domain", "singular"} <= each for each in kinds)
+    graph = build(replace(mechanism, actuators=(), motions=()))
+    chart = chart_of(graph, drive.motors, drive.joints)
+    assert chart is not None
+    found = grown(chart, stored_range(graph, drive.motors, chart), sampled=count > 1)
+    pieces = np.array(_singular(found))[:, 0]
+    assert found.domain.contains(pieces).mean() < 0.1  # within the width of the grid
+    # Near a singularity one of the determinants and discriminants is small.
+    theta, z = found.samples(1000, np.random.default_rng(0))
+    least = np.nanmin(np.abs(_signed(chart, z)[1]), axis=1)
+    apart = np.linalg.norm(theta[:, None] - pieces, axis=2).min(axis=1)
+    assert np.median(least[apart < 0.1]) < 0.7 * np.median(least[apart > 0.3])
+
+
 EQUALITIES = (
     """<mujoco><compiler autolimits="true"/><worldbody>{bodies}</worldbody>{more}</mujoco>"""
 )
@@ -361,6 +398,22 @@ def test_a_whole_turn_holds_up_to_where_the_knee_turns_back() -> None:
     q = m.joints(theta)
     assert np.all(np.diff(q[:, 0]) > 0.0) or np.all(np.diff(q[:, 0]) < 0.0)
     assert np.abs(m.motors(q) - theta).max() < 1e-9
+
+
+def test_a_joint_that_goes_round_does_not_jump_by_a_turn() -> None:
+    """Both cranks of a drag link turn for ever; the domain ends where counting begins anew."""
+    a = rg.assembly("drag link")
+    for body in ("crank", "rod", "rocker"):
+        a.body(body, mass=1.0)
+    y = (0, 1, 0)
+    a.hinge("m", "ground", "crank", at=(0, 0, 0), axis=y)
+    a.hinge("b", "crank", "rod", at=(0, 0, 0.3), axis=y)
+    a.hinge("c", "rod", "rocker", at=(0.25, 0, 0.25980762113533157), axis=y)
+    a.hinge("out", "ground", "rocker", at=(0.1, 0, 0), axis=y)
+    m = rg.actuation_map(a.mechanism(), ["m"], ["out"])
+    assert m.domain.proved and 0.8 < m.domain.share < 1.0
+    theta = np.linspace(m.domain.lower[0, 0], m.domain.upper[0, 0], 2001)[1:-1]
+    assert np.abs(np.diff(m.joints(theta), axis=0)).max() < 0.05
 
 
 @pytest.mark.parametrize("name", ["rsu_ankle", "nut_knee", "spherical_wrist", "differential"])

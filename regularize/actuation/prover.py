@@ -86,7 +86,11 @@ class Prover:
             chart.first(lines) for lines in (chart.side(False), chart.side(True), chart.bounded)
         )
         self._lines = [x for rows in (self._motors, self._joints, bounded) for r in rows for x in r]
-        self._lines += chart.margins
+        self._lines += [*chart.margins, *chart.joints]  # joints are not defined where turns begin
+        code = chart.code
+        self._turning = [
+            any(x.operation == "remainder" for x in code.needed([q])) for q in chart.joints
+        ]
         self._slices = np.cumsum([0, n * n, n * n, n * len(bounded)])
 
     # Numbers -------------------------------------------------------------------------------------
@@ -146,8 +150,10 @@ class Prover:
             (found[0][:, a:b].reshape(N, -1, n), found[1][:, a:b].reshape(N, -1, n))
             for a, b in zip(self._slices[:-1], self._slices[1:], strict=True)
         ]
-        margins = found[0][:, self._slices[-1] :]
+        margins = found[0][:, self._slices[-1] : -self.k]
         good = np.isfinite(found[0]).all(axis=1) & np.isfinite(found[1]).all(axis=1)
+        wide = found[1][:, -self.k :] - found[0][:, -self.k :]
+        good &= (wide[:, self._turning] < np.pi).all(axis=1)
         good &= (margins > 0.0).all(axis=1)
         away = _contracted(Y, part[0])
         good &= _regular(Y, part[0])
@@ -377,12 +383,17 @@ class Grown:
     def samples(self, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Random motor values and their parameters, (count, k) each."""
         theta = self.domain.samples(count, rng)
+        return theta, self.parameters(theta)
+
+    def parameters(self, theta: Array) -> Array:
+        """Parameters of motor values, (N, k) to (N, n); NaN outside of the domain."""
         low, width = self.prover.bounds[:, 0], self.prover.width
-        cells = np.minimum(((theta - low) / width).astype(int), self.prover.n - 1)
-        own = _taken(self.leaves, self.owner[tuple(cells.T)])
+        cells = np.clip(((theta - low) / width).astype(int), 0, self.prover.n - 1)
+        owner = self.owner[tuple(cells.T)]
+        own = _taken(self.leaves, owner)
         rise = theta - self.prover._middles(own)
         z, _ = self.prover.solved(theta, own.z + np.einsum("nij,nj->ni", own.rates, rise))
-        return theta, z
+        return np.where((owner >= 0)[:, None], z, np.nan)
 
 
 def proved_of(known: Grown) -> Grown:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regularize.errors import NotClosed, NotFinite
 from regularize.lie.screw import Array

@@ -5,8 +5,8 @@ projection. Where the equations of the dependent velocities :math:`D` differ alo
 
 .. math:: \lVert D_0^{-1} D_1 - 1 \rVert_\infty \le 1/2,
 
-and the projection goes back by no more than a part of the step, they are regular and the solution is
-the one next to the tangent. Everything else is followed by continuation.
+and the projection goes back by no more than a part of the step, they are regular and the solution
+is the one next to the tangent. Everything else is followed by continuation.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def follow(robot: ConstrainedTree, q: Array, targets: Mapping[str, float]) -> Ar
     if way is None:
         way = robot.leading.setdefault(names, Led.of(robot, names))
     values, q = np.array([*targets.values()], dtype=np.float64), np.asarray(q, dtype=np.float64)
-    at_once = way.reached(robot, q, values)
+    at_once: Array | None = way.reached(robot, q, values)
     if at_once is not None:
         return at_once
     found, arrived = led(robot, q, way.columns, values - q[way.places])
