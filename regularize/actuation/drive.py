@@ -199,11 +199,23 @@ def made(
         if found.domain.share < ENOUGH * followed.domain.share:
             found = followed
     if not found.domain.share:
-        raise ModelError(
-            f"the map from {', '.join(names[0])} to {', '.join(names[1])} is singular at the "
-            "stored pose, or that is outside of limits; store another one"
-        )
+        raise ModelError(_no_domain(chart, bounds, names))
     return Drive.of(own, chart, found, mirror)
+
+
+def _no_domain(chart: Chart, bounds: Array, names: list[list[str]]) -> str:
+    """Why there is no map about the stored pose, and what to do."""
+    start = chart.arrays(chart.program([*chart.motors, *chart.bounded]), chart.start[None])[0]
+    low, high = np.concatenate([bounds, chart.bounds]).T
+    beyond = ~((start >= low) & (start <= high))
+    told = [f"{n} is at {x:.4g}" for n, x, b in zip(names[0], start, beyond, strict=False) if b]
+    told += ["a joint is"] if len(told) < beyond.sum() else []
+    why = f"outside of limits ({', '.join(told)})" if told else "singular"
+    return (
+        f"the map from {', '.join(names[0])} to {', '.join(names[1])} has no domain: the stored "
+        f"pose is {why}; store another pose, such as "
+        f"rg.load(file).with_positions({{{chart.names[0]!r}: [{chart.start[0] + 0.2:.3g}]}})"
+    )
 
 
 def _way(chart: Chart, back: bool, x: Array, z: Array) -> Way | None:

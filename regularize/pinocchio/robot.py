@@ -405,8 +405,11 @@ class Robot(GeneratedTree):
     @validated(q=STATE)
     def coordinates(self, q: Array) -> Array:
         """The mechanism's joint coordinates, those of the cuts included, shape (n,)."""
-        found: Array = self.states.coordinates(self._coordinates, q[None])[0]
-        return found
+        return np.asarray(self.coordinates_of(q[None])[0])
+
+    def coordinates_of(self, q: Array) -> Array:
+        """The same of many configurations at once, (N, nq) to (N, n)."""
+        return np.asarray(self.states.coordinates(self._coordinates, q))
 
 
 def _compiled_again(made: Callable[..., Robot], lanes: int) -> Robot:
