@@ -26,6 +26,7 @@ from regularize.cli import main
 pytestmark = pytest.mark.guests("modes", "actuation", "design")
 
 NAMES = sorted(DRIVES)
+PIECES = [("six_bar", 1e-4, False), ("spu_ankle", 1e-3, False), ("four_bar_knee", 1e-2, True)]
 PAGES = [("four_bar_knee", 0.7, True), ("rsu_ankle", 2.0, True), ("rsu_ankle", 0.3, False)]
 
 
@@ -302,12 +303,17 @@ def test_functions_of_other_libraries_give_the_same(library: str) -> None:
     assert np.allclose(back[2:], theta[2:], atol=1e-11)
 
 
-@pytest.mark.parametrize(("name", "tolerance"), [("six_bar", 1e-4), ("spu_ankle", 1e-3)])
-def test_polynomials_are_as_good_as_they_say(name: str, tolerance: float) -> None:
+@pytest.mark.parametrize(("name", "tolerance", "pieces"), PIECES)
+def test_polynomials_are_as_good_as_they_say(name: str, tolerance: float, pieces: bool) -> None:
     _, m = made(name)
     polynomial, theta = m.polynomial(tolerance), m.samples(5000, seed=5)
     assert np.abs(polynomial(theta) - m.joints(theta)).max() <= polynomial.error <= tolerance
     assert polynomial(theta[0]).shape == theta[0].shape
+    assert isinstance(polynomial.coefficients, tuple) == pieces
+    if pieces:
+        with pytest.raises(rg.ModelError, match="pieces, and MJCF and URDF hold one"):
+            polynomial.to_mjcf()
+        return
     with pytest.raises(rg.ModelError, match="no polynomial of degree"):
         m.polynomial(1e-15)
 

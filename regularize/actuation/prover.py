@@ -385,11 +385,15 @@ class Grown:
         theta = self.domain.samples(count, rng)
         return theta, self.parameters(theta)
 
-    def parameters(self, theta: Array) -> Array:
-        """Parameters of motor values, (N, k) to (N, n); NaN outside of the domain."""
+    def leaf_of(self, theta: Array) -> NDArray[np.intp]:
+        """Which leaf motor values are in, (N, k) to (N,); -1 for none."""
         low, width = self.prover.bounds[:, 0], self.prover.width
         cells = np.clip(((theta - low) / width).astype(int), 0, self.prover.n - 1)
-        owner = self.owner[tuple(cells.T)]
+        return np.asarray(self.owner[tuple(cells.T)])
+
+    def parameters(self, theta: Array) -> Array:
+        """Parameters of motor values, (N, k) to (N, n); NaN outside of the domain."""
+        owner = self.leaf_of(theta)
         own = _taken(self.leaves, owner)
         rise = theta - self.prover._middles(own)
         z, _ = self.prover.solved(theta, own.z + np.einsum("nij,nj->ni", own.rates, rise))
