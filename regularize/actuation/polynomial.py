@@ -18,9 +18,10 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.actuation.bounds import bounds_of
 from regularize.actuation.drive import Drive
 from regularize.actuation.formulas import copied, derivatives, total
-from regularize.actuation.prover import Grown, bounds_of
+from regularize.actuation.prover import Grown
 from regularize.actuation.ways import Fit
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
