@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import json
+import re
 import shutil
 import subprocess
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -24,6 +26,8 @@ from regularize.cli import main
 pytestmark = pytest.mark.guests("modes", "actuation", "design")
 
 NAMES = sorted(DRIVES)
+PIECES = [("six_bar", 1e-4, False), ("spu_ankle", 1e-3, False), ("four_bar_knee", 1e-2, True)]
+PAGES = [("four_bar_knee", 0.7, True), ("rsu_ankle", 2.0, True), ("rsu_ankle", 0.3, False)]
 
 
 @cache
@@ -99,16 +103,41 @@ def test_power_is_the_same_on_both_sides(name: str) -> None:
     assert np.allclose(energy, np.einsum("ni,i,ni->n", rate, rotors, rate), rtol=1e-9)
 
 
+@pytest.mark.parametrize("lines", [300, 10_000])
 @pytest.mark.parametrize("name", NAMES)
-def test_no_jump_along_lines_of_the_domain(name: str) -> None:
+def test_no_jump_along_lines_of_the_domain(name: str, lines: int) -> None:
     _, m = made(name)
-    a, b = m.samples(300, seed=2), m.samples(300, seed=3)
+    a, b = m.samples(lines, seed=2), m.samples(lines, seed=3)
     steps = np.linspace(0.0, 1.0, 101)[:, None, None]
     q = m.joints((a + steps * (b - a)).reshape(-1, a.shape[1]), strict=False)
-    q = q.reshape(101, 300, -1)
+    q = q.reshape(101, lines, -1)
     jump = np.abs(np.diff(q, axis=0))
     usual = np.nanmedian(jump)
     assert np.nanmax(jump) < 60.0 * usual + 1e-9
+
+
+@pytest.mark.parametrize("name", ["rsu_ankle", "strut_knee", "six_bar"])
+def test_short_ways_end_where_many_shorter_ones_do(name: str) -> None:
+    """Whatever way is one step of the compiled kernel, and up to singularities."""
+    drive = DRIVES[name]()
+    robot, rng = rg.to_pinocchio(drive.mechanism), np.random.default_rng(0)
+    low, high = np.array([drive.mechanism.joint(n).limits[0] for n in drive.motors]).T
+    places = robot.velocity_indices(drive.motors)
+    q = robot.q0
+    for _ in range(60):
+        change = rng.normal(size=len(low)) * (high - low) * 10.0 ** rng.uniform(-3.0, 0.0)
+        begin, goal = q[places], np.clip(q[places] + change, low, high)
+        ends = []
+        for count in (1, 7):
+            end = q
+            with suppress(rg.ClosureLost):
+                for part in np.linspace(0.0, 1.0, count + 1)[1:]:
+                    values = begin + part * (goal - begin) if part < 1.0 else goal
+                    end = robot.follow(end, dict(zip(drive.motors, values, strict=True)))
+                ends.append(end)
+        assert len(ends) in (0, 2)
+        assert not ends or np.abs(ends[0] - ends[1]).max() < 1e-10
+        q = ends[0] if ends else q
 
 
 def test_outside_there_is_an_error_or_nothing() -> None:
@@ -274,14 +303,46 @@ def test_functions_of_other_libraries_give_the_same(library: str) -> None:
     assert np.allclose(back[2:], theta[2:], atol=1e-11)
 
 
-@pytest.mark.parametrize(("name", "tolerance"), [("six_bar", 1e-4), ("spu_ankle", 1e-3)])
-def test_polynomials_are_as_good_as_they_say(name: str, tolerance: float) -> None:
+@pytest.mark.parametrize(("name", "tolerance", "pieces"), PIECES)
+def test_polynomials_are_as_good_as_they_say(name: str, tolerance: float, pieces: bool) -> None:
     _, m = made(name)
     polynomial, theta = m.polynomial(tolerance), m.samples(5000, seed=5)
     assert np.abs(polynomial(theta) - m.joints(theta)).max() <= polynomial.error <= tolerance
     assert polynomial(theta[0]).shape == theta[0].shape
+    assert isinstance(polynomial.coefficients, tuple) == pieces
+    if pieces:
+        with pytest.raises(rg.ModelError, match="pieces, and MJCF and URDF hold one"):
+            polynomial.to_mjcf()
+        return
     with pytest.raises(rg.ModelError, match="no polynomial of degree"):
         m.polynomial(1e-15)
+
+
+@pytest.mark.guests("page")
+@pytest.mark.parametrize(("name", "limit", "singular"), PAGES)
+def test_pages_draw_maps_up_to_where_they_are_singular(
+    name: str, limit: float, singular: bool, tmp_path: Path
+) -> None:
+    drive = DRIVES[name]()
+    wide = [
+        replace(j, limits=type(j.limits)([-limit], [limit])) if j.name in drive.motors else j
+        for j in drive.mechanism.joints
+    ]
+    rg.save(replace(drive.mechanism, joints=tuple(wide)), tmp_path / "model.urdf")
+    page = tmp_path / "model.html"
+    main(["check", str(tmp_path / "model.urdf"), "--output", "html", "-o", str(page)])
+    (figure,) = re.findall(r'<figure class="map">.*?</figure>', page.read_text("utf-8"))
+    pictures = [ElementTree.fromstring(x) for x in re.findall("<svg.*?</svg>", figure)]
+    assert len(pictures) == len(drive.motors)
+    for picture in pictures:
+        paths: dict[str, list[str]] = {}
+        for path in picture.iter("path"):
+            paths.setdefault(path.get("class", ""), []).append(path.get("d", ""))
+        assert {"domain", "joint" if len(pictures) == 1 else "face"} <= {*paths}
+        assert ("singular" in paths) == singular == ("Red: singularities" in figure)
+        if len(pictures) == 1:  # the dead centre is where the domain ends
+            edge, line = (float(paths[kind][0][1:].split()[0]) for kind in ("domain", "singular"))
+            assert abs(edge - line) < 5.0
 
 
 EQUALITIES = (
@@ -340,6 +401,44 @@ def test_a_whole_turn_holds_up_to_where_the_knee_turns_back() -> None:
     assert np.abs(m.motors(q) - theta).max() < 1e-9
 
 
+def test_a_singular_stored_pose_is_refused_with_a_way_out() -> None:
+    a = rg.assembly("dead centre")
+    for body in ("crank", "rod", "rocker"):
+        a.body(body, mass=1.0)
+    y = (0, 1, 0)
+    a.hinge("m", "ground", "crank", at=(0, 0, 0), axis=y, limits=[-1.0, 1.0])
+    a.hinge("b", "crank", "rod", at=(0.1, 0, 0), axis=y)
+    a.hinge("c", "rod", "rocker", at=(0.4, 0, 0), axis=y)
+    a.hinge("out", "ground", "rocker", at=(0.4, 0, -0.2), axis=y)
+    model = a.mechanism()
+    with pytest.raises(rg.ModelError, match=r"pose is singular; .*with_positions\(\{'m': \[0.2\]"):
+        rg.actuation_map(model, ["m"], ["out"])
+    m = rg.actuation_map(model.with_positions({"m": [0.2]}), ["m"], ["out"])
+    assert m.domain.proved and m.domain.share > 0.2
+    joints = tuple(
+        replace(j, limits=type(j.limits)([0.4], [1.0])) if j.name == "m" else j
+        for j in model.with_positions({"m": [0.2]}).joints
+    )
+    with pytest.raises(rg.ModelError, match=r"outside of limits \(m is at 0\."):
+        rg.actuation_map(replace(model, joints=joints), ["m"], ["out"])
+
+
+def test_a_joint_that_goes_round_does_not_jump_by_a_turn() -> None:
+    """Both cranks of a drag link turn for ever; the domain ends where counting begins anew."""
+    a = rg.assembly("drag link")
+    for body in ("crank", "rod", "rocker"):
+        a.body(body, mass=1.0)
+    y = (0, 1, 0)
+    a.hinge("m", "ground", "crank", at=(0, 0, 0), axis=y)
+    a.hinge("b", "crank", "rod", at=(0, 0, 0.3), axis=y)
+    a.hinge("c", "rod", "rocker", at=(0.25, 0, 0.25980762113533157), axis=y)
+    a.hinge("out", "ground", "rocker", at=(0.1, 0, 0), axis=y)
+    m = rg.actuation_map(a.mechanism(), ["m"], ["out"])
+    assert m.domain.proved and 0.8 < m.domain.share < 1.0
+    theta = np.linspace(m.domain.lower[0, 0], m.domain.upper[0, 0], 2001)[1:-1]
+    assert np.abs(np.diff(m.joints(theta), axis=0)).max() < 0.05
+
+
 @pytest.mark.parametrize("name", ["rsu_ankle", "nut_knee", "spherical_wrist", "differential"])
 def test_twins_have_no_loop_and_the_error_that_they_say(name: str) -> None:
     drive, m = made(name)
@@ -353,6 +452,27 @@ def test_twins_have_no_loop_and_the_error_that_they_say(name: str) -> None:
     assert off.max() <= twin.error < 0.05
     mass = sum(b.inertia.mass for b in twin.mechanism.bodies if b.inertia is not None)
     assert mass > 0.0
+
+
+def test_armature_is_what_a_joint_has_where_it_is_used() -> None:
+    """Near a dead centre a rotor weighs 6000 kg m², which is no armature for the rest."""
+    a = rg.assembly("four-bar knee with a curved gear")
+    for body, mass in (("rotor", 1.0), ("crank", 0.1), ("rod", 0.1), ("shank", 2.0)):
+        a.body(body, mass=mass, inertia=0.1 * mass * np.eye(3))
+    y = (0, 1, 0)
+    a.hinge("m", "ground", "rotor", at=(0, 0, 0.1), axis=y, actuated=True, limits=[-0.7, 0.7])
+    a.hinge("pin", "ground", "crank", at=(0, 0, 0), axis=y)
+    a.hinge("crank_rod", "crank", "rod", at=(0.1, 0, 0.02), axis=y)
+    a.hinge("rod_shank", "rod", "shank", at=(0.08, 0, -0.38), axis=y)
+    a.hinge("knee", "ground", "shank", at=(0, 0, -0.4), axis=y)
+    a.coupling("gear", {"pin": 1.0, "m": -1.0}, coefficients=(0.0, 0.1, 0.5))
+    twin = rg.serial_twin(a.mechanism(), ["m"], ["knee"])
+    theta = twin.map.samples(500)
+    have = rg.reduced_model(a.mechanism(), ["knee"]).H(twin.map.joints(theta))[:, 0, 0]
+    assert have.max() > 1000.0 * np.median(have) / 20.0 and have.max() > 1000.0
+    dynamics = twin.mechanism.joint("knee").dynamics
+    assert float(np.ravel(dynamics.armature)[0]) < 2.0 * have.min()
+    assert twin.error < 1.1
 
 
 def test_a_twin_needs_a_chain_of_joints() -> None:

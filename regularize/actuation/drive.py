@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from regularize.actuation.bounds import inverses
 from regularize.actuation.chart import Chart
 from regularize.actuation.domain import Domain
 from regularize.actuation.prover import Grown, grown, proved_of
@@ -30,8 +31,6 @@ MIRRORED = 1e-7
 CORNERS = 20_000
 #: Newton's steps from the nearest sample.
 NEWTON = 12
-#: Boxes of the domain of several subsystems together.
-BOXES = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +126,7 @@ class Drive:
         z = places[trees[side].query(np.where(known[:, None], x, 0.0))[1]].copy()
         for _ in range(NEWTON):
             error = self.chart.arrays(self.chart.values, z)[:, side * n : side * n + n] - goal
-            step = np.einsum("nij,nj->ni", _inverse(self.slopes(z)[side]), error)
+            step = np.einsum("nij,nj->ni", inverses(self.slopes(z)[side]), error)
             z = z - step
         values = self.chart.arrays(self.chart.values, z)
         theta, q = values[:, :k], values[:, n : n + k]
@@ -146,13 +145,13 @@ class Drive:
     def jacobian(self, z: Array) -> Array:
         """Derivatives of joints by motors, (N, k, k)."""
         (motors, joints), k = self.slopes(z), len(self.motors)
-        return np.asarray(joints[:, :k] @ _inverse(motors)[:, :, :k])
+        return np.asarray(joints[:, :k] @ inverses(motors)[:, :, :k])
 
     def hessian(self, z: Array) -> Array:
         """Second derivatives of joints by motors, (N, k, k, k)."""
         n, k = z.shape[1], len(self.motors)
         motors, joints = self.slopes(z)
-        inverse = _inverse(motors)
+        inverse = inverses(motors)
         bends = self.chart.arrays(self.chart.curvatures, z).reshape(len(z), 2, n, n, n)
         own = bends[:, 1] - np.einsum("nij,njab->niab", joints @ inverse, bends[:, 0])
         found = np.einsum("niab,nac,nbd->nicd", own, inverse, inverse, optimize=True)
@@ -199,11 +198,23 @@ def made(
         if found.domain.share < ENOUGH * followed.domain.share:
             found = followed
     if not found.domain.share:
-        raise ModelError(
-            f"the map from {', '.join(names[0])} to {', '.join(names[1])} is singular at the "
-            "stored pose, or that is outside of limits; store another one"
-        )
+        raise ModelError(_no_domain(chart, bounds, names))
     return Drive.of(own, chart, found, mirror)
+
+
+def _no_domain(chart: Chart, bounds: Array, names: list[list[str]]) -> str:
+    """Why there is no map about the stored pose, and what to do."""
+    start = chart.arrays(chart.program([*chart.motors, *chart.bounded]), chart.start[None])[0]
+    low, high = np.concatenate([bounds, chart.bounds]).T
+    beyond = ~((start >= low) & (start <= high))
+    told = [f"{n} is at {x:.4g}" for n, x, b in zip(names[0], start, beyond, strict=False) if b]
+    told += ["a joint is"] if len(told) < beyond.sum() else []
+    why = f"outside of limits ({', '.join(told)})" if told else "singular"
+    return (
+        f"the map from {', '.join(names[0])} to {', '.join(names[1])} has no domain: the stored "
+        f"pose is {why}; store another pose, such as "
+        f"rg.load(file).with_positions({{{chart.names[0]!r}: [{chart.start[0] + 0.2:.3g}]}})"
+    )
 
 
 def _way(chart: Chart, back: bool, x: Array, z: Array) -> Way | None:
@@ -218,11 +229,3 @@ def stored_range(part: Graph, motors: Sequence[str], chart: Chart) -> Array:
     """Range of motors about the stored pose, shape (k, 2)."""
     stored = chart.arrays(chart.values, chart.start[None])[0, : len(motors)]
     return motor_range(part, motors, stored)
-
-
-def _inverse(matrices: Array) -> Array:
-    result = np.full_like(matrices, np.nan)
-    good = np.asarray(np.isfinite(matrices).all(axis=(1, 2)))
-    good[good] = np.abs(np.linalg.det(matrices[good])) > 1e-300
-    result[good] = np.linalg.inv(matrices[good])
-    return result

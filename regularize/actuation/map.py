@@ -216,10 +216,11 @@ class ActuationMap(Subsystems):
     def polynomial(self, tolerance: float) -> MapPolynomial:
         """Polynomials of the motors that are the joints within a tolerance, rad and m.
 
-        Their error is bounded by affine arithmetic all over the domain.
+        Their error is bounded by affine arithmetic all over the domain. Where one polynomial is not
+        as good, the domain is cut in pieces with one each.
 
         Raises:
-            ModelError: No polynomial that is tried can be shown to be as good.
+            ModelError: No polynomials that are tried can be shown to be as good.
         """
         parts = [polynomial_of(each, tolerance) for each in self.drives]
         error = max(part.error for part in parts)

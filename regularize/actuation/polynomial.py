@@ -9,16 +9,19 @@ Polynomials of maps in the forms of robot descriptions: MJCF equalities, URDF mi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product as combined
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
+from numpy.typing import NDArray
 
+from regularize.actuation.bounds import bounds_of
 from regularize.actuation.drive import Drive
 from regularize.actuation.formulas import copied, derivatives, total
-from regularize.actuation.prover import bounds_of
+from regularize.actuation.prover import Grown
 from regularize.actuation.ways import Fit
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
@@ -117,6 +120,8 @@ def _numbers(values: Sequence[float] | Array) -> str:
 
 #: Degrees that are tried, in order.
 DEGREES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
+#: How often the domain is halved where one polynomial does not do, by the number of motors.
+HALVINGS = {1: 6, 2: 3}
 #: Boxes that are bounded at most, and at a time.
 BOXES, CHUNK = 60_000, 2000
 
@@ -128,14 +133,42 @@ class DrivePolynomial:
     Attributes:
         motors: Which of the map's motors it has.
         joints: Which of its joints.
-        fit: The polynomials, in scaled motor values.
+        fits: The polynomials of each piece of the domain, in scaled motor values.
         error: Bound of their error, rad or m.
+        grown: The domain.
+        pieces: Which piece each of its leaves is part of.
     """
 
     motors: tuple[int, ...]
     joints: tuple[int, ...]
-    fit: Fit
+    fits: tuple[Fit, ...]
     error: float
+    grown: Grown
+    pieces: NDArray[np.intp]
+
+    def __call__(self, x: Array) -> Array:
+        """Joint values, (N, k) to (N, k); with several pieces NaN outside of the domain."""
+        if len(self.fits) == 1:
+            return self.fits[0](x)
+        leaf, q = self.grown.leaf_of(x), np.full_like(x, np.nan)
+        for i, fit in enumerate(self.fits):
+            own = (leaf >= 0) & (self.pieces[leaf] == i)
+            q[own] = fit(x[own])
+        return q
+
+    @property
+    def fit(self) -> Fit:
+        """The only piece.
+
+        Raises:
+            ModelError: There are several, which no form of a robot description holds.
+        """
+        if len(self.fits) > 1:
+            raise ModelError(
+                f"the polynomials have {len(self.fits)} pieces, and MJCF and URDF hold one: ask "
+                "for a larger tolerance, or narrow the motors' limits"
+            )
+        return self.fits[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +189,8 @@ class MapPolynomial:
 
     @property
     def coefficients(self) -> Array | tuple[Array, ...]:
-        """By monomial and joint, (monomials, k); a tuple of them for several subsystems."""
-        every = tuple(part.fit.weights for part in self.parts)
+        """By monomial and joint, (monomials, k); a tuple of them for several pieces."""
+        every = tuple(fit.weights for part in self.parts for fit in part.fits)
         return every[0] if len(every) == 1 else every
 
     def __call__(self, theta: Array) -> Array:
@@ -165,7 +198,7 @@ class MapPolynomial:
         x = np.atleast_2d(np.asarray(theta, dtype=np.float64))
         q = np.empty_like(x)
         for part in self.parts:
-            q[:, part.joints] = part.fit(x[:, part.motors])
+            q[:, part.joints] = part(x[:, part.motors])
         return q[0] if np.ndim(theta) == 1 else q
 
     def to_mjcf(self) -> str:
@@ -199,37 +232,68 @@ class MapPolynomial:
 def polynomial_of(drive: Drive, tolerance: float) -> DrivePolynomial:
     """The polynomial of least degree whose error can be shown to be within a tolerance.
 
+    Where there is none, the domain is halved along all axes, again and again, and each piece has
+    its own.
+
     Raises:
         ModelError: None can.
     """
     if not tolerance > 0.0:
         raise ModelError(f"a tolerance is a positive number, in rad or m; got {tolerance!r}")
-    theta, z = drive.grown.samples(4000, np.random.default_rng(2))
-    k, n = theta.shape[1], z.shape[1]
-    q = drive.chart.arrays(drive.chart.values, z)[:, n : n + k]
+    known, best = drive.grown, np.inf
+    most = min(HALVINGS.get(known.prover.k, 1), known.prover.depth)
+    for halvings in range(most + 1):
+        blocks = known.leaves.corner >> (known.prover.depth - halvings)
+        pieces = np.unique(blocks, axis=0, return_inverse=True)[1].ravel()
+        theta, z = known.samples(4000 * 2**halvings, np.random.default_rng(2))
+        k, n = theta.shape[1], z.shape[1]
+        q, own = (
+            drive.chart.arrays(drive.chart.values, z)[:, n : n + k],
+            pieces[known.leaf_of(theta)],
+        )
+        found, best = list[tuple[Fit, float]](), 0.0
+        for i in range(int(pieces.max()) + 1):
+            fit, error = _least(drive, theta[own == i], q[own == i], pieces == i, tolerance)
+            best = max(best, error)
+            if fit is None:
+                break
+            found.append((fit, error))
+        else:
+            fits = tuple(fit for fit, _ in found)
+            return DrivePolynomial(drive.motors, drive.joints, fits, best, known, pieces)
+    raise ModelError(
+        f"no polynomial of degree {DEGREES[-1]} or less can be shown to be within {tolerance:.3g}, "
+        f"nor pieces of 1/{2**most} of the range; the best was off by {best:.3g} at samples"
+    )
+
+
+def _least(
+    drive: Drive, theta: Array, q: Array, own: NDArray[np.bool_], tolerance: float
+) -> tuple[Fit | None, float]:
+    """The fit of least degree on some leaves, and its bound; else the best error at samples."""
     best = np.inf
     for degree in DEGREES:
+        if len(theta) < 2 * math.comb(degree + theta.shape[1], degree):
+            break
         fit = Fit.of(theta, q, degree)
         seen = float(np.abs(fit(theta) - q).max())
         best = min(best, seen)
         if seen <= 0.9 * tolerance:
-            error = _bound(drive, fit, tolerance)
+            error = _bound(drive, fit, tolerance, own)
             if error <= tolerance:
-                return DrivePolynomial(drive.motors, drive.joints, fit, error)
-    raise ModelError(
-        f"no polynomial of degree {DEGREES[-1]} or less can be shown to be within {tolerance:.3g}; "
-        f"the best was off by {best:.3g} at samples"
-    )
+                return fit, error
+    return None, best
 
 
-def _bound(drive: Drive, fit: Fit, tolerance: float) -> float:
-    """Bound of the error of polynomials over the domain; above the tolerance where not met."""
+def _bound(drive: Drive, fit: Fit, tolerance: float, own: NDArray[np.bool_]) -> float:
+    """Bound of the error of polynomials over some leaves; above the tolerance where not met."""
     chart, leaves = drive.chart, drive.grown.leaves
     k, names = len(chart.parameters), dict(zip(chart.given, chart.parameters, strict=True))
     approximate = copied(fit.lines(chart.motors), chart.code, names)
     errors = [total(a, b, -1.0) for a, b in zip(approximate, chart.joints, strict=True)]
     slopes = [x for row in derivatives(errors, chart.parameters) for x in row]
-    z, r = 0.5 * (leaves.low + leaves.high), 0.5 * (leaves.high - leaves.low) * (1.0 + 1e-12)
+    low, high = leaves.low[own], leaves.high[own]
+    z, r = 0.5 * (low + high), 0.5 * (high - low) * (1.0 + 1e-12)
     ways, largest, count = np.array([*combined((-0.5, 0.5), repeat=k)]), 0.0, 0
     while len(z):
         count += len(z)

@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from regularize.actuation.affine_forms import AffineForm, evaluated
+from regularize.actuation.bounds import bounds_of, contracted, inverses, regular
 from regularize.actuation.chart import Chart
 from regularize.actuation.domain import Domain, merged
 from regularize.actuation.formulas import Program
+from regularize.actuation.leaves import Leaves, arrays_of, joined, taken
 from regularize.lie.screw import Array, read_only
 from regularize.modes.closed_form.elementary import Line
 
@@ -43,27 +44,6 @@ FINER = 3
 #: Least transmission, by the one of the stored pose, and its inverse the largest: nearer to a
 #: singularity motors have fifty times the force or the speed, and maps lose their digits.
 LEAST = 0.02
-
-
-@dataclass(frozen=True, eq=False)
-class Leaves:
-    """Proved boxes as they were found.
-
-    Attributes:
-        corner: First cell of each on the finest grid, shape (L, k).
-        size: How many cells it is wide, shape (L,).
-        z: Parameters in its middle, shape (L, n).
-        rates: Derivatives of the parameters by the motors there, shape (L, n, k).
-        low: Lower corner of its box of parameters, shape (L, n).
-        high: Upper corner.
-    """
-
-    corner: NDArray[np.intp]
-    size: NDArray[np.intp]
-    z: Array
-    rates: Array
-    low: Array
-    high: Array
 
 
 class Prover:
@@ -86,7 +66,11 @@ class Prover:
             chart.first(lines) for lines in (chart.side(False), chart.side(True), chart.bounded)
         )
         self._lines = [x for rows in (self._motors, self._joints, bounded) for r in rows for x in r]
-        self._lines += chart.margins
+        self._lines += [*chart.margins, *chart.joints]  # joints are not defined where turns begin
+        code = chart.code
+        self._turning = [
+            any(x.operation == "remainder" for x in code.needed([q])) for q in chart.joints
+        ]
         self._slices = np.cumsum([0, n * n, n * n, n * len(bounded)])
 
     # Numbers -------------------------------------------------------------------------------------
@@ -102,7 +86,7 @@ class Prover:
         goal = self._closed(theta)
         for _ in range(NEWTON):
             error = self.chart.arrays(self.chart.values, z)[:, : self.parameters] - goal
-            inverse = _inverse(self._rates(z)[0])
+            inverse = inverses(self._rates(z)[0])
             step = np.einsum("nij,nj->ni", inverse, error)
             z = z - step
             if not np.nanmax(np.abs(step), initial=0.0) > LAST:
@@ -146,11 +130,13 @@ class Prover:
             (found[0][:, a:b].reshape(N, -1, n), found[1][:, a:b].reshape(N, -1, n))
             for a, b in zip(self._slices[:-1], self._slices[1:], strict=True)
         ]
-        margins = found[0][:, self._slices[-1] :]
+        margins = found[0][:, self._slices[-1] : -self.k]
         good = np.isfinite(found[0]).all(axis=1) & np.isfinite(found[1]).all(axis=1)
+        wide = found[1][:, -self.k :] - found[0][:, -self.k :]
+        good &= (wide[:, self._turning] < np.pi).all(axis=1)
         good &= (margins > 0.0).all(axis=1)
-        away = _contracted(Y, part[0])
-        good &= _regular(Y, part[0])
+        away = contracted(Y, part[0])
+        good &= regular(Y, part[0])
         # What the motors are off by in the middle, and how far the box of motors is wide.
         off = np.maximum(np.abs(at[0][:, :n] - theta), np.abs(at[1][:, :n] - theta)) + radius
         off = off * (1.0 + 1e-14) + 1e-16
@@ -159,7 +145,7 @@ class Prover:
         middle = 0.5 * (part[1][0] + part[1][1])
         gain = np.abs(np.linalg.det(np.nan_to_num(middle @ Y))) / self._gain
         good &= (gain >= LEAST) & (gain <= 1.0 / LEAST)
-        good &= _regular(_inverse(middle), part[1])
+        good &= regular(inverses(middle), part[1])
         if self.chart.bounds.size:
             slopes = np.maximum(np.abs(part[2][0]), np.abs(part[2][1]))
             width = np.einsum("nij,nj->ni", slopes, r) * (1.0 + 1e-14)
@@ -171,7 +157,7 @@ class Prover:
     def _gain(self) -> float:
         """Volume of joints by that of motors at the stored pose."""
         motors, joints = self._rates(self.chart.start[None])
-        gain = float(np.abs(np.linalg.det(joints @ _inverse(motors)))[0])
+        gain = float(np.abs(np.linalg.det(joints @ inverses(motors)))[0])
         return gain if np.isfinite(gain) and gain > 0.0 else np.inf
 
     @cached_property
@@ -204,7 +190,7 @@ class Prover:
         first = max(0, self.depth - COARSEST) if self.sampled else 0
         for level in range(first, self.depth + 1):
             self._grow(self.n >> level, owner, leaves, home, theta, start)
-        return Grown(self, owner, _joined(leaves, self.k, self.parameters))
+        return Grown(self, owner, joined(leaves, self.k, self.parameters))
 
     def guided(self, known: Grown) -> Grown:
         """What can be proved of what was followed, boxes of one size at once."""
@@ -219,19 +205,19 @@ class Prover:
             cells = np.argwhere(free)
             if not len(cells):
                 continue
-            guide = _taken(known.leaves, known.owner[tuple((cells * size + size // 2).T)])
+            guide = taken(known.leaves, known.owner[tuple((cells * size + size // 2).T)])
             middle = self.bounds[:, 0] + self.width * size * (cells + 0.5)
             radius = np.broadcast_to(0.5 * size * self.width * (1.0 + 1e-12), middle.shape)
             rise = middle - known.prover._middles(guide)
             z = guide.z + np.einsum("nij,nj->ni", guide.rates, rise)
             good, found = self.proved(middle, radius, z)
-            added = _taken(found, good)
+            added = taken(found, good)
             corners, sizes = cells[good] * size, np.full(int(good.sum()), size)
-            leaves.append(Leaves(corners, sizes, *_arrays(added)))
+            leaves.append(Leaves(corners, sizes, *arrays_of(added)))
             for corner in corners:
                 owner[tuple(slice(c, c + size) for c in corner)] = count
                 count += 1
-        every = _joined(leaves, self.k, self.parameters)
+        every = joined(leaves, self.k, self.parameters)
         kept = self._one_branch(owner, every)
         owner = np.where(owner >= 0, np.where(kept[owner], owner, -1), -1)
         return Grown(self, owner, every)
@@ -246,7 +232,7 @@ class Prover:
             pairs.append(np.stack([a, b], axis=1)[(a >= 0) & (b >= 0) & (a != b)])
         a, b = np.unique(np.concatenate(pairs), axis=0).T
         radius = 0.5 * every.size[a, None] * self.width
-        same = self._same(self._middles(every)[a], radius, _taken(every, a), _taken(every, b))
+        same = self._same(self._middles(every)[a], radius, taken(every, a), taken(every, b))
         links = coo_array((np.ones(int(same.sum())), (a[same], b[same])), shape=(len(every.z),) * 2)
         label = connected_components(links, directed=False)[1]
         home = ((start >= every.low) & (start <= every.high)).all(axis=1)
@@ -266,7 +252,7 @@ class Prover:
         blocks = owner.reshape([x for _ in range(k) for x in (m, size)])
         inner = tuple(range(1, 2 * k, 2))
         tried = np.zeros((m,) * k, dtype=bool)
-        known = _joined(leaves, k, self.parameters)
+        known = joined(leaves, k, self.parameters)
         while True:
             free = (blocks.max(axis=inner) < 0) & ~tried
             if len(known.z):
@@ -289,16 +275,16 @@ class Prover:
             good, found = self.proved(middle, radius, z)
             if len(donors):
                 good[good] = self._same(
-                    middle[good], radius[good], _taken(found, good), _taken(known, donors[good])
+                    middle[good], radius[good], taken(found, good), taken(known, donors[good])
                 )
             elif good.any():  # it has to hold the pose that it is to begin with
                 good &= ((start >= found.low) & (start <= found.high)).all(axis=1)
-            added = _taken(found, good)
-            added = Leaves(cells[good] * size, np.full(int(good.sum()), size), *_arrays(added))
+            added = taken(found, good)
+            added = Leaves(cells[good] * size, np.full(int(good.sum()), size), *arrays_of(added))
             for place, corner in enumerate(added.corner, start=len(known.z)):
                 owner[tuple(slice(c, c + size) for c in corner)] = place
             leaves.append(added)
-            known = _joined(leaves, k, self.parameters)
+            known = joined(leaves, k, self.parameters)
 
     def _led(self, start: Array, theta: Array, goal: Array) -> Array:
         """Parameters for motor values, from those of others in a few steps."""
@@ -377,12 +363,21 @@ class Grown:
     def samples(self, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Random motor values and their parameters, (count, k) each."""
         theta = self.domain.samples(count, rng)
+        return theta, self.parameters(theta)
+
+    def leaf_of(self, theta: Array) -> NDArray[np.intp]:
+        """Which leaf motor values are in, (N, k) to (N,); -1 for none."""
         low, width = self.prover.bounds[:, 0], self.prover.width
-        cells = np.minimum(((theta - low) / width).astype(int), self.prover.n - 1)
-        own = _taken(self.leaves, self.owner[tuple(cells.T)])
+        cells = np.clip(((theta - low) / width).astype(int), 0, self.prover.n - 1)
+        return np.asarray(self.owner[tuple(cells.T)])
+
+    def parameters(self, theta: Array) -> Array:
+        """Parameters of motor values, (N, k) to (N, n); NaN outside of the domain."""
+        owner = self.leaf_of(theta)
+        own = taken(self.leaves, owner)
         rise = theta - self.prover._middles(own)
         z, _ = self.prover.solved(theta, own.z + np.einsum("nij,nj->ni", own.rates, rise))
-        return theta, z
+        return np.where((owner >= 0)[:, None], z, np.nan)
 
 
 def proved_of(known: Grown) -> Grown:
@@ -403,57 +398,3 @@ def grown(chart: Chart, bounds: Array, *, sampled: bool) -> Grown:
             break
         found = replace(Prover(chart, around, sampled=sampled).grown(chart.start), part=part)
     return found
-
-
-def _inverse(matrices: Array) -> Array:
-    """Inverses, NaN of singular matrices."""
-    finite = np.asarray(np.isfinite(matrices).all(axis=(1, 2)))
-    safe = np.where(finite[:, None, None], matrices, np.eye(matrices.shape[1]))
-    singular = np.asarray(np.abs(np.linalg.det(safe)) <= 1e-300)
-    safe[singular] = np.eye(matrices.shape[1])
-    result = np.linalg.inv(safe)
-    result[singular | ~finite] = np.nan
-    return np.asarray(result)
-
-
-def bounds_of(
-    lines: Sequence[Line], names: Sequence[str], z: Array, radius: Array
-) -> tuple[Array, Array]:
-    """Lower and upper bounds of lines over boxes with some middles and half widths, (N, lines)."""
-    given = dict(zip(names, AffineForm.variables(z, radius), strict=True))
-    found = evaluated(lines, given)
-    return np.stack([x.low for x in found], -1), np.stack([x.high for x in found], -1)
-
-
-def _contracted(Y: Array, rates: tuple[Array, Array]) -> Array:
-    """Bound of the entries of 1 - Y R for derivatives R within bounds, shape (N, k, k)."""
-    middle, radius = 0.5 * (rates[0] + rates[1]), 0.5 * (rates[1] - rates[0])
-    bound = np.abs(np.eye(Y.shape[1]) - Y @ middle) + np.abs(Y) @ radius
-    return np.asarray(bound * (1.0 + 1e-14) + 1e-14 * (1.0 + np.abs(Y) @ np.abs(middle)))
-
-
-def _regular(Y: Array, rates: tuple[Array, Array]) -> NDArray[np.bool_]:
-    """Whether all derivatives within bounds are regular: 1 - Y R has a spectral radius below 1."""
-    bound = np.nan_to_num(_contracted(Y, rates), nan=2.0, posinf=2.0)
-    weights = np.ones((len(Y), Y.shape[1]))
-    for _ in range(4):  # any positive weights give a bound; these tend to the best
-        weights = np.einsum("nij,nj->ni", bound, weights) + 1e-9
-        weights /= weights.max(axis=1, keepdims=True)
-    ratio = np.einsum("nij,nj->ni", bound, weights) / weights
-    return np.asarray((ratio < 1.0 - 1e-12).all(axis=1))
-
-
-def _arrays(leaves: Leaves) -> Sequence[Array]:
-    return leaves.z, leaves.rates, leaves.low, leaves.high
-
-
-def _taken(leaves: Leaves, which: NDArray[np.intp] | NDArray[np.bool_]) -> Leaves:
-    return Leaves(leaves.corner[which], leaves.size[which], *(a[which] for a in _arrays(leaves)))
-
-
-def _joined(leaves: Sequence[Leaves], k: int, n: int) -> Leaves:
-    if not leaves:
-        none, nothing = np.zeros((0, n)), np.zeros((0, k), dtype=int)
-        return Leaves(nothing, nothing[:, 0], none, np.zeros((0, n, k)), none, none)
-    parts = zip(*((x.corner, x.size, *_arrays(x)) for x in leaves), strict=True)
-    return Leaves(*(np.concatenate(part) for part in parts))

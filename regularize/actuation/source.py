@@ -75,6 +75,15 @@ class Formulas:
                         jacobian[joint][motor] = line
         return cls(given, found, steps, jacobian)
 
+    def results(self, rates: bool) -> tuple[list[Line], list[Line]]:
+        """What a function returns, and all lines that it needs, in order."""
+        found = [x for row in self.jacobian for x in row] if rates else self.found
+        return found, [*self.given[0].code.needed([*found, *self.steps])]
+
+
+#: Functions of a file: the name, whether it is the way back, and whether it gives the Jacobian.
+FUNCTIONS = (("joints", False, False), ("motors", True, False), ("jacobian", False, True))
+
 
 def written(
     source: Callable[[Subsystems, str], str],
@@ -123,17 +132,12 @@ def c_source(m: Subsystems, name: str) -> str:
             "    if (!good) return 0;",
         ]
     lines += ["    return 1;", "}"]
-    for what, back, rates in (
-        ("joints", False, False),
-        ("motors", True, False),
-        ("jacobian", False, True),
-    ):
+    for what, back, rates in FUNCTIONS:
         f = Formulas.of(m, back, rates)
-        results = [x for row in f.jacobian for x in row] if rates else f.found
+        results, needed = f.results(rates)
         given, out = ("q", "theta") if back else ("theta", "J" if rates else "q")
         lines += ["", f"int {name}_{what}(const double *{given}, double *{out})", "{"]
         lines += [f"    const double x{i} = {given}[{i}];" for i in range(k)]
-        needed = f.given[0].code.needed([*results, *f.steps])
         lines += [f"    const double {text};" for x in needed if (text := x.assignment(C99))]
         lines += [f"    {out}[{i}] = {line.name};" for i, line in enumerate(results)]
         tests = [f"{name}_inside(theta)", *(f"fabs({x.name}) <= {ARRIVED}" for x in f.steps)]
@@ -169,13 +173,9 @@ def python_source(m: Subsystems, _: str) -> str:
     lines += ["    for (lower, upper), own in BOXES:", "        x = theta[..., None, own]"]
     lines += ["        boxes = (x >= np.array(lower)) & (x <= np.array(upper))"]
     lines += ["        good &= boxes.all(axis=-1).any(axis=-1)", "    return good"]
-    for what, back, rates in (
-        ("joints", False, False),
-        ("motors", True, False),
-        ("jacobian", False, True),
-    ):
+    for what, back, rates in FUNCTIONS:
         f = Formulas.of(m, back, rates)
-        results = [x for row in f.jacobian for x in row] if rates else f.found
+        results, needed = f.results(rates)
         given, found = ("q", "found") if back else ("theta", "theta")
         lines += [
             "",
@@ -185,7 +185,6 @@ def python_source(m: Subsystems, _: str) -> str:
         ]
         lines += [f"    x{i} = {given}[..., {i}]" for i in range(k)]
         lines += ['    with np.errstate(all="ignore"):']
-        needed = f.given[0].code.needed([*results, *f.steps])
         lines += [f"        {text}" for x in needed if (text := x.assignment(ARRAYS))]
         names = "".join(f"{x.name}, " for x in results)
         lines += [f"        found = np.stack(np.broadcast_arrays({names}x0)[:-1], axis=-1)"]

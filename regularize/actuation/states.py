@@ -7,6 +7,7 @@ with each round, so that a state costs about one step.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,13 +21,21 @@ from regularize.loops.continuation import Continuation
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.graph import Graph, coordinate_names
 from regularize.mechanism.source import Model
+from regularize.pinocchio.constraints import STEPS
 from regularize.pinocchio.exporting import to_pinocchio
+from regularize.pinocchio.following import CHANGED
+from regularize.pinocchio.robot import Robot
 from regularize.reduction.reduce import as_reduction
+from regularize.tolerances import VANISHING
 
 #: Longest step, radians or sizes of the mechanism.
 STRIDE = 0.6
+#: By which part of a step the compiled projection may go back.
+BACK = 0.25
+#: Condition up to which rows are clearly independent.
+REGULAR = 1e6
 #: States at a time.
-CHUNK = 512
+CHUNK = 1024
 #: Rounds without a new state that end the search.
 PATIENCE = 200
 
@@ -68,17 +77,21 @@ def closed_states(model: Model, n: int, *, seed: int = 0, limits: bool = True) -
     reduction = as_reduction(model)
     robot, graph = to_pinocchio(reduction), reduction.graph
     rng, loops = np.random.default_rng(seed), sized_loops(reduction.graph, reduction.graph.position)
-    grower = _Grower(graph, loops, limits, rng)
-    found = grower.grown(stored_configuration(graph), n)
-    q = np.array([robot.configuration(x) for x in found]).reshape(n, robot.nq)
+    make = _CompiledGrower if _CompiledGrower.takes(robot) else _Grower
+    found, q = make(robot, graph, loops, limits, rng).states(stored_configuration(graph), n)
     return ClosedStates(read_only(q), read_only(found), coordinate_names(graph.mechanism))
 
 
 class _Grower:
-    """Grows states of one mechanism."""
+    """Grows states of one mechanism, by its joints' coordinates."""
 
     def __init__(
-        self, graph: Graph, loops: LoopKinematics, limits: bool, rng: np.random.Generator
+        self,
+        robot: Robot,
+        graph: Graph,
+        loops: LoopKinematics,
+        limits: bool,
+        rng: np.random.Generator,
     ) -> None:
         free = [e.joint.kind in ("free", "floating") for e in graph.edges]
         held = np.zeros(graph.freedoms, dtype=bool)
@@ -89,30 +102,40 @@ class _Grower:
             if edge.group or not limits:
                 bounds[list(edge.columns)] = [-np.inf, np.inf]
         self.names = coordinate_names(graph.mechanism)
-        self.low, self.high, self.rng, self.loops = *bounds.T, rng, loops
+        self.low, self.high, self.rng, self.loops, self.robot = *bounds.T, rng, loops, robot
         self.along = Continuation(loops, held=held)
+        self._ranks: NDArray[np.intp] | None = None
+
+    def states(self, start: Array, n: int) -> tuple[Array, Array]:
+        """Coordinates of all joints, (n, joints), and configurations, (n, nq), from one on."""
+        found = self.grown(start, n)
+        q = np.array([self.robot.configuration(x) for x in found])
+        return found, q.reshape(n, self.robot.nq)
 
     def inside(self, q: Array) -> NDArray[np.bool_]:
         """Which are within limits."""
         return np.asarray(((q >= self.low) & (q <= self.high)).all(axis=1))
 
+    def stepped(self, q: Array) -> Array:
+        """Where random steps from states end, those that stay on the branch."""
+        way = self.along.tangents(q, self.rng.normal(size=(len(q), len(self.loops.units))))
+        way *= STRIDE * self.rng.uniform(0.1, 1.0, size=(len(q), 1))
+        if self._ranks is None:
+            self._ranks = self.along.ranks(q[:1])
+        reached = self.along.step(q, way, np.repeat(self._ranks, len(q)))
+        return np.asarray(reached.q[reached.good & np.any(reached.q != q, axis=1)])
+
     def grown(self, start: Array, n: int) -> Array:
         """So many states, from one on, which is the first where it is within limits."""
         known = start[None]
         within, idle = self.inside(known), 0
-        ranks = self.along.ranks(known)
         while within.sum() < n:
             if idle > PATIENCE:
                 raise ModelError(self._stuck(start, known, int(within.sum()), n))
             # Outside of limits only until there is a state within them to begin with.
             pool = known[within] if within.any() else known
             count = min(CHUNK, max(8, 2 * len(pool)), 8 + 2 * (n - int(within.sum())))
-            q = pool[self.rng.integers(len(pool), size=count)]
-            way = self.along.tangents(q, self.rng.normal(size=(count, len(self.loops.units))))
-            way *= STRIDE * self.rng.uniform(0.1, 1.0, size=(count, 1))
-            reached = self.along.step(q, way, np.repeat(ranks, count))
-            good = reached.good & np.any(reached.q != q, axis=1)
-            new = reached.q[good]
+            new = self.stepped(pool[self.rng.integers(len(pool), size=count)])
             if within.any():
                 new = new[self.inside(new)]
             idle = 0 if len(new) else idle + 1
@@ -132,3 +155,75 @@ class _Grower:
         ]
         where = f"; the stored pose is beyond the limits of {', '.join(beyond)}" if beyond else ""
         return f"only {count} of {n} states within limits were found{where}; try limits=False"
+
+
+class _CompiledGrower(_Grower):
+    """The same by the compiled kernel, on configurations of the model.
+
+    A step counts where the projection goes back by a part of it, and where the rows at its end,
+    taken across the tangents of its beginning, differ by less than they are: as in ``following``.
+    """
+
+    @staticmethod
+    def takes(robot: Robot) -> bool:
+        """Whether rows are clearly independent, and all joints but a floating base have numbers."""
+        if robot.kernel is None or not 0 < robot.rows == robot.rank:
+            return False
+        based = _based(robot)
+        numbers = all(robot.counted(k) for k in range(robot.nv) if k not in based)
+        return numbers and bool(np.linalg.cond(robot.jacobian(robot.q0)) < REGULAR)
+
+    def states(self, start: Array, n: int) -> tuple[Array, Array]:
+        """Coordinates of all joints, (n, joints), and configurations, (n, nq), from one on."""
+        robot, based = self.robot, _based(self.robot)
+        self._free = np.array([k for k in range(robot.nv) if k not in based], dtype=np.intp)
+        self._places = np.array([robot.position_index(int(k)) for k in self._free], dtype=np.intp)
+        self._stride = STRIDE
+        self._held = np.isin(np.arange(robot.nv), [*based]).astype(float)
+        self._units = (np.abs(robot.joint_map) @ self.loops.units)[self._free]
+        q = self.grown(robot.configuration(start), n)
+        return robot.coordinates_of(q), q
+
+    def inside(self, q: Array) -> NDArray[np.bool_]:
+        """Which are within limits."""
+        return super().inside(self.robot.coordinates_of(q))
+
+    def stepped(self, q: Array) -> Array:
+        """Where random steps from states end, those that stay on the branch."""
+        kernel, units, places = self.robot.kernel, self._units, self._places
+        rows = kernel.jacobian(q)[..., self._free] * units
+        across = np.swapaxes(rows, 1, 2)
+        with suppress(np.linalg.LinAlgError):
+            inverse = across @ np.linalg.inv(rows @ across)
+            normal = inverse @ rows
+            way = self.rng.normal(size=(len(q), len(units), 1))
+            way = (way - normal @ way)[..., 0]
+            length = self._stride * self.rng.uniform(0.1, 1.0, size=(len(q), 1))
+            size = np.abs(way).max(axis=1, keepdims=True)
+            moving = size[:, 0] > VANISHING
+            way *= length / np.where(size > VANISHING, size, 1.0)
+            trial = q.copy()
+            trial[:, places] += way * units
+            end = self._projected(trial)
+            end = np.where(np.isfinite(end).all(axis=1, keepdims=True), end, q)
+            back = np.abs((end - trial)[:, places] / units).max(axis=1)
+            change = inverse @ (kernel.jacobian(end)[..., self._free] * units - rows) @ normal
+            turned = np.abs(change).sum(axis=2).max(axis=1)
+            good = np.asarray(moving & (back <= BACK * length[:, 0]) & (turned <= CHANGED))
+            self._stride *= 0.7 if good.mean() < 0.3 else 1.2 if self._stride < 0.8 * STRIDE else 1
+            return np.asarray(end[good])
+        return q[:0]
+
+    def _projected(self, q: Array) -> Array:
+        """Closed configurations, NaN where the steps do not arrive."""
+        end = self.robot.kernel.project(q, self._held, STEPS)
+        if end is not None or len(q) < 2:
+            return np.full_like(q, np.nan) if end is None else np.asarray(end)
+        half = len(q) // 2
+        return np.concatenate([self._projected(q[:half]), self._projected(q[half:])])
+
+
+def _based(robot: Robot) -> set[int]:
+    """Velocities of floating bases, which stay where they are."""
+    free = {j.name for j in robot.mechanism.joints if j.kind in ("free", "floating")}
+    return {int(k) for n in free & {*robot.tree.names} for k in robot.velocity_indices([n])}

@@ -56,7 +56,8 @@ def serial_twin(
     """The model without its loops, whose joints are driven in place of the motors.
 
     Bodies of the loops that the joints do not carry become part of the nearest one that they do.
-    What joints have in the mean of the domain from rods, cranks and rotors is their armature.
+    What joints have from rods, cranks and rotors is their armature: the number that is nearest to
+    it all over the domain, in parts of the inertia.
     Limits, speeds and torques are those that the motors allow anywhere in the domain.
 
     Args:
@@ -286,14 +287,28 @@ def _compared(
     if not good.any():
         return SerialTwin(twin, m, float("nan"))
     lacks = (wanted - have)[good]
-    diagonal = np.diagonal(lacks, axis1=1, axis2=2)
-    armature = np.maximum(0.5 * (diagonal.min(axis=0) + diagonal.max(axis=0)), 0.0)
+    size = np.linalg.norm(wanted[good], 2, axis=(1, 2))
+    armature = [_constant(lacks[:, i, i], size) for i in range(len(moving))]
     added = {name: armature[moving.index(name)] for name in m.joint_names}
     twin = replace(twin, joints=tuple(_with_armature(joint, added) for joint in twin.joints))
     for name in m.joint_names:
         lacks[:, moving.index(name), moving.index(name)] -= added[name]
-    off = np.linalg.norm(lacks, 2, axis=(1, 2)) / np.linalg.norm(wanted[good], 2, axis=(1, 2))
+    off = np.linalg.norm(lacks, 2, axis=(1, 2)) / size
     return SerialTwin(twin, m, float(WIDER * off.max() + 1e-9))
+
+
+def _constant(values: Array, sizes: Array) -> float:
+    """The number that is nearest to all values in parts of their sizes, not negative.
+
+    Near singularities motors weigh a thousand times what they do elsewhere: the middle of what is
+    lacking would be far too much wherever the joint is used.
+    """
+    none, every = 0.0, float(np.max(np.abs(values) / sizes))
+    for _ in range(50):
+        part = 0.5 * (none + every)
+        met = np.max(values - part * sizes) <= np.min(values + part * sizes)
+        none, every = (none, part) if met else (part, every)
+    return max(0.0, 0.5 * float(np.max(values - every * sizes) + np.min(values + every * sizes)))
 
 
 def _without_base(mechanism: Mechanism) -> Mechanism:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from regularize.guests import present
 from regularize.lie.screw import Array
 from regularize.page.animation import branch_numbers
 from regularize.page.artist import draw
@@ -68,6 +69,7 @@ def render(
         '</div><main id="report-rows">',
         panel,
         *report_rows(report, drawing, references),
+        *_maps(report),
         "</main></div>",
         *footer(report),
         f'<script type="application/json" id="report">{_json(report.as_dict())}</script>',
@@ -75,6 +77,12 @@ def render(
         *(f"<script>{each}</script>" for each in runs),
     ]
     return _page(f"{PurePath(name).name}: {sentence}", body, runs, "'self'" if script else "'none'")
+
+
+def _maps(report: Analysis) -> Iterator[str]:
+    """What motors make of joints through loops, where a guest draws it."""
+    figures = [x for of in present("actuation.map_picture") for x in of.figures(report.mechanism)]
+    yield from ["<h2>From motors to joints</h2>", *figures] if figures else ()
 
 
 def frame(report: Analysis, *, height: int = 720, trajectory: PlayedMotion | None = None) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from regularize.errors import ClosureLost, NotClosed, NotFinite
+from regularize.errors import NotClosed, NotFinite
 from regularize.lie.screw import Array
 from regularize.loops.projection import Convergence, project
 from regularize.pinocchio.solvers import ConstrainedTree
@@ -18,7 +17,7 @@ from regularize.tolerances import EXACT, ROUNDING
 ROUGHLY = 1e3
 #: Errors that are wanted and borne, the length of idle steps, how many, and singular pivots: the
 #: same for the kernel.
-_STEPS = np.array([ROUNDING, ROUGHLY * EXACT.closed, EXACT.same, 40.0, EXACT.singular])
+STEPS = np.array([ROUNDING, ROUGHLY * EXACT.closed, EXACT.same, 40.0, EXACT.singular])
 
 
 class RobotConstraints:
@@ -117,7 +116,7 @@ def close_loops(robot: ConstrainedTree, q: Array, *, hold: Sequence[str] = ()) -
     held = np.zeros(robot.nv, dtype=bool)
     held[robot.velocity_indices(hold)] = True
     if robot.kernel is not None:
-        closed = robot.kernel.project(q, held, _STEPS)
+        closed = robot.kernel.project(q, held, STEPS)
         if closed is not None:
             return np.asarray(closed)
     constraints, start = RobotConstraints(robot), np.asarray(q, dtype=np.float64)[None]
@@ -132,39 +131,6 @@ def close_loops(robot: ConstrainedTree, q: Array, *, hold: Sequence[str] = ()) -
     if found.outcome[0] != Convergence.CLOSED and not found.error[0] <= ROUGHLY * EXACT.closed:
         raise _not_closed(robot, found.q[0])
     return np.asarray(found.q[0])
-
-
-def follow(robot: ConstrainedTree, q: Array, targets: Mapping[str, float]) -> Array:
-    """The configuration that is reached when joints move to given values; see ``Robot.follow``."""
-    columns = robot.velocity_indices(list(targets))
-    places = [robot.position_index(int(column)) for column in columns]
-    values = np.array(list(targets.values()))
-    found, arrived = led(robot, np.asarray(q, dtype=np.float64), columns, values - q[places])
-    if not arrived:
-        reached = dict(zip(targets, found[places].tolist(), strict=True))
-        raise ClosureLost(
-            f"the loops do not follow the joints to {dict(targets)}: the way ends at {reached}"
-        )
-    return found
-
-
-def led(
-    robot: ConstrainedTree, q: Array, columns: NDArray[np.intp], change: Array
-) -> tuple[Array, bool]:
-    """Where single coordinates lead the mechanism, shape (nq,), and whether they arrive.
-
-    Args:
-        robot: The robot.
-        q: The closed configuration where they begin, shape (nq,).
-        columns: Their velocities, shape (k,).
-        change: By how much they change, shape (k,).
-    """
-    from regularize.loops.continuation import Continuation, drive  # where joints are led
-
-    constraints = RobotConstraints(robot, reference=q)
-    way = Continuation(constraints, robot.tolerances)
-    found = drive(way, np.zeros((1, robot.nv)), columns.tolist(), change[None])
-    return constraints.configuration(found.q[0]), bool(found.reached[0])
 
 
 def _not_closed(robot: ConstrainedTree, q: Array) -> NotClosed:

@@ -19,7 +19,8 @@ from regularize.errors import ModelError, NotFinite, UnsupportedExport
 from regularize.lie.screw import Array
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import shortened
-from regularize.pinocchio.constraints import close_loops, follow
+from regularize.pinocchio.constraints import close_loops
+from regularize.pinocchio.following import follow
 from regularize.pinocchio.generated import GeneratedCode, GeneratedTree, environments
 from regularize.pinocchio.many_states import batch, over_states, where_finite
 from regularize.pinocchio.multibody_reading import series_of
@@ -367,8 +368,11 @@ class Robot(GeneratedTree):
     @validated(q=STATE)
     def coordinates(self, q: Array) -> Array:
         """The mechanism's joint coordinates, those of the cuts included, shape (n,)."""
-        found: Array = self.states.coordinates(self._coordinates, q[None])[0]
-        return found
+        return np.asarray(self.coordinates_of(q[None])[0])
+
+    def coordinates_of(self, q: Array) -> Array:
+        """The same of many configurations at once, (N, nq) to (N, n)."""
+        return np.asarray(self.states.coordinates(self._coordinates, q))
 
 
 def _compiled_again(made: Callable[..., Robot], lanes: int) -> Robot:

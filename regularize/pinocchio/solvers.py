@@ -167,6 +167,11 @@ class ConstrainedTree:
         return TreeStates(*self.multibody, self.constraints, self.kernel)
 
     @cached_property
+    def leading(self) -> dict[tuple[str, ...], Any]:
+        """What joints lead that were led before, by their names; see ``following``."""
+        return {}
+
+    @cached_property
     def _driven_kernels(self) -> dict[tuple[int, ...], Any]:
         return {(): self.kernel}
 

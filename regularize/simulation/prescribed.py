@@ -216,7 +216,7 @@ class Drives:
             ModelError: The loops do not let them get there.
         """
         # Loaded where something is driven.
-        from regularize.pinocchio.constraints import led
+        from regularize.pinocchio.following import led
         from regularize.simulation.partitioning import NotIndependent, tied
 
         free = robot.split(q).free
