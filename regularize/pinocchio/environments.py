@@ -107,10 +107,14 @@ class SteppedStates:
     def part(self, robots: NDArray[np.intp], begin: int, end: int | None = None) -> SteppedStates:
         """Records of some robots from one on, to one and with it, as arrays of their own."""
         records = slice(begin, None if end is None else end + 1)
-        arrays = (self.q, self.v, self.ok, self.residual)
-        return SteppedStates(*(np.ascontiguousarray(x[robots, records]) for x in arrays))
+        q, v, residual = (
+            np.ascontiguousarray(x[robots, records]) for x in (self.q, self.v, self.residual)
+        )
+        return SteppedStates(q, v, np.ascontiguousarray(self.ok[robots, records]), residual)
 
-    def put(self, part: SteppedStates, ok: Array, robots: NDArray[np.intp], begin: int) -> None:
+    def put(
+        self, part: SteppedStates, ok: NDArray[np.bool_], robots: NDArray[np.intp], begin: int
+    ) -> None:
         """Write records back."""
         records = slice(begin, begin + part.ok.shape[1])
         self.q[robots, records], self.v[robots, records] = part.q, part.v

@@ -250,7 +250,8 @@ class Stressed:
         return map(block, options), states.count
 
 
-class _States(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _States:
     """States of self-stress of one cell: how many, what each edge holds of which, and lengths."""
 
     count: int
