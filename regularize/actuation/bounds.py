@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from regularize.actuation.affine_forms import AffineForm, evaluated
 from regularize.lie.screw import Array
 from regularize.modes.closed_form.elementary import Line
+from regularize.tolerances import NEGLIGIBLE, ROUNDING, VANISHING
 
 
 def inverses(matrices: Array) -> Array:
@@ -36,7 +37,7 @@ def contracted(Y: Array, rates: tuple[Array, Array]) -> Array:
     """Bound of the entries of 1 - Y R for derivatives R within bounds, shape (N, k, k)."""
     middle, radius = 0.5 * (rates[0] + rates[1]), 0.5 * (rates[1] - rates[0])
     bound = np.abs(np.eye(Y.shape[1]) - Y @ middle) + np.abs(Y) @ radius
-    return np.asarray(bound * (1.0 + 1e-14) + 1e-14 * (1.0 + np.abs(Y) @ np.abs(middle)))
+    return np.asarray(bound * (1.0 + ROUNDING) + ROUNDING * (1.0 + np.abs(Y) @ np.abs(middle)))
 
 
 def regular(Y: Array, rates: tuple[Array, Array]) -> NDArray[np.bool_]:
@@ -44,7 +45,7 @@ def regular(Y: Array, rates: tuple[Array, Array]) -> NDArray[np.bool_]:
     bound = np.nan_to_num(contracted(Y, rates), nan=2.0, posinf=2.0)
     weights = np.ones((len(Y), Y.shape[1]))
     for _ in range(4):  # any positive weights give a bound; these tend to the best
-        weights = np.einsum("nij,nj->ni", bound, weights) + 1e-9
+        weights = np.einsum("nij,nj->ni", bound, weights) + VANISHING
         weights /= weights.max(axis=1, keepdims=True)
     ratio = np.einsum("nij,nj->ni", bound, weights) / weights
-    return np.asarray((ratio < 1.0 - 1e-12).all(axis=1))
+    return np.asarray((ratio < 1.0 - NEGLIGIBLE).all(axis=1))

@@ -18,6 +18,7 @@ from regularize.actuation.ways import ARRIVED, Way
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.mechanism.graph import Graph
+from regularize.tolerances import VANISHING
 
 #: Samples that steps and polynomials are fitted to.
 SAMPLES = 3000
@@ -132,7 +133,7 @@ class Drive:
         theta, q = values[:, :k], values[:, n : n + k]
         good = known & self.domain.contains(theta if back else x)
         with np.errstate(invalid="ignore"):
-            good &= (np.abs(step) <= 1e-9).all(axis=1) & np.isfinite(values).all(axis=1)
+            good &= (np.abs(step) <= VANISHING).all(axis=1) & np.isfinite(values).all(axis=1)
         found = theta if back else q
         return np.where(good[:, None], found, np.nan), np.where(good[:, None], z, np.nan)
 

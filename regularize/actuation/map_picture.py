@@ -20,6 +20,7 @@ from regularize.mechanism.graph import coordinate_names
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism
 from regularize.modes.inputs import inputs_of, turning_of
+from regularize.tolerances import NEGLIGIBLE
 
 #: Subsystems that are drawn at most, and loops of each: their formulas take a second.
 MOST, LOOPS = 4, 3
@@ -129,7 +130,7 @@ def _surface(
     chart = found.prover.chart
     q = chart.arrays(chart.values, found.parameters(theta))[:, len(chart.parameters) + joint]
     least, most = float(np.nanmin(q)), float(np.nanmax(q))
-    level = (q - least) / max(most - least, 1e-12)
+    level = (q - least) / max(most - least, NEGLIGIBLE)
     seen, level = _placed(found, theta, 0.25 + 0.75 * level).reshape(n, n, 2), level.reshape(n, n)
     parts = []
     for a, b in zip(found.domain.lower, found.domain.upper, strict=True):
@@ -168,7 +169,7 @@ def _curve(
 
     def seen(points: Array) -> Array:
         x = (points[:, 0] - x0) / (x1 - x0) - 0.5
-        y = (points[:, 1] - least) / max(most - least, 1e-12) - 0.5
+        y = (points[:, 1] - least) / max(most - least, NEGLIGIBLE) - 0.5
         return np.stack([300.0 * x, -230.0 * y], axis=1)
 
     parts = []

@@ -26,6 +26,7 @@ from regularize.actuation.ways import Fit
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.modes.closed_form.elementary import Line
+from regularize.tolerances import NEGLIGIBLE
 
 #: Degree of MuJoCo's polynomials of joints.
 QUARTIC = 4
@@ -293,7 +294,7 @@ def _bound(drive: Drive, fit: Fit, tolerance: float, own: NDArray[np.bool_]) -> 
     errors = [total(a, b, -1.0) for a, b in zip(approximate, chart.joints, strict=True)]
     slopes = [x for row in derivatives(errors, chart.parameters) for x in row]
     low, high = leaves.low[own], leaves.high[own]
-    z, r = 0.5 * (low + high), 0.5 * (high - low) * (1.0 + 1e-12)
+    z, r = 0.5 * (low + high), 0.5 * (high - low) * (1.0 + NEGLIGIBLE)
     ways, largest, count = np.array([*combined((-0.5, 0.5), repeat=k)]), 0.0, 0
     while len(z):
         count += len(z)
@@ -309,7 +310,7 @@ def _bound(drive: Drive, fit: Fit, tolerance: float, own: NDArray[np.bool_]) -> 
         largest = max(largest, float(bound[good].max(initial=0.0)))
         z, r = z[~good], r[~good]
         z = (z[:, None] + ways * r[:, None]).reshape(-1, k)
-        r = np.repeat(0.5 * r, len(ways), axis=0) * (1.0 + 1e-12)
+        r = np.repeat(0.5 * r, len(ways), axis=0) * (1.0 + NEGLIGIBLE)
     return largest + 1e-13  # rounding of what evaluates it
 
 
@@ -320,4 +321,4 @@ def _at(
     middle = np.abs(bounds_of(errors, names, z, np.zeros_like(z))).max(axis=0)
     rates = np.abs(bounds_of(slopes, names, z, r)).max(axis=0).reshape(len(z), -1, z.shape[1])
     bound = middle + np.einsum("nij,nj->ni", rates, r)
-    return np.asarray(np.where(np.isfinite(bound), bound * (1.0 + 1e-12), np.inf).max(axis=1))
+    return np.asarray(np.where(np.isfinite(bound), bound * (1.0 + NEGLIGIBLE), np.inf).max(axis=1))

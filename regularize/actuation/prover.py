@@ -30,6 +30,7 @@ from regularize.actuation.formulas import Program
 from regularize.actuation.leaves import Leaves, arrays_of, joined, taken
 from regularize.lie.screw import Array, read_only
 from regularize.modes.closed_form.elementary import Line
+from regularize.tolerances import NEGLIGIBLE
 
 #: Bisections of every axis by the number of motors.
 DEPTHS = {1: 11, 2: 7, 3: 5, 4: 3}
@@ -207,7 +208,7 @@ class Prover:
                 continue
             guide = taken(known.leaves, known.owner[tuple((cells * size + size // 2).T)])
             middle = self.bounds[:, 0] + self.width * size * (cells + 0.5)
-            radius = np.broadcast_to(0.5 * size * self.width * (1.0 + 1e-12), middle.shape)
+            radius = np.broadcast_to(0.5 * size * self.width * (1.0 + NEGLIGIBLE), middle.shape)
             rise = middle - known.prover._middles(guide)
             z = guide.z + np.einsum("nij,nj->ni", guide.rates, rise)
             good, found = self.proved(middle, radius, z)
@@ -265,7 +266,7 @@ class Prover:
                 return
             tried[tuple(cells.T)] = True
             low = self.bounds[:, 0] + self.width * size * cells
-            radius = np.broadcast_to(0.5 * size * self.width * (1.0 + 1e-12), low.shape)
+            radius = np.broadcast_to(0.5 * size * self.width * (1.0 + NEGLIGIBLE), low.shape)
             middle = low + 0.5 * size * self.width
             if len(donors):
                 rise = middle - self._middles(known)[donors]
@@ -325,7 +326,7 @@ class Prover:
         face = 0.5 * (low + high)
         z = old.z + np.einsum("nij,nj->ni", old.rates, face - other)
         z, _ = self.solved(face, z)
-        slack = 1e-12 * (1.0 + np.abs(z))
+        slack = NEGLIGIBLE * (1.0 + np.abs(z))
         low, high = np.maximum(new.low, old.low), np.minimum(new.high, old.high)
         return np.asarray(((z >= low - slack) & (z <= high + slack)).all(axis=1))
 

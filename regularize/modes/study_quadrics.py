@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
-from regularize.tolerances import EXACT, ROUNDING
+from regularize.tolerances import EXACT, ROUNDING, VANISHING
 
 #: Complex numbers.
 Complex: TypeAlias = NDArray[Any]
@@ -252,7 +252,7 @@ class _Quadrics:
         """Where solutions (K, n) at the start lead to, and which of them arrive."""
         z, s, h = z.copy(), np.zeros(len(z)), np.full(len(z), 0.02)
         for _ in range(3000):
-            open_ = np.flatnonzero((s < 1.0) & (h > 1e-9))
+            open_ = np.flatnonzero((s < 1.0) & (h > VANISHING))
             if not len(open_):
                 break
             own, at = rows[open_], s[open_]
@@ -301,5 +301,5 @@ class _Quadrics:
 def _solved(A: Complex, b: Complex) -> Complex:
     """Solutions of linear systems (K, n, n), (K, n); large where there are none."""
     singular = ~(np.abs(np.linalg.det(A)) > 0.0)
-    A = np.where(singular[:, None, None], 1e-9 * np.eye(A.shape[1]), A)
+    A = np.where(singular[:, None, None], VANISHING * np.eye(A.shape[1]), A)
     return np.asarray(np.linalg.solve(A, b[..., None])[..., 0])
