@@ -203,7 +203,7 @@ def _candidates(
     if not cells:
         return
     stressed, driven = Stressed.of(reduction), _driven(reduction)
-    standard = _standard(reduction)
+    standard, apart = _standard(reduction), _apart(stressed)
     if sources is None:
         large = sum(cell.equations for cell in cells) > EQUATIONS
         every = dict.fromkeys(() if large else standard, (*COST, *COST_OF_PAIRS))
@@ -212,7 +212,7 @@ def _candidates(
     for kinds in (*usual, *sources):
         for motors in (False, True):
             found = [
-                _chosen(stressed, cell, kinds, standard, () if motors else driven) for cell in cells
+                _chosen(stressed, cell, kinds, standard, apart, driven, motors) for cell in cells
             ]
             changes = [change for each in found for change in each]
             if changes:
@@ -224,12 +224,17 @@ def _candidates(
 
 
 def _chosen(
-    stressed: Stressed, cell: CellMobility, kinds: Kinds, usual: Kinds, keep: Collection[str]
+    stressed: Stressed,
+    cell: CellMobility,
+    kinds: Kinds,
+    usual: Kinds,
+    apart: Mapping[str, Array],
+    driven: Collection[str],
+    motors: bool,
 ) -> list[JointChange]:
     """Changes in one cell: of several joints of a sort first, closing joints before others."""
     edges = stressed.reduction.graph.edges
-    driven = _driven(stressed.reduction)
-    apart, options = _apart(stressed), []
+    options: list[JointChange] = []
 
     def across(option: JointChange) -> float:
         """Least where the play of a rail is along what parts it from the one that guides."""
@@ -239,7 +244,7 @@ def _chosen(
 
     for e in reversed(cell.edges):
         joint = edges[e].joint
-        if joint.name not in keep:
+        if motors or joint.name not in driven:
             given = stressed.of_joint(e, kinds.get(joint.name, ()), motors=True)
             options += sorted(given, key=across)
     closing = {edges[e].joint.name for e in cell.edges if edges[e].joint.closure}

@@ -260,6 +260,9 @@ def _reasons(report: Analysis) -> Iterator[RenderableType]:
 
 def _reactions(report: Analysis, detail: Detail) -> Iterator[RenderableType]:
     pairs = view.untrusted(report, most=min(detail.names, 5))
+    rest = len(pairs) - 2 * detail.moves
+    if rest > 1:
+        pairs = [*pairs[: 2 * detail.moves], (f"{rest} more groups of joints", "-v shows all")]
     yield from _section("Reactions that cannot be trusted (REG220)", pairs)
 
 
