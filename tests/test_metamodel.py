@@ -429,3 +429,8 @@ def test_six_inputs_whose_bounds_cannot_be_reached_come_to_an_end(radius: float,
         rg.metamodel(model, bounds, size=0.04, **options)
     with pytest.raises(rg.ModelError, match="a grid over the bounds takes"):
         rg.metamodel(model, bounds, size=0.04, kind="splines", **options)
+
+
+def test_inputs_are_chosen_before() -> None:
+    with pytest.raises(TypeError, match=r"metamodel\(\) got .* 'inputs'; choose them by reduced_mo"):
+        rg.metamodel("model.urdf", {"A": (0.0, 1.0)}, inputs=["A"])  # type: ignore[call-overload]

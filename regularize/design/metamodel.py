@@ -221,6 +221,10 @@ def metamodel(
         ModelError: The bounds do not fit the inputs, neither a tolerance nor a size is given, or
             the bounds contain nothing that can be reached.
     """
+    unknown = sorted(options.keys() - Options.__annotations__.keys())
+    if unknown:
+        hint = "; choose them by reduced_model(model, inputs)" if "inputs" in unknown else ""
+        raise TypeError(f"metamodel() got an unexpected keyword argument {unknown[0]!r}{hint}")
     reduced = model if isinstance(model, ReducedModel) else reduced_model(model)
     settings = _settings(reduced, bounds, **options)
     if kind == "boxes":
