@@ -182,11 +182,11 @@ class _CompiledGrower(_Grower):
         self._held = np.isin(np.arange(robot.nv), [*based]).astype(float)
         self._units = (np.abs(robot.joint_map) @ self.loops.units)[self._free]
         q = self.grown(robot.configuration(start), n)
-        return robot.coordinates_of(q), q
+        return robot.coordinates(q), q
 
     def inside(self, q: Array) -> NDArray[np.bool_]:
         """Which are within limits."""
-        return super().inside(self.robot.coordinates_of(q))
+        return super().inside(self.robot.coordinates(q))
 
     def stepped(self, q: Array) -> Array:
         """Where random steps from states end, those that stay on the branch."""

@@ -301,42 +301,43 @@ class ReducedModel(ShortRepr, EquationOfMotion):
         turned = np.swapaxes(V, 1, 2)
         H = H + (turned * passive.armature) @ V
         D = D + (turned * passive.armature) @ motion.B
-        p = (turned @ self.joint_forces(motion.state)[..., None])[..., 0]
+        p = (turned @ joint_forces(self, motion.state)[..., None])[..., 0]
         C = (turned * passive.damping) @ V
         damped = np.any(passive.damping) or self.motors
         A = turned[..., list(self.motors)] if self.motors else None
         return pack(H, D, p, C if damped else None, A)
 
-    def joint_forces(self, state: State) -> Array:
-        """What gravity, springs and loads do along all joint coordinates, N or N m, shape (N, n).
 
-        Raises:
-            ModelError: A function of ``forces`` gives something else than numbers.
-        """
-        loops, masses, tau = self.equations.loops, self.masses, self.passive.springs(state.q)
-        for column, function in self.forces:
-            force = np.asarray(function(state.q[:, column]), dtype=np.float64)
-            if force.shape not in ((), tau.shape[:1]) or not np.all(np.isfinite(force)):
-                raise ModelError(
-                    "a force along a coordinate is a function of its values, shape (N,), that "
-                    f"gives finite numbers of that shape; it gave the shape {force.shape}"
-                )
-            tau[:, column] += force
-        weight = masses.mass[:, None] * self.gravity
-        center, _ = masses.in_world(state.T_world_node)
-        moment = np.cross(center, weight)
-        wrench = np.concatenate([np.broadcast_to(weight, moment.shape), moment], axis=-1)
-        wrenches = masses.incidence.T @ wrench
-        for name, load in self.loads:
-            row = loops.row(loops.graph.node_of[name])
-            T = state.T_world_node[:, row] @ loops.graph.T_node_body[name]
-            point = (T @ [*np.asarray(load.point), 1.0])[:, :3]
-            R = T[:, :3, :3] if load.axes == "body" else np.eye(3)[None]
-            force, moment = R @ np.asarray(load.force), R @ np.asarray(load.moment)
-            moment = moment + np.cross(point, force)
-            wrench = np.concatenate([np.broadcast_to(force, moment.shape), moment], axis=-1)
-            wrenches += node_incidence(loops)[row][:, None] * wrench[:, None]
-        return np.asarray(tau + np.sum(state.screws * wrenches, axis=-1))
+def joint_forces(model: ReducedModel, state: State) -> Array:
+    """What gravity, springs and loads do along all joint coordinates, N or N m, shape (N, n).
+
+    Raises:
+        ModelError: A function of ``forces`` gives something else than numbers.
+    """
+    loops, masses, tau = model.equations.loops, model.masses, model.passive.springs(state.q)
+    for column, function in model.forces:
+        force = np.asarray(function(state.q[:, column]), dtype=np.float64)
+        if force.shape not in ((), tau.shape[:1]) or not np.all(np.isfinite(force)):
+            raise ModelError(
+                "a force along a coordinate is a function of its values, shape (N,), that "
+                f"gives finite numbers of that shape; it gave the shape {force.shape}"
+            )
+        tau[:, column] += force
+    weight = masses.mass[:, None] * model.gravity
+    center, _ = masses.in_world(state.T_world_node)
+    moment = np.cross(center, weight)
+    wrench = np.concatenate([np.broadcast_to(weight, moment.shape), moment], axis=-1)
+    wrenches = masses.incidence.T @ wrench
+    for name, load in model.loads:
+        row = loops.row(loops.graph.node_of[name])
+        T = state.T_world_node[:, row] @ loops.graph.T_node_body[name]
+        point = (T @ [*np.asarray(load.point), 1.0])[:, :3]
+        R = T[:, :3, :3] if load.axes == "body" else np.eye(3)[None]
+        force, moment = R @ np.asarray(load.force), R @ np.asarray(load.moment)
+        moment = moment + np.cross(point, force)
+        wrench = np.concatenate([np.broadcast_to(force, moment.shape), moment], axis=-1)
+        wrenches += node_incidence(loops)[row][:, None] * wrench[:, None]
+    return np.asarray(tau + np.sum(state.screws * wrenches, axis=-1))
 
 
 def _projected(a: Array, b: Array) -> Array:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.design.actuator_dynamics import ReducedModel, ReducedMotion
+from regularize.design.actuator_dynamics import ReducedModel, ReducedMotion, joint_forces
 from regularize.design.continuation import ActuatedLoops, ReachedConfigurations
 from regularize.design.equation_of_motion import mirror, pairs, symmetric_products
 from regularize.lie import screw
@@ -67,7 +67,7 @@ class BalancedLoops(ActuatedLoops):
             motion = self.full.motion(q[active])
             force = (
                 np.swapaxes(motion.q_theta[..., s:], 1, 2)
-                @ (self.full.joint_forces(motion.state)[..., None])
+                @ (joint_forces(self.full, motion.state)[..., None])
             )
             held = -slopes(self.full, motion)[:, s:, s:]
             stable = np.linalg.eigvalsh(held + np.swapaxes(held, 1, 2))[:, 0] > 0.0
@@ -126,7 +126,7 @@ class QuasiStaticModel(ReducedModel):
 def slopes(full: ReducedModel, motion: ReducedMotion) -> Array:
     """Derivative of p, by rows, along the inputs, by columns, shape (N, s, s)."""
     loops, state, V = full.equations.loops, motion.state, motion.q_theta
-    s, tau = V.shape[-1], full.joint_forces(motion.state)
+    s, tau = V.shape[-1], joint_forces(full, motion.state)
     curved = (motion.B * np.where(np.equal(*pairs(s)), 1.0, 0.5))[..., mirror(s)]
     result = np.einsum("nk,nkij->nij", tau, curved)
     for edge in loops.graph.edges:
@@ -139,7 +139,7 @@ def slopes(full: ReducedModel, motion: ReducedMotion) -> Array:
     for j in range(s):
         step = FORCES / np.abs(V[..., j] / loops.units).max(axis=1, keepdims=True)
         ends = [loops.integrate(state.q, h * V[..., j]) for h in (step, -step)]
-        forward, back = (full.joint_forces(loops.state(end)) for end in ends)
+        forward, back = (joint_forces(full, loops.state(end)) for end in ends)
         result[:, :, j] += np.einsum("nki,nk->ni", V, (forward - back) / (2 * step))
     return np.asarray(result)
 

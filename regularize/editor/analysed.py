@@ -189,7 +189,13 @@ class Analysed:
         for loop in loops[:20]:
             words = ", ".join(loop.joints)
             numbers = loop.cut.constraints, loop.cut.kept, loop.redundant
-            cells = [loop.name, words, motion(loop), self.report.kind_of(loop), *map(str, numbers)]
+            cells = [
+                loop.name,
+                words,
+                motion(loop),
+                self.report.kinds[loop.name],
+                *map(str, numbers),
+            ]
             parts.append(f"| {' | '.join(map(_cell, cells))} |")
         for loop in loops[:20]:
             if loop.removed:

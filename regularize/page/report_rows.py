@@ -164,7 +164,7 @@ class _Rows:
     def _loop(self, drawing: Drawing, group: Group, *, is_open: bool) -> Iterator[str]:
         loop = group.first
         red, green, blue, _ = drawing.loop_colors[loop.name]
-        kind = self.report.kind_of(loop)
+        kind = self.report.kinds[loop.name]
         kind = "" if kind == "regular" else f", {kind}"
         refs = " ".join(self.references.loops[each.name] for each in group.loops)
         opened = " open" if is_open else ""

@@ -297,7 +297,7 @@ class GeneratedEnvironments(Environments):
             assert self._own_code is not None
             made = self._own_code.roll(part, ok, _forces(tau, robots, begin), h, threads)
             if not all_:
-                states.put(part, ok, robots, begin)
+                states.put(part, ok > 0.0, robots, begin)
             last = states.ok.shape[1] - 1
             for reached in np.unique(made[begin + made < last]).tolist():
                 stuck, at = robots[made == reached], begin + reached

@@ -364,15 +364,12 @@ class Robot(GeneratedTree):
             raise ModelError(f"coordinates have shape {np.shape(coordinates)}; pass {wanted}")
         return self._coordinates.configuration(coordinates)
 
-    @over_states()
-    @validated(q=STATE)
+    @over_states(at_once=True)
     def coordinates(self, q: Array) -> Array:
         """The mechanism's joint coordinates, those of the cuts included, shape (n,)."""
-        return np.asarray(self.coordinates_of(q[None])[0])
-
-    def coordinates_of(self, q: Array) -> Array:
-        """The same of many configurations at once, (N, nq) to (N, n)."""
-        return np.asarray(self.states.coordinates(self._coordinates, q))
+        many = isinstance(q, np.ndarray) and q.ndim == 2 and q.shape[1] == self.nq
+        found = self.states.coordinates(self._coordinates, q if many else self._given(q=q)[0][None])
+        return np.asarray(found if many else found[0])
 
 
 def _compiled_again(made: Callable[..., Robot], lanes: int) -> Robot:

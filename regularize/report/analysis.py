@@ -202,10 +202,15 @@ class Analysis:
             return 0
         return max(part.surplus - max(part.topological, 0), 0)
 
-    def kind_of(self, loop: LoopReport) -> str:
-        """Class of a loop in words: ``shaky`` if what its equations depend on needs them."""
-        shaky = loop.category == "paradoxical" and self._needed(loop.part)
-        return "shaky" if shaky else loop.category
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """Class of each loop in words: ``shaky`` if what its equations depend on needs them."""
+        return {
+            loop.name: "shaky"
+            if loop.category == "paradoxical" and self._needed(loop.part)
+            else loop.category
+            for loop in self.loops
+        }
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:

@@ -312,12 +312,12 @@ def _loops(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
             if verbosity <= 0
             else (loop_view.Group((loop,)) for loop in component.loops)
         ):
-            _group_row(table, group, report.kind_of(group.first))
+            _group_row(table, group, report.kinds[group.first.name])
         if several:
             values = [str(n) for n in view.equations(component)]
             table.add_row(component.name, "", "", "", "", *values, style="dim")
     for group in alike if not apart and len(alike) <= detail.rows else ():
-        _group_row(table, group, report.kind_of(group.first))
+        _group_row(table, group, report.kinds[group.first.name])
     every = view.equations(report)
     table.add_row("all", "", "", "", "", *map(str, every), style="bold")
     words = "{} constraint equations at {}: {} kept, {} redundant (-v shows each loop)"
