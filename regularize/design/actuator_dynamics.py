@@ -231,11 +231,11 @@ class ReducedModel(ShortRepr, EquationOfMotion):
 
     def q_theta(self, theta: ArrayLike) -> Array:
         """Joint velocities by the inputs' rates (eq. 11), shape (..., n, s)."""
-        return self._like(theta, self.motion(self.equations.require(self._table(theta))).q_theta)
+        return self._like(theta, self._motion(self.equations.require(self._table(theta))).q_theta)
 
     def B(self, theta: ArrayLike) -> Array:
         """Joint accelerations by the products of the rates (eq. 27), shape (..., n, P)."""
-        return self._like(theta, self.motion(self.equations.require(self._table(theta))).B)
+        return self._like(theta, self._motion(self.equations.require(self._table(theta))).B)
 
     def coefficients(self, theta: Array) -> Array:
         """H, D, p and C in one row per configuration, shape (N, t); see ``equation_of_motion``.
@@ -262,7 +262,7 @@ class ReducedModel(ShortRepr, EquationOfMotion):
             rows[self.equations.clearance(found.q) < clearance] = np.nan
         return rows
 
-    def motion(self, q: Array) -> ReducedMotion:
+    def _motion(self, q: Array) -> ReducedMotion:
         """Velocities and accelerations at closed configurations, shape (N, n)."""
         equations, loops, s = self.equations, self.equations.loops, len(self.inputs)
         state = loops.state(q)
@@ -281,7 +281,7 @@ class ReducedModel(ShortRepr, EquationOfMotion):
 
     def _coefficients(self, q: Array) -> Array:
         """Rows of coefficients at closed configurations, shape (N, t)."""
-        motion, masses = self.motion(q), self.masses
+        motion, masses = self._motion(q), self.masses
         N, s, P = len(q), len(self.inputs), motion.B.shape[-1]
         center, matrix = masses.in_world(motion.state.T_world_node)
         twist = (masses.incidence @ motion.own.reshape(N, -1, 6 * s)).reshape(N, -1, 6, s)
@@ -306,6 +306,11 @@ class ReducedModel(ShortRepr, EquationOfMotion):
         damped = np.any(passive.damping) or self.motors
         A = turned[..., list(self.motors)] if self.motors else None
         return pack(H, D, p, C if damped else None, A)
+
+
+def motion_at(model: ReducedModel, q: Array) -> ReducedMotion:
+    """Velocities and accelerations of a model at closed configurations, shape (N, n)."""
+    return model._motion(q)
 
 
 def joint_forces(model: ReducedModel, state: State) -> Array:

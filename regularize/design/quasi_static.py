@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.design.actuator_dynamics import ReducedModel, ReducedMotion, joint_forces
+from regularize.design.actuator_dynamics import ReducedModel, ReducedMotion, joint_forces, motion_at
 from regularize.design.continuation import ActuatedLoops, ReachedConfigurations
 from regularize.design.equation_of_motion import mirror, pairs, symmetric_products
 from regularize.lie import screw
@@ -64,7 +64,7 @@ class BalancedLoops(ActuatedLoops):
         for _ in range(STEPS):
             if not len(active):
                 break
-            motion = self.full.motion(q[active])
+            motion = motion_at(self.full, q[active])
             force = (
                 np.swapaxes(motion.q_theta[..., s:], 1, 2)
                 @ (joint_forces(self.full, motion.state)[..., None])
@@ -90,10 +90,10 @@ class QuasiStaticModel(ReducedModel):
 
     equations: BalancedLoops
 
-    def motion(self, q: Array) -> ReducedMotion:
+    def _motion(self, q: Array) -> ReducedMotion:
         """What is linear in the inputs' rates and products along the equilibrium."""
         full, loops, s = self.equations.full, self.equations.full.equations, len(self.inputs)
-        motion = full.motion(q)
+        motion = motion_at(full, q)
         V, units = motion.q_theta, loops.loops.units
         S = self._along(motion)
         changes = np.zeros((*S[:, s:].shape, s))
@@ -103,7 +103,7 @@ class QuasiStaticModel(ReducedModel):
             h = SLOPES / size[:, None]
             for h_j in (h, -h):
                 goal = q[:, loops.inputs] + h_j * way[:, 0]
-                there = full.motion(loops.driven(q, loops.inputs, goal).q)
+                there = motion_at(full, loops.driven(q, loops.inputs, goal).q)
                 changes[..., j] += self._along(there)[:, s:] / (2 * h_j)[..., None]
         one, two = pairs(len(loops.inputs))
         products = symmetric_products(S[:, one, :, None] * S[:, two, None, :])
