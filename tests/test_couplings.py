@@ -329,3 +329,30 @@ def test_a_map_from_motors_by_a_table_is_refused_by_name() -> None:
     a.coupling("cam", {"S": 1.0, "A": -1.0}, table=[(-1, -0.2), (0, 0), (0.5, 0.1)])
     with pytest.raises(rg.ModelError, match="couplings by tables: `cam`"):
         rg.actuation_map(a.mechanism(), ["A"], ["D"])
+
+
+def test_reduced_models_agree_with_mujocos_mass_matrix(tmp_path: Path) -> None:
+    path, knees = tmp_path / "leg.xml", ["knee0", "knee1", "knee2"]
+    path.write_text(leg(1))
+    reduced = rg.reduced_model(path, knees)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    names = [model.joint(j).name for j in range(model.njnt)]
+    places = [names.index(knee) for knee in knees]
+
+    def there(theta: np.ndarray) -> np.ndarray:
+        q = model.qpos0.copy()
+        q[places] = theta
+        for one, other, row in zip(model.eq_obj1id, model.eq_obj2id, model.eq_data, strict=True):
+            turned = q[other] - model.qpos0[other]
+            q[one] = model.qpos0[one] + np.polynomial.polynomial.polyval(turned, row[:5])
+        return q
+
+    theta, h = np.array([0.3, -0.4, 0.2]), 1e-6
+    V = np.array([(there(theta + h * e) - there(theta - h * e)) / (2 * h) for e in np.eye(3)]).T
+    data, M = mujoco.MjData(model), np.zeros((model.nv, model.nv))
+    data.qpos[:] = there(theta)
+    mujoco.mj_forward(model, data)
+    for k, unit in enumerate(np.eye(model.nv)):
+        mujoco.mj_mulM(model, data, M[k], unit)
+    np.testing.assert_allclose(reduced.H(theta), V.T @ M @ V, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(reduced.p(theta), -V.T @ data.qfrc_bias, rtol=1e-7, atol=1e-9)

@@ -432,5 +432,5 @@ def test_six_inputs_whose_bounds_cannot_be_reached_come_to_an_end(radius: float,
 
 
 def test_inputs_are_chosen_before() -> None:
-    with pytest.raises(TypeError, match=r"metamodel\(\) got .* 'inputs'; choose them by reduced_mo"):
+    with pytest.raises(TypeError, match=r"metamodel\(\) got .* 'inputs'; choose them by reduced"):
         rg.metamodel("model.urdf", {"A": (0.0, 1.0)}, inputs=["A"])  # type: ignore[call-overload]
