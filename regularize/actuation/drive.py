@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize.actuation.bounds import inverses
+from regularize.actuation.affine_forms import inverses
 from regularize.actuation.chart import Chart
 from regularize.actuation.domain import Domain
 from regularize.actuation.prover import Grown, grown, proved_of

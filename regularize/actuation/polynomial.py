@@ -18,7 +18,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.actuation.bounds import bounds_of
+from regularize.actuation.affine_forms import bounds_of
 from regularize.actuation.drive import Drive
 from regularize.actuation.formulas import copied, derivatives, total
 from regularize.actuation.prover import Grown

@@ -23,11 +23,10 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from regularize.actuation.bounds import bounds_of, contracted, inverses, regular
+from regularize.actuation.affine_forms import bounds_of, contracted, inverses, regular
 from regularize.actuation.chart import Chart
-from regularize.actuation.domain import Domain, merged
+from regularize.actuation.domain import Domain, Leaves, arrays_of, joined, merged, taken
 from regularize.actuation.formulas import Program
-from regularize.actuation.leaves import Leaves, arrays_of, joined, taken
 from regularize.lie.screw import Array, read_only
 from regularize.modes.closed_form.elementary import Line
 from regularize.tolerances import NEGLIGIBLE
