@@ -1,12 +1,14 @@
 r"""Joints of a robot led to values: all others follow on the branch of the last configuration.
 
 A short way that is clear of singularities is one step: along the tangent, and back by the compiled
-projection. Where the equations of the dependent velocities :math:`D` differ along it by
+projection. It is taken where the equations of the dependent velocities :math:`D` differ between its
+ends by
 
-.. math:: \lVert D_0^{-1} D_1 - 1 \rVert_\infty \le 1/2,
+.. math:: \lVert D_0^{-1} D_1 - 1 \rVert_\infty \le 1/2
 
-and the projection goes back by no more than a part of the step, they are regular and the solution
-is the one next to the tangent. Everything else is followed by continuation.
+and the projection goes back by no more than a part of the step. What is between the ends is not
+bounded: that the branch is the same is as sure as steps of continuation, and no proof. Everything
+else is followed by continuation.
 """
 
 from __future__ import annotations
