@@ -461,3 +461,21 @@ def test_a_redundant_gear_is_named(ratio: float) -> None:
     assert report.reduction.mobility == int(ratio == -1.0)
     assert len(found) == int(ratio == -1.0)
     assert all("coupling `gear` of `A` and `D` says" in d.message for d in found)
+
+
+def test_a_spatial_loop_that_stays_open_has_one_gap_and_no_idle_direction() -> None:
+    """Its other joints can move everywhere, so that no direction of the gap is idle."""
+    shafts = rg.assembly("shafts")
+    shafts.body("driver")
+    shafts.body("driven")
+    shafts.hinge("input", "ground", "driver", at=(0, 0, 0), axis=(0, 0, 1))
+    shafts.universal("cross", "driver", "driven", at=(0, 0.1, 2), axes=((1, 0, 0), (0, 1, 0)))
+    shafts.cylindrical("output", "driven", "ground", at=(3, 0, 4), axis=(1, 0, 1))
+    *others, last = shafts.mechanism().joints
+    T = np.array(last.T_child_joint)
+    T[:3, 3] += 0.5, 0.0, -0.5
+    report = rg.check(rg.Mechanism.of_joints("shafts", [*others, replace(last, T_child_joint=T)]))
+    (error,) = [d for d in report.diagnostics if d.severity == "error"]
+    assert error.code == "REG205" and "does not matter" not in error.help[0]
+    amount = error.message.split("; ")[1].split(" stay open")[0].split(" and ")[0]
+    assert f"miss each other by {amount} " in error.help[0]

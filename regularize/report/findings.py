@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from regularize.lie import subalgebra
+from regularize.lie import screw, subalgebra
 from regularize.lie.directions import axis_words
 from regularize.lie.motion_type import GeneratedAlgebra
+from regularize.lie.screw import Array
 from regularize.loops.gaps import CLOSED
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic
 from regularize.mechanism.graph import Graph
@@ -316,15 +318,16 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
     for closing, joints, gap in culprits:
         same = [loop for loop in loops if set(joints) == set(loop.joints)]
         loop = same[0] if same else None
-        conflicting = loop is not None and _contradicts(reduction, loop)
+        missed = None if loop is None else _contradiction(reduction, loop)
         left = gap_words(gap.translation, gap.rotation)
-        if loop is not None and conflicting:
+        if loop is not None and missed is not None:
+            left = gap_words(*_amounts(missed.twist))
             message = (
                 f"loop `{loop.name}` cannot be closed: its redundant equations contradict each "
                 f"other at joint `{loop.closing}`; {left} stay open"
             )
             ways = [
-                _missed(reduction, loop),
+                _advice(reduction, loop, missed),
                 "or let joint frames move as little as closes it: --absorb-gaps",
             ]
         else:
@@ -336,7 +339,7 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
             )
             ways = [f"check the frames of joint `{closing}` and the lengths of {names(joints)}"]
         yield Diagnostic(
-            "REG205" if conflicting else "REG101",
+            "REG101" if missed is None else "REG205",
             "error",
             message,
             loop=None if loop is None else loop.name,
@@ -346,34 +349,56 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
         )
 
 
-def _missed(reduction: Reduction, loop: LoopReport) -> str:
+class _Missed(NamedTuple):
+    """By what the frames of a closing joint miss each other, and whether that is idle.
+
+    A twist about the loop's point, ground axes, metres; idle is what no other joint could move by.
+    """
+
+    twist: Array
+    idle: bool
+
+
+def _amounts(twist: Array) -> tuple[float, float]:
+    """Metres and radians of a twist."""
+    return float(np.linalg.norm(twist[:3])), float(np.linalg.norm(twist[3:]))
+
+
+def _advice(reduction: Reduction, loop: LoopReport, missed: _Missed) -> str:
     """By how much and where a loop stays open, and what can be done about it."""
-    edge, point = loop.cut.edge, loop.point
-    error = closure_error(reduction, loop.cut, point)
-    slid, turned = (float(np.linalg.norm(part)) for part in (error[:3], error[3:]))
+    slid, turned = _amounts(missed.twist)
     ways = []
     if slid > CLOSED * loop.part.length:
-        along = axis_words(error[:3] / slid)
-        ways.append((f"{millimetres(slid)} along {along}", f"by {point_words(error[:3])}"))
+        along = axis_words(missed.twist[:3] / slid)
+        ways.append((f"{millimetres(slid)} along {along}", f"by {point_words(missed.twist[:3])}"))
     if turned > CLOSED:
-        about = f"{degrees(turned)} about {axis_words(error[3:] / turned)}"
+        about = f"{degrees(turned)} about {axis_words(missed.twist[3:] / turned)}"
         ways.append((about, f"through {about}"))
     return (
         f"the two frames of `{loop.closing}` miss each other by "
-        f"{listed([miss for miss, _ in ways])}, which does not matter for the motion: move that on "
-        f"`{reduction.graph.nodes[edge.parent]}` {listed([move for _, move in ways])} (axes of the "
-        f"ground), or relax `{loop.closing}` there"
+        f"{listed([miss for miss, _ in ways])}"
+        f"{', which does not matter for the motion' if missed.idle else ''}: move that on "
+        f"`{reduction.graph.nodes[loop.cut.edge.parent]}` {listed([move for _, move in ways])} "
+        f"(axes of the ground), or relax `{loop.closing}` there"
+        f"{'' if missed.idle else '; then see whether the loop moves as it should'}"
     )
 
 
-def _contradicts(reduction: Reduction, loop: LoopReport) -> bool:
-    """Whether what stays open lies where the other joints of the loop can never move."""
+def _contradiction(reduction: Reduction, loop: LoopReport) -> _Missed | None:
+    """What stays open and lies where the other joints of the loop can never move.
+
+    Where these can move everywhere, but too few equations are independent, all that the closing
+    joint itself does not allow.
+    """
     part, cut = loop.part, loop.cut
     others = [part.screws[e] for e in cut.cycle.edges if e != cut.edge.index]
     algebra = subalgebra.lie_closure(np.hstack(others), reduction.tolerances.rtol)
-    if algebra.shape[1] == 6:
-        return reduction.redundant > 0
+    idle = algebra.shape[1] < 6
     error = closure_error(reduction, cut, part.center)
     error[:3] /= part.length
-    outside = subalgebra.residual(algebra, error[:, None])
-    return bool(np.linalg.norm(outside) > 0.5 * np.linalg.norm(error))
+    given = np.hstack([algebra[:, : 6 * idle], part.screws[cut.edge.index]])
+    outside = error - given @ np.linalg.lstsq(given, error, rcond=None)[0]
+    if np.linalg.norm(outside) <= 0.5 * np.linalg.norm(error) if idle else not reduction.redundant:
+        return None
+    slid = part.length * outside[:3] + screw.cross(outside[3:], loop.point - part.center)
+    return _Missed(np.concatenate([slid, outside[3:]]), idle)
