@@ -274,3 +274,21 @@ def test_help_names_kinds_in_words_that_are_understood() -> None:
     assert kinds == {word for word in words if joint.kind_of(word) == word}
     assert {*joint_changes.COST, *joint_changes.COST_OF_PAIRS} <= kinds
     assert kinds <= {*joint.KINDS, *joint.HIGHER_PAIRS, "slotted"} - {"free", "composite"}
+
+
+def test_cures_of_a_loop_in_a_leg_do_not_hang_on_how_the_leg_stands() -> None:
+    leg = rg.assembly("leg")
+    for name in ("thigh", "crank", "rod", "foot"):
+        leg.body(name)
+    leg.hinge("hip", "ground", "thigh", at=(0, 0, 1), axis=(1, 0, 0))
+    leg.hinge("A", "thigh", "crank", at=(0, 0, 0.8), axis=Y)
+    leg.hinge("B", "crank", "rod", at=(0.1, 0, 0.8), axis=Y)
+    leg.hinge("D", "thigh", "foot", at=(0.05, 0, 0.2), axis=Y)
+    leg.ball("C", "rod", "foot", at=(0.2, 0, 0.25))
+    found = []
+    for angle in (0.0, 1.0):
+        reduction = rg.reduce(leg.mechanism().with_positions({"hip": [angle]}))
+        found.append([cure.kinds for cure in rg.cures(reduction)])
+        (ball,) = rg.cures(reduction, kinds={"C": ["point_on_line"]}, limit=1)
+        assert np.allclose(np.abs(ball.changes[0].choice), (0, np.cos(angle), np.sin(angle)))
+    assert found[0] == found[1] and found[0][0] == {"D": "cylindrical"}

@@ -200,7 +200,10 @@ class Stressed:
         held = [] if cell is None else self.states(cell.edges).held.get(e, [])
         forces = np.hstack([np.zeros((3, 0)), *(wrenches[:3] for _, wrenches in held)])
         u, s, _ = np.linalg.svd(forces, full_matrices=False)
-        local = self.equilibrium.origin(e)[:3, :3].T @ u[:, s > ABSENT]
+        local = np.zeros((3, 0))
+        if cell is not None:
+            pose = self.states(cell.edges).ground @ self.equilibrium.origin(e)
+            local = pose[:3, :3].T @ u[:, s > ABSENT]
         axes = [axis for axis in np.eye(3) if np.linalg.norm(local.T @ axis) > UNSEEN]
         along = [np.eye(3)[i] for i in range(3) if any(abs(d[i]) > 1 - VANISHING for d in local.T)]
         return np.array(along or [*local.T, *axes]).reshape(-1, 3)
@@ -230,7 +233,8 @@ class Stressed:
                         count = rows.stop
                         for e in around:
                             held[e].append((rows, cut.cycle.direction(graph, e) * wrenches))
-            self._states[edges] = _States(count, held, cell.loops)
+            ground = cell.origin(edges[0]) @ screw.inverse(self.equilibrium.origin(edges[0]))
+            self._states[edges] = _States(count, held, cell.loops, ground)
         return self._states[edges]
 
     def seen(
@@ -238,10 +242,11 @@ class Stressed:
     ) -> tuple[Iterator[Array], int]:
         """New freedoms as the self-stress states of one cell see them, (states, gain) each."""
         states = self.states(edges)
+        ground = screw.adjoint(states.ground)
         by_name = {self.reduction.graph.edges[e].joint.name: e for e in edges}
 
         def block(option: JointChange) -> Array:
-            added = states.loops.scaled(option.added.T).T
+            added = states.loops.scaled((ground @ option.added).T).T
             found = np.zeros((states.count, option.gain))
             for rows, wrenches in states.held[by_name[option.joint]]:
                 found[rows] = wrenches.T @ added
@@ -252,11 +257,19 @@ class Stressed:
 
 @dataclass(frozen=True, eq=False)
 class _States:
-    """States of self-stress of one cell: how many, what each edge holds of which, and lengths."""
+    """States of self-stress of one cell.
+
+    Attributes:
+        count: How many.
+        held: What each edge holds of which, wrenches in the frame of the cell's root.
+        loops: The cell's loops.
+        ground: Pose of the ground in that frame.
+    """
 
     count: int
     held: dict[EdgeId, list[tuple[slice, Array]]]
     loops: LoopKinematics
+    ground: Array
 
 
 def _added(joint: Joint, replacement: Joint, made: _Replacement, q: Array) -> Array:
