@@ -59,13 +59,22 @@ class OpenClosure:
         kept = np.delete(jacobian, mine, axis=0)[:, others] if alone else np.zeros((0, 0))
         free = _null_space(kept) if alone else np.eye(int(others.sum()))
         self.twists = subalgebra.span(jacobian[mine][:, others] @ free)
-        self.pose = state.T_world_node[0, self._loops.row(edge.parent)] @ edge.T_parent
-        self._axes = state.screws[0][:, 3:]
+        # Loops stand in the frame of their root, which is not the ground's in a leg.
+        every = reduction.loops.row(self._loops.roots[0])
+        self._root = reduction.reference.T_world_node[0, every]
+        place = state.T_world_node[0, self._loops.row(edge.parent)] @ edge.T_parent
+        self.pose = self._root @ place
+        self._axes = state.screws[0][:, 3:] @ self._root[:3, :3].T
 
     def contains(self, screws: Array) -> bool:
         """Whether all twists of world screws (6, f) are possible."""
-        scaled = self._loops.scaled(screws.T).T
+        scaled = self._scaled(screws)
         return bool(subalgebra.contains(self.twists, scaled / np.linalg.norm(scaled, axis=0)))
+
+    def _scaled(self, screws: Array) -> Array:
+        """World screws (6, f) as twists of the loops."""
+        own = screw.adjoint(screw.inverse(self._root)) @ screws
+        return np.asarray(self._loops.scaled(own.T).T)
 
     @cached_property
     def turning(self) -> list[Array]:
@@ -85,7 +94,7 @@ class OpenClosure:
         Args:
             screws: World screws, one per ground axis, shape (6, 3).
         """
-        scaled = self._loops.scaled(screws.T).T
+        scaled = self._scaled(screws)
         common = subalgebra.intersection(subalgebra.span(scaled), self.twists)
         space = np.linalg.lstsq(scaled, common, rcond=None)[0]
         if space.shape[1] == 1:
