@@ -389,3 +389,25 @@ def test_stiffness_is_one_number_two_or_a_matrix() -> None:
         forces("ground", 1e4)
     with pytest.raises(rg.ModelError, match="definite 6 by 6 matrix"):
         forces("B", -1.0)
+
+
+@pytest.mark.parametrize("far", [0.0, 200.0])
+def test_wrenches_are_at_the_frames_of_the_file_however_far_off(far: float) -> None:
+    """On the rocker of a four-bar with a frame of its axis far away all wrenches balance."""
+    bar = rg.assembly("bar")
+    masses = {"crank": (0.15, 0, 0.2), "coupler": (0.75, 0, 0.5), "rocker": (1.1, 0, 0.3)}
+    for name, center in masses.items():
+        bar.body(name, mass=1.0, com=center, inertia=np.eye(3) * 0.01)
+    bar.hinge("A", "ground", "crank", at=(0, 0, 0), axis=(0, 1, 0))
+    bar.hinge("B", "crank", "coupler", at=(0.3, 0, 0.4), axis=(0, 1, 0))
+    bar.hinge("C", "coupler", "rocker", at=(1.2, 0, 0.6), axis=(0, 1, 0))
+    bar.hinge("D", "ground", "rocker", at=(1, far, 0), axis=(0, 1, 0))
+    found = {
+        joint.joint: joint.wrench for joint in rg.joint_forces(bar.mechanism(), held=["A"]).joints
+    }
+    places = {"C": (1.2, 0, 0.6), "D": (1, far, 0)}
+    weight, places["G"] = np.array([0, 0, -9.81, 0, 0, 0]), masses["rocker"]
+    total = np.zeros(6)
+    for name, wrench in (("C", found["C"]), ("D", found["D"]), ("G", weight)):
+        total += np.concatenate([wrench[:3], wrench[3:] + np.cross(places[name], wrench[:3])])
+    assert np.abs(total).max() < 1e-9 * max(1.0, np.abs(found["D"]).max())

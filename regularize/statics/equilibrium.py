@@ -151,10 +151,15 @@ class Equilibrium:
         return result
 
     def origin(self, edge: EdgeId) -> Array:
-        """Pose of a joint's frame on its parent, world axes, shape (4, 4)."""
-        e = self.graph.edges[edge]
-        pose = self.state.T_world_node[0, self.loops.row(e.parent)]
-        return np.asarray(pose @ e.T_parent)
+        """Pose of a joint's frame on its parent as the file has it, world axes, shape (4, 4).
+
+        Kinematics may have its origin elsewhere on the axis.
+        """
+        graph, own = self.graph, self.graph.edges[edge]
+        pose, joint = self.state.T_world_node[0, self.loops.row(own.parent)], own.joint
+        if graph.node_of[joint.parent] != own.parent:  # a further joint of several in series
+            return np.asarray(pose @ own.T_parent)
+        return np.asarray(pose @ graph.T_node_body[joint.parent] @ joint.T_parent_joint)
 
     def open_tree(self, needed: Mapping[NodeId, Array]) -> Array:
         """Wrench in every edge when the chords transmit nothing, shape (edges, 6)."""

@@ -260,7 +260,7 @@ def stressed_joints(reduction: Reduction, cell: CellMobility) -> StressedJoints:
         name = graph.edges[e].joint.name
         if name in names:  # in series: what one of them transmits, all do
             continue
-        pose = _frame(equilibrium, e)
+        pose = equilibrium.origin(e)
         names.append(name)
         places.append(T_world_root @ pose)
         wrench = equilibrium.at_point(field, pose[:3, 3])
@@ -274,19 +274,6 @@ def stressed_joints(reduction: Reduction, cell: CellMobility) -> StressedJoints:
         own = equilibrium.at_point(unknowns[6 * k : 6 * k + 6], np.zeros(3))
         chords[e] = screw.adjoint(screw.inverse(T)).T @ own
     return StressedJoints(tuple(names), np.array(places), np.array(wrenches), chords)
-
-
-def _frame(equilibrium: Equilibrium, edge: EdgeId) -> Array:
-    """The frame of a joint on its parent as the file has it: there are its bearings.
-
-    Kinematics may have its origin elsewhere on the axis.
-    """
-    graph, own = equilibrium.graph, equilibrium.graph.edges[edge]
-    joint = own.joint
-    if graph.node_of[joint.parent] != own.parent:
-        return equilibrium.origin(edge)
-    T_node = equilibrium.state.T_world_node[0, equilibrium.loops.row(own.parent)]
-    return np.asarray(T_node @ graph.T_node_body[joint.parent] @ joint.T_parent_joint)
 
 
 def _regular(reduction: Reduction, cell: CellMobility) -> Array:
