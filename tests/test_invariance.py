@@ -265,3 +265,26 @@ def test_small_mechanisms_in_nine_writings_each(seed: int) -> None:
     """All batches together are ten thousand writings."""
     for one in range(seed, seed + 140):
         assert metamorphic.differences(one, most=metamorphic.SMALL) == []
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_what_is_said_does_not_depend_on_what_a_mechanism_hangs_on(name: str) -> None:
+    """On a turned body of its own frame every direction is said in axes of the ground as before."""
+    plain = BUILDERS[name]()
+    T, turn = random_motion(np.random.default_rng(1), 0.3), rg.Joint.in_world
+    hang = turn("hang", plain.ground, "carrier", "revolute", (0, 0, 1), (0, 0, 0))
+    begin = T @ screws.exp(np.array([0, 0, 0, 0, 0, -1.0]))
+    joints = [replace(hang, T_parent_joint=begin, T_child_joint=np.eye(4), position=[1.0])]
+    for joint in plain.joints:
+        for end, place in (("parent", "T_parent_joint"), ("child", "T_child_joint")):
+            if getattr(joint, end) == plain.ground:
+                own = np.linalg.solve(T, getattr(joint, place))
+                joint = replace(joint, **{end: "carrier", place: own})
+        joints.append(joint)
+    said = []
+    for mechanism in (plain, rg.Mechanism.of_joints("hung", joints)):
+        report = rg.check(mechanism, configurations=0)
+        findings = {(d.code, d.message) for d in report.diagnostics if "mobility" not in d.message}
+        labels = [[e.label for e in (*loop.kept, *loop.removed)] for loop in report.loops]
+        said.append((findings, [advice.words for advice in report.advice], labels))
+    assert said[0] == said[1]
