@@ -312,3 +312,20 @@ def test_long_chains_and_many_parts_are_read_in_the_time_of_their_length(tmp_pat
             counted[what, n] = steps
     for what in ("chain", "parts"):
         assert counted[what, 2000] < 5 * counted[what, 500]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"), [("1 -1", "exceed"), ("0 0", "single value"), ("-1 1", "")]
+)
+def test_bounds_that_leave_one_value_or_none_are_noted(
+    tmp_path: Path, bounds: str, said: str
+) -> None:
+    lower, upper = bounds.split()
+    limit = f'<limit lower="{lower}" upper="{upper}" effort="1" velocity="1"/>'
+    path = four_bar(
+        tmp_path,
+        '<link name="arm"/><joint name="E" type="revolute"><parent link="ground"/>'
+        f'<child link="arm"/><axis xyz="0 0 1"/>{limit}</joint>',
+    )
+    notes = [d.message for d in rg.load(path).findings if "bound" in d.message]
+    assert [said in note for note in notes] == [True] * bool(said)

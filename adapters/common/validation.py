@@ -46,7 +46,7 @@ def validated(mechanism: Mechanism) -> Mechanism:
                 line=source.line if source else None,
                 element=source.element if source else None,
             )
-    return with_single_values(_with_possible_bodies(_with_displayed_names(mechanism)))
+    return with_doubtful_bounds(_with_possible_bodies(_with_displayed_names(mechanism)))
 
 
 def _numbers(mechanism: Mechanism) -> Iterator[tuple[str, Source | None, Array]]:
@@ -145,29 +145,29 @@ def _displayed_finding(finding: Diagnostic) -> Diagnostic:
     )
 
 
-def with_single_values(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with a note on joints whose lower and upper bound are equal.
+def with_doubtful_bounds(mechanism: Mechanism) -> Mechanism:
+    """The mechanism with notes on joints whose lower bound equals or exceeds the upper one.
 
     Some exporters write zeros where there are no bounds, others mean a joint that stands still.
     Bounds are no constraints here, so such a joint is one that moves.
     """
-    held = [
-        joint
-        for joint in mechanism.joints
-        if joint.limits is not None and np.any(joint.limits[:, 0] == joint.limits[:, 1])
-    ]
-    if not held:
-        return mechanism
-    finding = Diagnostic(
-        "REG013",
-        "note",
-        f"bounds leave a single value to {listed([joint.name for joint in held])}: bounds are no "
-        "constraints here, so these joints are free to move",
-        joints=tuple(joint.name for joint in held),
-        source=held[0].source,
-        help=("make a joint fixed if it is meant to stand still",),
-    )
-    return _noted(mechanism, finding)
+    bounds = [(j, np.asarray(j.limits)) for j in mechanism.joints if j.limits is not None]
+    for says, words, way in (
+        (
+            np.equal,
+            "bounds leave a single value to {}: bounds are no constraints here, so these joints "
+            "are free to move",
+            "make a joint fixed if it is meant to stand still",
+        ),
+        (np.greater, "lower bounds exceed upper ones of {}: no value is left", "exchange them"),
+    ):
+        found = [joint for joint, bound in bounds if np.any(says(bound[:, 0], bound[:, 1]))]
+        if found:
+            joints = tuple(joint.name for joint in found)
+            message, source = words.format(listed(joints)), found[0].source
+            note = Diagnostic("REG013", "note", message, joints=joints, source=source, help=(way,))
+            mechanism = _noted(mechanism, note)
+    return mechanism
 
 
 def with_external_files(mechanism: Mechanism, included: Iterable[str]) -> Mechanism:
