@@ -1,7 +1,8 @@
-"""Numbers, names and motions in words, the same in every finding and every report."""
+"""Numbers, names and motions in words, the same in every finding, report and format."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 
@@ -13,6 +14,25 @@ from regularize.lie.motion_type import MotionType
 from regularize.lie.screw import Array
 from regularize.mechanism.mechanism import Mechanism
 from regularize.tolerances import EXACT, Tolerances
+
+#: What a slack joint frees, by the half of the twist.
+_HALVES = ("translation", "rotation")
+
+
+def slack_name(joint: str, axis: int) -> str:
+    """Name of the slack joint beside a joint.
+
+    Args:
+        joint: Name of the joint.
+        axis: Which component of the twist it frees, counted from 0.
+    """
+    return f"{joint}_slack_{_HALVES[axis // 3]}_{'xyz'[axis % 3]}"
+
+
+def is_slack(name: str) -> bool:
+    """Whether a joint is a slack joint by its name."""
+    return re.search(rf"_slack_({'|'.join(_HALVES)})_[xyz](_\d+)?$", name) is not None
+
 
 #: Entries that a list names before the rest is only counted: what one line holds.
 LISTED = 6

@@ -18,7 +18,7 @@ from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array, adjoint, inverse
 from regularize.mechanism.joint import motion, relative_pose, reversed_joint
 from regularize.mechanism.mechanism import Body, Geometry, Inertia, Joint
-from regularize.mechanism.slack_names import is_slack
+from regularize.words import is_slack
 
 
 @dataclass(eq=False)

@@ -32,8 +32,7 @@ from regularize.adapters.mjcf.joint_values import (
     unread,
     with_states,
 )
-from regularize.adapters.mjcf.model import Model, poses
-from regularize.adapters.mjcf.sites import close_by_sites
+from regularize.adapters.mjcf.model import Model, close_by_sites, poses
 from regularize.errors import ReadError
 from regularize.lie.screw import Array, exp, inverse, log, log_rotation, transform
 from regularize.mechanism.joint import joint_screws

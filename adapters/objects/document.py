@@ -11,11 +11,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from regularize.adapters.reading import read
-from regularize.errors import ReadError, RegularizeError
+from lxml import etree
+
+from regularize.adapters.reading import by_content, read
+from regularize.adapters.registry import adapter_named, readable
+from regularize.errors import ReadError, RegularizeError, UnknownFormat
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.mechanism import Mechanism
 
@@ -81,3 +85,91 @@ class ObjectDocument(ABC):
         """The mechanism of the object."""
         with self.written() as path:
             return self.placed(read(path, format=self.format, **options))
+
+
+def read_text(text: str | bytes, *, format: str | None = None, **options: Any) -> Mechanism:
+    """Read the text of a model file; files that it names are looked for nowhere."""
+    return TextDocument(text, format).read(**options)
+
+
+def read_tree(tree: Any, **options: Any) -> Mechanism:
+    """Read an lxml element or tree; findings name the lines of the file that it was parsed from."""
+    return TreeDocument(tree).read(**options)
+
+
+class TextDocument(ObjectDocument):
+    """A model file as text or as bytes."""
+
+    def __init__(self, text: str | bytes, format: str | None = None) -> None:
+        self._text = text
+        self._data = text.encode() if isinstance(text, str) else bytes(text)
+        self.label = "<text>" if isinstance(text, str) else "<bytes>"
+        self.format = format or self._told()
+
+    def _told(self) -> str:
+        """The one format that the text itself tells."""
+        if not self._data.strip():
+            raise ReadError(self.label, "is empty; give what a model file holds")
+        found = [each.name for each in by_content(self._data)]
+        if "xacro" in found:
+            return "xacro"
+        if len(found) != 1:
+            raise UnknownFormat(self.label, readable(), "format=")
+        return found[0]
+
+    def write(self, folder: Path) -> Path:
+        """The text as it is."""
+        adapter = adapter_named(self.format)
+        if adapter is None or not adapter.of_files:
+            raise UnknownFormat(self.format, readable(), "format=")
+        # Of the endings of USD this is the one of text; of bytes the library looks itself.
+        endings = [each for each in adapter.suffixes if each != ".usd"] or [*adapter.suffixes, ""]
+        suffix = ".usdc" if self._data.startswith(b"PXR-USDC") else endings[0]
+        path = folder / f"model{suffix}"
+        path.write_bytes(self._data)
+        return path
+
+    def parse(self, path: Path) -> Any:
+        """Text for text, bytes for bytes."""
+        data = path.read_bytes()
+        return data.decode() if isinstance(self._text, str) else type(self._text)(data)
+
+    def line(self, line: int | None) -> int | None:
+        """The same line."""
+        return line
+
+
+class TreeDocument(ObjectDocument):
+    """An lxml element, or a tree."""
+
+    def __init__(self, tree: Any) -> None:
+        self._tree = tree
+        self._root = tree.getroot() if hasattr(tree, "getroot") else tree
+        if self._root is None or not isinstance(self._root.tag, str):
+            raise ReadError("<lxml tree>", "has no root element; give that of a model")
+        self._data = etree.tostring(self._root, encoding="utf-8", with_tail=False)
+        self.label = self._root.getroottree().docinfo.URL or f"<lxml {self._root.tag}>"
+        self.format = TextDocument(self._data).format
+
+    def write(self, folder: Path) -> Path:
+        """The elements as lxml writes them."""
+        return TextDocument(self._data, self.format).write(folder)
+
+    def parse(self, path: Path) -> Any:
+        """An element for an element, a tree for a tree."""
+        tree = etree.fromstring(path.read_bytes(), etree.XMLParser(strip_cdata=False)).getroottree()
+        return tree if hasattr(self._tree, "getroot") else tree.getroot()
+
+    @cached_property
+    def _lines(self) -> dict[int, int]:
+        """Lines of the elements by their lines in what is written."""
+        pairs = zip(etree.fromstring(self._data).iter(), self._root.iter(), strict=True)
+        return {
+            written.sourceline: own.sourceline
+            for written, own in reversed([*pairs])
+            if written.sourceline and own.sourceline
+        }
+
+    def line(self, line: int | None) -> int | None:
+        """The line that the element was parsed from; None for one that was made in memory."""
+        return None if line is None else self._lines.get(line)

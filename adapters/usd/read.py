@@ -16,7 +16,7 @@ from regularize.adapters.common.names import listed, unique
 from regularize.adapters.common.validation import with_external_files
 from regularize.adapters.usd.joint import couple, join, mesh
 from regularize.adapters.usd.joint_values import TYPE, read_motors
-from regularize.adapters.usd.precise import name_of
+from regularize.adapters.usd.prims import name_of
 from regularize.adapters.usd.stage import (
     Places,
     Stage,

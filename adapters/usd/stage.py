@@ -16,8 +16,7 @@ from regularize.adapters.common.draft import WORLD, Draft, Side
 from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.quantities import principal, rotation_quaternion
 from regularize.adapters.usd.layers import Layers
-from regularize.adapters.usd.precise import get, numbers, value_of
-from regularize.adapters.usd.prims import FILE
+from regularize.adapters.usd.prims import FILE, get, numbers, value_of
 from regularize.errors import ReadError
 from regularize.lie.screw import Array, inverse, transform
 from regularize.mechanism.diagnostic import Source

@@ -26,8 +26,7 @@ from regularize.adapters.common.write import (
     spanning,
 )
 from regularize.adapters.usd.joint_values import add_motors
-from regularize.adapters.usd.precise import NAME, put
-from regularize.adapters.usd.prims import add_joint, add_place, add_shape, axes_of, turn
+from regularize.adapters.usd.prims import NAME, add_joint, add_place, add_shape, axes_of, put, turn
 from regularize.errors import RegularizeError, UnsupportedExport
 from regularize.lie.screw import Array, unit
 from regularize.mechanism.diagnostic import Diagnostic

@@ -27,7 +27,7 @@ from regularize.commands.verify import write_proof
 from regularize.errors import RegularizeError
 from regularize.escape import displayed, json_text
 from regularize.guests import guest
-from regularize.report.forms import lines, sarif, summary, text
+from regularize.report.forms import listing, summary, text
 from regularize.report.forms.summary import SummaryLine
 from regularize.report.suppression import Suppression
 from regularize.version import SCHEMAS, __version__
@@ -186,11 +186,11 @@ class Checking:
         if output in ("json", "jsonl"):
             return "", report.as_dict()
         if output == "sarif":
-            return "", sarif.as_sarif([report])
+            return "", listing.as_sarif([report])
         if output == "concise":
-            return lines.concise(report), {}
+            return listing.concise(report), {}
         if output == "github":
-            return lines.github(report), {}
+            return listing.github(report), {}
         if output == "html":
             page = guest("page.html").render(report, meshes=not self.arguments.no_meshes)
             return page, {}
@@ -214,7 +214,7 @@ class Checking:
         if output == "jsonl":
             return {out: "".join(_line(outcome.data) for outcome in read)}
         if output == "sarif":
-            return {out: _json(sarif.merged([outcome.data for outcome in read]))}
+            return {out: _json(listing.merged([outcome.data for outcome in read]))}
         body = "".join(outcome.body for outcome in read)
         if output == "text" and (self.folders or not self.single):
             body = "\n".join(outcome.body for outcome in read if outcome.body)

@@ -28,12 +28,12 @@ from regularize.mechanism.mechanism import (
     Mechanism,
 )
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.slack_names import slack_name
 from regularize.mechanism.source import Model, as_mechanism
 from regularize.pinocchio.welds import Weld, chosen_welds, twist_space
 from regularize.reduction.rank_loss import rank_losses
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.validation import FLAG, WHOLE, validated
+from regularize.words import slack_name
 
 #: Kinds of slack joints by the half of the twist that they free.
 KINDS = ("prismatic", "revolute")
