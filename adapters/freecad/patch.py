@@ -28,10 +28,7 @@ TYPES = {
     "parallel": "Parallel",
 }
 #: Types that free more, with the same frames.
-GAINS = {
-    "revolute": ("cylindrical", "spherical", "parallel"),
-    "prismatic": ("cylindrical",),
-}
+GAINS = {"revolute": ("cylindrical", "spherical", "parallel"), "prismatic": ("cylindrical",)}
 _OBJECT = re.compile(r"\S+ (\S+) \(")
 LOCAL = struct.Struct("<4s5H3I2H")
 CENTRAL = struct.Struct("<4s6H3I5H2I")

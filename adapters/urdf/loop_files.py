@@ -234,11 +234,7 @@ def _named(layout: str, path: str) -> LoopFile:
 
 def _gepetto(path: str) -> LoopFile:
     content = parse(path)
-    return LoopFile(
-        path,
-        lambda draft: retype(content, draft),
-        lambda draft: close(content, draft),
-    )
+    return LoopFile(path, lambda draft: retype(content, draft), lambda draft: close(content, draft))
 
 
 def report_unread(files: list[LoopFile], draft: UrdfDraft) -> None:

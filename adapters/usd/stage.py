@@ -149,8 +149,7 @@ def report_units(stage: Any, reading: Stage) -> None:
         )
     elif not math.isclose(unit, 1.0) or not math.isclose(kilogram, 1.0):
         reading.note(
-            "REG012",
-            f"units of {unit:g} m and {kilogram:g} kg converted to metres and kilograms",
+            "REG012", f"units of {unit:g} m and {kilogram:g} kg converted to metres and kilograms"
         )
     if str(UsdGeom.GetStageUpAxis(stage)) == "Y":
         reading.note("REG012", "up is Y on this stage: gravity points along -Y")

@@ -8,15 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from regularize.errors import ModelError, RegularizeError
-from regularize.mechanism.quantity import (
-    FORCES,
-    METRES,
-    RADIANS,
-    TORQUES,
-    parts,
-    rates,
-    value_of,
-)
+from regularize.mechanism.quantity import FORCES, METRES, RADIANS, TORQUES, parts, rates, value_of
 
 if TYPE_CHECKING:
     from regularize.mechanism.mechanism import Mechanism

@@ -20,13 +20,7 @@ from regularize.lie.screw import Array
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import NodeId
 from regularize.mechanism.joint import joint_screws, reversed_joint
-from regularize.mechanism.mechanism import (
-    Body,
-    Coupling,
-    Joint,
-    JointDynamics,
-    Mechanism,
-)
+from regularize.mechanism.mechanism import Body, Coupling, Joint, JointDynamics, Mechanism
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model, as_mechanism
 from regularize.pinocchio.welds import Weld, chosen_welds, twist_space

@@ -181,10 +181,7 @@ def rigid_models(model: Any, anchors: Iterable[Anchor]) -> Any:
 
 
 def joint_closure(
-    place: Mapping[NodeId, tuple[int, Array]],
-    cut: Cut,
-    T_node_frame: Array,
-    covectors: Array,
+    place: Mapping[NodeId, tuple[int, Array]], cut: Cut, T_node_frame: Array, covectors: Array
 ) -> ClosureRows:
     """A closure between the two bodies of a cut joint that is not in the tree.
 

@@ -26,10 +26,7 @@ from regularize.step.posing import columns_of, moved, poses_of
 
 if TYPE_CHECKING:
     from regularize.pinocchio.actuation import Actuation
-    from regularize.pinocchio.derivatives import (
-        AccelerationDerivatives,
-        InverseDynamicsDerivatives,
-    )
+    from regularize.pinocchio.derivatives import AccelerationDerivatives, InverseDynamicsDerivatives
     from regularize.pinocchio.split import Stabilization
 
 

@@ -60,10 +60,7 @@ def with_crossed_bars(graph: Graph, part: Block, within: float, rounding: float)
 
 
 def crossed_bars(
-    freedoms: dict[EdgeId, Space],
-    loops: Iterable[Sequence[EdgeId]],
-    within: float,
-    rounding: float,
+    freedoms: dict[EdgeId, Space], loops: Iterable[Sequence[EdgeId]], within: float, rounding: float
 ) -> dict[EdgeId, Space] | None:
     """The joints, by the spans of their screws, with exact antiparallelograms; None without one.
 

@@ -188,11 +188,7 @@ class Accelerated:
         return [*linear, *plus(minus(alpha2, alpha1), cross(O2, O1))]
 
     def _yield(
-        self,
-        parent: int,
-        factors: Factors,
-        border: dict[int, Vector],
-        sides: dict[int, Number],
+        self, parent: int, factors: Factors, border: dict[int, Vector], sides: dict[int, Number]
     ) -> None:
         """What a cluster takes from the inertia of the link that it moves against."""
         of = self.of
