@@ -12,7 +12,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from regularize._io.mujoco_warnings import collected
+from regularize._io.console import collected
 from regularize.adapters.common.xml import Node, parse
 from regularize.adapters.mjcf.size_limits import NOT_FOUND, check_sizes, without_plugins
 from regularize.errors import ReadError

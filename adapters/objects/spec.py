@@ -11,7 +11,7 @@ from typing import Any
 
 import mujoco
 
-from regularize._io.mujoco_warnings import collected
+from regularize._io.console import collected
 from regularize.adapters.objects.document import ObjectDocument
 from regularize.errors import ReadError
 from regularize.mechanism.mechanism import Mechanism

@@ -33,7 +33,7 @@ import numpy as np
 from regularize._io.input_files import read_bytes
 from regularize.adapters.common.draft import Side
 from regularize.adapters.common.names import suggestion
-from regularize.adapters.common.values import Value
+from regularize.adapters.common.values import Value, read_yaml
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.errors import ReadError
 from regularize.lie.screw import IDENTITY
@@ -48,8 +48,6 @@ TYPES = ("SPHERICAL", "FIXED", "CARDAN", *UNIVERSAL)
 
 def parse(path: str) -> Value:
     """Content of a file; raises ``ReadError`` if it is no such description."""
-    from regularize.adapters.common.yaml_values import read_yaml  # where there is such a file
-
     root = read_yaml(path, "`closed_loop: [[frame, frame], ...]` and the like")
     if root.get("closed_loop") is None:
         raise root.error(
@@ -254,8 +252,10 @@ def add_tolerances(path: str, draft: UrdfDraft) -> None:
     Raises:
         ReadError: There is no such joint, or no such unit.
     """
-    from regularize.adapters.common.values import read_tolerance  # where there is such a file
-    from regularize.adapters.common.yaml_values import read_yaml
+    from regularize.adapters.common.values import (
+        read_tolerance,  # where there is such a file
+        read_yaml,
+    )
 
     stated = read_yaml(path, "`tolerances:` with the names of joints").members("tolerances")
     for name, value in stated.items():

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from regularize._io.console import delayed_progress
 from regularize.checking import Report, check
 from regularize.commands.configuration import Configuration, configuration, entries_of, known_before
-from regularize.commands.files import load_model
-from regularize.commands.outputs import WouldBeLost
+from regularize.commands.files import WouldBeLost, load_model
 from regularize.commands.verify import write_proof
 from regularize.errors import RegularizeError
 from regularize.escape import displayed, json_text

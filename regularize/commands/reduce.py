@@ -10,10 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regularize._io.output_files import write_text
-from regularize.commands.files import add_fail_on, add_model, load_model, report_findings
-from regularize.commands.options import option
-from regularize.commands.outputs import Output, check_read, files_of
-from regularize.commands.values import count
+from regularize.commands.files import (
+    Output,
+    add_fail_on,
+    add_model,
+    check_read,
+    files_of,
+    load_model,
+    report_findings,
+)
+from regularize.commands.options import count, option
 from regularize.errors import RegularizeError, UnknownFormat
 from regularize.escape import displayed, json_text
 from regularize.files import written_format

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING
 
 from regularize._io.console import delayed_progress
 from regularize._io.input_files import check_regular
-from regularize.commands.files import add_branch, add_model, load_model
-from regularize.commands.options import fitted, option
-from regularize.commands.outputs import OutputAction
-from regularize.commands.values import LOADS, RATES, assignments, units_of
+from regularize.commands.files import OutputAction, add_branch, add_model, load_model
+from regularize.commands.options import LOADS, RATES, assignments, fitted, option, units_of
 from regularize.errors import ModelError, RegularizeError
 from regularize.guests import guest
 from regularize.mechanism.quantity import SECONDS, value_of

@@ -13,8 +13,7 @@ from typing import Any, BinaryIO, TypeVar
 from urllib.parse import unquote, urlparse
 from urllib.request import url2pathname
 
-from regularize.editor.analysed import Analysed, Problem, format_of
-from regularize.editor.mirror import Mirror
+from regularize.editor.analysed import Analysed, Mirror, Problem, format_of
 from regularize.errors import MissingExtra
 from regularize.version import __version__
 

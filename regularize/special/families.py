@@ -22,8 +22,7 @@ from regularize.proofs.incidence import simplest
 from regularize.proofs.verifier import Space, distance
 from regularize.reduction.block import Block
 from regularize.special.focal import focal
-from regularize.special.schatz import schatz
-from regularize.special.symmetric import symmetric
+from regularize.special.symmetric import schatz, symmetric
 
 
 def of_hinges(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:
