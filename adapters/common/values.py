@@ -24,8 +24,8 @@ import numpy as np
 
 from regularize._io.input_files import read_bytes
 from regularize.adapters.common.located import Located
-from regularize.adapters.common.names import suggestion
 from regularize.errors import ModelError, ReadError
+from regularize.escape import suggestion
 from regularize.lie.screw import Array
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.quantity import TOLERANCE

@@ -79,7 +79,9 @@ class FreecadPatcher(XmlPatcher):
             for place in item.walk():
                 if place.tag == "Property" and place.get("name") == "JointType":
                     number = place.child("Integer")
-                    known = number is not None and self._names(number)[_value(number)]
+                    if number is None:
+                        return None
+                    known = self._names(number)[int(number.get("value") or 0)]
                     return number if known == TYPES.get(joint.kind) else None
         return None
 
@@ -95,10 +97,6 @@ class FreecadPatcher(XmlPatcher):
         """Other documents that are linked to."""
         if place.tag in ("XLink", "XLinkSub") and place.get("file"):
             yield place.spans["file"]
-
-
-def _value(number: Node | None) -> int:
-    return int((number.get("value") if number is not None else None) or 0)
 
 
 def member_of(data: bytes, name: str, path: str) -> bytes:

@@ -18,9 +18,9 @@ import numpy as np
 
 from regularize.adapters.cad.draft import CadDraft
 from regularize.adapters.common.draft import Draft, Side, joint_between
-from regularize.adapters.common.names import listed, suggestion
 from regularize.adapters.mbdyn.statements import Statement, statements
 from regularize.errors import ReadError
+from regularize.escape import listed, suggestion
 from regularize.lie.screw import IDENTITY, Array, exp, inverse, log_rotation
 from regularize.mechanism.joint_limits import JointDynamics
 from regularize.mechanism.mechanism import Inertia, Mechanism

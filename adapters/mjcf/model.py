@@ -11,9 +11,9 @@ import numpy as np
 
 from regularize.adapters.common.draft import Draft
 from regularize.adapters.common.marked_loops import close_named, report_loop_candidates
-from regularize.adapters.common.names import unique
 from regularize.adapters.common.quantities import rotation_quaternion
 from regularize.adapters.mjcf.compiled import Compiled
+from regularize.escape import unique
 from regularize.lie.screw import Array, inverse, transform
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint import joint_position

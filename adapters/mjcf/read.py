@@ -18,7 +18,6 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from regularize.adapters.common.names import listed, suggestion, unique
 from regularize.adapters.common.quantities import MASSLESS, principal
 from regularize.adapters.mjcf.compiled import Compiled, MeshShape, compiled
 from regularize.adapters.mjcf.equality import read_equalities
@@ -34,6 +33,7 @@ from regularize.adapters.mjcf.joint_values import (
 )
 from regularize.adapters.mjcf.model import Model, close_by_sites, poses
 from regularize.errors import ReadError
+from regularize.escape import listed, suggestion, unique
 from regularize.lie.screw import Array, exp, inverse, log, log_rotation, transform
 from regularize.mechanism.joint import joint_screws
 from regularize.mechanism.mechanism import (

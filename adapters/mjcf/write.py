@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.names import listed
 from regularize.adapters.common.serial import ROUNDING, serial, twin_name
 from regularize.adapters.common.write import add, reference_poses, spanning
 from regularize.adapters.mjcf.bodies import BodyTree
 from regularize.adapters.mjcf.elements import add_actuator, add_row, find_or_add, place
 from regularize.errors import UnsupportedExport
+from regularize.escape import listed
 from regularize.lie.curve import Curve
 from regularize.lie.screw import Array, inverse, transform
 from regularize.mechanism.diagnostic import Diagnostic

@@ -33,11 +33,11 @@ from dataclasses import replace
 import numpy as np
 
 from regularize.adapters.common.draft import Side
-from regularize.adapters.common.names import suggestion
 from regularize.adapters.common.quantities import rotation_between, rotation_rpy
 from regularize.adapters.common.values import Value, read_yaml
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.adapters.urdf.joint import AXIAL, TYPES
+from regularize.escape import suggestion
 from regularize.lie.screw import Array, inverse, log_rotation, transform, unit
 from regularize.mechanism.joint import joint_screws
 from regularize.mechanism.mechanism import JointLimits

@@ -32,10 +32,10 @@ import numpy as np
 
 from regularize._io.input_files import read_bytes
 from regularize.adapters.common.draft import Side
-from regularize.adapters.common.names import suggestion
 from regularize.adapters.common.values import Value, read_yaml
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.errors import ReadError
+from regularize.escape import suggestion
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint import joint_screws

@@ -62,7 +62,7 @@ class UrdfPatcher(SlackPatcher):
         found, sidecar = Patch(), self._retypes()
         if sidecar is not None:
             text = self.text(sidecar)
-            retyped = [each for each in wanted if self._in_tree(each)]
+            retyped = [w for w in wanted if not w.joint.closure and sidecar_patch.retype_word(w)]
             wanted = [each for each in wanted if each not in retyped]
             found.edits += sidecar_patch.retyped(retyped, text) if retyped else ()
         for each in wanted:
@@ -126,10 +126,6 @@ class UrdfPatcher(SlackPatcher):
             if GEPETTO.search(self.data(path)) is not None:
                 return path
         return None
-
-    def _in_tree(self, wanted: WantedKind) -> bool:
-        """Whether the file beside the model can hold a joint of the tree."""
-        return not wanted.joint.closure and sidecar_patch.retype_word(wanted) is not None
 
     def found_by_name(self) -> Collection[str]:
         """The file of closing joints."""

@@ -12,7 +12,6 @@ from typing import Any
 from pxr import Sdf, Usd, UsdPhysics
 
 from regularize.adapters.common.draft import WORLD
-from regularize.adapters.common.names import listed, unique
 from regularize.adapters.common.validation import with_external_files
 from regularize.adapters.objects.document import ObjectDocument
 from regularize.adapters.usd.joint import couple, join, mesh
@@ -31,6 +30,7 @@ from regularize.adapters.usd.stage import (
     units,
 )
 from regularize.errors import ReadError
+from regularize.escape import listed, unique
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.mechanism import Body, Mechanism
 

@@ -164,7 +164,8 @@ class Environments:
                 )
         for index in indices:
             robot.position_index(int(index))
-        free = Split.of(robot.jacobian(self._reference), robot.rank).free
+        reference = getattr(robot, "q0", robot.tree.space.neutral)
+        free = Split.of(robot.jacobian(reference), robot.rank).free
         moves = np.linalg.svd(np.asarray(free[indices]), compute_uv=False)
         if len(moves) < len(indices) or moves[-1] <= EXACT.singular:
             raise ModelError(f"the motions of {', '.join(self.drives)} follow from each other")
@@ -174,10 +175,6 @@ class Environments:
                 "steps with drives need the compiled kernel and the style 'rows'"
             )
         return kernel
-
-    @property
-    def _reference(self) -> Array:
-        return np.asarray(getattr(self.robot, "q0", self.robot.tree.space.neutral))
 
     @cached_property
     def _laws(self) -> tuple[Array, Array, Array] | None:
