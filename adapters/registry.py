@@ -54,7 +54,7 @@ class Adapter:
         accepts: Whether an object in memory is of this kind; its reader then gets the object, and
             its patcher makes another one.
         document: ``module:class`` of the file that objects are written to where they are changed,
-            see ``regularize.adapters.objects.document``; None: they are changed themselves.
+            see ``regularize.adapters.objects``; None: they are changed themselves.
     """
 
     name: str
@@ -253,23 +253,23 @@ OBJECTS: tuple[Adapter, ...] = (
         name="text",
         title="text or bytes of a model file",
         accepts=is_text,
-        reader="regularize.adapters.objects.document:read_text",
-        document="regularize.adapters.objects.document:TextDocument",
+        reader="regularize.adapters.objects:read_text",
+        document="regularize.adapters.objects:TextDocument",
     ),
     Adapter(
         name="lxml",
         title="lxml element or tree",
         accepts=is_a("lxml._Element", "lxml._ElementTree"),
-        reader="regularize.adapters.objects.document:read_tree",
-        document="regularize.adapters.objects.document:TreeDocument",
+        reader="regularize.adapters.objects:read_tree",
+        document="regularize.adapters.objects:TreeDocument",
     ),
     Adapter(
         name="mjspec",
         title="mujoco.MjSpec",
         module="mujoco",
         accepts=is_a("mujoco.MjSpec"),
-        reader="regularize.adapters.objects.spec:read",
-        document="regularize.adapters.objects.spec:SpecDocument",
+        reader="regularize.adapters.objects:read_spec",
+        document="regularize.adapters.objects:SpecDocument",
     ),
     Adapter(
         name="mjmodel",

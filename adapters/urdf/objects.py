@@ -15,7 +15,7 @@ from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.quantities import NAMES, six
 from regularize.adapters.common.write import add
 from regularize.adapters.common.xml import XmlDocument
-from regularize.adapters.objects.document import placed
+from regularize.adapters.objects import placed
 from regularize.adapters.urdf.read import read_root
 from regularize.adapters.urdf.write import add_origin
 from regularize.errors import ModelError, ReadError

@@ -13,7 +13,7 @@ from pxr import Sdf, Usd, UsdPhysics
 
 from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.validation import with_external_files
-from regularize.adapters.objects.document import ObjectDocument
+from regularize.adapters.objects import ObjectDocument
 from regularize.adapters.usd.joint import couple, join, mesh
 from regularize.adapters.usd.joint_values import TYPE, read_motors
 from regularize.adapters.usd.prims import name_of

@@ -124,9 +124,9 @@ def table(path: Path) -> tuple[list[float], list[float]]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Simulate, write what was asked for and print the figures of the run."""
+    from regularize.simulation import FINEST, MuJoCo, Solver
     from regularize.simulation.simulate import simulate
     from regularize.simulation.simulation import motion_file, plot_file
-    from regularize.simulation.solver import FINEST, MuJoCo, Solver
 
     duration = positive(arguments.duration, "--duration", 0.0, math.inf, SECONDS)
     rtol = positive(arguments.rtol, "--rtol", FINEST, 1.0)
