@@ -153,16 +153,10 @@ def plural(words: str) -> str:
     return " ".join(word[:-1] if word in VERBS else word for word in words.split(" "))
 
 
-def directions_words(
-    directions: Sequence[Direction], linear: str, angular: str, *, short: bool = False
-) -> str:
+def directions_words(directions: Sequence[Direction], linear: str, angular: str) -> str:
     """Several directions in one phrase: ``force along Y, moments about X and Z``.
 
-    Args:
-        directions: The directions.
-        linear: Word for a linear direction.
-        angular: Word for an angular direction.
-        short: Count directions that are neither linear nor angular instead of naming them.
+    The words are those for a linear and for an angular direction; others are counted.
     """
     phrases = []
     for kind, noun, preposition, part in (
@@ -172,9 +166,7 @@ def directions_words(
         axes = [axis_words(d.covector[part]) for d in directions if d.kind == kind]
         if axes:
             phrases.append(f"{noun}{'s' * (len(axes) > 1)} {preposition} {listed(axes)}")
-    mixed = [d for d in directions if d.kind == "mixed"]
-    if short and mixed:
-        phrases.append(f"{counted(len(mixed), 'combination')} of {linear} and {angular}")
-    else:
-        phrases += [d.words(linear, angular) for d in mixed]
+    mixed = sum(d.kind == "mixed" for d in directions)
+    if mixed:
+        phrases.append(f"{counted(mixed, 'combination')} of {linear} and {angular}")
     return ", ".join(phrases)
