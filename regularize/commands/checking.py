@@ -21,8 +21,8 @@ from regularize.commands.verify import write_proof
 from regularize.errors import RegularizeError
 from regularize.escape import displayed, json_text
 from regularize.guests import guest
-from regularize.report.forms import listing, summary, text
-from regularize.report.forms.summary import SummaryLine
+from regularize.report.forms import listing, text
+from regularize.report.forms.listing import SummaryLine
 from regularize.report.suppression import Suppression
 from regularize.version import SCHEMAS, __version__
 
@@ -163,7 +163,7 @@ class Checking:
         ).accepting(self.accepted)
         body, data = self._render(report)
         status = report.exit_status(self.arguments.fail_on or agreed.fail_on)
-        line, files = summary.line_of(path, report), (path, *report.mechanism.files)
+        line, files = listing.line_of(path, report), (path, *report.mechanism.files)
         return Outcome(line, status, body, data, entries_of(report), files)
 
     def _loaded(self, path: str) -> Mechanism:
@@ -214,7 +214,7 @@ class Checking:
             body = "\n".join(outcome.body for outcome in read if outcome.body)
             lines = [outcome.line for outcome in outcomes]
             fragments = [fragment for folder in self.folders for fragment in folder.fragments]
-            table = summary.render(lines, self.width, self.color, list(map(str, fragments)))
+            table = listing.table(lines, self.width, self.color, list(map(str, fragments)))
             body = f"{body}\n{table}" if body else table
         return {out: body}
 

@@ -24,7 +24,7 @@ from regularize.contact.motion import said
 from regularize.contact.stepping import root_of
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
-from regularize.pinocchio.library import pin
+from regularize.pinocchio import pin
 from regularize.pinocchio.split import Split
 from regularize.simulation import Solver
 from regularize.simulation.all_coordinates import AllCoordinates

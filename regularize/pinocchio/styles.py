@@ -37,8 +37,8 @@ from regularize.lie.directions import TOLERANCE
 from regularize.lie.screw import Array
 from regularize.mechanism.graph import NodeId
 from regularize.mechanism.joint import perpendiculars
+from regularize.pinocchio import pin
 from regularize.pinocchio.closure_rows import ClosureRows
-from regularize.pinocchio.library import pin
 from regularize.pinocchio.tree import BodyCopy, TreeBuilder
 from regularize.pinocchio.welds import coordinate_frame, point_frame, seen_from
 from regularize.reduction.cuts import Cut, independent_rows
