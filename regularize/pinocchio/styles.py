@@ -40,7 +40,6 @@ from regularize.mechanism.joint import perpendiculars
 from regularize.pinocchio import pin
 from regularize.pinocchio.closure_rows import ClosureRows
 from regularize.pinocchio.tree import BodyCopy, TreeBuilder
-from regularize.pinocchio.welds import coordinate_frame, point_frame, seen_from
 from regularize.reduction.cuts import Cut, independent_rows
 from regularize.reduction.reduce import Reduction
 
@@ -263,6 +262,8 @@ def anchors_of(closure: ClosureRows, rigid: bool) -> list[Anchor]:
 
 def _candidates(closure: ClosureRows) -> Iterator[list[tuple[Array, int]]]:
     """Frames in the cut frame with their numbers of rows: few first, the joint's own last."""
+    from regularize.pinocchio.welds import coordinate_frame, point_frame  # as above
+
     cut, joint = closure.cut, closure.cut.edge.joint
     if not cut.edge.freedoms:
         yield [(coordinate_frame(cut), 6)]
@@ -282,6 +283,8 @@ def _candidates(closure: ClosureRows) -> Iterator[list[tuple[Array, int]]]:
 
 def _compliance(cut: Cut, frames: Sequence[tuple[Array, int]]) -> Array | None:
     """Compliance of all rows, or None where they do not say what the kept rows say."""
+    from regularize.pinocchio.welds import seen_from  # as above
+
     rows, work = [], []
     for T, size in frames:
         T_scaled = np.array(T)
