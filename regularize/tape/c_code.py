@@ -274,7 +274,7 @@ def joints_of(laws: Array, closing: Array, tree: MultibodyTree) -> Array:
     """Damping, stiffness and rest of springs of the velocities, shape (3, nv).
 
     Args:
-        laws: What acts within the joints, as ``joint_laws.within_joints`` has it, shape (7, nv).
+        laws: What acts within the joints, as ``PassiveForces.laws`` has it, shape (7, nv).
         closing: The same of joints that close loops, shape (4, f).
         tree: The tree.
 
