@@ -11,20 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from regularize.adapters.sniffers import (
-    has_root,
-    is_a,
-    is_asmt,
-    is_freecad,
-    is_mbdyn,
-    is_native,
-    is_onshape,
-    is_pinocchio,
-    is_text,
-    is_urdf_object,
-    is_usd,
-    is_xacro,
-)
+from regularize.adapters import sniffers
 from regularize.errors import MissingExtra, RegularizeError, UnknownFormat
 from regularize.mechanism.mechanism import Mechanism
 
@@ -54,7 +41,7 @@ class Adapter:
         accepts: Whether an object in memory is of this kind; its reader then gets the object, and
             its patcher makes another one.
         document: ``module:class`` of the file that objects are written to where they are changed,
-            see ``regularize.adapters.objects.document``; None: they are changed themselves.
+            see ``regularize.adapters.objects``; None: they are changed themselves.
     """
 
     name: str
@@ -145,7 +132,7 @@ FORMATS: tuple[Adapter, ...] = (
         reader="regularize.adapters.urdf.read:read",
         patcher="regularize.adapters.urdf.patch:UrdfPatcher",
         writer="regularize.adapters.urdf.write:write",
-        sniff=has_root("robot"),
+        sniff=sniffers.has_root("robot"),
     ),
     Adapter(
         name="xacro",
@@ -153,7 +140,7 @@ FORMATS: tuple[Adapter, ...] = (
         suffixes=(".xacro",),
         reader="regularize.adapters.urdf.xacro:read",
         patcher="regularize.adapters.urdf.patch:XacroPatcher",
-        sniff=is_xacro,
+        sniff=sniffers.is_xacro,
         extra="xacro",
         module="xacrodoc",
     ),
@@ -169,7 +156,7 @@ FORMATS: tuple[Adapter, ...] = (
         reader="regularize.adapters.native.native:read",
         patcher="regularize.adapters.native.native:NativePatcher",
         writer="regularize.adapters.native.native:write",
-        sniff=is_native,
+        sniff=sniffers.is_native,
         coupled=None,
     ),
     Adapter(
@@ -179,7 +166,7 @@ FORMATS: tuple[Adapter, ...] = (
         reader="regularize.adapters.sdf.read:read",
         patcher="regularize.adapters.sdf.patch:SdfPatcher",
         writer="regularize.adapters.sdf.write:write",
-        sniff=has_root("sdf"),
+        sniff=sniffers.has_root("sdf"),
         closed=True,
         one_namespace=True,
         reserved=frozenset({"world"}),
@@ -191,7 +178,7 @@ FORMATS: tuple[Adapter, ...] = (
         reader="regularize.adapters.mjcf.read:read",
         patcher="regularize.adapters.mjcf.patch:MjcfPatcher",
         writer="regularize.adapters.mjcf.write:write",
-        sniff=has_root("mujoco"),
+        sniff=sniffers.has_root("mujoco"),
         extra="mujoco",
         module="mujoco",
         reserved=frozenset({"world"}),
@@ -205,7 +192,7 @@ FORMATS: tuple[Adapter, ...] = (
         reader="regularize.adapters.usd.read:read",
         patcher="regularize.adapters.usd.patch:UsdPatcher",
         writer="regularize.adapters.usd.write:write",
-        sniff=is_usd,
+        sniff=sniffers.is_usd,
         extra="usd",
         module="pxr",
         meshes=frozenset({".stl", ".obj", ".ply", ".glb", ".gltf", ".off", ".dae"}),
@@ -216,7 +203,7 @@ FORMATS: tuple[Adapter, ...] = (
         suffixes=(".fcstd",),
         reader="regularize.adapters.freecad.read:read",
         patcher="regularize.adapters.freecad.patch:FreecadPatcher",
-        sniff=is_freecad,
+        sniff=sniffers.is_freecad,
     ),
     Adapter(
         name="asmt",
@@ -224,26 +211,26 @@ FORMATS: tuple[Adapter, ...] = (
         suffixes=(".asmt",),
         reader="regularize.adapters.asmt.read:read",
         patcher="regularize.adapters.asmt.patch:AsmtPatcher",
-        sniff=is_asmt,
+        sniff=sniffers.is_asmt,
     ),
     Adapter(
         name="mbdyn",
         title="MBDyn model, as the solver of FreeCAD reads them",
         suffixes=(".mbd",),
         reader="regularize.adapters.mbdyn.read:read",
-        sniff=is_mbdyn,
+        sniff=sniffers.is_mbdyn,
     ),
     Adapter(
         name="onshape",
         title="Onshape assembly definition (JSON)",
         reader="regularize.adapters.onshape.read:read",
-        sniff=is_onshape,
+        sniff=sniffers.is_onshape,
     ),
     Adapter(
         name="simscape",
         title="Simscape Multibody import XML (SolidWorks, Inventor, Creo, Onshape)",
         reader="regularize.adapters.simscape.read:read",
-        sniff=has_root("SimscapeMultibodyImportXML"),
+        sniff=sniffers.has_root("SimscapeMultibodyImportXML"),
     ),
 )
 
@@ -252,45 +239,45 @@ OBJECTS: tuple[Adapter, ...] = (
     Adapter(
         name="text",
         title="text or bytes of a model file",
-        accepts=is_text,
-        reader="regularize.adapters.objects.text:read",
-        document="regularize.adapters.objects.text:TextDocument",
+        accepts=sniffers.is_text,
+        reader="regularize.adapters.objects:read_text",
+        document="regularize.adapters.objects:TextDocument",
     ),
     Adapter(
         name="lxml",
         title="lxml element or tree",
-        accepts=is_a("lxml._Element", "lxml._ElementTree"),
-        reader="regularize.adapters.objects.text:read_tree",
-        document="regularize.adapters.objects.text:TreeDocument",
+        accepts=sniffers.is_a("lxml._Element", "lxml._ElementTree"),
+        reader="regularize.adapters.objects:read_tree",
+        document="regularize.adapters.objects:TreeDocument",
     ),
     Adapter(
         name="mjspec",
         title="mujoco.MjSpec",
         module="mujoco",
-        accepts=is_a("mujoco.MjSpec"),
-        reader="regularize.adapters.objects.spec:read",
-        document="regularize.adapters.objects.spec:SpecDocument",
+        accepts=sniffers.is_a("mujoco.MjSpec"),
+        reader="regularize.adapters.objects:read_spec",
+        document="regularize.adapters.objects:SpecDocument",
     ),
     Adapter(
         name="mjmodel",
         title="mujoco.MjModel",
         module="mujoco",
-        accepts=is_a("mujoco.MjModel"),
+        accepts=sniffers.is_a("mujoco.MjModel"),
         reader="regularize.adapters.mjcf.read:read_model",
     ),
     Adapter(
         name="stage",
         title="pxr.Usd.Stage",
         module="pxr",
-        accepts=is_a("pxr.Stage"),
-        reader="regularize.adapters.objects.stage:read",
-        document="regularize.adapters.objects.stage:StageDocument",
+        accepts=sniffers.is_a("pxr.Stage"),
+        reader="regularize.adapters.usd.read:read_stage",
+        document="regularize.adapters.usd.read:StageDocument",
     ),
     Adapter(
         name="pinocchio",
         title="pinocchio.Model, alone or as (model, [constraint models])",
         module="pinocchio",
-        accepts=is_pinocchio,
+        accepts=sniffers.is_pinocchio,
         reader="regularize.pinocchio.pair:read",
         patcher="regularize.pinocchio.pair:PairPatcher",
     ),
@@ -298,7 +285,7 @@ OBJECTS: tuple[Adapter, ...] = (
         name="newton",
         title="newton.ModelBuilder",
         module="newton",
-        accepts=is_a("newton.ModelBuilder"),
+        accepts=sniffers.is_a("newton.ModelBuilder"),
         reader="regularize.adapters.objects.newton_builder:read",
         patcher="regularize.adapters.objects.newton_builder:BuilderPatcher",
     ),
@@ -306,9 +293,9 @@ OBJECTS: tuple[Adapter, ...] = (
         name="drake",
         title="pydrake MultibodyPlant; files for its parser (MJCF whose loops are connects)",
         module="pydrake",
-        accepts=is_a("pydrake.MultibodyPlant"),
+        accepts=sniffers.is_a("pydrake.MultibodyPlant"),
         reader="regularize.adapters.objects.drake_plant:read",
-        writer="regularize.adapters.mjcf.drake:write",
+        writer="regularize.adapters.mjcf.write:write_for_drake",
         reserved=frozenset({"world"}),
         meshes=frozenset({".obj"}),
         closed=True,
@@ -316,7 +303,7 @@ OBJECTS: tuple[Adapter, ...] = (
     Adapter(
         name="urdf-object",
         title="URDF object of yourdfpy, urchin or urdfpy",
-        accepts=is_urdf_object,
+        accepts=sniffers.is_urdf_object,
         reader="regularize.adapters.urdf.objects:from_urdf_object",
         patcher="regularize.adapters.urdf.objects:ObjectPatcher",
     ),

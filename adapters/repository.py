@@ -17,12 +17,12 @@ from pathlib import Path
 
 from regularize._io.input_files import LARGEST
 from regularize._io.packages import PASSED, Packages, folders_below
-from regularize.adapters.common.names import listed
 from regularize.adapters.registry import adapters
 from regularize.adapters.sdf.scopes import find_included
 from regularize.adapters.sniffers import HEAD
 from regularize.adapters.urdf.xacro import reached, recovered, source_of
 from regularize.errors import ReadError
+from regularize.escape import listed
 
 #: Endings that say nothing of the format: the content does.
 OPEN = frozenset({".xml", ".json"})
@@ -156,12 +156,7 @@ def _candidates(folder: Path) -> Iterator[tuple[Path, Callable[[Path, Packages],
             named = [adapter.name for adapter in known if adapter.sniff and adapter.sniff(head)]
             named += [path.suffix[1:]] if path.suffix in (".xacro", ".usdz") else []
             if named:
-                yield path, OUTLINES.get(named[0], _alone)
-
-
-def _alone(path: Path, packages: Packages) -> Outline:
-    """A file that takes in no others."""
-    return Outline()
+                yield path, OUTLINES.get(named[0], lambda path, packages: Outline())
 
 
 def _robot(path: Path, packages: Packages) -> Outline:

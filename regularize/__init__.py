@@ -86,13 +86,13 @@ if TYPE_CHECKING:
     from regularize.report.misfit import Misfit as Misfit
     from regularize.report.misfit import misfit as misfit
     from regularize.shapes.density import with_density as with_density
+    from regularize.simulation import MuJoCo as MuJoCo
+    from regularize.simulation import Solver as Solver
     from regularize.simulation.loads import BodyLoad as BodyLoad
     from regularize.simulation.minimal_dynamics import minimal_dynamics as minimal_dynamics
     from regularize.simulation.partitioning import partition as partition
     from regularize.simulation.simulate import simulate as simulate
     from regularize.simulation.simulation import Simulation as Simulation
-    from regularize.simulation.solver import MuJoCo as MuJoCo
-    from regularize.simulation.solver import Solver as Solver
     from regularize.statics.absolute_rows import absolute_rows as absolute_rows
     from regularize.statics.cures import cure as cure
     from regularize.statics.joint_loads import joint_forces as joint_forces
@@ -153,7 +153,7 @@ _HOMES = {
     "simulation.partitioning": "partition",
     "simulation.simulate": "simulate",
     "simulation.simulation": "Simulation",
-    "simulation.solver": "MuJoCo Solver",
+    "simulation": "MuJoCo Solver",
     "statics.absolute_rows": "absolute_rows",
     "statics.cures": "cure",
     "statics.joint_loads": "joint_forces",

@@ -28,8 +28,8 @@ from regularize.commands import (
     simulate,
     verify,
 )
+from regularize.commands.files import check_named
 from regularize.commands.options import listed_in_columns, width, wrapped
-from regularize.commands.outputs import check_named
 from regularize.errors import MissingPinocchio, RegularizeError
 from regularize.escape import did_you_mean, displayed
 from regularize.guests import present

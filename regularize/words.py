@@ -1,7 +1,8 @@
-"""Numbers, names and motions in words, the same in every finding and every report."""
+"""Numbers, names and motions in words, the same in every finding, report and format."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 
@@ -13,6 +14,25 @@ from regularize.lie.motion_type import MotionType
 from regularize.lie.screw import Array
 from regularize.mechanism.mechanism import Mechanism
 from regularize.tolerances import EXACT, Tolerances
+
+#: What a slack joint frees, by the half of the twist.
+_HALVES = ("translation", "rotation")
+
+
+def slack_name(joint: str, axis: int) -> str:
+    """Name of the slack joint beside a joint.
+
+    Args:
+        joint: Name of the joint.
+        axis: Which component of the twist it frees, counted from 0.
+    """
+    return f"{joint}_slack_{_HALVES[axis // 3]}_{'xyz'[axis % 3]}"
+
+
+def is_slack(name: str) -> bool:
+    """Whether a joint is a slack joint by its name."""
+    return re.search(rf"_slack_({'|'.join(_HALVES)})_[xyz](_\d+)?$", name) is not None
+
 
 #: Entries that a list names before the rest is only counted: what one line holds.
 LISTED = 6
@@ -133,16 +153,10 @@ def plural(words: str) -> str:
     return " ".join(word[:-1] if word in VERBS else word for word in words.split(" "))
 
 
-def directions_words(
-    directions: Sequence[Direction], linear: str, angular: str, *, short: bool = False
-) -> str:
+def directions_words(directions: Sequence[Direction], linear: str, angular: str) -> str:
     """Several directions in one phrase: ``force along Y, moments about X and Z``.
 
-    Args:
-        directions: The directions.
-        linear: Word for a linear direction.
-        angular: Word for an angular direction.
-        short: Count directions that are neither linear nor angular instead of naming them.
+    The words are those for a linear and for an angular direction; others are counted.
     """
     phrases = []
     for kind, noun, preposition, part in (
@@ -152,9 +166,7 @@ def directions_words(
         axes = [axis_words(d.covector[part]) for d in directions if d.kind == kind]
         if axes:
             phrases.append(f"{noun}{'s' * (len(axes) > 1)} {preposition} {listed(axes)}")
-    mixed = [d for d in directions if d.kind == "mixed"]
-    if short and mixed:
-        phrases.append(f"{counted(len(mixed), 'combination')} of {linear} and {angular}")
-    else:
-        phrases += [d.words(linear, angular) for d in mixed]
+    mixed = sum(d.kind == "mixed" for d in directions)
+    if mixed:
+        phrases.append(f"{counted(mixed, 'combination')} of {linear} and {angular}")
     return ", ".join(phrases)

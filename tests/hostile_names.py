@@ -33,8 +33,7 @@ from markdown_it import MarkdownIt
 
 import regularize as rg
 from regularize.cli import main
-from regularize.editor.analysed import Analysed
-from regularize.editor.mirror import Mirror
+from regularize.editor.analysed import Analysed, Mirror
 from regularize.tape.array_code import warp_source
 from regularize.tape.graph import StraightLine
 

@@ -16,8 +16,8 @@ import pytest
 
 import regularize as rg
 from regularize._io.input_files import changes
+from regularize.page.bench import Session
 from regularize.page.bench.server import panel
-from regularize.page.bench.session import Session
 
 pytest.importorskip("aiohttp")
 pytest.importorskip("watchfiles")

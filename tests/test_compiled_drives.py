@@ -45,7 +45,9 @@ def both(
     again = rg.simulate(robot, duration=0.5, rtol=1e-10, drive=drive, **options)
     monkeypatch.undo()
     with monkeypatch.context() as patch:
-        patch.setattr("regularize.simulation.integrator.CompiledSteps.of", lambda *_, **__: None)
+        patch.setattr(
+            "regularize.simulation.dormand_prince.CompiledSteps.of", lambda *_, **__: None
+        )
         python = rg.simulate(robot, duration=0.5, rtol=1e-10, drive=drive, **options)
     size = float(np.max(np.abs(python.drive_forces)))
     np.testing.assert_allclose(again.drive_forces, python.drive_forces, atol=1e-7 * (1 + size))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.integrate import DOP853
 
 import regularize as rg
-from regularize.simulation import dormand_prince, integrator
+from regularize.simulation import dormand_prince
 from regularize.simulation.dormand_prince import CompiledSteps
 from regularize.step.compiled import Kernel
 from regularize.step.multibody import frame_about
@@ -64,7 +64,7 @@ def moved(
     """Half a second of motion if nothing else is said, with or without steps of the kernel."""
     with monkeypatch.context() as patch:
         if not compiled:
-            patch.setattr(integrator.CompiledSteps, "of", lambda *_, **__: None)
+            patch.setattr(CompiledSteps, "of", lambda *_, **__: None)
         options: dict[str, Any] = {"duration": 0.5, "rtol": 1e-10, **given}
         return rg.simulate(robot, **options)
 

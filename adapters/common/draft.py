@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.adapters.common.located import Located
-from regularize.adapters.common.names import listed, suggestion, unique
+from regularize.escape import listed, suggestion, unique
 from regularize.lie.screw import IDENTITY, Array
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.diagnostic import Diagnostic, Severity, Source

@@ -19,8 +19,8 @@ from typing import TypeAlias
 import numpy as np
 
 from regularize.adapters.common.draft import Draft, joint_between
-from regularize.adapters.common.names import listed
 from regularize.errors import RegularizeError
+from regularize.escape import listed
 from regularize.lie.screw import IDENTITY, Array
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.mechanism import Body, Joint

@@ -30,7 +30,7 @@ pin_slot            y = z = 0, z_i ∥ z_j                                   2
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -89,11 +89,6 @@ def _angle_z(T: Array) -> float:
     return math.atan2(T[1, 0] - T[0, 1], T[0, 0] + T[1, 1])
 
 
-def _nearest_flip(T_i_j: Array, flips: Sequence[Array]) -> Array:
-    """The half turn of J after which its axes come nearest to those of I."""
-    return max(flips, key=lambda flip: float(np.trace(T_i_j[:3, :3] @ flip[:3, :3])))
-
-
 def _flip_axis(T_i_j: Array) -> Array:
     """The half turn about X of J, or none, after which its axis points along that of I."""
     return FLIPS[0] if T_i_j[2, 2] >= 0.0 else FLIPS[1]
@@ -148,7 +143,9 @@ class Straight:
         axes = ["xyz".index(letter) for letter in self.slides]
         screws = [prismatic(np.eye(3)[axis]) for axis in axes]
         position = [float(T_i_j[axis, 3]) for axis in axes]
-        flip = _flip_axis(T_i_j) if self.turns else _nearest_flip(T_i_j, FLIPS)
+        flip = _flip_axis(T_i_j)
+        if not self.turns:  # the half turn after which the axes of J come nearest to those of I
+            flip = max(FLIPS, key=lambda T: float(np.trace(T_i_j[:3, :3] @ T[:3, :3])))
         if self.turns == "z":
             screws.append(revolute(Z))
             position.append(_angle_z(T_i_j @ flip))
@@ -172,10 +169,6 @@ def _spherical(T_i_j: Array, value: float) -> Pair:
     return Pair("spherical", joint_screws("spherical"), np.eye(4), np.eye(4), position)
 
 
-def _free(T_i_j: Array, value: float) -> Pair:
-    return Pair("free", joint_screws("free"), T_i_j, np.eye(4), np.zeros(6))
-
-
 def _inclined(T_i_j: Array, angle: float) -> tuple[Array, Array]:
     """Frames on I and on J in both of which the axis of J is (sin angle, 0, cos angle)."""
     across = np.cross(Z, T_i_j[:3, 2])
@@ -196,10 +189,6 @@ def _angle(T_i_j: Array, value: float) -> Pair:
     screws = np.column_stack([*map(prismatic, (X, Y, Z)), revolute(Z), revolute(axis)])
     position = np.array([*(T_i[:3, :3].T @ T_i_j[:3, 3]), 0.0, 0.0])
     return Pair("composite", screws, T_i, T_j, position)
-
-
-def _perpendicular(T_i_j: Array, value: float) -> Pair:
-    return _angle(T_i_j, math.pi / 2)
 
 
 def _universal(T_i_j: Array, value: float) -> Pair:
@@ -279,9 +268,9 @@ PAIRS: Mapping[str, Callable[[Array, float], Pair]] = MappingProxyType(
         "spherical": _spherical,
         "universal": _universal,
         "planar": Straight("planar", "xy", lifted=True),
-        "free": _free,
+        "free": lambda T_i_j, value: Pair("free", np.eye(6), T_i_j, np.eye(4), np.zeros(6)),
         "parallel": _parallel,
-        "perpendicular": _perpendicular,
+        "perpendicular": lambda T_i_j, value: _angle(T_i_j, math.pi / 2),
         "angle": _angle,
         "no_rotation": Straight("composite", "xyz", turns=""),
         "point_on_line": _point_on_line,

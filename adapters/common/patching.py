@@ -23,10 +23,10 @@ from regularize.adapters.common.edits import (
     WantedSlack,
     still,
 )
-from regularize.adapters.common.names import listed
 from regularize.adapters.common.xml import Node, XmlDocument
 from regularize.adapters.common.xml_text import decode
 from regularize.errors import ModelError, UnsupportedExport
+from regularize.escape import listed
 from regularize.mechanism.mechanism import Joint, Mechanism
 
 

@@ -16,10 +16,9 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from regularize.adapters.common.names import listed
 from regularize.adapters.common.quantities import is_impossible
 from regularize.errors import ModelError, ReadError
-from regularize.escape import displayed, displayed_name
+from regularize.escape import displayed, displayed_name, listed
 from regularize.lie.screw import Array
 from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.mechanism.mechanism import Mechanism

@@ -235,11 +235,7 @@ def reference_poses(mechanism: Mechanism, tree: Sequence[Joint]) -> dict[str, Ar
 
 def capsule_parts(capsule: Geometry) -> list[Geometry]:
     """A cylinder and a ball at each of its ends, which together are the capsule."""
-    length, ball = float(capsule.size[1]), capsule.size[:1]
-    ends = (capsule.T_body_geometry @ transform(translation=[0, 0, z]) for z in _ends(length))
+    half, ball = float(capsule.size[1]) / 2, capsule.size[:1]
+    ends = (capsule.T_body_geometry @ transform(translation=[0, 0, z]) for z in (half, -half))
     balls = [replace(capsule, kind="sphere", size=ball, T_body_geometry=T) for T in ends]
     return [replace(capsule, kind="cylinder"), *balls]
-
-
-def _ends(length: float) -> tuple[float, float]:
-    return length / 2, -length / 2

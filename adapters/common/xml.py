@@ -16,17 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize._io.input_files import read_bytes
+from regularize.adapters.common import xml_text
 from regularize.adapters.common.edits import Edit, EditedText, LineIndex
 from regularize.adapters.common.located import Located
-from regularize.adapters.common.xml_text import (
-    decode,
-    escape,
-    masked,
-    mend,
-    quoteattr,
-    require_well_formed,
-    unwrapped,
-)
 from regularize.errors import ReadError, RegularizeError
 from regularize.lie.screw import Array
 from regularize.mechanism.diagnostic import Source
@@ -115,7 +107,7 @@ class Node(Located):
     def content(self) -> str:
         """Text before the first element inside, without white space around it."""
         end = self.nodes[0].start if self.nodes else self.closing
-        return _plain(unwrapped(self.document.mended[self.opened : end])).strip()
+        return _plain(xml_text.unwrapped(self.document.mended[self.opened : end])).strip()
 
     # -- reading
 
@@ -254,8 +246,8 @@ class Node(Located):
         if span is not None:
             quote = self.document.text[span[0] - 1]
             entity = "&quot;" if quote == '"' else "&apos;"
-            return self.document.edit(*span, escape(value, {quote: entity}))
-        escaped = quoteattr(value)
+            return self.document.edit(*span, xml_text.escape(value, {quote: entity}))
+        escaped = xml_text.quoteattr(value)
         tail = self.document.text[self.start : self.opened]
         cut = self.opened - (2 if tail.endswith("/>") else 1)
         while self.document.text[cut - 1].isspace():
@@ -321,9 +313,9 @@ class XmlDocument:
             ReadError: The text is not well-formed, declares entities, or is nested too deeply.
         """
         self.source, self.text, self.newline = source, source.text, source.newline
-        self.mended = mend(source.text)
-        require_well_formed(self.mended, source.path)
-        self.masked = masked(self.mended)
+        self.mended = xml_text.mend(source.text)
+        xml_text.require_well_formed(self.mended, source.path)
+        self.masked = xml_text.masked(self.mended)
         root: Node | None = None
         open_: list[Node] = []
         for match in _TAG.finditer(self.masked):
@@ -383,7 +375,7 @@ def parse(path: str, root: str | None = None) -> Node:
         ReadError: The file cannot be read, is not well-formed, declares entities, or has another
             root element.
     """
-    found = XmlDocument(decode(read_bytes(path), path)).root
+    found = XmlDocument(xml_text.decode(read_bytes(path), path)).root
     return found if root is None else found.of_tag(root)
 
 

@@ -28,10 +28,7 @@ TYPES = {
     "parallel": "Parallel",
 }
 #: Types that free more, with the same frames.
-GAINS = {
-    "revolute": ("cylindrical", "spherical", "parallel"),
-    "prismatic": ("cylindrical",),
-}
+GAINS = {"revolute": ("cylindrical", "spherical", "parallel"), "prismatic": ("cylindrical",)}
 _OBJECT = re.compile(r"\S+ (\S+) \(")
 LOCAL = struct.Struct("<4s5H3I2H")
 CENTRAL = struct.Struct("<4s6H3I5H2I")
@@ -82,7 +79,9 @@ class FreecadPatcher(XmlPatcher):
             for place in item.walk():
                 if place.tag == "Property" and place.get("name") == "JointType":
                     number = place.child("Integer")
-                    known = number is not None and self._names(number)[_value(number)]
+                    if number is None:
+                        return None
+                    known = self._names(number)[int(number.get("value") or 0)]
                     return number if known == TYPES.get(joint.kind) else None
         return None
 
@@ -98,10 +97,6 @@ class FreecadPatcher(XmlPatcher):
         """Other documents that are linked to."""
         if place.tag in ("XLink", "XLinkSub") and place.get("file"):
             yield place.spans["file"]
-
-
-def _value(number: Node | None) -> int:
-    return int((number.get("value") if number is not None else None) or 0)
 
 
 def member_of(data: bytes, name: str, path: str) -> bytes:

@@ -14,11 +14,11 @@ import numpy as np
 from regularize.adapters.cad.draft import SLIDING, CadDraft, expression_of
 from regularize.adapters.cad.relations import TURNING, Relation
 from regularize.adapters.common.draft import Side
-from regularize.adapters.common.names import listed
 from regularize.adapters.freecad.distance import Pick, distance_reading
 from regularize.adapters.freecad.document import METRES, Library, Object, load
 from regularize.adapters.freecad.parts import Parts, top_assembly
 from regularize.adapters.freecad.shapes import shapes_of
+from regularize.escape import listed
 from regularize.lie.screw import Array, transform, unit
 from regularize.mechanism.mechanism import Mechanism, PrescribedMotion
 

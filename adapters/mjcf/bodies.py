@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common.names import listed
 from regularize.adapters.common.quantities import six
 from regularize.adapters.common.serial import ROUNDING, pitch_of, serial, slide_name, twin_name
 from regularize.adapters.common.write import Spanning, Writing, WrittenCoordinate, add
 from regularize.adapters.mjcf.elements import FORCES, add_geom, forces, limits, place, wxyz
 from regularize.errors import UnsupportedExport
+from regularize.escape import listed
 from regularize.lie.screw import Array, adjoint, inverse
 from regularize.mechanism.joint import motion, relative_pose, reversed_joint
 from regularize.mechanism.mechanism import Body, Geometry, Inertia, Joint
-from regularize.mechanism.slack_names import is_slack
+from regularize.words import is_slack
 
 
 @dataclass(eq=False)
@@ -61,13 +61,9 @@ class BodyTree(Writing):
         """Add everything below ``<worldbody>``."""
         for joint in self.cuts:
             self.parts[joint.child] = self.parts.get(joint.child, 1) + 1
-        self._ground(world)
+        self._shapes(world, self.mechanism.body(self.mechanism.ground))
         self.elements[self.mechanism.ground] = world
         self._grow(world, self.mechanism.ground)
-
-    def _ground(self, world: Any) -> None:
-        body = self.mechanism.body(self.mechanism.ground)
-        self._shapes(world, body)
 
     def _grow(self, element: Any, name: str) -> None:
         """Add the bodies that hang on a body, depth first, which is MuJoCo's order."""

@@ -12,7 +12,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from regularize._io.mujoco_warnings import collected
+from regularize._io.console import collected
 from regularize.adapters.common.xml import Node, parse
 from regularize.adapters.mjcf.size_limits import NOT_FOUND, check_sizes, without_plugins
 from regularize.errors import ReadError
@@ -102,7 +102,13 @@ def compiled(path: str) -> Compiled:
         weighed,
         unknown,
         texts,
-        tuple(row for top in roots for group in _groups(top) for row in group.children()),
+        tuple(
+            row
+            for top in roots
+            for group in top.walk()
+            if group.tag == "equality"
+            for row in group.children()
+        ),
         tuple(dict.fromkeys(top.path for top in (*roots[1:], *attached))),
         tuple(lost),
         tuple(dict.fromkeys(" ".join(text.split()) for text in warnings)),
@@ -216,10 +222,6 @@ def _loaded(roots: Sequence[Node]) -> tuple[Any, list[str]]:
             raise
         spec, left_out = without_plugins(roots)
         return spec, [left_out]
-
-
-def _groups(root: Node) -> list[Node]:
-    return [node for node in (root, *root.walk()) if node.tag == "equality"]
 
 
 def _included(root: Node, path: str) -> list[Node]:

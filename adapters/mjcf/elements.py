@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common.names import unique
 from regularize.adapters.common.write import WrittenCoordinate, add, quaternion
+from regularize.escape import unique
 from regularize.lie.screw import Array
 from regularize.mechanism.mechanism import Actuator, ActuatorGains, Geometry, Joint
 

@@ -9,9 +9,9 @@ import mujoco
 import numpy as np
 
 from regularize.adapters.common.located import FilePlace
-from regularize.adapters.common.names import listed
 from regularize.adapters.common.quantities import rotation_between
 from regularize.adapters.mjcf.model import Model
+from regularize.escape import listed
 from regularize.lie.curve import TERMS, Curve
 from regularize.lie.screw import Array, inverse, transform
 from regularize.mechanism.diagnostic import Source

@@ -7,8 +7,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from regularize.adapters.common.names import unique
 from regularize.adapters.mjcf.model import Model
+from regularize.escape import unique
 from regularize.lie.screw import Array, log_rotation
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.mechanism import Actuator, ActuatorGains, JointDynamics, JointLimits

@@ -23,14 +23,14 @@ from regularize.adapters.common.edits import (
     WantedKind,
     WantedSlack,
 )
-from regularize.adapters.common.names import listed, unique
 from regularize.adapters.common.patching import FileReference, PlacedEdits, XmlPatcher
 from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml import Node, XmlDocument
-from regularize.adapters.mjcf.closure_patch import MjcfClosures, MjcfFrames
+from regularize.adapters.mjcf.closure_patch import CLOSURES, MjcfClosures, MjcfFrames
 from regularize.adapters.mjcf.compiled import compiled, loaded
 from regularize.adapters.mjcf.softness import DURATION, TRIED, Gaps, Stiffening, gaps_of
 from regularize.errors import ModelError, UnsupportedExport
+from regularize.escape import listed, unique
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
@@ -61,9 +61,7 @@ class MjcfPatcher(XmlPatcher):
     def kinds(self, joint: Joint) -> Collection[str]:
         """A ball in the place of a closing hinge or weld; one freedom more within the tree."""
         if joint.closure:
-            return {"revolute": ("spherical",), "fixed": ("spherical", "revolute")}.get(
-                joint.kind, ()
-            )
+            return CLOSURES.get(joint.kind, ())
         place = self._joint_place(joint)
         return () if place is None or place.tag != "joint" else GAINS.get(joint.kind, ())
 

@@ -18,23 +18,13 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from regularize.adapters.common.names import listed, suggestion, unique
 from regularize.adapters.common.quantities import MASSLESS, principal
+from regularize.adapters.mjcf import joint_values
 from regularize.adapters.mjcf.compiled import Compiled, MeshShape, compiled
 from regularize.adapters.mjcf.equality import read_equalities
-from regularize.adapters.mjcf.joint_values import (
-    actuated,
-    dynamics,
-    limits,
-    not_of_joints,
-    one_sided,
-    read_actuators,
-    unread,
-    with_states,
-)
-from regularize.adapters.mjcf.model import Model, poses
-from regularize.adapters.mjcf.sites import close_by_sites
+from regularize.adapters.mjcf.model import Model, close_by_sites, poses
 from regularize.errors import ReadError
+from regularize.escape import listed, suggestion, unique
 from regularize.lie.screw import Array, exp, inverse, log, log_rotation, transform
 from regularize.mechanism.joint import joint_screws
 from regularize.mechanism.mechanism import (
@@ -100,7 +90,7 @@ def _read(
         _join(model, i, q)
     read_equalities(model)
     close_by_sites(model, close)
-    read_actuators(model)
+    joint_values.read_actuators(model)
     if shown:
         model.motions += _prescribed(model, shown)
     _report(model)
@@ -149,7 +139,7 @@ def _join(model: Model, i: int, q: Array) -> None:
     if count == 0:
         fixed, screws = model.joint_name(f"{name}_fixed"), joint_screws("fixed")
         model.joints[fixed] = Joint(fixed, parent, name, "fixed", screws, T, source=where)
-    moved = actuated(m)
+    moved = joint_values.actuated(m)
     for j in range(first, first + count):
         child = name
         if j < first + count - 1:
@@ -159,9 +149,9 @@ def _join(model: Model, i: int, q: Array) -> None:
         model.joints[joint.name] = replace(
             joint,
             actuated=j in moved if model.has_actuators else None,
-            limits=limits(m, j),
+            limits=joint_values.limits(m, j),
             source=model.compiled.source("joint", joint.name),
-            dynamics=dynamics(m, j),
+            dynamics=joint_values.dynamics(m, j),
         )
         parent, T = child, np.eye(4)
 
@@ -270,7 +260,7 @@ def _report(model: Model) -> None:
             None,
             "write an <inertial> into these bodies, or give a density",
         )
-    for j in one_sided(m):
+    for j in joint_values.one_sided(m):
         name, (low, high) = model.joint_names[j], m.jnt_actfrcrange[j]
         model.skip(
             f"the motors of `{name}` have {low:g} to {high:g} at their disposal: its effort is the "
@@ -278,18 +268,18 @@ def _report(model: Model) -> None:
             model.compiled.source("joint", name),
             joints=[name],
         )
-    if slow := with_states(m):
+    if slow := joint_values.with_states(m):
         model.skip(
             "activation states of actuators are not read, their forces follow the controls at "
             f"once: {listed(slow, len(slow))}"
         )
-    if others := not_of_joints(m):
+    if others := joint_values.not_of_joints(m):
         model.skip(
             "actuators on sites, bodies or spatial tendons are no motors of joints: "
             + listed(others, len(others))
         )
     ignored = {
-        **unread(m),
+        **joint_values.unread(m),
         "gravity compensation of bodies": np.any(m.body_gravcomp),
         "spatial tendons": np.any(m.wrap_type == mujoco.mjtWrap.mjWRAP_SITE),
         "bodies moved from outside (mocap), which are read as fixed": bool(m.nmocap),

@@ -13,8 +13,8 @@ from typing import Any
 import mujoco
 
 from regularize.adapters.common.edits import Edit
-from regularize.adapters.common.names import listed
 from regularize.adapters.common.xml import Node
+from regularize.escape import listed
 
 #: Elements that copies may come to, and numbers in one grid, texture or table.
 MOST_ELEMENTS = 100_000

@@ -1,1 +1,261 @@
-"""Objects of other libraries in memory: read as they are, and made anew where they are fixed."""
+"""An object in memory as a file of its own format: how it is read and changed.
+
+Where the object's library writes and reads a format that is known here, the object goes through
+it: the names are the same, and the edits are those of files.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+
+from regularize._io.console import collected
+from regularize.adapters.reading import by_content, read
+from regularize.adapters.registry import adapter_named, readable
+from regularize.errors import ReadError, RegularizeError, UnknownFormat
+from regularize.mechanism.diagnostic import Source
+from regularize.mechanism.mechanism import Mechanism
+
+#: Parts of a mechanism that say where they come from.
+PLACED = ("bodies", "joints", "couplings", "actuators", "findings")
+
+
+def placed(mechanism: Mechanism, place: Callable[[Source | None], Source | None]) -> Mechanism:
+    """A mechanism whose parts stand in an object, and in no file."""
+    named: dict[str, Any] = {
+        part: tuple(replace(x, source=place(x.source)) for x in getattr(mechanism, part))
+        for part in PLACED
+    }
+    return replace(mechanism, path=None, **named)
+
+
+class ObjectDocument(ABC):
+    """An object that is written to a file, and made of one again.
+
+    Attributes:
+        format: Name of the file's format.
+        label: What messages call the object in the place of a file name.
+    """
+
+    format: str
+    label: str
+
+    @abstractmethod
+    def write(self, folder: Path) -> Path:
+        """Write the object to a file in a folder; returns the file."""
+
+    @abstractmethod
+    def parse(self, path: Path) -> Any:
+        """A new object of the same type from a file."""
+
+    def line(self, line: int | None) -> int | None:
+        """The line of the user's own text that a line of the file is; None where there is none."""
+        return None
+
+    def source(self, source: Source | None) -> Source | None:
+        """Where something stands in the object."""
+        return source and Source(self.label, self.line(source.line), source.element)
+
+    def placed(self, mechanism: Mechanism) -> Mechanism:
+        """A mechanism whose parts stand in the object."""
+        return placed(mechanism, self.source)
+
+    @contextmanager
+    def written(self) -> Iterator[Path]:
+        """The object as a file for a while; errors name the object in its place."""
+        with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
+            path = str(self.write(Path(folder)))
+            try:
+                yield Path(path)
+            except ReadError as error:
+                line, reason = self.line(error.line), error.reason.replace(path, self.label)
+                raise ReadError(self.label, reason, line=line, element=error.element) from None
+            except RegularizeError as error:
+                error.args = tuple(str(each).replace(path, self.label) for each in error.args)
+                raise
+
+    def read(self, **options: Any) -> Mechanism:
+        """The mechanism of the object."""
+        with self.written() as path:
+            return self.placed(read(path, format=self.format, **options))
+
+
+def read_text(text: str | bytes, *, format: str | None = None, **options: Any) -> Mechanism:
+    """Read the text of a model file; files that it names are looked for nowhere."""
+    return TextDocument(text, format).read(**options)
+
+
+def read_tree(tree: Any, **options: Any) -> Mechanism:
+    """Read an lxml element or tree; findings name the lines of the file that it was parsed from."""
+    return TreeDocument(tree).read(**options)
+
+
+class TextDocument(ObjectDocument):
+    """A model file as text or as bytes."""
+
+    def __init__(self, text: str | bytes, format: str | None = None) -> None:
+        self._text = text
+        self._data = text.encode() if isinstance(text, str) else bytes(text)
+        self.label = "<text>" if isinstance(text, str) else "<bytes>"
+        self.format = format or self._told()
+
+    def _told(self) -> str:
+        """The one format that the text itself tells."""
+        if not self._data.strip():
+            raise ReadError(self.label, "is empty; give what a model file holds")
+        found = [each.name for each in by_content(self._data)]
+        if "xacro" in found:
+            return "xacro"
+        if len(found) != 1:
+            raise UnknownFormat(self.label, readable(), "format=")
+        return found[0]
+
+    def write(self, folder: Path) -> Path:
+        """The text as it is."""
+        adapter = adapter_named(self.format)
+        if adapter is None or not adapter.of_files:
+            raise UnknownFormat(self.format, readable(), "format=")
+        # Of the endings of USD this is the one of text; of bytes the library looks itself.
+        endings = [each for each in adapter.suffixes if each != ".usd"] or [*adapter.suffixes, ""]
+        suffix = ".usdc" if self._data.startswith(b"PXR-USDC") else endings[0]
+        path = folder / f"model{suffix}"
+        path.write_bytes(self._data)
+        return path
+
+    def parse(self, path: Path) -> Any:
+        """Text for text, bytes for bytes."""
+        data = path.read_bytes()
+        return data.decode() if isinstance(self._text, str) else type(self._text)(data)
+
+    def line(self, line: int | None) -> int | None:
+        """The same line."""
+        return line
+
+
+class TreeDocument(ObjectDocument):
+    """An lxml element, or a tree."""
+
+    def __init__(self, tree: Any) -> None:
+        self._tree = tree
+        self._root = tree.getroot() if hasattr(tree, "getroot") else tree
+        if self._root is None or not isinstance(self._root.tag, str):
+            raise ReadError("<lxml tree>", "has no root element; give that of a model")
+        self._data = etree.tostring(self._root, encoding="utf-8", with_tail=False)
+        self.label = self._root.getroottree().docinfo.URL or f"<lxml {self._root.tag}>"
+        self.format = TextDocument(self._data).format
+
+    def write(self, folder: Path) -> Path:
+        """The elements as lxml writes them."""
+        return TextDocument(self._data, self.format).write(folder)
+
+    def parse(self, path: Path) -> Any:
+        """An element for an element, a tree for a tree."""
+        tree = etree.fromstring(path.read_bytes(), etree.XMLParser(strip_cdata=False)).getroottree()
+        return tree if hasattr(self._tree, "getroot") else tree.getroot()
+
+    @cached_property
+    def _lines(self) -> dict[int, int]:
+        """Lines of the elements by their lines in what is written."""
+        pairs = zip(etree.fromstring(self._data).iter(), self._root.iter(), strict=True)
+        return {
+            written.sourceline: own.sourceline
+            for written, own in reversed([*pairs])
+            if written.sourceline and own.sourceline
+        }
+
+    def line(self, line: int | None) -> int | None:
+        """The line that the element was parsed from; None for one that was made in memory."""
+        return None if line is None else self._lines.get(line)
+
+
+#: From which a double is read back as it was; MuJoCo writes 6 unless it is told.
+DIGITS = 17
+
+
+def read_spec(spec: Any, **options: Any) -> Mechanism:
+    """Read a ``mujoco.MjSpec``, which is copied, compiled, and left as it is.
+
+    Args:
+        spec: The specification.
+        options: Of the reader of MJCF: ``keyframe``.
+    """
+    return SpecDocument(spec).read(**options)
+
+
+class SpecDocument(ObjectDocument):
+    """MuJoCo's ``MjSpec`` with its assets, through the XML that it writes, to the last digit."""
+
+    format = "mjcf"
+
+    def __init__(self, spec: Any) -> None:
+        self._spec = spec
+        self.label = f"<MjSpec {spec.modelname}>"
+        self._folders = {
+            name: os.path.abspath(os.path.join(spec.modelfiledir or "", getattr(spec, name) or ""))
+            for name in ("meshdir", "texturedir")
+        }
+
+    def write(self, folder: Path) -> Path:
+        """The XML, and what the specification holds in memory beside it."""
+        assets = dict(self._spec.assets)
+        for name, data in assets.items():
+            place = folder / os.path.basename(name)
+            place.write_bytes(data if isinstance(data, bytes) else str(data).encode())
+        copy = self._spec.copy()
+        for name, place in self._folders.items():
+            setattr(copy, name, str(folder) if assets else place)
+        import mujoco  # where there is a specification, there is MuJoCo
+
+        try:
+            with collected(), _exact():
+                copy.compile()
+                text = copy.to_xml()
+        except (ValueError, mujoco.FatalError) as error:
+            reason = " ".join(str(error).split())
+            raise ReadError(self.label, f"MuJoCo cannot compile it: {reason}") from error
+        path = folder / "model.xml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def parse(self, path: Path) -> Any:
+        """A specification with the folders and assets of the old one."""
+        import mujoco  # as above
+
+        made = mujoco.MjSpec.from_file(str(path))
+        for name in self._folders:
+            setattr(made, name, getattr(self._spec, name))
+        made.modelfiledir = self._spec.modelfiledir
+        for name, data in dict(self._spec.assets).items():
+            made.assets[name] = data
+        return made
+
+
+@contextmanager
+def _exact() -> Iterator[None]:
+    """MuJoCo writes all digits meanwhile, where its library can be told."""
+    import mujoco  # as above
+
+    places = [*Path(mujoco.__file__).parent.glob("*mujoco.*.*.*")]
+    library = ctypes.CDLL(str(places[0])) if places else None
+    get, put = (
+        getattr(library, f"_mjPRIVATE__{what}_xml_precision", None) for what in ("get", "set")
+    )
+    if get is None or put is None:
+        yield
+        return
+    before = get()
+    put(DIGITS)
+    try:
+        yield
+    finally:
+        put(before)

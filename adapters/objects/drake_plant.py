@@ -14,9 +14,9 @@ import numpy as np
 
 from regularize.adapters.common.draft import WORLD, Draft
 from regularize.adapters.common.located import FilePlace
-from regularize.adapters.common.names import unique
 from regularize.adapters.common.pairs import distance_joint
 from regularize.errors import ReadError
+from regularize.escape import unique
 from regularize.lie.screw import IDENTITY, Array, inverse, log, log_rotation, transform
 from regularize.mechanism.body import Body, Inertia
 from regularize.mechanism.joint import Joint, joint_screws, relative_pose

@@ -16,11 +16,11 @@ import numpy as np
 from regularize.adapters.common.draft import WORLD, Draft
 from regularize.adapters.common.edits import Patch, WantedKind
 from regularize.adapters.common.located import FilePlace
-from regularize.adapters.common.names import listed, unique
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.quantities import rotation_quaternion
 from regularize.adapters.common.write import quaternion
 from regularize.errors import ModelError, ReadError
+from regularize.escape import listed, unique
 from regularize.lie.screw import Array, log, log_rotation, transform
 from regularize.mechanism.body import Body, Inertia
 from regularize.mechanism.joint import Joint, joint_screws

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from regularize.adapters.common.draft import WORLD, Draft, Side
-from regularize.adapters.common.names import suggestion
 from regularize.adapters.common.quantities import rotation_rpy
 from regularize.adapters.common.xml import Node, is_true
+from regularize.escape import suggestion
 from regularize.lie.screw import IDENTITY, Array, inverse, transform
 
 MODEL = "__model__"

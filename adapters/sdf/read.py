@@ -14,11 +14,11 @@ import numpy as np
 from regularize.adapters.common import closures
 from regularize.adapters.common.draft import WORLD, Side
 from regularize.adapters.common.marked_loops import close_named, report_loop_candidates
-from regularize.adapters.common.names import listed
 from regularize.adapters.common.xml import Node, parse
 from regularize.adapters.sdf.draft import Scope, SdfDraft
 from regularize.adapters.sdf.joint import read_joints
 from regularize.adapters.sdf.scopes import Content
+from regularize.escape import listed
 from regularize.lie.screw import Array
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.mechanism import STANDARD_GRAVITY, Body, Mechanism

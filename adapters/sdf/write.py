@@ -11,7 +11,6 @@ from lxml import etree
 
 from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.links import SEEN
-from regularize.adapters.common.names import listed
 from regularize.adapters.common.quantities import MASSLESS, NAMES, is_flatter_than_flat, six
 from regularize.adapters.common.serial import axis_in_frame, pitch_of, serial, standard
 from regularize.adapters.common.write import (
@@ -25,6 +24,7 @@ from regularize.adapters.common.write import (
     spanning,
     written,
 )
+from regularize.escape import listed
 from regularize.lie.screw import Array, inverse, log, transform
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import joint_position, motion, relative_pose, reversed_joint

@@ -33,11 +33,11 @@ from dataclasses import replace
 import numpy as np
 
 from regularize.adapters.common.draft import Side
-from regularize.adapters.common.names import suggestion
 from regularize.adapters.common.quantities import rotation_between, rotation_rpy
-from regularize.adapters.common.values import Value
+from regularize.adapters.common.values import Value, read_yaml
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.adapters.urdf.joint import AXIAL, TYPES
+from regularize.escape import suggestion
 from regularize.lie.screw import Array, inverse, log_rotation, transform, unit
 from regularize.mechanism.joint import joint_screws
 from regularize.mechanism.mechanism import JointLimits
@@ -59,8 +59,6 @@ def close_data(file: str, draft: UrdfDraft) -> None:
     Raises:
         ReadError: The file is not of this layout.
     """
-    from regularize.adapters.common.yaml_values import read_yaml  # where there is such a file
-
     data = read_yaml(file, "`closing_joints:` with a list of joints")
     for entry in data.each("closing_joints"):
         _close(entry, draft)
@@ -146,8 +144,6 @@ def close_listed(file: str, draft: UrdfDraft) -> None:
     Raises:
         ReadError: The file is not of either layout.
     """
-    from regularize.adapters.common.yaml_values import read_yaml  # where there is such a file
-
     data = read_yaml(file, "`closures:`, or `ball_loops:` and `pin_loops:`")
     for each in data.each("closures"):
         _hinge_at_root(each, draft)

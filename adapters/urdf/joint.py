@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from regularize.adapters.common.names import listed, unique
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf.draft import UrdfDraft, pose
+from regularize.escape import listed, unique
 from regularize.lie.screw import Array
 from regularize.mechanism.joint import joint_screws
 from regularize.mechanism.mechanism import Actuator, Joint, JointDynamics, JointLimits

@@ -11,15 +11,15 @@ import numpy as np
 from lxml import etree
 
 from regularize.adapters.common.edits import EditedText, Patch, WantedKind
-from regularize.adapters.common.names import listed
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.quantities import NAMES, six
 from regularize.adapters.common.write import add
 from regularize.adapters.common.xml import XmlDocument
-from regularize.adapters.objects.document import placed
+from regularize.adapters.objects import placed
 from regularize.adapters.urdf.read import read_root
 from regularize.adapters.urdf.write import add_origin
 from regularize.errors import ModelError, ReadError
+from regularize.escape import listed
 from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.mechanism.mechanism import Joint, Mechanism
 

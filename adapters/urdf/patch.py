@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,10 +28,10 @@ from regularize.mechanism.joint import HIGHER_PAIRS
 from regularize.mechanism.mechanism import Joint
 
 #: Type that a URDF file writes for a kind; a hinge without limits is ``continuous``.
-LOOP_TYPES = {
-    **{kind: kind for kind in ("revolute", "prismatic", "fixed", "planar", "spherical")},
-    **{kind: kind for kind in ("universal", "cylindrical", *HIGHER_PAIRS)},
-}
+LOOP_TYPES = (
+    *("revolute", "prismatic", "fixed", "planar", "spherical"),
+    *("universal", "cylindrical", *HIGHER_PAIRS),
+)
 TREE_TYPES = ("revolute", "prismatic", "fixed", "planar")
 LOOPS = ("loop", "constraint", "loop_joint")
 AXIAL = ("revolute", "prismatic", "planar", "universal", "cylindrical", *HIGHER_PAIRS)
@@ -54,7 +54,7 @@ class UrdfPatcher(SlackPatcher):
 
             return SdfJointPatch.KINDS
         if place.tag in (*LOOPS, "joint", "link"):
-            return tuple(LOOP_TYPES)
+            return LOOP_TYPES
         return ()
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
@@ -62,7 +62,7 @@ class UrdfPatcher(SlackPatcher):
         found, sidecar = Patch(), self._retypes()
         if sidecar is not None:
             text = self.text(sidecar)
-            retyped = [each for each in wanted if self._in_tree(each)]
+            retyped = [w for w in wanted if not w.joint.closure and sidecar_patch.retype_word(w)]
             wanted = [each for each in wanted if each not in retyped]
             found.edits += sidecar_patch.retyped(retyped, text) if retyped else ()
         for each in wanted:
@@ -127,10 +127,6 @@ class UrdfPatcher(SlackPatcher):
                 return path
         return None
 
-    def _in_tree(self, wanted: WantedKind) -> bool:
-        """Whether the file beside the model can hold a joint of the tree."""
-        return not wanted.joint.closure and sidecar_patch.retype_word(wanted) is not None
-
     def found_by_name(self) -> Collection[str]:
         """The file of closing joints."""
         return self.mechanism.files
@@ -145,9 +141,9 @@ class UrdfPatcher(SlackPatcher):
             if not joint.closure:
                 return self._tree_joint(place, wanted, found)
             self._lost(place, wanted, found)
-            return [place.replaced(loop_element(place, wanted, LOOP_TYPES))]
+            return [place.replaced(loop_element(place, wanted))]
         if place.tag == "link" and joint.closure:
-            return [place.after(loop_element(place, wanted, LOOP_TYPES))]
+            return [place.after(loop_element(place, wanted))]
         if place.tag not in LOOPS or wanted.kind not in LOOP_TYPES:
             raise self.refuse(wanted, LOOP_TYPES if place.tag in LOOPS else ())
         self._lost(place, wanted, found)
@@ -166,10 +162,8 @@ class UrdfPatcher(SlackPatcher):
         return any(j.kind == "spherical" and not j.closure for j in self.mechanism.joints)
 
     def _typed(self, place: Node, wanted: WantedKind) -> list[Edit]:
-        name = LOOP_TYPES[wanted.kind]
-        if name == "revolute" and place.child("limit") is None:
-            name = "continuous"
-        return [place.with_attribute("type", name)]
+        endless = wanted.kind == "revolute" and place.child("limit") is None
+        return [place.with_attribute("type", "continuous" if endless else wanted.kind)]
 
     def _lost(self, place: Node, wanted: WantedKind, found: Patch) -> None:
         """Say that bounds and damping mean nothing to a joint of other freedoms."""
@@ -209,12 +203,12 @@ def _axes(place: Node, wanted: WantedKind) -> list[Edit]:
     return edits
 
 
-def loop_element(place: Node, wanted: WantedKind, types: Mapping[str, str]) -> str:
+def loop_element(place: Node, wanted: WantedKind) -> str:
     """The text of the element, indented as the one that it replaces or stands beside."""
     joint = wanted.replacement
-    if wanted.kind not in types:
+    if wanted.kind not in LOOP_TYPES:
         raise ModelError(f"joint {joint.name!r} cannot become {wanted.kind} as a URDF+ <loop>")
-    lines = [f"<loop name={quoteattr(joint.name)} type={quoteattr(types[wanted.kind])}>"]
+    lines = [f"<loop name={quoteattr(joint.name)} type={quoteattr(wanted.kind)}>"]
     for tag, link, T in (
         ("predecessor", joint.parent, joint.T_parent_joint),
         ("successor", joint.child, joint.T_child_joint),

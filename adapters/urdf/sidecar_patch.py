@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.edits import Edit, EditedText, WantedKind
-from regularize.adapters.common.names import listed
 from regularize.adapters.common.serial import axis_letter
 from regularize.adapters.common.write import number
 from regularize.errors import ModelError, UnsupportedExport
+from regularize.escape import listed
 from regularize.lie.screw import Array
 from regularize.mechanism.mechanism import Joint
 

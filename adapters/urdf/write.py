@@ -12,7 +12,6 @@ import numpy as np
 from lxml import etree
 
 from regularize._io.output_files import write_text
-from regularize.adapters.common.names import unique
 from regularize.adapters.common.quantities import NAMES, six
 from regularize.adapters.common.serial import axis_in_frame, in_a_row, standard, twin_name
 from regularize.adapters.common.write import (
@@ -24,6 +23,7 @@ from regularize.adapters.common.write import (
     sizes,
     spanning,
 )
+from regularize.escape import unique
 from regularize.lie.screw import Array, inverse
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import (

@@ -23,11 +23,11 @@ from lxml import etree
 from regularize._io.input_files import read_bytes
 from regularize._io.packages import Packages, folders_below
 from regularize.adapters.common.edits import EditedText
-from regularize.adapters.common.names import listed
 from regularize.adapters.common.validation import with_external_files
 from regularize.adapters.common.xml import XmlDocument
 from regularize.adapters.urdf.read import read_root
 from regularize.errors import ReadError
+from regularize.escape import listed
 from regularize.mechanism.mechanism import Mechanism
 
 #: Namespace of xacro's elements, with or without ``#`` and the old ``/ros/xacro``.

@@ -19,7 +19,7 @@ from regularize.adapters.common.draft import WORLD, Side, joint_between
 from regularize.adapters.common.pairs import distance_joint
 from regularize.adapters.common.serial import GENERIC, joint_of_freedoms
 from regularize.adapters.usd.joint_values import JointValues
-from regularize.adapters.usd.precise import get, name_of, value_of
+from regularize.adapters.usd.prims import get, name_of, value_of
 from regularize.adapters.usd.stage import Stage, target_of
 from regularize.lie.screw import Array, inverse
 from regularize.mechanism.joint import joint_position

@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 from pxr import Sdf, UsdPhysics
 
-from regularize.adapters.common.names import unique
-from regularize.adapters.usd.precise import get, name_of, put, value_of
-from regularize.adapters.usd.prims import EFFORT, unit_of
+from regularize.adapters.usd.prims import EFFORT, get, name_of, put, unit_of, value_of
 from regularize.adapters.usd.stage import Stage, target_of, units
+from regularize.escape import unique
 from regularize.mechanism.mechanism import (
     Actuator,
     ActuatorGains,

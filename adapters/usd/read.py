@@ -9,14 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pxr import UsdPhysics
+from pxr import Sdf, Usd, UsdPhysics
 
 from regularize.adapters.common.draft import WORLD
-from regularize.adapters.common.names import listed, unique
 from regularize.adapters.common.validation import with_external_files
+from regularize.adapters.objects import ObjectDocument
 from regularize.adapters.usd.joint import couple, join, mesh
 from regularize.adapters.usd.joint_values import TYPE, read_motors
-from regularize.adapters.usd.precise import name_of
+from regularize.adapters.usd.prims import name_of
 from regularize.adapters.usd.stage import (
     Places,
     Stage,
@@ -30,6 +30,7 @@ from regularize.adapters.usd.stage import (
     units,
 )
 from regularize.errors import ReadError
+from regularize.escape import listed, unique
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.mechanism import Body, Mechanism
 
@@ -111,3 +112,35 @@ def _hold(reading: Stage) -> None:
             f"`{name}` is no dynamic body (kinematic, or disabled): read as fixed to the world",
             reading.source(prim),
         )
+
+
+def read_stage(stage: Any, **options: Any) -> Mechanism:
+    """Read a ``pxr.Usd.Stage`` as it is composed; findings name its prims."""
+    return StageDocument(stage).read(**options)
+
+
+class StageDocument(ObjectDocument):
+    """A stage, with what it is composed of in one layer."""
+
+    format = "usd"
+
+    def __init__(self, stage: Any) -> None:
+        self._stage = stage
+        layer = stage.GetRootLayer()
+        self.label = layer.realPath or f"<stage {layer.GetDisplayName() or layer.identifier}>"
+
+    def write(self, folder: Path) -> Path:
+        """One layer of text; references to other files become absolute."""
+        path = folder / "stage.usda"
+        self._stage.Flatten().Export(str(path))
+        return path
+
+    def parse(self, path: Path) -> Any:
+        """A stage on an anonymous layer."""
+        layer = Sdf.Layer.CreateAnonymous(path.name)
+        layer.ImportFromString(path.read_text(encoding="utf-8"))
+        return Usd.Stage.Open(layer)
+
+    def source(self, source: Source | None) -> Source | None:
+        """The path of the prim."""
+        return source and Source(self.label, None, source.element)

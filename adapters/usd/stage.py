@@ -16,8 +16,7 @@ from regularize.adapters.common.draft import WORLD, Draft, Side
 from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.quantities import principal, rotation_quaternion
 from regularize.adapters.usd.layers import Layers
-from regularize.adapters.usd.precise import get, numbers, value_of
-from regularize.adapters.usd.prims import FILE
+from regularize.adapters.usd.prims import FILE, get, numbers, value_of
 from regularize.errors import ReadError
 from regularize.lie.screw import Array, inverse, transform
 from regularize.mechanism.diagnostic import Source
@@ -150,8 +149,7 @@ def report_units(stage: Any, reading: Stage) -> None:
         )
     elif not math.isclose(unit, 1.0) or not math.isclose(kilogram, 1.0):
         reading.note(
-            "REG012",
-            f"units of {unit:g} m and {kilogram:g} kg converted to metres and kilograms",
+            "REG012", f"units of {unit:g} m and {kilogram:g} kg converted to metres and kilograms"
         )
     if str(UsdGeom.GetStageUpAxis(stage)) == "Y":
         reading.note("REG012", "up is Y on this stage: gravity points along -Y")

@@ -16,19 +16,13 @@ import numpy as np
 from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
 from regularize.adapters.common.draft import WORLD
-from regularize.adapters.common.names import listed, unique
 from regularize.adapters.common.quantities import MASSLESS
 from regularize.adapters.common.serial import in_a_row
-from regularize.adapters.common.write import (
-    Writing,
-    WrittenCoordinate,
-    reference_poses,
-    spanning,
-)
+from regularize.adapters.common.write import Writing, WrittenCoordinate, reference_poses, spanning
 from regularize.adapters.usd.joint_values import add_motors
-from regularize.adapters.usd.precise import NAME, put
-from regularize.adapters.usd.prims import add_joint, add_place, add_shape, axes_of, turn
+from regularize.adapters.usd.prims import NAME, add_joint, add_place, add_shape, axes_of, put, turn
 from regularize.errors import RegularizeError, UnsupportedExport
+from regularize.escape import listed, unique
 from regularize.lie.screw import Array, unit
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import relative_pose

@@ -76,7 +76,8 @@ class Packages:
         for i, folder in enumerate(inside):
             if (folder / ".git").exists():
                 last = max(last, i)
-            if (folder / "package.xml").is_file() or folder.name == "src" or _shares(folder):
+            # Packages lie side by side in `src`, and in the `share` of an install space.
+            if (folder / "package.xml").is_file() or folder.name in ("src", "share"):
                 last = max(last, min(i + 1, len(inside) - 1))
         return inside[: last + 1]
 
@@ -140,8 +141,3 @@ def package_name(manifest: Path) -> str | None:
         return None
     named = _NAME.search(_COMMENT.sub("", text))
     return named[1] if named else None
-
-
-def _shares(folder: Path) -> bool:
-    """Whether it is the ``share`` of an install space, whose packages lie side by side."""
-    return folder.name == "share"

@@ -9,9 +9,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from regularize._io.output_files import write_bytes, write_text
-from regularize.commands.files import add_model, load_model
+from regularize.commands.files import OutputAction, add_model, load_model
 from regularize.commands.options import fitted, option
-from regularize.commands.outputs import OutputAction
 from regularize.escape import displayed
 
 if TYPE_CHECKING:

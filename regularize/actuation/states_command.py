@@ -7,10 +7,8 @@ import io
 import sys
 
 from regularize._io.output_files import write_bytes
-from regularize.commands.files import add_model, load_model
-from regularize.commands.options import option
-from regularize.commands.outputs import OutputAction
-from regularize.commands.values import count, some
+from regularize.commands.files import OutputAction, add_model, load_model
+from regularize.commands.options import count, option, some
 from regularize.escape import displayed
 
 

@@ -6,9 +6,14 @@ import argparse
 import sys
 
 from regularize.actuation.actuate_command import add_joints
-from regularize.commands.files import add_fail_on, add_model, load_model, report_findings
+from regularize.commands.files import (
+    OutputAction,
+    add_fail_on,
+    add_model,
+    load_model,
+    report_findings,
+)
 from regularize.commands.options import fitted, option
-from regularize.commands.outputs import OutputAction
 from regularize.escape import displayed
 
 

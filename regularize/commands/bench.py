@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     if not 0 <= arguments.port < 65536:
         raise RegularizeError(f"--port {arguments.port}: expected 0 to 65535")
-    session = guest("page.bench.session").Session(arguments.file, **reading_options(arguments))
+    session = guest("page.bench").Session(arguments.file, **reading_options(arguments))
 
     def ready(address: str, once: str) -> None:
         sys.stdout.write(f"{address}\n")

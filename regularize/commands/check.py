@@ -8,14 +8,13 @@ from pathlib import Path
 
 from regularize._io.output_files import write_text
 from regularize.commands.files import (
+    OutputAction,
     add_branch,
     add_fail_on,
     add_model_options,
     add_no_meshes,
 )
-from regularize.commands.options import option
-from regularize.commands.outputs import OutputAction
-from regularize.commands.values import count, length, positive, some
+from regularize.commands.options import count, length, option, positive, some
 from regularize.errors import RegularizeError
 from regularize.escape import displayed
 

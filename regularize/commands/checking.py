@@ -15,20 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from regularize._io.console import delayed_progress
 from regularize.checking import Report, check
-from regularize.commands.configuration import (
-    Configuration,
-    configuration,
-    entries_of,
-    known_before,
-)
-from regularize.commands.files import load_model
-from regularize.commands.outputs import WouldBeLost
+from regularize.commands.configuration import Configuration, configuration, entries_of, known_before
+from regularize.commands.files import WouldBeLost, load_model
 from regularize.commands.verify import write_proof
 from regularize.errors import RegularizeError
 from regularize.escape import displayed, json_text
 from regularize.guests import guest
-from regularize.report.forms import lines, sarif, summary, text
-from regularize.report.forms.summary import SummaryLine
+from regularize.report.forms import listing, text
+from regularize.report.forms.listing import SummaryLine
 from regularize.report.suppression import Suppression
 from regularize.version import SCHEMAS, __version__
 
@@ -169,7 +163,7 @@ class Checking:
         ).accepting(self.accepted)
         body, data = self._render(report)
         status = report.exit_status(self.arguments.fail_on or agreed.fail_on)
-        line, files = summary.line_of(path, report), (path, *report.mechanism.files)
+        line, files = listing.line_of(path, report), (path, *report.mechanism.files)
         return Outcome(line, status, body, data, entries_of(report), files)
 
     def _loaded(self, path: str) -> Mechanism:
@@ -186,11 +180,11 @@ class Checking:
         if output in ("json", "jsonl"):
             return "", report.as_dict()
         if output == "sarif":
-            return "", sarif.as_sarif([report])
+            return "", listing.as_sarif([report])
         if output == "concise":
-            return lines.concise(report), {}
+            return listing.concise(report), {}
         if output == "github":
-            return lines.github(report), {}
+            return listing.github(report), {}
         if output == "html":
             page = guest("page.html").render(report, meshes=not self.arguments.no_meshes)
             return page, {}
@@ -214,13 +208,13 @@ class Checking:
         if output == "jsonl":
             return {out: "".join(_line(outcome.data) for outcome in read)}
         if output == "sarif":
-            return {out: _json(sarif.merged([outcome.data for outcome in read]))}
+            return {out: _json(listing.merged([outcome.data for outcome in read]))}
         body = "".join(outcome.body for outcome in read)
         if output == "text" and (self.folders or not self.single):
             body = "\n".join(outcome.body for outcome in read if outcome.body)
             lines = [outcome.line for outcome in outcomes]
             fragments = [fragment for folder in self.folders for fragment in folder.fragments]
-            table = summary.render(lines, self.width, self.color, list(map(str, fragments)))
+            table = listing.table(lines, self.width, self.color, list(map(str, fragments)))
             body = f"{body}\n{table}" if body else table
         return {out: body}
 

@@ -1,15 +1,20 @@
-"""Options of the command line, each told by what its help shows.
+"""Options of the command line, each told by what its help shows, and their values.
 
-How wide the output may be, and text laid out in it.
+Values come with or without units, alone, by name, as ranges. How wide the output may be, and text
+laid out in it.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import shutil
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from regularize.errors import ModelError, RegularizeError
+from regularize.mechanism.quantity import FORCES, METRES, RADIANS, TORQUES, parts, rates, value_of
 
 
 def option(parser: argparse._ActionsContainer, shown: str, words: str, **more: Any) -> None:
@@ -67,3 +72,162 @@ def listed_in_columns(entries: Sequence[tuple[str, str]], gap: int = 2) -> Itera
     most = max((len(name) for name, _ in entries), default=0) + gap
     for name, words in entries:
         yield from wrapped(words, indent=" " * most, first=name.ljust(most)).split("\n")
+
+
+if TYPE_CHECKING:
+    from regularize.mechanism.mechanism import Mechanism
+
+#: Units of lengths, of angles, and of what follows from them.
+Tables = Sequence[Mapping[str, float]]
+COORDINATES: Tables = (METRES, RADIANS)
+RATES: Tables = tuple(rates(table) for table in COORDINATES)
+LOADS: Tables = (FORCES, TORQUES)
+
+
+def positive(text: str) -> float:
+    """A positive number from the command line."""
+    number = float(text)
+    if not 0.0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return number
+
+
+def units_of(mechanism: Mechanism, tables: Tables) -> Callable[[str], Tables]:
+    """Which units of two tables, of slides and of turns, fit a joint or a pose's coordinate."""
+    turns = {
+        joint.name: bool((joint.screws[3:] != 0.0).any())
+        for joint in mechanism.joints
+        if joint.freedoms == 1
+    }
+
+    def units(name: str) -> Tables:
+        last = name.rpartition(".")[2]
+        if name in turns:
+            return (tables[int(turns[name])],)
+        if last in ("roll", "pitch", "yaw"):
+            return (tables[1],)
+        return (tables[0],) if last in ("x", "y", "z") else tables
+
+    return units
+
+
+def assignments(
+    entries: Iterable[str], option: str, units: Callable[[str], Tables]
+) -> dict[str, float]:
+    """``NAME=VALUE`` entries of an option by name, in SI units."""
+    values = {}
+    for entry in entries:
+        name, separator, text = entry.rpartition("=")
+        number = parts(text)
+        if not separator or not name or number is None or not math.isfinite(number[0]):
+            raise RegularizeError(
+                f"{option} {entry}: expected JOINT=NUMBER, a finite one, such as {option} crank=0.5"
+            )
+        if name in values:
+            raise RegularizeError(f"{option} {entry}: {name!r} is given already; give it once")
+        values[name] = _value(text, f"{option} {entry}", units(name))
+    return values
+
+
+def ranges(
+    entries: Iterable[str], units: Callable[[str], Tables]
+) -> dict[str, tuple[float, ...] | None]:
+    """``NAME`` or ``NAME=LOWER:UPPER[:SAMPLES]`` entries by name, in SI units."""
+    found: dict[str, tuple[float, ...] | None] = {}
+    for entry in (part for text in entries for part in text.split(",") if part):
+        name, separator, text = entry.partition("=")
+        bounds = text.split(":")
+        if separator and len(bounds) not in (2, 3):
+            raise RegularizeError(
+                f"--over {entry}: expected NAME or NAME=LOWER:UPPER[:SAMPLES], such as "
+                "x=-50mm:50mm or A=-30deg:30deg:61"
+            )
+        told = f"--over {entry}"
+        if name in found:
+            raise RegularizeError(f"{told}: {name!r} is varied already; name it once")
+        own = tuple(_value(bound, told, units(name)) for bound in bounds[:2]) if separator else None
+        if own is not None and not own[0] < own[1]:
+            raise RegularizeError(f"{told}: the lower bound comes first, and the upper is larger")
+        if own is not None and len(bounds) == 3:
+            if not bounds[2].isdecimal() or int(bounds[2]) < 2:
+                raise RegularizeError(f"{told}: {bounds[2]!r} is no number of samples, 2 or more")
+            own = (*own, int(bounds[2]))
+        found[name] = own
+    return found
+
+
+def limits(
+    entries: Iterable[str], units: Callable[[str], Tables]
+) -> dict[str, tuple[float, float]]:
+    """``NAME=LOWER:UPPER`` entries by name or pattern, in SI units."""
+    found = {}
+    for entry in entries:
+        name, _, text = entry.partition("=")
+        bounds = text.split(":")
+        if not name or len(bounds) != 2:
+            raise RegularizeError(
+                f"--limits {entry}: expected JOINT=LOWER:UPPER, such as P1=-50mm:50mm"
+            )
+        if name in found:
+            raise RegularizeError(f"--limits {entry}: {name!r} is given already; give it once")
+        lower, upper = (_value(bound, f"--limits {entry}", units(name)) for bound in bounds)
+        found[name] = lower, upper
+    return found
+
+
+def pose_of(text: str) -> tuple[str, tuple[str, ...] | None]:
+    """``BODY`` or ``BODY=VALUE,…``: the body and the texts of its values."""
+    body, separator, values = text.partition("=")
+    return body, tuple(values.split(",")) if separator else None
+
+
+def _value(text: str, told: str, tables: Tables) -> float:
+    try:
+        value = value_of(text, *tables)
+    except ModelError as error:
+        raise RegularizeError(f"{told}: {error}") from error
+    # Whoever writes 30 means degrees.
+    if tables == (RADIANS,) and abs(value) > 2 * math.pi and not (parts(text) or (0, ""))[1]:
+        raise RegularizeError(
+            f"{told}: {text} radians are more than a turn; write {text}deg or {text}rad"
+        )
+    return value
+
+
+def quantity(*tables: Mapping[str, float]) -> Callable[[str], float]:
+    """What reads an option's value, with a unit of these tables or in SI units."""
+
+    def read(text: str) -> float:
+        try:
+            return value_of(text, *tables)
+        except ModelError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return read
+
+
+length, angle_or_length = quantity(METRES), quantity(*COORDINATES)
+
+
+def count(text: str) -> int:
+    """A number of things, not negative."""
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is below zero")
+    return number
+
+
+def some(text: str) -> int:
+    """A number of things, one or more."""
+    number = count(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text}: one or more are needed")
+    return number
+
+
+def point_of(text: str) -> tuple[float, float, float]:
+    """A point in metres from a text of three lengths."""
+    found = [_value(part, f"--point {text}", (METRES,)) for part in text.split(",")]
+    if len(found) != 3:
+        raise RegularizeError(f"--point {text}: expected three lengths, such as 0,0,400mm")
+    return found[0], found[1], found[2]

@@ -7,10 +7,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize.commands.files import add_fail_on, add_model, load_model, report_findings
-from regularize.commands.options import option
-from regularize.commands.outputs import Output, check_read, files_of
-from regularize.commands.values import count
+from regularize.commands.files import (
+    Output,
+    add_fail_on,
+    add_model,
+    check_read,
+    files_of,
+    load_model,
+    report_findings,
+)
+from regularize.commands.options import count, option
 from regularize.errors import UnknownFormat
 from regularize.escape import displayed
 

@@ -7,10 +7,8 @@ import sys
 from pathlib import Path
 
 from regularize._io.output_files import write_bytes
-from regularize.commands.files import add_branch, add_model, add_no_meshes, load_model
-from regularize.commands.options import option
-from regularize.commands.outputs import OutputAction
-from regularize.commands.values import count
+from regularize.commands.files import OutputAction, add_branch, add_model, add_no_meshes, load_model
+from regularize.commands.options import count, option
 from regularize.escape import displayed
 from regularize.guests import guest
 

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING
 
 from regularize._io.console import delayed_progress
 from regularize._io.input_files import check_regular
-from regularize.commands.files import add_branch, add_model, load_model
-from regularize.commands.options import fitted, option
-from regularize.commands.outputs import OutputAction
-from regularize.commands.values import LOADS, RATES, assignments, units_of
+from regularize.commands.files import OutputAction, add_branch, add_model, load_model
+from regularize.commands.options import LOADS, RATES, assignments, fitted, option, units_of
 from regularize.errors import ModelError, RegularizeError
 from regularize.guests import guest
 from regularize.mechanism.quantity import SECONDS, value_of
@@ -126,9 +124,9 @@ def table(path: Path) -> tuple[list[float], list[float]]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Simulate, write what was asked for and print the figures of the run."""
+    from regularize.simulation import FINEST, MuJoCo, Solver
     from regularize.simulation.simulate import simulate
     from regularize.simulation.simulation import motion_file, plot_file
-    from regularize.simulation.solver import FINEST, MuJoCo, Solver
 
     duration = positive(arguments.duration, "--duration", 0.0, math.inf, SECONDS)
     rtol = positive(arguments.rtol, "--rtol", FINEST, 1.0)

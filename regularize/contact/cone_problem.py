@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from regularize.lie.screw import Array
-from regularize.pinocchio.library import pin
+from regularize.pinocchio import pin
 
 #: Error of velocities and impulses, in parts of the largest velocity without impulses, that is
 #: wanted and borne.

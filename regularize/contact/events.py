@@ -24,14 +24,14 @@ from regularize.contact.motion import said
 from regularize.contact.stepping import root_of
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
-from regularize.pinocchio.library import pin
+from regularize.pinocchio import pin
 from regularize.pinocchio.split import Split
+from regularize.simulation import Solver
 from regularize.simulation.all_coordinates import AllCoordinates
 from regularize.simulation.integrator import Integrator, StepTooSmall
 from regularize.simulation.loads import Loads
 from regularize.simulation.recording import Counters, Sample, record, simulation_of
 from regularize.simulation.simulation import Simulation
-from regularize.simulation.solver import Solver
 from regularize.tolerances import EXACT, ROUNDING
 
 #: Distances that are none, rates against the sense of sliding that end it and that are none, and

@@ -17,7 +17,7 @@ from regularize.contact.ground import Ground
 from regularize.contact.touching import TouchingPoints
 from regularize.lie.screw import Array, cross_matrix
 from regularize.mechanism.graph import coordinate_names
-from regularize.pinocchio.library import pin
+from regularize.pinocchio import pin
 from regularize.pinocchio.robot import Robot
 from regularize.simulation.loads import Loads
 from regularize.statics.passive_joints import limits_of

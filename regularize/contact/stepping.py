@@ -21,8 +21,8 @@ from regularize.contact.cone_problem import ConeSolver
 from regularize.contact.hindrances import Hindrances, Key, Rows, Surroundings
 from regularize.errors import ClosureLost, RegularizeError
 from regularize.lie.screw import Array
+from regularize.pinocchio import pin
 from regularize.pinocchio.constraints import close_loops
-from regularize.pinocchio.library import pin
 from regularize.pinocchio.robot import Robot
 from regularize.pinocchio.split import Split, require_mass
 from regularize.simulation.loads import Loads

@@ -16,12 +16,7 @@ from numpy.typing import ArrayLike
 
 from regularize import validation
 from regularize.design.continuation import ActuatedLoops, ReachedConfigurations
-from regularize.design.equation_of_motion import (
-    EquationOfMotion,
-    count,
-    pack,
-    symmetric_products,
-)
+from regularize.design.equation_of_motion import EquationOfMotion, count, pack, symmetric_products
 from regularize.errors import ModelError, NoInertia
 from regularize.lie.screw import Array, read_only
 from regularize.loops.batches import CHUNK

@@ -184,11 +184,7 @@ def metamodel(
 
 
 def metamodel(
-    model: Model | ReducedModel,
-    bounds: Bounds,
-    *,
-    kind: Kind = "boxes",
-    **options: Unpack[Options],
+    model: Model | ReducedModel, bounds: Bounds, *, kind: Kind = "boxes", **options: Unpack[Options]
 ) -> Interpolation:
     """Interpolate a reduced model over a workspace.
 

@@ -9,13 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regularize._io.output_files import write_bytes, write_text
-from regularize.commands.files import (
-    add_model,
-    load_model,
-)
-from regularize.commands.options import fitted, option
-from regularize.commands.outputs import OutputAction
-from regularize.commands.values import angle_or_length, count, some
+from regularize.commands.files import OutputAction, add_model, load_model
+from regularize.commands.options import angle_or_length, count, fitted, option, some
 from regularize.errors import ModelError
 
 if TYPE_CHECKING:

@@ -24,11 +24,7 @@ from regularize.tolerances import EXACT
 
 
 def distances(
-    loops: LoopKinematics,
-    q: Array,
-    motors: Sequence[int],
-    body: str | None,
-    generic: Array,
+    loops: LoopKinematics, q: Array, motors: Sequence[int], body: str | None, generic: Array
 ) -> dict[str, Array]:
     """The smallest normalised singular value of each kind, 0 where it is singular, shape (N,).
 

@@ -7,10 +7,17 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from regularize.commands.files import add_model, load_model
-from regularize.commands.options import fitted, option
-from regularize.commands.outputs import OutputAction
-from regularize.commands.values import COORDINATES, assignments, limits, ranges, some, units_of
+from regularize.commands.files import OutputAction, add_model, load_model
+from regularize.commands.options import (
+    COORDINATES,
+    assignments,
+    fitted,
+    limits,
+    option,
+    ranges,
+    some,
+    units_of,
+)
 from regularize.modes.solve_command import check_point, pose_with
 from regularize.tolerances import NEGLIGIBLE
 

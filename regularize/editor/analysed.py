@@ -1,9 +1,17 @@
-"""What a text of a model comes to: findings at their lines, tables of loops, the edit of `fix`."""
+"""What a text of a model comes to: findings at their lines, tables of loops, the edit of `fix`.
+
+Readers and the programs behind them open files. What is not saved yet stands in a folder of its
+own, from which sidecars, meshes and included files are found by the same relative names; nothing
+is put into the user's folder.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import pickle
 import re
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +20,6 @@ from typing import Any, NamedTuple
 
 from regularize.adapters import adapter_named, adapters, root_tag
 from regularize.checking import Report, check
-from regularize.editor.mirror import Mirror
 from regularize.errors import ReadError, RegularizeError
 from regularize.escape import displayed
 from regularize.files import load
@@ -22,6 +29,54 @@ from regularize.repair.fix import Fix, fix
 from regularize.report.forms.loop_view import motion
 from regularize.report.forms.view import counts, verdict
 from regularize.words import counted
+
+#: Entries of a folder that are linked; of larger ones only these, and the rest is not found.
+MOST = 2000
+
+
+class Mirror:
+    """A document that is being typed, as a file: its text, and links to all around its place.
+
+    Args:
+        path: Where the document is, or will be, saved.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._folder = tempfile.TemporaryDirectory(prefix="regularize-editor-")
+        top = Path(self._folder.name)
+        self._place = top / "folder" / path.name
+        self._place.parent.mkdir()
+        self._link(path.parent.parent, top, path.parent.name)
+        self._link(path.parent, self._place.parent, path.name)
+
+    @staticmethod
+    def _link(source: Path, target: Path, left_out: str) -> None:
+        with contextlib.suppress(OSError):  # folders that are not there, or cannot be read
+            for entry in sorted(os.listdir(source))[:MOST]:
+                if entry != left_out and not (target / entry).exists():
+                    (target / entry).symlink_to(source / entry)
+
+    def put(self, text: str) -> Path:
+        """The file with a text."""
+        self._link(self.path.parent, self._place.parent, self.path.name)  # what has come since
+        self._place.write_text(text, encoding="utf-8", newline="")
+        return self._place
+
+    def real(self, path: str) -> Path:
+        """The user's own file that a path in the mirror leads to."""
+        place = Path(path)
+        return self.path if place == self._place else place.resolve()
+
+    def named(self, text: str) -> str:
+        """A message with the user's names of files."""
+        words = text.replace(str(self._place), self.path.name)
+        return words.replace(f"{self._place.parent}{os.sep}", "")
+
+    def close(self) -> None:
+        """Take it away."""
+        self._folder.cleanup()
+
 
 #: Formats that are typed, the first ones by root elements and the last by its first words.
 TYPED = ("xacro", "urdf", "sdf", "mjcf", "usd")

@@ -37,11 +37,7 @@ class LoopTask(Task):  # type: ignore[misc]
     """
 
     def __init__(
-        self,
-        robot: Robot,
-        cost: float | None = None,
-        gain: float = 1.0,
-        lm_damping: float = 0.0,
+        self, robot: Robot, cost: float | None = None, gain: float = 1.0, lm_damping: float = 0.0
     ) -> None:
         super().__init__(cost=cost, gain=gain, lm_damping=lm_damping)
         self.robot = robot

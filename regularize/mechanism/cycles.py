@@ -60,11 +60,7 @@ def walk(graph: Graph, edges: Sequence[EdgeId]) -> Cycle:
 
 
 def candidate_cycles(
-    graph: Graph,
-    block: Sequence[EdgeId],
-    longest: int | None = None,
-    *,
-    through_hubs: bool = True,
+    graph: Graph, block: Sequence[EdgeId], longest: int | None = None, *, through_hubs: bool = True
 ) -> list[Cycle]:
     """Shortest-path cycles of a biconnected part, shortest first, ties by joint order.
 

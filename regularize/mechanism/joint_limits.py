@@ -51,7 +51,14 @@ class JointLimits(Frozen):
     def of(cls, bounds: ArrayLike, **others: ArrayLike | None) -> JointLimits:
         """Limits with the given lower and upper bounds, shape (freedoms, 2)."""
         lower, upper = np.asarray(bounds, dtype=np.float64).reshape(-1, 2).T
-        return cls(lower, upper, **{key: _array(value) for key, value in others.items()})
+        return cls(
+            lower,
+            upper,
+            **{
+                key: None if value is None else np.asarray(value, dtype=np.float64)
+                for key, value in others.items()
+            },
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -90,10 +97,6 @@ class JointLimits(Frozen):
         """Limits of some of the freedoms, or of all in another order."""
         stated = {f.name: getattr(self, f.name) for f in fields(self)}
         return JointLimits(**{k: None if v is None else v[order] for k, v in stated.items()})
-
-
-def _array(value: ArrayLike | None) -> Array | None:
-    return None if value is None else np.asarray(value, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

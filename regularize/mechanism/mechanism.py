@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from regularize.errors import ModelError, NoInertia
-from regularize.escape import did_you_mean, displayed_name, named
+from regularize.escape import did_you_mean, displayed_name, listed, named
 from regularize.lie.curve import TERMS, Curve
 from regularize.lie.screw import Array, read_only
 from regularize.mechanism.body import Body, Geometry, Inertia
@@ -365,18 +365,13 @@ def no_inertia(mechanism: Mechanism, moving: Iterable[str]) -> NoInertia:
         moving: Names of the coordinates that move.
     """
     names, bodies = list(moving), massless(mechanism)
-    freedoms = f"{_listed(names)} can move" if names else "the mechanism can move"
+    freedoms = f"{listed(names)} can move" if names else "the mechanism can move"
     if not bodies:
         return NoInertia(
             f"{freedoms} without moving any mass: inertias of zero; state them in the model"
         )
     return NoInertia(
-        f"{freedoms} without moving any mass: no mass properties are known of {_listed(bodies)}; "
+        f"{freedoms} without moving any mass: no mass properties are known of {listed(bodies)}; "
         "write them into the model, or give a density of its shapes: --density 7850, or "
         "with_density(mechanism, 7850)"
     )
-
-
-def _listed(names: list[str], most: int = 5) -> str:
-    shown = ", ".join(f"`{name}`" for name in names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

@@ -8,10 +8,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from regularize._io.output_files import write_text
-from regularize.commands.files import add_model, load_model
-from regularize.commands.options import fitted, option, width
-from regularize.commands.outputs import OutputAction
-from regularize.commands.values import COORDINATES, assignments, point_of, pose_of, units_of
+from regularize.commands.files import OutputAction, add_model, load_model
+from regularize.commands.options import (
+    COORDINATES,
+    assignments,
+    fitted,
+    option,
+    point_of,
+    pose_of,
+    units_of,
+    width,
+)
 from regularize.errors import ModelError, RegularizeError
 
 if TYPE_CHECKING:

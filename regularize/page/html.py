@@ -24,7 +24,7 @@ from regularize.page.references import References
 from regularize.page.report_rows import footer, report_rows
 from regularize.report.analysis import Analysis
 from regularize.report.forms import view
-from regularize.report.forms.summary import SummaryLine
+from regularize.report.forms.listing import SummaryLine
 from regularize.tolerances import VANISHING
 from regularize.words import counted
 

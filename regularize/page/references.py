@@ -72,7 +72,7 @@ class References:
                 "redundant"
             )
             removed = directions_words(
-                [equation.direction for equation in loop.removed], "force", "moment", short=True
+                [equation.direction for equation in loop.removed], "force", "moment"
             )
             if removed:
                 lines.append(f"undetermined: {removed}")

@@ -76,7 +76,7 @@ class _Rows:
                     self.name(change.joint),
                     escape(change.before),
                     escape(change.words),
-                    escape(directions_words(change.freedoms, "slide", "turn", short=True)),
+                    escape(directions_words(change.freedoms, "slide", "turn")),
                 )
                 for change in (entries[k] if k < len(entries) else ())
             ]

@@ -1,1 +1,42 @@
-"""Mechanisms with closed loops as Pinocchio models, and the other way."""
+"""Pinocchio itself, loaded when something of it is first used.
+
+Trees, their rows, and what the compiled kernel computes of them do without it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from regularize.errors import MissingPinocchio
+
+
+class Deferred:
+    """A module that is imported at the first look into it.
+
+    Args:
+        name: The module's name.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        """What the module has under a name, remembered here.
+
+        Raises:
+            MissingPinocchio: It is not installed.
+        """
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        try:
+            value = getattr(importlib.import_module(self._name), attribute)
+        except ModuleNotFoundError as error:
+            if error.name != self._name:
+                raise
+            raise MissingPinocchio("this computation") from error
+        setattr(self, attribute, value)
+        return value
+
+
+pin: Any = Deferred("pinocchio")

@@ -34,10 +34,7 @@ from regularize.validation import (
 
 if TYPE_CHECKING:
     from regularize.pinocchio.actuation import Actuation, ActuatorSplit
-    from regularize.pinocchio.derivatives import (
-        AccelerationDerivatives,
-        InverseDynamicsDerivatives,
-    )
+    from regularize.pinocchio.derivatives import AccelerationDerivatives, InverseDynamicsDerivatives
     from regularize.pinocchio.forces import InverseDynamics
 
 

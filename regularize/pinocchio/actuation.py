@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
 from regularize.mechanism.mechanism import Mechanism
-from regularize.pinocchio.library import pin
+from regularize.pinocchio import pin
 from regularize.tolerances import VANISHING
 
 

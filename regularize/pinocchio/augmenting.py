@@ -20,7 +20,6 @@ from regularize.mechanism.joint import Joint
 from regularize.pinocchio.closure_rows import ClosureRows, ConstraintRows
 from regularize.pinocchio.coordinates import ModelCoordinates
 from regularize.pinocchio.exporting import left_over, massless_ends, opened, to_pinocchio
-from regularize.pinocchio.holding import anchors_of
 from regularize.pinocchio.importing import body_names, from_pinocchio
 from regularize.pinocchio.multibody_reading import (
     MimicJoint,
@@ -31,7 +30,7 @@ from regularize.pinocchio.multibody_reading import (
 )
 from regularize.pinocchio.robot import Robot
 from regularize.pinocchio.spanning_tree import aligned
-from regularize.pinocchio.styles import Anchor, joint_closure, row_covectors
+from regularize.pinocchio.styles import Anchor, anchors_of, joint_closure, row_covectors
 from regularize.pinocchio.tree import TreeJoint
 from regularize.reduction.numerical import Numerical
 from regularize.reduction.reduce import Reduction, reduce

@@ -16,11 +16,7 @@ from regularize.pinocchio.closure_rows import ClosureRows, ConstraintRows
 from regularize.pinocchio.coordinates import ModelCoordinates, joint_values, left_out
 from regularize.pinocchio.multibody_reading import is_massive
 from regularize.pinocchio.robot import Robot
-from regularize.pinocchio.styles import (
-    Anchor,
-    row_closures,
-    weld_closures,
-)
+from regularize.pinocchio.styles import Anchor, row_closures, weld_closures
 from regularize.pinocchio.tree import TreeBuilder
 from regularize.reduction.rank_loss import rank_losses
 from regularize.reduction.reduce import Reduction, as_reduction
@@ -63,10 +59,7 @@ def to_pinocchio(
         # Constraint models are no rows on joints.
         reduction = reduction.by_cuts
         builder, closures, anchors = weld_closures(
-            reduction,
-            slack=style == "slack",
-            every_row=style == "legacy",
-            composite=composite,
+            reduction, slack=style == "slack", every_row=style == "legacy", composite=composite
         )
     again = partial(to_pinocchio, reduction, style, composite=composite)
     robot = _robot(reduction, style, builder, closures, anchors, again)

@@ -144,12 +144,7 @@ class InverseDynamics:
 
 
 def inverse_dynamics(
-    tree: ConstrainedTree,
-    q: Array,
-    v: Array,
-    a: Array,
-    actuation: Actuation,
-    passive: Array,
+    tree: ConstrainedTree, q: Array, v: Array, a: Array, actuation: Actuation, passive: Array
 ) -> InverseDynamics:
     """Forces of actuators for an acceleration; see ``Robot.inverse_dynamics``.
 

@@ -22,8 +22,8 @@ from regularize.mechanism.mechanism import (
     JointLimits,
     Mechanism,
 )
+from regularize.pinocchio import pin
 from regularize.pinocchio.coordinates import HELD
-from regularize.pinocchio.library import pin
 from regularize.pinocchio.multibody_reading import (
     JointPart,
     MimicJoint,

@@ -20,20 +20,14 @@ from regularize.lie.screw import Array
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import NodeId
 from regularize.mechanism.joint import joint_screws, reversed_joint
-from regularize.mechanism.mechanism import (
-    Body,
-    Coupling,
-    Joint,
-    JointDynamics,
-    Mechanism,
-)
+from regularize.mechanism.mechanism import Body, Coupling, Joint, JointDynamics, Mechanism
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.slack_names import slack_name
 from regularize.mechanism.source import Model, as_mechanism
 from regularize.pinocchio.welds import Weld, chosen_welds, twist_space
 from regularize.reduction.rank_loss import rank_losses
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.validation import FLAG, WHOLE, validated
+from regularize.words import slack_name
 
 #: Kinds of slack joints by the half of the twist that they free.
 KINDS = ("prismatic", "revolute")

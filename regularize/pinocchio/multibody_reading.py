@@ -14,9 +14,9 @@ from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.mechanism.body import Inertia
 from regularize.mechanism.joint import joint_screws
+from regularize.pinocchio import pin
 from regularize.pinocchio.closure_rows import ConstraintRows
 from regularize.pinocchio.dense import DenseTree
-from regularize.pinocchio.library import pin
 from regularize.pinocchio.spanning_tree import SpanningTree
 from regularize.step.multibody import Link, MultibodyTree
 from regularize.tolerances import ROUNDING

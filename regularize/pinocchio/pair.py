@@ -16,8 +16,8 @@ from regularize.lie.screw import IDENTITY, Array
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
+from regularize.pinocchio import pin
 from regularize.pinocchio.importing import Closure, from_pinocchio
-from regularize.pinocchio.library import pin
 from regularize.pinocchio.spanning_tree import aligned
 from regularize.tolerances import NEGLIGIBLE
 

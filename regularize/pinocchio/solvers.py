@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.mechanism.mechanism import Mechanism
+from regularize.pinocchio import pin
 from regularize.pinocchio.closure_rows import ConstraintRows
 from regularize.pinocchio.coordinates import ModelCoordinates
-from regularize.pinocchio.library import pin
 from regularize.pinocchio.many_states import over_states
 from regularize.pinocchio.multibody_reading import multibody_tree_of, tree_of
 from regularize.pinocchio.spanning_tree import SpanningTree

@@ -17,7 +17,7 @@ from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.mechanism.body import Inertia
 from regularize.mechanism.graph import Edge
-from regularize.pinocchio.library import pin
+from regularize.pinocchio import pin
 from regularize.step.multibody import Link
 from regularize.step.posing import ConfigurationSpace
 from regularize.tolerances import NEGLIGIBLE

@@ -20,16 +20,14 @@ from regularize.pinocchio.closure_rows import ClosureRows, ConstraintRows
 from regularize.pinocchio.coordinates import ModelCoordinates
 from regularize.pinocchio.dense import DenseState, DenseTree
 from regularize.pinocchio.split import TreeTerms
+from regularize.pinocchio.tree import TreeJoint
 from regularize.statics.passive_joints import PassiveJoints
 from regularize.step.multibody import MultibodyTree
 from regularize.step.posing import columns_of, moved, poses_of
 
 if TYPE_CHECKING:
     from regularize.pinocchio.actuation import Actuation
-    from regularize.pinocchio.derivatives import (
-        AccelerationDerivatives,
-        InverseDynamicsDerivatives,
-    )
+    from regularize.pinocchio.derivatives import AccelerationDerivatives, InverseDynamicsDerivatives
     from regularize.pinocchio.split import Stabilization
 
 
@@ -278,3 +276,39 @@ class PassiveForces:
             return []
         poses = self.states.poses(q)
         return [(closure, columns, poses) for closure, columns in chosen]
+
+    def laws(self, joints_of_tree: Sequence[TreeJoint]) -> tuple[Array, Array] | None:
+        """As the kernel has them: of joints of the tree, (7, nv), and of closing ones, (4, f).
+
+        Returns:
+            None where a coordinate of the mechanism is no single one of the model, where friction
+            acts in a joint that follows another one faster or slower, or a spring in a planar joint
+            whose velocity turns with it.
+        """
+        joints, map_, tree = self.joints, self.coordinates, self.coordinates.tree
+        amounts = np.array([joints.damping, joints.friction, joints.stiffness])
+        rests = joints.rest_position - map_.of_tree(tree.space.neutral)
+        laws: Array = np.zeros((7, tree.nv))
+        laws[5] = 1.0
+        planes = [link for link in self.states.multibody.links if link.kind == "planar"]
+        planar = {link.rate + k for link in planes for k in range(link.freedoms)}
+        for joint in joints_of_tree:
+            begin = tree.idx_vs[joint.index]
+            freedoms = sum(edge.freedoms for edge in joint.edges)
+            laws[5, begin : begin + freedoms] = -1.0 if joint.reversed else 1.0
+        closed = self.states.rows.closing_columns
+        closing = np.vstack([amounts, joints.rest_position])[:, closed]
+        amounts[:, closed] = 0.0
+        for column in np.flatnonzero(amounts.any(axis=0)).tolist():
+            places = np.flatnonzero(map_.rates[column])
+            if len(places) != 1:
+                return None
+            place, factor = int(places[0]), float(map_.rates[column, places[0]])
+            damping, friction, stiffness = amounts[:, column].tolist()
+            if (friction and abs(factor) != 1.0) or (stiffness and place in planar):
+                return None
+            laws[1:4, place] += factor**2 * damping, friction, factor**2 * stiffness
+            if stiffness:  # of several springs, where they rest together
+                part = factor * stiffness / laws[3, place]
+                laws[4, place] += part * (rests[column] - factor * laws[4, place])
+        return laws, closing

@@ -59,7 +59,7 @@ def families(graph: Graph, part: Block, within: float, rounding: float) -> Itera
 def _installed() -> tuple[Family, ...]:
     """Families of the package that comes with this one, if it is there, and of others."""
     entries = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
-    found = [import_module(f"{NAMED}.families").FAMILIES] if find_spec(NAMED) else []
+    found = [import_module(NAMED).FAMILIES] if find_spec(NAMED) else []
     return (*(family for each in found for family in each), *(entry.load() for entry in entries))
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from regularize.adapters.common.edits import WantedKind
 from regularize.lie.screw import Array
 from regularize.mechanism.mechanism import Inertia, Joint, Mechanism
-from regularize.mechanism.slack_names import is_slack
 from regularize.reduction.reduce import Reduction
 from regularize.repair.plan import FixPlan
 from regularize.verification.comparison import SAME
 from regularize.verification.differences import differences
+from regularize.words import is_slack
 
 
 def unwanted(

@@ -29,13 +29,7 @@ from regularize.report.misfit import Misfit, misfit_where_asked
 from regularize.report.mobility_findings import motion_components
 from regularize.report.motion import BodyMotion, moving
 from regularize.report.reasons import Reason, reasons
-from regularize.report.suppression import (
-    Suppressed,
-    Suppression,
-    divided,
-    in_comments,
-    unexplained,
-)
+from regularize.report.suppression import Suppressed, Suppression, divided, in_comments, unexplained
 from regularize.statics.cure import Cure
 from regularize.statics.cures import TRIES, cures, freeing
 from regularize.statics.joint_changes import JointChange

@@ -14,7 +14,6 @@ from regularize.lie.screw import Array
 from regularize.loops.gaps import CLOSED
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic
 from regularize.mechanism.graph import Graph
-from regularize.mechanism.slack_names import is_slack
 from regularize.proofs.special import SpecialLengths
 from regularize.reduction.block import Block
 from regularize.reduction.rank_loss import rank_losses
@@ -32,6 +31,7 @@ from regularize.words import (
     counted,
     degrees,
     gap_words,
+    is_slack,
     listed,
     millimetres,
     milliradians,

@@ -180,13 +180,10 @@ def misfit(
     reduction = as_reduction(model)
     if not reduction.assembly.closed:
         obstacles = reduction.assembly.obstacles
-        gap = obstacles[0].gap if obstacles else max(reduction.assembly.after, key=_size)
+        gaps = [obstacles[0].gap] if obstacles else reduction.assembly.after
+        gap = max(gaps, key=lambda gap: gap.translation + gap.rotation)
         raise NotClosed(gap.joint, gap.translation, gap.rotation)
     return misfit_of(reduction, tuple(loop_reports(reduction)), tolerance, stiffness)
-
-
-def _size(gap: Any) -> float:
-    return float(gap.translation + gap.rotation)
 
 
 def misfit_where_asked(

@@ -113,11 +113,8 @@ def _families(
         for k in range(len(screws))
     ]
     algebras.append(GeneratedAlgebra(np.hstack(screws), near))
-    return [a for a in algebras if 0 < a.dimension < own and _worst(screws, a.basis) <= near]
-
-
-def _worst(screws: Sequence[Array], family: Array) -> float:
-    return max(sum(_offset(s, family)) for s in screws)
+    smaller = [a for a in algebras if 0 < a.dimension < own]
+    return [a for a in smaller if max(sum(_offset(s, a.basis)) for s in screws) <= near]
 
 
 def _offset(screws: Array, family: Array) -> tuple[float, float]:

@@ -307,8 +307,7 @@ def causes(
         if max(np.max(np.abs(covector @ a.basis), initial=0.0) for a in algebras) < TOLERANCE:
             return tuple(
                 FixingChain(
-                    tuple(dict.fromkeys(graph.edges[e].joint.name for e in chain)),
-                    algebra.type,
+                    tuple(dict.fromkeys(graph.edges[e].joint.name for e in chain)), algebra.type
                 )
                 for chain, algebra in zip(chains, algebras, strict=True)
             )

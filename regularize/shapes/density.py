@@ -77,7 +77,10 @@ def with_materials(mechanism: Mechanism) -> Mechanism:
             try:
                 inertia, found = _weighed(replace(body, geometry=shapes), None, mechanism.path)
             except (ReadError, MissingExtra) as error:
-                inertia, found = None, [_without(body, str(error))]
+                inertia, found = (
+                    None,
+                    [_finding("note", f"`{body.name}` keeps no mass properties: {error}", body)],
+                )
             body, findings = replace(body, inertia=inertia), [*findings, *found]
         bodies.append(body)
     return replace(mechanism, bodies=tuple(bodies), findings=tuple(findings))
@@ -91,10 +94,6 @@ def _with_material(body: Body) -> tuple[Geometry, ...]:
         if shapes and all(known):
             return shapes
     return ()
-
-
-def _without(body: Body, why: str) -> Diagnostic:
-    return _finding("note", f"`{body.name}` keeps no mass properties: {why}", body)
 
 
 def _weighed(

@@ -218,13 +218,7 @@ class CompiledSteps:
 
     @classmethod
     def of(
-        cls,
-        equations: AllCoordinates,
-        *,
-        rtol: float,
-        atol: float,
-        max_step: float,
-        conserve: bool,
+        cls, equations: AllCoordinates, *, rtol: float, atol: float, max_step: float, conserve: bool
     ) -> CompiledSteps | None:
         """Steps of these equations; None where the kernel cannot make them."""
         robot, loads, drives = equations.robot, equations.loads, equations.drives

@@ -15,24 +15,11 @@ import numpy as np
 
 from regularize.errors import NoInertia, RegularizeError
 from regularize.lie.screw import Array
+from regularize.simulation import dormand_prince as method
 from regularize.simulation.all_coordinates import CORRECTED, AllCoordinates
-from regularize.simulation.dormand_prince import (
-    A_EXTRA,
-    C_EXTRA,
-    E3,
-    E5,
-    LEAP,
-    TOLERATED,
-    A,
-    B,
-    C,
-    CompiledSteps,
-    D,
-    LastStep,
-)
 from regularize.simulation.recording import NOTHING, ROUNDING, Counters, Sample, explained
 
-STAGES = len(B)
+STAGES = len(method.B)
 
 #: Steps in a row that may find no way past it where motions are prescribed.
 PATIENCE = 3
@@ -92,9 +79,9 @@ class Integrator:
     def __post_init__(self) -> None:
         self._space = self.equations.robot.tree.space
         self._flat, self._n = self._space.flat, self.equations.robot.nv
-        self._slopes: Array = np.zeros((STAGES + 1 + len(C_EXTRA), 2 * self._n + 1))
+        self._slopes: Array = np.zeros((STAGES + 1 + len(method.C_EXTRA), 2 * self._n + 1))
         self._arrive()
-        self._compiled = CompiledSteps.of(
+        self._compiled = method.CompiledSteps.of(
             self.equations,
             rtol=self.rtol,
             atol=self.atol,
@@ -108,7 +95,7 @@ class Integrator:
         self._values: Array = np.zeros((2, 2 * self._n + 1))
         self._end = (self.time, self.q, self.v, self.work)
         self._dense: Array | None = None
-        self._last: LastStep | None = None
+        self._last: method.LastStep | None = None
 
     @property
     def name(self) -> str:
@@ -179,7 +166,7 @@ class Integrator:
         if compiled is not None:
             compiled.stuck, compiled.careful = False, self.equations.careful
 
-    def _take(self, last: LastStep) -> None:
+    def _take(self, last: method.LastStep) -> None:
         """The last step of the kernel as if it had been made here."""
         self._h, self._usual = last.length, last.usual
         self._interval = (last.began, last.made, last.q_began)
@@ -206,7 +193,7 @@ class Integrator:
                 break
             self.counters.rejected += 1
             h *= max(0.2, 0.9 * norm ** (-1 / 8)) if 1.0 <= norm < np.inf else 0.2
-            if h < LEAP * self._usual and not leapt:
+            if h < method.LEAP * self._usual and not leapt:
                 leapt = True
                 best = self._leap(self._usual, left)
                 if best is not None:
@@ -238,20 +225,20 @@ class Integrator:
         start = y = self._start()
         with np.errstate(over="ignore", invalid="ignore"):  # a step that goes much too far
             for s in range(1, STAGES):
-                y = start + h * (A[s, :s] @ K[:s])
+                y = start + h * (method.A[s, :s] @ K[:s])
                 try:
-                    self._slope(s, self.time + C[s] * h, y, y[n:-1])
+                    self._slope(s, self.time + method.C[s] * h, y, y[n:-1])
                 except NoInertia:
                     if np.isfinite(y).all() and np.abs(y[:n]).max() < ASTRAY:
                         raise
                     return y, np.inf  # where numbers are none any more, masses are none either
-            y = start + h * (B @ K[:STAGES])
+            y = start + h * (method.B @ K[:STAGES])
             norm = self._error(h, start, y)
         if len(self.equations.drives) and np.isfinite(norm):
             # Integrated like the others, driven coordinates are where they have to be, unless their
             # rates jump.
             away = self.equations.astray(self.time + h, self._at(y[:n]), y[n:-1])
-            norm = norm if away <= TOLERATED * (self.atol + self.rtol) else np.inf
+            norm = norm if away <= method.TOLERATED * (self.atol + self.rtol) else np.inf
         return y, norm if np.isfinite(norm) else np.inf
 
     def _ended(self, h: float, y: Array, bearable: float) -> tuple[Array, Array] | None:
@@ -286,9 +273,9 @@ class Integrator:
         lengths = [factor * h for factor in LENGTHS if factor * h <= left]
         self.equations.leaping(True)
         tried = [(*self._attempt(length), length) for length in lengths]
-        best, bearable = None, min(CORRECTED, TOLERATED * self.rtol)
+        best, bearable = None, min(CORRECTED, method.TOLERATED * self.rtol)
         for y, norm, length in sorted(tried, key=lambda attempt: attempt[1]):
-            ended = self._ended(length, y, bearable) if norm < TOLERATED else None
+            ended = self._ended(length, y, bearable) if norm < method.TOLERATED else None
             if ended is not None:
                 # The stages are those of the step that is taken.
                 best = length, self._attempt(length)[0], min(norm, 1.0), ended
@@ -307,8 +294,8 @@ class Integrator:
         scale = self.atol + self.rtol * np.maximum(np.abs(start), np.abs(y))[:end]
         scale[:n] = self.atol + self.rtol
         K = self._slopes[:STAGES, :end]
-        fifth = (E5 @ K) / scale
-        third = (E3 @ K) / scale
+        fifth = (method.E5 @ K) / scale
+        third = (method.E3 @ K) / scale
         fifth_norm, third_norm = float(fifth @ fifth), float(third @ third)
         if fifth_norm == 0.0 and third_norm == 0.0:
             return 0.0
@@ -320,7 +307,7 @@ class Integrator:
     def _balanced(self, q: Array, v: Array, work: float) -> Array:
         """The velocity at which the energy balance holds, where little enough is missing."""
         v, missing = self.equations.balanced(
-            q, v, self.total + work, min(CORRECTED, TOLERATED * self.rtol)
+            q, v, self.total + work, min(CORRECTED, method.TOLERATED * self.rtol)
         )
         self.counters.correction += abs(missing)
         return v
@@ -364,7 +351,8 @@ class Integrator:
         n, K = self._n, self._slopes
         start, end = self._values
         self._slope(STAGES, self.time + h, end, end[n:-1])
-        for s, (a, c) in enumerate(zip(A_EXTRA, C_EXTRA, strict=True), start=STAGES + 1):
+        further = zip(method.A_EXTRA, method.C_EXTRA, strict=True)
+        for s, (a, c) in enumerate(further, start=STAGES + 1):
             y = start + h * (a[:s] @ K[:s])
             self._slope(s, self.time + c * h, y, y[n:-1])
         change = end - start
@@ -372,5 +360,5 @@ class Integrator:
         F[0] = change
         F[1] = h * K[0] - change
         F[2] = 2 * change - h * (K[STAGES] + K[0])
-        F[3:] = h * (D @ K)
+        F[3:] = h * (method.D @ K)
         return F

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
-from regularize.pinocchio.environments import within_joints
 from regularize.pinocchio.exporting import to_pinocchio
 from regularize.pinocchio.robot import Robot
 from regularize.simulation.compiled_functions import (
@@ -264,10 +263,10 @@ def joint_laws(loads: Loads) -> Laws | None:
     """Joint forces as numbers and functions.
 
     Returns:
-        None where ``within_joints`` finds none.
+        None where ``PassiveForces.laws`` finds none.
     """
-    robot = loads.robot
-    found, wrenches = within_joints(robot, robot.joints), loads.on_links()
+    robot, wrenches = loads.robot, loads.on_links()
+    found = None if wrenches is None else robot.passive.laws(robot.joints)
     if found is None or wrenches is None:
         return None
     joints, closing = found

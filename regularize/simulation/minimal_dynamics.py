@@ -243,15 +243,7 @@ def dynamics_of(
     if not (locked or motions):
         choice = _by_motors(robot, start, names, units, tolerance) or choice
     dynamics = MinimalDynamics(
-        robot,
-        names,
-        choice,
-        dict(motions),
-        start,
-        locked,
-        tolerance,
-        units,
-        slip,
+        robot, names, choice, dict(motions), start, locked, tolerance, units, slip
     )
     if motions:
         dynamics = dynamics.repartitioned(dynamics.moved(start, time).q)

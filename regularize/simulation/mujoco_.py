@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from regularize._io.mujoco_warnings import collected
+from regularize._io.console import collected
 from regularize.errors import MissingExtra, ModelError, UnsupportedExport
 from regularize.lie.screw import Array
-from regularize.pinocchio.library import pin
+from regularize.pinocchio import pin
 from regularize.pinocchio.robot import Robot
 from regularize.simulation.loads import Loads
 from regularize.simulation.recording import Counters, Sample

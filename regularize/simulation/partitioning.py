@@ -18,12 +18,7 @@ from regularize.errors import ModelError, NotClosed
 from regularize.lie.screw import Array, read_only
 from regularize.loops.assembly import assemble
 from regularize.loops.kinematics import sized_loops
-from regularize.mechanism.graph import (
-    Graph,
-    actuated_coordinates,
-    columns_of,
-    coordinate_names,
-)
+from regularize.mechanism.graph import Graph, actuated_coordinates, columns_of, coordinate_names
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model, as_graph
 from regularize.reduction.rank import Rank, decide_rank

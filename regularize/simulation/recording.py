@@ -9,10 +9,10 @@ from typing import Protocol
 
 import numpy as np
 
+from regularize.escape import listed
 from regularize.lie.screw import Array, read_only
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import coordinate_names
-from regularize.mechanism.joint import Joint
 from regularize.pinocchio.robot import Robot
 from regularize.reduction.reduce import Reduction
 from regularize.simulation.simulation import Simulation
@@ -45,8 +45,8 @@ def joint_findings(robot: Robot, coordinates: Array, v: Array) -> tuple[Diagnost
             Diagnostic(
                 "REG317",
                 "note",
-                f"dry friction of {_listed(rough)} is regularised: it falls off at low rates, so "
-                "that joints creep where they would stick",
+                f"dry friction of {listed((j.name for j in rough), 8)} is regularised: it falls "
+                "off at low rates, so that joints creep where they would stick",
                 joints=tuple(joint.name for joint in rough),
                 source=rough[0].source,
                 help=(
@@ -62,7 +62,8 @@ def joint_findings(robot: Robot, coordinates: Array, v: Array) -> tuple[Diagnost
             Diagnostic(
                 "REG325",
                 "warning",
-                f"rotors of {_listed(heavy)} are left out, since these joints close loops",
+                f"rotors of {listed((j.name for j in heavy), 8)} are left out, since these joints "
+                "close loops",
                 joints=tuple(joint.name for joint in heavy),
                 source=heavy[0].source,
                 help=("use the engine 'anchors', which has all joints in its tree",),
@@ -87,7 +88,7 @@ def _limits(robot: Robot, coordinates: Array, v: Array) -> list[Diagnostic]:
             beyond.append(f"`{name}` goes {passed:.3g} beyond its bounds")
         if fast > UNNOTICED:
             beyond.append(f"`{name}` is {fast:.3g} faster than it may")
-    what = f"limits of {_listed(limited)} are not enforced"
+    what = f"limits of {listed((j.name for j in limited), 8)} are not enforced"
     ending = "the motion keeps to those of positions and rates" if not beyond else ""
     return [
         Diagnostic(
@@ -102,11 +103,6 @@ def _limits(robot: Robot, coordinates: Array, v: Array) -> list[Diagnostic]:
             ),
         )
     ]
-
-
-def _listed(joints: Sequence[Joint], most: int = 8) -> str:
-    names = ", ".join(f"`{joint.name}`" for joint in joints[:most])
-    return names if len(joints) <= most else f"{names} and {len(joints) - most} more"
 
 
 def near_limits(

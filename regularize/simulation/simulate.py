@@ -21,20 +21,14 @@ from regularize.pinocchio.robot import Robot
 from regularize.pinocchio.split import require_mass
 from regularize.reduction.reduce import Reduction, on_branch
 from regularize.reduction.reduce import reduce as reduce_mechanism
+from regularize.simulation import FINEST, MuJoCo, Solver
 from regularize.simulation.all_coordinates import AllCoordinates
 from regularize.simulation.fixed_coordinates import with_rigid_coordinates_fixed
 from regularize.simulation.integrator import Integrator, StepTooSmall
-from regularize.simulation.loads import (
-    Actuation,
-    BodyLoad,
-    JointForces,
-    Loads,
-    style_with_rotors,
-)
+from regularize.simulation.loads import Actuation, BodyLoad, JointForces, Loads, style_with_rotors
 from regularize.simulation.prescribed import Drive, Drives, prescribed
 from regularize.simulation.recording import Engine, record, simulation_of
 from regularize.simulation.simulation import Simulation, recorded_times
-from regularize.simulation.solver import FINEST, MuJoCo, Solver
 from regularize.validation import (
     ARRAY,
     FUNCTION,

@@ -149,7 +149,8 @@ class GeneratedC:
             i -= nq
             return f"v[{i}]" if i < nv else f"tau[{i - nv}]" if i < 2 * nv else "h"
 
-        lines, found = statements(program, place, _constant, _FUNCTIONS, "    const V x{} = {};")
+        words = (lambda value: f"K({value.hex()})", _FUNCTIONS, "    const V x{} = {};")
+        lines, found = statements(program, place, *words)
         body = _with_turns(program, lines)
         named = [f"{key}[{k}]" for key, length in outputs.items() for k in range(length)]
         body += [f"    {to} = {x};" for to, x in zip(named, found, strict=False)]
@@ -163,10 +164,6 @@ class GeneratedC:
         )
         tail = f"    *sound = minimum(least, {_FAR} - far);\n    (void)q, (void)v, (void)tau;\n}}\n"
         return "\n".join([head, *body, tail])
-
-
-def _constant(value: float) -> str:
-    return f"K({value.hex()})"
 
 
 def _with_turns(program: StraightLine, lines: list[str]) -> list[str]:
@@ -277,7 +274,7 @@ def joints_of(laws: Array, closing: Array, tree: MultibodyTree) -> Array:
     """Damping, stiffness and rest of springs of the velocities, shape (3, nv).
 
     Args:
-        laws: What acts within the joints, as ``joint_laws.within_joints`` has it, shape (7, nv).
+        laws: What acts within the joints, as ``PassiveForces.laws`` has it, shape (7, nv).
         closing: The same of joints that close loops, shape (4, f).
         tree: The tree.
 

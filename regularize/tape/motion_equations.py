@@ -188,11 +188,7 @@ class Accelerated:
         return [*linear, *plus(minus(alpha2, alpha1), cross(O2, O1))]
 
     def _yield(
-        self,
-        parent: int,
-        factors: Factors,
-        border: dict[int, Vector],
-        sides: dict[int, Number],
+        self, parent: int, factors: Factors, border: dict[int, Vector], sides: dict[int, Number]
     ) -> None:
         """What a cluster takes from the inertia of the link that it moves against."""
         of = self.of
@@ -219,7 +215,7 @@ class Accelerated:
             if cluster.parent:
                 A = beyond[cluster.parent]
                 known = {x: dot(F, A) for x, F in borders[c].items()}
-            found.update(self._back(c, sides[c], known))
+            found.update(self.factors[c].back(sides[c], known))
             for b in cluster.links:
                 a = beyond[of.parent[b]]
                 a = [*plus(a[:3], cross(a[3:], at.arm[b])), *a[3:]]
@@ -230,12 +226,6 @@ class Accelerated:
         for k, value in found.items():
             if k >= 0 and of.own[k]:
                 self.a[of.rate[k]] = value
-
-    def _back(
-        self, c: int, sides: dict[int, Number], known: dict[int, Number]
-    ) -> dict[int, Number]:
-        """The second half of a cluster's solution, less what its border brings."""
-        return self.factors[c].back(sides, known)
 
     def margins(self) -> list[Number]:
         """Numbers that are all positive where the pivots leave enough digits."""

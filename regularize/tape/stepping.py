@@ -38,11 +38,7 @@ _SUPPORTED = ("fixed", "revolute", "spherical", "free")
 
 
 def step(
-    of: TracedTree,
-    q: Sequence[Number],
-    v: Sequence[Number],
-    tau: Sequence[Number],
-    h: Number,
+    of: TracedTree, q: Sequence[Number], v: Sequence[Number], tau: Sequence[Number], h: Number
 ) -> tuple[Vector, list[Number]]:
     """The next q and v and the largest error of rows left; what is positive where that holds.
 
@@ -92,10 +88,7 @@ def _products(of: TracedTree, rows: Sequence[dict[int, Number]]) -> Factors:
 
 
 def _shortest(
-    of: TracedTree,
-    factors: Factors,
-    rows: Sequence[dict[int, Number]],
-    values: Sequence[Number],
+    of: TracedTree, factors: Factors, rows: Sequence[dict[int, Number]], values: Sequence[Number]
 ) -> Vector:
     """The change along the rows by which they change by minus some values."""
     sides = {x: -values[-1 - x] if x < 0 else of.zero for x in factors.order}

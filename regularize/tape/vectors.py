@@ -39,11 +39,7 @@ def dot(a: Sequence[Number], b: Sequence[Number]) -> Number:
 
 def cross(a: Sequence[Number], b: Sequence[Number]) -> Vector:
     """A x b."""
-    return [
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    ]
+    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 
 
 def rotate(R: Sequence[Number], a: Sequence[Number]) -> Vector:

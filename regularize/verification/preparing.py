@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from regularize.adapters.common.names import unique
 from regularize.adapters.common.validation import renamed
 from regularize.adapters.registry import Adapter
 from regularize.adapters.urdf.loops import CLOSING
 from regularize.errors import ReadError, UnsupportedExport
+from regularize.escape import unique
 from regularize.loops.assembly import assemble, with_coordinates
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic

@@ -20,7 +20,7 @@ from typing import Any
 
 from lxml import etree
 
-from regularize._io.mujoco_warnings import collected
+from regularize._io.console import collected
 from regularize._io.output_files import temporary, write_all
 from regularize.adapters import adapters, read
 from regularize.adapters.registry import Adapter

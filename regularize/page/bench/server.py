@@ -21,7 +21,7 @@ from regularize.escape import displayed
 from regularize.mechanism.joint import WORDS
 from regularize.mechanism.mechanism import Joint
 from regularize.page import html
-from regularize.page.bench.session import TRIED, Session
+from regularize.page.bench import TRIED, Session
 from regularize.report.analysis import Analysis
 from regularize.report.forms import view
 

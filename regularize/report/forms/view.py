@@ -162,7 +162,7 @@ def untrusted_together(report: Analysis) -> list[tuple[list[str], str]]:
     found: dict[str, list[str]] = {}
     for reaction in report.reactions:
         if not reaction.unique:
-            words = directions_words(reaction.indeterminate, "force", "moment", short=True)
+            words = directions_words(reaction.indeterminate, "force", "moment")
             found.setdefault(words, []).append(reaction.joint)
     return [(joints, words) for words, joints in found.items()]
 

@@ -1,0 +1,244 @@
+"""Findings for other programs, beside the lines that they are about.
+
+One line each for grep and editors, workflow commands of GitHub, which shows them in pull requests,
+and the Static Analysis Results Interchange Format, version 2.1.0 (OASIS 2020). Of several models a
+table says counts and worst findings, a line each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from rich.table import Table
+from rich.text import Text
+
+from regularize.escape import displayed
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.report import rules
+from regularize.report.analysis import Analysis
+from regularize.report.forms.text import printed
+from regularize.report.rules import rule
+from regularize.report.suppression import Suppressed, fingerprint
+from regularize.version import __version__
+from regularize.words import counted, listed
+
+LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def github(report: Analysis) -> str:
+    """Lines ``::warning file=…,line=…,title=…::message``."""
+    lines = []
+    for d in report.diagnostics:
+        known = rule(d.code)
+        properties = {"title": f"{d.code} {known.name}" if known else d.code}
+        path = d.source.path if d.source else report.mechanism.path
+        if path:
+            properties["file"] = displayed(path)
+        if d.source and d.source.line:
+            properties["line"] = str(d.source.line)
+        listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+        said = "\n".join([d.message, *d.help]).split("\n")
+        message = "\n".join(map(displayed, said))
+        lines.append(f"::{LEVELS[d.severity]} {listed}::{_data(message)}\n")
+    return "".join(lines)
+
+
+def _data(text: str) -> str:
+    """Text with the characters escaped that end a command."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def concise(report: Analysis) -> str:
+    """Lines ``path:line: CODE message``."""
+    path = displayed(report.mechanism.path or report.mechanism.name)
+    return "".join(
+        f"{d.source or path}: {d.code} {displayed(d.message)}\n" for d in report.diagnostics
+    )
+
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def as_sarif(reports: Sequence[Analysis]) -> dict[str, Any]:
+    """One run with the findings of all models."""
+    return _log(
+        [_result(report, d) for report in reports for d in report.diagnostics]
+        + [_accepted(report, each) for report in reports for each in report.suppressed]
+    )
+
+
+def merged(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One log with the findings of several, for models that were checked one by one."""
+    return _log([finding for log in logs for finding in log["runs"][0]["results"]])
+
+
+def _log(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    used = {finding["ruleId"] for finding in findings}
+    known = [rule for rule in rules.all_rules() if rule.code in used]
+    index = {rule.code: i for i, rule in enumerate(known)}
+    driver = {
+        "name": "regularize",
+        "semanticVersion": __version__,
+        "rules": [_rule(rule) for rule in known],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [{**finding, "ruleIndex": index[finding["ruleId"]]} for finding in findings],
+    }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(rule: rules.Rule) -> dict[str, Any]:
+    (_, what), (_, why), *others = rule.sections.items()
+    help_ = "\n\n".join([why, *(f"{title}: {text}" for title, text in others)])
+    return {
+        "id": rule.code,
+        "name": "".join(word.capitalize() for word in rule.name.split("-")),
+        "shortDescription": {"text": rule.name.replace("-", " ")},
+        "fullDescription": {"text": what},
+        "help": {"text": help_},
+        "defaultConfiguration": {"level": rule.severity},
+    }
+
+
+def _result(report: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
+    mechanism = report.mechanism
+    path = diagnostic.source.path if diagnostic.source else mechanism.path
+    name = "/".join(part for part in (mechanism.name, diagnostic.loop) if part)
+    location: dict[str, Any] = {
+        "logicalLocations": [
+            {"fullyQualifiedName": f"{name}/{joint}", "name": joint, "kind": "member"}
+            for joint in diagnostic.joints
+        ]
+        or [{"fullyQualifiedName": name, "name": mechanism.name, "kind": "module"}]
+    }
+    if path:
+        location["physicalLocation"] = {"artifactLocation": {"uri": _uri(path)}}
+        if diagnostic.source and diagnostic.source.line:
+            location["physicalLocation"]["region"] = {"startLine": diagnostic.source.line}
+    return {
+        "ruleId": diagnostic.code,
+        "level": diagnostic.severity,
+        "message": {"text": "\n".join([diagnostic.message, *diagnostic.help])},
+        "locations": [location],
+        "partialFingerprints": {"findingHash/v1": fingerprint(mechanism.name, diagnostic)},
+        **_claims(report, diagnostic),
+    }
+
+
+def _claims(report: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
+    """What the removed rows of a loop rest on, where the finding is about these."""
+    claims = [
+        [*loop.claims]
+        for loop in report.loops
+        if diagnostic.code == "REG201" and loop.name == diagnostic.loop
+    ]
+    return {"properties": {"claims": claims[0]}} if claims else {}
+
+
+def _accepted(report: Analysis, each: Suppressed) -> dict[str, Any]:
+    """A finding that is accepted, as the format has it."""
+    kind = "inSource" if each.suppression.by == "comment" else "external"
+    said = {"kind": kind, "status": "accepted", "justification": each.suppression.reason}
+    return {**_result(report, each.finding), "suppressions": [said]}
+
+
+def _uri(path: str) -> str:
+    """A relative reference for relative paths, else a ``file`` URI."""
+    found = Path(path)
+    return found.as_uri() if found.is_absolute() else quote(found.as_posix())
+
+
+STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan", "": "green"}
+#: Loops, what counting says, what is true, redundant equations, those that can always be dropped.
+COLUMNS = ("loops", "Grübler", "mobility", "redundant", "droppable")
+#: Columns of text that the table takes beside the paths.
+BESIDE = 74
+
+
+@dataclass(frozen=True)
+class SummaryLine:
+    """What the table says of one model.
+
+    Attributes:
+        path: The file as the user named it.
+        error: Why it cannot be read, in one line, or None.
+        numbers: Its columns of numbers, by their titles; none where it cannot be read.
+        worst: Most severe finding, or an empty string.
+        codes: Codes of the findings of that severity.
+    """
+
+    path: str
+    error: str | None = None
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    worst: str = ""
+    codes: tuple[str, ...] = ()
+
+
+def line_of(path: str, report: Analysis) -> SummaryLine:
+    """The line of a report."""
+    r = report.reduction
+    worst = report.diagnostics[0].severity if report.diagnostics else ""
+    mobility = r.mobility if r.finite_mobility is None else r.finite_mobility
+    numbers = (r.graph.loops, r.gruebler, mobility, r.redundant, r.removed)
+    return SummaryLine(
+        displayed(path),
+        None,
+        dict(zip(COLUMNS, numbers, strict=True)),
+        worst,
+        tuple(dict.fromkeys(d.code for d in report.diagnostics if d.severity == worst)),
+    )
+
+
+def table(
+    lines: Sequence[SummaryLine], width: int, color: bool, fragments: Sequence[str] = ()
+) -> str:
+    """The table, fragments and one sentence that adds it up; ``width`` is in columns of text.
+
+    Paths are not broken over lines: a longer one makes the table wider.
+    """
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    longest = max((len(line.path) for line in lines), default=0)
+    table.add_column("model", overflow="fold", min_width=max(24, longest))
+    for column in COLUMNS:
+        table.add_column(column, justify="right")
+    table.add_column("findings", overflow="fold")
+    for line in lines:
+        if line.error is not None:
+            table.add_row(line.path, *[""] * len(COLUMNS), Text("unreadable", STYLES["error"]))
+            continue
+        codes = " ".join(line.codes[:3]) + (" …" if len(line.codes) > 3 else "")
+        table.add_row(
+            line.path,
+            *(str(n) for n in line.numbers.values()),
+            Text(codes or "none", STYLES[line.worst]),
+        )
+    named = [Text(f"  {fragment}", no_wrap=True) for fragment in fragments]
+    if named:
+        named = [Text(), Text("No models of their own, but fragments:", "dim"), *named]
+    return printed([table, *named, Text(), _sentence(lines)], max(width, longest + BESIDE), color)
+
+
+def _sentence(lines: Sequence[SummaryLine]) -> Text:
+    read = [line for line in lines if line.error is None]
+    parts = [f"{counted(len(read), 'model')} checked"]
+    for worst, words in (("error", "with errors"), ("warning", "with warnings")):
+        number = sum(line.worst == worst for line in read)
+        if number:
+            parts.append(f"{number} {words}")
+    redundant = sum(line.numbers["redundant"] for line in read)
+    if redundant:
+        parts.append(f"{counted(redundant, 'redundant equation')} in all")
+    unreadable = len(lines) - len(read)
+    if unreadable:
+        parts.append(f"{unreadable} could not be read")
+    return Text(listed(parts) + ".")
