@@ -36,7 +36,7 @@ SHAKY = {"shaky": mechanisms.shaky_7r}
 Counts = tuple[int, ...]
 seeds = st.integers(min_value=0, max_value=2**32 - 1)
 names = st.sampled_from([*BUILDERS])
-quick = settings(max_examples=40, deadline=None)
+quick = settings(max_examples=15, deadline=None)
 
 
 def counts(reduction: rg.Reduction) -> Counts:
