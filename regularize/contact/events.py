@@ -12,25 +12,20 @@ with the accelerations a without them say which joints go on resting.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from regularize.contact.cone_problem import ConeSolver
-from regularize.contact.ground import Ground
-from regularize.contact.hindrances import JointStops, Key, Surroundings
-from regularize.contact.motion import said
+from regularize.contact.cone_problem import solve_cones
+from regularize.contact.hindrances import JointStops, Key
 from regularize.contact.stepping import root_of
-from regularize.errors import ModelError
-from regularize.lie.screw import Array, read_only
+from regularize.lie.screw import Array
 from regularize.pinocchio.library import pin
 from regularize.pinocchio.split import Split
 from regularize.simulation.all_coordinates import AllCoordinates
 from regularize.simulation.integrator import Integrator, StepTooSmall
 from regularize.simulation.loads import Loads
-from regularize.simulation.recording import Counters, Sample, record, simulation_of
-from regularize.simulation.simulation import Simulation
+from regularize.simulation.recording import Counters, Sample
 from regularize.simulation.solver import Solver
 from regularize.tolerances import EXACT, ROUNDING
 
@@ -133,7 +128,7 @@ class EventEngine:
         values = {f.name: getattr(loads, f.name) for f in fields(Loads)}
         self._loads = StoppedLoads(**values, stops=stops, senses=np.zeros(len(stops.named)))
         self.robot, self.stops, self._rtol, self._solver = loads.robot, stops, rtol, solver
-        self._cones, self.counters = ConeSolver(), Counters()
+        self.counters = Counters()
         self.limit_forces: list[Array] = []
         self._rests: list[Key] = []
         self._events, self._event = 0, None
@@ -275,7 +270,7 @@ class EventEngine:
         return forces, left, max(1.0, float(np.abs(free).max()))
 
     def _solve(self, delassus: Array, free: Array, boxes: Array) -> Array:
-        found, sound = self._cones.solve(delassus, free, np.zeros(0), boxes, None)
+        found, sound = solve_cones(delassus, free, np.zeros(0), boxes)
         if not sound:
             raise StepTooSmall(self._inner.time if self.counters.steps else 0.0)
         return found
@@ -291,44 +286,3 @@ class EventEngine:
             return False
         _, left, scale = self._held(at, self._rests)
         return bool(np.all(np.abs(left) <= NEGLECTED * scale))
-
-
-def motion_of_events(
-    loads: Loads,
-    start: tuple[Array, Array],
-    recorded: Array,
-    accuracy: tuple[float, Solver],
-    progress: Callable[[float], None] | None,
-) -> Simulation:
-    """Joints stop, stick and slide: ``start`` as of ``stepped_motion``, times in s.
-
-    Raises:
-        ModelError: A joint with a bound or dry friction has no coordinate in the model.
-        StepTooSmall: The motion cannot be continued.
-    """
-    robot = loads.robot
-    stops = JointStops.of(robot, True)
-    graph = robot.reduction.graph
-    groups = {c for edge in graph.edges if edge.group for c in edge.columns}
-    for i in (*stops.bounded, *stops.rough):
-        name = stops.named[i]
-        if i in robot.constraints.closing_columns:
-            raise ModelError(
-                f"joint {name!r} closes a loop and has no coordinate in the model: events need "
-                "solver=rg.Solver(style='anchors'), whose tree has all joints"
-            )
-        if i in groups:
-            raise ModelError(
-                f"dry friction of {name!r}, a joint whose freedoms are no separate numbers, is not "
-                "known between events; ask for steps: h=1e-3"
-            )
-    engine = EventEngine(loads, stops, start, *accuracy)
-    motion = simulation_of(robot, record(engine, recorded, progress), engine, ())
-    around = Surroundings(robot, stops, Ground(), None, 0.0, 0.0)
-    others = (f for f in motion.findings if f.code not in ("REG316", "REG317"))
-    return replace(
-        motion,
-        findings=(*said(robot, around, motion.coordinates, motion.v), *others),
-        limited=stops.names,
-        limit_forces=read_only(engine.limit_forces),
-    )

@@ -5,7 +5,7 @@ What holds joints one by one: their bounds, and dry friction.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -29,7 +29,6 @@ class JointStops:
 
     Attributes:
         robot: The robot.
-        limits: Whether bounds of positions and of joint forces are kept.
         bounded: Which of the mechanism's coordinates have bounds, shape (bounded,).
         named: Names of all coordinates.
         lower: Their lower bounds, shape (bounded,).
@@ -40,7 +39,6 @@ class JointStops:
     """
 
     robot: Robot = field(repr=False)
-    limits: bool
     bounded: NDArray[np.intp]
     named: tuple[str, ...]
     lower: Array
@@ -71,7 +69,6 @@ class JointStops:
             effort[own] = limits_of(mechanism, "effort")[columns[own]]
         return cls(
             robot,
-            limits,
             bounded,
             coordinate_names(mechanism),
             lower[bounded],
@@ -108,7 +105,9 @@ class JointStops:
             q: Configuration, shape (nq,).
             near: Those before: bounded angles of closing joints are counted on from there.
         """
-        x: Array = self.robot.states.coordinates(self.robot.passive.coordinates, q[None])[0]
+        robot = self.robot
+        step = pin.difference(robot.model, pin.neutral(robot.model), q)
+        x: Array = robot.states.coordinates(robot.passive.coordinates, q[None], step[None])[0]
         if near is not None and len(self._wrapped):
             turns = np.round((near - x)[self._wrapped] / (2 * np.pi))
             x[self._wrapped] += 2 * np.pi * turns
@@ -130,7 +129,7 @@ class JointStops:
         return self.bounded[closing & turns[self.bounded]]
 
 
-#: A contact by its shape, a bound by its coordinate and its side, or dry friction of a coordinate.
+#: A shape in contact or one of its points, a bound by its coordinate and its side, or dry friction.
 Key: TypeAlias = tuple[str, int, int]
 #: What overlaps is parted with the speed of free fall in so many steps at most.
 PARTING = 4.0
@@ -147,32 +146,36 @@ class Surroundings:
     """Ground and stops of a robot.
 
     Attributes:
-        robot: The robot.
         stops: Bounds and dry friction of its joints.
         ground: What it stands on.
         points: What may touch the ground; None where nothing is to.
-        fall: What free fall adds to speeds in one step, in m/s.
         h: Length of a step in s.
     """
 
-    robot: Robot = field(repr=False)
     stops: JointStops
     ground: Ground
     points: TouchingPoints | None
-    fall: float
     h: float
+
+    @property
+    def robot(self) -> Robot:
+        """The robot."""
+        return self.stops.robot
+
+    @cached_property
+    def fall(self) -> float:
+        """What free fall adds to speeds in one step, in m/s."""
+        return self.h * (float(np.linalg.norm(self.robot.reduction.mechanism.gravity)) or 1.0)
+
+    @cached_property
+    def friction(self) -> Array:
+        """Coefficient of friction of every point, shape (points,)."""
+        return np.minimum(self.points.friction if self.points else [], self.ground.friction)
 
     @cached_property
     def data(self) -> Any:
         """Pinocchio's data of the robot's model."""
         return self.robot.model.createData()
-
-    @cached_property
-    def friction(self) -> Array:
-        """Coefficient of friction of every point, shape (points,)."""
-        if self.points is None:
-            return np.zeros(0)
-        return np.minimum(self.points.friction, self.ground.friction)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,20 +183,35 @@ class Rows:
     """Rows on velocities.
 
     Attributes:
-        matrix: Three rows for every contact, world axes, then one for every stop, shape (m, nv).
+        keys: What they are of: contacts by their points, three rows each in world axes, then stops.
+        matrix: Shape (m, nv).
         wanted: Velocities that they have at least, shape (m,).
-        contacts: Which points touch, shape (c,).
-        places: Where, shape (c, 3).
-        stops: Which bounds and dry friction follow, and on which side.
-        boxes: Bounds of their impulses, shape (m - 3 c, 2).
+        places: Where the contacts are, shape (c, 3).
+        boxes: Bounds of the stops' impulses, shape (m - 3 c, 2).
     """
 
+    keys: Sequence[Key]
     matrix: Array
     wanted: Array
-    contacts: NDArray[np.intp]
     places: Array
-    stops: Sequence[Key]
     boxes: Array
+
+    @property
+    def contacts(self) -> list[int]:
+        """Which points touch."""
+        return [key[1] for key in self.keys[: len(self.places)]]
+
+    def split(self, values: Array) -> dict[Key, Array]:
+        """Values of the rows (m,) by what they are of."""
+        count = 3 * len(self.places)
+        parts = [*values[:count].reshape(-1, 3), *values[count:, None]]
+        return dict(zip(self.keys, parts, strict=True))
+
+    def joined(self, parts: Mapping[Key, Array]) -> Array:
+        """Values of the rows from those of their keys, zero for others, shape (m,)."""
+        sizes = [3] * len(self.places) + [1] * len(self.boxes)
+        known = zip(self.keys, sizes, strict=True)
+        return np.concatenate([np.zeros(0), *(parts.get(k, np.zeros(n)) for k, n in known)])
 
 
 @dataclass(eq=False)
@@ -215,10 +233,13 @@ class Hindrances:
     gaps: Array
 
     def __post_init__(self) -> None:
-        points = self.around.points
-        if points is not None:
-            self._frames = points.frames(self.around.robot.states.poses(self.q))
+        if self.around.points is not None:
+            self._frames = self._frames_at(self.q)
         self._reach: dict[int, float] = {}
+
+    def _frames_at(self, q: Array) -> Array:
+        assert self.around.points is not None
+        return self.around.points.frames(self.around.robot.states.poses(q))
 
     def met(self, velocity: Array) -> set[Key]:
         """What a velocity (nv,) leads to within a step."""
@@ -226,12 +247,11 @@ class Hindrances:
         found: set[Key] = {("rough", k, 0) for k in range(len(around.stops.rough))}
         speeds = self.rates[around.stops.bounded] @ velocity
         closer = self.gaps + h * np.column_stack([speeds, -speeds])
-        found |= {("bound", int(k), int(s)) for k, s in np.argwhere(closer < 0.0)}
-        points = around.points
+        found |= {("bound", k, s) for k, s in np.argwhere(closer < 0.0).tolist()}
+        points, least = around.points, around.fall * h
         if points is None:
             return found
-        ahead = pin.integrate(around.robot.model, self.q, h * velocity)
-        frames, least = points.frames(around.robot.states.poses(ahead)), around.fall * h
+        frames = self._frames_at(pin.integrate(around.robot.model, self.q, h * velocity))
         for k in np.flatnonzero(frames[:, 2, 3] - points.extents < least).tolist():
             shape = points.shapes[k][2]
             low = shape.lowest(frames[k])
@@ -246,73 +266,51 @@ class Hindrances:
 
     def rows(self, keys: Collection[Key]) -> Rows:
         """The rows of some of them."""
-        around, nv = self.around, len(self.v)
-        contacts, places, wanted, stops = list[int](), [np.zeros((0, 3))], list[float](), []
-        blocks, boxes = [np.zeros((0, nv))], list[tuple[float, float]]()
+        around, stops = self.around, self.around.stops
+        named, boxes = list[Key](), list[tuple[float, float]]()
+        pin.computeJointJacobians(around.robot.model, around.data, self.q)
+        matrix, wanted, places = [np.zeros((0, len(self.v)))], list[float](), [np.zeros((0, 3))]
         for key in sorted(keys, key=lambda key: (key[0] != "contact", key)):
             kind, k, side = key
             if kind == "contact":
-                indices, touched = self._touching(k)
-                rates = self._rates_at(k, touched)
-                rising = [
-                    self._rising(p[2], r[2] @ self.v) for p, r in zip(touched, rates, strict=True)
-                ]
-                wanted += [x for speed in rising for x in (0.0, 0.0, speed)]
-                blocks.append(rates.reshape(-1, nv))
-                contacts += indices
+                points, touched, rates = self._touching(k)
+                named += points
+                matrix.append(rates.reshape(-1, len(self.v)))
+                wanted += self._rising(touched[:, 2], rates[:, 2] @ self.v).ravel().tolist()
                 places.append(touched)
                 continue
-            stops.append(key)
+            named.append(key)
             if kind == "bound":
-                sign = -1.0 if side else 1.0
-                blocks.append(sign * self.rates[around.stops.bounded[k]][None])
-                wanted.append(self._parting(float(self.gaps[k, side]), RETURNING))
+                matrix.append((-1.0 if side else 1.0) * self.rates[stops.bounded[k]][None])
+                wanted.append(min(-float(self.gaps[k, side]) / around.h, RETURNING))
                 boxes.append((0.0, np.inf))
             else:
-                most = around.h * float(around.stops.friction[k])
-                blocks.append(self.rates[around.stops.rough[k]][None])
+                most = around.h * float(stops.friction[k])
+                matrix.append(self.rates[stops.rough[k]][None])
                 wanted.append(0.0)
                 boxes.append((-most, most))
-        return Rows(
-            np.vstack(blocks),
-            np.array(wanted),
-            np.array(contacts, dtype=np.intp),
-            np.vstack(places),
-            stops,
-            np.array(boxes).reshape(-1, 2),
-        )
+        bounds = np.array(boxes).reshape(-1, 2)
+        return Rows(named, np.vstack(matrix), np.array(wanted), np.vstack(places), bounds)
 
-    @cached_property
-    def _located(self) -> Any:
-        """Pinocchio's data with the twists of all joints by velocities."""
-        model = self.around.robot.model
-        data = self.around.data
-        pin.computeJointJacobians(model, data, self.q)
-        return data
+    def _touching(self, k: int) -> tuple[list[Key], Array, Array]:
+        """Points of a shape within reach, where they are, and their velocities by velocities.
 
-    def _touching(self, k: int) -> tuple[list[int], Array]:
-        """Numbers of the points of a shape within reach, and where they are, shape (c, 3)."""
-        points, reach = self.around.points, self._reach[k]
+        The last two have the shapes (c, 3) and (c, 3, nv).
+        """
+        points, around = self.around.points, self.around
         assert points is not None
-        found = points.shapes[k][2].points(self._frames[k], reach)
-        near = np.flatnonzero(found[:, 2] < reach)
-        return [points.slots[k].start + int(i) for i in near], found[near]
+        joint, _, shape = points.shapes[k]
+        numbers, places = shape.near(self._frames[k], self._reach[k])
+        model, frame = around.robot.model, pin.ReferenceFrame.WORLD
+        twist = pin.getJointJacobian(model, around.data, joint, frame)
+        rates = twist[:3] - cross_matrix(places) @ twist[3:]
+        return [("point", points.first[k] + i, 0) for i in numbers], places, rates
 
-    def _rates_at(self, k: int, places: Array) -> Array:
-        """Velocities of points of a shape by velocities, shape (c, 3, nv)."""
-        assert self.around.points is not None
-        joint, model = self.around.points.shapes[k][0], self.around.robot.model
-        twist = pin.getJointJacobian(model, self._located, joint, pin.ReferenceFrame.WORLD)
-        return np.asarray(twist[:3] - cross_matrix(places) @ twist[3:])
-
-    def _rising(self, height: float, speed: float) -> float:
-        """The least speed with which a point rises in a step."""
-        around = self.around
-        bounces = around.ground.restitution > 0 and speed < -SOFTLY * around.fall
-        if bounces and height + around.h * speed < 0.0:
-            return -around.ground.restitution * speed
-        return self._parting(height, PARTING * around.fall)
-
-    def _parting(self, gap: float, fastest: float) -> float:
-        """The least speed of a distance in a step: it ends at zero, soon where it is less."""
-        return min(-gap / self.around.h, fastest)
+    def _rising(self, heights: Array, speeds: Array) -> Array:
+        """The least velocities of points in a step, which ends above the ground, shape (c, 3)."""
+        around, wanted = self.around, np.zeros((len(heights), 3))
+        wanted[:, 2] = np.minimum(-heights / around.h, PARTING * around.fall)
+        if bounce := around.ground.restitution:
+            hard = (speeds < -SOFTLY * around.fall) & (heights + around.h * speeds < 0.0)
+            wanted[hard, 2] = -bounce * speeds[hard]
+        return wanted
