@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from regularize.contact.events import EventEngine
 from regularize.contact.ground import Ground
-from regularize.contact.hindrances import JointStops, Surroundings
+from regularize.contact.hindrances import Surroundings
 from regularize.contact.stepping import SteppedEngine
+from regularize.contact.stops import JointStops
 from regularize.contact.touching import TouchingPoints
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
 from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.graph import coordinate_names
 from regularize.simulation.loads import Loads
 from regularize.simulation.recording import record, simulation_of
 from regularize.simulation.simulation import Simulation, recorded_times
@@ -47,7 +49,7 @@ def stepped_motion(
     """
     robot, h = loads.robot, float(options.get("h") or STEP)
     ground, limits = _ground(options.get("contacts")), bool(options.get("limits"))
-    points = None if ground is None else TouchingPoints.of(robot)
+    points = TouchingPoints() if ground is None else TouchingPoints.of(robot)
     stops = JointStops.of(robot, limits)
     engine = SteppedEngine(loads, Surroundings(stops, ground or Ground(), points, h), start)
     wanted: Array = h * np.arange(float(max(1, round(duration / h)) + 1))
@@ -57,7 +59,7 @@ def stepped_motion(
     motion = simulation_of(robot, samples, engine, ())
     converged = np.array(engine.converged)
     said = *_kept(motion.findings, limits), *_unsolved(motion.time, converged)
-    if points is not None:
+    if ground is not None:
         said += (*points.findings, PASSING)
     return replace(
         motion,
@@ -66,7 +68,7 @@ def stepped_motion(
         h=h,
         contact_forces=read_only(engine.contact_forces),
         contact_points=read_only(engine.contact_points),
-        contacts=() if points is None else points.bodies,
+        contacts=points.bodies,
         limit_forces=read_only(engine.limit_forces),
         limited=stops.names,
         converged=converged,
@@ -88,8 +90,9 @@ def motion_of_events(
     """
     robot, stops = loads.robot, JointStops.of(loads.robot, True)
     grouped = {c for edge in robot.reduction.graph.edges if edge.group for c in edge.columns}
-    for i in (*stops.bounded, *stops.rough):
-        name = stops.named[i]
+    named = coordinate_names(robot.reduction.mechanism)
+    for i in stops.columns:
+        name = named[i]
         if i in robot.constraints.closing_columns:
             raise ModelError(
                 f"joint {name!r} closes a loop and has no coordinate in the model: events need "

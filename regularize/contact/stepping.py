@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from regularize.contact.cone_problem import solve_cones
-from regularize.contact.hindrances import Hindrances, Key, Surroundings
+from regularize.contact.hindrances import Hindrances, Surroundings
 from regularize.errors import ClosureLost, RegularizeError
 from regularize.lie.screw import Array
 from regularize.pinocchio.constraints import close_loops
@@ -62,8 +62,8 @@ class SteppedEngine:
         self._x = around.stops.coordinates(self._q)
         self.total = self._energy = float(self.robot.energy(*begin))
         self._work, self._found = 0.0, True
-        self._impulses: dict[Key, Array] = {}
-        self._places = np.zeros((0, 3))
+        self._impulses = np.zeros((len(around.friction), 3)), np.zeros(len(around.stops.columns))
+        self._places = np.full((len(around.friction), 3), np.nan)
         self.energies: list[float] = []
         self.contact_forces: list[Array] = []
         self.contact_points: list[Array] = []
@@ -84,20 +84,11 @@ class SteppedEngine:
 
     def sample(self, t: float) -> Sample:
         """The motion at the end of the step made last, and the forces in it."""
-        around = self.around
-        forces = np.zeros((len(around.friction), 3))
-        places, limits = np.full(forces.shape, np.nan), np.zeros(len(around.stops.bounded))
-        points = [key[1] for key in self._impulses if key[0] == "point"]
-        places[points] = self._places
-        for (kind, k, side), impulse in self._impulses.items():
-            if kind == "point":
-                forces[k] = impulse / around.h
-            elif kind == "bound":
-                limits[k] += float(-impulse[0] if side else impulse[0]) / around.h
+        on_points, on_stops = (impulses / self.around.h for impulses in self._impulses)
         self.energies.append(self._energy - self._work)
-        self.contact_forces.append(forces)
-        self.contact_points.append(places)
-        self.limit_forces.append(limits)
+        self.contact_forces.append(on_points)
+        self.contact_points.append(self._places)
+        self.limit_forces.append(self.around.stops.limit_forces(on_stops))
         self.converged.append(self._found)
         self._found = True
         return Sample(t, self._q, self._v, self._work)
@@ -119,7 +110,8 @@ class SteppedEngine:
             forces = forces + rates.T @ joints.springs(x)
         unhindered = root.T @ (root @ (terms.M @ v + h * forces))
         gaps = stops.gaps(x)
-        velocity = self._held(Hindrances(self.around, q, v, rates, gaps), unhindered, root)
+        hindrances = Hindrances(self.around, q, v, stops.rows(rates), gaps)
+        velocity = self._held(hindrances, unhindered, root)
         try:
             if not np.isfinite(velocity).all():
                 raise RegularizeError("numbers leave all bounds")
@@ -147,25 +139,30 @@ class SteppedEngine:
             unhindered: Velocity without impulses, shape (nv,).
             root: Its square takes joint impulses to velocities, shape (f, nv).
         """
-        keys: set[Key] = set()
-        velocity, before, found = unhindered, self._impulses, True
-        self._impulses, self._places = {}, np.zeros((0, 3))
+        around, velocity, found = self.around, unhindered, True
+        last, self._places = self._impulses, np.full_like(self._places, np.nan)
+        self._impulses = np.zeros_like(last[0]), np.zeros_like(last[1])
+        chosen = np.zeros(len(around.points.shapes) + len(around.stops.columns), dtype=bool)
         for _ in range(ROUNDS):
-            met = hindrances.met(velocity) - keys
-            if not met:
+            met = hindrances.met(velocity)
+            if not np.any(met & ~chosen):
                 break
-            keys |= met
-            rows = hindrances.rows(keys)
+            chosen |= met
+            rows = hindrances.rows(chosen)
             half = root @ rows.matrix.T
-            values, found = solve_cones(
+            impulses, found = solve_cones(
                 half.T @ half,
                 rows.matrix @ unhindered - rows.wanted,
-                self.around.friction[rows.contacts],
-                rows.boxes,
-                rows.joined(self._impulses or before),
+                around.friction[rows.contacts],
+                around.h * around.stops.boxes[rows.stops],
+                np.concatenate([last[0][rows.contacts].ravel(), last[1][rows.stops]]),
             )
-            velocity = unhindered + root.T @ (half @ values)
-            self._impulses, self._places = rows.split(values), rows.places
+            velocity = unhindered + root.T @ (half @ impulses)
+            last = self._impulses = np.zeros_like(last[0]), np.zeros_like(last[1])
+            count = 3 * len(rows.contacts)
+            last[0][rows.contacts] = impulses[:count].reshape(-1, 3)
+            last[1][rows.stops] = impulses[count:]
+            self._places[rows.contacts] = rows.places
         self._found = self._found and found
         return np.asarray(velocity)
 
@@ -174,7 +171,7 @@ class SteppedEngine:
 
         Args:
             q: Configuration after the step, shape (nq,).
-            gaps: Distances from bounds before it, shape (bounded, 2).
+            gaps: Distances from bounds before it, shape (stops,).
             x: Coordinates before it, shape (n,).
 
         Returns:
@@ -184,13 +181,11 @@ class SteppedEngine:
         now, watched = stops.coordinates(q, x), gaps > -EXACT.closed
         for _ in range(NEWTON):
             far = stops.gaps(now)
-            beyond = np.argwhere(watched & (far < -ROUNDING))
-            if not len(beyond):
+            beyond = watched & (far < -ROUNDING)
+            if not beyond.any():
                 break
-            errors, rows, rates = robot.residual(q), robot.jacobian(q), stops.rates(q)
-            signs = np.where(beyond[:, 1] == 1, -1.0, 1.0)
-            rows = np.vstack([rows, signs[:, None] * rates[stops.bounded[beyond[:, 0]]]])
-            errors = np.concatenate([errors, far[beyond[:, 0], beyond[:, 1]]])
+            rows = np.vstack([robot.jacobian(q), stops.rows(stops.rates(q))[beyond]])
+            errors = np.concatenate([robot.residual(q), far[beyond]])
             change = np.linalg.lstsq(rows, errors, rcond=EXACT.singular)[0]
             q = pin.integrate(robot.model, q, -change)
             q = close_loops(robot, q) if robot.rows else q

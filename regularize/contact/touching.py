@@ -8,7 +8,7 @@ count that are near the plane, and at most eight that lie far apart.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, product
 
@@ -52,8 +52,8 @@ class TouchingShape:
         """Height in m of the lowest point."""
         return float(self.places(T)[:, 2].min())
 
-    def near(self, T: Array, reach: float) -> tuple[list[int], Array]:
-        """Numbers and places, shape (c, 3), of the points that are lower than reach (m).
+    def near(self, T: Array, reach: float) -> tuple[NDArray[np.intp], Array]:
+        """Numbers (c,) and places (c, 3) of the points that are lower than reach (m).
 
         Of many the lowest is taken, and those that are farthest apart.
         """
@@ -61,7 +61,7 @@ class TouchingShape:
         found = np.flatnonzero(places[:, 2] < reach)
         near = places[found]
         if self.count <= MOST or not len(found):
-            return found.tolist(), near
+            return found, near
         # Equal heights and distances differ by rounding, which is not to choose.
         fine = 1e-9 * self.extent
         chosen, away = [int(np.argmin(np.round(near[:, 2] / fine)))], np.full(len(near), np.inf)
@@ -70,7 +70,7 @@ class TouchingShape:
             if away.max() <= 1e3 * fine:
                 break
             chosen.append(int(np.argmax(np.round(away / fine))))
-        return [*range(len(chosen))], near[chosen]
+        return np.arange(len(chosen)), near[chosen]
 
 
 def balls(centers: Array, radius: float) -> TouchingShape:
@@ -119,10 +119,10 @@ class TouchingPoints:
         findings: Shapes that had to be left out.
     """
 
-    shapes: tuple[tuple[int, Array, TouchingShape], ...]
-    bodies: tuple[str, ...]
-    friction: Array
-    findings: tuple[Diagnostic, ...]
+    shapes: tuple[tuple[int, Array, TouchingShape], ...] = ()
+    bodies: tuple[str, ...] = ()
+    friction: Array = field(default_factory=lambda: np.zeros(0))
+    findings: tuple[Diagnostic, ...] = ()
 
     @classmethod
     def of(cls, robot: Robot) -> TouchingPoints:
@@ -163,11 +163,11 @@ class TouchingPoints:
 
     @cached_property
     def _carriers(self) -> NDArray[np.intp]:
-        return np.array([joint for joint, *_ in self.shapes])
+        return np.array([joint for joint, *_ in self.shapes], dtype=np.intp)
 
     @cached_property
     def _local(self) -> Array:
-        return np.array([T for _, T, _ in self.shapes])
+        return np.array([T for _, T, _ in self.shapes]).reshape(-1, 4, 4)
 
     @cached_property
     def extents(self) -> Array:
