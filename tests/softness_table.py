@@ -1,10 +1,10 @@
 """Prints how far loops of the MJCF models below a folder open in MuJoCo, before and after `fix`.
 
-Usage: ``python tests/softness_table.py FOLDER``. Models with connects or welds that MuJoCo moves for
-2 s without a warning count; meshes and textures are left out, for most collections lack them. For
-each the table has the rows of loops, and the largest and the mean gap in mm: of the file, of the
-independent rows alone (``--as-is``), and of what `fix` writes. The last line counts those whose gaps
-are wider than before, and the command fails where there are any with fewer rows.
+Usage: ``python tests/softness_table.py FOLDER``. Models with connects or welds count that MuJoCo
+moves for 2 s without a warning; meshes and textures are left out, for most collections lack them.
+For each the table has the rows of loops, and the largest and the mean gap in mm: of the file, of
+the independent rows alone (``--as-is``), and of what `fix` writes. The last line counts those whose
+gaps are wider than before; the command fails where there are any.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.mechanism.graph import Edge, Graph
+from regularize.mechanism.graph import ColumnId, Edge, Graph
 from regularize.mechanism.joint import joint_position, motion
 from regularize.mechanism.mechanism import Mechanism
 
@@ -136,7 +136,7 @@ class PassiveJoints:
         return stretch
 
     @cached_property
-    def _sprung(self) -> list[tuple[Edge, list[int]]]:
+    def _sprung(self) -> list[tuple[Edge, list[ColumnId]]]:
         """Balls and other groups with springs, and their coordinates."""
         groups = [(edge, list(edge.columns)) for edge in self.graph.edges if edge.group]
         return [(edge, columns) for edge, columns in groups if self.stiffness[columns].any()]
