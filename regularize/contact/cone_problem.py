@@ -38,7 +38,8 @@ def solve_cones(
         delassus: Shape (m, m), contacts first.
         free: Velocities without impulses, those wanted taken off, shape (m,).
         frictions: Coefficient of every contact, shape (c,).
-        boxes: Lower and upper bounds of the other impulses, shape (m - 3 c, 2).
+        boxes: Lower and upper bounds of the other impulses, shape (m - 3 c, 2), those without an
+            upper bound first.
         guess: Impulses to begin with, shape (m,).
     """
     count = 3 * len(frictions)
@@ -68,10 +69,13 @@ def _sets(frictions: Array, boxes: Array) -> tuple[Any, Any]:
     models, datas = pin.StdVec_ConstraintModel(), pin.StdVec_ConstraintData()
     for friction in frictions.tolist():
         models.append(_cone(friction))
-    if len(boxes):
-        indices = pin.StdVec_Index([*range(1, len(boxes) + 1)])
-        sides = [np.ascontiguousarray(side) for side in boxes.T]
-        box = pin.JointFrictionConstraintModel(_bars(len(boxes)), indices, *sides)
+    # As boxes that are open above, stops would have errors that are infinite or nothing.
+    bounds = int(np.isinf(boxes[:, 1]).sum())
+    if bounds:
+        models.append(_stop(bounds))
+    if len(boxes) > bounds:
+        sides = [np.ascontiguousarray(side) for side in boxes[bounds:].T]
+        box = pin.JointFrictionConstraintModel(*_bars(len(boxes) - bounds), *sides)
         box.setTimeStep(1.0)  # bounds are those of impulses already
         models.append(pin.ConstraintModel(box))
     for model in models:
@@ -82,18 +86,25 @@ def _sets(frictions: Array, boxes: Array) -> tuple[Any, Any]:
 @lru_cache(maxsize=64)
 def _cone(friction: float) -> Any:
     """A contact, which tells Pinocchio's solvers the cone."""
-    contact = pin.PointContactConstraintModel(_bars(1), 1)
+    contact = pin.PointContactConstraintModel(_bars(1)[0], 1)
     contact.setFriction(friction)
     return pin.ConstraintModel(contact)
 
 
 @lru_cache(maxsize=64)
-def _bars(count: int) -> Any:
-    """A model with so many hinges, which only gives constraint models their sizes."""
+def _stop(count: int) -> Any:
+    """Lower bounds of so many joints, which only push."""
+    sides = np.zeros(count), np.full(count, np.inf)
+    return pin.ConstraintModel(pin.JointLimitConstraintModel(*_bars(count), *sides))
+
+
+@lru_cache(maxsize=64)
+def _bars(count: int) -> tuple[Any, Any]:
+    """A model with so many hinges, which only gives constraint models their sizes; and these."""
     model = pin.Model()
     for k in range(count):
         model.addJoint(0, pin.JointModelRX(), pin.SE3.Identity(), f"{k}")
-    return model
+    return model, pin.StdVec_Index([*range(1, count + 1)])
 
 
 def _by(
