@@ -275,6 +275,16 @@ def test_half_the_step_is_half_the_error() -> None:
     assert 0.4 < errors[2] / errors[1] < 0.6
 
 
+def test_forces_on_limp_legs_are_found() -> None:
+    """Four corners of a light sole share what bears it while the legs give way."""
+    robot = rg.to_pinocchio(rg.reduce(biped(0.0, 0.0)))
+    start = robot.q0.copy()
+    start[2] += 0.011
+    motion = rg.simulate(robot, duration=0.3, h=2e-3, q=start, contacts=[rg.Ground(friction=0.8)])
+    assert motion.converged.all()
+    assert np.diff(motion.energy).max() < 1e-9
+
+
 @pytest.mark.slow
 def test_two_legs_with_fourbars_stand() -> None:
     mechanism = biped()

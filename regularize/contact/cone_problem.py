@@ -26,7 +26,10 @@ WANTED, BORNE = 1e-11, 1e-7
 #: A solver, how its penalty adapts, and how many iterations it may take; each of these is tried
 #: where those before it do not converge, as where friction jams.
 Way: TypeAlias = tuple[str, str, int]
-WAYS: tuple[Way, ...] = (("ADMM", "OSQP", 1000), ("ADMM", "SPECTRAL", 1000), ("PGS", "", 5000))
+WAYS: tuple[Way, ...] = (("ADMM", "LINEAR", 1000), ("ADMM", "SPECTRAL", 3000), ("PGS", "", 5000))
+#: ADMM's proximal term and its step: as small and as long as it lets them be, where points of a
+#: foot share what holds it, and the usual ones (1e-6, 0.5) take it thousands of iterations.
+PROXIMAL, LONGEST = 1e-12, 1.0
 
 
 def solve_cones(
@@ -119,6 +122,7 @@ def _by(
     settings.max_iterations, settings.solve_ncp = most, True
     if rule:
         settings.admm_update_rule = getattr(pin.ADMMUpdateRule, rule)
+        settings.mu_prox, settings.tau = PROXIMAL, LONGEST
     result = getattr(pin, f"{name}SolverResult")()
     if guess is not None:
         result.setConstraintImpulseGuess(guess)
