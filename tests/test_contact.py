@@ -219,6 +219,18 @@ def test_events_stop_a_fourbar_at_its_limit(joint: str) -> None:
     assert motion.findings == ()
 
 
+def test_events_of_a_slider_that_stops_and_leaves() -> None:
+    """Where nothing presses it stays at its bound, and until it is pulled away."""
+    a = rg.assembly("slider")
+    a.body("b", mass=2.0, com=(0, 0, 0), inertia=np.eye(3))
+    a.slider("S", "ground", "b", at=(0, 0, 0), axis=(1, 0, 0), limits=[(-1, 1)])
+    slider, end = rg.reduce(a.mechanism()), {"limits": "events", "times": [3.0]}
+    stopped = rg.simulate(slider, duration=3.0, rates={"S": 0.7}, **end)
+    assert stopped.q[-1] == pytest.approx(1.0, abs=1e-9)
+    pulled = rg.simulate(slider, duration=3.0, q=[1.0], torques={"S": lambda t: 1.5 - t}, **end)
+    assert pulled.q[-1] == pytest.approx(1.0 - 1.5**3 / (6 * 2.0), abs=1e-8)
+
+
 def test_events_of_a_slider_that_sticks_and_slides() -> None:
     """Each swing ends nearer by twice the friction's share, until the spring is too weak."""
     a = rg.assembly("slider")

@@ -201,8 +201,8 @@ class EventEngine:
         senses[stops.columns[sliding]] = np.sign(rate[sliding])
         self._loads = loads = replace(loads, senses=senses)
         held = np.flatnonzero(still & (rough | (gaps <= TOUCHING)))
-        forces, left, scale = self._held(replace(at, v=v), held)
-        resting = (np.abs(left) <= NEGLECTED * scale) & (rough[held] | (forces > 0.0))
+        _, left, scale = self._held(replace(at, v=v), held)
+        resting = np.abs(left) <= NEGLECTED * scale  # at bounds also where nothing presses
         going = rough[held] & ~resting
         senses[stops.columns[held[going]]] = np.sign(left[going])
         self._rests = held[resting]
