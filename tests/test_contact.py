@@ -219,6 +219,18 @@ def test_events_stop_a_fourbar_at_its_limit(joint: str) -> None:
     assert motion.findings == ()
 
 
+def test_events_of_a_slider_that_stops_and_leaves() -> None:
+    """Where nothing presses it stays at its bound, and until it is pulled away."""
+    a = rg.assembly("slider")
+    a.body("b", mass=2.0, com=(0, 0, 0), inertia=np.eye(3))
+    a.slider("S", "ground", "b", at=(0, 0, 0), axis=(1, 0, 0), limits=[(-1, 1)])
+    slider, end = rg.reduce(a.mechanism()), {"limits": "events", "times": [3.0]}
+    stopped = rg.simulate(slider, duration=3.0, rates={"S": 0.7}, **end)
+    assert stopped.q[-1] == pytest.approx(1.0, abs=1e-9)
+    pulled = rg.simulate(slider, duration=3.0, q=[1.0], torques={"S": lambda t: 1.5 - t}, **end)
+    assert pulled.q[-1] == pytest.approx(1.0 - 1.5**3 / (6 * 2.0), abs=1e-8)
+
+
 def test_events_of_a_slider_that_sticks_and_slides() -> None:
     """Each swing ends nearer by twice the friction's share, until the spring is too weak."""
     a = rg.assembly("slider")
@@ -230,6 +242,15 @@ def test_events_of_a_slider_that_sticks_and_slides() -> None:
     motion = rg.simulate(robot, duration=3.0, times=[*turns, 3.0], limits="events", q=[0.5])
     assert motion.q[:, 0] == pytest.approx([-0.38, 0.26, -0.14, 0.02, 0.02], abs=1e-8)
     assert motion.v[-1, 0] == 0.0
+
+
+def test_forces_of_bounds_are_found_beside_dry_friction() -> None:
+    """Friction takes a share of what the bound would, or none: that much is not determined."""
+    robot = fourbar(A={"limits": [(-0.3, 0.3)]}, B={"friction": 2.0})
+    motion = rg.simulate(robot, duration=1.0, h=1e-3, limits=True, rates={"A": 0.8})
+    assert motion.converged.all()
+    assert abs(motion.coordinates[-1, 0]) == pytest.approx(0.3, abs=1e-6)
+    assert motion.limit_forces[-1, 0] * motion.coordinates[-1, 0] < 0.0
 
 
 def test_dry_friction_sticks_and_efforts_end() -> None:
@@ -264,6 +285,16 @@ def test_half_the_step_is_half_the_error() -> None:
     ]
     assert 0.4 < errors[1] / errors[0] < 0.6
     assert 0.4 < errors[2] / errors[1] < 0.6
+
+
+def test_forces_on_limp_legs_are_found() -> None:
+    """Four corners of a light sole share what bears it while the legs give way."""
+    robot = rg.to_pinocchio(rg.reduce(biped(0.0, 0.0)))
+    start = robot.q0.copy()
+    start[2] += 0.011
+    motion = rg.simulate(robot, duration=0.3, h=2e-3, q=start, contacts=[rg.Ground(friction=0.8)])
+    assert motion.converged.all()
+    assert np.diff(motion.energy).max() < 1e-9
 
 
 @pytest.mark.slow
@@ -381,6 +412,38 @@ def test_robots_of_others_stand_after_a_drop(robot_of: Callable[[], Any]) -> Non
     assert np.diff(motion.energy).max() < 1e-9
 
 
+def stiff(spec: Any, h: float) -> Any:
+    """A model of MuJoCo with a plane, in steps of h, with the stiffest contacts and loops.
+
+    Its other shapes touch the plane alone.
+    """
+    import mujoco
+
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[1, 1, 1])
+    spec.option.timestep, spec.option.integrator = h, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    spec.option.cone, spec.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, 100
+    spec.option.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    for each in (*spec.geoms, *spec.equalities):
+        each.solref, each.solimp = [2 * h, 1.0], [0.9999, 0.9999, 0.001, 0.5, 2.0]
+    for geom in spec.geoms:
+        plane, geom.friction = geom.type == mujoco.mjtGeom.mjGEOM_PLANE, [0.8, 0.005, 0.0001]
+        if plane or geom.contype:
+            geom.contype, geom.conaffinity, geom.condim = 1 + plane, 2 - plane, 3
+    return spec.compile()
+
+
+def placed(data: Any, model: Any, robot: rg.Robot, q: np.ndarray) -> None:
+    """Take the coordinates of joints of the same names to MuJoCo's data."""
+    names = {model.joint(k).name for k in range(model.njnt)}
+    for i in range(1, robot.model.njoints):
+        name, at, own = str(robot.model.names[i]), robot.model.idx_qs[i], robot.model.joints[i].nq
+        if name in names:
+            values, there = np.array(q[at : at + own]), int(model.joint(name).qposadr[0])
+            if own in (4, 7):  # quaternions with the scalar first
+                values[-4:] = np.roll(values[-4:], 1)
+            data.qpos[there : there + own] = values
+
+
 @pytest.mark.slow
 def test_rest_is_that_of_mujoco_with_stiff_contacts(tmp_path: Path) -> None:
     mujoco = pytest.importorskip("mujoco")
@@ -391,11 +454,7 @@ def test_rest_is_that_of_mujoco_with_stiff_contacts(tmp_path: Path) -> None:
     ours = rg.simulate(robot, duration=3.0, h=2e-3, q=start, contacts=[rg.Ground(friction=0.8)])
     rg.save(mechanism, tmp_path / "biped.xml")
     spec = mujoco.MjSpec.from_file(str(tmp_path / "biped.xml"))
-    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[1, 1, 1])
-    spec.option.timestep, spec.option.integrator = 2e-4, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    for each in (*spec.geoms, *spec.equalities):
-        each.solref, each.solimp = [4e-4, 1.0], [0.9999, 0.9999, 0.001, 0.5, 2.0]
-    model = spec.compile()
+    model = stiff(spec, 2e-4)
     data = mujoco.MjData(model)
     data.qpos[2] += 0.011
     for _ in range(15_000):
@@ -419,25 +478,9 @@ def test_digit_rests_where_it_does_in_mujoco(tmp_path: Path) -> None:
     robot = rg.to_pinocchio(rg.reduce(mechanism))
     rg.save(mechanism, tmp_path / "digit.xml")
     spec = mujoco.MjSpec.from_file(str(tmp_path / "digit.xml"))
-    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[1, 1, 1])
-    spec.option.timestep, spec.option.integrator = 2e-4, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    spec.option.cone, spec.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, 100
-    spec.option.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
-    for each in (*spec.geoms, *spec.equalities):
-        each.solref, each.solimp = [4e-4, 1.0], [0.9999, 0.9999, 0.001, 0.5, 2.0]
-    for geom in spec.geoms:  # the soles touch the plane, and it alone
-        plane, geom.friction = geom.type == mujoco.mjtGeom.mjGEOM_PLANE, [0.8, 0.005, 0.0001]
-        geom.contype, geom.conaffinity = (2, 1) if plane else (1, 2)
-    model = spec.compile()
+    model = stiff(spec, 2e-4)
     data, names = mujoco.MjData(model), {model.joint(k).name for k in range(model.njnt)}
-    for i in range(1, robot.model.njoints):
-        name, at, own = str(robot.model.names[i]), robot.model.idx_qs[i], robot.model.joints[i].nq
-        if name in names:
-            joint = model.joint(name)
-            values, there = np.array(q[at : at + own]), int(joint.qposadr[0])
-            if own in (4, 7):  # quaternions with the scalar first
-                values[-4:] = np.roll(values[-4:], 1)
-            data.qpos[there : there + own] = values
+    placed(data, model, robot, q)
     names -= {str(name) for name in robot.model.names}
     rest = [k for k in range(model.nv) if model.joint(int(model.dof_jntid[k])).name in names]
     for _ in range(20):
@@ -452,6 +495,46 @@ def test_digit_rests_where_it_does_in_mujoco(tmp_path: Path) -> None:
     ground = [rg.Ground(friction=0.8)]
     ours = rg.simulate(robot, duration=3.0, h=2e-3, q=q, contacts=ground, times=[3.0])
     assert ours.q[-1, :3] == pytest.approx(data.qpos[:3], abs=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CORPUS.exists(), reason="the model collection is not here")
+def test_cassie_lands_where_it_does_in_mujoco_if_both_take_fine_steps() -> None:
+    """On landing its feet lift off again: MuJoCo's own steps have to be fine to find where to."""
+    mujoco = pytest.importorskip("mujoco")
+    robot, q = cassie()
+    rest = {j.name: j.dynamics.rest_position for j in robot.reduction.mechanism.joints}
+
+    def lands(h: float) -> list[Any]:
+        spec = mujoco.MjSpec.from_file(
+            str(CORPUS / "mjcf" / "menagerie_agility_cassie" / "cassie.xml")
+        )
+        shown = [g for g in spec.geoms if g.type == mujoco.mjtGeom.mjGEOM_MESH]
+        for each in (*shown, *spec.meshes, *spec.materials, *spec.textures):
+            spec.delete(each)
+        model = stiff(spec, h)
+        data = mujoco.MjData(model)
+        placed(data, model, robot, q)
+        data.qpos[:3] += q[:3]  # its free joint has no name, and is at zero at the reference
+        for k in range(model.njnt):
+            name = model.joint(k).name
+            if (motor := CASSIE.get(name.partition("-")[2])) is not None:
+                model.jnt_stiffness[k], model.dof_damping[model.jnt_dofadr[k]], _ = motor
+                model.qpos_spring[model.jnt_qposadr[k]] = rest[name][0]
+        for _ in range(round(2.0 / h)):
+            mujoco.mj_step(model, data)
+        mujoco.mj_kinematics(model, data)
+        return [data.body(f"{side}-foot").xpos.copy() for side in ("left", "right")]
+
+    coarse, fine = lands(5e-4), lands(5e-5)
+    motion = rg.simulate(
+        robot, duration=2.0, h=2.5e-4, q=q, contacts=[rg.Ground(0.8)], limits=True, times=[2.0]
+    )
+    poses = robot.states.poses(motion.q[-1])
+    for k, side in enumerate(("left", "right")):
+        joint, place = robot.places[f"{side}-foot"]
+        assert (poses[joint] @ place)[:3, 3] == pytest.approx(fine[k], abs=1e-3)
+        assert np.abs(coarse[k] - fine[k]).max() > 3e-3  # the file's own step
 
 
 def test_times_are_recorded_and_states_begin() -> None:

@@ -235,3 +235,23 @@ def test_fewer_rows_hold_loops_as_closely(name: str, tmp_path: Path) -> None:
         assert f"{1e3 * soft:.3g} with the rows alone" in said[0].message
         assert "solref" in fixed.read_text()
         assert "solref" not in plain.read_text()
+
+
+def test_loops_are_as_soft_in_another_file(tmp_path: Path) -> None:
+    """Those that defaults make stiff too; a hinge of two connects has two again."""
+    text = """<mujoco><default><equality solref="0.005 1"/></default><worldbody>
+    <body pos="0 0 1"><joint name="A" axis="1 0 0"/>
+    <geom size=".05" fromto="0 0 0 0 0 1" type="capsule" contype="0"/>
+    <body name="m" pos="0 0 1"><joint name="B" axis="1 0 0"/>
+    <geom size=".05" fromto="0 0 0 0 1 0" type="capsule" contype="0"/></body></body>
+    <body name="n" pos="0 1 1"><joint name="C" axis="1 0 0"/>
+    <geom size=".05" fromto="0 0 0 0 0 1" type="capsule" contype="0"/></body></worldbody>
+    <equality><connect body1="m" body2="n" anchor="0 1 0" solimp=".95 .99 .002"/>
+    <connect body1="m" body2="n" anchor=".1 1 0" solimp=".95 .99 .002"/></equality></mujoco>"""
+    path, again = tmp_path / "m.xml", tmp_path / "again.xml"
+    path.write_text(text)
+    rg.save(rg.load(path), again)
+    before, after = (mujoco.MjModel.from_xml_path(str(each)) for each in (path, again))
+    assert after.neq == before.neq == 2
+    assert after.eq_solref == pytest.approx(before.eq_solref)
+    assert after.eq_solimp == pytest.approx(before.eq_solimp)

@@ -167,9 +167,6 @@ def test_what_has_no_counterpart_is_refused() -> None:
     model, _, _ = open_fourbar()
     with pytest.raises(rg.ModelError, match="shape"):
         rg.from_pinocchio(model, q=np.zeros(9))
-    limit = pin.JointLimitConstraintModel(model, [1])
-    with pytest.raises(rg.ModelError, match="limits of joints alone, and closes no loop"):
-        rg.from_pinocchio(model, [limit])
     model.addJoint(0, pin.JointModelEllipsoid(0.1, 0.2, 0.3), pin.SE3.Identity(), "odd")
     with pytest.raises(rg.ModelError, match="series of simpler joints"):
         rg.from_pinocchio(model)
@@ -183,15 +180,37 @@ def test_massless_bodies_state_nothing() -> None:
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_contacts_and_friction_are_no_ball_joints(wrapped: bool) -> None:
+def test_contacts_are_no_ball_joints(wrapped: bool) -> None:
     model, _, _ = open_fourbar()
-    at = pin.SE3.Identity()
-    for constraint, reason in [
-        (pin.PointContactConstraintModel(model, 3, at, 0, at), "slides against friction"),
-        (pin.JointFrictionConstraintModel(model, [1]), "brakes joints"),
-    ]:
-        given = pin.ConstraintModel(constraint) if wrapped else constraint
-        with pytest.raises(rg.ModelError, match=reason):
-            rg.augment(model, [given])
-        with pytest.raises(rg.ModelError, match=reason):
-            rg.from_pinocchio(model, [given])
+    contact = pin.PointContactConstraintModel(model, 3, pin.SE3.Identity(), 0, pin.SE3.Identity())
+    given = pin.ConstraintModel(contact) if wrapped else contact
+    for read in (rg.augment, rg.from_pinocchio):
+        with pytest.raises(rg.ModelError, match="slides against friction, and closes no loop"):
+            read(model, [given])
+
+
+@pytest.mark.guests("contact")
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_limits_and_friction_of_joints_are_those_of_joints(wrapped: bool) -> None:
+    model, tip, end = open_fourbar()
+    for k in range(1, 4):  # not as at random
+        model.inertias[k] = pin.Inertia(1.0, np.zeros(3), np.eye(3) * 0.01)
+    anchor = pin.PointAnchorConstraintModel(model, tip, end, 0, GROUND_PIVOT)
+    sides = -0.2 * np.ones(model.nq), 0.1 * np.ones(model.nq)
+    limit = pin.JointLimitConstraintModel(model, [1], *sides)
+    friction = pin.JointFrictionConstraintModel(model, [2], *np.outer([-0.5, 0.5], np.ones(3)))
+    given = [limit, anchor, friction]
+    given = [pin.ConstraintModel(each) for each in given] if wrapped else given
+    robot = rg.augment(model, given)
+    mechanism = robot.reduction.mechanism
+    assert mechanism.joints[0].limits[0] == pytest.approx([-0.2, 0.1])
+    assert mechanism.joints[1].dynamics.friction == pytest.approx([0.5])
+    assert [joint.closure for joint in mechanism.joints] == [False, False, False, True]
+    motion = rg.simulate(robot, duration=0.5, h=2e-3, limits=True, rates={"hinge 0": 2.0})
+    assert np.max(motion.coordinates[:, 0]) < 0.1 + 1e-6
+    assert motion.limited == ("hinge 0",)
+    with pytest.raises(rg.ModelError, match="leave them out"):
+        rg.fix((model, given))
+    uneven = pin.JointFrictionConstraintModel(model, [2], *np.outer([-0.5, 0.6], np.ones(3)))
+    with pytest.raises(rg.ModelError, match="the same both ways"):
+        rg.from_pinocchio(model, [uneven])

@@ -12,10 +12,10 @@ import numpy as np
 from lxml import etree
 
 from regularize.adapters.common.serial import ROUNDING, serial, twin_name
-from regularize.adapters.common.write import add, reference_poses, spanning
+from regularize.adapters.common.write import add, numbers, reference_poses, spanning
 from regularize.adapters.mjcf.bodies import BodyTree
 from regularize.adapters.mjcf.elements import add_actuator, add_row, find_or_add, place
-from regularize.errors import UnsupportedExport
+from regularize.errors import ReadError, UnsupportedExport
 from regularize.escape import listed
 from regularize.lie.curve import Curve
 from regularize.lie.screw import Array, inverse, transform
@@ -30,6 +30,8 @@ SECTIONS = {
     "sensor": {"joint": "joint", "actuator": "actuator", "body": "body"},
 }
 KINDS = {"contact": ("exclude",)}
+#: What ``solref`` and ``solimp`` are where nothing is said.
+USUAL = {"solref": [0.02, 1.0], "solimp": [0.9, 0.95, 0.001, 0.5, 2.0]}
 #: Attributes that are no names; an element with any other attribute is not understood.
 PLAIN = frozenset({"name", "noise", "cutoff", "user", "nsample", "interval"})
 
@@ -210,12 +212,13 @@ def _add_polynomial(tree: BodyTree, coupling: Coupling, terms: Sequence[tuple[st
 
 
 def pass_through(mechanism: Mechanism, root: Any) -> None:
-    """Copy solver options, contact exclusions and sensors of joints and motors from the source.
+    """Copy solver options, softness of loops, contact exclusions and sensors from the source.
 
     Only what names things that the new file has is copied.
     """
     if mechanism.format != "mjcf" or mechanism.path is None:
         return
+    _keep_softness(mechanism, root)
     for source in _roots(mechanism):
         for option in source.iterfind("option"):
             for name, value in option.attrib.items():
@@ -229,6 +232,26 @@ def pass_through(mechanism: Mechanism, root: Any) -> None:
                     element, names, root
                 ):
                     find_or_add(root, section).append(deepcopy(element))
+
+
+def _keep_softness(mechanism: Mechanism, root: Any) -> None:
+    """Give constraints that close loops ``solref`` and ``solimp`` of those that did so before."""
+    from regularize.adapters.mjcf.compiled import compiled  # with MuJoCo, which has read the file
+
+    try:
+        source = compiled(str(mechanism.path))
+    except ReadError:
+        return
+    m, rows = source.model, source.rows
+    numbered = {row.source: i for i, row in enumerate(rows if len(rows) == m.neq else ())}
+    for joint in mechanism.joints:
+        if joint.source not in numbered:
+            continue
+        i, own = numbered[joint.source], {joint.name, f"{joint.name}_z", f"{joint.name}_weld"}
+        for element in root.iterfind("equality/*"):
+            for key, values in (("solref", m.eq_solref[i]), ("solimp", m.eq_solimp[i])):
+                if element.get("name") in own and [*values] != USUAL[key]:
+                    element.set(key, numbers([*values]))
 
 
 def _roots(mechanism: Mechanism) -> Iterator[Any]:

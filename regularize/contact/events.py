@@ -12,26 +12,22 @@ with the accelerations a without them say which joints go on resting.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from regularize.contact.cone_problem import ConeSolver
-from regularize.contact.ground import Ground
-from regularize.contact.hindrances import JointStops, Key, Surroundings
-from regularize.contact.motion import said
+from regularize.contact.cone_problem import solve_cones
 from regularize.contact.stepping import root_of
-from regularize.errors import ModelError
-from regularize.lie.screw import Array, read_only
+from regularize.contact.stops import JointStops
+from regularize.lie.screw import Array
 from regularize.pinocchio import pin
 from regularize.pinocchio.split import Split
 from regularize.simulation import Solver
 from regularize.simulation.all_coordinates import AllCoordinates
 from regularize.simulation.integrator import Integrator, StepTooSmall
 from regularize.simulation.loads import Loads
-from regularize.simulation.recording import Counters, Sample, record, simulation_of
-from regularize.simulation.simulation import Simulation
+from regularize.simulation.recording import Counters, Sample
 from regularize.tolerances import EXACT, ROUNDING
 
 #: Distances that are none, rates against the sense of sliding that end it and that are none, and
@@ -66,22 +62,22 @@ class RestingCoordinates(AllCoordinates):
 
     Args:
         loads: What acts on it.
-        resting: Which of the mechanism's coordinates rest, and where.
+        resting: Which of the mechanism's coordinates rest, shape (k,).
+        places: Where, shape (k,).
     """
 
     compiled = False
 
-    def __init__(self, loads: StoppedLoads, resting: dict[int, float]) -> None:
+    def __init__(self, loads: StoppedLoads, resting: NDArray[np.intp], places: Array) -> None:
         super().__init__(loads.robot, loads)
-        self._resting, self._places = list(resting), np.array(list(resting.values()))
-        self._stops = loads.stops
+        self._resting, self._places, self._stops = resting, places, loads.stops
 
     def _rows(self, q: Array, jacobian: Array) -> Array:
         return np.vstack([jacobian, self._stops.rates(q)[self._resting]])
 
     def acceleration(self, t: float, q: Array, v: Array) -> tuple[Array, float]:
         """Acceleration, shape (nv,), and the power of joint forces in W."""
-        if not self._resting or not np.isfinite(q).all():
+        if not len(self._resting) or not np.isfinite(q).all():
             return super().acceleration(t, q, v)
         working, terms = self.loads.working(t, q, v), self.robot.states.terms(q, v)
         rows = self._rows(q, terms.jacobian)
@@ -93,7 +89,7 @@ class RestingCoordinates(AllCoordinates):
     def project(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
         """The nearest configuration with closed loops, and the velocity without what opens them."""
         q, v = super().project(t, q, v)
-        if not self._resting or not (np.isfinite(q).all() and np.isfinite(v).all()):
+        if not len(self._resting) or not (np.isfinite(q).all() and np.isfinite(v).all()):
             return q, v
         for _ in range(LOOKS):
             away = self._stops.coordinates(q)[self._resting] - self._places
@@ -131,11 +127,13 @@ class EventEngine:
         solver: Solver,
     ) -> None:
         values = {f.name: getattr(loads, f.name) for f in fields(Loads)}
-        self._loads = StoppedLoads(**values, stops=stops, senses=np.zeros(len(stops.named)))
+        self._loads = StoppedLoads(
+            **values, stops=stops, senses=np.zeros(loads.robot.reduction.graph.freedoms)
+        )
         self.robot, self.stops, self._rtol, self._solver = loads.robot, stops, rtol, solver
-        self._cones, self.counters = ConeSolver(), Counters()
+        self.counters = Counters()
         self.limit_forces: list[Array] = []
-        self._rests: list[Key] = []
+        self._rests = np.zeros(0, dtype=np.intp)
         self._events, self._event = 0, None
         self.total = self.robot.energy(*begin)
         self._begin(Sample(0.0, *begin, 0.0))
@@ -185,13 +183,9 @@ class EventEngine:
     def sample(self, t: float) -> Sample:
         """The motion at a time within the step made last."""
         found = self._inner.sample(t)
-        forces = np.zeros(len(self.stops.bounded))
-        for (kind, k, side), force in zip(
-            self._rests, self._held(found, self._rests)[0], strict=True
-        ):
-            if kind == "bound":
-                forces[k] += -force if side else force
-        self.limit_forces.append(forces)
+        forces = np.zeros(len(self.stops.columns))
+        forces[self._rests] = self._held(found, self._rests)[0]
+        self.limit_forces.append(self.stops.limit_forces(forces))
         return found
 
     def _begin(self, at: Sample) -> None:
@@ -199,30 +193,24 @@ class EventEngine:
         stops, loads = self.stops, self._loads
         x, rates = stops.coordinates(at.q), stops.rates(at.q)
         before = float(self.robot.energy(at.q, at.v))
-        near: list[Key] = [
-            ("bound", int(k), int(s)) for k, s in np.argwhere(stops.gaps(x) <= TOUCHING)
-        ]
-        v = self._stopped(at.q, at.v, near)
-        rate = rates @ v
-        keys = [key for key in near if abs(rate[stops.bounded[key[1]]]) <= RESTING]
-        still = np.abs(rate[stops.rough]) <= RESTING
-        keys += [("rough", int(k), 0) for k in np.flatnonzero(still)]
-        senses = np.zeros(len(x))
-        senses[stops.rough] = np.where(still, 0.0, np.sign(rate[stops.rough]))
+        gaps, rough = stops.gaps(x), stops.rough
+        v = self._stopped(at.q, at.v, gaps <= TOUCHING)
+        rate = (rates @ v)[stops.columns]
+        still = np.abs(rate) <= RESTING
+        senses, sliding = np.zeros(len(x)), rough & ~still
+        senses[stops.columns[sliding]] = np.sign(rate[sliding])
         self._loads = loads = replace(loads, senses=senses)
-        forces, left, scale = self._held(replace(at, v=v), keys)
-        self._rests = []
-        resting: dict[int, float] = {}
-        for key, force, acceleration in zip(keys, forces, left, strict=True):
-            kind, k, side = key
-            i = int((stops.bounded if kind == "bound" else stops.rough)[k])
-            if abs(acceleration) <= NEGLECTED * scale and (kind == "rough" or force > 0.0):
-                self._rests.append(key)
-                bound = (stops.upper if side else stops.lower)[k] if kind == "bound" else x[i]
-                resting.setdefault(i, float(bound))
-            elif kind == "rough":
-                senses[i] = np.sign(acceleration)
-        equations = RestingCoordinates(loads, resting)
+        held = np.flatnonzero(still & (rough | (gaps <= TOUCHING)))
+        _, left, scale = self._held(replace(at, v=v), held)
+        resting = np.abs(left) <= NEGLECTED * scale  # at bounds also where nothing presses
+        going = rough[held] & ~resting
+        senses[stops.columns[held[going]]] = np.sign(left[going])
+        self._rests = held[resting]
+        # Bounds come first: where they are is told, where friction holds is found.
+        columns, first = np.unique(stops.columns[self._rests], return_index=True)
+        at_bounds, found = stops.places[self._rests[first]], x[columns]
+        places = np.where(np.isnan(at_bounds), found, at_bounds)
+        equations = RestingCoordinates(loads, columns, places)
         q, v = equations.project(at.time, at.q, v)
         work = at.work + float(self.robot.energy(q, v)) - before
         atol = self._rtol if self._solver.atol is None else self._solver.atol
@@ -240,95 +228,46 @@ class EventEngine:
         )
         self._event = None
 
-    def _rows(self, q: Array, keys: list[Key]) -> Array:
-        """Rates by velocities, of upper bounds with the other sign, shape (k, nv)."""
-        stops, rates, rows = self.stops, self.stops.rates(q), [np.zeros((0, self.robot.nv))]
-        for kind, k, side in keys:
-            i = (stops.bounded if kind == "bound" else stops.rough)[k]
-            rows.append((-1.0 if side else 1.0) * rates[i][None])
-        return np.vstack(rows)
-
-    def _stopped(self, q: Array, v: Array, keys: list[Key]) -> Array:
+    def _stopped(self, q: Array, v: Array, met: NDArray[np.bool_]) -> Array:
         """The velocity after impacts on bounds, shape (nv,)."""
-        rows = self._rows(q, keys)
-        if not len(rows) or np.all(rows @ v >= -RESTING):
+        rates = self.stops.rows(self.stops.rates(q)) @ v
+        if np.all(rates[met] >= -RESTING):
             return v
-        root = root_of(self.robot, self.robot.states.terms(q, v).M, self.robot.jacobian(q))
-        half = root @ rows.T
-        boxes = np.tile([0.0, np.inf], (len(rows), 1))
-        impulses = self._solve(half.T @ half, rows @ v, boxes)
-        return np.asarray(v + root.T @ (half @ impulses))
+        return v + self._solved(q, v, np.flatnonzero(met), rates[met])[1]
 
-    def _held(self, at: Sample, keys: list[Key]) -> tuple[Array, Array, float]:
-        """Forces on resting coordinates, accelerations that are left, and a scale of these."""
-        if not keys:
+    def _held(self, at: Sample, held: NDArray[np.intp]) -> tuple[Array, Array, float]:
+        """Forces of stops that rest, accelerations that are left, and a scale of these."""
+        if not len(held):
             return np.zeros(0), np.zeros(0), 1.0
-        robot, rows = self.robot, self._rows(at.q, keys)
-        free = rows @ robot.forward_dynamics(at.q, at.v, self._loads(at.time, at.q, at.v))
-        if np.abs(free).max() <= NEGLECTED:
-            return np.zeros(len(keys)), free, 1.0
-        half = root_of(robot, robot.states.terms(at.q, at.v).M, robot.jacobian(at.q)) @ rows.T
-        rough = self.stops.friction
-        boxes = [(0.0, np.inf) if kind == "bound" else (-rough[k], rough[k]) for kind, k, _ in keys]
-        forces = self._solve(half.T @ half, free, np.array(boxes))
-        left = free + half.T @ (half @ forces)
-        return forces, left, max(1.0, float(np.abs(free).max()))
+        rows = self.stops.rows(self.stops.rates(at.q))[held]
+        free = rows @ self.robot.forward_dynamics(at.q, at.v, self._loads(at.time, at.q, at.v))
+        scale = float(np.abs(free).max())
+        if scale <= NEGLECTED:
+            return np.zeros(len(held)), free, 1.0
+        forces, change = self._solved(at.q, at.v, held, free)
+        return forces, free + rows @ change, max(1.0, scale)
 
-    def _solve(self, delassus: Array, free: Array, boxes: Array) -> Array:
-        found, sound = self._cones.solve(delassus, free, np.zeros(0), boxes, None)
+    def _solved(
+        self, q: Array, v: Array, stops: NDArray[np.intp], free: Array
+    ) -> tuple[Array, Array]:
+        """What stops give where their rows move as said without, and what that does, (nv,).
+
+        Raises:
+            StepTooSmall: It is not found.
+        """
+        root = root_of(self.robot, self.robot.states.terms(q, v).M, self.robot.jacobian(q))
+        half = root @ self.stops.rows(self.stops.rates(q))[stops].T
+        found, sound = solve_cones(half.T @ half, free, np.zeros(0), self.stops.boxes[stops])
         if not sound:
             raise StepTooSmall(self._inner.time if self.counters.steps else 0.0)
-        return found
+        return found, root.T @ (half @ found)
 
     def _goes_on(self, at: Sample) -> bool:
         """Whether no joint is beyond a bound, slides back, or leaves where it rests."""
         stops, senses = self.stops, self._loads.senses
         gaps = stops.gaps(stops.coordinates(at.q))
-        for kind, k, side in self._rests:
-            if kind == "bound":
-                gaps[k, side] = 0.0
+        gaps[self._rests] = 0.0
         if np.any(gaps < -TOUCHING) or np.any(senses * (stops.rates(at.q) @ at.v) < -SLIDING):
             return False
         _, left, scale = self._held(at, self._rests)
         return bool(np.all(np.abs(left) <= NEGLECTED * scale))
-
-
-def motion_of_events(
-    loads: Loads,
-    start: tuple[Array, Array],
-    recorded: Array,
-    accuracy: tuple[float, Solver],
-    progress: Callable[[float], None] | None,
-) -> Simulation:
-    """Joints stop, stick and slide: ``start`` as of ``stepped_motion``, times in s.
-
-    Raises:
-        ModelError: A joint with a bound or dry friction has no coordinate in the model.
-        StepTooSmall: The motion cannot be continued.
-    """
-    robot = loads.robot
-    stops = JointStops.of(robot, True)
-    graph = robot.reduction.graph
-    groups = {c for edge in graph.edges if edge.group for c in edge.columns}
-    for i in (*stops.bounded, *stops.rough):
-        name = stops.named[i]
-        if i in robot.constraints.closing_columns:
-            raise ModelError(
-                f"joint {name!r} closes a loop and has no coordinate in the model: events need "
-                "solver=rg.Solver(style='anchors'), whose tree has all joints"
-            )
-        if i in groups:
-            raise ModelError(
-                f"dry friction of {name!r}, a joint whose freedoms are no separate numbers, is not "
-                "known between events; ask for steps: h=1e-3"
-            )
-    engine = EventEngine(loads, stops, start, *accuracy)
-    motion = simulation_of(robot, record(engine, recorded, progress), engine, ())
-    around = Surroundings(robot, stops, Ground(), None, 0.0, 0.0)
-    others = (f for f in motion.findings if f.code not in ("REG316", "REG317"))
-    return replace(
-        motion,
-        findings=(*said(robot, around, motion.coordinates, motion.v), *others),
-        limited=stops.names,
-        limit_forces=read_only(engine.limit_forces),
-    )

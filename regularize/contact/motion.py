@@ -1,25 +1,27 @@
-"""Motions with contacts, joint limits and dry friction, step by step."""
+"""Motions with contacts, joint limits and dry friction: in steps of fixed length, or by events."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.contact.events import EventEngine
 from regularize.contact.ground import Ground
-from regularize.contact.hindrances import JointStops, Surroundings
-from regularize.contact.stepping import SteppedState, Stepper
+from regularize.contact.hindrances import Surroundings
+from regularize.contact.stepping import SteppedEngine
+from regularize.contact.stops import JointStops
 from regularize.contact.touching import TouchingPoints
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import coordinate_names
-from regularize.pinocchio.robot import Robot
+from regularize.simulation import Solver
 from regularize.simulation.loads import Loads
-from regularize.simulation.recording import COUNTED, joint_findings, near_limits
+from regularize.simulation.recording import record, simulation_of
 from regularize.simulation.simulation import Simulation, recorded_times
 
 #: Length of a step in seconds where none is said.
@@ -45,20 +47,70 @@ def stepped_motion(
     Raises:
         ModelError: An option makes no sense, or nothing can touch the ground.
     """
-    robot, progress = loads.robot, options.get("progress")
-    h = float(options.get("h") or STEP)
-    ground = _ground(options.get("contacts"))
-    stops = JointStops.of(robot, bool(options.get("limits")))
-    points = None if ground is None else TouchingPoints.of(robot)
-    fall = h * (float(np.linalg.norm(robot.reduction.mechanism.gravity)) or 1.0)
-    around = Surroundings(robot, stops, ground or Ground(), points, fall, h)
-    count = max(1, round(duration / h))
-    wanted = np.arange(count + 1)
+    robot, h = loads.robot, float(options.get("h") or STEP)
+    ground, limits = _ground(options.get("contacts")), bool(options.get("limits"))
+    points = TouchingPoints() if ground is None else TouchingPoints.of(robot)
+    stops = JointStops.of(robot, limits)
+    engine = SteppedEngine(loads, Surroundings(stops, ground or Ground(), points, h), start)
+    wanted: Array = h * np.arange(float(max(1, round(duration / h)) + 1))
     if times is not None:
-        wanted = np.unique(np.rint(recorded_times(times, duration) / h).astype(int))
-    stepper, wanted = Stepper(loads, around), np.minimum(wanted, count)
-    states = list(_recorded(stepper, start, set(wanted.tolist()), int(wanted[-1]), progress))
-    return _motion(robot, around, states, int(wanted[-1]))
+        wanted = recorded_times(times, duration)
+    samples = record(engine, engine.ends(wanted), options.get("progress"))
+    motion = simulation_of(robot, samples, engine, ())
+    converged = np.array(engine.converged)
+    said = *_kept(motion.findings, limits), *_unsolved(motion.time, converged)
+    if ground is not None:
+        said += (*points.findings, PASSING)
+    return replace(
+        motion,
+        energy=read_only(engine.energies),
+        findings=said,
+        h=h,
+        contact_forces=read_only(engine.contact_forces),
+        contact_points=read_only(engine.contact_points),
+        contacts=points.bodies,
+        limit_forces=read_only(engine.limit_forces),
+        limited=stops.names,
+        converged=converged,
+    )
+
+
+def motion_of_events(
+    loads: Loads,
+    start: tuple[Array, Array],
+    recorded: Array,
+    accuracy: tuple[float, Solver],
+    options: Mapping[str, Any],
+) -> Simulation:
+    """Joints stop, stick and slide; arguments are those of ``stepped_motion``, or times in s.
+
+    Raises:
+        ModelError: A joint with a bound or dry friction has no coordinate in the model.
+        StepTooSmall: The motion cannot be continued.
+    """
+    robot, stops = loads.robot, JointStops.of(loads.robot, True)
+    grouped = {c for edge in robot.reduction.graph.edges if edge.group for c in edge.columns}
+    named = coordinate_names(robot.reduction.mechanism)
+    for i in stops.columns:
+        name = named[i]
+        if i in robot.constraints.closing_columns:
+            raise ModelError(
+                f"joint {name!r} closes a loop and has no coordinate in the model: events need "
+                "solver=rg.Solver(style='anchors'), whose tree has all joints"
+            )
+        if i in grouped:
+            raise ModelError(
+                f"dry friction of {name!r}, a joint whose freedoms are no separate numbers, is not "
+                "known between events; ask for steps: h=1e-3"
+            )
+    engine = EventEngine(loads, stops, start, *accuracy)
+    motion = simulation_of(robot, record(engine, recorded, options.get("progress")), engine, ())
+    return replace(
+        motion,
+        findings=tuple(_kept(motion.findings, True)),
+        limited=stops.names,
+        limit_forces=read_only(engine.limit_forces),
+    )
 
 
 def _ground(contacts: Any) -> Ground | None:
@@ -78,91 +130,26 @@ def _ground(contacts: Any) -> Ground | None:
     return found[0] if found else None
 
 
-def _recorded(
-    stepper: Stepper,
-    start: tuple[Array, Array],
-    wanted: set[int],
-    last: int,
-    progress: Callable[[float], None] | None,
-) -> Iterator[SteppedState]:
-    """States at the ends of some steps; each says whether all since the one before are found."""
-    state, found = stepper.first(*start), True
-    if 0 in wanted:
-        yield state
-    for number in range(1, last + 1):
-        # Times are no sums of steps, which rounding would move.
-        state = replace(stepper.step(state), time=number * stepper.around.h)
-        found = found and state.converged
-        if number in wanted:
-            yield replace(state, converged=found)
-            found = True
-        if progress is not None:
-            progress(number / last)
+#: What contacts leave out.
+PASSING = Diagnostic(
+    "REG319",
+    "note",
+    "the ground holds bodies up, which pass through each other: contacts between bodies are not "
+    "computed",
+    help=("look at the motion: regularize show", "or bound the joints that let them meet"),
+)
 
 
-def _motion(
-    robot: Robot, around: Surroundings, states: Sequence[SteppedState], steps: int
-) -> Simulation:
-    """The recorded states as one value, with what is to be said of them."""
-    time, work = np.array([(state.time, state.work) for state in states]).T
-    q, v = (np.array([getattr(state, name) for state in states]) for name in "qv")
-    coordinates = robot.states.coordinates(robot.passive.coordinates, q)
-    errors = np.array([robot.residual(each) for each in q]).reshape(len(q), -1)
-    energy = np.array([state.energy for state in states])
-    points, stops = around.points, around.stops
-    converged = np.array([state.converged for state in states])
-    return Simulation(
-        robot=robot,
-        time=read_only(time),
-        q=read_only(q),
-        v=read_only(v),
-        coordinates=read_only(coordinates),
-        names=coordinate_names(robot.reduction.mechanism),
-        energy=read_only(energy - work),
-        closure=read_only(np.max(np.abs(errors), axis=1, initial=0.0)),
-        steps=steps,
-        leaps=0,
-        correction=states[-1].taken,
-        rejected=0,
-        evaluations=steps,
-        engine="stepping",
-        findings=(
-            *(finding for finding in robot.findings if finding.code not in COUNTED),
-            *(() if points is None else points.findings),
-            *said(robot, around, coordinates, v),
-            *near_limits(robot.reduction, time, coordinates),
-            *_unsolved(time, converged),
-        ),
-        drives=(),
-        drive_forces=read_only(np.zeros((len(time), 0))),
-        h=around.h,
-        contact_forces=read_only([state.contact_forces for state in states]),
-        contact_points=read_only([state.contact_points for state in states]),
-        contacts=() if points is None else points.bodies,
-        limit_forces=read_only([state.limit_forces for state in states]),
-        limited=stops.names,
-        converged=converged,
-    )
-
-
-def said(robot: Robot, around: Surroundings, coordinates: Array, v: Array) -> Iterator[Diagnostic]:
-    """What should be known of the motion: what it leaves out, and limits that it does not keep."""
-    for finding in joint_findings(robot, coordinates, v):
+def _kept(findings: Sequence[Diagnostic], limits: bool) -> Iterator[Diagnostic]:
+    """Findings of a motion whose dry friction is as it is, and limits too if they are kept."""
+    for finding in findings:
         beyond = finding.message.partition(" are not enforced: ")[2]
-        if finding.code == "REG316" and around.stops.limits:
+        if finding.code == "REG316" and limits:
             if finding.severity == "warning":
                 words = f"rates, and bounds of ball joints, are not kept: {beyond}"
                 yield replace(finding, message=words, help=finding.help[1:])
-        elif finding.code != "REG317":  # dry friction is as it is here
+        elif finding.code != "REG317":
             yield finding
-    if around.points is not None:
-        yield Diagnostic(
-            "REG319",
-            "note",
-            "the ground holds bodies up, which pass through each other: contacts between bodies "
-            "are not computed",
-            help=("look at the motion: regularize show", "or bound the joints that let them meet"),
-        )
 
 
 def _unsolved(time: Array, converged: NDArray[np.bool_]) -> Iterator[Diagnostic]:

@@ -7,10 +7,10 @@ count that are near the plane, and at most eight that lie far apart.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise, product
-from typing import TypeAlias
+from itertools import accumulate, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,145 +30,82 @@ UPRIGHT = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Balls:
-    """Points at the lower end of balls: spheres, capsules; corners are balls of no radius.
+class TouchingShape:
+    """A shape with points that may touch the plane.
 
     Attributes:
-        centers: In the frame of the shape, shape (slots, 3).
-        radius: In m.
+        extent: Distance of its farthest point from the origin of its frame, in m.
+        count: How many points it has.
+        places: Where they are, shape (count, 3), if its frame in the world is T, shape (4, 4).
     """
 
-    centers: Array
-    radius: float
+    extent: float
+    count: int
+    places: Callable[[Array], Array]
 
     @property
     def slots(self) -> int:
-        """One for each ball."""
-        return len(self.centers)
-
-    @cached_property
-    def extent(self) -> float:
-        """Distance of the farthest point from the origin of the frame."""
-        return float(np.linalg.norm(self.centers, axis=1).max()) + self.radius
+        """How many points count at a time."""
+        return min(self.count, MOST)
 
     def lowest(self, T: Array) -> float:
-        """Height in m of the lowest of the balls; T is their frame in the world, shape (4, 4)."""
-        return float((self.centers @ T[2, :3]).min() + T[2, 3] - self.radius)
+        """Height in m of the lowest point."""
+        return float(self.places(T)[:, 2].min())
 
-    def points(self, T: Array, reach: float) -> Array:
-        """The lowest points of the balls, shape (slots, 3), whether within reach (m) or not."""
-        lowest = self.centers @ T[:3, :3].T + T[:3, 3] - [0.0, 0.0, self.radius]
-        return np.asarray(lowest)
+    def near(self, T: Array, reach: float) -> tuple[NDArray[np.intp], Array]:
+        """Numbers (c,) and places (c, 3) of the points that are lower than reach (m).
+
+        Of many the lowest is taken, and those that are farthest apart.
+        """
+        places = self.places(T)
+        found = np.flatnonzero(places[:, 2] < reach)
+        near = places[found]
+        if self.count <= MOST or not len(found):
+            return found, near
+        # Equal heights and distances differ by rounding, which is not to choose.
+        fine = 1e-9 * self.extent
+        chosen, away = [int(np.argmin(np.round(near[:, 2] / fine)))], np.full(len(near), np.inf)
+        while len(chosen) < min(MOST, len(near)):
+            away = np.minimum(away, np.linalg.norm(near - near[chosen[-1]], axis=1))
+            if away.max() <= 1e3 * fine:
+                break
+            chosen.append(int(np.argmax(np.round(away / fine))))
+        return np.arange(len(chosen)), near[chosen]
 
 
-@dataclass(frozen=True, eq=False)
-class Rims:
-    """Points on the two rims of a cylinder.
+def balls(centers: Array, radius: float) -> TouchingShape:
+    """Lower ends of balls: spheres, capsules; corners and vertices are balls of no radius."""
 
-    Attributes:
-        radius: In m.
-        half: Half its length in m.
-    """
+    def places(T: Array) -> Array:
+        return np.asarray(centers @ T[:3, :3].T + T[:3, 3] - [0.0, 0.0, radius])
 
-    radius: float
-    half: float
-    slots = 8
+    return TouchingShape(
+        float(np.linalg.norm(centers, axis=1).max()) + radius, len(centers), places
+    )
 
-    @cached_property
-    def extent(self) -> float:
-        """Distance of the rims from the centre of the frame."""
-        return float(np.hypot(self.radius, self.half))
 
-    def lowest(self, T: Array) -> float:
-        """Height of the lowest point of both rims."""
-        return float(T[2, 3] - self.half * abs(T[2, 2]) - self.radius * np.hypot(*T[2, :2]))
+def rims(radius: float, half: float) -> TouchingShape:
+    """Of each rim of a cylinder of half a length the lowest point, and three at right angles."""
 
-    def points(self, T: Array, reach: float) -> Array:
-        """The lowest point of each rim, and three more at right angles."""
+    def places(T: Array) -> Array:
         down = -T[2, :2]  # along the two axes of the disc
         length = float(np.linalg.norm(down))
         x, y = down / length if length > UPRIGHT else (1.0, 0.0)
-        around = self.radius * np.array([(x, y), (-y, x), (-x, -y), (y, -x)])
-        local = [[*at, z] for z in (-self.half, self.half) for at in around]
-        return np.asarray(np.array(local) @ T[:3, :3].T + T[:3, 3])
+        around = radius * np.array([(x, y), (-y, x), (-x, -y), (y, -x)])
+        local = np.array([[*at, z] for z in (-half, half) for at in around])
+        return np.asarray(local @ T[:3, :3].T + T[:3, 3])
+
+    return TouchingShape(float(np.hypot(radius, half)), 8, places)
 
 
-@dataclass(frozen=True, eq=False)
-class Ellipsoid:
-    """The lowest point of an ellipsoid.
+def ellipsoid(radii: Array) -> TouchingShape:
+    """The lowest point of an ellipsoid, where the normal of its surface is vertical."""
 
-    Attributes:
-        radii: Along its axes in m, shape (3,).
-    """
+    def places(T: Array) -> Array:
+        down = -radii * T[2, :3]
+        return np.asarray([T[:3, :3] @ (radii * down / np.linalg.norm(down)) + T[:3, 3]])
 
-    radii: Array
-    slots = 1
-
-    @cached_property
-    def extent(self) -> float:
-        """The longest of the radii."""
-        return float(self.radii.max())
-
-    def lowest(self, T: Array) -> float:
-        """Height of the lowest point."""
-        return float(T[2, 3] - np.linalg.norm(self.radii * T[2, :3]))
-
-    def points(self, T: Array, reach: float) -> Array:
-        """That point, where the normal of the surface is vertical, shape (1, 3)."""
-        down = -self.radii * T[2, :3]
-        return np.asarray([T[:3, :3] @ (self.radii * down / np.linalg.norm(down)) + T[:3, 3]])
-
-
-@dataclass(frozen=True, eq=False)
-class Hull:
-    """Vertices of a convex hull.
-
-    Attributes:
-        vertices: From the middle of their bounding box, shape (n, 3).
-    """
-
-    vertices: Array
-
-    @property
-    def slots(self) -> int:
-        """All vertices where they are few."""
-        return min(len(self.vertices), MOST)
-
-    @cached_property
-    def extent(self) -> float:
-        """Half the diagonal of their bounding box, whose middle is the origin."""
-        return float(np.linalg.norm(np.ptp(self.vertices, axis=0)) / 2)
-
-    def lowest(self, T: Array) -> float:
-        """Height of the lowest vertex."""
-        return float((self.vertices @ T[2, :3]).min() + T[2, 3])
-
-    def points(self, T: Array, reach: float) -> Array:
-        """The lowest vertex, and of those within reach the ones farthest from each other.
-
-        What is beyond, or not chosen, is not a number.
-        """
-        found = np.full((self.slots, 3), np.nan)
-        height = self.vertices @ T[2, :3] + T[2, 3]
-        near = np.flatnonzero(height < reach)
-        if not len(near):
-            return found
-        places = self.vertices[near] @ T[:3, :3].T + T[:3, 3]
-        # Equal heights differ by rounding, which is not to choose.
-        rounded = np.round(height[near] / (1e-9 * self.extent))
-        chosen = [int(np.argmin(rounded))]
-        away = np.full(len(near), np.inf)
-        while len(chosen) < min(self.slots, len(near)):
-            away = np.minimum(away, np.linalg.norm(places - places[chosen[-1]], axis=1))
-            if away.max() <= 1e-6 * self.extent:
-                break
-            chosen.append(int(np.argmax(np.round(away / (1e-9 * self.extent)))))
-        found[: len(chosen)] = places[chosen]
-        return found
-
-
-#: A shape with points that may touch the plane: ``slots`` at most; half its size is ``extent``.
-TouchingShape: TypeAlias = Balls | Rims | Ellipsoid | Hull
+    return TouchingShape(float(radii.max()), 1, places)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,16 +115,14 @@ class TouchingPoints:
     Attributes:
         shapes: What they belong to: the joint that carries it, its frame in the joint's, itself.
         bodies: Name of the body of every point.
-        joints: The joint that carries it, shape (points,).
         friction: Coefficient of friction of its shape, infinite where the file states none.
         findings: Shapes that had to be left out.
     """
 
-    shapes: tuple[tuple[int, Array, TouchingShape], ...]
-    bodies: tuple[str, ...]
-    joints: NDArray[np.intp]
-    friction: Array
-    findings: tuple[Diagnostic, ...]
+    shapes: tuple[tuple[int, Array, TouchingShape], ...] = ()
+    bodies: tuple[str, ...] = ()
+    friction: Array = field(default_factory=lambda: np.zeros(0))
+    findings: tuple[Diagnostic, ...] = ()
 
     @classmethod
     def of(cls, robot: Robot) -> TouchingPoints:
@@ -198,8 +133,7 @@ class TouchingPoints:
         """
         mechanism = robot.reduction.mechanism
         shapes: list[tuple[int, Array, TouchingShape]] = []
-        findings, bodies, joints = list[Diagnostic](), list[str](), list[int]()
-        friction = list[float]()
+        findings, bodies, friction = list[Diagnostic](), list[str](), list[float]()
         for body in mechanism.bodies:
             joint, T_joint_body = robot.places.get(body.name, (0, np.eye(4)))
             for shape in body.geometry:
@@ -214,7 +148,6 @@ class TouchingPoints:
                 T_body_center = shape.T_body_geometry @ transform(np.eye(3), center)
                 shapes.append((joint, T_joint_body @ T_body_center, touching))
                 bodies += [body.name] * touching.slots
-                joints += [joint] * touching.slots
                 own = np.inf if shape.friction is None else shape.friction
                 friction += [own] * touching.slots
         if not shapes:
@@ -222,20 +155,19 @@ class TouchingPoints:
                 "contacts need shapes that can touch, and no body that moves has one: give the "
                 "feet a <collision> (URDF, SDF), a geom with contype (MJCF), or a collider (USD)"
             )
-        at = np.array(joints, dtype=np.intp)
-        return cls(tuple(shapes), tuple(bodies), at, np.array(friction), tuple(findings))
+        return cls(tuple(shapes), tuple(bodies), np.array(friction), tuple(findings))
 
     def frames(self, poses: Array) -> Array:
         """Frames of the shapes in the world, from the poses of the joints' bodies, (S, 4, 4)."""
-        carriers, local = self._placements
-        return np.asarray(poses[carriers] @ local)
+        return np.asarray(poses[self._carriers] @ self._local)
 
     @cached_property
-    def _placements(self) -> tuple[NDArray[np.intp], Array]:
-        """The joints that carry the shapes, and the shapes' frames in theirs."""
-        return np.array([joint for joint, *_ in self.shapes]), np.array(
-            [T for _, T, _ in self.shapes]
-        )
+    def _carriers(self) -> NDArray[np.intp]:
+        return np.array([joint for joint, *_ in self.shapes], dtype=np.intp)
+
+    @cached_property
+    def _local(self) -> Array:
+        return np.array([T for _, T, _ in self.shapes]).reshape(-1, 4, 4)
 
     @cached_property
     def extents(self) -> Array:
@@ -243,10 +175,9 @@ class TouchingPoints:
         return np.array([shape.extent for *_, shape in self.shapes])
 
     @cached_property
-    def slots(self) -> list[slice]:
-        """Which of the points each shape has."""
-        ends = np.cumsum([0, *(shape.slots for *_, shape in self.shapes)]).tolist()
-        return [slice(a, b) for a, b in pairwise(ends)]
+    def first(self) -> list[int]:
+        """The first of the points of each shape."""
+        return [0, *accumulate(shape.slots for *_, shape in self.shapes)]
 
 
 def touching_shape(shape: Geometry, path: str | None) -> tuple[TouchingShape, Array]:
@@ -257,20 +188,19 @@ def touching_shape(shape: Geometry, path: str | None) -> tuple[TouchingShape, Ar
     """
     size, origin = [float(x) for x in shape.size], np.zeros(3)
     if shape.kind == "box":
-        return Balls(np.array(list(product(*([-x / 2, x / 2] for x in size)))), 0.0), origin
+        return balls(np.array(list(product(*([-x / 2, x / 2] for x in size)))), 0.0), origin
     if shape.kind == "sphere":
-        return Balls(np.zeros((1, 3)), size[0]), origin
+        return balls(np.zeros((1, 3)), size[0]), origin
     if shape.kind == "ellipsoid":
-        return Ellipsoid(np.asarray(shape.size)), origin
+        return ellipsoid(np.array(size)), origin
     if shape.kind == "capsule":
-        ends = np.array([[0.0, 0.0, -size[1] / 2], [0.0, 0.0, size[1] / 2]])
-        return Balls(ends, size[0]), origin
+        return balls(np.array([[0.0, 0.0, z * size[1] / 2] for z in (-1, 1)]), size[0]), origin
     if shape.kind == "cylinder":
-        return Rims(size[0], size[1] / 2), origin
+        return rims(size[0], size[1] / 2), origin
     vertices = np.asarray(load_mesh(shape, path).vertices, dtype=np.float64)
     try:
         vertices = vertices[ConvexHull(vertices).vertices]
     except (QhullError, ValueError):  # flat, or a few points: all of them count
         vertices = np.unique(vertices, axis=0)
     center = (vertices.min(axis=0) + vertices.max(axis=0)) / 2
-    return Hull(vertices - center), center
+    return balls(vertices - center, 0.0), center

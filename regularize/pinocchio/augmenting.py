@@ -69,7 +69,7 @@ def augment(
         model: A ``pinocchio.Model``.
         closures: What closes the loops: ``regularize.Closure`` entries, Pinocchio's
             ``RigidConstraintModel`` entries and ``ConstraintModel`` entries (point and frame
-            anchors), mixed as you like.
+            anchors), mixed as you like; limit and friction constraints are those of joints.
         q0: Configuration to start from, shape (nq,); by default the neutral one. Where the loops
             are open there, ``robot.q0`` closes them.
         kinds: New kinds of closures by name, as ``robot.findings`` proposes them where a closure is

@@ -95,13 +95,15 @@ class ModelCoordinates:
             q[k : k + 4] = step[i], step[i + 1], np.cos(step[i + 2]), np.sin(step[i + 2])
         return q
 
-    def of_tree(self, q: Array) -> Array:
+    def of_tree(self, q: Array, step: Array | None = None) -> Array:
         """The mechanism's coordinates that the model has, zero at the cuts, shape (..., n).
 
         Args:
             q: Configurations, shape (..., nq).
+            step: Tangent steps to them from where all joints are at zero, where they are known.
         """
-        step = self.tree.space.difference(self._neutral, np.asarray(q))
+        if step is None:
+            step = self.tree.space.difference(self._neutral, np.asarray(q))
         for k, i in self._planar:
             step[..., i : i + 2] = q[..., k : k + 2]
             step[..., i + 2] = np.arctan2(q[..., k + 3], q[..., k + 2])

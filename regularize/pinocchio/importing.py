@@ -31,6 +31,7 @@ from regularize.pinocchio.multibody_reading import (
     movement,
     parts_of,
 )
+from regularize.pinocchio.stop_constraints import inner_of, is_stop, with_stops
 from regularize.tolerances import NEGLIGIBLE
 from regularize.validation import ARRAY, LIST, validated
 
@@ -125,12 +126,6 @@ GROUND = "universe"
 WHOLE = ("Spherical", "FreeFlyer")
 #: Constraint models that are read, and the joint that stands for each.
 CLOSURES = {"PointAnchorConstraintModel": "spherical", "FrameAnchorConstraintModel": "fixed"}
-#: What the others do, none of which keeps two frames together at all times.
-ONE_SIDED = {
-    "PointContactConstraintModel": "pushes on one side and slides against friction",
-    "JointLimitConstraintModel": "acts at the limits of joints alone",
-    "JointFrictionConstraintModel": "brakes joints",
-}
 
 
 @validated(constraint_models=LIST, q=ARRAY)
@@ -140,14 +135,16 @@ def from_pinocchio(
     """The mechanism of a Pinocchio model with its loops.
 
     Every joint of the model becomes a joint with a body behind it; a constraint model becomes a
-    weld (six rows) or a ball joint (three rows) that closes a loop. A mimic joint becomes a joint
-    with a coupling; a composite joint that turns about a point inside becomes a series of joints.
+    weld (six rows) or a ball joint (three rows) that closes a loop, or bounds and dry friction of
+    joints. A mimic joint becomes a joint with a coupling; a composite joint that turns about a
+    point inside becomes a series of joints.
 
     Args:
         model: A ``pinocchio.Model``.
         constraint_models: ``regularize.Closure`` entries, ``RigidConstraintModel``,
-            ``PointAnchorConstraintModel`` and ``FrameAnchorConstraintModel`` entries, or
-            ``ConstraintModel`` around the latter.
+            ``PointAnchorConstraintModel``, ``FrameAnchorConstraintModel``,
+            ``JointLimitConstraintModel`` and ``JointFrictionConstraintModel`` entries, or
+            ``ConstraintModel`` around the latter four.
         q: Configuration to start from, shape (nq,); by default the neutral one.
 
     Raises:
@@ -162,6 +159,7 @@ def from_pinocchio(
     q = pin.neutral(model) if q is None else np.array(q, dtype=np.float64)
     if q.shape != (model.nq,):
         raise ModelError(f"q has shape {q.shape}, but the model needs ({model.nq},)")
+    model = with_stops(model, constraints := [*constraint_models])
     names = body_names(model)
     bodies, joints, couplings = [Body(names[0])], [], []
     own: dict[int, Joint] = {}
@@ -177,7 +175,7 @@ def from_pinocchio(
         bodies += [Body(joint.child) for joint in added[:-1]]
         bodies.append(Body(names[i], _inertia(model.inertias[i])))
         joints += added
-    joints += [_closure(model, c, k, names) for k, c in enumerate(constraint_models)]
+    joints += [_closure(model, c, k, names) for k, c in enumerate(constraints) if not is_stop(c)]
     return Mechanism(
         name=str(model.name) or "pinocchio",
         bodies=tuple(bodies),
@@ -329,16 +327,16 @@ def _dynamics(model: Any, joint: JointPart) -> JointDynamics:
 def _closure(model: Any, constraint: Any, number: int, names: list[str]) -> Joint:
     if isinstance(constraint, Closure):
         return constraint.joint(model, names, number)
-    extract = getattr(constraint, "extract", None)
-    inner = constraint if extract is None else extract()
+    inner = inner_of(constraint)
     name = str(getattr(constraint, "name", "")) or str(getattr(inner, "name", ""))
     of_type = type(inner).__name__
     if of_type not in (*CLOSURES, "RigidConstraintModel"):
-        reason = ONE_SIDED.get(of_type, "is no constraint model that is known here")
+        pushes = of_type == "PointContactConstraintModel"
+        reason = "pushes and slides against friction" if pushes else "is not known here"
         raise ModelError(
             f"constraint {name or number!r}: {of_type} {reason}, and closes no loop; pass rigid, "
-            "point anchor and frame anchor constraints, and give the others to Pinocchio's solver "
-            "beside those of the robot"
+            "anchor, limit and friction constraints, and give others to Pinocchio's solver beside "
+            "those of the robot, or stand it on the ground: simulate(…, contacts=[rg.Ground()])"
         )
     if of_type == "RigidConstraintModel":
         point = inner.type == pin.ContactType.CONTACT_3D

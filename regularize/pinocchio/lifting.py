@@ -211,9 +211,9 @@ class LiftedStates(TreeStates):
         """What multipliers of the model's rows are at each closure."""
         return super().wrenches(q, self.lift(q).kept @ multipliers)
 
-    def coordinates(self, map_: ModelCoordinates, q: Array) -> Array:
+    def coordinates(self, map_: ModelCoordinates, q: Array, step: Array | None = None) -> Array:
         """The mechanism's joint coordinates, shape (N, n)."""
-        result = super().coordinates(map_, q)
+        result = super().coordinates(map_, q, step)
         for row, each in zip(result, q, strict=True):
             self.fill_own(row, each)
         return result

@@ -19,6 +19,7 @@ from regularize.mechanism.mechanism import Mechanism
 from regularize.pinocchio import pin
 from regularize.pinocchio.importing import Closure, from_pinocchio
 from regularize.pinocchio.spanning_tree import aligned
+from regularize.pinocchio.stop_constraints import is_stop
 from regularize.tolerances import NEGLIGIBLE
 
 #: What a joint can become, by its kind, in the tree and where it is written as a ``Closure``.
@@ -38,9 +39,9 @@ def read(source: Any, *, q: Array | None = None) -> Mechanism:
             readers return.
         q: Configuration to start from; see ``from_pinocchio``.
     """
-    found = from_pinocchio(*parted(source), q=q)
-    label, closing = f"<pinocchio {found.name}>", 0
-    frames = {frame.name for frame in parted(source)[0].frames}
+    model, constraints = parted(source)
+    found, frames = from_pinocchio(model, constraints, q=q), {frame.name for frame in model.frames}
+    label, closing = f"<pinocchio {found.name}>", iter(_closing(constraints))
     bodies = tuple(
         replace(b, source=Source(label, None, f"frames[{b.name!r}]")) if b.name in frames else b
         for b in found.bodies
@@ -49,7 +50,7 @@ def read(source: Any, *, q: Array | None = None) -> Mechanism:
     for joint in found.joints:
         where = f"joints[{joint.name!r}]"
         if joint.closure:
-            where, closing = f"constraint_models[{closing}]", closing + 1
+            where = f"constraint_models[{next(closing)}]"
         placed.append(replace(joint, source=Source(label, None, where)))
     return replace(found, bodies=bodies, joints=tuple(placed))
 
@@ -58,6 +59,11 @@ def parted(source: Any) -> tuple[Any, list[Any]]:
     """The model and its constraint models."""
     model, *lists = source if isinstance(source, tuple) else (source,)
     return model, [constraint for each in lists for constraint in each]
+
+
+def _closing(constraints: Sequence[Any]) -> list[int]:
+    """Which of the constraint models close loops."""
+    return [k for k, each in enumerate(constraints) if not is_stop(each)]
 
 
 class PairPatcher(Patcher):
@@ -71,9 +77,10 @@ class PairPatcher(Patcher):
     def __init__(self, mechanism: Mechanism, source: Any) -> None:
         super().__init__(mechanism)
         self._alone = not isinstance(source, tuple)
-        self._model, constraints = parted(source)
-        closing = [joint.name for joint in mechanism.joints if joint.closure]
-        self._constraints = dict(zip(closing, constraints, strict=True))
+        self._model, self._all = parted(source)
+        names = [joint.name for joint in mechanism.joints if joint.closure]
+        self._numbers = dict(zip(names, _closing(self._all), strict=True))
+        self._constraints = {name: self._all[k] for name, k in self._numbers.items()}
         mimics = any(joint.shortname() == "JointModelMimic" for joint in self._model.joints)
         self._tree = () if mimics else [*self._model.names][1:]
         self._names = [mechanism.ground]
@@ -105,10 +112,15 @@ class PairPatcher(Patcher):
         model, shifts = _rebuilt(self._model, {k: v for k, v in new.items() if not v.closure})
         if not model.check(model.createData()):
             raise ModelError("Pinocchio refuses the model with these joints")
-        constraints = [
-            self._constraint(model, each, new.get(name, self.mechanism.joint(name)), shifts)
-            for name, each in self._constraints.items()
-        ]
+        if shifts and len(self._all) > len(self._numbers):
+            raise ModelError(
+                "limit and friction constraints are of the joints as they were: leave them out, "
+                "and make them of the new model"
+            )
+        constraints = [*self._all]
+        for name, k in self._numbers.items():
+            joint = new.get(name, self.mechanism.joint(name))
+            constraints[k] = self._constraint(model, self._all[k], joint, shifts)
         return model if self._alone else (model, constraints)
 
     def _constraint(self, model: Any, old: Any, joint: Joint, shifts: Mapping[int, Array]) -> Any:

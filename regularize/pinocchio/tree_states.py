@@ -140,14 +140,15 @@ class TreeStates:
         shares = np.split(multipliers, ends)
         return [c.covectors.T @ x for c, x in zip(self.rows.closures, shares, strict=False)]
 
-    def coordinates(self, map_: ModelCoordinates, q: Array) -> Array:
+    def coordinates(self, map_: ModelCoordinates, q: Array, step: Array | None = None) -> Array:
         """The mechanism's joint coordinates, those of the cuts included, shape (N, n).
 
         Args:
             map_: Where they are in the tree.
             q: Configurations, shape (N, nq).
+            step: Tangent steps to them from where all joints are at zero, (N, nv), where known.
         """
-        result = map_.of_tree(q)
+        result = map_.of_tree(q, step)
         found = None if self.kernel is None else self.kernel.closing_coordinates(q)
         if found is not None:
             result[:, self.rows.closing_columns] = found

@@ -202,8 +202,8 @@ def simulate(
         motion = guest("contact.motion").stepped_motion
         return motion(loads, (q, v), duration, times, options)  # type: ignore[no-any-return]
     if events:
-        motion = guest("contact.events").motion_of_events
-        return motion(loads, (q, v), recorded, (rtol, solver), options.get("progress"))  # type: ignore[no-any-return]
+        motion = guest("contact.motion").motion_of_events
+        return motion(loads, (q, v), recorded, (rtol, solver), options)  # type: ignore[no-any-return]
     first: Simulation | RegularizeError | None = None
     while True:
         try:

@@ -18,7 +18,7 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
-from regularize.mechanism.graph import Graph
+from regularize.mechanism.graph import ColumnId, Edge, Graph
 from regularize.mechanism.joint import joint_position, motion
 from regularize.mechanism.mechanism import Mechanism
 
@@ -113,12 +113,10 @@ class PassiveJoints:
         """
         stretch = self.stretch(x)
         force = -self.stiffness * stretch
-        for edge in self.graph.edges:
-            columns = list(edge.columns)
-            if edge.group and np.any(self.stiffness[columns]):
-                twist, along = stretch[..., columns] @ edge.screws.T, force[..., columns]
-                wrench = screw.wrench_of_twist_forces(twist, along @ edge.screws.T)
-                force[..., columns] = wrench @ edge.screws
+        for edge, columns in self._sprung:
+            twist, along = stretch[..., columns] @ edge.screws.T, force[..., columns]
+            wrench = screw.wrench_of_twist_forces(twist, along @ edge.screws.T)
+            force[..., columns] = wrench @ edge.screws
         return np.asarray(force)
 
     def energy(self, x: Array) -> Array:
@@ -128,12 +126,17 @@ class PassiveJoints:
     def stretch(self, x: Array) -> Array:
         """Joint coordinates from where springs have no force, both of shape (..., n)."""
         stretch = np.array(x - self.rest_position)
-        for edge in self.graph.edges:
-            columns = list(edge.columns)
-            if edge.group and np.any(self.rest_position[columns]):
+        for edge, columns in self._sprung:
+            if self.rest_position[columns].any():
                 # Rotations do not subtract: take the one from the rest position to here.
                 back = screw.inverse(motion(edge, self.rest_position[columns]))
                 for index in np.ndindex(x.shape[:-1]):
                     turned = back @ motion(edge, x[index][columns])
                     stretch[index][columns] = joint_position(edge, turned)
         return stretch
+
+    @cached_property
+    def _sprung(self) -> list[tuple[Edge, list[ColumnId]]]:
+        """Balls and other groups with springs, and their coordinates."""
+        groups = [(edge, list(edge.columns)) for edge in self.graph.edges if edge.group]
+        return [(edge, columns) for edge, columns in groups if self.stiffness[columns].any()]
