@@ -61,7 +61,7 @@ def special_lengths(reduction: Reduction) -> tuple[SpecialLengths, ...]:
             document = moving(graph, without, within)
         except NotExact:
             continue
-        (step,) = (step for step in document["steps"] if step["because"] == "motion")
+        (step,) = (step for step in document["steps"] if "family" in step)
         rows = sum(cut.numerical.shape[1] for cut in without.cuts)
         distance = max(joint["distance"] for joint in document["joints"])
         found.append(SpecialLengths(tuple(step["loops"]), step["family"], rows, distance))

@@ -9,7 +9,7 @@ import numpy as np
 from regularize.lie.motion_type import motion_type
 from regularize.mechanism.graph import Graph
 from regularize.proofs.families import Found, exact_geometries
-from regularize.proofs.geometry import integral
+from regularize.proofs.geometry import equal_bars, integral, with_parallel_bars
 from regularize.proofs.verifier import distance
 from regularize.reduction.block import Block
 from regularize.special.focal import focal
@@ -48,7 +48,8 @@ def of_similar_triangles(
 ) -> Iterator[Found]:
     """Parallel hinges that make similar triangles; arguments as of_hinges."""
     for freedoms in exact_geometries(graph, part, within, rounding):
-        exact = similar_triangles(freedoms, within, rounding)
+        equal = with_parallel_bars(freedoms, equal_bars(freedoms, within))
+        exact = similar_triangles(equal, within, rounding)
         if exact is not None:
             yield "similar triangles", exact
 

@@ -24,7 +24,7 @@ from regularize.proofs.geometry import integral
 from regularize.proofs.incidence import cross, dot, simplest
 from regularize.proofs.verifier import Space, distance
 from regularize.reduction.block import Block
-from regularize.special.planar import Number, Plane
+from regularize.special.planar import Complex, Plane
 
 
 def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[EdgeId, Space] | None:
@@ -45,16 +45,16 @@ def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[Edg
         axis = axes[roles[role][0]]
         return np.cross(axis[3:], axis[:3])
 
-    def number(vector: Array) -> Number:
+    def number(vector: Array) -> Complex:
         return plane.number(vector, rounding)
 
     origin = measured("A")
     P, F, R = (number(measured(role) - origin) for role in "PFR")
     factor = (R - F) / P.mirrored
     far, near = measured("B") - origin, measured("P") - origin
-    one = Number(Fraction(1), Fraction(0), square)
-    bar = Number(simplest(float(far @ near / (near @ near)), rounding), Fraction(0), square)
-    m = Number(simplest(float(factor.x), rounding), simplest(float(factor.y), rounding), square)
+    one = Complex(Fraction(1), Fraction(0), square)
+    bar = Complex(simplest(float(far @ near / (near @ near)), rounding), Fraction(0), square)
+    m = Complex(simplest(float(factor.x), rounding), simplest(float(factor.y), rounding), square)
     B, k = bar * P, m / (one - bar)
     S = (F + k * (F.mirrored - B.mirrored)) / (one - k * m.mirrored)
     Q = F + m * S.mirrored

@@ -23,39 +23,39 @@ from regularize.lie.screw import Array
 from regularize.mechanism.graph import EdgeId
 from regularize.proofs.geometry import integral, upright
 from regularize.proofs.incidence import Rational, cross, dot, orthogonal, simplest
-from regularize.proofs.verifier import Space, reduced
+from regularize.proofs.verifier import Space
 
 #: Points among which relations are looked for, and orders in which they are placed.
 POINTS, ORDERS = 14, 12
 
 
 @dataclass(frozen=True)
-class Number:
+class Complex:
     """A number x + yj with j² = -square, exact."""
 
     x: Fraction
     y: Fraction
     square: Fraction
 
-    def __add__(self, other: Number) -> Number:
-        return Number(self.x + other.x, self.y + other.y, self.square)
+    def __add__(self, other: Complex) -> Complex:
+        return Complex(self.x + other.x, self.y + other.y, self.square)
 
-    def __sub__(self, other: Number) -> Number:
-        return Number(self.x - other.x, self.y - other.y, self.square)
+    def __sub__(self, other: Complex) -> Complex:
+        return Complex(self.x - other.x, self.y - other.y, self.square)
 
-    def __mul__(self, other: Number) -> Number:
+    def __mul__(self, other: Complex) -> Complex:
         real = self.x * other.x - self.square * self.y * other.y
-        return Number(real, self.x * other.y + self.y * other.x, self.square)
+        return Complex(real, self.x * other.y + self.y * other.x, self.square)
 
-    def __truediv__(self, other: Number) -> Number:
+    def __truediv__(self, other: Complex) -> Complex:
         size = other.x**2 + other.square * other.y**2
         part = self * other.mirrored
-        return Number(part.x / size, part.y / size, self.square)
+        return Complex(part.x / size, part.y / size, self.square)
 
     @property
-    def mirrored(self) -> Number:
+    def mirrored(self) -> Complex:
         """The conjugate."""
-        return Number(self.x, -self.y, self.square)
+        return Complex(self.x, -self.y, self.square)
 
 
 @dataclass(frozen=True)
@@ -70,15 +70,15 @@ class Plane:
         along = orthogonal([self.normal])[0]
         return along, cross(self.normal, along)
 
-    def number(self, vector: Array | Sequence[Fraction], rounding: float = 0.0) -> Number:
+    def number(self, vector: Array | Sequence[Fraction], rounding: float = 0.0) -> Complex:
         """A vector as a number; with ``rounding`` a simple one so near to it."""
         exact = [Fraction(x) for x in vector]
         x, y = (dot(e, exact) / dot(e, e) for e in self.bases)
         if rounding:
             x, y = simplest(float(x), rounding), simplest(float(y), rounding)
-        return Number(x, y, dot(self.normal, self.normal))
+        return Complex(x, y, dot(self.normal, self.normal))
 
-    def vector(self, number: Number) -> Rational:
+    def vector(self, number: Complex) -> Rational:
         """A number as a vector."""
         one, j = self.bases
         x, y, z = (number.x * a + number.y * b for a, b in zip(one, j, strict=True))
@@ -86,7 +86,7 @@ class Plane:
 
 
 #: Points by their numbers in the order of places, and what has to be zero of some of them.
-Residual: TypeAlias = Callable[[Sequence[Number]], Number]
+Residual: TypeAlias = Callable[[Sequence[Complex]], Complex]
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class _Relation:
 def similar_triangles(
     freedoms: dict[EdgeId, Space], within: float, rounding: float
 ) -> dict[EdgeId, Space] | None:
-    """The joints with exact similar triangles of hinges; None where there are none.
+    """The joints with exact similar triangles of hinges; None where they have these, or none.
 
     Args:
         freedoms: The span of every joint's screws.
@@ -115,7 +115,7 @@ def similar_triangles(
     near: list[complex] = []
     at: dict[EdgeId, int] = {}
     root = float(dot(plane.normal, plane.normal)) ** 0.5
-    start: list[Number] = []
+    start: list[Complex] = []
     for e, row in rows.items():
         number = plane.number(row[:3])
         z = complex(float(number.x), root * float(number.y))
@@ -127,30 +127,33 @@ def similar_triangles(
         return None
     relations = [*_relations(np.array(near), within)]
     places = _placed(start, relations, rounding)
-    if places is None or any(abs(_float(p, root) - z) > within for p, z in zip(places, near)):
+    if places is None:
+        return None
+    if any(abs(_float(p, root) - z) > within for p, z in zip(places, near, strict=True)):
         return None
     found = dict(freedoms)
     for e, i in at.items():
         found[e] = integral([[*plane.vector(places[i]), *plane.normal]])
     for e, space in freedoms.items():
-        if len(space) == 1 and not any(space[0][3:]) and not dot(space[0][:3], plane.normal):
-            way = plane.number(cross([Fraction(x) for x in space[0][:3]], plane.normal))
-            found[e] = _slide(plane, way, places, within, root) or space
-    return found
+        way = [Fraction(x) for z in space for x in z[:3]]
+        if len(space) == 1 and not any(space[0][3:]) and not dot(way, plane.normal):
+            across = plane.number(cross(way, plane.normal))
+            found[e] = _slide(plane, across, places, within, root) or space
+    return found if found != freedoms else None
 
 
-def _float(number: Number, root: float) -> complex:
+def _float(number: Complex, root: float) -> complex:
     return complex(float(number.x), root * float(number.y))
 
 
 def _slide(
-    plane: Plane, way: Number, places: Sequence[Number], within: float, root: float
+    plane: Plane, way: Complex, places: Sequence[Complex], within: float, root: float
 ) -> Space | None:
     """A slide exactly along, or across, the line through two points, if it is so nearly."""
     for a, b in combinations(places, 2):
         ratio = _float(way, root) / _float(b - a, root)
         if min(abs(ratio.imag), abs(ratio.real)) <= within * abs(ratio):
-            turn = Number(Fraction(0), Fraction(1), way.square)
+            turn = Complex(Fraction(0), Fraction(1), way.square)
             side = b - a if abs(ratio.imag) < abs(ratio.real) else (b - a) * turn
             return integral([[*cross(plane.normal, plane.vector(side)), *[Fraction(0)] * 3]])
     return None
@@ -163,7 +166,7 @@ def _relations(near: Array, within: float) -> Iterator[_Relation]:
     shapes = (c - a) / (b - a)
     first = np.flatnonzero((ordered[:, 0] < ordered[:, 1]) & (ordered[:, 1] < ordered[:, 2]))
     for k in first:
-        one, shape = tuple(map(int, ordered[k])), shapes[k]
+        one, shape = (int(ordered[k, 0]), int(ordered[k, 1]), int(ordered[k, 2])), shapes[k]
         size = within * max(1.0, abs(shape))
         flat = abs(shape.imag) <= size
         if flat:
@@ -181,7 +184,7 @@ def _relations(near: Array, within: float) -> Iterator[_Relation]:
 
 
 def _alike(one: tuple[int, int, int], other: tuple[int, int, int], mirrored: bool) -> _Relation:
-    def residual(p: Sequence[Number]) -> Number:
+    def residual(p: Sequence[Complex]) -> Complex:
         b, c = (p[i] - p[one[0]] for i in one[1:])
         e, f = (p[i] - p[other[0]] for i in other[1:])
         return f * b.mirrored - c.mirrored * e if mirrored else f * b - c * e
@@ -190,7 +193,7 @@ def _alike(one: tuple[int, int, int], other: tuple[int, int, int], mirrored: boo
 
 
 def _isosceles(apex: int, one: int, other: int) -> _Relation:
-    def residual(p: Sequence[Number]) -> Number:
+    def residual(p: Sequence[Complex]) -> Complex:
         arms = (p[i] - p[apex] for i in (one, other))
         a, b = (arm * arm.mirrored for arm in arms)
         return a - b
@@ -203,29 +206,29 @@ def _in_line(three: tuple[int, int, int], ratio: Fraction) -> _Relation:
     i, j, k = three
     if ratio.denominator <= 12 and abs(ratio.numerator) <= 12:
 
-        def residual(p: Sequence[Number]) -> Number:
+        def residual(p: Sequence[Complex]) -> Complex:
             b = p[j] - p[i]
-            return p[k] - p[i] - Number(ratio * b.x, ratio * b.y, b.square)
+            return p[k] - p[i] - Complex(ratio * b.x, ratio * b.y, b.square)
 
     else:
 
-        def residual(p: Sequence[Number]) -> Number:
+        def residual(p: Sequence[Complex]) -> Complex:
             area = (p[k] - p[i]) * (p[j] - p[i]).mirrored
-            return Number(area.y, 0 * area.y, area.square)
+            return Complex(area.y, 0 * area.y, area.square)
 
     return _Relation(frozenset(three), frozenset(three), residual)
 
 
 def _placed(
-    start: Sequence[Number], relations: Sequence[_Relation], rounding: float
-) -> list[Number] | None:
+    start: Sequence[Complex], relations: Sequence[_Relation], rounding: float
+) -> list[Complex] | None:
     """Numbers near those at the start with all relations, in one of a few orders."""
     count = len(start)
-    if not any(r.points != r.linear or r.arms for r in relations):
-        return None
+    if _fulfilled(start, relations):
+        return [*start]
     rng = np.random.default_rng(0)
     for _ in range(ORDERS):
-        found, order = dict[int, Number](), [*map(int, rng.permutation(count))]
+        found, order = dict[int, Complex](), [*map(int, rng.permutation(count))]
         places = [*start]
         while order:
             known = {i: [r for r in relations if r.points - found.keys() == {i}] for i in order}
@@ -237,16 +240,19 @@ def _placed(
                 break
             found[i] = places[i] = place
         else:
-            zero = (r.residual(places) for r in relations)
-            if not any(z.x or z.y for z in zero):
+            if _fulfilled(places, relations):
                 return places
     return None
 
 
-def _equations(i: int, places: Sequence[Number], relations: Sequence[_Relation]) -> Space:
+def _fulfilled(places: Sequence[Complex], relations: Sequence[_Relation]) -> bool:
+    return not any(z.x or z.y for z in (r.residual(places) for r in relations))
+
+
+def _equations(i: int, places: Sequence[Complex], relations: Sequence[_Relation]) -> Space:
     """What relations say of the coordinates of a point, as coefficients of x, y and 1."""
     square, rows = places[i].square, []
-    units = [Number(Fraction(x), Fraction(y), square) for x, y in ((0, 0), (1, 0), (0, 1))]
+    units = [Complex(Fraction(x), Fraction(y), square) for x, y in ((0, 0), (1, 0), (0, 1))]
     for relation in relations:
         if i in relation.linear:
             at, along, across = (
@@ -260,22 +266,22 @@ def _equations(i: int, places: Sequence[Number], relations: Sequence[_Relation])
 def _place(
     i: int,
     rows: Space,
-    places: Sequence[Number],
+    places: Sequence[Complex],
     relations: Sequence[_Relation],
     rounding: float,
-) -> Number | None:
+) -> Complex | None:
     """A point that fulfils equations near where it is."""
     here, square = places[i], places[i].square
     x, y = simplest(float(here.x), rounding), simplest(float(here.y), rounding)
     if len(rows) > 2 or any(not any(row[:2]) for row in rows):
         return None
     if len(rows) == 2:
-        return Number(Fraction(-rows[0][2], rows[0][0]), Fraction(-rows[1][2], rows[1][1]), square)
+        return Complex(Fraction(-rows[0][2], rows[0][0]), Fraction(-rows[1][2], rows[1][1]), square)
     if rows:
         a, b, c = map(Fraction, rows[0])
         if abs(a) > abs(b):
-            return Number(-(b * y + c) / a, y, square)
-        return Number(x, -(a * x + c) / b, square)
+            return Complex(-(b * y + c) / a, y, square)
+        return Complex(x, -(a * x + c) / b, square)
     for arms in (r.arms for r in relations if r.arms and r.arms[0] != i):
         apex = places[arms[0]]
         arm = places[next(k for k in arms[1:] if k != i)] - apex
@@ -283,6 +289,6 @@ def _place(
         # Turned by a rational number of the square (1 + tj)².
         t = turn.y / (1 + turn.x) if turn.x > -1 else Fraction(0)
         t = simplest(float(t), rounding)
-        half = Number(Fraction(1), t, square)
+        half = Complex(Fraction(1), t, square)
         return apex + arm * half / half.mirrored
-    return Number(x, y, square)
+    return Complex(x, y, square)
