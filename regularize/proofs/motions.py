@@ -80,6 +80,8 @@ def turning_alike(
     ]
     known = {next(i for i, x in enumerate(row) if x): row for row in reduced(rows)}
     free = [i for i in range(len(columns)) if i not in known]
+    if not free:
+        return None
     zero = " ".join("0" * len(free))
     moves, tangents = {}, dict[EdgeId, int]()
     for i, e in enumerate(columns):

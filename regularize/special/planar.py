@@ -115,11 +115,13 @@ def similar_triangles(
     near: list[complex] = []
     at: dict[EdgeId, int] = {}
     root = float(dot(plane.normal, plane.normal)) ** 0.5
+    # Moments are places turned and as much larger as the normal is, and 1 stands for a vector.
+    off = within * root / float(dot(plane.bases[0], plane.bases[0])) ** 0.5
     start: list[Complex] = []
     for e, row in rows.items():
         number = plane.number(row[:3])
         z = complex(float(number.x), root * float(number.y))
-        at[e] = next((i for i, other in enumerate(near) if abs(z - other) <= within), len(near))
+        at[e] = next((i for i, other in enumerate(near) if abs(z - other) <= off), len(near))
         if at[e] == len(near):
             near.append(z)
             start.append(number)
@@ -129,7 +131,7 @@ def similar_triangles(
     places = _placed(start, relations, rounding)
     if places is None:
         return None
-    if any(abs(_float(p, root) - z) > within for p, z in zip(places, near, strict=True)):
+    if any(abs(_float(p, root) - z) > off for p, z in zip(places, near, strict=True)):
         return None
     found = dict(freedoms)
     for e, i in at.items():
