@@ -1,9 +1,10 @@
 """Prints how many moving mechanisms of the literature have all their redundant rows proved.
 
 Usage: ``python tests/proved_table.py [NAME …]``. They are those of ``assets`` with their answers,
-and those below that are no files. One line each: equations that are redundant, how many of these
-are removed by their motion spaces, how many are proved by the motion of the mechanism's own
-lengths (of those that other lengths would not have as well), and by which family. The last line counts the mechanisms without an unproved row.
+and those of ``literature``. One line each: equations that are redundant, how many of these are
+removed by their motion spaces, how many are proved by the motion of the mechanism's own lengths (of
+those that other lengths would not have as well), and by which family. The last line counts the
+mechanisms without an unproved row.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def motion(
 def turning_alike(
     graph: Graph, part: Block, freedoms: dict[EdgeId, Space]
 ) -> dict[str, Any] | None:
-    """The motion of hinges and slides that move alike, to either side, or not; None of others."""
+    """The motion of joints each of which moves as one of a few, or not at all; None of others."""
     columns = [e for e, space in freedoms.items() if space]
     if any(len(freedoms[e]) > 1 for e in columns):
         return None
@@ -83,22 +83,24 @@ def turning_alike(
     if not free:
         return None
     zero = " ".join("0" * len(free))
-    moves, tangents = {}, dict[EdgeId, int]()
+    moves, tangents = {}, dict[EdgeId, Fraction]()
     for i, e in enumerate(columns):
         row = known.get(i)
         ways = [-Fraction(row[k], row[i]) if row else Fraction(k == i) for k in free]
         along = [k for k, way in enumerate(ways) if way]
-        if len(along) > 1 or any(abs(ways[k]) != 1 for k in along):
+        if len(along) > 1:
             return None
         for k in along:
             power = " ".join(str(int(k == v)) for v in range(len(free)))
-            moves[graph.edges[e].name] = [{zero: "1"}, {power: str(ways[k])}]
-            tangents[e] = int(ways[k]) * (7 * k + 3)
+            numerator, denominator = ways[k].as_integer_ratio()
+            moves[graph.edges[e].name] = [{zero: str(denominator)}, {power: str(numerator)}]
+            tangents[e] = ways[k] * (7 * k + 3)
     # What is real there is so everywhere, or by chance: the checker will find out.
     for sense, edges in zip(*signs, strict=True):
-        closed = np.eye(8, dtype=int)[0].astype(object)
+        closed = np.array([Fraction(int(k == 0)) for k in range(8)])
         for e in (e for e in edges if e in tangents):
-            line = line_of(np.array(freedoms[e][0][3:]), np.array(freedoms[e][0][:3]))
+            screw = np.array([Fraction(x) for x in freedoms[e][0]])
+            line = line_of(screw[3:], screw[:3])
             closed = closed + sense(graph, e) * tangents[e] * multiplied(closed, line)
         if closed[1:].any():
             return None
