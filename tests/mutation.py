@@ -52,6 +52,7 @@ TESTS = (
         "exact_arithmetic",
         "forged_proofs",
         "crossed_bars",
+        "literature",
     ),
     *("certificate", "descent", "noise", "invariance", "many_loops", "quantities", "isostatic"),
     *("special_cases", "mode_search", "locked_loops", "other_lengths", "mates"),

@@ -14,7 +14,7 @@ import regularize as rg
 from regularize.mechanism.graph import EdgeId
 from regularize.proofs.special import special_lengths
 from regularize.proofs.verifier import Space
-from regularize.special import crossed_bars
+from regularize.special.planar import similar_triangles
 
 ANYWHERE = exp(np.array([0.1, 2.0, 0.3, 0.7, -0.4, 1.1]))
 
@@ -63,7 +63,7 @@ def test_lines_across_antiparallelograms_are_proved(lengths: tuple[float, ...]) 
     reduction = rg.reduce(guide(*lengths), configurations=5)
     assert (reduction.mobility, reduction.redundant, reduction.remaining) == (1, 10, 1)
     (special,) = special_lengths(reduction)
-    assert (special.family, special.rows) == ("antiparallelograms", 1)
+    assert (special.family, special.rows) == ("similar triangles", 1)
     assert special.distance < 1e-8
     document = json.loads(json.dumps(rg.prove(rg.reduce(guide(*lengths), numerical="anyway"))))
     verdict = rg.verify(document)
@@ -75,7 +75,7 @@ def test_lines_across_antiparallelograms_are_proved(lengths: tuple[float, ...]) 
 def test_numbers_that_are_a_little_off_mean_the_same() -> None:
     mechanism = noisy(guide(2.0, 3.0, 0.9, 0.4), 1e-9, seed=1)
     (special,) = special_lengths(rg.reduce(mechanism, configurations=5))
-    assert special.family == "antiparallelograms" and 1e-10 < special.distance < 1e-7
+    assert special.family == "similar triangles" and 1e-10 < special.distance < 1e-7
 
 
 def test_a_line_that_cuts_in_another_ratio_is_none() -> None:
@@ -92,7 +92,7 @@ def test_what_walks_leave_is_not_removed_and_what_is_proved_is() -> None:
     assert (reduction.removed, reduction.remaining) == (9, 1)
     assert reduction.certificate.holds
     (special,) = special_lengths(reduction)
-    assert (special.family, special.rows) == ("antiparallelograms", 1)
+    assert (special.family, special.rows) == ("similar triangles", 1)
 
 
 @pytest.mark.parametrize(
@@ -104,4 +104,4 @@ def test_corners_that_coincide_are_no_antiparallelogram(
     hinges: dict[EdgeId, Space] = {
         EdgeId(i): ((y, -x, 0, 0, 0, 1),) for i, (x, y) in enumerate(corners)
     }
-    assert crossed_bars(hinges, [[*hinges]], 1e-6, 1e-10) is None
+    assert similar_triangles(hinges, 1e-6, 1e-10) is None

@@ -26,6 +26,7 @@ from regularize.proofs.incidence import (
     orthogonal,
 )
 from regularize.proofs.verifier import (
+    BITS,
     Polynomial,
     Space,
     annihilator,
@@ -135,7 +136,7 @@ def test_opposite_sides_of_a_parallelogram_move_in_its_plane(way: tuple[int, ...
 
 def dual(values: list[int]) -> Polynomial:
     """A dual quaternion as a polynomial without variables."""
-    return {(0, 0, 0, k // 4, k % 4): x for k, x in enumerate(values) if x}
+    return {k: x for k, x in enumerate(values) if x}
 
 
 def test_units_of_dual_quaternions_multiply_as_hamilton_had_it() -> None:
@@ -162,8 +163,13 @@ terms = st.dictionaries(
 )
 
 
+def powers_of(at: int) -> tuple[int, ...]:
+    return tuple(at >> 4 + BITS * v & (1 << BITS) - 1 for v in range(3))
+
+
 def value(f: Polynomial, x: Fraction, y: Fraction, z: Fraction) -> Fraction:
-    return sum((c * x**i * y**j * z**k for (i, j, k, *_), c in f.items()), Fraction(0))
+    each = (((*powers_of(at),), c) for at, c in f.items())
+    return sum((c * x**i * y**j * z**k for (i, j, k), c in each), Fraction(0))
 
 
 Curve: TypeAlias = tuple[
@@ -187,15 +193,15 @@ def test_remainders_are_the_polynomial_where_the_divisor_vanishes(
     """Times powers of its leading coefficient; and of a lower degree."""
     equation, v, point = curve
     p, f = (
-        polynomial(equation),
-        polynomial({" ".join(map(str, at)): c for at, c in written.items()}),
+        polynomial(equation, 3),
+        polynomial({" ".join(map(str, at)): c for at, c in written.items()}, 3),
     )
     at = point(Fraction(t))
     assert value(p, *at) == 0
     left = remainder(f, p, v)
-    degree = max(e[v] for e in p)
-    assert all(e[v] < degree for e in left)
-    lead = value({(*e[:v], 0, *e[v + 1 :]): c for e, c in p.items() if e[v] == degree}, *at)
+    degree, one = max(powers_of(e)[v] for e in p), 1 << 4 + BITS * v
+    assert all(powers_of(e)[v] < degree for e in left)
+    lead = value({e - degree * one: c for e, c in p.items() if powers_of(e)[v] == degree}, *at)
     powers = [value(f, *at) * lead**n for n in range(6)]
     assert value(left, *at) in powers
 

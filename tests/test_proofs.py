@@ -208,7 +208,7 @@ def change_motion(document: Any, rng: np.random.Generator) -> None:
     names = sorted(step["moves"])
     name = names[rng.integers(len(names))]
     kind = rng.integers(8)
-    terms = (step["moves"][name] if kind < 3 else step["curve"])[rng.integers(2)]
+    terms = (step["curve"] if step["curve"] and kind >= 3 else step["moves"][name])[rng.integers(2)]
     # A single term of a relation times a number would be the same curve.
     if kind < 4 and (kind < 3 or len(terms) > 1):
         at = sorted(terms)[rng.integers(len(terms))]
@@ -253,9 +253,10 @@ def test_a_motion_that_takes_too_much_work_to_check_is_refused() -> None:
     """Division by x + y replaces the powers of y one by one."""
     (document,) = motions(("three_cranks",))
     step = document["parts"][0]["steps"][-1]
-    step["curve"][0] = {"1 0 0": "1", "0 1 0": "1"}
-    name = max(step["moves"], key=lambda each: len(str(step["moves"][each])))
-    step["moves"][name][0] = {"0 0 0": "1", "0 3001 0": "1"}
+    step["curve"], moves = [{"1 0": "1", "0 1": "1"}], step["moves"]
+    for name, pair in moves.items():
+        moves[name] = [{f"{at} 0": c for at, c in f.items()} for f in pair]
+    moves[max(moves)][0] = {"0 0": "1", "0 3001": "1"}
     document["fingerprint"] = fingerprint(document)
     assert not rg.verify(document).holds
 

@@ -113,8 +113,8 @@ def theorem(*names: str) -> str:
     """Paragraphs of the checker's own text by their headings, in its order; all without names.
 
     Example:
-        >>> theorem("Rigid").split(".")[0]
-        'Rigid'
+        >>> theorem("Motion").split(".")[0]
+        'Motion'
     """
     found = []
     text = ast.get_docstring(ast.parse(inspect.getsource(verifier))) or ""  # -OO drops ``__doc__``

@@ -15,13 +15,15 @@ from typing import Any
 from regularize.mechanism.graph import EdgeId
 from regularize.proofs.incidence import NotExact
 from regularize.proofs.modular import Eliminated, Series, rational, relation_of, spend, times
-from regularize.proofs.verifier import EVERY, SIGNS, Polynomial, Vector
+from regularize.proofs.verifier import SIGNS, Vector
 
 #: Exponents of Mersenne primes: a small one to find degrees, then larger ones for coefficients.
 PRIMES = (31, 1279, 4423, 11213)
 #: Degrees in the parameter up to which polynomials are looked for, by the number of square roots.
 DEGREES = (8, 8, 4)
 
+#: Coefficients by the exponents of x, y and z.
+Polynomial = dict[tuple[int, int, int], int]
 #: Joints of a loop with the sense in which it passes them.
 Loop = Sequence[tuple[EdgeId, int]]
 
@@ -150,7 +152,7 @@ def _found(
     series = _series(loops, screws, shape.first, order, prime)
     if series is None:
         return None
-    one, x, y, z = ((0, 0, 0, 0, 0), *((*row[:3], 0, 0) for row in EVERY[:3]))
+    one, x, y, z = (0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)
     relations: list[Polynomial] = []
     moves: dict[EdgeId, tuple[Polynomial, Polynomial]] = {shape.first: ({one: 1}, {x: 1})}
     basis, names = [[1] + [0] * order], [(0, 0)]
@@ -177,7 +179,7 @@ def _found(
 
 def _polynomial(known: Sequence[int], names: Sequence[tuple[int, int]]) -> Polynomial:
     """The polynomial with coefficients of x^i y^j z^k, in the order of i for each (j, k)."""
-    terms = ((i, j, k, 0, 0) for j, k in names for i in range(len(known) // len(names)))
+    terms = ((i, j, k) for j, k in names for i in range(len(known) // len(names)))
     return {at: c for at, c in zip(terms, known, strict=True) if c}
 
 

@@ -24,6 +24,7 @@ from regularize.proofs.geometry import (
     with_parallel_bars,
 )
 from regularize.proofs.incidence import NotExact
+from regularize.proofs.legs import on_conics
 from regularize.proofs.rational_motions import rational_motions
 from regularize.proofs.verifier import Space
 from regularize.reduction.block import Block
@@ -51,7 +52,7 @@ def families(graph: Graph, part: Block, within: float, rounding: float) -> Itera
         within: What relation is taken to be meant, radians and parts of the size.
         rounding: How far a number may be moved to a simpler one.
     """
-    for family in (with_bars, *_installed(), rational_motions, unnamed):
+    for family in (with_bars, *_installed(), rational_motions, of_legs, unnamed):
         yield from family(graph, part, within, rounding)
 
 
@@ -83,6 +84,14 @@ def with_bars(graph: Graph, part: Block, within: float, rounding: float) -> Iter
             yield "angulated scissors", with_parallel_bars(freedoms, [*bars, *many])
         if any(_turns(graph, part, loop) for loop in bars):
             yield "parallelograms", with_parallel_bars(freedoms, bars)
+
+
+def of_legs(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:
+    """Legs between two conics; arguments as of ``families``."""
+    for freedoms in exact_geometries(graph, part, within, rounding):
+        exact = on_conics(graph, freedoms, within, rounding)
+        if exact is not None:
+            yield "legs between projective conics", exact
 
 
 def unnamed(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from operator import mul
 from typing import Any
 
@@ -11,10 +12,12 @@ import numpy as np
 from regularize.lie.screw import Array
 from regularize.loops.least_norm import clearest_columns
 from regularize.mechanism.graph import EdgeId, Graph
-from regularize.proofs.curves import curve_of
+from regularize.proofs.curves import Polynomial, curve_of
+from regularize.proofs.dual_quaternions import line_of, multiplied
 from regularize.proofs.geometry import integral
 from regularize.proofs.incidence import NotExact, simplest
-from regularize.proofs.verifier import Polynomial, Space
+from regularize.proofs.legs import legs_of
+from regularize.proofs.verifier import Space, reduced
 from regularize.reduction.block import Block
 from regularize.reduction.closed_part import loops_of
 from regularize.reduction.cuts import Cut, independent_rows, outside
@@ -38,22 +41,70 @@ def motion(
     Raises:
         NotExact: No motion of these joints was found.
     """
-    screws = {e: space[0] for e, space in freedoms.items() if space}
-    if any(len(space) > 1 for space in freedoms.values()):
-        raise NotExact("a joint with several freedoms is in a loop that moves for its lengths")
-    loops = [[(e, c.cycle.direction(graph, e)) for e in c.cycle.edges] for c in part.cuts]
-    curve = curve_of([[pair for pair in loop if pair[0] in screws] for loop in loops], screws)
-    names = {e: graph.edges[e].name for e in part.edges}
-    rows = kept | {c.edge.index: _like(c, kept[c.edge.index]) for c in part.cuts}
     own = loops_of(graph, part.edges, part.order)
-    step = {
-        "because": "motion",
-        "loops": {names[e]: [names[each] for each in cycle.edges] for e, cycle in own.items()},
-        "curve": [*map(_table, curve.relations)],
-        "moves": {names[EdgeId(e)]: [*map(_table, pair)] for e, pair in curve.moves.items()},
-        "kept": {names[c.edge.index]: written(rows[c.edge.index]) for c in part.cuts},
-    }
-    return step, rows
+    names = {e: graph.edges[e].name for e in part.edges}
+    legs = [*legs_of(graph, freedoms)]
+    found = turning_alike(graph, part, freedoms)
+    if found is None and legs:
+        found = {
+            "because": "stress",
+            "bodies": [graph.nodes[node] for node in legs[0].between],
+            "legs": [leg.as_dict(names) for leg in legs],
+        }
+    if found is None:
+        screws = {e: space[0] for e, space in freedoms.items() if space}
+        if any(len(space) > 1 for space in freedoms.values()):
+            raise NotExact("a joint with several freedoms is in a loop that moves for its lengths")
+        loops = [[(e, c.cycle.direction(graph, e)) for e in c.cycle.edges] for c in part.cuts]
+        curve = curve_of([[pair for pair in loop if pair[0] in screws] for loop in loops], screws)
+        moves = {names[EdgeId(e)]: [*map(_table, pair)] for e, pair in curve.moves.items()}
+        found = {"because": "motion", "curve": [*map(_table, curve.relations)], "moves": moves}
+    rows = kept | {c.edge.index: _like(c, kept[c.edge.index]) for c in part.cuts}
+    loops_by_cut = {names[e]: [names[each] for each in cycle.edges] for e, cycle in own.items()}
+    rest = {names[c.edge.index]: written(rows[c.edge.index]) for c in part.cuts}
+    return found | {"loops": loops_by_cut, "kept": rest}, rows
+
+
+def turning_alike(
+    graph: Graph, part: Block, freedoms: dict[EdgeId, Space]
+) -> dict[str, Any] | None:
+    """The motion of joints each of which moves as one of a few, or not at all; None of others."""
+    columns = [e for e, space in freedoms.items() if space]
+    if any(len(freedoms[e]) > 1 for e in columns):
+        return None
+    signs = [c.cycle.direction for c in part.cuts], [c.cycle.edges for c in part.cuts]
+    rows = [
+        [sense(graph, e) * freedoms[e][0][k] if e in edges else 0 for e in columns]
+        for sense, edges in zip(*signs, strict=True)
+        for k in range(6)
+    ]
+    known = {next(i for i, x in enumerate(row) if x): row for row in reduced(rows)}
+    free = [i for i in range(len(columns)) if i not in known]
+    if not free:
+        return None
+    zero = " ".join("0" * len(free))
+    moves, tangents = {}, dict[EdgeId, Fraction]()
+    for i, e in enumerate(columns):
+        row = known.get(i)
+        ways = [-Fraction(row[k], row[i]) if row else Fraction(k == i) for k in free]
+        along = [k for k, way in enumerate(ways) if way]
+        if len(along) > 1:
+            return None
+        for k in along:
+            power = " ".join(str(int(k == v)) for v in range(len(free)))
+            numerator, denominator = ways[k].as_integer_ratio()
+            moves[graph.edges[e].name] = [{zero: str(denominator)}, {power: str(numerator)}]
+            tangents[e] = ways[k] * (7 * k + 3)
+    # What is real there is so everywhere, or by chance: the checker will find out.
+    for sense, edges in zip(*signs, strict=True):
+        closed = np.array([Fraction(int(k == 0)) for k in range(8)])
+        for e in (e for e in edges if e in tangents):
+            screw = np.array([Fraction(x) for x in freedoms[e][0]])
+            line = line_of(screw[3:], screw[:3])
+            closed = closed + sense(graph, e) * tangents[e] * multiplied(closed, line)
+        if closed[1:].any():
+            return None
+    return {"because": "motion", "curve": [], "moves": moves}
 
 
 def spared(graph: Graph, part: Block) -> Block:
@@ -115,7 +166,7 @@ def _like(cut: Cut, space: Space) -> Space:
 
 def _table(polynomial: Polynomial) -> dict[str, str]:
     """A polynomial as the document has it: coefficients by the exponents of x, y and z."""
-    return {f"{i} {j} {k}": str(c) for (i, j, k, _, _), c in sorted(polynomial.items())}
+    return {f"{i} {j} {k}": str(c) for (i, j, k), c in sorted(polynomial.items())}
 
 
 def written(space: Space) -> list[list[str]]:

@@ -31,7 +31,7 @@ from regularize.tolerances import VANISHING
 #: To what numbers are rounded that are taken for exact, the finest first.
 ROUNDINGS = (1e-12, 1e-10, 1e-8, 1e-6)
 #: Products of short numbers, below a microsecond each, that the search for a motion may take.
-WORK = 1.5e7
+WORK = 2.5e7
 HEAD = {"format": "regularize proof", "version": 1}
 
 

@@ -61,7 +61,7 @@ def special_lengths(reduction: Reduction) -> tuple[SpecialLengths, ...]:
             document = moving(graph, without, within)
         except NotExact:
             continue
-        (step,) = (step for step in document["steps"] if step["because"] == "motion")
+        (step,) = (step for step in document["steps"] if "family" in step)
         rows = sum(cut.numerical.shape[1] for cut in without.cuts)
         distance = max(joint["distance"] for joint in document["joints"])
         found.append(SpecialLengths(tuple(step["loops"]), step["family"], rows, distance))
@@ -71,6 +71,6 @@ def special_lengths(reduction: Reduction) -> tuple[SpecialLengths, ...]:
 def _special(reduction: Reduction, part: Block) -> bool:
     """Whether rows of a part depend on others for what only its lengths can tell."""
     cell = part.cell_of(reduction.cells)
-    if not part.proved or cell.finite != cell.actual:
-        return False
+    if not part.proved or cell.finite != cell.actual or len(cell.components) > 1:
+        return False  # of several components a proof would be of one
     return part.surplus > part.topological or any(cut.numerical.size for cut in part.cuts)

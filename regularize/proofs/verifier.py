@@ -1,16 +1,15 @@
 """An independent checker of proofs that constraint rows can never matter: run it on such a file.
 
 **Setting.** Joints connect bodies; the machine is closed at a pose, in whose frame all is written.
-Twists are (v, w), a covector acts on them by the product of six numbers, [(v, w), (v', w')] is
-(w x v' + v x w', w x w'). A joint's columns Z span a subalgebra of se(3), in whose group it moves.
-Some joints are *cut*, the others form a forest. M are the configurations that motions of the closed
-machine reach from the pose without a parallelogram named going flat, or rows of a motion losing
-their rank; g_ij is the displacement of body j seen from body i since the pose.
+Twists are (v, w), a covector acts on them by the product of six numbers, [(v, w), (v', w')] is (w x
+v' + v x w', w x w'). A joint's columns Z span a subalgebra of se(3), in whose group it moves. Some
+joints are *cut*, the others form a forest. M are the configurations that motions of the closed
+machine reach from the pose without a parallelogram named going flat, or rows of motion or stress
+losing their rank; g_ij is the displacement of body j seen from body i since the pose.
 **Groups.** A subalgebra A is *a group of i and j* if all over M g_ij lies in its connected group,
 and j has twists relative to i in A where joints in place fulfil the rows of loops closed before.
 - *joint*: the span of Z is a group of the joint's two bodies, once the joint is in place;
-- *path*: the smallest subalgebra that holds groups of i, k and of k, j is one of i, j, for products
-  stay in its group, whose adjoint keeps it;
+- *path*: the smallest subalgebra with groups of i, k and k, j is one of i, j: products stay in it;
 - *meet*: the intersection of groups of i, j is one: a motion with twists in it stays in its group;
 - *locked*: let a joint of i and j have one screw Z, outside the sum of a group A of i, b and a
   group B of b, j. exp(A) exp(B) is immersed, tangent to A + B at the identity; it meets the curve
@@ -28,15 +27,19 @@ other joints allow lies in P + Q' + Z, where Q' is the smallest space that holds
 with Z, for k and l differ by exp(Zq) on M. Let D be an intersection of such sums. Covectors fixed
 on k that vanish on Z, dim D - dim Z of them independent on D, vanish on no twist of D outside Z. So
 they imply all rows of the joint; the 6 - dim D rows that vanish on D are never needed.
-**Rigid.** Let rows of some cuts, each in its own loop over joints that are not cut, have a rank, at
-the pose, of as many as these have freedoms. It is isolated then: nothing there moves on M.
-**Motion.** Write displacements by joints of one screw h = w + ev, v.w = 0, as dual quaternions a +
-bh up to real factors; b/a be functions on a curve p(x, y) = q(x, y, z) = 0, of one joint x, of all
-zero at 0, the pose, where p and q are, but neither dp/dy nor dq/dz nor what z goes with in q at its
-highest power. Loops whose products are real modulo p and q stay closed on it. Let rows of them
-have, at the pose, a rank one less than their joints have freedoms. While this rank lasts, the
-velocities that the rows leave make an analytic path, the curve near the pose: along it all
-equations of the loops hold, so the rows imply them.
+**Motion.** Write displacements by joints whose screws h = w + ev, v.w = 0, span such alone as dual
+quaternions a + sum of bh, up to real factors; a and b be functions of m variables, each of them b/a
+of a hinge or slide, and of more, z: of each a relation q with those before is zero at 0, the pose,
+unlike dq/dz and what z goes with at its highest power, if not of the m alone. Loops whose products
+are real modulo all q stay closed. Let rows of cuts, each in its own loop over joints that are not
+cut, have at the pose a rank m less than these have freedoms: m = 0 is *rigid*. What is closed near
+it is a manifold then, of the velocities that they leave. While the rank lasts it goes on: at an end
+as many independent ones of all equations leave an analytic one, on part of which, so all, all hold.
+**Stress.** Let chains of joints, none in common, lead from body k to l, the first of their joints
+through a point B fixed on k, the others through one P on l, apart. A force along B P does no work
+on them, ever. With B and P in homogeneous coordinates, let s combinations of their products B P'
+vanish: so do those of forces, wherever k and l are. Of N equations of loops with all these chains
+no more than N - s are independent then; while rows have this rank, they imply all.
 **Held.** Joints may be *virtual*, of a group with algebra g: the above is then of the machine with
 them. The first cut over one, with D as above, confines the chain of the other joints in its loop to
 dim D dimensions, g among them. Let h = dim D - dim g covectors fixed on a body k vanish on g and on
@@ -59,13 +62,14 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
+from functools import partial
 from operator import add, mul, sub
 from typing import Any, NamedTuple
 
 Vector = tuple[int, ...]
 Space = tuple[Vector, ...]  # in reduced echelon form, integers without a common divisor
-Polynomial = dict[tuple[int, ...], int]  # by powers of x, y, z, e; number of 1, i, j, k
-SIGNS = ((1, 1, 1, 1), (1, -1, 1, -1), (1, -1, -1, 1), (1, 1, -1, -1))
+Polynomial = dict[int, int]  # two bits for 1, i, j, k, two for e, BITS for each variable
+BITS, SIGNS = 40, ((1, 1, 1, 1), (1, -1, 1, -1), (1, -1, -1, 1), (1, 1, -1, -1))
 EVERY: Space = tuple(tuple(int(i == j) for j in range(6)) for i in range(6))
 
 # What a document looks like: (x, ...) is a list of that length, [x] one of any, "*" stands for all
@@ -75,8 +79,8 @@ SPACE = [(DIGITS,) * 6]
 JOINT = {"name": str, "bodies": (str, str), "written": [(float,) * 6]}
 PLACE = {"origin_m": (float,) * 3, "unit_m": float}
 FACT = {"because": str, "bodies": (str, str), "space": SPACE}
-RIGID = {"because": str, "loops": {"*": [str]}, "kept": {"*": SPACE}}
-CURVE = {"curve": ({"*": DIGITS},) * 2, "moves": {"*": ({"*": DIGITS},) * 2}, "family?": str}
+RIGID = {"because": str, "loops": {"*": [str]}, "kept": {"*": SPACE}, "family?": str}
+LEG = {"joints": [str], "ends": ((DIGITS,) * 4,) * 2}
 CUT = {"because": str, "joint": str, "seen from": str}
 STEPS = {
     "joint": FACT | {"joint": str},
@@ -84,7 +88,8 @@ STEPS = {
     "locked": FACT | {"joint": str, "of": PAIR},
     "parallelogram": FACT | {"loop": [str]},
     "rigid": RIGID,
-    "motion": RIGID | CURVE,
+    "motion": RIGID | {"curve": [{"*": DIGITS}], "moves": {"*": [{"*": DIGITS}]}},
+    "stress": RIGID | {"bodies": (str, str), "legs": [LEG]},
     "cut": CUT | {"of": [PAIR], "kept": SPACE, "removed": SPACE},
     "held": CUT | {"instead of": str, "loop": [str], "of": [None], "rows": SPACE},
 }
@@ -97,8 +102,7 @@ DOCUMENT = {"format": str, "version": int, "fingerprint": str, "model?": str} | 
     "undecided?": [{"cuts": [str], "reason": str}],
 }
 # Work, of 50 ns each, that a megabyte may ask for; more as the power 1.5 of length, as matrices do.
-WORK = 22_000_000
-LONGEST = 10_000  # characters of a name
+WORK, LONGEST = 22_000_000, 10_000  # and characters of a name
 _left: ContextVar[list[float] | None] = ContextVar("work that is left", default=None)
 
 
@@ -131,19 +135,11 @@ def shown(name: str) -> str:
 
 
 def read(text: str | bytes) -> Any:
-    """The document in a text.
-
-    Raises:
-        ValueError: It is no JSON, names a member twice, or has what is no number.
-    """
+    """The document in a text; ValueError: no JSON, a member twice, or what is no number."""
     try:
-        return json.loads(text, parse_constant=_refuse, object_pairs_hook=_once)
+        return json.loads(text, parse_constant=partial(need, ()), object_pairs_hook=_once)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-
-
-def _refuse(constant: str) -> None:
-    need(False, f"{constant} is no number")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -153,23 +149,22 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def conform(value: Any, form: Any, where: str = "the document") -> None:
     """Refuse what has not the form of a document, before anything is made of it."""
+    kind = type(value)
     if type(form) is dict:
-        right = type(value) is dict
-        if form is STEPS and right:
+        if form is STEPS and kind is dict:
             form = STEPS.get(str(value.get("because")), STEPS)
-        whole = right and ("*" in form or {n for n in form if n[-1] != "?"} <= value.keys())
+        whole = kind is dict and {n for n in form if n[-1] not in "?*"} <= value.keys()
         need(whole, f"{where} is no object, or lacks a member")
         for name, each in value.items():
             known = form.get(name, form.get(name + "?", form.get("*")))
             need(known, "{} is no member of " + where, name)
             conform(each, known, where if "*" in form else name)
     elif type(form) in (list, tuple):
-        right = type(value) is list and (type(form) is list or len(value) == len(form))
+        right = kind is list and (type(form) is list or len(value) == len(form))
         need(right, f"{where} is no list, or of another length")
         for each in value:
             conform(each, form[0], where)
     else:
-        kind = type(value)
         right = kind is str and form is str and len(value) <= LONGEST
         right = right or (kind is str and form is DIGITS and DIGITS.fullmatch(value))
         right = right or (kind in (int, float) and form is float and abs(value) < 1e100)
@@ -178,16 +173,11 @@ def conform(value: Any, form: Any, where: str = "the document") -> None:
 
 
 def verify(document: Any, also: Callable[[Any], Iterable[str]] | None = None) -> Verdict:
-    """Check a proof, as ``read`` reads it.
-
-    Args:
-        document: The proof.
-        also: Checks more of it, and says what is claimed by that.
-    """
+    """Check a proof, as ``read`` reads it; ``also`` checks more, and says what that claims."""
     before = _left.set([float(WORK)])
     try:
         conform(document, DOCUMENT)
-        _left.set([WORK * max(1.0, len(_rest(document)) / 1e6) ** 1.5])
+        _left.set([WORK * max(1.0, len(json.dumps(document)) / 1e6) ** 1.5])
         same = document["fingerprint"] == fingerprint(document) and document["version"] == 1
         need(same and document["format"] == "regularize proof", "this is no proof, or was changed")
         checkers = [_Checker(part) for part in document["parts"]]
@@ -202,12 +192,8 @@ def verify(document: Any, also: Callable[[Any], Iterable[str]] | None = None) ->
 
 def fingerprint(document: Any) -> str:
     """Digest of everything else in a document, so that what was copied badly is noticed."""
-    return hashlib.sha256(_rest(document)).hexdigest()
-
-
-def _rest(document: Any) -> bytes:
-    rest = (item for item in document.items() if item[0] != "fingerprint")
-    return json.dumps(dict(rest), sort_keys=True).encode()
+    rest = {name: value for name, value in document.items() if name != "fingerprint"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def reduced(rows: Iterable[Sequence[int]]) -> Space:
@@ -271,12 +257,15 @@ def arcs(hinges: Sequence[Space]) -> Space:
     return reduced(sides)
 
 
-def polynomial(terms: Any) -> Polynomial:
-    """A polynomial as a document writes it: coefficients by the exponents of x, y and z."""
-    spend(60 * len(terms))
-    need(all(at.replace(" ", "").isdecimal() for at in terms), "an exponent is no whole number")
-    pairs = ((map(int, at.split()), int(c)) for at, c in terms.items())
-    return {(i, j, k, 0, 0): c for (i, j, k), c in pairs if c}
+def polynomial(terms: Any, count: int) -> Polynomial:
+    """A polynomial as a document writes it: coefficients by the exponents of all variables."""
+    spend(60 * len(terms) * (1 + count))
+    found: Polynomial = {}
+    for at, c in terms.items():
+        powers = [*map(int, at.split())]
+        need(len(powers) == count < 25 and 0 <= min(powers) <= max(powers) < 10**6, "no exponents")
+        found[sum(x << BITS * v + 4 for v, x in enumerate(powers))] = int(c)
+    return {at: c for at, c in found.items() if c}
 
 
 def product(*pairs: tuple[Polynomial, Polynomial]) -> Polynomial:
@@ -284,31 +273,28 @@ def product(*pairs: tuple[Polynomial, Polynomial]) -> Polynomial:
     found: Polynomial = {}
     for f, g in pairs:
         bits = [max((c.bit_length() for c in h.values()), default=0) for h in (f, g)]
-        spend(40 + len(f) * len(g) * (16 + (bits[0] * bits[1] >> 13)))
-    terms = ((a, b, c * d) for f, g in pairs for a, c in f.items() for b, d in g.items())
-    for (i, j, k, e, q), (m, n, o, d, r), c in terms:
-        at = (i + m, j + n, k + o, e + d, q ^ r)
-        found[at] = found.get(at, 0) + SIGNS[q][r] * c
-    return {at: c for at, c in found.items() if c and at[3] < 2}
+        spend(40 + len(f) * len(g) * (20 + (bits[0] * bits[1] >> 13)))
+    for a, b, c in ((a, b, c * d) for f, g in pairs for a, c in f.items() for b, d in g.items()):
+        at = a + b - (a & 3) - (b & 3) + ((a ^ b) & 3)
+        found[at] = found.get(at, 0) + SIGNS[a & 3][b & 3] * c
+    return {at: c for at, c in found.items() if c and not at & 8}
 
 
 def remainder(f: Polynomial, p: Polynomial, v: int) -> Polynomial:
     """What division by a real p, as one in variable v, leaves of f times powers of its leader."""
-    degree = max((at[v] for at in p), default=-1)
-    lead = {(*at[:v], 0, *at[v + 1 :]): c for at, c in p.items() if at[v] == degree}
-    while (top := max((at[v] for at in f), default=-1)) >= max(degree, 0):
-        head = {(*at[:v], top - degree, *at[v + 1 :]): -c for at, c in f.items() if at[v] == top}
+    one, end = 1 << BITS * v + 4, 1 << BITS * v + BITS + 4
+    degree = max((at % end for at in p), default=-1) // one
+    lead = {at - degree * one: c for at, c in p.items() if at % end >= degree * one}
+    while (top := max((at % end for at in f), default=-1) // one) >= max(degree, 0):
+        head = {at - degree * one: -c for at, c in f.items() if at % end >= top * one}
         f = product((lead, f), (head, p))
     return f
 
 
 def integers(rows: Any) -> Space:
     """A space as a document writes it: rows of six decimal integers, in canonical form."""
-    six = len(rows) <= 6 and all(len(row) == 6 for row in rows)
-    need(six, "a space is not in canonical form")
-    space = tuple(tuple(int(x) for x in row) for row in rows)
-    canonical = [[str(x) for x in row] for row in space] == rows and reduced(space) == space
-    need(canonical, "a space is not in canonical form")
+    space = reduced(tuple(map(int, row)) for row in rows[:6] if len(row) == 6)
+    need([[*map(str, row)] for row in space] == rows, "a space is not in canonical form")
     return space
 
 
@@ -318,8 +304,7 @@ def joined(pairs: Iterable[Sequence[str]], *, forest: bool = False) -> Callable[
 
     def root(body: str) -> str:
         while (up := above.get(body, body)) != body:
-            above[body] = above.get(up, up)  # half the way is saved next time
-            body = up
+            above[body] = body = above.get(up, up)  # half the way is saved next time
         return body
 
     for one, two in pairs:
@@ -329,16 +314,14 @@ def joined(pairs: Iterable[Sequence[str]], *, forest: bool = False) -> Callable[
     return root
 
 
-def directions(names: Sequence[str], ends: dict[str, tuple[str, ...]]) -> dict[str, int]:
-    """How a loop passes its joints, from parent to child (1) or back (-1)."""
-    signs = {}
-    start = body = ends[names[0]][0]
+def directions(names: Sequence[str], ends: Any, apart: Sequence[str] = ()) -> dict[str, int]:
+    """How a loop, or a chain from body to body, passes joints, from parent to child (1) or back."""
+    signs, (body, end) = dict[str, int](), apart or ends[names[0]][:1] * 2
     for name in names:
         parent, child = ends[name]
         need(body in (parent, child), "the loop is interrupted before {}", name)
         signs[name], body = (1, child) if body == parent else (-1, parent)
-    closed = body == start and len(signs) == len(names)
-    need(closed, "the loop does not end where it starts, or passes a joint twice")
+    need(body == end and len(signs) == len(names), "it ends elsewhere, or passes a joint twice")
     return signs
 
 
@@ -388,10 +371,9 @@ class _Checker:  # one pass over a document
         full = all(len(rows) == len(space) for rows, space in written)
         far = [distance(row, space) for rows, space in written for row in rows[: 6 * full]]
         off, unit, names = max(far, default=0.0), float(document["unit_m"]), sorted(real)
-        full = full and unit > 0.0 and math.isfinite(sum(far) * unit)
-        need(full, "what is written has other freedoms, or none")
-        size = f" are exactly as stated, {off:.0e} rad or {off * unit:.0e} m from the model"
-        self.assumption = f"joints {shown(names[0])} to {shown(names[-1])}{size}"
+        need(full and unit > 0.0 and math.isfinite(sum(far) * unit), "others, or none, are written")
+        ends = f"joints {shown(names[0])} to {shown(names[-1])} are exactly as stated"
+        self.assumption = f"{ends}, {off:.0e} rad or {off * unit:.0e} m from the model"
 
     def _premise(self, number: Any, body: str, *, group: bool = False) -> _Fact:
         if number is None:  # a body needs no fact about itself; of others the body comes first
@@ -463,30 +445,41 @@ class _Checker:  # one pass over a document
         spend(15 * len(pairs) * len(columns))
         return [tuple(g.get(n, 0) * sum(map(mul, row, z)) for n, z in columns) for g, row in pairs]
 
-    def _follow(self, step: Any, ring: dict[str, int]) -> None:
-        p, q = map(polynomial, step["curve"])
-        one, x, y, z = ((0, 0, 0, 0, 0), *((*row[:3], 0, 0) for row in EVERY[:3]))
-        moves = {name: tuple(map(polynomial, pair)) for name, pair in step["moves"].items()}
-        starts = all(a.get(one) and not b.get(one) for a, b in moves.values())
-        top = q.get((0, 0, max(at[2] for at in q), 0, 0)) and not any(at[2] for at in p)
-        smooth = starts and p.get(y) and q.get(z) and top and ({one: 1}, {x: 1}) in moves.values()
-        need(smooth and one not in {*p, *q}, "the curve is singular, or does not pass the pose")
-        closed: Polynomial = {one: 1}
-        for name in (name for name in ring if name in moves):
-            (row,), (a, b) = self.spaces[name], moves[name]
-            need(not sum(map(mul, row[:3], row[3:])), "{} is a screw with a pitch", name)
-            h: Polynomial = {(0, 0, 0, k < 3, 1 + k % 3): ring[name] * row[k] for k in range(6)}
-            closed = product((closed, a), (product((closed, b)), h))
-        unreal = remainder({at: c for at, c in closed.items() if at[3:] != (0, 0)}, q, 2)
-        need(not remainder(unreal, p, 1), "a loop does not stay closed along the curve")
+    def _follow(self, step: Any, ring: dict[str, int], count: int) -> None:
+        free, one = count - len(step["curve"]), [1 << BITS * v + 4 for v in range(count + 1)]
+        curve = [(free + k, polynomial(q, count)) for k, q in enumerate(step["curve"])]
+        pairs = {n: [polynomial(f, count) for f in pair] for n, pair in step["moves"].items()}
+        smooth: Any = all(a.get(0) and not any(b.get(0) for b in m) for a, *m in pairs.values())
+        smooth = smooth and all([{0: 1}, {x: 1}] in [*pairs.values()] for x in one[:free])
+        for v, q in curve:
+            top = max(q, default=0) // one[v] * one[v]
+            known = q.get(top) or all(at % one[v] < one[free] for at in q if at >= top)
+            smooth = smooth and 0 not in q and q.get(one[v]) and max(q) < one[v + 1] and known
+        need(smooth, "the curve is singular, or does not pass the pose")
+        closed: Polynomial = {0: 1}
+        for name in (name for name in ring if name in pairs):
+            (a, *more), Z = pairs[name], self.spaces[name]
+            pitch = any(sum(map(mul, y, (*z[3:], *z[:3]))) for z in Z for y in Z)
+            need(not pitch, "{} has a pitch", name)
+            h = [{4 * (k < 3) + 1 + k % 3: ring[name] * z[k] for k in range(6)} for z in Z]
+            parts = ((product((closed, b)), z) for b, z in zip(more, h, strict=True))
+            closed = product((closed, a), *parts)
+        for v, q in reversed(curve):
+            closed = remainder(closed, q, v)
+        need(not any(at & 7 for at in closed), "a loop does not stay closed along the curve")
+
+    def _still(self, name: str, x: int, y: int, z: int, one: int) -> bool:
+        around = ((s, bracket(s, (x, y, z, 0, 0, 0))) for s in self.spaces[name])
+        return not any(one * s[i] + v[i] for s, v in around for i in range(3))
 
     def rule_motion(self, step: Any) -> None:
         rings = {cut: directions(loop, self.ends) for cut, loop in step["loops"].items()}
         rows, joints, moves = dict[str, Space](), set[str](), step.get("moves", {})
-        why = "up to where kept rows lose their rank" if moves else "for nothing in it can move"
+        count = next((len(at.split()) for a, *_ in moves.values() for at in a), 0)
+        why = ("up to where kept rows lose their rank", "for nothing in it can move")[len(step) < 4]
         for cut, ring in rings.items():
             if moves:
-                self._follow(step, ring)
+                self._follow(step, ring, count)
             kept, before = integers(step["kept"][cut]), self.cuts[cut]
             there = ring.keys() - self.tree == {cut} and reduced([*before, *kept]) == before
             need(there, "rows of {} are kept that were not there", cut)
@@ -494,11 +487,21 @@ class _Checker:  # one pass over a document
             joints, self.cuts[cut] = joints | {*ring}, kept
             less = len(before) - len(kept)
             self.claims += [f"{shown(cut)}: {less} more in its loop, {why}"] * (less > 0)
-        matrix = self._matrix(rings, rows)
-        held = len(reduced(matrix)) == len(matrix[0]) - bool(moves) and joints >= moves.keys()
+        products, matrix = list[list[int]](), self._matrix(rings, rows)
+        for leg in step.get("legs", ()):
+            signs = directions(leg["joints"], self.ends, step["bodies"])
+            one, two = points = [tuple(map(int, end)) for end in leg["ends"]]
+            near, far = ([self._still(name, *point) for name in signs] for point in points)
+            right = one[3] and two[3] and len(reduced(points)) == 2 and joints.issuperset(signs)
+            need(right and all(far[[*near, False].index(False) :]), "no chains from point to point")
+            joints -= {*signs}
+            products += [[x * y for x in one for y in two]]
+        free, stresses = count - len(step.get("curve", ())), len(products) - len(reduced(products))
+        most = 6 * len(rings) - stresses if stresses else len(matrix[0]) - free
+        held = len(reduced(matrix)) == most and joints >= moves.keys()
         need(held and not self.virtual, "the rows that are kept do not hold the joints of a loop")
 
-    rule_rigid = rule_motion
+    rule_rigid = rule_stress = rule_motion
 
     def rule_held(self, step: Any) -> None:
         name, cut, near = step["joint"], step["instead of"], step["seen from"]
@@ -507,8 +510,7 @@ class _Checker:  # one pass over a document
         order = [*self.cuts]
         there = (self.tree | {*order[: order.index(cut)]}) - {name}
         first = self.entered.pop(name) == order.index(cut) and loop.keys() - there == {name, cut}
-        first = first and name in self.virtual
-        need(first, "{} is not the first cut over {}", cut, name)
+        need(first and name in self.virtual, "{} is not the first cut over {}", cut, name)
         for joint, number in zip(step["loop"], step["of"], strict=True) if rows else ():
             Z, ends = self.spaces[joint], self.ends[joint]
             A = self._premise(number, near, group=True)
@@ -518,13 +520,11 @@ class _Checker:  # one pass over a document
                 zero += Z
             steady = not any(sum(map(mul, row, z)) for row in rows for z in zero)
             need(steady and A.bodies[1] in ends, "the coefficient of {} is not constant", joint)
-        more = len(self.cuts[cut]) + len(self.spaces[cut]) - len(self.spaces[name])
+        h = len(self.cuts[cut]) + len(self.spaces[cut]) - len(self.spaces[name])
         rank = len(reduced(self._matrix({cut: loop}, {cut: rows})))
-        left = rank == len(rows) == more and cut not in self.held
-        need(left, "{} may leave its group", name)
-        self.held[cut] = more
-        instead = f"not cut; relations of joints, {more} in number, stand for it"
-        self.claims.append(f"{shown(cut)}: {instead}")
+        need(rank == len(rows) == h and cut not in self.held, "{} may leave its group", name)
+        self.held[cut] = h
+        self.claims += [f"{shown(cut)}: not cut; relations of joints, {h} in number, stand for it"]
 
 
 def distance(written: Sequence[float], space: Space) -> float:

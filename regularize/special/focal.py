@@ -13,7 +13,6 @@ a prime for the conjugate, n = m / (1 - b).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -22,38 +21,10 @@ from regularize.lie.screw import Array
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.graph import EdgeId, Graph, NodeId
 from regularize.proofs.geometry import integral
-from regularize.proofs.incidence import cross, dot, orthogonal, simplest
+from regularize.proofs.incidence import cross, dot, simplest
 from regularize.proofs.verifier import Space, distance
 from regularize.reduction.block import Block
-
-
-@dataclass(frozen=True)
-class _Number:
-    """A number x + yj with j² = -square, exact."""
-
-    x: Fraction
-    y: Fraction
-    square: Fraction
-
-    def __add__(self, other: _Number) -> _Number:
-        return _Number(self.x + other.x, self.y + other.y, self.square)
-
-    def __sub__(self, other: _Number) -> _Number:
-        return _Number(self.x - other.x, self.y - other.y, self.square)
-
-    def __mul__(self, other: _Number) -> _Number:
-        real = self.x * other.x - self.square * self.y * other.y
-        return _Number(real, self.x * other.y + self.y * other.x, self.square)
-
-    def __truediv__(self, other: _Number) -> _Number:
-        size = other.x**2 + other.square * other.y**2
-        part = self * other.mirrored
-        return _Number(part.x / size, part.y / size, self.square)
-
-    @property
-    def mirrored(self) -> _Number:
-        """The conjugate."""
-        return _Number(self.x, -self.y, self.square)
+from regularize.special.planar import Complex, Plane
 
 
 def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[EdgeId, Space] | None:
@@ -68,27 +39,22 @@ def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[Edg
     first = axes[min(axes)][3:]
     a, b, c = (simplest(float(x), rounding) for x in first / np.abs(first).max())
     n = (a, b, c)
-    along = orthogonal([n])[0]
-    across, square = cross(n, along), dot(n, n)
+    plane, square = Plane(n), dot(n, n)
 
     def measured(role: str) -> Array:
         axis = axes[roles[role][0]]
         return np.cross(axis[3:], axis[:3])
 
-    def number(vector: Array) -> _Number:
-        x, y = (
-            simplest(float(np.array(e, float) @ vector) / float(dot(e, e)), rounding)
-            for e in (along, across)
-        )
-        return _Number(x, y, square)
+    def number(vector: Array) -> Complex:
+        return plane.number(vector, rounding)
 
     origin = measured("A")
     P, F, R = (number(measured(role) - origin) for role in "PFR")
     factor = (R - F) / P.mirrored
     far, near = measured("B") - origin, measured("P") - origin
-    one = _Number(Fraction(1), Fraction(0), square)
-    bar = _Number(simplest(float(far @ near / (near @ near)), rounding), Fraction(0), square)
-    m = _Number(simplest(float(factor.x), rounding), simplest(float(factor.y), rounding), square)
+    one = Complex(Fraction(1), Fraction(0), square)
+    bar = Complex(simplest(float(far @ near / (near @ near)), rounding), Fraction(0), square)
+    m = Complex(simplest(float(factor.x), rounding), simplest(float(factor.y), rounding), square)
     B, k = bar * P, m / (one - bar)
     S = (F + k * (F.mirrored - B.mirrored)) / (one - k * m.mirrored)
     Q = F + m * S.mirrored
@@ -100,8 +66,8 @@ def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[Edg
     found: dict[EdgeId, Space] = {}
     for role, edges in roles.items():
         at = places[role] + foot
-        bases = zip(along, across, n, strict=True)
-        point = tuple(at.x * u + at.y * v + height * w for u, v, w in bases)
+        x, y, z = (u + height * w for u, w in zip(plane.vector(at), n, strict=True))
+        point = (x, y, z)
         found |= dict.fromkeys(edges, integral([[*cross(point, n), *n]]))
     off = [distance([*axes[e]], space) for e, space in found.items()]
     return found if max(off) <= within else None

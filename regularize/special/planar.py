@@ -1,0 +1,296 @@
+"""Parallel hinges with relations of lengths and angles: exact ones near those of a part.
+
+Points of the plane are numbers x + yj, places of hinges seen along them. What linkages with special
+lengths have in common are *similar triangles* of hinges, alike or mirrored: parallelograms and
+antiparallelograms are two equal ones, the cognates of Roberts and Chebyshev three similar ones; an
+isosceles triangle, as in cells of Peaucellier, is its own mirror image, and so are three points in
+a line. Each such relation is linear in a corner that is in one of both triangles alone, and in the
+apex of an isosceles one. So hinges are placed one after the other: where relations to those before
+leave them, or at a rational point near to where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, permutations
+from typing import TypeAlias
+
+import numpy as np
+
+from regularize.lie.screw import Array
+from regularize.mechanism.graph import EdgeId
+from regularize.proofs.geometry import integral, upright
+from regularize.proofs.incidence import Rational, cross, dot, orthogonal, simplest
+from regularize.proofs.verifier import Space
+
+#: Points among which relations are looked for, and orders in which they are placed.
+POINTS, ORDERS = 14, 12
+
+
+@dataclass(frozen=True)
+class Complex:
+    """A number x + yj with j² = -square, exact."""
+
+    x: Fraction
+    y: Fraction
+    square: Fraction
+
+    def __add__(self, other: Complex) -> Complex:
+        return Complex(self.x + other.x, self.y + other.y, self.square)
+
+    def __sub__(self, other: Complex) -> Complex:
+        return Complex(self.x - other.x, self.y - other.y, self.square)
+
+    def __mul__(self, other: Complex) -> Complex:
+        real = self.x * other.x - self.square * self.y * other.y
+        return Complex(real, self.x * other.y + self.y * other.x, self.square)
+
+    def __truediv__(self, other: Complex) -> Complex:
+        size = other.x**2 + other.square * other.y**2
+        part = self * other.mirrored
+        return Complex(part.x / size, part.y / size, self.square)
+
+    @property
+    def mirrored(self) -> Complex:
+        """The conjugate."""
+        return Complex(self.x, -self.y, self.square)
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The plane across a rational vector, whose vectors are numbers."""
+
+    normal: Rational
+
+    @property
+    def bases(self) -> tuple[Rational, Rational]:
+        """The vectors that are 1 and j."""
+        along = orthogonal([self.normal])[0]
+        return along, cross(self.normal, along)
+
+    def number(self, vector: Array | Sequence[Fraction], rounding: float = 0.0) -> Complex:
+        """A vector as a number; with ``rounding`` a simple one so near to it."""
+        exact = [Fraction(x) for x in vector]
+        x, y = (dot(e, exact) / dot(e, e) for e in self.bases)
+        if rounding:
+            x, y = simplest(float(x), rounding), simplest(float(y), rounding)
+        return Complex(x, y, dot(self.normal, self.normal))
+
+    def vector(self, number: Complex) -> Rational:
+        """A number as a vector."""
+        one, j = self.bases
+        x, y, z = (number.x * a + number.y * b for a, b in zip(one, j, strict=True))
+        return (x, y, z)
+
+
+#: Points by their numbers in the order of places, and what has to be zero of some of them.
+Residual: TypeAlias = Callable[[Sequence[Complex]], Complex]
+
+
+@dataclass(frozen=True)
+class _Relation:
+    points: frozenset[int]
+    linear: frozenset[int]  # points in which it is linear
+    residual: Residual
+    arms: tuple[int, ...] = ()  # apex and the ends of a pair of equal arms
+
+
+def similar_triangles(
+    freedoms: dict[EdgeId, Space], within: float, rounding: float
+) -> dict[EdgeId, Space] | None:
+    """The joints with exact similar triangles of hinges; None where they have these, or none.
+
+    Args:
+        freedoms: The span of every joint's screws.
+        within: What relation is taken to be meant, radians and parts of the size.
+        rounding: How far a number may be moved to a simpler one.
+    """
+    rows = {e: upright(s[0]) for e, s in freedoms.items() if len(s) == 1 and any(s[0][3:])}
+    normals = {(row[3], row[4], row[5]) for row in rows.values()}
+    if len(normals) != 1 or any(dot(row[:3], row[3:]) for row in rows.values()):
+        return None
+    plane = Plane(normals.pop())
+    near: list[complex] = []
+    at: dict[EdgeId, int] = {}
+    root = float(dot(plane.normal, plane.normal)) ** 0.5
+    # Moments are places turned and as much larger as the normal is, and 1 stands for a vector.
+    off = within * root / float(dot(plane.bases[0], plane.bases[0])) ** 0.5
+    start: list[Complex] = []
+    for e, row in rows.items():
+        number = plane.number(row[:3])
+        z = complex(float(number.x), root * float(number.y))
+        at[e] = next((i for i, other in enumerate(near) if abs(z - other) <= off), len(near))
+        if at[e] == len(near):
+            near.append(z)
+            start.append(number)
+    if not 4 <= len(near) <= POINTS:
+        return None
+    relations = [*_relations(np.array(near), within)]
+    places = _placed(start, relations, rounding)
+    if places is None:
+        return None
+    if any(abs(_float(p, root) - z) > off for p, z in zip(places, near, strict=True)):
+        return None
+    found = dict(freedoms)
+    for e, i in at.items():
+        found[e] = integral([[*plane.vector(places[i]), *plane.normal]])
+    for e, space in freedoms.items():
+        way = [Fraction(x) for z in space for x in z[:3]]
+        if len(space) == 1 and not any(space[0][3:]) and not dot(way, plane.normal):
+            across = plane.number(cross(way, plane.normal))
+            found[e] = _slide(plane, across, places, within, root) or space
+    return found if found != freedoms else None
+
+
+def _float(number: Complex, root: float) -> complex:
+    return complex(float(number.x), root * float(number.y))
+
+
+def _slide(
+    plane: Plane, way: Complex, places: Sequence[Complex], within: float, root: float
+) -> Space | None:
+    """A slide exactly along, or across, the line through two points, if it is so nearly."""
+    for a, b in combinations(places, 2):
+        ratio = _float(way, root) / _float(b - a, root)
+        if min(abs(ratio.imag), abs(ratio.real)) <= within * abs(ratio):
+            turn = Complex(Fraction(0), Fraction(1), way.square)
+            side = b - a if abs(ratio.imag) < abs(ratio.real) else (b - a) * turn
+            return integral([[*cross(plane.normal, plane.vector(side)), *[Fraction(0)] * 3]])
+    return None
+
+
+def _relations(near: Array, within: float) -> Iterator[_Relation]:
+    """Pairs of similar triangles, isosceles ones, and points in a line."""
+    ordered = np.array([*permutations(range(len(near)), 3)])
+    a, b, c = near[ordered].T
+    shapes = (c - a) / (b - a)
+    first = np.flatnonzero((ordered[:, 0] < ordered[:, 1]) & (ordered[:, 1] < ordered[:, 2]))
+    for k in first:
+        one, shape = (int(ordered[k, 0]), int(ordered[k, 1]), int(ordered[k, 2])), shapes[k]
+        size = within * max(1.0, abs(shape))
+        flat = abs(shape.imag) <= size
+        if flat:
+            yield _in_line(one, simplest(float(shape.real), within))
+        for mirrored in (False, True)[: 2 - flat]:
+            alike = shape.conjugate() if mirrored else shape
+            for other in ordered[np.abs(shapes - alike) <= size].tolist():
+                if sorted(other) == sorted(one):
+                    moved = [i for i, j in zip(one, other, strict=True) if i != j]
+                    if mirrored and len(moved) == 2 and moved[0] < moved[1]:
+                        apex = next(i for i in one if i not in moved)
+                        yield _isosceles(apex, moved[0], moved[1])
+                elif tuple(sorted(other)) > one:
+                    yield _alike(one, (other[0], other[1], other[2]), mirrored)
+
+
+def _alike(one: tuple[int, int, int], other: tuple[int, int, int], mirrored: bool) -> _Relation:
+    def residual(p: Sequence[Complex]) -> Complex:
+        b, c = (p[i] - p[one[0]] for i in one[1:])
+        e, f = (p[i] - p[other[0]] for i in other[1:])
+        return f * b.mirrored - c.mirrored * e if mirrored else f * b - c * e
+
+    return _Relation(frozenset((*one, *other)), frozenset(one) ^ frozenset(other), residual)
+
+
+def _isosceles(apex: int, one: int, other: int) -> _Relation:
+    def residual(p: Sequence[Complex]) -> Complex:
+        arms = (p[i] - p[apex] for i in (one, other))
+        a, b = (arm * arm.mirrored for arm in arms)
+        return a - b
+
+    three = (apex, one, other)
+    return _Relation(frozenset(three), frozenset({apex}), residual, three)
+
+
+def _in_line(three: tuple[int, int, int], ratio: Fraction) -> _Relation:
+    i, j, k = three
+    if ratio.denominator <= 12 and abs(ratio.numerator) <= 12:
+
+        def residual(p: Sequence[Complex]) -> Complex:
+            b = p[j] - p[i]
+            return p[k] - p[i] - Complex(ratio * b.x, ratio * b.y, b.square)
+
+    else:
+
+        def residual(p: Sequence[Complex]) -> Complex:
+            area = (p[k] - p[i]) * (p[j] - p[i]).mirrored
+            return Complex(area.y, 0 * area.y, area.square)
+
+    return _Relation(frozenset(three), frozenset(three), residual)
+
+
+def _placed(
+    start: Sequence[Complex], relations: Sequence[_Relation], rounding: float
+) -> list[Complex] | None:
+    """Numbers near those at the start with all relations, in one of a few orders."""
+    count = len(start)
+    if _fulfilled(start, relations):
+        return [*start]
+    rng = np.random.default_rng(0)
+    for _ in range(ORDERS):
+        found, order = dict[int, Complex](), [*map(int, rng.permutation(count))]
+        places = [*start]
+        while order:
+            known = {i: [r for r in relations if r.points - found.keys() == {i}] for i in order}
+            rows = {i: _equations(i, places, own) for i, own in known.items()}
+            i = max(order, key=lambda i: (len(rows[i]), -order.index(i)))
+            order.remove(i)
+            place = _place(i, rows[i], places, known[i], rounding)
+            if place is None:
+                break
+            found[i] = places[i] = place
+        else:
+            if _fulfilled(places, relations):
+                return places
+    return None
+
+
+def _fulfilled(places: Sequence[Complex], relations: Sequence[_Relation]) -> bool:
+    return not any(z.x or z.y for z in (r.residual(places) for r in relations))
+
+
+def _equations(i: int, places: Sequence[Complex], relations: Sequence[_Relation]) -> Space:
+    """What relations say of the coordinates of a point, as coefficients of x, y and 1."""
+    square, rows = places[i].square, []
+    units = [Complex(Fraction(x), Fraction(y), square) for x, y in ((0, 0), (1, 0), (0, 1))]
+    for relation in relations:
+        if i in relation.linear:
+            at, along, across = (
+                relation.residual([*places[:i], unit, *places[i + 1 :]]) for unit in units
+            )
+            along, across = along - at, across - at
+            rows += [(along.x, across.x, at.x), (along.y, across.y, at.y)]
+    return integral([row for row in rows if any(row)])
+
+
+def _place(
+    i: int,
+    rows: Space,
+    places: Sequence[Complex],
+    relations: Sequence[_Relation],
+    rounding: float,
+) -> Complex | None:
+    """A point that fulfils equations near where it is."""
+    here, square = places[i], places[i].square
+    x, y = simplest(float(here.x), rounding), simplest(float(here.y), rounding)
+    if len(rows) > 2 or any(not any(row[:2]) for row in rows):
+        return None
+    if len(rows) == 2:
+        return Complex(Fraction(-rows[0][2], rows[0][0]), Fraction(-rows[1][2], rows[1][1]), square)
+    if rows:
+        a, b, c = map(Fraction, rows[0])
+        if abs(a) > abs(b):
+            return Complex(-(b * y + c) / a, y, square)
+        return Complex(x, -(a * x + c) / b, square)
+    for arms in (r.arms for r in relations if r.arms and r.arms[0] != i):
+        apex = places[arms[0]]
+        arm = places[next(k for k in arms[1:] if k != i)] - apex
+        turn = (here - apex) / arm
+        # Turned by a rational number of the square (1 + tj)².
+        t = turn.y / (1 + turn.x) if turn.x > -1 else Fraction(0)
+        t = simplest(float(t), rounding)
+        half = Complex(Fraction(1), t, square)
+        return apex + arm * half / half.mirrored
+    return Complex(x, y, square)
