@@ -17,25 +17,34 @@ class JointMotions:
         loops: The loops; their coordinates, in order, are those of every configuration.
     """
 
+    geometry = ("_screws",)  # what motions of one shape differ by
+
     def __init__(self, loops: LoopTree) -> None:
         """Sort the edges by how they move."""
         edges = [loops.graph.edges[index] for index in loops.edges]
         first = np.searchsorted(loops.edge_of_column, np.arange(len(edges)))
         self._count, self._freedoms = len(edges), loops.freedoms
-        #: Coordinates, edges and screws of the single motions that come k-th in a row.
-        self._rows: list[tuple[NDArray[np.intp], NDArray[np.intp], OneScrew]] = []
+        #: Coordinates and edges of the single motions that come k-th in a row, and their screws.
+        self._rows: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []
+        self._screws: list[OneScrew] = []
         for k in range(6):
             alike = [i for i, edge in enumerate(edges) if not edge.group and edge.freedoms > k]
             if not alike:
                 break
-            screws = OneScrew(np.array([edges[i].screws[:, k] for i in alike]))
-            self._rows.append((first[alike] + k, np.array(alike), screws))
+            self._rows.append((first[alike] + k, np.array(alike)))
+            self._screws.append(OneScrew(np.array([edges[i].screws[:, k] for i in alike])))
         #: Coordinates (G, f), screws (G, 6, f) and edges of group joints with equal freedoms.
         self._groups: list[tuple[NDArray[np.intp], Array, NDArray[np.intp]]] = []
         for f in sorted({edge.freedoms for edge in edges if edge.group}):
             alike = [i for i, edge in enumerate(edges) if edge.group and edge.freedoms == f]
             basis = np.array([edges[i].screws for i in alike])
             self._groups.append((first[alike, None] + np.arange(f), basis, np.array(alike)))
+
+    @property
+    def shape(self) -> tuple[object, ...] | None:
+        """What motions that differ in ``geometry`` alone have in common; None for group joints."""
+        indices = [(columns.tobytes(), places.tobytes()) for columns, places in self._rows]
+        return None if self._groups else (*indices, *(screws.shape for screws in self._screws))
 
     def poses(self, q: Array) -> tuple[Array, Array]:
         """How far every edge moves, and how far it has moved where each coordinate acts.
@@ -50,8 +59,8 @@ class JointMotions:
         moved = np.zeros((len(q), self._count, 4, 4))
         moved[..., range(4), range(4)] = 1.0
         carried = np.zeros((len(q), self._freedoms, 4, 4))
-        for k, (columns, places, screws) in enumerate(self._rows):
-            own = screws.motions(q[:, columns])
+        for k, (columns, places) in enumerate(self._rows):
+            own = self._screws[k].motions(q[:, columns])
             before = screw.IDENTITY if k == 0 else moved[:, places]
             carried[:, columns] = before
             moved[:, places] = own if k == 0 else before @ own
@@ -101,6 +110,8 @@ class OneScrew:
         screws: Those of k joints, shape (k, 6).
     """
 
+    geometry = ("_rate", "_powers")
+
     def __init__(self, screws: Array) -> None:
         """Take their powers, those of turns by one radian."""
         rate = np.sqrt(np.add.reduce(screws[:, 3:] ** 2, axis=1))
@@ -111,6 +122,11 @@ class OneScrew:
         pitch = np.add.reduce(v * w, axis=1)[:, None]
         along[:, :3, 3] = np.where(rate[:, None] > 0.0, pitch * w, v)
         self._powers = first, first @ first, along if along.any() else None
+
+    @property
+    def shape(self) -> bool:
+        """Whether any of them goes along its axis."""
+        return self._powers[2] is not None
 
     def motions(self, q: Array) -> Array:
         """Transforms for coordinates (N, k), shape (N, k, 4, 4)."""

@@ -8,7 +8,7 @@ joints are twists in the moving frame. Leading axes of ``q`` are configurations.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,6 +26,9 @@ from regularize.mechanism.loop_tree import LoopTree
 from regularize.tolerances import COINCIDENT, NEGLIGIBLE, RTOL, VANISHING
 
 Indices: TypeAlias = NDArray[np.intp]
+
+#: Edges up to which kinematics are kept as long as their graph.
+FEW = 30
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,6 +81,8 @@ class LoopKinematics(LoopTree):
         curves: Of couplings that are not linear the place, the coordinate, and its function.
     """
 
+    geometry = ("T_parent", "T_child", "_back", "_parts", "motions")
+
     def __init__(
         self,
         graph: Graph,
@@ -126,6 +131,14 @@ class LoopKinematics(LoopTree):
         self.curves = tuple(curves)
         return np.array(rows).reshape(len(rows), self.freedoms), np.array(offsets)
 
+    @property
+    def shape(self) -> tuple[object, ...] | None:
+        """What loops that differ in ``geometry`` and measures alone have in common; None: none."""
+        indices = (self._parent, self._child, self._chords, *self._ways, self.incidence)
+        motions = self.motions.shape
+        plain = motions is not None and not len(self.coupling)
+        return (motions, *(each.tobytes() for each in indices)) if plain else None
+
     def _measure(self, length: float, center: Array) -> None:
         self.length, self.center = length, read_only(center)
         self.units = read_only(np.where(self._turns, 1.0, length))
@@ -148,7 +161,7 @@ class LoopKinematics(LoopTree):
         on_parent = T_world[:, self._parent] @ self.T_parent
         frames = on_parent[:, self.edge_of_column] @ carried
         T_chord = on_parent[:, self._chords] @ moved[:, self._chords]
-        T_target = T_world[:, self._child[self._chords]] @ self.T_child[self._chords]
+        T_target = T_world[:, self._child[self._chords]] @ self.T_child[..., self._chords, :, :]
         turned = frames[..., :3, :3] @ self._parts
         screws = np.empty((*turned.shape[:2], 6))
         screws[..., 3:] = w = turned[..., 1]
@@ -164,7 +177,7 @@ class LoopKinematics(LoopTree):
         T_world = np.zeros((len(moved), len(self.nodes), 4, 4))
         T_world[..., range(4), range(4)] = 1.0
         edges, onward, start, end = self._ways
-        step = self.T_parent[edges] @ moved[:, edges] @ self._back[edges]
+        step = self.T_parent[..., edges, :, :] @ moved[:, edges] @ self._back[..., edges, :, :]
         if not onward.all():
             step[:, ~onward] = screw.inverse(step[:, ~onward])
         T_world[:, end] = step
@@ -337,10 +350,9 @@ def center_and_length(
         edges: Those that count; by default all.
     """
     poses = q.T_world_node[0] if isinstance(q, State) else loops.node_poses(q)
-    points = (poses[loops._parent] @ loops.T_parent)[:, :3, 3]
-    if edges is not None:
-        edges = list(edges)
-        points = points[[loops._place[e] for e in edges]]
+    edges = edges if edges is None else list(edges)
+    own = slice(None) if edges is None else [loops._place[e] for e in edges]
+    points = (poses[loops._parent[own]] @ loops.T_parent[own])[:, :3, 3]
     center = 0.5 * (points.min(axis=0) + points.max(axis=0))
     length = float(np.max(np.linalg.norm(points - center, axis=1)))
     rounding = NEGLIGIBLE * float(np.max(np.abs(points)))  # points that differ by no more coincide
@@ -397,11 +409,24 @@ def sized_loops(
         length: Length to divide by in place of the size, in metres.
     """
     every = tuple(graph.every_edge if edges is None else edges)
-    loops = _loops(graph, every, graph.tree if tree is None else tuple(tree))
+    among = frozenset(graph.tree if tree is None else tree)
+    loops = _loops(graph, every, tuple(e for e in every if e in among))
     center, size = center_and_length(loops, q if len(q) == loops.freedoms else q[loops.columns])
     return loops.measured(size if length is None else length, center)
 
 
-@lru_cache(maxsize=4)  # one analysis asks for the same ones again and again
-def _loops(graph: Graph, edges: tuple[EdgeId, ...], tree: Collection[EdgeId]) -> LoopKinematics:
+def _loops(
+    graph: Graph, edges: tuple[EdgeId, ...], tree: tuple[EdgeId, ...]
+) -> LoopKinematics:
+    """Kinematics in metres: one analysis asks for the same ones again and again."""
+    if len(edges) > FEW:
+        return _last(graph, edges, tree)
+    if (edges, tree) not in graph.known:
+        graph.known[edges, tree] = LoopKinematics(graph, edges, tree)
+    found: LoopKinematics = graph.known[edges, tree]
+    return found
+
+
+@lru_cache(maxsize=4)  # those of many edges are large
+def _last(graph: Graph, edges: tuple[EdgeId, ...], tree: tuple[EdgeId, ...]) -> LoopKinematics:
     return LoopKinematics(graph, edges, tree)

@@ -129,8 +129,11 @@ class Context:
         within the tolerance are so exactly: they meet nowhere, not even far away.
         """
         whole = self.whole.measured(length, center)
-        screws = whole.scaled(self.reference.screws[0]) * whole.units[:, None]
-        found = {e: screws[self.whole.local(e)].T for e in edges}
+        own = {e: whole.local(e) for e in edges}
+        every = [column for columns in own.values() for column in columns]
+        screws = whole.scaled(self.reference.screws[0, every]) * whole.units[every, None]
+        ends = np.cumsum([len(columns) for columns in own.values()])[:-1]
+        found = dict(zip(own, (each.T for each in np.split(screws, ends)), strict=True))
         return aligned(found, self.rtol)
 
     def loops(
