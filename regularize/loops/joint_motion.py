@@ -39,6 +39,9 @@ class JointMotions:
             alike = [i for i, edge in enumerate(edges) if edge.group and edge.freedoms == f]
             basis = np.array([edges[i].screws for i in alike])
             self._groups.append((first[alike, None] + np.arange(f), basis, np.array(alike)))
+        #: Whether each edge has one coordinate, in their order.
+        single = len(self._rows[0][0]) if len(self._rows) == 1 else 0
+        self._alone = 0 < single == self._count == self._freedoms
 
     @property
     def shape(self) -> tuple[object, ...] | None:
@@ -46,7 +49,7 @@ class JointMotions:
         indices = [(columns.tobytes(), places.tobytes()) for columns, places in self._rows]
         return None if self._groups else (*indices, *(screws.shape for screws in self._screws))
 
-    def poses(self, q: Array) -> tuple[Array, Array]:
+    def poses(self, q: Array) -> tuple[Array, Array | None]:
         """How far every edge moves, and how far it has moved where each coordinate acts.
 
         Args:
@@ -54,8 +57,11 @@ class JointMotions:
 
         Returns:
             Motion of the child's joint frame in the parent's, shape (N, edges, 4, 4); and of the
-            frame in which each coordinate's screw is constant, shape (N, n, 4, 4).
+            frame in which each coordinate's screw is constant, shape (N, n, 4, 4); None where no
+            joint has more than one coordinate, and all are where their edges begin.
         """
+        if self._alone:
+            return self._screws[0].motions(q), None
         moved = np.zeros((len(q), self._count, 4, 4))
         moved[..., range(4), range(4)] = 1.0
         carried = np.zeros((len(q), self._freedoms, 4, 4))

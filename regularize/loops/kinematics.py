@@ -109,6 +109,7 @@ class LoopKinematics(LoopTree):
         self._turns = np.any(self._joint_screws[:, 3:] != 0.0, axis=1)
         self._parts = self._joint_screws.reshape(-1, 2, 3).swapaxes(1, 2)  # linear and angular
         self._measure(length, np.zeros(3) if center is None else center)
+        self._last: dict[str, Any] = {}  # the pose as assembled is asked for again and again
         self.curves: tuple[tuple[int, int, Curve], ...] = ()
         self.coupling, self.coupling_offset = self._couplings()
 
@@ -156,16 +157,25 @@ class LoopKinematics(LoopTree):
             q: Coordinates of ``self.columns``, shape (n,) or (N, n).
         """
         q = np.atleast_2d(np.asarray(q, dtype=np.float64))
+        one = len(q) == 1 and self.T_parent.ndim == 3
+        last: State | None = self._last.get("state") if one else None
+        if last is not None and np.array_equal(last.q, q):
+            return last
         moved, carried = self.motions.poses(q)
         T_world = self._followed(moved)
         on_parent = T_world[:, self._parent] @ self.T_parent
-        frames = on_parent[:, self.edge_of_column] @ carried
+        frames = on_parent if carried is None else on_parent[:, self.edge_of_column] @ carried
         T_chord = on_parent[:, self._chords] @ moved[:, self._chords]
         T_target = T_world[:, self._child[self._chords]] @ self.T_child[..., self._chords, :, :]
         turned = frames[..., :3, :3] @ self._parts
         screws = np.empty((*turned.shape[:2], 6))
         screws[..., 3:] = w = turned[..., 1]
         screws[..., :3] = turned[..., 0] + screw.cross(frames[..., :3, 3], w)
+        if one:
+            self._last["state"] = last = State(
+                *map(read_only, (q, T_world, screws, T_chord, T_target))
+            )
+            return last
         return State(q, T_world, screws, T_chord, T_target)
 
     def node_poses(self, q: Array) -> Array:
@@ -174,8 +184,8 @@ class LoopKinematics(LoopTree):
 
     def _followed(self, moved: Array) -> Array:
         """Poses of all nodes along the tree, by how far every edge moves, (N, edges, 4, 4)."""
-        T_world = np.zeros((len(moved), len(self.nodes), 4, 4))
-        T_world[..., range(4), range(4)] = 1.0
+        T_world = np.empty((len(moved), len(self.nodes), 4, 4))
+        T_world[:, self._starts] = screw.IDENTITY
         edges, onward, start, end = self._ways
         step = self.T_parent[..., edges, :, :] @ moved[:, edges] @ self._back[..., edges, :, :]
         if not onward.all():
@@ -190,7 +200,7 @@ class LoopKinematics(LoopTree):
                 T_world = T_world[:, before] @ T_world
                 before = before[before]
         else:
-            for start, end in self._levels:
+            for start, end in self._levels[1:]:  # the first one leads away from roots
                 T_world[:, end] = T_world[:, start] @ T_world[:, end]
         return T_world
 
@@ -206,6 +216,7 @@ class LoopKinematics(LoopTree):
         level = np.array([self.level[node] for _, node in self.tree], dtype=int)
         rounds = [level == k for k in range(1, 1 + level.max(initial=0))]
         self._ways = edges, onward, start, end
+        self._starts = [self.row(root) for root in self.roots]
         self._levels = [(start[chosen], end[chosen]) for chosen in rounds]
 
     def residual(self, state: State) -> Array:
@@ -411,8 +422,11 @@ def sized_loops(
     every = tuple(graph.every_edge if edges is None else edges)
     among = frozenset(graph.tree if tree is None else tree)
     loops = _loops(graph, every, tuple(e for e in every if e in among))
-    center, size = center_and_length(loops, q if len(q) == loops.freedoms else q[loops.columns])
-    return loops.measured(size if length is None else length, center)
+    own = q if len(q) == loops.freedoms else q[loops.columns]
+    last = loops._last.get("size")
+    if last is None or not np.array_equal(last[0], own):
+        last = loops._last["size"] = read_only(own), *center_and_length(loops, loops.state(own))
+    return loops.measured(last[2] if length is None else length, last[1])
 
 
 def _loops(

@@ -15,7 +15,13 @@ from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.loops.assembly import Assembly
 from regularize.loops.gaps import noise_of
-from regularize.loops.kinematics import LoopKinematics, State, center_and_length, sized_loops
+from regularize.loops.kinematics import (
+    FEW,
+    LoopKinematics,
+    State,
+    center_and_length,
+    sized_loops,
+)
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.graph import EdgeId, Graph, NodeId, spanning_tree
 from regularize.reduction.cuts import Cut
@@ -180,7 +186,7 @@ def aligned(screws: Mapping[EdgeId, Array], rtol: float) -> dict[EdgeId, Array]:
     members, directions = list[EdgeId](), list[Array]()
     for e, own in screws.items():
         axes = own[3:] if own[3:].any() else own[:3]
-        if np.linalg.matrix_rank(axes, tol=rtol) == 1:
+        if own.shape[1] == 1 or np.linalg.matrix_rank(axes, tol=rtol) == 1:
             members.append(e)
             directions.append(screw.unit(axes.sum(axis=1)))
     found = dict(screws)
@@ -198,6 +204,10 @@ def aligned(screws: Mapping[EdgeId, Array], rtol: float) -> dict[EdgeId, Array]:
 
 def _nearly_parallel(directions: Array, rtol: float) -> list[list[int]]:
     """Groups of unit vectors (n, 3) that are parallel within a tolerance, and not exactly so."""
+    if len(directions) <= FEW:
+        angles = np.linalg.norm(screw.cross(directions[:, None], directions), axis=-1)
+        if not np.any((angles < rtol) & (angles > EXACT.closed)):
+            return []
     distinct, which = np.unique(directions.round(12), axis=0, return_inverse=True)
     together = DisjointSets(range(len(distinct)))
     # Parallel vectors are neighbours in the order of their first components, whatever their sign.

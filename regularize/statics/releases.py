@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -136,14 +136,13 @@ class OpenClosure:
             axis: Direction of its axis, ground axes at the assembled pose, shape (3,).
         """
         screws = joint_screws(kind, _cleaned(self.pose[:3, :3].T @ axis))
-        joint = changed_joint(self.joint, kind, screws)
         added = subalgebra.residual(subalgebra.span(self.joint.screws), screws)
         gained = screws.shape[1] - self.joint.freedoms
         return JointChange(
             self.joint.name,
             self.joint.kind,
             kind,
-            joint,
+            partial(changed_joint, self.joint, kind, screws),
             read_only(self._world(added[:, added.shape[1] - gained :])),
             None if kind == "spherical" else read_only(axis),
         )
