@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -299,10 +299,11 @@ def _replacements(joint: Joint, forces: Array, q: Array) -> Iterator[_Replacemen
         forces: Directions in which a ball joint may give way, in its frame, shape (k, 3).
         q: Coordinates of the joint where its freedoms are looked at.
     """
+    at_zero = replace(joint, position=np.zeros(joint.freedoms))
     for after, screws, shift, choice in _looser(joint, forces):
         own = own_freedom(joint, screws)
         made = _Replacement(after, screws, shift, own, np.zeros((6, 0)), choice)
-        replacement = changed_joint(joint, made.kind, screws, shift, own)
+        replacement = changed_joint(at_zero, made.kind, screws, shift, own)
         x = np.zeros(replacement.freedoms)
         if np.any(q):
             moved = screw.inverse(shift) @ motion(joint, q) @ shift
