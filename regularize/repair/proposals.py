@@ -214,8 +214,11 @@ def _candidates(
         every = dict.fromkeys(() if large else standard, (*COST, *COST_OF_PAIRS))
         sources = [standard, *([held] if any(held.values()) else []), every]
     usual = [{name: [k for k in each if k not in ODD] for name, each in s.items()} for s in sources]
-    for kinds in (*usual, *sources):
-        for motors in (False, True):
+    every_source = (*usual, *sources)
+    for i, kinds in enumerate(every_source):
+        if kinds in every_source[:i]:
+            continue
+        for motors in (False, True) if driven else (False,):
             found = [
                 _chosen(stressed, cell, kinds, standard, apart, driven, motors) for cell in cells
             ]

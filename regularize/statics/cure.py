@@ -11,7 +11,8 @@ import numpy as np
 
 from regularize.lie.screw import Array, inverse
 from regularize.loops.assembly import assemble, with_coordinates
-from regularize.loops.kinematics import sized_loops
+from regularize.loops.kinematics import LoopKinematics, State, sized_loops
+from regularize.mechanism.cycles import MANY_LOOPS, minimum_cycle_basis
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import joint_position, relative_pose
 from regularize.mechanism.mechanism import Mechanism
@@ -234,12 +235,25 @@ def left_here(
                 q, assembled = assembly.q, True
                 loops = sized_loops(graph, q, cell)
                 state = loops.state(q[loops.columns])
-            values = np.linalg.svd(loops.jacobian(state)[0] * loops.units, compute_uv=False)
-            known[key] = decide_rank(values, reduction.rtol).rank
+            known[key] = _rank(loops, state, reduction.rtol)
         rank += known[key]
     if graph.freedoms - rank != reduction.finite_mobility:
         return None
     return 6 * graph.loops + len(graph.couplings) - rank
+
+
+def _rank(loops: LoopKinematics, state: State, rtol: float) -> int:
+    """Rank of the closure equations of a coupled component at a configuration."""
+    if len(loops.chords) > MANY_LOOPS:
+        from regularize.reduction.many_loops import LoopRanks  # loaded where there are many
+
+        own = [block for block in loops.graph.blocks if block[0] in set(loops.edges)]
+        cycles = [cycle for block in own for cycle in minimum_cycle_basis(loops.graph, block)]
+        rank = LoopRanks(loops, cycles, state, rtol).rank
+        if rank is not None:
+            return rank
+    values = np.linalg.svd(loops.jacobian(state)[0] * loops.units, compute_uv=False)
+    return decide_rank(values, rtol).rank
 
 
 def freed(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | None:
