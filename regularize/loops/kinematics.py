@@ -429,9 +429,7 @@ def sized_loops(
     return loops.measured(last[2] if length is None else length, last[1])
 
 
-def _loops(
-    graph: Graph, edges: tuple[EdgeId, ...], tree: tuple[EdgeId, ...]
-) -> LoopKinematics:
+def _loops(graph: Graph, edges: tuple[EdgeId, ...], tree: tuple[EdgeId, ...]) -> LoopKinematics:
     """Kinematics in metres: one analysis asks for the same ones again and again."""
     if len(edges) > FEW:
         return _last(graph, edges, tree)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,8 @@ from regularize.tolerances import Tolerances
 #: Configurations of all components that are walked together: no more fit into a cache.
 TOGETHER = 1024
 
-Value = TypeVar("Value")
 
-
-def stacked(values: Sequence[Value]) -> Callable[[Indices], Value]:
+def stacked(values: Sequence[Any]) -> Callable[[Indices], Any]:
     """What makes of values of one shape those of chosen numbers, one for each configuration.
 
     Arrays get a leading axis; of other objects those attributes that ``geometry`` names.
@@ -42,7 +40,7 @@ def stacked(values: Sequence[Value]) -> Callable[[Indices], Value]:
     names = getattr(first, "geometry", ())
     own = {name: stacked([getattr(value, name) for value in values]) for name in names}
 
-    def chosen(which: Indices) -> Value:
+    def chosen(which: Indices) -> Any:
         result = copy(first)
         vars(result).update({name: part(which) for name, part in own.items()})
         return result
@@ -80,7 +78,7 @@ class Abreast:
         """Stack what differs."""
         self.units = np.ones_like(rows[0].units)
         self._units = np.array([each.units for each in rows])
-        self._of = stacked(rows)
+        self._of: Callable[[Indices], ReducedLoops] = stacked(rows)
 
     def state(self, q: Array) -> At:
         """Poses and screws at configurations (N, n + 1)."""
@@ -93,7 +91,8 @@ class Abreast:
 
     def residual_jacobian(self, at: At) -> Array:
         """Kept rows on scaled velocities, shape (N, m, n)."""
-        return self._of(at.which).residual_jacobian(at.state) * self._units[at.which, None]
+        rows = self._of(at.which).residual_jacobian(at.state)
+        return np.asarray(rows * self._units[at.which, None])
 
     def integrate(self, q: Array, velocity: Array) -> Array:
         """Configurations after a unit of time at constant velocities, shape (N, n + 1)."""

@@ -211,7 +211,7 @@ class CongruentComponents:
 
     def first_of_each(self, figures: Sequence[Figure | None]) -> list[int]:
         """Numbers of the figures that none before them is congruent to."""
-        seen, found = FiguresBySpread(), list[int]()
+        seen, found = FiguresBySpread[int](), list[int]()
         for i, figure in enumerate(figures):
             if figure is not None and next(seen.carried(figure, EXACT.singular), None) is None:
                 seen.add(figure, i)

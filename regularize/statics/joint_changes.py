@@ -314,9 +314,7 @@ def _replacements(joint: Joint, forces: Array, q: Array) -> Iterator[_Replacemen
         yield made._replace(gained=np.asarray(gained))
 
 
-def _looser(
-    joint: Joint, forces: Array
-) -> Iterator[tuple[str, Array, Array, Array | None]]:
+def _looser(joint: Joint, forces: Array) -> Iterator[tuple[str, Array, Array, Array | None]]:
     """Kinds with more freedoms, their screws, where their frames are, and the directions chosen."""
     if joint.kind == "fixed" and joint.closure:
         yield "spherical", joint_screws("spherical"), IDENTITY, None

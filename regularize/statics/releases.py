@@ -260,9 +260,6 @@ WORDS = {
     "planar": ("a planar joint", "planar joints"),
 }
 
-#: Kinds of closures in formats that do not know all.
-HELD = {"mjcf": ("spherical",)}
-
 
 def too_stiff(reduction: Reduction, cures: Sequence[Cure]) -> list[Diagnostic]:
     """What to say of the welds that lock a mechanism: nothing where no cure frees it.
@@ -319,13 +316,8 @@ def _outcome(cure: Cure) -> str:
 
 
 def release_command(reduction: Reduction, cure: Cure) -> str:
-    """The one line that makes the change: in Python for Pinocchio models, else on the shell.
-
-    It is empty where the format has no such closure.
-    """
+    """The one line that makes the change: in Python for Pinocchio models, else on the shell."""
     mechanism = reduction.mechanism
-    if any(change.after not in HELD.get(mechanism.format, LOOSER) for change in cure.changes):
-        return ""
     if mechanism.format == "pinocchio":
         kinds = dict(change.argument.rsplit("=", 1) for change in cure.changes)
         return f"rg.augment(model, closures, kinds={kinds!r})"
