@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
 from regularize.loops.continuation import Continuation, random_walks
-from regularize.loops.kinematics import Indices, State
+from regularize.loops.kinematics import Indices, LoopKinematics, State
 from regularize.reduction.cuts import ReducedLoops
 from regularize.tolerances import Tolerances
 
@@ -78,20 +78,21 @@ class Abreast:
         """Stack what differs."""
         self.units = np.ones_like(rows[0].units)
         self._units = np.array([each.units for each in rows])
-        self._of: Callable[[Indices], ReducedLoops] = stacked(rows)
+        self._loops: Callable[[Indices], LoopKinematics] = stacked([each.loops for each in rows])
+        self._rows: Callable[[Indices], ReducedLoops] = stacked(rows)
 
     def state(self, q: Array) -> At:
         """Poses and screws at configurations (N, n + 1)."""
         which = q[:, -1].astype(np.intp)
-        return At(which, self._of(which).state(q[:, :-1]))
+        return At(which, self._loops(which).state(q[:, :-1]))
 
     def residual(self, at: At) -> Array:
         """Kept components of the closure errors, shape (N, m)."""
-        return self._of(at.which).residual(at.state)
+        return self._rows(at.which).residual(at.state)
 
     def residual_jacobian(self, at: At) -> Array:
         """Kept rows on scaled velocities, shape (N, m, n)."""
-        rows = self._of(at.which).residual_jacobian(at.state)
+        rows = self._rows(at.which).residual_jacobian(at.state)
         return np.asarray(rows * self._units[at.which, None])
 
     def integrate(self, q: Array, velocity: Array) -> Array:

@@ -270,8 +270,8 @@ def _closed(context: Context, edges: Sequence[EdgeId]) -> bool:
     _, length = context.frame(edges)
     return all(
         gap.translation <= 2 * CLOSED * length and gap.rotation <= 2 * CLOSED
-        for gap in context.assembly.after
-        if gap.joint in names
+        for name in names
+        for gap in context.assembly.left_at.get(name, ())
     )
 
 

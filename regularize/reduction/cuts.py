@@ -83,7 +83,7 @@ class ReducedLoops:
         cuts: The cuts, in the order of ``loops.chords``.
     """
 
-    geometry = ("loops", "_projections", "_frames", "_lengths")
+    geometry = ("_projections", "_frames", "_lengths")  # beside that of the loops
 
     def __init__(self, loops: LoopKinematics, cuts: Sequence[Cut]) -> None:
         """Collect the projections and frames."""
@@ -96,7 +96,7 @@ class ReducedLoops:
 
     @property
     def shape(self) -> tuple[object, ...] | None:
-        """What rows that differ in ``geometry`` alone have in common; None where others differ."""
+        """What rows that differ in geometry alone have in common; None where more may differ."""
         kept = [projection.shape for projection in self._projections]
         own = self.loops.shape
         return None if own is None else (own, self._nodes.tobytes(), *kept)
