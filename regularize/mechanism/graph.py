@@ -173,6 +173,10 @@ class Graph:
         """Edges of the spanning tree that leaves the file's own closures open."""
         return frozenset(spanning_tree(self))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is known besides can be derived again."""
+        return {name: value for name, value in vars(self).items() if name != "known"}
+
     @cached_property
     def known(self) -> dict[Any, Any]:
         """What was derived of some edges, kept by those who ask for it again and again."""
