@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -65,14 +64,6 @@ class Assembly(ShortRepr):
     def __getstate__(self) -> dict[str, Any]:
         """Views of dictionaries cannot be pickled; the dictionary can."""
         return {**self.__dict__, "reached": dict(self.reached)}
-
-    @cached_property
-    def left_at(self) -> dict[str, list[Gap]]:
-        """Gaps at ``q`` by the joint where they are."""
-        found: dict[str, list[Gap]] = {}
-        for gap in self.after:
-            found.setdefault(gap.joint, []).append(gap)
-        return found
 
     @property
     def worst_before(self) -> tuple[float, float]:

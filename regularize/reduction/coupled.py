@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from regularize.lie.screw import Array
-from regularize.loops.gaps import CLOSED
+from regularize.loops.assembly import Assembly
+from regularize.loops.gaps import CLOSED, Gap
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph import EdgeId
 from regularize.reduction.abreast import walks_abreast
@@ -271,8 +273,17 @@ def _closed(context: Context, edges: Sequence[EdgeId]) -> bool:
     return all(
         gap.translation <= 2 * CLOSED * length and gap.rotation <= 2 * CLOSED
         for name in names
-        for gap in context.assembly.left_at.get(name, ())
+        for gap in _gaps_at(context.assembly).get(name, ())
     )
+
+
+@lru_cache(maxsize=1)  # one analysis asks for the gaps of each component
+def _gaps_at(assembly: Assembly) -> dict[str, list[Gap]]:
+    """What stays open, by the joint where it does."""
+    found: dict[str, list[Gap]] = {}
+    for gap in assembly.after:
+        found.setdefault(gap.joint, []).append(gap)
+    return found
 
 
 def _mobility(
