@@ -16,10 +16,12 @@ from scipy.spatial.transform import Rotation
 import regularize as rg
 from regularize.cli import main
 from regularize.guests import service
+from regularize.lie.screw import Array
+from regularize.loops.continuation import Continuation, random_walks
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.graph import part_of
 from regularize.modes.sampling import spread_configurations
-from regularize.reduction import certificate
+from regularize.reduction import abreast, certificate
 from regularize.reduction.certificate import CONFIGURATIONS, MANY, Certifier
 from regularize.reduction.congruent import Figure
 from regularize.reduction.context import Context
@@ -90,13 +92,13 @@ def test_rows_that_matter_are_missed(name: str, monkeypatch: pytest.MonkeyPatch)
     """A row too many removed shows in the velocities alone, where the walk looks at nothing."""
     reduction = rg.reduce(model(name))
     certify = certifier(reduction, 1000)
-    assert certify(reduction.cuts)[1].holds
+    assert certify(certify.rows(reduction.cuts))[1].holds
     monkeypatch.setattr(
         "regularize.reduction.certificate._errors", lambda _, state: 0.0 * state.q[:, 0]
     )
     (cut,) = reduction.cuts
     fewer = replace(cut, rows=cut.rows[:, 1:])
-    _, certificate = certify([fewer])
+    _, certificate = certify(certify.rows([fewer]))
     assert certificate.solved > 0
     assert not certificate.holds
     assert certificate.worst > 0.1
@@ -286,16 +288,41 @@ KINDS: dict[str, Callable[[], rg.Mechanism]] = {
 
 
 def walks(monkeypatch: pytest.MonkeyPatch, mechanism: rg.Mechanism) -> tuple[rg.Reduction, int]:
-    """A reduction, and the number of walks that it took."""
+    """A reduction, and the number of cells whose walks it took."""
     taken = []
 
-    def counted(*arguments: object, **options: object) -> object:
-        taken.append(1)
-        return walk(*arguments, **options)  # type: ignore[arg-type]
+    def counted(along: Continuation, start: Array, **options: Any) -> Array:
+        taken.extend(np.atleast_2d(start))
+        return random_walks(along, start, **options)
 
-    walk = certificate.random_walks
-    monkeypatch.setattr(certificate, "random_walks", counted)
+    for module in (certificate, abreast):
+        monkeypatch.setattr(module, "random_walks", counted)
     return rg.reduce(mechanism, configurations=10), len(taken)
+
+
+#: Joints and their points of loops in a plane, of which each has the shape of the others.
+SHAPES = {
+    "RRRR": [(0.0, 0.0), (0.1, 0.3), (0.9, 0.5), (1.0, 0.0)],
+    "RRRP": [(0.0, 0.0), (0.3, 0.1), (1.0, 0.0), (1.0, 0.0)],
+    "folded": [(0.0, 0.0), (0.3, 0.0), (1.0, 0.0), (0.6, 0.0)],  # where two motions meet
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_cells_of_one_shape_are_walked_together_as_they_are_alone(shape: str) -> None:
+    kinds = "RRRR" if shape == "folded" else shape
+    axes = [(1, 0, 0) if kind == "P" else (0, 0, 1) for kind in kinds]
+    cells = []
+    for k, size in enumerate((1.0, 2.0, 0.5)):
+        points = np.column_stack([size * np.array(SHAPES[shape]), np.zeros(4)])
+        points[1, 0] += 0.02 * k * size
+        cells.append(mechanisms.single_loop("loop", kinds, axes, list(points)))
+    cells[1] = displaced(cells[1], 1)
+    together = rg.reduce(beside(*cells), configurations=10)
+    for found, single in zip(together.cells, cells, strict=True):
+        (alone,) = rg.reduce(single, configurations=10).cells
+        assert (found.generic.rank, found.components) == (alone.generic.rank, alone.components)
+        np.testing.assert_allclose(found.configurations, alone.configurations, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -367,7 +394,7 @@ def test_cells_that_differ_are_compared_with_few(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Figure, "carries", counted)
     cells = [mechanisms.bennett(turn=0.7 + 0.01 * k) for k in range(8)]
     _, taken = walks(monkeypatch, beside(*cells, displaced(cells[3], 9)))
-    assert (taken, len(compared)) == (8, 1)
+    assert (taken, len(compared)) == (8, 2)
 
 
 def test_mirror_images_of_screws_are_not_alike(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,6 +123,15 @@ def test_merged_joint_moves_as_all_mates_allow(case: str) -> None:
         assert not [f for f in draft.finish("toy").findings if f.code == "REG017"]
 
 
+def test_misfit_of_a_place_is_none_of_directions() -> None:
+    shifted = screws.transform(None, (0.06, 0.0, 0.0)) @ PLACED
+    draft = CadDraft("toy", "toy")
+    body, here = draft.place("part", shifted), frame((0.1, 0.2, 0.3))
+    draft.join("M", "fixed", (draft.ground, here), (body, inverse(PLACED) @ here))
+    (finding,) = [f for f in draft.finish("toy").findings if f.code == "REG017"]
+    assert "they are off by 60 mm and 0 degrees" in finding.message
+
+
 def test_mates_without_a_row_in_common_are_no_fault() -> None:
     mates = (("no_rotation", frame((0, 0, 0))), ("spherical", frame((0.1, 0, 0))))
     mechanism = assembly(*mates)

@@ -207,10 +207,11 @@ class CadDraft(Draft):
         _, worst, distance, angle = misfits[0]
         others = [joint.name for _, joint, _, _ in misfits[1:]]
         also = f"; also {listed(others, 3)}" if others else ""
+        off = round(distance * 1e3, 6), round(float(np.degrees(angle)), 6)  # 1e-16 is none
         self.warn(
             "REG017",
             f"the saved placements do not fit joint `{worst.name}`: they are off by "
-            f"{distance * 1e3:.3g} mm and {np.degrees(angle):.3g} degrees{also}",
+            f"{off[0]:.3g} mm and {off[1]:.3g} degrees{also}",
             worst.source,
             "solve the assembly in the CAD system and save it again",
             joints=[joint.name for _, joint, _, _ in misfits],

@@ -222,12 +222,12 @@ def random_walks(
     stride: float = 0.4,
     shortest: float = 1e-2,
 ) -> Array:
-    """Random walks from one configuration.
+    """Random walks from one configuration, or from several by the same random numbers.
 
     Args:
         continuation: What is walked along.
-        start: The configuration that all walkers leave, shape (nq,).
-        walkers: Number of walkers.
+        start: The configuration that all walkers leave, shape (nq,), or K of them, (K, nq).
+        walkers: Number of walkers from each.
         steps: Steps of each.
         rng: Source of the random directions.
         stride: Largest change of a coordinate per step, in radians or lengths; a tenth more or
@@ -235,38 +235,45 @@ def random_walks(
         shortest: Length at which a walker gives a step up, in the same units.
 
     Returns:
-        Configurations after each step, shape (steps, walkers, nq). A walker that cannot step stays.
+        Configurations after each step, shape (steps, K walkers, nq). A walker that cannot step
+        stays.
     """
-    q = np.repeat(start[None], walkers, axis=0)
+    starts = np.atleast_2d(start)
+    q = np.repeat(starts, walkers, axis=0)
+    home, alike = np.repeat(np.arange(len(starts)), walkers), (len(starts), 1)
     shape = (walkers, len(continuation.constraints.units))
     # With one freedom there are two directions, and equal strides would lead to the same places.
-    longest = stride * rng.uniform(0.9, 1.1, size=(walkers, 1))
+    longest = np.tile(stride * rng.uniform(0.9, 1.1, size=(walkers, 1)), alike)
     strides = longest.copy()
-    heading = rng.normal(size=shape)
-    ranks = np.repeat(continuation.ranks(start[None]), walkers)
+    heading = np.tile(rng.normal(size=shape), alike)
+    ranks = np.repeat(continuation.ranks(starts), walkers)
     visited = np.zeros((steps, *q.shape))
     for k in range(steps):
         # Keeping most of the old heading carries a walker further than a random walk would.
-        heading = continuation.tangents(q, heading + 0.5 * rng.normal(size=shape))
+        heading += 0.5 * np.tile(rng.normal(size=shape), alike)
+        heading = continuation.tangents(q, heading)
         waiting = np.flatnonzero(heading.any(axis=1))
-        few = waiting[: 3 if k == 0 else 0]
+        first = np.searchsorted(home[waiting], home[waiting])
+        few = waiting[np.arange(len(waiting)) - first < (3 if k == 0 else 0)]
         short = continuation.step(q[few], 0.1 * stride * heading[few], ranks[few])
         # Where no motion keeps the rank, those of higher rank may meet.
-        departing = len(few) > 0 and not short.good.any()
-        while len(waiting):
-            at, step = q[waiting], strides[waiting] * heading[waiting]
-            if departing:
-                reached = continuation.departed(at, step)
-            else:
-                reached = continuation.step(at, step, ranks[waiting])
-            found, good = waiting[reached.good], reached.good
-            q[found] = reached.q[good]
-            ranks[found] = continuation.ranks(q[found]) if departing else ranks[found]
-            longer = found[reached.easy[good]]
-            strides[longer] = np.minimum(2.0 * strides[longer], longest[longer])
-            waiting = waiting[~good]
-            strides[waiting] *= 0.5
-            waiting = waiting[strides[waiting, 0] >= shortest]
+        stuck = np.isin(home[waiting], home[few]) & ~np.isin(home[waiting], home[few[short.good]])
+        for departing in (False, True):
+            again = waiting[stuck == departing]
+            while len(again):
+                at, step = q[again], strides[again] * heading[again]
+                if departing:
+                    reached = continuation.departed(at, step)
+                else:
+                    reached = continuation.step(at, step, ranks[again])
+                found, good = again[reached.good], reached.good
+                q[found] = reached.q[good]
+                ranks[found] = continuation.ranks(q[found]) if departing else ranks[found]
+                longer = found[reached.easy[good]]
+                strides[longer] = np.minimum(2.0 * strides[longer], longest[longer])
+                again = again[~good]
+                strides[again] *= 0.5
+                again = again[strides[again, 0] >= shortest]
         np.maximum(strides, shortest, out=strides)
         visited[k] = q
     return visited

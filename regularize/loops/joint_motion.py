@@ -17,27 +17,39 @@ class JointMotions:
         loops: The loops; their coordinates, in order, are those of every configuration.
     """
 
+    geometry = ("_screws",)  # what motions of one shape differ by
+
     def __init__(self, loops: LoopTree) -> None:
         """Sort the edges by how they move."""
         edges = [loops.graph.edges[index] for index in loops.edges]
         first = np.searchsorted(loops.edge_of_column, np.arange(len(edges)))
         self._count, self._freedoms = len(edges), loops.freedoms
-        #: Coordinates, edges and screws of the single motions that come k-th in a row.
-        self._rows: list[tuple[NDArray[np.intp], NDArray[np.intp], OneScrew]] = []
+        #: Coordinates and edges of the single motions that come k-th in a row, and their screws.
+        self._rows: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []
+        self._screws: list[OneScrew] = []
         for k in range(6):
             alike = [i for i, edge in enumerate(edges) if not edge.group and edge.freedoms > k]
             if not alike:
                 break
-            screws = OneScrew(np.array([edges[i].screws[:, k] for i in alike]))
-            self._rows.append((first[alike] + k, np.array(alike), screws))
+            self._rows.append((first[alike] + k, np.array(alike)))
+            self._screws.append(OneScrew(np.array([edges[i].screws[:, k] for i in alike])))
         #: Coordinates (G, f), screws (G, 6, f) and edges of group joints with equal freedoms.
         self._groups: list[tuple[NDArray[np.intp], Array, NDArray[np.intp]]] = []
         for f in sorted({edge.freedoms for edge in edges if edge.group}):
             alike = [i for i, edge in enumerate(edges) if edge.group and edge.freedoms == f]
             basis = np.array([edges[i].screws for i in alike])
             self._groups.append((first[alike, None] + np.arange(f), basis, np.array(alike)))
+        #: Whether each edge has one coordinate, in their order.
+        single = len(self._rows[0][0]) if len(self._rows) == 1 else 0
+        self._alone = 0 < single == self._count == self._freedoms
 
-    def poses(self, q: Array) -> tuple[Array, Array]:
+    @property
+    def shape(self) -> tuple[object, ...] | None:
+        """What motions that differ in ``geometry`` alone have in common; None for group joints."""
+        indices = [(columns.tobytes(), places.tobytes()) for columns, places in self._rows]
+        return None if self._groups else (*indices, *(screws.shape for screws in self._screws))
+
+    def poses(self, q: Array) -> tuple[Array, Array | None]:
         """How far every edge moves, and how far it has moved where each coordinate acts.
 
         Args:
@@ -45,13 +57,16 @@ class JointMotions:
 
         Returns:
             Motion of the child's joint frame in the parent's, shape (N, edges, 4, 4); and of the
-            frame in which each coordinate's screw is constant, shape (N, n, 4, 4).
+            frame in which each coordinate's screw is constant, shape (N, n, 4, 4); None where no
+            joint has more than one coordinate, and all are where their edges begin.
         """
+        if self._alone:
+            return self._screws[0].motions(q), None
         moved = np.zeros((len(q), self._count, 4, 4))
         moved[..., range(4), range(4)] = 1.0
         carried = np.zeros((len(q), self._freedoms, 4, 4))
-        for k, (columns, places, screws) in enumerate(self._rows):
-            own = screws.motions(q[:, columns])
+        for k, (columns, places) in enumerate(self._rows):
+            own = self._screws[k].motions(q[:, columns])
             before = screw.IDENTITY if k == 0 else moved[:, places]
             carried[:, columns] = before
             moved[:, places] = own if k == 0 else before @ own
@@ -101,6 +116,8 @@ class OneScrew:
         screws: Those of k joints, shape (k, 6).
     """
 
+    geometry = ("_rate", "_powers")
+
     def __init__(self, screws: Array) -> None:
         """Take their powers, those of turns by one radian."""
         rate = np.sqrt(np.add.reduce(screws[:, 3:] ** 2, axis=1))
@@ -111,6 +128,11 @@ class OneScrew:
         pitch = np.add.reduce(v * w, axis=1)[:, None]
         along[:, :3, 3] = np.where(rate[:, None] > 0.0, pitch * w, v)
         self._powers = first, first @ first, along if along.any() else None
+
+    @property
+    def shape(self) -> bool:
+        """Whether any of them goes along its axis."""
+        return self._powers[2] is not None
 
     def motions(self, q: Array) -> Array:
         """Transforms for coordinates (N, k), shape (N, k, 4, 4)."""

@@ -8,7 +8,7 @@ joints are twists in the moving frame. Leading axes of ``q`` are configurations.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,6 +26,9 @@ from regularize.mechanism.loop_tree import LoopTree
 from regularize.tolerances import COINCIDENT, NEGLIGIBLE, RTOL, VANISHING
 
 Indices: TypeAlias = NDArray[np.intp]
+
+#: Edges up to which kinematics are kept as long as their graph.
+FEW = 30
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,6 +81,8 @@ class LoopKinematics(LoopTree):
         curves: Of couplings that are not linear the place, the coordinate, and its function.
     """
 
+    geometry = ("T_parent", "T_child", "_back", "_parts", "motions")
+
     def __init__(
         self,
         graph: Graph,
@@ -104,6 +109,7 @@ class LoopKinematics(LoopTree):
         self._turns = np.any(self._joint_screws[:, 3:] != 0.0, axis=1)
         self._parts = self._joint_screws.reshape(-1, 2, 3).swapaxes(1, 2)  # linear and angular
         self._measure(length, np.zeros(3) if center is None else center)
+        self._last: dict[str, Any] = {}  # the pose as assembled is asked for again and again
         self.curves: tuple[tuple[int, int, Curve], ...] = ()
         self.coupling, self.coupling_offset = self._couplings()
 
@@ -126,6 +132,14 @@ class LoopKinematics(LoopTree):
         self.curves = tuple(curves)
         return np.array(rows).reshape(len(rows), self.freedoms), np.array(offsets)
 
+    @property
+    def shape(self) -> tuple[object, ...] | None:
+        """What loops that differ in ``geometry`` and measures alone have in common; None: none."""
+        indices = (self._parent, self._child, self._chords, *self._ways, self.incidence)
+        motions = self.motions.shape
+        plain = motions is not None and not len(self.coupling)
+        return (motions, *(each.tobytes() for each in indices)) if plain else None
+
     def _measure(self, length: float, center: Array) -> None:
         self.length, self.center = length, read_only(center)
         self.units = read_only(np.where(self._turns, 1.0, length))
@@ -143,16 +157,25 @@ class LoopKinematics(LoopTree):
             q: Coordinates of ``self.columns``, shape (n,) or (N, n).
         """
         q = np.atleast_2d(np.asarray(q, dtype=np.float64))
+        one = len(q) == 1 and self.T_parent.ndim == 3
+        last: State | None = self._last.get("state") if one else None
+        if last is not None and np.array_equal(last.q, q):
+            return last
         moved, carried = self.motions.poses(q)
         T_world = self._followed(moved)
         on_parent = T_world[:, self._parent] @ self.T_parent
-        frames = on_parent[:, self.edge_of_column] @ carried
+        frames = on_parent if carried is None else on_parent[:, self.edge_of_column] @ carried
         T_chord = on_parent[:, self._chords] @ moved[:, self._chords]
-        T_target = T_world[:, self._child[self._chords]] @ self.T_child[self._chords]
+        T_target = T_world[:, self._child[self._chords]] @ self.T_child[..., self._chords, :, :]
         turned = frames[..., :3, :3] @ self._parts
         screws = np.empty((*turned.shape[:2], 6))
         screws[..., 3:] = w = turned[..., 1]
         screws[..., :3] = turned[..., 0] + screw.cross(frames[..., :3, 3], w)
+        if one:
+            self._last["state"] = last = State(
+                *map(read_only, (q, T_world, screws, T_chord, T_target))
+            )
+            return last
         return State(q, T_world, screws, T_chord, T_target)
 
     def node_poses(self, q: Array) -> Array:
@@ -161,10 +184,10 @@ class LoopKinematics(LoopTree):
 
     def _followed(self, moved: Array) -> Array:
         """Poses of all nodes along the tree, by how far every edge moves, (N, edges, 4, 4)."""
-        T_world = np.zeros((len(moved), len(self.nodes), 4, 4))
-        T_world[..., range(4), range(4)] = 1.0
+        T_world = np.empty((len(moved), len(self.nodes), 4, 4))
+        T_world[:, self._starts] = screw.IDENTITY
         edges, onward, start, end = self._ways
-        step = self.T_parent[edges] @ moved[:, edges] @ self._back[edges]
+        step = self.T_parent[..., edges, :, :] @ moved[:, edges] @ self._back[..., edges, :, :]
         if not onward.all():
             step[:, ~onward] = screw.inverse(step[:, ~onward])
         T_world[:, end] = step
@@ -177,7 +200,7 @@ class LoopKinematics(LoopTree):
                 T_world = T_world[:, before] @ T_world
                 before = before[before]
         else:
-            for start, end in self._levels:
+            for start, end in self._levels[1:]:  # the first one leads away from roots
                 T_world[:, end] = T_world[:, start] @ T_world[:, end]
         return T_world
 
@@ -193,6 +216,7 @@ class LoopKinematics(LoopTree):
         level = np.array([self.level[node] for _, node in self.tree], dtype=int)
         rounds = [level == k for k in range(1, 1 + level.max(initial=0))]
         self._ways = edges, onward, start, end
+        self._starts = [self.row(root) for root in self.roots]
         self._levels = [(start[chosen], end[chosen]) for chosen in rounds]
 
     def residual(self, state: State) -> Array:
@@ -337,10 +361,9 @@ def center_and_length(
         edges: Those that count; by default all.
     """
     poses = q.T_world_node[0] if isinstance(q, State) else loops.node_poses(q)
-    points = (poses[loops._parent] @ loops.T_parent)[:, :3, 3]
-    if edges is not None:
-        edges = list(edges)
-        points = points[[loops._place[e] for e in edges]]
+    edges = edges if edges is None else list(edges)
+    own = slice(None) if edges is None else [loops._place[e] for e in edges]
+    points = (poses[loops._parent[own]] @ loops.T_parent[own])[:, :3, 3]
     center = 0.5 * (points.min(axis=0) + points.max(axis=0))
     length = float(np.max(np.linalg.norm(points - center, axis=1)))
     rounding = NEGLIGIBLE * float(np.max(np.abs(points)))  # points that differ by no more coincide
@@ -397,11 +420,25 @@ def sized_loops(
         length: Length to divide by in place of the size, in metres.
     """
     every = tuple(graph.every_edge if edges is None else edges)
-    loops = _loops(graph, every, graph.tree if tree is None else tuple(tree))
-    center, size = center_and_length(loops, q if len(q) == loops.freedoms else q[loops.columns])
-    return loops.measured(size if length is None else length, center)
+    among = frozenset(graph.tree if tree is None else tree)
+    loops = _loops(graph, every, tuple(e for e in every if e in among))
+    own = q if len(q) == loops.freedoms else q[loops.columns]
+    last = loops._last.get("size")
+    if last is None or not np.array_equal(last[0], own):
+        last = loops._last["size"] = read_only(own), *center_and_length(loops, loops.state(own))
+    return loops.measured(last[2] if length is None else length, last[1])
 
 
-@lru_cache(maxsize=4)  # one analysis asks for the same ones again and again
-def _loops(graph: Graph, edges: tuple[EdgeId, ...], tree: Collection[EdgeId]) -> LoopKinematics:
+def _loops(graph: Graph, edges: tuple[EdgeId, ...], tree: tuple[EdgeId, ...]) -> LoopKinematics:
+    """Kinematics in metres: one analysis asks for the same ones again and again."""
+    if len(edges) > FEW:
+        return _last(graph, edges, tree)
+    if (edges, tree) not in graph.known:
+        graph.known[edges, tree] = LoopKinematics(graph, edges, tree)
+    found: LoopKinematics = graph.known[edges, tree]
+    return found
+
+
+@lru_cache(maxsize=4)  # those of many edges are large
+def _last(graph: Graph, edges: tuple[EdgeId, ...], tree: tuple[EdgeId, ...]) -> LoopKinematics:
     return LoopKinematics(graph, edges, tree)

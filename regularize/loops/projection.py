@@ -142,7 +142,8 @@ def project(
             going &= ~settled & (idle[active] <= PATIENCE)
         if k == steps or not going.any():
             break
-        active, state, residual = active[going], state[going], residual[going]
+        if not going.all():
+            active, state, residual = active[going], state[going], residual[going]
         rows = constraints.residual_jacobian(state) * constraints.units
         rank = None if ranks is None else ranks[active]
         step = -least_norm(rows, residual, tolerances.singular, held, rank)

@@ -11,7 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NewType
+from typing import Any, NewType
 
 import numpy as np
 
@@ -172,6 +172,15 @@ class Graph:
     def tree(self) -> frozenset[EdgeId]:
         """Edges of the spanning tree that leaves the file's own closures open."""
         return frozenset(spanning_tree(self))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is known besides can be derived again."""
+        return {name: value for name, value in vars(self).items() if name != "known"}
+
+    @cached_property
+    def known(self) -> dict[Any, Any]:
+        """What was derived of some edges, kept by those who ask for it again and again."""
+        return {}
 
     @cached_property
     def position(self) -> Array:

@@ -236,8 +236,11 @@ def isostatic(
     changed, changes, reduction = _lowered(mechanism, original, again, points)
     shaky = not original.followed
     numerical = reduction.remaining > 0 and not shaky
+    basis = original
     if numerical:
-        reduction = reduce(changed, seed=seed, numerical="anyway", groups=False)
+        reduction = basis = reduce(changed, seed=seed, numerical="anyway", groups=False)
+        if changes:
+            basis = reduce(mechanism, seed=seed, numerical="anyway", groups=False)
     findings = [*unheld, *_lost(mechanism, changed)]
     for weld in chosen_welds(reduction):
         if weld.implied:
@@ -245,9 +248,6 @@ def isostatic(
             changes.append(change)
     changed = replace(changed, couplings=(*changed.couplings, *_couplings(reduction)))
     result = again(changed)
-    basis = original
-    if numerical:
-        basis = reduce(mechanism, seed=seed, numerical="anyway", groups=False)
     report = Isostatic(changed, basis, tuple(changes), result, tuple(findings))
     if numerical:
         findings.append(

@@ -119,26 +119,29 @@ class Certifier:
         self.context, self.edges, self.configurations = context, edges, configurations
         self._found: Array | None = None
 
-    def __call__(self, cuts: Iterable[Cut]) -> tuple[Array, Certificate]:
+    def rows(self, cuts: Iterable[Cut]) -> Rows:
+        """Kept rows of the coupled component with some cuts."""
+        loops, ordered = self.context.loops(self.edges, cuts)
+        if len(loops.chords) <= MANY_LOOPS:
+            return ReducedLoops(loops, ordered)
+        from regularize.reduction.short_loops import ShortLoops  # loaded where there are many
+
+        return ShortLoops(loops, ordered)
+
+    def __call__(self, rows: Rows, walked: Array | None = None) -> tuple[Array, Certificate]:
         """Configurations of walkers on the kept rows, shape (steps, walkers, n), and the outcome.
 
         Args:
-            cuts: Cuts of the coupled component with their kept rows.
+            rows: Kept rows of the coupled component.
+            walked: Configurations of as many walkers as are needed, where they are known.
         """
-        loops, ordered = self.context.loops(self.edges, cuts)
-        large = len(loops.chords) > MANY_LOOPS
-        rows: Rows
-        if large:
-            from regularize.reduction.short_loops import ShortLoops  # loaded where there are many
-
-            rows = ShortLoops(loops, ordered)
-        else:
-            rows = ReducedLoops(loops, ordered)
+        loops = rows.loops
         many = self.configurations >= MANY * max(1, len(loops.chords)) ** 2
         sampler = guests.service("spread configurations") if many else None
         many = sampler is not None
         rng = self.context.rng()
-        visited = self._walked(loops, rows, CONFIGURATIONS if many else self.configurations, rng)
+        count = CONFIGURATIONS if many else self.configurations
+        visited = self._walked(loops, rows, count, rng) if walked is None else walked
         worst, farthest = self._seen(loops, visited)
         found = np.zeros((0, loops.freedoms))
         if sampler is not None and self._small(worst):
@@ -189,8 +192,7 @@ class Certifier:
     def _walked(
         self, loops: LoopKinematics, rows: Rows, count: int, rng: np.random.Generator
     ) -> Array:
-        # Even without a certificate the rank needs a few generic configurations.
-        walkers = max(4, -(-count // STEPS))
+        walkers = walkers_for(count)
         start = self.context.assembly.q[loops.columns]
         # Sparse rows are asked for no more than what steps of a walk need.
         continuation = Continuation(cast("ConstraintSet", rows), self.context.tolerances)
@@ -208,6 +210,12 @@ class Certifier:
             rng, rtol = self.context.rng(), self.context.rtol
             self._found = sampler(loops, starts, count, rtol, rng)
         return self._found
+
+
+def walkers_for(count: int) -> int:
+    """Number of walkers that visit so many configurations."""
+    # Even without a certificate the rank needs a few generic configurations.
+    return max(4, -(-count // STEPS))
 
 
 def _count(visited: Array) -> int:

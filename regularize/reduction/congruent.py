@@ -12,9 +12,10 @@ their last digits.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
@@ -22,14 +23,18 @@ from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
 from regularize.loops.finite import LocalMobility
 from regularize.loops.kinematics import LoopKinematics
-from regularize.mechanism.cycles import MANY_LOOPS
-from regularize.mechanism.graph import EdgeId, NodeId
+from regularize.mechanism.graph import NodeId
 from regularize.reduction.block import Block
 from regularize.reduction.certificate import Certificate
 from regularize.reduction.context import Context
 from regularize.reduction.cuts import ReducedLoops
 from regularize.reduction.mobility import CellMobility
 from regularize.tolerances import EXACT
+
+if TYPE_CHECKING:
+    from regularize.reduction.certificate import Rows
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +63,9 @@ class Figure:
     rows: tuple[Array, ...]
 
     @classmethod
-    def of(cls, context: Context, edges: Sequence[EdgeId], parts: Sequence[Block]) -> Figure:
+    def of(cls, context: Context, reduced: ReducedLoops, parts: Sequence[Block]) -> Figure:
         """Draw a coupled component with its blocks reduced."""
-        loops, cuts = context.loops(edges, [cut for part in parts for cut in part.cuts])
+        loops, cuts = reduced.loops, reduced.cuts
         q = context.assembly.q[loops.columns]
         state = loops.state(q)
         screws = loops.scaled(state.screws[0]) * loops.units[:, None]
@@ -75,7 +80,7 @@ class Figure:
         about = np.where(turning[:, None], (v + screw.cross(w, middle)) / size, v)
         center, length = loops.center + loops.length * middle, loops.length * size
         rows = []
-        for cut, to_cut in zip(cuts, ReducedLoops(loops, cuts).to_cuts(state)[0], strict=True):
+        for cut, to_cut in zip(cuts, reduced.to_cuts(state)[0], strict=True):
             removed = cut.removed.T @ to_cut
             moment = removed[:, 3:] - screw.cross(center, removed[:, :3])
             rows.append(np.linalg.qr(np.hstack([length * removed[:, :3], moment]).T)[0])
@@ -168,19 +173,50 @@ class Walked:
     settled: bool
 
 
+class FiguresBySpread(Generic[Value]):
+    """Figures with what is known of each, found again by one that a figure is congruent to."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._known: dict[tuple[object, ...], tuple[list[float], list[tuple[Figure, Value]]]] = {}
+
+    def add(self, figure: Figure, value: Value) -> None:
+        """Keep what is known of a figure."""
+        spreads, known = self._known.setdefault(figure.pattern, ([], []))
+        place = bisect_right(spreads, figure.spread)
+        spreads.insert(place, figure.spread)
+        known.insert(place, (figure, value))
+
+    def carried(self, figure: Figure, off: float) -> Iterator[Value]:
+        """What is known of those that a rigid motion and a scale carry to a figure."""
+        spreads, known = self._known.get(figure.pattern, ([], []))
+        reach = off * figure.screws.size**2
+        first = bisect_left(spreads, figure.spread - reach)
+        last = bisect_right(spreads, figure.spread + reach)
+        for other, value in known[first:last]:
+            if other.carries(figure, off):
+                yield value
+
+
 class CongruentComponents:
     """What is known of the coupled components of a mechanism, of one of all that are congruent."""
 
     def __init__(self) -> None:
         """Begin with none."""
-        self._known: dict[tuple[object, ...], tuple[list[float], list[Walked]]] = {}
+        self._known = FiguresBySpread[Walked]()
 
-    def figure(
-        self, context: Context, edges: Sequence[EdgeId], parts: Sequence[Block]
-    ) -> Figure | None:
+    def figure(self, context: Context, rows: Rows | None, parts: Sequence[Block]) -> Figure | None:
         """What a component is recognised by; None where walks say less of it."""
-        many = sum(len(part.cuts) for part in parts) > MANY_LOOPS
-        return None if many else Figure.of(context, edges, parts)
+        return Figure.of(context, rows, parts) if isinstance(rows, ReducedLoops) else None
+
+    def first_of_each(self, figures: Sequence[Figure | None]) -> list[int]:
+        """Numbers of the figures that none before them is congruent to."""
+        seen, found = FiguresBySpread[int](), list[int]()
+        for i, figure in enumerate(figures):
+            if figure is not None and next(seen.carried(figure, EXACT.singular), None) is None:
+                seen.add(figure, i)
+                found.append(i)
+        return found
 
     def remember(
         self,
@@ -194,11 +230,7 @@ class CongruentComponents:
         every = (mobility.local, *(branch.local for branch in mobility.branches))
         stressed = any(local.stress is not None for local in every)
         if figure is not None and not stressed and not certificate.solved:
-            found = Walked(figure, context.noise, certificate, mobility, settled)
-            spreads, walked = self._known.setdefault(figure.pattern, ([], []))
-            place = bisect_right(spreads, figure.spread)
-            spreads.insert(place, figure.spread)
-            walked.insert(place, found)
+            self._known.add(figure, Walked(figure, context.noise, certificate, mobility, settled))
 
     def recall(self, context: Context, figure: Figure | None) -> Walked | None:
         """What is known of a component from one congruent to it and no less exact, if any."""
@@ -206,14 +238,8 @@ class CongruentComponents:
             return None
         # However far the numbers of a file are off, those of a copy are not.
         off = min(context.tolerances.closed, EXACT.singular)
-        spreads, walked = self._known.get(figure.pattern, ([], []))
-        reach = off * figure.screws.size**2
-        first, last = (
-            bisect_left(spreads, figure.spread - reach),
-            bisect_right(spreads, figure.spread + reach),
-        )
-        for known in walked[first:last]:
-            if known.noise <= context.noise and known.figure.carries(figure, off):
+        for known in self._known.carried(figure, off):
+            if known.noise <= context.noise:
                 return _carried(context, known, figure)
         return None
 

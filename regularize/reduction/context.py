@@ -15,7 +15,13 @@ from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.loops.assembly import Assembly
 from regularize.loops.gaps import noise_of
-from regularize.loops.kinematics import LoopKinematics, State, center_and_length, sized_loops
+from regularize.loops.kinematics import (
+    FEW,
+    LoopKinematics,
+    State,
+    center_and_length,
+    sized_loops,
+)
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.graph import EdgeId, Graph, NodeId, spanning_tree
 from regularize.reduction.cuts import Cut
@@ -129,8 +135,11 @@ class Context:
         within the tolerance are so exactly: they meet nowhere, not even far away.
         """
         whole = self.whole.measured(length, center)
-        screws = whole.scaled(self.reference.screws[0]) * whole.units[:, None]
-        found = {e: screws[self.whole.local(e)].T for e in edges}
+        own = {e: whole.local(e) for e in edges}
+        every = [column for columns in own.values() for column in columns]
+        screws = whole.scaled(self.reference.screws[0, every]) * whole.units[every, None]
+        ends = np.cumsum([len(columns) for columns in own.values()])[:-1]
+        found = dict(zip(own, (each.T for each in np.split(screws, ends)), strict=True))
         return aligned(found, self.rtol)
 
     def loops(
@@ -177,7 +186,7 @@ def aligned(screws: Mapping[EdgeId, Array], rtol: float) -> dict[EdgeId, Array]:
     members, directions = list[EdgeId](), list[Array]()
     for e, own in screws.items():
         axes = own[3:] if own[3:].any() else own[:3]
-        if np.linalg.matrix_rank(axes, tol=rtol) == 1:
+        if own.shape[1] == 1 or np.linalg.matrix_rank(axes, tol=rtol) == 1:
             members.append(e)
             directions.append(screw.unit(axes.sum(axis=1)))
     found = dict(screws)
@@ -195,6 +204,10 @@ def aligned(screws: Mapping[EdgeId, Array], rtol: float) -> dict[EdgeId, Array]:
 
 def _nearly_parallel(directions: Array, rtol: float) -> list[list[int]]:
     """Groups of unit vectors (n, 3) that are parallel within a tolerance, and not exactly so."""
+    if len(directions) <= FEW:
+        angles = np.linalg.norm(screw.cross(directions[:, None], directions), axis=-1)
+        if not np.any((angles < rtol) & (angles > EXACT.closed)):
+            return []
     distinct, which = np.unique(directions.round(12), axis=0, return_inverse=True)
     together = DisjointSets(range(len(distinct)))
     # Parallel vectors are neighbours in the order of their first components, whatever their sign.

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from regularize.lie.screw import Array
-from regularize.loops.gaps import CLOSED
+from regularize.loops.assembly import Assembly
+from regularize.loops.gaps import CLOSED, Gap
+from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph import EdgeId
+from regularize.reduction.abreast import walks_abreast
 from regularize.reduction.block import (
     Block,
     reduce_part,
@@ -19,14 +23,22 @@ from regularize.reduction.block import (
     with_rank,
     with_rigid_joints,
 )
-from regularize.reduction.certificate import Certificate, Certifier
+from regularize.reduction.certificate import (
+    MANY,
+    STEPS,
+    Certificate,
+    Certifier,
+    Rows,
+    walkers_for,
+)
 from regularize.reduction.conditioning import Descents
 from regularize.reduction.context import Context
-from regularize.reduction.cuts import Cut
+from regularize.reduction.cuts import Cut, ReducedLoops
 from regularize.reduction.mobility import CellMobility, cell_mobility, generic_configurations
+from regularize.tolerances import Tolerances
 
 if TYPE_CHECKING:
-    from regularize.reduction.congruent import CongruentComponents
+    from regularize.reduction.congruent import CongruentComponents, Figure
     from regularize.reduction.numerical import Numerical
 
 
@@ -55,47 +67,117 @@ def reduce_cells(
         numerical: Whether to remove rows on numerical evidence as well, and where they are missed.
         configurations: Number of configurations for the certificates.
     """
-    memory = None
-    if len(context.graph.cells) > 1:
+    cells, memory = context.graph.cells, None
+    if len(cells) > 1:
         from regularize.reduction.congruent import (
             CongruentComponents,  # where some can be alike
         )
 
         memory = CongruentComponents()
+    block_at = {block[0]: block for block in context.graph.blocks}
+    drafts = [
+        _drafted(context, edges, [block_at[e] for e in edges if e in block_at], configurations)
+        for edges in cells
+    ]
+    figures: list[Figure | None] = [None] * len(drafts)
+    walked = dict[int, Array]()
+    if memory is not None:
+        figures = [memory.figure(each.context, each.rows, each.parts) for each in drafts]
+        new = [drafts[i] for i in memory.first_of_each(figures)]
+        walked = _walked_abreast(new, configurations)
     return [
-        _reduced(context, edges, memory, numerical=numerical, configurations=configurations)
-        for edges in context.graph.cells
+        _reduced(draft, figure, memory, walked.get(id(draft)), numerical=numerical)
+        for draft, figure in zip(drafts, figures, strict=True)
     ]
 
 
-def _reduced(
+@dataclass(frozen=True, eq=False, repr=False)
+class Draft:
+    """A coupled component with its blocks reduced as the tolerance asked for allows.
+
+    Attributes:
+        context: Its context.
+        edges: Its edges.
+        blocks: Those of its blocks.
+        parts: The blocks, reduced; none where loops are open.
+        certify: Checks kept rows.
+        rows: Those that are kept.
+    """
+
+    context: Context
+    edges: Sequence[EdgeId]
+    blocks: Sequence[Sequence[EdgeId]]
+    parts: Sequence[Block]
+    certify: Certifier
+    rows: Rows | None
+
+
+def _drafted(
     context: Context,
     edges: Sequence[EdgeId],
+    blocks: Sequence[Sequence[EdgeId]],
+    configurations: int,
+) -> Draft:
+    """Reduce the blocks of a coupled component at the tolerance asked for."""
+    context = context.of_cell(edges)
+    certify = Certifier(context, edges, configurations)
+    if not _closed(context, edges):
+        return Draft(context, edges, blocks, (), certify, None)
+    parts = [reduce_part(context, block, context.rtol) for block in blocks]
+    context.done(0.4)
+    return Draft(context, edges, blocks, parts, certify, certify.rows(_cuts(parts)))
+
+
+def _walked_abreast(drafts: Sequence[Draft], configurations: int) -> dict[int, Array]:
+    """Walks along the kept rows of components that have a shape in common, by ``id``."""
+    alike: dict[tuple[Tolerances, Hashable], list[tuple[Draft, ReducedLoops]]] = {}
+    walkers = walkers_for(configurations)
+    for draft in drafts if configurations < MANY else ():
+        shape = draft.rows.shape if isinstance(draft.rows, ReducedLoops) else None
+        if shape is not None and isinstance(draft.rows, ReducedLoops):
+            # What is closed is told with a factor of two, that of any company.
+            noise = 2.0 ** np.ceil(np.log2(draft.context.noise))
+            tolerances = Tolerances.of(draft.context.tolerances.rtol, float(noise))
+            alike.setdefault((tolerances, shape), []).append((draft, draft.rows))
+    found = dict[int, Array]()
+    for (tolerances, _), together in alike.items():
+        if len(together) > 1:
+            context, rows = together[0][0].context, [rows for _, rows in together]
+            starts = [draft.context.assembly.q[own.loops.columns] for draft, own in together]
+            walks = walks_abreast(
+                rows, starts, tolerances, walkers=walkers, steps=STEPS, rng=context.rng
+            )
+            found |= {id(draft): walk for (draft, _), walk in zip(together, walks, strict=True)}
+    return found
+
+
+def _reduced(
+    draft: Draft,
+    figure: Figure | None,
     memory: CongruentComponents | None,
+    walked: Array | None,
     *,
     numerical: Numerical,
-    configurations: int,
 ) -> CoupledComponent:
     """A coupled component with all its blocks reduced.
 
     If the kept rows turn out too few at the tolerance asked for, smaller ones are tried; in the end
     nothing is removed.
     """
-    context = context.of_cell(edges)
-    inside = set(edges)
-    blocks = [block for block in context.graph.blocks if block[0] in inside]
-    rtol = context.rtol
-    certify = Certifier(context, edges, configurations)
-    for tolerance in (rtol, 0.1 * rtol, 0.01 * rtol) if _closed(context, edges) else ():
-        parts = [reduce_part(context, block, tolerance) for block in blocks]
-        context.done(0.4)
-        figure = None if memory is None else memory.figure(context, edges, parts)
+    context, edges, blocks, certify = draft.context, draft.edges, draft.blocks, draft.certify
+    for share in (1.0, 0.1, 0.01) if draft.rows is not None else ():
+        parts, rows = draft.parts, draft.rows
+        if share < 1.0:
+            parts = [reduce_part(context, block, share * context.rtol) for block in blocks]
+            rows, walked = certify.rows(_cuts(parts)), None
+            figure = None if memory is None else memory.figure(context, rows, parts)
+        assert rows is not None
         before = None if memory is None else memory.recall(context, figure)
         if before is None:
-            visited, first = certify(_cuts(parts))
+            visited, first = certify(rows, walked)
             if not first.holds:
                 continue
-            mobility = _mobility(context, edges, parts, visited)
+            mobility = _mobility(context, rows.loops, parts, visited)
         else:
             mobility, first = before.mobility, before.certificate
         context.done(0.8)
@@ -105,10 +187,10 @@ def _reduced(
         for final in _candidates(context, parts, mobility, numerical):
             certificate = first
             if any(new.cuts is not old.cuts for new, old in zip(final, parts, strict=True)):
-                rows = [row for part in final for row in part.rows]
-                held = replace(context, graph=context.graph.coupled_by(rows))
-                also = Certifier(held, edges, configurations) if rows else certify
-                _, certificate = also(_cuts(final))
+                held = [row for part in final for row in part.rows]
+                coupled = replace(context, graph=context.graph.coupled_by(held))
+                also = Certifier(coupled, edges, certify.configurations) if held else certify
+                _, certificate = also(also.rows(_cuts(final)))
             settled = certificate is first and not any(part.held for part in final)
             down = Descents(context.graph, context.assembly.q, tuple(final), mobility)
             # Those of what is congruent come to the same place.
@@ -165,7 +247,7 @@ def _unreduced(
     if closed:
         q = context.assembly.q[loops.columns]
         visited = generic_configurations(loops, q, context.tolerances, rng=context.rng())
-    mobility = _mobility(context, edges, parts, visited)
+    mobility = _mobility(context, loops, parts, visited)
     return CoupledComponent(
         mobility,
         tuple(with_rank(context, part, mobility) for part in parts),
@@ -190,15 +272,23 @@ def _closed(context: Context, edges: Sequence[EdgeId]) -> bool:
     _, length = context.frame(edges)
     return all(
         gap.translation <= 2 * CLOSED * length and gap.rotation <= 2 * CLOSED
-        for gap in context.assembly.after
-        if gap.joint in names
+        for name in names
+        for gap in _gaps_at(context.assembly).get(name, ())
     )
 
 
+@lru_cache(maxsize=1)  # one analysis asks for the gaps of each component
+def _gaps_at(assembly: Assembly) -> dict[str, list[Gap]]:
+    """What stays open, by the joint where it does."""
+    found: dict[str, list[Gap]] = {}
+    for gap in assembly.after:
+        found.setdefault(gap.joint, []).append(gap)
+    return found
+
+
 def _mobility(
-    context: Context, edges: Sequence[EdgeId], parts: Sequence[Block], visited: Array
+    context: Context, loops: LoopKinematics, parts: Sequence[Block], visited: Array
 ) -> CellMobility:
-    loops, _ = context.loops(edges, _cuts(parts))
     q = context.assembly.q[loops.columns]
     cycles = [cycle for part in parts for cycle in part.cycles]
     return cell_mobility(loops, q, visited, cycles, context.tolerances, rng=context.rng())

@@ -83,6 +83,8 @@ class ReducedLoops:
         cuts: The cuts, in the order of ``loops.chords``.
     """
 
+    geometry = ("_projections", "_frames", "_lengths")  # beside that of the loops
+
     def __init__(self, loops: LoopKinematics, cuts: Sequence[Cut]) -> None:
         """Collect the projections and frames."""
         self.loops, self.cuts = loops, tuple(cuts)
@@ -91,6 +93,13 @@ class ReducedLoops:
         self._nodes = np.array([loops.row(cut.node) for cut in cuts], dtype=int)
         self._frames = np.array([cut.T_node_frame for cut in cuts]).reshape(-1, 4, 4)
         self._lengths = np.array([cut.length for cut in cuts])
+
+    @property
+    def shape(self) -> tuple[object, ...] | None:
+        """What rows that differ in geometry alone have in common; None where more may differ."""
+        kept = [projection.shape for projection in self._projections]
+        own = self.loops.shape
+        return None if own is None else (own, self._nodes.tobytes(), *kept)
 
     @property
     def units(self) -> Array:
@@ -120,7 +129,7 @@ class ReducedLoops:
         """Twists in the root frame to those in each cut's frame, scaled, shape (N, L, 6, 6)."""
         poses = state.T_world_node[:, self._nodes] @ self._frames
         result = screw.adjoint(screw.inverse(poses))
-        result[..., :3, :] /= self._lengths[:, None, None]
+        result[..., :3, :] /= self._lengths[..., None, None]
         return result
 
     def _rows(self, state: State, twists: Iterable[Array], coupling: Array) -> Array:

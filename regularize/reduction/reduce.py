@@ -103,7 +103,7 @@ class Reduction:
         """Assembled reference coordinates, shape (n,)."""
         return self.assembly.q
 
-    @property
+    @cached_property
     def tolerances(self) -> Tolerances:
         """What counts as closed and as dependent, in the component that is the least exact."""
         exact = Tolerances.of(self.rtol)
@@ -124,10 +124,9 @@ class Reduction:
         return [cycle for part in self.parts_of(cell) for cycle in part.cycles]
 
     @cached_property
-    def tree(self) -> tuple[EdgeId, ...]:
+    def tree(self) -> frozenset[EdgeId]:
         """Edges of the spanning tree that remains when the cuts are open."""
-        cut = {c.edge.index for c in self.cuts}
-        return tuple(e.index for e in self.graph.edges if e.index not in cut)
+        return frozenset(self.graph.every_edge).difference(c.edge.index for c in self.cuts)
 
     @property
     def held(self) -> tuple[VirtualJointConstraint, ...]:

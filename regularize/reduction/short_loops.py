@@ -144,9 +144,10 @@ class ShortLoops:
             twists.append(screws)
         return ShortLoopsState(q, tuple(around), tuple(twists))
 
-    def _on_parents(self, carried: Array) -> Array:
+    def _on_parents(self, carried: Array | None) -> Array:
         """Linear and angular part of every screw in its parent's frame, shape (N, n, 3, 2)."""
-        frames = self._T_parent[self._edge_of_column] @ carried
+        frames = self._T_parent[self._edge_of_column]
+        frames = frames[None] if carried is None else frames @ carried
         turned = np.asarray(frames[..., :3, :3] @ self._parts)
         turned[..., 0] += screw.cross(frames[..., :3, 3], turned[..., 1])
         return turned

@@ -11,13 +11,12 @@ from regularize.repair.held_cures import held_kinds
 from regularize.repair.proposals import Advice, proposals, ranked
 from regularize.repair.reading import reading_words
 from regularize.statics.cure import Cure
-from regularize.statics.joint_changes import EQUATIONS
 
 #: Entries of a list of advice.
 MOST = 5
 #: Changed files that are written elsewhere, read and analysed; of models of so many equations one,
-#: of those larger than ``EQUATIONS`` none.
-FILES, LARGE = 3, 100
+#: and of larger ones none.
+FILES, LARGE, LARGEST = 3, 100, 3000
 
 
 def advise(reduction: Reduction, known: Sequence[Cure] = ()) -> tuple[Advice, ...]:
@@ -51,7 +50,7 @@ def advise(reduction: Reduction, known: Sequence[Cure] = ()) -> tuple[Advice, ..
 
 def untried_files(reduction: Reduction) -> bool:
     """Whether a model is so large that no changed file of it is tried."""
-    return sum(cell.equations for cell in reduction.cells) > EQUATIONS
+    return sum(cell.equations for cell in reduction.cells) > LARGEST
 
 
 def _freed(cure: Cure) -> Advice:

@@ -119,10 +119,12 @@ def _close(one: Array, other: Array) -> bool:
 def _other_freedoms(after: Mechanism, wanted: Sequence[WantedKind]) -> list[str]:
     """Changed joints that have another number of freedoms than they should."""
     wrong = []
+    known: dict[str, int] = {}
+    for joint in after.joints:
+        known[joint.name] = known.get(joint.name, 0) + joint.freedoms
     for each in wanted:
         name = each.joint.name
-        parts = [j for j in after.joints if j.name == name or j.name in _added(name)]
-        freedoms = sum(part.freedoms for part in parts)
+        freedoms = sum(known.get(part, 0) for part in (name, *_added(name)))
         if freedoms != each.replacement.freedoms:
             wrong.append(f"joint `{name}` has {freedoms} freedoms and is not {each.kind}")
     return wrong

@@ -18,8 +18,9 @@ from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.reading import read_again
 from regularize.verification.writing import write_verified
 
-#: Closure equations up to which a model is written to see whether it can be: seconds beyond.
-EQUATIONS = 150
+#: Closure equations up to which a model is written to see whether it can be: seconds beyond. Those
+#: that dimensions make redundant are looked for at many places, which takes longer.
+EQUATIONS, SPECIAL = 150, 24
 #: Of formats that are dialects of others.
 SUFFIXES = {"urdf+": ".urdf", "mjcf": ".xml", "drake": ".xml"}
 
@@ -76,7 +77,7 @@ def write_isostatic(report: Isostatic, path: Path, format: str) -> tuple[Diagnos
 
 def tried_reduction(reduction: Reduction) -> TriedReduction:
     """Write the isostatic model into a folder that is thrown away, as the command would."""
-    if sum(cell.equations for cell in reduction.cells) > EQUATIONS:
+    if _long(reduction):
         return TriedReduction()
     found = read_again(reduction.mechanism)
     if found is None:
@@ -99,9 +100,15 @@ def tried_reduction(reduction: Reduction) -> TriedReduction:
     return TriedReduction(f"{command} --fail-on error" if lost else command, lost, gone)
 
 
+def _long(reduction: Reduction) -> bool:
+    """Whether a trial would take longer than a reader waits."""
+    most = SPECIAL if reduction.remaining else EQUATIONS
+    return sum(cell.equations for cell in reduction.cells) > most
+
+
 def tried_numerically(reduction: Reduction) -> TriedReduction:
     """Reduce on numerical evidence what the axes alone do not prove."""
-    if sum(cell.equations for cell in reduction.cells) > EQUATIONS:
+    if _long(reduction):
         return TriedReduction()
     found = read_again(reduction.mechanism)
     plain = found is not None and len(found[1]) == 1

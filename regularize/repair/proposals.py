@@ -20,7 +20,7 @@ from regularize.mechanism.graph import EdgeId
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.repair.provable import taking
-from regularize.statics.cure import Cure, left_after
+from regularize.statics.cure import Cure, Ranks, left_after
 from regularize.statics.joint_changes import (
     COST,
     COST_OF_PAIRS,
@@ -157,7 +157,7 @@ def _driven(reduction: Reduction) -> set[str]:
 
 def proposals(
     reduction: Reduction,
-    known: Sequence[Cure],
+    cures: Sequence[Cure],
     held: Kinds,
     sources: Sequence[Kinds] | None = None,
 ) -> list[Advice]:
@@ -165,7 +165,7 @@ def proposals(
 
     Args:
         reduction: Of the mechanism.
-        known: Cures that were found before.
+        cures: Those that were found before.
         held: Kinds of joints that its file can hold.
         sources: Kinds to choose from, one set after the other; by default what textbooks propose,
             what the file holds, and all.
@@ -175,11 +175,16 @@ def proposals(
     )
     if reduction.finite_mobility != reduction.mobility:
         return []  # what is dependent to first order holds it to second
-    found = [Advice(c.changes, reduction.redundant, 0, mobility, False, reduction) for c in known]
+    found = [Advice(c.changes, reduction.redundant, 0, mobility, False, reduction) for c in cures]
+    edges = reduction.graph.edges
     order = {joint.name: i for i, joint in enumerate(reduction.mechanism.joints)}
     seen = {frozenset(each.argument for each in entry.changes) for entry in found}
     cost = sum((cell.equations + 1.0) ** 3 for cell in reduction.cells)
     work, large = WORK, cost > WORK
+    known: Ranks = {
+        frozenset((edges[e].joint.name, "") for e in cell.edges): cell.here.rank
+        for cell in reduction.cells
+    }
     for changes in _candidates(reduction, held, sources):
         name = frozenset(each.argument for each in changes)
         if name in seen or (work < cost and not large):
@@ -187,7 +192,7 @@ def proposals(
         seen.add(name)
         work -= cost
         gained = sum(change.gain for change in changes)
-        left = reduction.redundant - gained if large else left_after(reduction, changes)
+        left = reduction.redundant - gained if large else left_after(reduction, changes, known)
         if left is not None and left < reduction.redundant:
             ordered = tuple(sorted(changes, key=lambda each: order[each.joint]))
             removes = reduction.redundant - left
@@ -209,8 +214,11 @@ def _candidates(
         every = dict.fromkeys(() if large else standard, (*COST, *COST_OF_PAIRS))
         sources = [standard, *([held] if any(held.values()) else []), every]
     usual = [{name: [k for k in each if k not in ODD] for name, each in s.items()} for s in sources]
-    for kinds in (*usual, *sources):
-        for motors in (False, True):
+    every_source = (*usual, *sources)
+    for i, kinds in enumerate(every_source):
+        if kinds in every_source[:i]:
+            continue
+        for motors in (False, True) if driven else (False,):
             found = [
                 _chosen(stressed, cell, kinds, standard, apart, driven, motors) for cell in cells
             ]

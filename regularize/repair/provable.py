@@ -19,6 +19,7 @@ from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.statics.cure import changed
 from regularize.statics.joint_changes import JointChange, Stressed
+from regularize.tolerances import NEGLIGIBLE
 
 
 def provable_changes(
@@ -66,17 +67,24 @@ def taking(
     if not options:
         return []
     blocks, states = stressed.seen(cell.edges, options)
-    space, found, taken = np.zeros((states, 0)), [], set()
+    found, taken, count = list[JointChange](), set[str](), 0
+    every = np.zeros((states, states), order="F")
     for option, block in zip(options, blocks, strict=True):
-        if space.shape[1] == states:
+        if count == states:
             break
-        if option.joint in taken or option.gain > states - space.shape[1]:
+        if option.joint in taken or option.gain > states - count:
             continue
-        rest = block - space @ (space.T @ block)
+        space = every[:, :count]
+        # Of many loops' states a joint sees few, and so do most of those that are taken.
+        rows = np.flatnonzero(block.any(axis=1))
+        along = space[rows].T @ block[rows]
+        met = np.flatnonzero(np.abs(along).max(axis=1, initial=0.0) > NEGLIGIBLE)
+        rest = block - space[:, met] @ along[met]
         u, s, _ = np.linalg.svd(rest, full_matrices=False)
         new = u[:, s > stressed.reduction.rtol]
         if new.shape[1] == option.gain:
-            space = np.hstack([space, new])
+            every[:, count : count + option.gain] = new
+            count += option.gain
             found.append(option)
             taken.add(option.joint)
     return found

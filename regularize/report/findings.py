@@ -57,15 +57,16 @@ def findings(
 ) -> list[Diagnostic]:
     """All findings, errors first, then warnings, then notes."""
     known = frozenset(name for each in special for name in each.cuts)
+    of_part: dict[int, list[LoopReport]] = {}
+    for loop in loops:
+        of_part.setdefault(id(loop.part), []).append(loop)
     found = [
         *_assembly(reduction, loops),
         *(diagnostic for loop in loops for diagnostic in _loop(reduction, loop)),
         *(
             diagnostic
             for part in reduction.parts
-            for diagnostic in _part(
-                reduction, part, [loop for loop in loops if loop.part is part], near, known
-            )
+            for diagnostic in _part(reduction, part, of_part.get(id(part), []), near, known)
         ),
         *(diagnostic for each in special for diagnostic in _special(reduction, loops, each)),
         *limits(reduction),
@@ -296,6 +297,8 @@ def _locked(graph: Graph, part: Block) -> list[str]:
     A joint of which another freedom moves is none of them, and neither is what stands in a row with
     a moving joint, with nothing heavy between: it only gives way, so that no force builds up.
     """
+    if not part.locked:
+        return []
     held = {graph.edges[e].joint.name for e in part.locked}
     held -= {graph.edges[e].joint.name for e in part.edges if e not in part.locked}
     mechanism = graph.mechanism

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
-from regularize.lie.screw import inverse
+from regularize.lie.screw import Array, inverse
 from regularize.loops.assembly import assemble, with_coordinates
-from regularize.loops.kinematics import sized_loops
+from regularize.loops.kinematics import LoopKinematics, State, sized_loops
+from regularize.mechanism.cycles import MANY_LOOPS, minimum_cycle_basis
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import joint_position, relative_pose
 from regularize.mechanism.mechanism import Mechanism
@@ -20,6 +22,9 @@ from regularize.reduction.reduce import Reduction, reduce
 from regularize.statics.joint_changes import JointChange, own_freedom
 from regularize.statics.passive_freedoms import passive_bodies
 from regularize.tolerances import EXACT
+
+#: Ranks of coupled components at the assembled pose, by their joints and what these become.
+Ranks: TypeAlias = dict[frozenset[tuple[str, str]], int]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,12 +154,7 @@ def _on_motions(reduction: Reduction, changes: Sequence[JointChange]) -> Iterato
     """
     mechanism = changed(reduction, changes)
     replaced = {change.joint: change.replacement for change in changes}
-    ranks = [max((branch.rank for branch in cell.branches), default=0) for cell in reduction.cells]
-    best = [
-        [branch.local.q for branch in cell.branches if branch.rank == rank]
-        or list(cell.configurations[-1:] if cell.here.rank < cell.generic.rank else ())
-        for cell, rank in zip(reduction.cells, ranks, strict=True)
-    ]
+    best = _best(reduction)
     if not any(best):
         yield mechanism
     for which in range(max(map(len, best), default=0)):
@@ -172,22 +172,44 @@ def _on_motions(reduction: Reduction, changes: Sequence[JointChange]) -> Iterato
         yield mechanism.with_positions(positions)
 
 
+def _best(reduction: Reduction) -> list[list[Array]]:
+    """Of each coupled component configurations that tell its rank; none where the pose does."""
+    ranks = [max((branch.rank for branch in cell.branches), default=0) for cell in reduction.cells]
+    return [
+        [branch.local.q for branch in cell.branches if branch.rank == rank]
+        or list(cell.configurations[-1:] if cell.here.rank < cell.generic.rank else ())
+        for cell, rank in zip(reduction.cells, ranks, strict=True)
+    ]
+
+
 def _analysed(reduction: Reduction, mechanism: Mechanism) -> Reduction:
     """A changed mechanism, reduced as the one before."""
     return reduce(mechanism, rtol=reduction.rtol, configurations=8, seed=reduction.seed)
 
 
-def left_after(reduction: Reduction, changes: Sequence[JointChange]) -> int | None:
+def left_after(
+    reduction: Reduction, changes: Sequence[JointChange], known: Ranks | None = None
+) -> int | None:
     """Equations that stay redundant after some changes; None where the motion is another one.
 
     Where no more moves than before, what moved before is all of it, and what is generic there was
     generic before: ranks where the mechanism as it is has its own rank tell.
+
+    Args:
+        reduction: Of the mechanism.
+        changes: The changes.
+        known: Ranks at the assembled pose, by joints and changes, of which more become known.
     """
-    ways = (left_here(reduction, mechanism) for mechanism in _on_motions(reduction, changes))
+    ways = (left_here(reduction, each, changes, known) for each in _on_motions(reduction, changes))
     return next((left for left in ways if left is not None), None)
 
 
-def left_here(reduction: Reduction, mechanism: Mechanism) -> int | None:
+def left_here(
+    reduction: Reduction,
+    mechanism: Mechanism,
+    changes: Sequence[JointChange] = (),
+    known: Ranks | None = None,
+) -> int | None:
     """Redundant equations of a changed mechanism of the same mobility; None where ranks differ.
 
     Looser joints allow all motions of the mechanism as it was. Where the equations leave no more
@@ -196,22 +218,42 @@ def left_here(reduction: Reduction, mechanism: Mechanism) -> int | None:
     """
     graph = build(mechanism)
     q, assembled, rank = graph.position, False, 0
+    made = {change.joint: change.argument for change in changes}
+    if known is None or any(_best(reduction)):
+        known = {}  # ranks elsewhere than at the assembled pose
     for cell in graph.cells:
-        loops = sized_loops(graph, q, cell)
-        state = loops.state(q[loops.columns])
-        error = np.max(np.abs(loops.residual(state)), initial=0.0)
-        if error > EXACT.closed and not assembled:
-            assembly = assemble(graph, seed=reduction.seed)
-            if not assembly.closed:
-                return None
-            q, assembled = assembly.q, True
+        names = [graph.edges[e].joint.name for e in cell]
+        key = frozenset((name, made.get(name, "")) for name in names)
+        if key not in known:
             loops = sized_loops(graph, q, cell)
             state = loops.state(q[loops.columns])
-        values = np.linalg.svd(loops.jacobian(state)[0] * loops.units, compute_uv=False)
-        rank += decide_rank(values, reduction.rtol).rank
+            error = np.max(np.abs(loops.residual(state)), initial=0.0)
+            if error > EXACT.closed and not assembled:
+                assembly = assemble(graph, seed=reduction.seed)
+                if not assembly.closed:
+                    return None
+                q, assembled = assembly.q, True
+                loops = sized_loops(graph, q, cell)
+                state = loops.state(q[loops.columns])
+            known[key] = _rank(loops, state, reduction.rtol)
+        rank += known[key]
     if graph.freedoms - rank != reduction.finite_mobility:
         return None
     return 6 * graph.loops + len(graph.couplings) - rank
+
+
+def _rank(loops: LoopKinematics, state: State, rtol: float) -> int:
+    """Rank of the closure equations of a coupled component at a configuration."""
+    if len(loops.chords) > MANY_LOOPS:
+        from regularize.reduction.many_loops import LoopRanks  # loaded where there are many
+
+        own = [block for block in loops.graph.blocks if block[0] in set(loops.edges)]
+        cycles = [cycle for block in own for cycle in minimum_cycle_basis(loops.graph, block)]
+        rank = LoopRanks(loops, cycles, state, rtol).rank
+        if rank is not None:
+            return rank
+    values = np.linalg.svd(loops.jacobian(state)[0] * loops.units, compute_uv=False)
+    return decide_rank(values, rtol).rank
 
 
 def freed(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,7 +69,7 @@ class JointChange:
         joint: Name of the joint.
         before: Its kind.
         after: The kind to make it.
-        replacement: The changed joint.
+        make: Makes the changed joint.
         added: World screws of its new freedoms at the assembled pose, shape (6, added).
         choice: Where the new kind leaves a choice, the direction chosen: the second axis, the slot,
             the line, or the plane's normal; ground axes, assembled pose, shape (3,). Else None.
@@ -78,9 +78,14 @@ class JointChange:
     joint: str
     before: str
     after: str
-    replacement: Joint = field(repr=False)
+    make: Callable[[], Joint] = field(repr=False)
     added: Array = field(repr=False)
     choice: Array | None = field(default=None, repr=False)
+
+    @cached_property
+    def replacement(self) -> Joint:
+        """The changed joint."""
+        return self.make()
 
     @property
     def gain(self) -> int:
@@ -99,7 +104,7 @@ class JointChange:
     @property
     def cost(self) -> int:
         """Rank of the new kind from 1 on: least where the axis is kept and the part is standard."""
-        return {**COST, **COST_OF_PAIRS}[self.after]
+        return COST.get(self.after) or COST_OF_PAIRS[self.after]
 
     @property
     def words(self) -> str:
@@ -134,8 +139,8 @@ class Stressed:
         """Take the assembled pose, or one met on a walk where that is singular."""
         self.reduction = reduction
         self.known: dict[tuple[JointChange, ...], Any] = {}
-        self._replacements: dict[EdgeId, list[_Replacement]] = {}
-        self._changes: dict[tuple[EdgeId, int], JointChange] = {}
+        self._known: dict[tuple[object, ...], list[_Replacement]] = {}
+        self._changes: dict[EdgeId, dict[str, list[JointChange]]] = {}
         self._states: dict[Sequence[EdgeId], _States] = {}
         self._assembled = with_coordinates(reduction.mechanism, reduction.q)
         self._coupled = {name for c in reduction.mechanism.couplings for name, _, _ in c.terms}
@@ -169,30 +174,32 @@ class Stressed:
         joint = self.reduction.graph.edges[e].joint
         if joint.name in self._coupled or (joint.actuated and not motors):
             return []
-        if e not in self._replacements:
-            joint = self._assembled.joint(joint.name)
-            forces = self._forces(e) if joint.kind == "spherical" else np.zeros((0, 3))
-            self._replacements[e] = list(_replacements(joint, forces))
-        known = enumerate(self._replacements[e])
-        return [self._change(e, k, each) for k, each in known if each.after in kinds]
+        if e not in self._changes:
+            self._changes[e] = self._of_each_kind(e)
+        every = self._changes[e].items()
+        return [change for kind, changes in every if kind in kinds for change in changes]
 
-    def _change(self, e: EdgeId, k: int, made: _Replacement) -> JointChange:
-        """The k-th change of a joint."""
-        if (e, k) not in self._changes:
-            edge = self.reduction.graph.edges[e]
-            joint = self._assembled.joint(edge.joint.name)
-            kind = "composite" if made.after in ("slotted", *HIGHER_PAIRS) else made.after
-            own = own_freedom(joint, made.screws)
-            replacement = changed_joint(joint, kind, made.screws, made.shift, own)
-            pose = screw.adjoint(self.equilibrium.origin(e) @ made.shift)
-            added = pose @ _added(joint, replacement, made, self.q[list(edge.columns)])
-            loops, poses = self.reduction.loops, self.reduction.reference.T_world_node[0]
-            R = (poses[loops.row(edge.parent)] @ edge.T_parent)[:3, :3]
-            seen = None if made.choice is None else read_only(R @ made.choice)
-            self._changes[e, k] = JointChange(
-                joint.name, joint.kind, made.after, replacement, read_only(added), seen
-            )
-        return self._changes[e, k]
+    def _of_each_kind(self, e: EdgeId) -> dict[str, list[JointChange]]:
+        """Every change of a joint, by the new kind."""
+        edge = self.reduction.graph.edges[e]
+        joint = self._assembled.joint(edge.joint.name)
+        forces = self._forces(e) if joint.kind == "spherical" else np.zeros((0, 3))
+        q = self.q[list(edge.columns)]
+        # In their own frames most joints are like others.
+        numbers = (joint.screws, joint.position, q, forces)
+        key = (joint.kind, joint.closure, *(each.tobytes() for each in numbers))
+        if key not in self._known:
+            self._known[key] = list(_replacements(joint, forces, q))
+        loops, poses = self.reduction.loops, self.reduction.reference.T_world_node[0]
+        R = (poses[loops.row(edge.parent)] @ edge.T_parent)[:3, :3]
+        to_world, found = screw.adjoint(self.equilibrium.origin(e)), dict[str, list[JointChange]]()
+        for each in self._known[key]:
+            make = partial(changed_joint, joint, each.kind, each.screws, each.shift, each.own)
+            seen = None if each.choice is None else read_only(R @ each.choice)
+            added = read_only(to_world @ each.gained)
+            change = JointChange(joint.name, joint.kind, each.after, make, added, seen)
+            found.setdefault(each.after, []).append(change)
+        return found
 
     def _forces(self, e: EdgeId) -> Array:
         """Directions of the forces that self-stress brings into a joint, in its frame, (k, 3)."""
@@ -272,25 +279,6 @@ class _States:
     ground: Array
 
 
-def _added(joint: Joint, replacement: Joint, made: _Replacement, q: Array) -> Array:
-    """Screws that a joint gains, in the replacement's frame on its parent, shape (6, added).
-
-    Args:
-        joint: The joint as it is.
-        replacement: The joint as it would be.
-        made: What it becomes.
-        q: Coordinates of the joint as it is.
-    """
-    x = np.zeros(replacement.freedoms)
-    if np.any(q):
-        moved = screw.inverse(made.shift) @ motion(joint, q) @ made.shift
-        x = joint_position(replacement, moved)
-    own = screw.adjoint(screw.inverse(made.shift)) @ body_jacobian(joint, q)
-    new = subalgebra.residual(subalgebra.span(own), body_jacobian(replacement, x))
-    gained = subalgebra.span(new)
-    return np.asarray(screw.adjoint(motion(replacement, x)) @ gained)
-
-
 class _Replacement(NamedTuple):
     """What a joint may become.
 
@@ -298,29 +286,56 @@ class _Replacement(NamedTuple):
         after: The kind.
         screws: Its freedoms in its frame, shape (6, f).
         shift: Of the joint's frame.
+        own: The one of its freedoms that the single one of the joint becomes, if any.
+        gained: Screws that the joint gains, in its frame on its parent, shape (6, gained).
         choice: The direction chosen, in the frame of the joint as it is.
     """
 
     after: str
     screws: Array
     shift: Array
-    choice: Array | None = None
+    own: int | None
+    gained: Array
+    choice: Array | None
+
+    @property
+    def kind(self) -> str:
+        """Its kind as a joint's."""
+        return "composite" if self.after in ("slotted", *HIGHER_PAIRS) else self.after
 
 
-def _replacements(joint: Joint, forces: Array) -> Iterator[_Replacement]:
+def _replacements(joint: Joint, forces: Array, q: Array) -> Iterator[_Replacement]:
     """Kinds with more freedoms in the same position.
 
     Args:
         joint: The joint as it is.
         forces: Directions in which a ball joint may give way, in its frame, shape (k, 3).
+        q: Coordinates of the joint where its freedoms are looked at.
     """
+    at_zero = replace(joint, position=np.zeros(joint.freedoms))
+    for after, screws, shift, choice in _looser(joint, forces):
+        own = own_freedom(joint, screws)
+        made = _Replacement(after, screws, shift, own, np.zeros((6, 0)), choice)
+        replacement = changed_joint(at_zero, made.kind, screws, shift, own)
+        x = np.zeros(replacement.freedoms)
+        if np.any(q):
+            moved = screw.inverse(shift) @ motion(joint, q) @ shift
+            x = joint_position(replacement, moved)
+        before = screw.adjoint(screw.inverse(shift)) @ body_jacobian(joint, q)
+        new = subalgebra.residual(subalgebra.span(before), body_jacobian(replacement, x))
+        gained = screw.adjoint(shift @ motion(replacement, x)) @ subalgebra.span(new)
+        yield made._replace(gained=np.asarray(gained))
+
+
+def _looser(joint: Joint, forces: Array) -> Iterator[tuple[str, Array, Array, Array | None]]:
+    """Kinds with more freedoms, their screws, where their frames are, and the directions chosen."""
     if joint.kind == "fixed" and joint.closure:
-        yield _Replacement("spherical", joint_screws("spherical"), IDENTITY)
+        yield "spherical", joint_screws("spherical"), IDENTITY, None
         return
     if joint.kind == "spherical":
         for along in forces:
             screws = joint_screws("point_on_line", along)
-            yield _Replacement("point_on_line", screws, IDENTITY, along)
+            yield "point_on_line", screws, IDENTITY, along
         return
     if joint.kind not in ("revolute", "prismatic", "cylindrical"):
         return
@@ -329,29 +344,27 @@ def _replacements(joint: Joint, forces: Array) -> Iterator[_Replacement]:
     shift = IDENTITY if point is None else screw.transform(None, point)
     across = perpendiculars(axis)
     if joint.kind != "cylindrical":
-        yield _Replacement("cylindrical", joint_screws("cylindrical", axis), shift)
+        yield "cylindrical", joint_screws("cylindrical", axis), shift, None
     if joint.kind == "revolute":
         value = screw.exp(screw.revolute(axis) * float(joint.position[0]))[:3, :3]
         for second in across:
             screws = joint_screws("universal", axis, second)
-            yield _Replacement("universal", screws, shift, value @ second)
-        yield _Replacement("spherical", joint_screws("spherical"), shift)
+            yield "universal", screws, shift, value @ second
+        yield "spherical", joint_screws("spherical"), shift, None
         for along in across:
             screws = np.column_stack([screw.prismatic(along), screw.revolute(axis)])
-            yield _Replacement("slotted", screws, shift, along)
-        yield _Replacement("parallel", joint_screws("parallel", axis), shift)
+            yield "slotted", screws, shift, along
+        yield "parallel", joint_screws("parallel", axis), shift, None
     else:
         for normal in across:
             screws = joint_screws("line_in_plane", axis, normal)
-            yield _Replacement("line_in_plane", screws, shift, normal)
+            yield "line_in_plane", screws, shift, normal
     if joint.kind == "prismatic":
         for normal in across:
-            yield _Replacement(
-                "planar", _sliding(joint_screws("planar", normal), axis), shift, normal
-            )
-    yield _Replacement("point_on_line", joint_screws("point_on_line", axis), shift, axis)
+            yield "planar", _sliding(joint_screws("planar", normal), axis), shift, normal
+    yield "point_on_line", joint_screws("point_on_line", axis), shift, axis
     for normal in across if joint.kind != "revolute" else (*across, axis):
-        yield _Replacement("point_on_plane", joint_screws("point_on_plane", normal), shift, normal)
+        yield "point_on_plane", joint_screws("point_on_plane", normal), shift, normal
 
 
 def _sliding(screws: Array, axis: Array) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -145,14 +145,13 @@ class OpenClosure:
             axis: Direction of its axis, ground axes at the assembled pose, shape (3,).
         """
         screws = joint_screws(kind, _cleaned(self.pose[:3, :3].T @ axis))
-        joint = changed_joint(self.joint, kind, screws)
         added = subalgebra.residual(subalgebra.span(self.joint.screws), screws)
         gained = screws.shape[1] - self.joint.freedoms
         return JointChange(
             self.joint.name,
             self.joint.kind,
             kind,
-            joint,
+            partial(changed_joint, self.joint, kind, screws),
             read_only(self._world(added[:, added.shape[1] - gained :])),
             None if kind == "spherical" else read_only(axis),
         )
@@ -270,9 +269,6 @@ WORDS = {
     "planar": ("a planar joint", "planar joints"),
 }
 
-#: Kinds of closures in formats that do not know all.
-HELD = {"mjcf": ("spherical",)}
-
 
 def too_stiff(reduction: Reduction, cures: Sequence[Cure]) -> list[Diagnostic]:
     """What to say of the welds that lock a mechanism: nothing where no cure frees it.
@@ -329,13 +325,8 @@ def _outcome(cure: Cure) -> str:
 
 
 def release_command(reduction: Reduction, cure: Cure) -> str:
-    """The one line that makes the change: in Python for Pinocchio models, else on the shell.
-
-    It is empty where the format has no such closure.
-    """
+    """The one line that makes the change: in Python for Pinocchio models, else on the shell."""
     mechanism = reduction.mechanism
-    if any(change.after not in HELD.get(mechanism.format, LOOSER) for change in cure.changes):
-        return ""
     if mechanism.format == "pinocchio":
         kinds = dict(change.argument.rsplit("=", 1) for change in cure.changes)
         return f"rg.augment(model, closures, kinds={kinds!r})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -114,7 +115,7 @@ class Placement:
     def _largest(self, twist: Array) -> float:
         return float(max(np.max(np.abs(twist[:3])) / self.size, np.max(np.abs(twist[3:]))))
 
-    @property
+    @cached_property
     def _center(self) -> Array:
         return np.asarray(np.mean([T[:3, 3] for T in self.before.poses.values()], axis=0))
 

@@ -24,6 +24,8 @@ WIDTH = 100
 INDENT = (0, 0, 0, 2)
 #: Lines of a report: what somebody reads, and what one screen or two hold.
 LINES = 59
+#: Characters of a command up to which it is printed: a screen full of joints says nothing.
+COMMAND = 1500
 
 
 @dataclass(frozen=True)
@@ -118,13 +120,13 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
     yield Text(view.counts(report))
     if verbosity >= 0:
         yield Text()
-        yield from _listed("What to change", view.advice(report))
+        yield from _listed("What to change", view.advice(report), verbosity)
         yield from _findings(report, detail, verbosity)
         yield from _motions(report, detail)
         yield from _reasons(report)
         yield from _reactions(report, detail)
         yield from _section(*view.lack_of_fit(report))
-        yield from _listed("What to do", view.remedies(report))
+        yield from _listed("What to do", view.remedies(report), verbosity)
         yield from _notes(report, detail, verbosity)
         yield from _loops(report, detail, verbosity)
     yield _footer(report, detail)
@@ -266,14 +268,18 @@ def _reactions(report: Analysis, detail: Detail) -> Iterator[RenderableType]:
     yield from _section("Reactions that cannot be trusted (REG220)", pairs)
 
 
-def _listed(title: str, ways: Sequence[tuple[str, str]]) -> Iterator[RenderableType]:
-    """Ways in words, each with its command where there is one."""
+def _listed(
+    title: str, ways: Sequence[tuple[str, str]], verbosity: int
+) -> Iterator[RenderableType]:
+    """Ways in words, each with its command where there is one that somebody would copy."""
     if not ways:
         return
     yield Text(title, "bold")
     for words, command in ways:
-        yield Padding(Text(f"{words}:" if command else words), INDENT)
-        if command:
+        long = len(command) > COMMAND and verbosity <= 0
+        words += " (its command is long: -v and the JSON report have it)" if long else ""
+        yield Padding(Text(f"{words}:" if command and not long else words), INDENT)
+        if command and not long:
             yield Text(f"    {command}", "green", no_wrap=True)
     yield Text()
 

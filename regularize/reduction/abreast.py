@@ -1,0 +1,131 @@
+"""Coupled components of one shape, whose walks are made together: many loops for a few calls.
+
+Where joints, cuts and kept rows hang together in the same way, equations differ in numbers alone.
+A configuration carries the number of its component, so one walk follows all of them, each by the
+random numbers that it would have seen alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regularize.lie.screw import Array
+from regularize.loops.continuation import Continuation, random_walks
+from regularize.loops.kinematics import Indices, LoopKinematics, State
+from regularize.reduction.cuts import ReducedLoops
+from regularize.tolerances import Tolerances
+
+#: Configurations of all components that are walked together: no more fit into a cache.
+TOGETHER = 1024
+
+
+def stacked(values: Sequence[Any]) -> Callable[[Indices], Any]:
+    """What makes of values of one shape those of chosen numbers, one for each configuration.
+
+    Arrays get a leading axis; of other objects those attributes that ``geometry`` names.
+    """
+    first = values[0]
+    if isinstance(first, np.ndarray):
+        every = np.array(values)
+        return lambda which: every[which]
+    if isinstance(first, (tuple, list)):
+        parts = [stacked(part) for part in zip(*values, strict=True)]
+        return lambda which: type(first)([part(which) for part in parts])
+    names = getattr(first, "geometry", ())
+    own = {name: stacked([getattr(value, name) for value in values]) for name in names}
+
+    def chosen(which: Indices) -> Any:
+        result = copy(first)
+        vars(result).update({name: part(which) for name, part in own.items()})
+        return result
+
+    return chosen if own else lambda _: first
+
+
+@dataclass(frozen=True, eq=False)
+class At:
+    """Configurations of several components.
+
+    Attributes:
+        which: Number of the component of each, shape (N,).
+        state: Poses and screws.
+    """
+
+    which: Indices
+    state: State
+
+    def __getitem__(self, chosen: slice | NDArray[np.bool_]) -> At:
+        """Some of the configurations."""
+        return At(self.which[chosen], self.state[chosen])
+
+
+class Abreast:
+    """Kept rows of coupled components of one shape, as one constraint set.
+
+    Configurations end with the number of their component; velocities are scaled.
+
+    Args:
+        rows: Those of each, whose ``shape`` is the same.
+    """
+
+    def __init__(self, rows: Sequence[ReducedLoops]) -> None:
+        """Stack what differs."""
+        self.units = np.ones_like(rows[0].units)
+        self._units = np.array([each.units for each in rows])
+        self._loops: Callable[[Indices], LoopKinematics] = stacked([each.loops for each in rows])
+        self._rows: Callable[[Indices], ReducedLoops] = stacked(rows)
+
+    def state(self, q: Array) -> At:
+        """Poses and screws at configurations (N, n + 1)."""
+        which = q[:, -1].astype(np.intp)
+        return At(which, self._loops(which).state(q[:, :-1]))
+
+    def residual(self, at: At) -> Array:
+        """Kept components of the closure errors, shape (N, m)."""
+        return self._rows(at.which).residual(at.state)
+
+    def residual_jacobian(self, at: At) -> Array:
+        """Kept rows on scaled velocities, shape (N, m, n)."""
+        rows = self._rows(at.which).residual_jacobian(at.state)
+        return np.asarray(rows * self._units[at.which, None])
+
+    def integrate(self, q: Array, velocity: Array) -> Array:
+        """Configurations after a unit of time at constant velocities, shape (N, n + 1)."""
+        moved = q[:, :-1] + velocity * self._units[q[:, -1].astype(np.intp)]
+        return np.hstack([moved, q[:, -1:]])
+
+
+def walks_abreast(
+    rows: Sequence[ReducedLoops],
+    starts: Sequence[Array],
+    tolerances: Tolerances,
+    *,
+    walkers: int,
+    steps: int,
+    rng: Callable[[], np.random.Generator],
+) -> list[Array]:
+    """Random walks along the kept rows of each component, shape (steps, walkers, n) each.
+
+    Args:
+        rows: Kept rows of components whose ``shape`` is the same.
+        starts: Where the walkers of each begin, shape (n,).
+        tolerances: What counts as closed and as dependent in all of them.
+        walkers: Number of walkers of each.
+        steps: Steps of each walker.
+        rng: Makes the source of random numbers, which are the same for all.
+    """
+    size, found = max(1, TOGETHER // walkers), list[Array]()
+    for k in range(0, len(rows), size):
+        together = rows[k : k + size]
+        begin = np.column_stack([starts[k : k + size], np.arange(len(together))])
+        along = Continuation(Abreast(together), tolerances)
+        visited = random_walks(along, begin, walkers=walkers, steps=steps, rng=rng())
+        apart = visited[..., :-1].reshape(steps, len(together), walkers, begin.shape[1] - 1)
+        found += [apart[:, i] for i in range(len(together))]
+    return found
