@@ -181,6 +181,10 @@ class _CompiledGrower(_Grower):
         self._stride = STRIDE
         self._held = np.isin(np.arange(robot.nv), [*based]).astype(float)
         self._units = (np.abs(robot.joint_map) @ self.loops.units)[self._free]
+        ways, own = np.abs(robot.joint_map[self._free]), np.arange(len(self._free))
+        held = ways[own, ways.argmax(axis=1)] > 0.0  # closing joints are in no tree
+        self._ends = np.array([self.low, self.high])[:, ways.argmax(axis=1)]
+        self._ends[:, ~held] = [[-np.inf], [np.inf]]
         q = self.grown(robot.configuration(start), n)
         return robot.coordinates(q), q
 
@@ -198,21 +202,31 @@ class _CompiledGrower(_Grower):
             normal = inverse @ rows
             way = self.rng.normal(size=(len(q), len(units), 1))
             way = (way - normal @ way)[..., 0]
-            length = self._stride * self.rng.uniform(0.1, 1.0, size=(len(q), 1))
             size = np.abs(way).max(axis=1, keepdims=True)
             moving = size[:, 0] > VANISHING
-            way *= length / np.where(size > VANISHING, size, 1.0)
+            way *= units / np.where(size > VANISHING, size, 1.0)
+            length = np.fmin(self._stride, self._room(q[:, places], way))
+            length *= self.rng.uniform(0.1, 1.0, size=(len(q), 1))
             trial = q.copy()
-            trial[:, places] += way * units
+            trial[:, places] += length * way
             end = self._projected(trial)
             end = np.where(np.isfinite(end).all(axis=1, keepdims=True), end, q)
             back = np.abs((end - trial)[:, places] / units).max(axis=1)
             change = inverse @ (kernel.jacobian(end)[..., self._free] * units - rows) @ normal
             turned = np.abs(change).sum(axis=2).max(axis=1)
             good = np.asarray(moving & (back <= BACK * length[:, 0]) & (turned <= CHANGED))
-            self._stride *= 0.7 if good.mean() < 0.3 else 1.2 if self._stride < 0.8 * STRIDE else 1
+            part = good.mean()
+            self._stride = min(
+                STRIDE, self._stride * (0.8 if part < 0.6 else 1.2 if part > 0.8 else 1)
+            )
             return np.asarray(end[good])
         return q[:0]
+
+    def _room(self, x: Array, way: Array) -> Array:
+        """How far ways lead to limits of joints of the tree, (N, 1); without end from beyond them."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = (np.where(way > 0.0, self._ends[1], self._ends[0]) - x) / way
+        return np.where(room > 0.0, room, np.inf).min(axis=1, keepdims=True)
 
     def _projected(self, q: Array) -> Array:
         """Closed configurations, NaN where the steps do not arrive."""
