@@ -243,6 +243,23 @@ def test_subsystems_of_a_floating_robot_are_maps_of_their_own() -> None:
     assert m.domain.lower.shape[1] == 4 and m.domain.contains(theta).all()
 
 
+def test_what_is_led_moves_alone() -> None:
+    """One leg is led at a time, in one step of the compiled kernel; base and other leg stay."""
+    robot = rg.to_pinocchio(humanoid())
+    led, still = ("left_m1", "left_m2"), ["right_m1", "right_pitch", "right_roll", "right_hip"]
+    q = robot.follow(robot.q0, dict(zip(led, (0.2, -0.1), strict=True)))
+    assert np.abs(robot.residual(q)).max() < 1e-12
+    own, rest = (
+        [robot.position_index(int(k)) for k in robot.velocity_indices(n)] for n in (led, still)
+    )
+    assert q[own].tolist() == [0.2, -0.1]
+    assert np.abs((q - robot.q0)[rest]).max() < 1e-12 and np.abs((q - robot.q0)[:7]).max() < 1e-12
+    way = robot.leading[led]
+    assert way.square and way.decides.sum() == way.follows.sum() < robot.rows
+    assert way.reached(robot, robot.q0, np.array([0.2, -0.1])) is not None
+    assert way.reached(robot, robot.q0, np.array([1.2, -1.1])) is None
+
+
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
 @pytest.mark.parametrize("name", ["rsu_ankle", "five_bar", "gripper"])
 def test_c_and_python_give_the_same(name: str, tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ class _CompiledGrower(_Grower):
         return q[:0]
 
     def _room(self, x: Array, way: Array) -> Array:
-        """How far ways lead to limits of joints of the tree, (N, 1); without end from beyond them."""
+        """How far ways lead to limits of joints of the tree, (N, 1); endless from beyond them."""
         with np.errstate(divide="ignore", invalid="ignore"):
             room = (np.where(way > 0.0, self._ends[1], self._ends[0]) - x) / way
         return np.where(room > 0.0, room, np.inf).min(axis=1, keepdims=True)
