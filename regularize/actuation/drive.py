@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 
 from regularize.actuation.affine_forms import inverses
-from regularize.actuation.chart import Chart
+from regularize.actuation.chart import Chart, limits_of
 from regularize.actuation.domain import Domain
 from regularize.actuation.prover import Grown, grown, proved_of
 from regularize.actuation.subsystems import motor_range
 from regularize.actuation.ways import ARRIVED, Way
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
-from regularize.mechanism.graph import Graph
-from regularize.tolerances import VANISHING
+from regularize.loops.kinematics import sized_loops
+from regularize.loops.projection import project
+from regularize.mechanism.graph import Graph, coordinate_names
+from regularize.tolerances import EXACT, VANISHING
 
 #: Samples that steps and polynomials are fitted to.
 SAMPLES = 3000
@@ -188,10 +190,11 @@ def made(
     own: tuple[list[int], list[int]],
     chart: Chart,
     mirror: Chart | None,
-    bounds: Array,
+    part: Graph,
     names: list[list[str]],
 ) -> Drive:
     """The map of a subsystem over what can be proved of its range, or else followed."""
+    bounds = stored_range(part, names[0], chart)
     followed = grown(chart, bounds, sampled=True) if chart.closures else None
     found = proved_of(followed) if followed else grown(chart, bounds, sampled=False)
     if found.domain.share < 0.9:
@@ -199,11 +202,11 @@ def made(
         if found.domain.share < ENOUGH * followed.domain.share:
             found = followed
     if not found.domain.share:
-        raise ModelError(_no_domain(chart, bounds, names))
+        raise ModelError(_no_domain(chart, bounds, names, part))
     return Drive.of(own, chart, found, mirror)
 
 
-def _no_domain(chart: Chart, bounds: Array, names: list[list[str]]) -> str:
+def _no_domain(chart: Chart, bounds: Array, names: list[list[str]], part: Graph) -> str:
     """Why there is no map about the stored pose, and what to do."""
     start = chart.arrays(chart.program([*chart.motors, *chart.bounded]), chart.start[None])[0]
     low, high = np.concatenate([bounds, chart.bounds]).T
@@ -211,11 +214,30 @@ def _no_domain(chart: Chart, bounds: Array, names: list[list[str]]) -> str:
     told = [f"{n} is at {x:.4g}" for n, x, b in zip(names[0], start, beyond, strict=False) if b]
     told += ["a joint is"] if len(told) < beyond.sum() else []
     why = f"outside of limits ({', '.join(told)})" if told else "singular"
+    pose = _within(part, names[0]) if told else {}
+    pose = pose or {chart.names[0]: [round(float(chart.start[0]) + 0.2, 3)]}
     return (
         f"the map from {', '.join(names[0])} to {', '.join(names[1])} has no domain: the stored "
-        f"pose is {why}; store another pose, such as "
-        f"rg.load(file).with_positions({{{chart.names[0]!r}: [{chart.start[0] + 0.2:.3g}]}})"
+        f"pose is {why}; store another pose, such as rg.load(file).with_positions({pose})"
     )
+
+
+def _within(part: Graph, motors: Sequence[str]) -> dict[str, list[float]]:
+    """All joints at a closed pose within limits, motors amid theirs; empty where none is found."""
+    limits, q = limits_of(part), part.position.copy()
+    limited = np.asarray(np.isfinite(limits).all(axis=1))
+    q[limited] = limits[limited].mean(axis=1)
+    held = np.isin(coordinate_names(part.mechanism), motors)
+    found = project(sized_loops(part, q), q[None], held=held, damped=True)
+    q = found.q[0]
+    if not found.error[0] <= EXACT.same or not ((q >= limits[:, 0]) & (q <= limits[:, 1])).all():
+        return {}
+    own: dict[str, list[float]] = {
+        joint.name: [] for joint in part.mechanism.joints if joint.freedoms
+    }
+    for name, value in zip(coordinate_names(part.mechanism), q.round(3).tolist(), strict=True):
+        own[name if name in own else name.rpartition("[")[0]].append(value)
+    return own
 
 
 def _way(chart: Chart, back: bool, x: Array, z: Array) -> Way | None:

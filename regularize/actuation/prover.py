@@ -39,6 +39,9 @@ WIDER = (1.1, 1.4, 2.0)
 NEWTON, LAST = 12, 1e-9
 #: Bisections of the finest boxes' size up to which corners may count for a box.
 COARSEST = 2
+#: Widest half of a box of parameters, rad and m, whose corners may count for it: a turn apart they
+#: are the same.
+WIDEST = 0.5
 #: How often a grid is made anew about what was found.
 FINER = 3
 #: Least transmission, by the one of the stored pose, and its inverse the largest: nearer to a
@@ -110,6 +113,8 @@ class Prover:
                 r = wider * np.einsum("nij,nj->ni", np.abs(inverse[left]), radius[left])
                 r += 1e-13 * (1.0 + np.abs(z[left]))
                 inside = self._krawczyk(theta[left], radius[left], z[left], inverse[left], r)
+                if self.sampled:
+                    inside &= (r <= WIDEST).all(axis=1)
                 low[left[inside]] = (z[left] - r)[inside]
                 high[left[inside]] = (z[left] + r)[inside]
                 good[left[inside]] = True

@@ -66,8 +66,9 @@ class Led:
         for _ in range(robot.rows):  # those that share velocities which follow
             rows |= seen[:, seen[rows].any(axis=0) & ~held].any(axis=1)
         follows = seen[rows].any(axis=0) & ~held
-        square = 0 < rows.sum() == follows.sum()
-        return cls(columns, places, *(x.astype(float) for x in (held, follows, rows)), bool(square))
+        square = bool(0 < rows.sum() == follows.sum())
+        lead, follow, decide = (np.asarray(x, dtype=np.float64) for x in (held, follows, rows))
+        return cls(columns, places, lead, follow, decide, square)
 
     def reached(self, robot: ConstrainedTree, q: Array, values: Array) -> Array | None:
         """The configuration after one step; None where it takes more."""
