@@ -20,20 +20,18 @@ from regularize.lie.screw import Array
 from regularize.loops.kinematics import sized_loops
 from regularize.loops.projection import project
 from regularize.mechanism.graph import Graph, coordinate_names
-from regularize.tolerances import EXACT, VANISHING
+from regularize.tolerances import EXACT
 
 #: Samples that steps and polynomials are fitted to.
 SAMPLES = 3000
 #: States at a time: what is needed on the way stays in the processor's cache.
-CHUNK = 4096
+CHUNK = 8192
 #: Proofs that reach less of what can be followed leave the domain to the latter.
 ENOUGH = 0.5
 #: Formulas back that differ by no more are of the same branch.
 MIRRORED = 1e-7
 #: Corners of the domain that are looked at for the range of joints.
 CORNERS = 20_000
-#: Newton's steps from the nearest sample.
-NEWTON = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,21 +120,14 @@ class Drive:
 
     def _searched(self, x: Array, back: bool) -> tuple[Array, Array]:
         """The same by Newton's steps from the nearest of many samples."""
-        trees, places = self._places
-        k, n, side = x.shape[1], places.shape[1], int(back)
-        goal = np.pad(x, ((0, 0), (0, n - k)))
+        (trees, places), k = self._places, x.shape[1]
         known = np.asarray(np.isfinite(x).all(axis=1))
-        z = places[trees[side].query(np.where(known[:, None], x, 0.0))[1]].copy()
-        for _ in range(NEWTON):
-            error = self.chart.arrays(self.chart.values, z)[:, side * n : side * n + n] - goal
-            step = np.einsum("nij,nj->ni", inverses(self.slopes(z)[side]), error)
-            z = z - step
-        values = self.chart.arrays(self.chart.values, z)
-        theta, q = values[:, :k], values[:, n : n + k]
-        good = known & self.domain.contains(theta if back else x)
-        with np.errstate(invalid="ignore"):
-            good &= (np.abs(step) <= VANISHING).all(axis=1) & np.isfinite(values).all(axis=1)
-        found = theta if back else q
+        nearest = trees[back].query(np.where(known[:, None], x, 0.0))[1]
+        z, _ = self.grown.prover.solved(x, places[nearest], back)
+        sides = np.split(self.chart.arrays(self.chart.values, z)[:, : 2 * z.shape[1]], 2, axis=1)
+        theta, found = x if not back else sides[0][:, :k], sides[not back][:, :k]
+        left = sides[back] - np.pad(x, ((0, 0), (0, z.shape[1] - k)))  # closures included
+        good = self.domain.contains(theta) & (np.abs(left).max(axis=1) <= EXACT.closed)
         return np.where(good[:, None], found, np.nan), np.where(good[:, None], z, np.nan)
 
     def slopes(self, z: Array) -> tuple[Array, Array]:

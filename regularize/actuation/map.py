@@ -18,11 +18,10 @@ from regularize.actuation.domain import Domain
 from regularize.actuation.drive import Drive, Subsystems, made
 from regularize.actuation.polynomial import MapPolynomial, polynomial_of
 from regularize.actuation.source import (
+    array_function,
     c_source,
     casadi_function,
-    jax_function,
     python_source,
-    torch_function,
     written,
 )
 from regularize.actuation.subsystems import (
@@ -209,11 +208,11 @@ class ActuationMap(Subsystems):
 
     def to_jax(self, *, back: bool = False) -> Callable[[Any], Any]:
         """A function of (..., k) for JAX: joints of motors, or back; use 64 bit."""
-        return jax_function(self, back)
+        return array_function(self, back, "jax.numpy")
 
     def to_torch(self, *, back: bool = False) -> Callable[[Any], Any]:
         """The same for tensors of PyTorch."""
-        return torch_function(self, back)
+        return array_function(self, back, "torch")
 
     def to_casadi(self, *, back: bool = False) -> Any:
         """A CasADi ``Function`` from (k,) to (k,): joints of motors, or back."""

@@ -84,12 +84,15 @@ class Prover:
         found = self.chart.arrays(self.chart.slopes, z).reshape(len(z), 2, n, n)
         return found[:, 0], found[:, 1]
 
-    def solved(self, theta: Array, z: Array) -> tuple[Array, Array]:
-        """Parameters for motor values by Newton's method, and inverse derivatives; may be NaN."""
-        goal = self._closed(theta)
+    def solved(self, theta: Array, z: Array, back: bool = False) -> tuple[Array, Array]:
+        """Parameters for values of motors, or joints, by Newton's method, and inverse derivatives.
+
+        Both may be NaN.
+        """
+        goal, at = self._closed(theta), self.parameters * back
         for _ in range(NEWTON):
-            error = self.chart.arrays(self.chart.values, z)[:, : self.parameters] - goal
-            inverse = inverses(self._rates(z)[0])
+            error = self.chart.arrays(self.chart.values, z)[:, at : at + self.parameters] - goal
+            inverse = inverses(self._rates(z)[back])
             step = np.einsum("nij,nj->ni", inverse, error)
             z = z - step
             if not np.nanmax(np.abs(step), initial=0.0) > LAST:

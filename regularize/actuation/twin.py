@@ -222,10 +222,7 @@ def _driven(
     }
     joints = []
     for joint in twin.joints:
-        own = [
-            f"{joint.name}[{i}]" if joint.freedoms > 1 else joint.name
-            for i in range(joint.freedoms)
-        ]
+        own = _coordinates(joint)
         if not own or own[0] not in values:
             joints.append(joint)
             continue
@@ -329,10 +326,14 @@ def _without_base(mechanism: Mechanism) -> Mechanism:
 
 
 def _with_armature(joint: Joint, added: Mapping[str, float]) -> Joint:
-    own = [
-        f"{joint.name}[{i}]" if joint.freedoms > 1 else joint.name for i in range(joint.freedoms)
-    ]
+    own = _coordinates(joint)
     if not any(name in added for name in own):
         return joint
     values = np.array([added.get(name, 0.0) for name in own])
     return replace(joint, dynamics=replace(joint.dynamics, armature=values))
+
+
+def _coordinates(joint: Joint) -> list[str]:
+    """Names of a joint's coordinates."""
+    single = joint.freedoms == 1
+    return [joint.name if single else f"{joint.name}[{i}]" for i in range(joint.freedoms)]
