@@ -22,7 +22,6 @@ import pytest
 from drive_linkages import DRIVES, Drive, rsu_ankle, seven_hinges
 
 import regularize as rg
-from regularize.actuation.prover import Prover
 from regularize.cli import main
 
 pytestmark = pytest.mark.guests("modes", "actuation", "design")
@@ -494,7 +493,7 @@ def test_corners_a_turn_apart_tell_nothing(half: float, counts: bool) -> None:
     (drive,) = made("five_bar")[1].drives
     chart = replace(drive.chart, bounded=(), bounds=np.zeros((0, 2)))
     theta = chart.arrays(chart.values, chart.start[None])[:, :2]
-    prover = Prover(chart, np.array([[-9.0, 9.0]] * 2), sampled=True)
+    prover = type(drive.grown.prover)(chart, np.array([[-9.0, 9.0]] * 2), sampled=True)
     good, _ = prover.proved(theta, np.full((1, 2), half), chart.start[None])
     assert good.tolist() == [counts]
 
