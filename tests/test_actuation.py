@@ -581,6 +581,18 @@ def test_a_twin_needs_a_chain_of_joints() -> None:
         rg.serial_twin(drive.mechanism, drive.motors, drive.joints)
 
 
+def test_what_hangs_on_a_coupler_has_no_twin() -> None:
+    drive = DRIVES["four_bar_knee"]()
+    toe = rg.Joint.in_world("toe_joint", "rod", "toe", "revolute")
+    model = replace(
+        drive.mechanism,
+        bodies=(*drive.mechanism.bodies, rg.Body("toe")),
+        joints=(*drive.mechanism.joints, toe),
+    )
+    with pytest.raises(rg.ModelError, match="'toe_joint' hangs on 'rod', which more joints move"):
+        rg.serial_twin(model, ["m"], ["knee"])
+
+
 def test_a_twin_in_mujoco_has_no_equality(tmp_path: Path) -> None:
     mujoco = pytest.importorskip("mujoco")
     twin = rg.serial_twin(humanoid())
