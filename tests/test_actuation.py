@@ -198,7 +198,7 @@ def test_three_hinges_with_nothing_between_them_are_a_ball() -> None:
 def test_motors_that_are_too_few_and_what_cannot_move_are_told() -> None:
     drive = DRIVES["five_bar"]()
     with pytest.raises(
-        rg.ModelError, match=r"with the motors held .*; name|name .* among the motor"
+        rg.ModelError, match=r"with the motors held knee still moves, and .* most of all"
     ):
         rg.actuation_map(drive.mechanism, ["m1"], ["knee"])
     a = rg.assembly("a triangle")
@@ -240,7 +240,7 @@ def test_what_does_not_fit_is_said() -> None:
     drive, _ = made("rsu_ankle")
     with pytest.raises(rg.ModelError, match="as many"):
         rg.actuation_map(drive.mechanism, ["m1"], ["pitch", "roll"])
-    with pytest.raises(rg.ModelError, match="no formulas of"):
+    with pytest.raises(rg.ModelError, match="with the motors held pitch still moves"):
         rg.actuation_map(drive.mechanism, ["m1"], ["pitch"])
     assert rg.actuation_map(drive.mechanism).joint_names == ("pitch", "roll")
 

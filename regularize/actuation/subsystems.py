@@ -217,8 +217,8 @@ def undecided(part: Graph, motors: Sequence[str], joints: Sequence[str], most: i
         single = [c for e in part.edges if not e.group for c in e.columns]
         own = names[max(single, key=lambda c: float(left[c]))]
         return (
-            f"with the motors held {', '.join(moved)} still move, and {own} does most of all: name "
-            f"{own} among the motors and the joints too, or fix it in the file"
+            f"with the motors held {', '.join(moved)} still move{'s' * (len(moved) == 1)}, and "
+            f"{own} most of all: name it among the motors and the joints too, or fix it in the file"
         )
     return f"no formulas by the same {len(motors)} to {most} coordinates are found"
 
