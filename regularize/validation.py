@@ -52,7 +52,7 @@ class Kind:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) is float or (
+    return isinstance(value, float) or (
         isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
     )
 
@@ -82,7 +82,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _is_mapping(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
+    return isinstance(value, (dict, Mapping)) and all(isinstance(key, str) for key in value)
 
 
 FLAG = Kind("True or False", lambda value: isinstance(value, (bool, np.bool_)))

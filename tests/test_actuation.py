@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import importlib.util
 import json
@@ -167,11 +168,79 @@ def test_a_turn_more_is_outside(name: str) -> None:
             m.motors(turned)
 
 
+def test_three_hinges_with_nothing_between_them_are_a_ball() -> None:
+    """As formats without balls write them; the map is the same, and its gimbals lock nowhere."""
+    drive, m = made("rsu_ankle")
+    a = rg.assembly("2-RSU ankle of hinges")
+    for body in drive.mechanism.bodies:
+        if body.name != drive.mechanism.ground:
+            a.body(body.name)
+    for joint in drive.mechanism.joints:
+        at, ends = joint.T_parent_joint[:3, 3], [joint.parent, joint.child]
+        if joint.kind == "revolute":
+            a.hinge(joint.name, *ends, at=at, axis=joint.screws[3:, 0], limits=joint.limits)
+            continue
+        if joint.kind == "universal":
+            a.universal(joint.name, *ends, at=at, axes=joint.screws[3:].T)
+            continue
+        frames = [f"{joint.name}_{i}" for i in range(2)]
+        for frame in frames:
+            a.body(frame)
+        chain = [ends[0], *frames, ends[1]]
+        for i, axis in enumerate(np.eye(3)[[1, 0, 2]]):
+            a.hinge(f"{joint.name}_{i}", chain[i], chain[i + 1], at=at, axis=axis)
+    other = rg.actuation_map(a.mechanism(), drive.motors, drive.joints)
+    theta = m.samples(100)
+    assert other.domain.proved and other.domain.share == m.domain.share
+    assert np.abs(other.joints(theta) - m.joints(theta)).max() < 1e-12
+
+
+def test_motors_that_are_too_few_and_what_cannot_move_are_told() -> None:
+    drive = DRIVES["five_bar"]()
+    with pytest.raises(
+        rg.ModelError, match=r"with the motors held knee still moves, and .* most of all"
+    ):
+        rg.actuation_map(drive.mechanism, ["m1"], ["knee"])
+    a = rg.assembly("a triangle")
+    a.body("b1"), a.body("b2")
+    for i, ends in enumerate((("ground", "b1"), ("b1", "b2"), ("b2", "ground"))):
+        a.hinge(f"h{i}", *ends, at=(np.cos(2.0 * i), 0, np.sin(2.0 * i)), axis=(0, 1, 0))
+    with pytest.raises(rg.ModelError, match=r"has 0 freedoms as it is written.*as-designed"):
+        rg.actuation_map(a.mechanism(), ["h0"], ["h1"])
+
+
+CORPUS = Path(__file__).parents[1].parent / "shared" / "corpus"
+REAL = [
+    ("mjcf/menagerie_agility_cassie/cassie.xml", None, None, {}),
+    ("gepetto_yaml/cassie_like/robot.urdf", None, None, {}),
+    ("gepetto_yaml/digit_like/robot.urdf", None, None, {}),
+    (
+        "mjcf/pal_kangaroo/src/pal_mjlab/robots/pal_kangaroo/xmls/kangaroo_lower_body.xml",
+        ["leg_left_length_joint"],
+        ["leg_left_knee_joint"],
+        {"femur": [0.7], "knee": [1.4], "length": [0.42]},
+    ),
+]
+
+
+@pytest.mark.skipif(not CORPUS.exists(), reason="corpus not at hand")
+@pytest.mark.parametrize(("file", "motors", "joints", "pose"), REAL)
+def test_robots_as_they_are_published(
+    file: str, motors: list[str] | None, joints: list[str] | None, pose: dict[str, list[float]]
+) -> None:
+    model = rg.load(str(CORPUS / file))
+    stored = {f"leg_{s}_{n}_joint": x for n, x in pose.items() for s in ("left", "right")}
+    m = rg.actuation_map(model.with_positions(stored), motors, joints)
+    theta = m.samples(500)
+    assert m.domain.proved
+    assert np.abs(m.motors(m.joints(theta)) - theta).max() < 1e-11
+
+
 def test_what_does_not_fit_is_said() -> None:
     drive, _ = made("rsu_ankle")
     with pytest.raises(rg.ModelError, match="as many"):
         rg.actuation_map(drive.mechanism, ["m1"], ["pitch", "roll"])
-    with pytest.raises(rg.ModelError, match="no formulas of"):
+    with pytest.raises(rg.ModelError, match="with the motors held pitch still moves"):
         rg.actuation_map(drive.mechanism, ["m1"], ["pitch"])
     assert rg.actuation_map(drive.mechanism).joint_names == ("pitch", "roll")
 
@@ -241,6 +310,23 @@ def test_subsystems_of_a_floating_robot_are_maps_of_their_own() -> None:
     J = m.jacobian(theta)
     assert not J[:, 0, 1].any() and J[:, 0, 0].all()
     assert m.domain.lower.shape[1] == 4 and m.domain.contains(theta).all()
+
+
+def test_what_is_led_moves_alone() -> None:
+    """One leg is led at a time, in one step of the compiled kernel; base and other leg stay."""
+    robot = rg.to_pinocchio(humanoid())
+    led, still = ("left_m1", "left_m2"), ["right_m1", "right_pitch", "right_roll", "right_hip"]
+    q = robot.follow(robot.q0, dict(zip(led, (0.2, -0.1), strict=True)))
+    assert np.abs(robot.residual(q)).max() < 1e-12
+    own, rest = (
+        [robot.position_index(int(k)) for k in robot.velocity_indices(n)] for n in (led, still)
+    )
+    assert q[own].tolist() == [0.2, -0.1]
+    assert np.abs((q - robot.q0)[rest]).max() < 1e-12 and np.abs((q - robot.q0)[:7]).max() < 1e-12
+    way = robot.leading[led]
+    assert way.square and way.decides.sum() == way.follows.sum() < robot.rows
+    assert way.reached(robot, robot.q0, np.array([0.2, -0.1])) is not None
+    assert way.reached(robot, robot.q0, np.array([1.2, -1.1])) is None
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
@@ -401,6 +487,17 @@ def test_a_whole_turn_holds_up_to_where_the_knee_turns_back() -> None:
     assert np.abs(m.motors(q) - theta).max() < 1e-9
 
 
+@pytest.mark.parametrize(("half", "counts"), [(np.pi, False), (0.1, True)])
+def test_corners_a_turn_apart_tell_nothing(half: float, counts: bool) -> None:
+    """Where corners of a box count for it, all corners of a whole turn are one and the same."""
+    (drive,) = made("five_bar")[1].drives
+    chart = replace(drive.chart, bounded=(), bounds=np.zeros((0, 2)))
+    theta = chart.arrays(chart.values, chart.start[None])[:, :2]
+    prover = type(drive.grown.prover)(chart, np.array([[-9.0, 9.0]] * 2), sampled=True)
+    good, _ = prover.proved(theta, np.full((1, 2), half), chart.start[None])
+    assert good.tolist() == [counts]
+
+
 def test_a_singular_stored_pose_is_refused_with_a_way_out() -> None:
     a = rg.assembly("dead centre")
     for body in ("crank", "rod", "rocker"):
@@ -419,8 +516,11 @@ def test_a_singular_stored_pose_is_refused_with_a_way_out() -> None:
         replace(j, limits=type(j.limits)([0.4], [1.0])) if j.name == "m" else j
         for j in model.with_positions({"m": [0.2]}).joints
     )
-    with pytest.raises(rg.ModelError, match=r"outside of limits \(m is at 0\."):
-        rg.actuation_map(replace(model, joints=joints), ["m"], ["out"])
+    beyond = replace(model, joints=joints)
+    with pytest.raises(rg.ModelError, match=r"outside of limits \(m is at 0\.") as told:
+        rg.actuation_map(beyond, ["m"], ["out"])
+    pose = ast.literal_eval(str(told.value).rpartition("with_positions(")[2][:-1])
+    assert rg.actuation_map(beyond.with_positions(pose), ["m"], ["out"]).domain.share > 0.2
 
 
 def test_a_joint_that_goes_round_does_not_jump_by_a_turn() -> None:
@@ -481,6 +581,18 @@ def test_a_twin_needs_a_chain_of_joints() -> None:
         rg.serial_twin(drive.mechanism, drive.motors, drive.joints)
 
 
+def test_what_hangs_on_a_coupler_has_no_twin() -> None:
+    drive = DRIVES["four_bar_knee"]()
+    toe = rg.Joint.in_world("toe_joint", "rod", "toe", "revolute")
+    model = replace(
+        drive.mechanism,
+        bodies=(*drive.mechanism.bodies, rg.Body("toe")),
+        joints=(*drive.mechanism.joints, toe),
+    )
+    with pytest.raises(rg.ModelError, match="'toe_joint' hangs on 'rod', which more joints move"):
+        rg.serial_twin(model, ["m"], ["knee"])
+
+
 def test_a_twin_in_mujoco_has_no_equality(tmp_path: Path) -> None:
     mujoco = pytest.importorskip("mujoco")
     twin = rg.serial_twin(humanoid())
@@ -522,6 +634,23 @@ def test_closed_states_are_closed_distinct_and_on_the_branch(name: str) -> None:
     assert inside.mean() > 0.8 and np.abs(away - 2 * np.pi * np.round(away / 6.28)).max() < 1e-8
     again = rg.closed_states(drive.mechanism, 300, seed=4)
     assert np.array_equal(again.q, states.q)
+
+
+def test_states_beyond_limits_are_led_within_them_or_told() -> None:
+    drive = DRIVES["four_bar_knee"]()
+
+    def limited(low: float, high: float) -> rg.Mechanism:
+        joints = (
+            replace(j, limits=type(j.limits)([low], [high])) if j.name == "m" else j
+            for j in drive.mechanism.joints
+        )
+        return replace(drive.mechanism, joints=tuple(joints))
+
+    states = rg.closed_states(limited(0.3, 0.5), 50)
+    m = states.coordinates[:, states.names.index("m")]
+    assert ((m >= 0.3) & (m <= 0.5)).all()
+    with pytest.raises(rg.ModelError, match=r"only 0 of 5 .* beyond the limits of m; try limits"):
+        rg.closed_states(limited(3.0, 3.1), 5)
 
 
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

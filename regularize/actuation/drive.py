@@ -10,28 +10,28 @@ from typing import Any
 import numpy as np
 
 from regularize.actuation.affine_forms import inverses
-from regularize.actuation.chart import Chart
+from regularize.actuation.chart import Chart, limits_of
 from regularize.actuation.domain import Domain
 from regularize.actuation.prover import Grown, grown, proved_of
 from regularize.actuation.subsystems import motor_range
 from regularize.actuation.ways import ARRIVED, Way
 from regularize.errors import ModelError
 from regularize.lie.screw import Array
-from regularize.mechanism.graph import Graph
-from regularize.tolerances import VANISHING
+from regularize.loops.kinematics import sized_loops
+from regularize.loops.projection import project
+from regularize.mechanism.graph import Graph, coordinate_names
+from regularize.tolerances import EXACT
 
 #: Samples that steps and polynomials are fitted to.
 SAMPLES = 3000
 #: States at a time: what is needed on the way stays in the processor's cache.
-CHUNK = 4096
+CHUNK = 8192
 #: Proofs that reach less of what can be followed leave the domain to the latter.
 ENOUGH = 0.5
 #: Formulas back that differ by no more are of the same branch.
 MIRRORED = 1e-7
 #: Corners of the domain that are looked at for the range of joints.
 CORNERS = 20_000
-#: Newton's steps from the nearest sample.
-NEWTON = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,21 +120,14 @@ class Drive:
 
     def _searched(self, x: Array, back: bool) -> tuple[Array, Array]:
         """The same by Newton's steps from the nearest of many samples."""
-        trees, places = self._places
-        k, n, side = x.shape[1], places.shape[1], int(back)
-        goal = np.pad(x, ((0, 0), (0, n - k)))
+        (trees, places), k = self._places, x.shape[1]
         known = np.asarray(np.isfinite(x).all(axis=1))
-        z = places[trees[side].query(np.where(known[:, None], x, 0.0))[1]].copy()
-        for _ in range(NEWTON):
-            error = self.chart.arrays(self.chart.values, z)[:, side * n : side * n + n] - goal
-            step = np.einsum("nij,nj->ni", inverses(self.slopes(z)[side]), error)
-            z = z - step
-        values = self.chart.arrays(self.chart.values, z)
-        theta, q = values[:, :k], values[:, n : n + k]
-        good = known & self.domain.contains(theta if back else x)
-        with np.errstate(invalid="ignore"):
-            good &= (np.abs(step) <= VANISHING).all(axis=1) & np.isfinite(values).all(axis=1)
-        found = theta if back else q
+        nearest = trees[back].query(np.where(known[:, None], x, 0.0))[1]
+        z, _ = self.grown.prover.solved(x, places[nearest], back)
+        sides = np.split(self.chart.arrays(self.chart.values, z)[:, : 2 * z.shape[1]], 2, axis=1)
+        theta, found = x if not back else sides[0][:, :k], sides[not back][:, :k]
+        left = sides[back] - np.pad(x, ((0, 0), (0, z.shape[1] - k)))  # closures included
+        good = self.domain.contains(theta) & (np.abs(left).max(axis=1) <= EXACT.closed)
         return np.where(good[:, None], found, np.nan), np.where(good[:, None], z, np.nan)
 
     def slopes(self, z: Array) -> tuple[Array, Array]:
@@ -188,10 +181,11 @@ def made(
     own: tuple[list[int], list[int]],
     chart: Chart,
     mirror: Chart | None,
-    bounds: Array,
+    part: Graph,
     names: list[list[str]],
 ) -> Drive:
     """The map of a subsystem over what can be proved of its range, or else followed."""
+    bounds = stored_range(part, names[0], chart)
     followed = grown(chart, bounds, sampled=True) if chart.closures else None
     found = proved_of(followed) if followed else grown(chart, bounds, sampled=False)
     if found.domain.share < 0.9:
@@ -199,11 +193,11 @@ def made(
         if found.domain.share < ENOUGH * followed.domain.share:
             found = followed
     if not found.domain.share:
-        raise ModelError(_no_domain(chart, bounds, names))
+        raise ModelError(_no_domain(chart, bounds, names, part))
     return Drive.of(own, chart, found, mirror)
 
 
-def _no_domain(chart: Chart, bounds: Array, names: list[list[str]]) -> str:
+def _no_domain(chart: Chart, bounds: Array, names: list[list[str]], part: Graph) -> str:
     """Why there is no map about the stored pose, and what to do."""
     start = chart.arrays(chart.program([*chart.motors, *chart.bounded]), chart.start[None])[0]
     low, high = np.concatenate([bounds, chart.bounds]).T
@@ -211,11 +205,30 @@ def _no_domain(chart: Chart, bounds: Array, names: list[list[str]]) -> str:
     told = [f"{n} is at {x:.4g}" for n, x, b in zip(names[0], start, beyond, strict=False) if b]
     told += ["a joint is"] if len(told) < beyond.sum() else []
     why = f"outside of limits ({', '.join(told)})" if told else "singular"
+    pose = _within(part, names[0]) if told else {}
+    pose = pose or {chart.names[0]: [round(float(chart.start[0]) + 0.2, 3)]}
     return (
         f"the map from {', '.join(names[0])} to {', '.join(names[1])} has no domain: the stored "
-        f"pose is {why}; store another pose, such as "
-        f"rg.load(file).with_positions({{{chart.names[0]!r}: [{chart.start[0] + 0.2:.3g}]}})"
+        f"pose is {why}; store another pose, such as rg.load(file).with_positions({pose})"
     )
+
+
+def _within(part: Graph, motors: Sequence[str]) -> dict[str, list[float]]:
+    """All joints at a closed pose within limits, motors amid theirs; empty where none is found."""
+    limits, q = limits_of(part), part.position.copy()
+    limited = np.asarray(np.isfinite(limits).all(axis=1))
+    q[limited] = limits[limited].mean(axis=1)
+    held = np.isin(coordinate_names(part.mechanism), motors)
+    found = project(sized_loops(part, q), q[None], held=held, damped=True)
+    q = found.q[0]
+    if not found.error[0] <= EXACT.same or not ((q >= limits[:, 0]) & (q <= limits[:, 1])).all():
+        return {}
+    own: dict[str, list[float]] = {
+        joint.name: [] for joint in part.mechanism.joints if joint.freedoms
+    }
+    for name, value in zip(coordinate_names(part.mechanism), q.round(3).tolist(), strict=True):
+        own[name if name in own else name.rpartition("[")[0]].append(value)
+    return own
 
 
 def _way(chart: Chart, back: bool, x: Array, z: Array) -> Way | None:

@@ -15,17 +15,22 @@ from numpy.typing import ArrayLike, NDArray
 from regularize import validation
 from regularize.actuation.chart import MORE, chart_by, chart_of
 from regularize.actuation.domain import Domain
-from regularize.actuation.drive import Drive, Subsystems, made, stored_range
+from regularize.actuation.drive import Drive, Subsystems, made
 from regularize.actuation.polynomial import MapPolynomial, polynomial_of
 from regularize.actuation.source import (
+    array_function,
     c_source,
     casadi_function,
-    jax_function,
     python_source,
-    torch_function,
     written,
 )
-from regularize.actuation.subsystems import driven_joints, motors_of, subsystems
+from regularize.actuation.subsystems import (
+    driven_joints,
+    motors_of,
+    subsystems,
+    undecided,
+    with_balls,
+)
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
 from regularize.mechanism.graph_building import build
@@ -203,11 +208,11 @@ class ActuationMap(Subsystems):
 
     def to_jax(self, *, back: bool = False) -> Callable[[Any], Any]:
         """A function of (..., k) for JAX: joints of motors, or back; use 64 bit."""
-        return jax_function(self, back)
+        return array_function(self, back, "jax.numpy")
 
     def to_torch(self, *, back: bool = False) -> Callable[[Any], Any]:
         """The same for tensors of PyTorch."""
-        return torch_function(self, back)
+        return array_function(self, back, "torch")
 
     def to_casadi(self, *, back: bool = False) -> Any:
         """A CasADi ``Function`` from (k,) to (k,): joints of motors, or back."""
@@ -237,7 +242,7 @@ class ActuationMap(Subsystems):
         return np.atleast_2d(x), x.ndim == 1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Together(Domain):
     """The domain of several subsystems; its boxes are products of theirs."""
 
@@ -292,6 +297,8 @@ def actuation_map(
     """
     graph = build(replace(as_mechanism(model), actuators=(), motions=()))
     motors = motors_of(graph) if motors is None else motors
+    kept = [*inputs_of(graph, motors).columns, *inputs_of(graph, joints or ()).columns]
+    graph = with_balls(graph, kept)
     joints = driven_joints(graph, motors) if joints is None else joints
     given = inputs_of(graph, motors), inputs_of(graph, joints)
     if len(given[0].names) != len(given[1].names):
@@ -305,14 +312,13 @@ def actuation_map(
         chart = chart_of(part, names[0], names[1], branch)
         if chart is None:
             raise ModelError(
-                f"no formulas of {', '.join(names[0])} and {', '.join(names[1])} by the same "
-                f"{len(names[0])} to {len(names[0]) + MORE} coordinates; a subsystem needs as many "
-                "motors as it has freedoms"
+                f"no map of {', '.join(names[0])} and {', '.join(names[1])}: "
+                + undecided(part, names[0], names[1], len(names[0]) + MORE)
             )
         mirror = (
             chart_by(part, names[0], names[1], names[1]) if chart.names == tuple(names[0]) else None
         )
-        drives.append(made(own, chart, mirror, stored_range(part, names[0], chart), names))
+        drives.append(made(own, chart, mirror, part, names))
     return ActuationMap(given[0].names, given[1].names, tuple(drives))
 
 

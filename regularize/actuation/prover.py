@@ -39,6 +39,9 @@ WIDER = (1.1, 1.4, 2.0)
 NEWTON, LAST = 12, 1e-9
 #: Bisections of the finest boxes' size up to which corners may count for a box.
 COARSEST = 2
+#: Widest half of a box of parameters, rad and m, whose corners may count for it: a turn apart they
+#: are the same.
+WIDEST = 0.5
 #: How often a grid is made anew about what was found.
 FINER = 3
 #: Least transmission, by the one of the stored pose, and its inverse the largest: nearer to a
@@ -81,12 +84,15 @@ class Prover:
         found = self.chart.arrays(self.chart.slopes, z).reshape(len(z), 2, n, n)
         return found[:, 0], found[:, 1]
 
-    def solved(self, theta: Array, z: Array) -> tuple[Array, Array]:
-        """Parameters for motor values by Newton's method, and inverse derivatives; may be NaN."""
-        goal = self._closed(theta)
+    def solved(self, theta: Array, z: Array, back: bool = False) -> tuple[Array, Array]:
+        """Parameters for values of motors, or joints, by Newton's method, and inverse derivatives.
+
+        Both may be NaN.
+        """
+        goal, at = self._closed(theta), self.parameters * back
         for _ in range(NEWTON):
-            error = self.chart.arrays(self.chart.values, z)[:, : self.parameters] - goal
-            inverse = inverses(self._rates(z)[0])
+            error = self.chart.arrays(self.chart.values, z)[:, at : at + self.parameters] - goal
+            inverse = inverses(self._rates(z)[back])
             step = np.einsum("nij,nj->ni", inverse, error)
             z = z - step
             if not np.nanmax(np.abs(step), initial=0.0) > LAST:
@@ -110,6 +116,8 @@ class Prover:
                 r = wider * np.einsum("nij,nj->ni", np.abs(inverse[left]), radius[left])
                 r += 1e-13 * (1.0 + np.abs(z[left]))
                 inside = self._krawczyk(theta[left], radius[left], z[left], inverse[left], r)
+                if self.sampled:
+                    inside &= (r <= WIDEST).all(axis=1)
                 low[left[inside]] = (z[left] - r)[inside]
                 high[left[inside]] = (z[left] + r)[inside]
                 good[left[inside]] = True

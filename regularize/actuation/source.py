@@ -226,11 +226,13 @@ def _program(m: Subsystems, back: bool, functions: dict[str, Any], casadi: bool)
     return compiled([*f.found, *f.steps], names, CASADI if casadi else ARRAYS, functions)
 
 
-def _of_arrays(
-    m: Subsystems, back: bool, xp: Any, functions: dict[str, Any]
-) -> Callable[[Any], Any]:
-    """A function for arrays whose library has ``where``, ``stack`` and comparisons."""
-    program, k = _program(m, back, functions, False), len(m.motor_names)
+def array_function(m: Subsystems, back: bool, library: str) -> Callable[[Any], Any]:
+    """A function for arrays of a library; see ``ActuationMap.to_jax`` and ``to_torch``."""
+    xp, k = _library(library), len(m.motor_names)
+    functions = {"atan2": xp.arctan2, "abs": abs, "cos": xp.cos, "sin": xp.sin, "sqrt": xp.sqrt}
+    functions["where"] = xp.where
+    functions["remainder"] = lambda x, turn: x - turn * xp.round(x / turn)
+    program = _program(m, back, functions, False)
     boxes = [(each.domain.lower, each.domain.upper, each.motors) for each in m.drives]
 
     def function(x: Any) -> Any:
@@ -252,24 +254,6 @@ def _of_arrays(
         return xp.stack([xp.where(good, value, zero + np.nan) for value in found], -1)
 
     return function
-
-
-def jax_function(m: Subsystems, back: bool) -> Callable[[Any], Any]:
-    """See ``ActuationMap.to_jax``."""
-    jnp = _library("jax.numpy")
-    functions = {"atan2": jnp.arctan2, "abs": jnp.abs, "cos": jnp.cos, "sin": jnp.sin}
-    functions |= {"sqrt": jnp.sqrt, "where": jnp.where}
-    functions["remainder"] = lambda x, turn: x - turn * jnp.round(x / turn)
-    return _of_arrays(m, back, jnp, functions)
-
-
-def torch_function(m: Subsystems, back: bool) -> Callable[[Any], Any]:
-    """See ``ActuationMap.to_torch``."""
-    torch = _library("torch")
-    functions = {"atan2": torch.atan2, "abs": abs, "cos": torch.cos, "sin": torch.sin}
-    functions |= {"sqrt": torch.sqrt, "where": torch.where}
-    functions["remainder"] = lambda x, turn: x - turn * torch.round(x / turn)
-    return _of_arrays(m, back, torch, functions)
 
 
 def casadi_function(m: Subsystems, back: bool) -> Any:

@@ -38,6 +38,8 @@ REGULAR = 1e6
 CHUNK = 1024
 #: Rounds without a new state that end the search.
 PATIENCE = 200
+#: States beyond limits that are known at a time.
+NEAREST = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +114,14 @@ class _Grower:
         q = np.array([self.robot.configuration(x) for x in found])
         return found, q.reshape(n, self.robot.nq)
 
-    def inside(self, q: Array) -> NDArray[np.bool_]:
-        """Which are within limits."""
-        return np.asarray(((q >= self.low) & (q <= self.high)).all(axis=1))
+    def coordinates(self, q: Array) -> Array:
+        """Coordinates of all joints, (N, joints)."""
+        return q
+
+    def beyond(self, q: Array) -> Array:
+        """By how much states are beyond limits, all joints together; zero within them."""
+        x = self.coordinates(q)
+        return np.asarray(np.maximum(np.maximum(self.low - x, x - self.high), 0.0).sum(axis=1))
 
     def stepped(self, q: Array) -> Array:
         """Where random steps from states end, those that stay on the branch."""
@@ -127,30 +134,32 @@ class _Grower:
 
     def grown(self, start: Array, n: int) -> Array:
         """So many states, from one on, which is the first where it is within limits."""
-        known = start[None]
-        within, idle = self.inside(known), 0
-        while within.sum() < n:
+        known, idle = start[None], 0
+        beyond = self.beyond(known)
+        while len(known) < n or beyond[0] > 0.0:
             if idle > PATIENCE:
-                raise ModelError(self._stuck(start, known, int(within.sum()), n))
-            # Outside of limits only until there is a state within them to begin with.
-            pool = known[within] if within.any() else known
-            count = min(CHUNK, max(8, 2 * len(pool)), 8 + 2 * (n - int(within.sum())))
-            new = self.stepped(pool[self.rng.integers(len(pool), size=count)])
-            if within.any():
-                new = new[self.inside(new)]
-            idle = 0 if len(new) else idle + 1
-            known = np.concatenate([known, new])
-            within = np.concatenate([within, self.inside(new)])
-            if not within.any() and len(known) > 20_000:
-                idle = PATIENCE + 1
-        return np.asarray(known[within][:n])
+                raise ModelError(self._stuck(start, 0 if beyond[0] > 0.0 else len(known), n))
+            count = min(CHUNK, max(8, 2 * len(known)), 8 + 2 * max(0, n - len(known)))
+            new = self.stepped(known[self.rng.integers(len(known), size=count)])
+            away = self.beyond(new)
+            if beyond[0] > 0.0:  # nearer and nearer, until there is a state within limits
+                every, known = np.concatenate([beyond, away]), np.concatenate([known, new])
+                order = np.argsort(every, kind="stable")[: 1 if every.min() == 0.0 else NEAREST]
+                idle = 0 if every[order[0]] < beyond[0] else idle + 1
+                known, beyond = known[order], every[order]
+            else:
+                new = new[away == 0.0]
+                idle = 0 if len(new) else idle + 1
+                known = np.concatenate([known, new])
+        return np.asarray(known[:n])
 
-    def _stuck(self, start: Array, known: Array, count: int, n: int) -> str:
-        if len(known) == 1 and count:
+    def _stuck(self, start: Array, count: int, n: int) -> str:
+        if count == 1:
             return "nothing moves within limits: there is no state but the stored one"
+        x = self.coordinates(start[None])[0]
         beyond = [
             name
-            for name, q, low, high in zip(self.names, start, self.low, self.high, strict=True)
+            for name, q, low, high in zip(self.names, x, self.low, self.high, strict=True)
             if not low <= q <= high
         ]
         where = f"; the stored pose is beyond the limits of {', '.join(beyond)}" if beyond else ""
@@ -181,12 +190,16 @@ class _CompiledGrower(_Grower):
         self._stride = STRIDE
         self._held = np.isin(np.arange(robot.nv), [*based]).astype(float)
         self._units = (np.abs(robot.joint_map) @ self.loops.units)[self._free]
+        ways, own = np.abs(robot.joint_map[self._free]), np.arange(len(self._free))
+        held = ways[own, ways.argmax(axis=1)] > 0.0  # closing joints are in no tree
+        self._ends = np.array([self.low, self.high])[:, ways.argmax(axis=1)]
+        self._ends[:, ~held] = [[-np.inf], [np.inf]]
         q = self.grown(robot.configuration(start), n)
         return robot.coordinates(q), q
 
-    def inside(self, q: Array) -> NDArray[np.bool_]:
-        """Which are within limits."""
-        return super().inside(self.robot.coordinates(q))
+    def coordinates(self, q: Array) -> Array:
+        """Coordinates of all joints, (N, joints)."""
+        return self.robot.coordinates(q)
 
     def stepped(self, q: Array) -> Array:
         """Where random steps from states end, those that stay on the branch."""
@@ -198,21 +211,31 @@ class _CompiledGrower(_Grower):
             normal = inverse @ rows
             way = self.rng.normal(size=(len(q), len(units), 1))
             way = (way - normal @ way)[..., 0]
-            length = self._stride * self.rng.uniform(0.1, 1.0, size=(len(q), 1))
             size = np.abs(way).max(axis=1, keepdims=True)
             moving = size[:, 0] > VANISHING
-            way *= length / np.where(size > VANISHING, size, 1.0)
+            way *= units / np.where(size > VANISHING, size, 1.0)
+            length = np.fmin(self._stride, self._room(q[:, places], way))
+            length *= self.rng.uniform(0.1, 1.0, size=(len(q), 1))
             trial = q.copy()
-            trial[:, places] += way * units
+            trial[:, places] += length * way
             end = self._projected(trial)
             end = np.where(np.isfinite(end).all(axis=1, keepdims=True), end, q)
             back = np.abs((end - trial)[:, places] / units).max(axis=1)
             change = inverse @ (kernel.jacobian(end)[..., self._free] * units - rows) @ normal
             turned = np.abs(change).sum(axis=2).max(axis=1)
             good = np.asarray(moving & (back <= BACK * length[:, 0]) & (turned <= CHANGED))
-            self._stride *= 0.7 if good.mean() < 0.3 else 1.2 if self._stride < 0.8 * STRIDE else 1
+            part = good.mean()
+            self._stride = min(
+                STRIDE, self._stride * (0.8 if part < 0.6 else 1.2 if part > 0.8 else 1)
+            )
             return np.asarray(end[good])
         return q[:0]
+
+    def _room(self, x: Array, way: Array) -> Array:
+        """How far ways lead to limits of joints of the tree, (N, 1); endless from beyond them."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = (np.where(way > 0.0, self._ends[1], self._ends[0]) - x) / way
+        return np.asarray(np.where(room > 0.0, room, np.inf).min(axis=1, keepdims=True))
 
     def _projected(self, q: Array) -> Array:
         """Closed configurations, NaN where the steps do not arrive."""

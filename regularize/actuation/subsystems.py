@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
+from scipy.linalg import null_space
 
+from regularize.actuation.chart import stored_configuration
 from regularize.errors import ModelError
-from regularize.lie.screw import Array
+from regularize.lie.screw import IDENTITY, Array, cross_matrix, inverse
+from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.graph import (
     ColumnId,
     EdgeId,
@@ -20,10 +24,15 @@ from regularize.mechanism.graph import (
     nodes_of,
     part_of,
 )
+from regularize.mechanism.graph_building import build
+from regularize.mechanism.joint import Joint, joint_screws
 from regularize.modes.inputs import inputs_of, turning_of
+from regularize.statics.passive_freedoms import balls_of
+from regularize.tolerances import RTOL, UNNOTICED
 
 #: Chains of joints from the base that are looked at.
 CHAINS = 2000
+BALL = joint_screws("spherical")
 
 
 def subsystems(
@@ -86,6 +95,50 @@ def motor_range(graph: Graph, motors: Sequence[str], stored: Array) -> Array:
     return np.array(rows)
 
 
+def with_balls(graph: Graph, kept: Collection[int]) -> Graph:
+    """The graph with one ball for each three hinges that stand for it and have no limits.
+
+    Args:
+        graph: The whole.
+        kept: Columns of hinges that are asked for.
+    """
+    loops, mechanism = sized_loops(graph, graph.position), graph.mechanism
+    screws, T = loops.state(graph.position).screws[0], loops.node_poses(graph.position)
+    edges = [edge for cell in graph.cells for edge in (graph.edges[e] for e in cell)]
+    coupled = {c for row in graph.couplings for c in row.columns} | {*kept}
+    plain = [
+        e.index
+        for e in edges
+        if not coupled & {*e.columns}
+        and (e.joint.limits is None or not np.isfinite(np.asarray(e.joint.limits)).any())
+    ]
+    columns = {e: list(graph.edges[e].columns) for e in plain}
+    found = balls_of(graph, plain, {e: screws[c].T for e, c in columns.items()}, UNNOTICED)
+    joints, gone = {j.name: j for j in mechanism.joints}, set[str]()
+    for row in dict.fromkeys(row for _, row in found):
+        first, middle, last = (graph.edges[e] for e in row)
+        inner, own = {middle.parent, middle.child}, [columns[e][0] for e in row]
+        ends = [next(n for n in (e.parent, e.child) if n not in inner) for e in (first, last)]
+        if any(len(graph.members[n]) != 1 for n in inner) or not all(
+            graph.members[n] for n in ends
+        ):
+            continue
+        lever = np.vstack([-cross_matrix(w) for w in screws[own, 3:]])
+        center = IDENTITY.copy()  # v = p × w of all three
+        center[:3, 3] = np.linalg.lstsq(lever, screws[own, :3].ravel(), rcond=None)[0]
+        one, other = (graph.members[n][0] for n in ends)
+        at, there = (
+            inverse(T[loops.row(n)] @ graph.T_node_body[name]) @ center
+            for n, name in zip(ends, (one, other), strict=True)
+        )
+        names = [graph.edges[e].joint.name for e in row]
+        joints[names[0]] = Joint(names[0], one, other, "spherical", BALL, at, there)
+        del joints[names[1]], joints[names[2]]
+        gone |= {graph.members[n][0] for n in inner}
+    bodies = tuple(b for b in mechanism.bodies if b.name not in gone)
+    return build(replace(mechanism, bodies=bodies, joints=tuple(joints.values())))
+
+
 def motors_of(graph: Graph) -> list[str]:
     """Coordinates of motors that are part of loops or couplings.
 
@@ -145,6 +198,29 @@ def _chain(graph: Graph, cell: Sequence[EdgeId], motors: set[int]) -> tuple[Edge
         return driven, alone, -sum(i.mass for i in bodies if i is not None)
 
     return min(chains, key=rank)[0]
+
+
+def undecided(part: Graph, motors: Sequence[str], joints: Sequence[str], most: int) -> str:
+    """Why motors and joints of a subsystem do not decide each other, or that no formulas do."""
+    q, names = stored_configuration(part), coordinate_names(part.mechanism)
+    loops = sized_loops(part, q)
+    free = null_space(loops.jacobian(loops.state(q))[0], rcond=RTOL)
+    driven, wanted = ([names.index(name) for name in side] for side in (motors, joints))
+    if (rank := int(np.linalg.matrix_rank(free[driven], tol=RTOL))) < len(motors):
+        return (
+            f"at the stored pose the subsystem has {free.shape[1]} freedoms as it is written, and "
+            f"the motors have {rank} of them; regularize check says what holds them, and fix "
+            "--as-designed takes away what rounded numbers do"
+        )
+    left = np.abs(free @ null_space(free[driven], rcond=RTOL)).max(axis=1, initial=0.0)
+    if moved := [names[c] for c in wanted if left[c] > RTOL]:
+        single = [c for e in part.edges if not e.group for c in e.columns]
+        own = names[max(single, key=lambda c: float(left[c]))]
+        return (
+            f"with the motors held {', '.join(moved)} still move{'s' * (len(moved) == 1)}, and "
+            f"{own} most of all: name it among the motors and the joints too, or fix it in the file"
+        )
+    return f"no formulas by the same {len(motors)} to {most} coordinates are found"
 
 
 def base_of(graph: Graph, cell: Sequence[EdgeId]) -> NodeId:

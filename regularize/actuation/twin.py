@@ -14,7 +14,7 @@ from regularize.design.reduced_dynamics import reduced_model
 from regularize.errors import ModelError, RegularizeError
 from regularize.lie.screw import IDENTITY, Array, inverse
 from regularize.mechanism.body import Body, Inertia
-from regularize.mechanism.graph import EdgeId, Graph, NodeId, coordinate_names
+from regularize.mechanism.graph import EdgeId, Graph, NodeId, coordinate_names, nodes_of
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import Joint, motion, relative_pose
 from regularize.mechanism.joint_limits import JointLimits
@@ -114,8 +114,13 @@ def _tree(graph: Graph, kept: Mapping[EdgeId, str]) -> tuple[list[Body], list[Jo
     """Bodies and joints of the tree."""
     mechanism, names = graph.mechanism, {*kept.values()}
     driven = {e for cell in graph.cells if {*cell} & kept.keys() for e in cell}
-    carried = {base_of(graph, cell) for cell in graph.cells if {*cell} & kept.keys()}
-    bases, stiff = {*carried}, {e for e in driven if not graph.edges[e].freedoms}
+    cells = [cell for cell in graph.cells if {*cell} & kept.keys()]
+    bases = {base_of(graph, cell) for cell in cells}
+    # A base that other loops move is carried where joints that stay lead to it.
+    carried = bases - {
+        n for cell in cells for n in nodes_of(graph, cell) if n != base_of(graph, cell)
+    }
+    stiff = {e for e in driven if not graph.edges[e].freedoms}
     while True:  # joints that stay carry bodies from the base on, and so do welds
         new = {
             n: e
@@ -134,6 +139,13 @@ def _tree(graph: Graph, kept: Mapping[EdgeId, str]) -> tuple[list[Body], list[Jo
             f"joint {loose[0]!r} is not carried by the base ({base}) through joints that stay; "
             "name a chain of joints from there"
         )
+    for node in {n for e in driven for n in _ends(graph, e)} - carried:
+        for e in {*graph.adjacency[node]} - driven:
+            raise ModelError(
+                f"{graph.edges[e].joint.name!r} hangs on {graph.nodes[node]!r}, which more joints "
+                f"move than there are motors: no tree of {', '.join(sorted(kept.values()))} "
+                "carries it; keep its loops, or name other joints"
+            )
     home = _homes(graph, driven - kept.keys(), bases, carried)
     bodies = _lumped(graph, home)
     left = {body.name for body in bodies}
@@ -222,10 +234,7 @@ def _driven(
     }
     joints = []
     for joint in twin.joints:
-        own = [
-            f"{joint.name}[{i}]" if joint.freedoms > 1 else joint.name
-            for i in range(joint.freedoms)
-        ]
+        own = _coordinates(joint)
         if not own or own[0] not in values:
             joints.append(joint)
             continue
@@ -329,10 +338,14 @@ def _without_base(mechanism: Mechanism) -> Mechanism:
 
 
 def _with_armature(joint: Joint, added: Mapping[str, float]) -> Joint:
-    own = [
-        f"{joint.name}[{i}]" if joint.freedoms > 1 else joint.name for i in range(joint.freedoms)
-    ]
+    own = _coordinates(joint)
     if not any(name in added for name in own):
         return joint
     values = np.array([added.get(name, 0.0) for name in own])
     return replace(joint, dynamics=replace(joint.dynamics, armature=values))
+
+
+def _coordinates(joint: Joint) -> list[str]:
+    """Names of a joint's coordinates."""
+    single = joint.freedoms == 1
+    return [joint.name if single else f"{joint.name}[{i}]" for i in range(joint.freedoms)]

@@ -23,12 +23,12 @@ from regularize.errors import ClosureLost
 from regularize.lie.screw import Array
 from regularize.pinocchio.constraints import STEPS, RobotConstraints
 from regularize.pinocchio.solvers import ConstrainedTree
-from regularize.tolerances import EXACT, NEGLIGIBLE
+from regularize.tolerances import NEGLIGIBLE
 
-#: Longest step that is tried at once, and by which part of it the projection may go back.
-LONGEST, BACK = 0.5, 0.1
 #: By how much the equations of the dependent velocities may change.
 CHANGED = 0.5
+#: Of the projection, the longest step that is tried at once, and by which part it may go back.
+OPTIONS = np.array([*STEPS, 0.5, 0.1, CHANGED])
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,25 +39,24 @@ class Led:
         columns: Velocities that lead, shape (k,).
         places: Their coordinates in q, shape (k,).
         held: Whether each velocity leads, as numbers, shape (nv,).
-        dependent: Velocities that follow, shape (d,).
-        square: Their places in the rows (m, nv), flat, shape (d, d).
-        given: Places of those that lead in the same rows, flat, shape (d, k).
+        follows: Whether it follows, shape (nv,).
+        decides: Whether each row is one of those that decide what follows, shape (m,).
+        square: Whether rows decide as many velocities as they are.
     """
 
     columns: NDArray[np.intp]
     places: NDArray[np.intp]
     held: Array
-    dependent: NDArray[np.intp]
-    square: NDArray[np.intp]
-    given: NDArray[np.intp]
+    follows: Array
+    decides: Array
+    square: bool
 
     @classmethod
     def of(cls, robot: ConstrainedTree, names: tuple[str, ...]) -> Led:
-        """What some joints lead; no velocities follow where rows do not decide as many."""
+        """What some joints lead."""
         columns = robot.velocity_indices(names)
         places = np.array([robot.position_index(int(c)) for c in columns], dtype=np.intp)
-        held = np.zeros(robot.nv)
-        held[columns] = 1.0
+        held = np.isin(np.arange(robot.nv), columns)
         seen = np.zeros((robot.rows, robot.nv), dtype=bool)
         rng, space = np.random.default_rng(0), robot.tree.space
         for _ in range(2 if robot.kernel is not None else 0):  # no entry vanishes by chance in both
@@ -65,38 +64,24 @@ class Led:
             seen |= np.abs(robot.jacobian(q)) > NEGLIGIBLE
         rows = seen[:, columns].any(axis=1)
         for _ in range(robot.rows):  # those that share velocities which follow
-            rows |= seen[:, seen[rows].any(axis=0) & (held == 0.0)].any(axis=1)
-        own, dependent = np.flatnonzero(rows), seen[rows].any(axis=0) & (held == 0.0)
-        follow = np.flatnonzero(dependent)
-        if len(follow) != len(own):
-            own = follow = follow[:0]
-        first = own[:, None] * robot.nv
-        return cls(columns, places, held, follow, first + follow, first + columns)
+            rows |= seen[:, seen[rows].any(axis=0) & ~held].any(axis=1)
+        follows = seen[rows].any(axis=0) & ~held
+        square = bool(0 < rows.sum() == follows.sum())
+        lead, follow, decide = (np.asarray(x, dtype=np.float64) for x in (held, follows, rows))
+        return cls(columns, places, lead, follow, decide, square)
 
     def reached(self, robot: ConstrainedTree, q: Array, values: Array) -> Array | None:
         """The configuration after one step; None where it takes more."""
-        kernel, d = robot.kernel, self.dependent
-        rows = kernel.jacobian(q) if len(d) else None
-        if rows is None:
+        if not self.square:
             return None
-        try:
-            inverse = np.linalg.inv(rows.take(self.square))
-        except np.linalg.LinAlgError:
-            return None
-        step, space = np.zeros(len(self.held)), robot.tree.space
-        step[self.columns] = values - q[self.places]
-        step[d] = -(inverse @ (rows.take(self.given) @ step[self.columns]))
-        length = np.abs(step).max()
-        if not length <= LONGEST:
-            return None
-        trial = q + step if space.flat else space.integrate(q, step)
-        trial[self.places] = values
-        end: Array | None = kernel.project(trial, self.held, STEPS)
-        if end is None or not np.abs(end - trial).max() <= max(BACK * length, EXACT.same):
-            return None
-        change = inverse @ kernel.jacobian(end).take(self.square)
-        change.flat[:: len(d) + 1] -= 1.0
-        return end if np.abs(change).sum(axis=1).max() <= CHANGED else None
+        change = np.zeros(len(self.held))
+        change[self.columns] = values - q[self.places]
+        end: Array | None = robot.kernel.follow(
+            q, change, self.held, self.follows, self.decides, OPTIONS
+        )
+        if end is not None:
+            end[self.places] = values  # not but for rounding
+        return end
 
 
 def follow(robot: ConstrainedTree, q: Array, targets: Mapping[str, float]) -> Array:

@@ -102,7 +102,7 @@ def spinning(
     meant |= {each.joint for each in mechanism.actuators}
     own = {e: graph.edges[e].joint for e in edges}
     driven = {e for e, joint in own.items() if joint.actuated or joint.name in meant}
-    balls = dict(_balls(graph, [e for e in edges if e not in driven], screws, rtol))
+    balls = dict(balls_of(graph, [e for e in edges if e not in driven], screws, rtol))
     for nodes, single in sorted(_rows(graph, edges), key=lambda row: len(row[0])):
         ends = [_outwards(graph, balls.get(e, (e,)), nodes) for e in single]
         if driven.intersection(single) or any(
@@ -129,7 +129,7 @@ def _guided(graph: Graph, nodes: tuple[NodeId, ...], ends: Sequence[End], common
     return len(around - bodies) == len(bodies) == 1 and not spins
 
 
-def _balls(
+def balls_of(
     graph: Graph, edges: Sequence[EdgeId], screws: Mapping[EdgeId, Array], rtol: float
 ) -> Iterator[tuple[EdgeId, End]]:
     """Each of three hinges through one point in a row of massless frames, with all three.

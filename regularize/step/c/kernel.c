@@ -34,6 +34,7 @@
 #include "minimum_norm.c"
 #include "minimum_norm_deep.c"
 #include "projection.c"
+#include "following.c"
 #include "inverse.c"
 #include "closing_joints.c"
 #include "motion.c"
@@ -64,7 +65,7 @@ typedef struct {
 #define ENTRIES(X)                                                                                 \
     X(link_poses) X(energies) X(forward_dynamics) X(constrained_dynamics)                      \
     X(stabilized_dynamics) X(jacobian) X(bias) X(dynamics_derivatives) X(stabilized_derivatives)   \
-    X(residual) X(newton_step) X(project) X(project_velocity) X(inverse_terms) X(force_changes)    \
+    X(residual) X(newton_step) X(project) X(project_velocity) X(follow) X(inverse_terms) X(force_changes) \
     X(row_changes) X(actuated_derivatives) X(close_motion) X(closing_coordinates)     \
     X(advance) X(step_terms) X(motion_between)
 
@@ -102,6 +103,9 @@ static const Entry entries[number_of_entries] = {
     {"project", project, 3, 1, {CONFIGURATION, VELOCITY, {5, one_size, one_size}},
      {CONFIGURATION}},
     {"project_velocity", project_velocity, 2, 1, {CONFIGURATION, VELOCITY}, {VELOCITY}},
+    {"follow", follow, 6, 1,
+     {CONFIGURATION, VELOCITY, VELOCITY, VELOCITY, ERRORS, {8, one_size, one_size}},
+     {CONFIGURATION}},
     {"inverse_terms", inverse_terms, 3, 3, {CONFIGURATION, VELOCITY, VELOCITY},
      {VELOCITY, BY_VELOCITY, ROWS}},
     {"force_changes", force_changes, 4, 1, {CONFIGURATION, VELOCITY, VELOCITY, ERRORS},
