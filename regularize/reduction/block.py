@@ -12,7 +12,7 @@ from regularize.lie.screw import Array
 from regularize.lie.subalgebra import lie_closure
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.cycles import Cycle, minimum_cycle_basis
+from regularize.mechanism.cycles import MANY_LOOPS, Cycle, minimum_cycle_basis, summed_cycles
 from regularize.mechanism.graph import CouplingRow, EdgeId, NodeId
 from regularize.reduction import one_loop
 from regularize.reduction.context import Context, portion
@@ -28,6 +28,7 @@ from regularize.reduction.rank import decide_rank
 
 if TYPE_CHECKING:
     from regularize.reduction.descent import Lowest
+    from regularize.reduction.propagation import Propagation
     from regularize.reduction.virtual_joints import VirtualJointConstraint
 
 #: The numbers are off; the mechanism is shaky; its rank is another one at the assembled pose.
@@ -160,6 +161,7 @@ def reduce_part(
         return _of_one_loop(context, part)
     from regularize.reduction import classification, closed_part  # where there are several loops
 
+    basis, trivial = classification.smallest_loops(graph, basis, screws, rtol)
     nothing_closed = closed_part.open_loops(graph, screws, tolerance, parallelograms)
     closed = closed_part.close_part(
         nothing_closed,
@@ -172,7 +174,8 @@ def reduce_part(
         rng=context.rng(),
         progress=portion(context.progress, 0.0, 0.4),
     )
-    locked = _at_rest(context, part, closed.propagation.lock(basis)) if tolerance else []
+    part = replace(part, cycles=tuple(basis))
+    locked = _locked(context, part, closed.propagation) if tolerance else ()
     cuts = [
         cut_at(context, part, c.edge, c.node, c.cycle, closed.spaces.basis(c.space))
         for c in closed.closings
@@ -182,8 +185,8 @@ def reduce_part(
         cuts=tuple(sorted(cuts, key=lambda c: c.edge.index)),
         order=tuple(closing.edge for closing in closed.closings),
         dimension=closed.dimension,
-        locked=tuple(locked),
-        trivial=classification.trivial_redundancy(graph, basis, screws, rtol),
+        locked=locked,
+        trivial=trivial,
         topological=classification.topological_redundancy(
             graph, locked, basis, screws, rtol, context.rng()
         ),
@@ -205,24 +208,42 @@ def _of_one_loop(context: Context, part: Block) -> Block:
         cuts=(cut_at(context, part, e, node, cycle, space),),
         order=(e,),
         dimension=space.shape[1],
-        locked=tuple(_locked(context, part)),
+        locked=_locked(context, part),
         trivial=6 - algebra.shape[1],
     )
 
 
-def _locked(context: Context, part: Block) -> Iterable[EdgeId]:
-    """Joints of a single loop that its motion spaces lock; none where all have velocities."""
-    graph, (cycle,) = context.graph, part.cycles
-    signed = [cycle.direction(graph, e) * part.screws[e] for e in cycle.edges]
-    owner = np.repeat(range(cycle.length), [screws.shape[1] for screws in signed])
-    rates = np.bincount(owner, _rates(np.hstack(signed), part.rtol), cycle.length)
-    if np.all(rates > np.sqrt(part.rtol)):
-        return ()
-    from regularize.reduction.closed_part import open_loops  # where a joint may be locked
+def _locked(
+    context: Context, part: Block, propagation: Propagation | None = None
+) -> tuple[EdgeId, ...]:
+    """Joints that the motion spaces of the loops lock; none where all have velocities.
 
-    propagation = open_loops(graph, part.screws, part.rtol)()
-    propagation.close(cycle)
-    return _at_rest(context, part, propagation.lock([cycle]))
+    Args:
+        context: The assembled mechanism and the options.
+        part: The block.
+        propagation: Its loops, closed; None where it is one.
+    """
+    graph, cycles = context.graph, part.cycles
+    few = len(cycles) <= MANY_LOOPS
+    if few:
+        signed = [
+            np.hstack([cycle.direction(graph, e) * part.screws[e] for e in part.edges])
+            for cycle in cycles
+        ]
+        freedoms = np.array([part.screws[e].shape[1] for e in part.edges])
+        owner = np.repeat(range(len(freedoms)), freedoms)
+        rates = np.bincount(owner, _rates(np.vstack(signed), part.rtol), len(freedoms))
+        if np.all(rates[freedoms > 0] > np.sqrt(part.rtol)):
+            return ()
+        # A joint may be held by a loop that is the sum of others.
+        cycles = tuple(summed_cycles(graph, cycles, cycles))
+    if propagation is None:
+        from regularize.reduction.closed_part import open_loops  # where a joint may be locked
+
+        propagation = open_loops(graph, part.screws, part.rtol)()
+    for cycle in cycles if few else ():
+        propagation.close(cycle)
+    return tuple(_at_rest(context, part, propagation.lock(cycles)))
 
 
 def _at_rest(context: Context, part: Block, found: Set[EdgeId]) -> list[EdgeId]:
