@@ -257,6 +257,7 @@ def test_walks_leave_singular_poses_at_any_size(factor: float) -> None:
         (2000841, 2, 9),
         (2000865, 8, 9),
         (2001040, 2, 9),
+        (2001065, 1, 9),
         (2001155, 2, 9),
     ],
 )
