@@ -23,7 +23,7 @@ from regularize.reduction.cuts import (
     cut_of,
     without_rows,
 )
-from regularize.reduction.mobility import CellMobility, cycle_incidence, singular_values
+from regularize.reduction.mobility import CellMobility, singular_values
 from regularize.reduction.rank import decide_rank
 
 if TYPE_CHECKING:
@@ -223,45 +223,37 @@ def _locked(
         part: The block.
         propagation: Its loops, closed; None where it is one.
     """
-    graph, cycles = context.graph, part.cycles
-    few = len(cycles) <= MANY_LOOPS
-    if few:
-        signed = [
-            np.hstack([cycle.direction(graph, e) * part.screws[e] for e in part.edges])
-            for cycle in cycles
-        ]
-        freedoms = np.array([part.screws[e].shape[1] for e in part.edges])
-        owner = np.repeat(range(len(freedoms)), freedoms)
-        rates = np.bincount(owner, _rates(np.vstack(signed), part.rtol), len(freedoms))
-        if np.all(rates[freedoms > 0] > np.sqrt(part.rtol)):
-            return ()
-        # A joint may be held by a loop that is the sum of others.
-        cycles = tuple(summed_cycles(graph, cycles, cycles))
+    cycles, few = part.cycles, len(part.cycles) <= MANY_LOOPS
+    resting = _resting(context, part) if few else frozenset(part.edges)
+    if not resting:
+        return ()
     if propagation is None:
         from regularize.reduction.closed_part import open_loops  # where a joint may be locked
 
-        propagation = open_loops(graph, part.screws, part.rtol)()
-    for cycle in cycles if few else ():
-        propagation.close(cycle)
-    return tuple(_at_rest(context, part, propagation.lock(cycles)))
+        propagation = open_loops(context.graph, part.screws, part.rtol)()
+    if few:  # a joint may be held by a loop that is the sum of others
+        cycles = tuple(summed_cycles(context.graph, cycles, cycles))
+        for cycle in cycles:
+            propagation.close(cycle)
+    found = propagation.lock(cycles)
+    # Small differences of noise lock none.
+    return tuple(sorted(found & (resting if few or not found else _resting(context, part))))
 
 
-def _at_rest(context: Context, part: Block, found: Set[EdgeId]) -> list[EdgeId]:
-    """Those of some joints that have no velocity: small differences of noise lock none."""
-    if not found:
-        return []
-    loops = sized_loops(context.graph, context.assembly.q, part.edges)
-    signs = cycle_incidence(loops, part.cycles)
-    state = loops.state(context.assembly.q[loops.columns])
-    rows = loops.jacobian(state, signs)[0, : 6 * len(signs)] * loops.units
-    rates = _rates(rows, context.rtol)
-    return [e for e in sorted(found) if np.all(rates[loops.local(e)] < np.sqrt(context.rtol))]
-
-
-def _rates(rows: Array, rtol: float) -> Array:
-    """How fast each coordinate can be under rows (m, n) whatever the others are, shape (n,)."""
-    _, s, vt = np.linalg.svd(rows)
-    return np.asarray(np.linalg.norm(vt[int(np.sum(s > rtol * s.max(initial=0.0))) :], axis=0))
+def _resting(context: Context, part: Block) -> frozenset[EdgeId]:
+    """Joints that have no velocity at the assembled pose."""
+    columns, count = dict[EdgeId, slice](), 0
+    for e in part.edges:
+        columns[e] = slice(count, count + part.screws[e].shape[1])
+        count = columns[e].stop
+    rows = np.zeros((len(part.cycles), 6, count))
+    for row, cycle in zip(rows, part.cycles, strict=True):
+        for e in cycle.edges:
+            row[:, columns[e]] = cycle.direction(context.graph, e) * part.screws[e]
+    _, s, vt = np.linalg.svd(rows.reshape(-1, count))
+    free = vt[int(np.sum(s > context.rtol * s.max(initial=0.0))) :]
+    still = np.linalg.norm(free, axis=0) < np.sqrt(context.rtol)
+    return frozenset(e for e, own in columns.items() if part.screws[e].size and still[own].all())
 
 
 def cut_at(
