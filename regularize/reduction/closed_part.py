@@ -122,13 +122,8 @@ def close_part(
     graph = nothing_closed().graph
     for cycles, greedy in orders(graph, block, basis, rng):
         below = None if best is None else best.dimension
-        start = nothing_closed()
-        best = (
-            close_in_order(
-                start, cycles, preference, greedy=greedy, lock=lock, below=below, progress=progress
-            )
-            or best
-        )
+        how: Any = {"greedy": greedy, "lock": lock, "below": below, "progress": progress}
+        best = close_in_order(nothing_closed(), cycles, preference, **how) or best
         if best is not None and (enough is None or best.dimension <= enough):
             break
     if best is None:
