@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ SMALL = 9
 #: Suffixes of the formats that a mechanism is written in; those that cannot hold it are left out.
 FORMATS = (".json", ".urdf", ".sdf", ".xml", ".usda")
 #: What no finding that is compared rests on, and what takes half of the time.
-UNASKED = ("cures", "freeing", "moving", "reasons")
+UNASKED = ("advise", "cures", "freeing", "moving", "reasons")
 COUNTS = ("gruebler", "mobility", "finite_mobility", "finite_evidence", "redundant", "removed")
 #: Where they are written to.
 FOLDER = tempfile.TemporaryDirectory()
@@ -53,10 +54,17 @@ def drawn(rng: np.random.Generator, most: int = 99) -> rg.Mechanism:
             return mechanism
 
 
+def checked(mechanism: rg.Mechanism, configurations: int, unasked: Sequence[str]) -> rg.Report:
+    """The report without what is not asked for."""
+    with mock.patch.multiple(analysis, **dict.fromkeys(unasked, lambda *_, **__: ())):
+        report = rg.check(mechanism, configurations=configurations)
+        report.advice  # noqa: B018, it is kept
+    return report
+
+
 def said(mechanism: rg.Mechanism) -> dict[str, Any]:
     """Verdict, counts, proved rows and codes."""
-    with mock.patch.multiple(analysis, **dict.fromkeys(UNASKED, lambda *_, **__: ())):
-        report = rg.check(mechanism, configurations=2)
+    report = checked(mechanism, 2, UNASKED)
     # Of readers, and of what formats do not say (masses, springs), are those of other hundreds.
     # REG211 is about two closures that a format has instead of one.
     codes = {d.code for d in report.diagnostics if d.code.startswith(("REG1", "REG2"))} - {"REG211"}

@@ -253,6 +253,13 @@ def test_walks_leave_singular_poses_at_any_size(factor: float) -> None:
         (40009, 8, 9),
         (2000185, 8, 9),
         (2000271, 0, 9),
+        (2000516, 2, 9),
+        (2000841, 2, 9),
+        (2000865, 8, 9),
+        (2001040, 2, 9),
+        (2001065, 1, 9),
+        (2001155, 2, 9),
+        (3000099, 8, 9),
     ],
 )
 def test_what_once_depended_on_order_tree_or_format(seed: int, way: int, most: int) -> None:

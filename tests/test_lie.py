@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.linalg import expm
+from scipy.optimize import nnls
 
 from regularize.lie import screw, subalgebra
 from regularize.lie.directions import Direction, axis_words, directions
+from regularize.lie.enclosing_ball import enclosed_at
 from regularize.lie.motion_type import motion_type
 from regularize.lie.subalgebra import (
     complement,
@@ -423,3 +425,25 @@ def test_motions_about_one_screw_stay_rigid_however_far_they_go(twist: tuple[flo
     R = moved[:, :3, :3]
     assert np.max(np.abs(R @ R.swapaxes(1, 2) - np.eye(3))) < 1e-15
     np.testing.assert_array_equal(moved[:, 3], np.broadcast_to([0.0, 0.0, 0.0, 1.0], (6, 4)))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_smaller_ball_holds_the_points(seed: int) -> None:
+    """The centre of the smallest one is a mean of points that it rests on."""
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(rng.integers(1, 40), 3)) * [1.0, seed % 3 > 0, seed % 4 > 0]
+    points = np.round(points) if seed % 5 == 0 else points
+    center = enclosed_at(points)
+    away = np.linalg.norm(points - center, axis=1)
+    on = points[away >= away.max() - 1e-9]
+    _, rest = nnls(np.vstack([on.T, np.ones(len(on))]), np.append(center, 1.0))
+    assert rest < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_smallest_ball_moves_with_its_points(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points = np.round(rng.normal(size=(8, 3)), 1)
+    T = screw.exp(rng.normal(size=6))
+    again = np.vstack([points, points])[rng.permutation(16)] @ T[:3, :3].T + T[:3, 3]
+    assert enclosed_at(again) == pytest.approx(T[:3, :3] @ enclosed_at(points) + T[:3, 3])

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from regularize.lie import screw
 from regularize.lie.curve import Curve
+from regularize.lie.enclosing_ball import enclosed_at
 from regularize.lie.screw import Array, read_only
 from regularize.loops.joint_motion import JointMotions
 from regularize.mechanism.graph import EdgeId, Graph, nodes_of
@@ -364,7 +365,7 @@ def center_and_length(
     edges = edges if edges is None else list(edges)
     own = slice(None) if edges is None else [loops._place[e] for e in edges]
     points = (poses[loops._parent[own]] @ loops.T_parent[own])[:, :3, 3]
-    center = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    center = enclosed_at(points)
     length = float(np.max(np.linalg.norm(points - center, axis=1)))
     rounding = NEGLIGIBLE * float(np.max(np.abs(points)))  # points that differ by no more coincide
     bodies = float(max(loops.graph.extents[list(nodes_of(loops.graph, edges or loops.edges))]))

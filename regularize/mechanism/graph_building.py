@@ -15,9 +15,9 @@ with :math:`P_i` the projection across axis i and :math:`o_i` a point on it.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,8 @@ from regularize.tolerances import COINCIDENT, NEGLIGIBLE, REGULAR, VANISHING
 
 #: Directions in which the frames of joints may be moved that are not one, by their kind.
 FREE = {"fixed": 3, "prismatic": 3, "spherical": 0, "free": 0}
+#: Joints of one body of which all pairs are looked at; of more those that follow each other.
+MANY = 64
 
 
 def near_each_other(
@@ -115,15 +117,23 @@ def _sizes(
     edges: Sequence[Edge], counts: NDArray[np.intp], axes: Array
 ) -> tuple[float, float, float]:
     """Largest distances of joints on one body: of axes, of frames along them, of parallel axes."""
+    rigid = _rigid(edges)
     on_body: dict[NodeId, list[int]] = {}
+    frames = np.zeros((2 * len(edges), 4, 4))
     for k, edge in enumerate(edges):
-        on_body.setdefault(edge.parent, []).append(2 * k)
-        on_body.setdefault(edge.child, []).append(2 * k + 1)
-    pairs = [pair for ends in on_body.values() for pair in itertools.pairwise(ends)]
+        ends = ((edge.parent, edge.T_parent), (edge.child, edge.T_child))
+        for end, (node, T) in enumerate(ends if edge.freedoms else ()):
+            body, T_body_node = rigid.get(node, (node, IDENTITY))
+            on_body.setdefault(body, []).append(2 * k + end)
+            frames[2 * k + end] = T_body_node @ T
+    pairs = [
+        pair
+        for own in on_body.values()
+        for pair in (combinations(own, 2) if len(own) <= MANY else pairwise(own))
+    ]
     if not pairs:
         return 0.0, 0.0, 0.0
     one, two = np.array(pairs).T
-    frames = np.array([T for edge in edges for T in (edge.T_parent, edge.T_child)])
     counts = np.repeat(counts, 2)
     axes = np.einsum("kij,kj->ki", frames[:, :3, :3], np.repeat(axes, 2, axis=0))
     way = frames[two, :3, 3] - frames[one, :3, 3]
@@ -142,6 +152,21 @@ def _sizes(
     along = np.linalg.norm(way - across, axis=1)
     parallel = (counts[one] == 1) & (counts[two] == 1) & ~crossing
     return float(apart.max()), float(along.max()), float(apart[parallel].max(initial=0.0))
+
+
+def _rigid(edges: Sequence[Edge]) -> dict[NodeId, tuple[NodeId, Array]]:
+    """Nodes that edges without freedoms hold together: one of them, and the pose seen from it."""
+    found: dict[NodeId, tuple[NodeId, Array]] = {}
+    for edge in edges:
+        if edge.freedoms:
+            continue
+        one, T_one_parent = found.setdefault(edge.parent, (edge.parent, IDENTITY))
+        two, T_two_child = found.setdefault(edge.child, (edge.child, IDENTITY))
+        T = T_one_parent @ edge.T_parent @ screw.inverse(T_two_child @ edge.T_child)
+        if one != two:
+            own = {node: T_two for node, (body, T_two) in found.items() if body == two}
+            found |= {node: (one, T @ T_two) for node, T_two in own.items()}
+    return found
 
 
 def _poses(edges: Sequence[Edge], ground: NodeId, position: Array) -> dict[NodeId, Array]:

@@ -12,7 +12,7 @@ from regularize.lie.screw import Array
 from regularize.lie.subalgebra import lie_closure
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.cycles import Cycle, minimum_cycle_basis
+from regularize.mechanism.cycles import MANY_LOOPS, Cycle, minimum_cycle_basis, summed_cycles
 from regularize.mechanism.graph import CouplingRow, EdgeId, NodeId
 from regularize.reduction import one_loop
 from regularize.reduction.context import Context, portion
@@ -23,11 +23,12 @@ from regularize.reduction.cuts import (
     cut_of,
     without_rows,
 )
-from regularize.reduction.mobility import CellMobility, cycle_incidence, singular_values
+from regularize.reduction.mobility import CellMobility, singular_values
 from regularize.reduction.rank import decide_rank
 
 if TYPE_CHECKING:
     from regularize.reduction.descent import Lowest
+    from regularize.reduction.propagation import Propagation
     from regularize.reduction.virtual_joints import VirtualJointConstraint
 
 #: The numbers are off; the mechanism is shaky; its rank is another one at the assembled pose.
@@ -160,6 +161,7 @@ def reduce_part(
         return _of_one_loop(context, part)
     from regularize.reduction import classification, closed_part  # where there are several loops
 
+    basis, trivial = classification.smallest_loops(graph, basis, screws, rtol)
     nothing_closed = closed_part.open_loops(graph, screws, tolerance, parallelograms)
     closed = closed_part.close_part(
         nothing_closed,
@@ -172,7 +174,8 @@ def reduce_part(
         rng=context.rng(),
         progress=portion(context.progress, 0.0, 0.4),
     )
-    locked = _at_rest(context, part, closed.propagation.lock(basis)) if tolerance else []
+    part = replace(part, cycles=tuple(basis))
+    locked = _locked(context, part, closed.propagation) if tolerance else ()
     cuts = [
         cut_at(context, part, c.edge, c.node, c.cycle, closed.spaces.basis(c.space))
         for c in closed.closings
@@ -182,8 +185,8 @@ def reduce_part(
         cuts=tuple(sorted(cuts, key=lambda c: c.edge.index)),
         order=tuple(closing.edge for closing in closed.closings),
         dimension=closed.dimension,
-        locked=tuple(locked),
-        trivial=classification.trivial_redundancy(graph, basis, screws, rtol),
+        locked=locked,
+        trivial=trivial,
         topological=classification.topological_redundancy(
             graph, locked, basis, screws, rtol, context.rng()
         ),
@@ -205,42 +208,52 @@ def _of_one_loop(context: Context, part: Block) -> Block:
         cuts=(cut_at(context, part, e, node, cycle, space),),
         order=(e,),
         dimension=space.shape[1],
-        locked=tuple(_locked(context, part)),
+        locked=_locked(context, part),
         trivial=6 - algebra.shape[1],
     )
 
 
-def _locked(context: Context, part: Block) -> Iterable[EdgeId]:
-    """Joints of a single loop that its motion spaces lock; none where all have velocities."""
-    graph, (cycle,) = context.graph, part.cycles
-    signed = [cycle.direction(graph, e) * part.screws[e] for e in cycle.edges]
-    owner = np.repeat(range(cycle.length), [screws.shape[1] for screws in signed])
-    rates = np.bincount(owner, _rates(np.hstack(signed), part.rtol), cycle.length)
-    if np.all(rates > np.sqrt(part.rtol)):
+def _locked(
+    context: Context, part: Block, propagation: Propagation | None = None
+) -> tuple[EdgeId, ...]:
+    """Joints that the motion spaces of the loops lock; none where all have velocities.
+
+    Args:
+        context: The assembled mechanism and the options.
+        part: The block.
+        propagation: Its loops, closed; None where it is one.
+    """
+    cycles, few = part.cycles, len(part.cycles) <= MANY_LOOPS
+    resting = _resting(context, part) if few else frozenset(part.edges)
+    if not resting:
         return ()
-    from regularize.reduction.closed_part import open_loops  # where a joint may be locked
+    if propagation is None:
+        from regularize.reduction.closed_part import open_loops  # where a joint may be locked
 
-    propagation = open_loops(graph, part.screws, part.rtol)()
-    propagation.close(cycle)
-    return _at_rest(context, part, propagation.lock([cycle]))
-
-
-def _at_rest(context: Context, part: Block, found: Set[EdgeId]) -> list[EdgeId]:
-    """Those of some joints that have no velocity: small differences of noise lock none."""
-    if not found:
-        return []
-    loops = sized_loops(context.graph, context.assembly.q, part.edges)
-    signs = cycle_incidence(loops, part.cycles)
-    state = loops.state(context.assembly.q[loops.columns])
-    rows = loops.jacobian(state, signs)[0, : 6 * len(signs)] * loops.units
-    rates = _rates(rows, context.rtol)
-    return [e for e in sorted(found) if np.all(rates[loops.local(e)] < np.sqrt(context.rtol))]
+        propagation = open_loops(context.graph, part.screws, part.rtol)()
+    if few:  # a joint may be held by a loop that is the sum of others
+        cycles = tuple(summed_cycles(context.graph, cycles, cycles))
+        for cycle in cycles:
+            propagation.close(cycle)
+    found = propagation.lock(cycles)
+    # Small differences of noise lock none.
+    return tuple(sorted(found & (resting if few or not found else _resting(context, part))))
 
 
-def _rates(rows: Array, rtol: float) -> Array:
-    """How fast each coordinate can be under rows (m, n) whatever the others are, shape (n,)."""
-    _, s, vt = np.linalg.svd(rows)
-    return np.asarray(np.linalg.norm(vt[int(np.sum(s > rtol * s.max(initial=0.0))) :], axis=0))
+def _resting(context: Context, part: Block) -> frozenset[EdgeId]:
+    """Joints that have no velocity at the assembled pose."""
+    columns, count = dict[EdgeId, slice](), 0
+    for e in part.edges:
+        columns[e] = slice(count, count + part.screws[e].shape[1])
+        count = columns[e].stop
+    rows = np.zeros((len(part.cycles), 6, count))
+    for row, cycle in zip(rows, part.cycles, strict=True):
+        for e in cycle.edges:
+            row[:, columns[e]] = cycle.direction(context.graph, e) * part.screws[e]
+    _, s, vt = np.linalg.svd(rows.reshape(-1, count))
+    free = vt[int(np.sum(s > context.rtol * s.max(initial=0.0))) :]
+    still = np.linalg.norm(free, axis=0) < np.sqrt(context.rtol)
+    return frozenset(e for e, own in columns.items() if part.screws[e].size and still[own].all())
 
 
 def cut_at(

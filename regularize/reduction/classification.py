@@ -19,13 +19,13 @@ def loop_algebra(screws: dict[EdgeId, Array], cycle: Cycle, rtol: float) -> Gene
     return GeneratedAlgebra(np.hstack([screws[e] for e in cycle.edges]), rtol)
 
 
-def trivial_redundancy(
+def smallest_loops(
     graph: Graph, basis: Sequence[Cycle], screws: dict[EdgeId, Array], rtol: float
-) -> int:
-    """Equations beyond the dimensions of the motion algebras of short independent loops.
+) -> tuple[list[Cycle], int]:
+    """Short independent loops, and their equations beyond the dimensions of their motion algebras.
 
-    Of loops with equally few joints those with the smallest algebras count, so that the sum does
-    not depend on the order of the joints.
+    Of loops with equally few joints those with the smallest algebras are taken, so that neither
+    these nor what rests on them depends on the order of the joints.
 
     Args:
         graph: The mechanism's graph.
@@ -36,10 +36,10 @@ def trivial_redundancy(
     cycles, lengths = basis, {cycle.length for cycle in basis}
     if 1 < len(basis) <= MANY_LOOPS:
         cycles = [c for c in summed_cycles(graph, basis, basis) if c.length in lengths]
-    ranked = [(c.length, loop_algebra(screws, c, rtol).dimension, c) for c in cycles]
-    ranked.sort(key=lambda each: each[:2])
-    chosen = {c.edges for c in independent([c for *_, c in ranked], len(basis))}
-    return sum(6 - dimension for _, dimension, c in ranked if c.edges in chosen)
+    dimension = {c.edges: loop_algebra(screws, c, rtol).dimension for c in cycles}
+    ranked = sorted(cycles, key=lambda c: (c.length, dimension[c.edges]))
+    chosen = independent(ranked, len(basis))
+    return chosen, sum(6 - dimension[c.edges] for c in chosen)
 
 
 def topological_redundancy(

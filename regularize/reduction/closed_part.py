@@ -121,11 +121,9 @@ def close_part(
     best: ClosedPart | None = None
     graph = nothing_closed().graph
     for cycles, greedy in orders(graph, block, basis, rng):
-        part = close_in_order(
-            nothing_closed(), cycles, preference, greedy=greedy, lock=lock, progress=progress
-        )
-        if part is not None and (best is None or part.dimension < best.dimension):
-            best = part
+        below = None if best is None else best.dimension
+        how: Any = {"greedy": greedy, "lock": lock, "below": below, "progress": progress}
+        best = close_in_order(nothing_closed(), cycles, preference, **how) or best
         if best is not None and (enough is None or best.dimension <= enough):
             break
     if best is None:
@@ -139,7 +137,7 @@ def orders(
     graph: Graph, block: Sequence[EdgeId], basis: Sequence[Cycle], rng: np.random.Generator
 ) -> Iterator[tuple[Sequence[Cycle], bool]]:
     """Lists of independent cycles, and whether to take the cheapest of them first."""
-    count = loop_count(graph, block)
+    count, before = loop_count(graph, block), {tuple(basis)}
     yield basis, False
     if count == 1 or len(block) > LARGEST_SEARCH:
         return
@@ -148,8 +146,10 @@ def orders(
     for known in (candidates, sums) if len(sums) > len(candidates) else (candidates,):
         yield known, True
         for _ in range(TRIES):
-            order = [known[i] for i in rng.permutation(len(known))]
-            yield independent(order, count), False
+            order = independent([known[i] for i in rng.permutation(len(known))], count)
+            if tuple(order) not in before:
+                before.add(tuple(order))
+                yield order, False
 
 
 def close_in_order(
@@ -159,12 +159,16 @@ def close_in_order(
     *,
     greedy: bool,
     lock: bool = False,
+    below: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> ClosedPart | None:
-    """Close the cycles one by one; None where at some point none closes exactly one loop."""
+    """Close the cycles one by one.
+
+    None where at some point none closes exactly one loop, or the dimensions do not stay below.
+    """
     closings: list[Closing] = []
-    waiting = list(cycles)
-    while True:
+    waiting, dimension = list(cycles), 0
+    while below is None or dimension < below:
         done = next((i for i, c in enumerate(waiting) if propagation.missing(c)), len(waiting))
         del waiting[:done]
         ready = (c for c in waiting if propagation.missing(c) and propagation.closes_one_loop(c))
@@ -178,11 +182,13 @@ def close_in_order(
             choices, key=lambda c: (propagation.spaces.dimension(c.space), c.cycle.length)
         )
         closings.append(closing)
+        dimension += propagation.spaces.dimension(closing.space)
         propagation.close(closing.cycle)
         if progress is not None:
             progress(len(closings) / (len(closings) + len(waiting)))
         if lock:
             propagation.lock([c.cycle for c in closings])
+    return None
 
 
 def close_at(

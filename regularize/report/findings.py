@@ -26,7 +26,7 @@ from regularize.statics.cure import Cure
 from regularize.statics.passive_freedoms import PassiveBody
 from regularize.statics.reactions import Reaction
 from regularize.statics.releases import too_stiff
-from regularize.tolerances import UNSEEN
+from regularize.tolerances import UNNOTICED, UNSEEN
 from regularize.words import (
     counted,
     degrees,
@@ -40,8 +40,6 @@ from regularize.words import (
     point_words,
 )
 
-#: A change of a stored pose below these is rounding, not news: metres and radians.
-NOTICEABLE = (1e-6, 1e-6)
 #: Loops that are open by more than this share of their size, or this angle, may be meant otherwise.
 FAR = 0.1
 
@@ -125,7 +123,7 @@ def _assembly(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Dia
     before = assembly.worst_before
     if not assembly.closed:
         yield from open_loops(reduction, loops)
-    elif before[0] > NOTICEABLE[0] or before[1] > NOTICEABLE[1]:
+    elif max(before) > UNNOTICED:  # metres and radians
         yield _saved_open(reduction)
     for joint in reduction.graph.rigid_loops:
         yield Diagnostic(

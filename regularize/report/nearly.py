@@ -68,12 +68,16 @@ def nearly_special(
             regular.add(key)
             continue
         family = min(candidates, key=lambda f: f.dimension)
-        offsets = [_offset(s, family.basis) for s in screws]
+        named = family.named(near)
+        # Axes that meet are off by how far they pass the point, wherever the loop is seen from.
+        point = np.zeros(3) if named.point is None else named.point
+        basis = np.linalg.qr(_seen(family.basis, point, 1.0))[0]
+        offsets = [_offset(_seen(s, point, 1.0), basis) for s in screws]
         k = int(np.argmax([angle + distance for angle, distance in offsets]))
         found.append(
             NearlySpecial(
                 cycle,
-                in_world(family.named(near), center, length),
+                in_world(named, center, length),
                 graph.edges[cycle.edges[k]].joint.name,
                 offsets[k][0],
                 offsets[k][1] * length * part.length,

@@ -18,6 +18,7 @@ from regularize.mechanism.joint import Joint
 from regularize.mechanism.source import Model
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction, as_reduction, reduce
+from regularize.tolerances import VANISHING
 from regularize.validation import ARRAY, numbers, validated
 
 
@@ -136,4 +137,4 @@ def complement(columns: Array) -> Array:
     if not columns.size:
         return np.eye(len(columns))
     u, s, _ = np.linalg.svd(columns)
-    return np.asarray(u[:, int(np.sum(s > 1e-9 * s[0])) :] if s[0] > 0 else u)
+    return np.asarray(u[:, int(np.sum(s > VANISHING * s[0])) :] if s[0] > 0 else u)
