@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from regularize.checking import Report as Report
     from regularize.checking import check as check
     from regularize.checking import check_each as check_each
-    from regularize.contact.ground import Ground as Ground
+    from regularize.contact import Ground as Ground
     from regularize.design.metamodel import Metamodel as Metamodel
     from regularize.design.metamodel import metamodel as metamodel
     from regularize.design.reduced_dynamics import reduced_model as reduced_model
@@ -81,8 +81,8 @@ if TYPE_CHECKING:
     from regularize.proofs.verifier import Verdict as Verdict
     from regularize.reduction.reduce import Reduction as Reduction
     from regularize.reduction.reduce import reduce as reduce
+    from regularize.repair.advice import cures as cures
     from regularize.repair.fix import fix as fix
-    from regularize.repair.held_cures import cures as cures
     from regularize.report.misfit import Misfit as Misfit
     from regularize.report.misfit import misfit as misfit
     from regularize.shapes.density import with_density as with_density
@@ -111,7 +111,7 @@ _HOMES = {
     "actuation.twin": "serial_twin",
     "assembly_builder": "AssemblyBuilder assembly",
     "checking": "Report check check_each",
-    "contact.ground": "Ground",
+    "contact": "Ground",
     "design.metamodel": "Metamodel metamodel",
     "design.reduced_dynamics": "reduced_model",
     "design.sweep": "Sweep sweep",
@@ -145,7 +145,7 @@ _HOMES = {
     "proofs.verifier": "Verdict",
     "reduction.reduce": "Reduction reduce",
     "repair.fix": "fix",
-    "repair.held_cures": "cures",
+    "repair.advice": "cures",
     "report.misfit": "Misfit misfit",
     "shapes.density": "with_density",
     "simulation.loads": "BodyLoad",

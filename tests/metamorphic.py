@@ -24,7 +24,6 @@ import random_mechanisms
 import screws
 
 import regularize as rg
-from regularize.report import analysis
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 FILES = sorted([*ASSETS.glob("*.urdf"), *ASSETS.glob("mobility/*.urdf")])
@@ -56,7 +55,9 @@ def drawn(rng: np.random.Generator, most: int = 99) -> rg.Mechanism:
 
 def checked(mechanism: rg.Mechanism, configurations: int, unasked: Sequence[str]) -> rg.Report:
     """The report without what is not asked for."""
-    with mock.patch.multiple(analysis, **dict.fromkeys(unasked, lambda *_, **__: ())):
+    with mock.patch.multiple(
+        "regularize.report.analysis", **dict.fromkeys(unasked, lambda *_, **__: ())
+    ):
         report = rg.check(mechanism, configurations=configurations)
         report.advice  # noqa: B018, it is kept
     return report

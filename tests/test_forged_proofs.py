@@ -19,7 +19,7 @@ from scipy.linalg import qr
 
 import regularize as rg
 from regularize.cli import main
-from regularize.proofs.matching import match
+from regularize.proofs.document import match
 from regularize.proofs.verifier import (
     Space,
     annihilator,

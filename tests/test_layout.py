@@ -28,7 +28,7 @@ VERBS = {
 }
 
 #: So many files of the tests look inside of the package.
-INSIDE = 59
+INSIDE = 60
 OPEN = ("regularize", "regularize.adapters")
 
 

@@ -8,6 +8,7 @@ import scipy.linalg
 import screws
 
 import regularize as rg
+from regularize.lie.subalgebra import decide_rank
 from regularize.loops.block_rows import BlockRows, Blocks
 from regularize.loops.continuation import Continuation, random_walks
 from regularize.loops.kinematics import LoopKinematics
@@ -15,7 +16,6 @@ from regularize.loops.least_norm import clearest_columns, least_norm, ranks_of
 from regularize.loops.projection import project
 from regularize.mechanism.graph import spanning_tree
 from regularize.mechanism.graph_building import build
-from regularize.reduction.rank import decide_rank
 
 
 def test_clearest_columns_are_those_of_lapack() -> None:

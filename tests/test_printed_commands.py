@@ -13,8 +13,6 @@ from simulation_cases import CORPUS
 
 import regularize as rg
 from regularize.cli import main
-from regularize.repair import isostatic_file
-from regularize.report.forms import text as text_form
 
 COMMAND = re.compile(r"regularize (?:check|export|fix|reduce|show|simulate|solve) [^`]+")
 CALL = re.compile(r"regularize\.\w+\([^)]*\)")
@@ -85,17 +83,18 @@ def test_commands_of_examples_run(
 
 
 def test_a_command_that_fills_a_screen_is_left_to_those_who_ask(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "windows.urdf"
     rg.save(mechanisms.n_fourbar(4), path)
     report = rg.check(path)
     command = report.advice[0].command
     assert command and command in str(report)
-    monkeypatch.setattr(text_form, "COMMAND", len(command) - 1)
+    monkeypatch.setattr("regularize.report.forms.text.COMMAND", len(command) - 1)
     assert command not in str(report)
     assert "-v and the JSON report have it" in str(report).replace("\n  ", " ")
-    assert command in text_form.render(report, verbosity=1)
+    main(["check", str(path), "-v"])
+    assert command in capsys.readouterr().out
 
 
 def test_what_dimensions_make_redundant_is_tried_where_it_is_quick(
@@ -104,7 +103,7 @@ def test_what_dimensions_make_redundant_is_tried_where_it_is_quick(
     path = assets / "bennett.urdf"
     tried = rg.check(path).trials
     assert any(each.command for each in tried)
-    monkeypatch.setattr(isostatic_file, "SPECIAL", 5)
+    monkeypatch.setattr("regularize.repair.isostatic_file.SPECIAL", 5)
     assert not any(each.command or each.reason for each in rg.check(path).trials)
 
 

@@ -23,6 +23,7 @@ from test_exact_arithmetic import dual, few, small
 from test_proofs import change_motion, motions, proved_by_its_motion
 
 import regularize as rg
+from regularize.proofs.document import match
 from regularize.proofs.dual_quaternions import (
     Dual,
     conjugated,
@@ -33,7 +34,6 @@ from regularize.proofs.dual_quaternions import (
     split_right,
 )
 from regularize.proofs.geometry import integral
-from regularize.proofs.matching import match
 from regularize.proofs.modular import Series, Terms, relation_of
 from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.proofs.verifier import distance, fingerprint, product, verify

@@ -185,7 +185,7 @@ def stepped(arguments: argparse.Namespace) -> SimulationOptions:
     if arguments.ground is not None:
         try:
             friction = float(arguments.ground)
-            found["contacts"] = [guest("contact.ground").Ground(friction=friction)]
+            found["contacts"] = [guest("contact").Ground(friction=friction)]
         except (ModelError, ValueError):
             raise RegularizeError(
                 f"--ground {arguments.ground}: expected a coefficient of friction, 0 or more"

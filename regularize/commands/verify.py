@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ReadError(str(arguments.proof), "no proof: `check --proof` writes one")
     verdict = verify(document)
     if verdict.holds and arguments.model is not None:
-        from regularize.proofs.matching import match
+        from regularize.proofs.document import match
 
         within = {} if arguments.rtol is None else {"rtol": arguments.rtol}
         verdict = match(document, verdict, load_model(arguments.model, arguments), **within)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.contact.ground import Ground
+from regularize.contact import Ground
 from regularize.contact.stops import JointStops
 from regularize.contact.touching import TouchingPoints
 from regularize.lie.screw import Array, cross_matrix

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.contact import Ground
 from regularize.contact.events import EventEngine
-from regularize.contact.ground import Ground
 from regularize.contact.hindrances import Surroundings
 from regularize.contact.stepping import SteppedEngine
 from regularize.contact.stops import JointStops

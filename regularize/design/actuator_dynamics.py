@@ -19,7 +19,7 @@ from regularize.design.continuation import ActuatedLoops, ReachedConfigurations
 from regularize.design.equation_of_motion import EquationOfMotion, count, pack, symmetric_products
 from regularize.errors import ModelError, NoInertia
 from regularize.lie.screw import Array, read_only
-from regularize.loops.batches import CHUNK
+from regularize.loops.constraints import CHUNK
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import Graph

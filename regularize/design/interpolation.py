@@ -12,7 +12,7 @@ from regularize.design.equation_of_motion import EquationOfMotion, count, groups
 from regularize.design.tree import BoxTree, Integers, Scale, basis
 from regularize.errors import OutsideWorkspace
 from regularize.lie.screw import Array
-from regularize.loops.batches import CHUNK
+from regularize.loops.constraints import CHUNK
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.named_columns import ShortRepr
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regularize.lie.screw import Array
-from regularize.loops.batches import in_parts
+from regularize.loops.constraints import in_parts
 from regularize.loops.kinematics import LoopKinematics
 from regularize.modes.frame_motion import body_jacobian
 from regularize.tolerances import EXACT

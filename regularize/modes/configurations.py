@@ -19,7 +19,7 @@ from regularize import validation
 from regularize._io.console import progress_bar
 from regularize.errors import ModelError
 from regularize.lie.screw import Array, read_only
-from regularize.loops.batches import CHUNK
+from regularize.loops.constraints import CHUNK
 from regularize.mechanism.graph import Graph
 from regularize.mechanism.source import Model
 from regularize.modes.assembly_plan import AssemblyPlan

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from regularize.lie import screw
 from regularize.lie.screw import Array, read_only
-from regularize.loops.batches import in_parts
+from regularize.loops.constraints import in_parts
 from regularize.loops.kinematics import LoopKinematics, State, sized_loops
 from regularize.loops.projection import project
 from regularize.mechanism.graph import Graph, coordinate_names

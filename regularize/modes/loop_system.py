@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from regularize.lie.screw import Array
-from regularize.loops.batches import CHUNK, in_parts
+from regularize.loops.constraints import CHUNK, in_parts
 from regularize.loops.kinematics import State, sized_loops
 from regularize.loops.least_norm import least_norm
 from regularize.loops.projection import moved, project

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from regularize.lie.screw import Array
-from regularize.lie.subalgebra import lie_closure
+from regularize.lie.subalgebra import decide_rank, lie_closure
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle, minimum_cycle_basis, summed_cycles
@@ -24,7 +24,6 @@ from regularize.reduction.cuts import (
     without_rows,
 )
 from regularize.reduction.mobility import CellMobility, singular_values
-from regularize.reduction.rank import decide_rank
 
 if TYPE_CHECKING:
     from regularize.reduction.descent import Lowest
@@ -250,7 +249,7 @@ def _resting(context: Context, part: Block) -> frozenset[EdgeId]:
     for row, cycle in zip(rows, part.cycles, strict=True):
         for e in cycle.edges:
             row[:, columns[e]] = cycle.direction(context.graph, e) * part.screws[e]
-    _, s, vt = np.linalg.svd(rows.reshape(-1, count))
+    _, s, vt = np.linalg.svd(rows.reshape(6 * len(rows), count))
     free = vt[int(np.sum(s > context.rtol * s.max(initial=0.0))) :]
     still = np.linalg.norm(free, axis=0) < np.sqrt(context.rtol)
     return frozenset(e for e, own in columns.items() if part.screws[e].size and still[own].all())

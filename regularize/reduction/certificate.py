@@ -18,7 +18,7 @@ import numpy as np
 
 from regularize import guests
 from regularize.lie.screw import Array
-from regularize.loops.batches import CHUNK, in_parts
+from regularize.loops.constraints import CHUNK, in_parts
 from regularize.loops.continuation import Continuation, random_walks
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.loops.least_norm import least_norm

@@ -9,9 +9,9 @@ import numpy as np
 from regularize.lie import screw, subalgebra
 from regularize.lie.motion_type import GeneratedAlgebra
 from regularize.lie.screw import Array
+from regularize.lie.subalgebra import decide_rank
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle, independent, summed_cycles
 from regularize.mechanism.graph import EdgeId, Graph
-from regularize.reduction.rank import decide_rank
 
 
 def loop_algebra(screws: dict[EdgeId, Array], cycle: Cycle, rtol: float) -> GeneratedAlgebra:

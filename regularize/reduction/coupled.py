@@ -92,8 +92,8 @@ def reduce_cells(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Draft:
-    """A coupled component with its blocks reduced as the tolerance asked for allows.
+class Uncertified:
+    """A coupled component, its blocks reduced as the tolerance asked for allows, not yet walked.
 
     Attributes:
         context: Its context.
@@ -117,20 +117,20 @@ def _drafted(
     edges: Sequence[EdgeId],
     blocks: Sequence[Sequence[EdgeId]],
     configurations: int,
-) -> Draft:
+) -> Uncertified:
     """Reduce the blocks of a coupled component at the tolerance asked for."""
     context = context.of_cell(edges)
     certify = Certifier(context, edges, configurations)
     if not _closed(context, edges):
-        return Draft(context, edges, blocks, (), certify, None)
+        return Uncertified(context, edges, blocks, (), certify, None)
     parts = [reduce_part(context, block, context.rtol) for block in blocks]
     context.done(0.4)
-    return Draft(context, edges, blocks, parts, certify, certify.rows(_cuts(parts)))
+    return Uncertified(context, edges, blocks, parts, certify, certify.rows(_cuts(parts)))
 
 
-def _walked_abreast(drafts: Sequence[Draft], configurations: int) -> dict[int, Array]:
+def _walked_abreast(drafts: Sequence[Uncertified], configurations: int) -> dict[int, Array]:
     """Walks along the kept rows of components that have a shape in common, by ``id``."""
-    alike: dict[tuple[Tolerances, Hashable], list[tuple[Draft, ReducedLoops]]] = {}
+    alike: dict[tuple[Tolerances, Hashable], list[tuple[Uncertified, ReducedLoops]]] = {}
     walkers = walkers_for(configurations)
     for draft in drafts if configurations < MANY else ():
         shape = draft.rows.shape if isinstance(draft.rows, ReducedLoops) else None
@@ -152,7 +152,7 @@ def _walked_abreast(drafts: Sequence[Draft], configurations: int) -> dict[int, A
 
 
 def _reduced(
-    draft: Draft,
+    draft: Uncertified,
     figure: Figure | None,
     memory: CongruentComponents | None,
     walked: Array | None,

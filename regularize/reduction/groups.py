@@ -16,6 +16,7 @@ import numpy as np
 
 from regularize.lie import subalgebra
 from regularize.lie.screw import Array
+from regularize.lie.subalgebra import decide_rank
 from regularize.mechanism.cycles import candidate_cycles, minimum_cycle_basis
 from regularize.mechanism.graph import Edge, EdgeId, Graph, NodeId, breadth_first, nodes_of
 from regularize.reduction.block import Block, Ungrouped, cut_at, reduce_part
@@ -31,7 +32,6 @@ from regularize.reduction.context import Context
 from regularize.reduction.cuts import ReducedLoops
 from regularize.reduction.mobility import CellMobility, singular_values
 from regularize.reduction.motion_spaces import MotionSpaces
-from regularize.reduction.rank import decide_rank
 from regularize.tolerances import EXACT
 
 if TYPE_CHECKING:

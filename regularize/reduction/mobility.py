@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie.screw import Array, read_only
-from regularize.loops.batches import in_parts
+from regularize.lie.subalgebra import Rank, decide_rank
+from regularize.loops.constraints import in_parts
 from regularize.loops.continuation import Continuation, random_walks
 from regularize.loops.finite import LocalMobility
 from regularize.loops.kinematics import LoopKinematics
 from regularize.loops.projection import moved
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle
 from regularize.mechanism.graph import EdgeId
-from regularize.reduction.rank import Rank, decide_rank
 from regularize.tolerances import EXACT, UNNOTICED, Tolerances
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from regularize.lie.subalgebra import decide_rank
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.reduction.mobility import CellMobility
-from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.statics.cure import changed
 from regularize.statics.joint_changes import JointChange, Stressed

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from regularize.lie.directions import axis_words
+from regularize.lie.subalgebra import decide_rank
 from regularize.loops.finite import LocalBranch
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.reduction.mobility import CellMobility
-from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction
 from regularize.statics.passive_freedoms import PassiveBody
 from regularize.words import counted, listed, names, noise_words

@@ -25,13 +25,13 @@ from regularize.lie import screw
 from regularize.lie.directions import TOLERANCE, axis_words
 from regularize.lie.motion_type import GeneratedAlgebra, MotionType
 from regularize.lie.screw import Array
+from regularize.lie.subalgebra import decide_rank
 from regularize.loops.finite import finite_mobility
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.graph import EdgeId, Graph, NodeId
 from regularize.reduction.block import Block
 from regularize.reduction.cuts import Cut
 from regularize.reduction.mobility import CellMobility
-from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction
 from regularize.statics.equilibrium import node_incidence
 from regularize.statics.reactions import self_stress

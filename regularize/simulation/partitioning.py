@@ -16,12 +16,12 @@ import numpy as np
 
 from regularize.errors import ModelError, NotClosed
 from regularize.lie.screw import Array, read_only
+from regularize.lie.subalgebra import Rank, decide_rank
 from regularize.loops.assembly import assemble
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.graph import Graph, actuated_coordinates, columns_of, coordinate_names
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model, as_graph
-from regularize.reduction.rank import Rank, decide_rank
 from regularize.reduction.reduce import Reduction
 from regularize.tolerances import REGULAR, RTOL, TINY, UNNOTICED
 from regularize.validation import ARRAY, FLAG, NAMES, POSITIVE, WHOLE, validated

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from regularize.lie.screw import Array, inverse
+from regularize.lie.subalgebra import decide_rank
 from regularize.loops.assembly import assemble, with_coordinates
 from regularize.loops.kinematics import LoopKinematics, State, sized_loops
 from regularize.mechanism.cycles import MANY_LOOPS, minimum_cycle_basis
@@ -17,7 +18,6 @@ from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import joint_position, relative_pose
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.statics.joint_changes import JointChange, own_freedom
 from regularize.statics.passive_freedoms import passive_bodies

@@ -17,12 +17,12 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
+from regularize.lie.subalgebra import decide_rank
 from regularize.loops.kinematics import sized_loops
 from regularize.loops.projection import Mask
 from regularize.mechanism.graph import EdgeId, NodeId
 from regularize.mechanism.loop_tree import LoopTree
 from regularize.mechanism.mechanism import Inertia
-from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction
 
 

@@ -13,6 +13,7 @@ from regularize.errors import ModelError
 from regularize.lie import screw, subalgebra
 from regularize.lie.directions import Direction, axis_words, directions
 from regularize.lie.screw import IDENTITY, Array, leading_component, read_only
+from regularize.lie.subalgebra import decide_rank
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph import EdgeId
@@ -26,7 +27,6 @@ from regularize.mechanism.joint import (
     perpendiculars,
 )
 from regularize.mechanism.mechanism import Joint
-from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction
 from regularize.statics.equilibrium import ABSENT, Equilibrium
 from regularize.tolerances import UNSEEN, VANISHING

@@ -31,12 +31,12 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.directions import TOLERANCE, Direction, directions
 from regularize.lie.screw import Array, read_only
+from regularize.lie.subalgebra import decide_rank
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle
 from regularize.mechanism.graph import EdgeId
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model
 from regularize.reduction.mobility import CellMobility
-from regularize.reduction.rank import decide_rank
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.statics.equilibrium import ABSENT, Equilibrium
 from regularize.tolerances import VANISHING

@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 
 from regularize.lie.screw import Array
-from regularize.loops.batches import CHUNK
+from regularize.loops.constraints import CHUNK
 from regularize.modes.closed_form.branches import Branch, Meeting, Track
 from regularize.modes.closed_form.evaluation import Evaluation
 from regularize.modes.closed_form.indeterminate import (

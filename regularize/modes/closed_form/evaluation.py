@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie.screw import Array
-from regularize.loops.batches import CHUNK
+from regularize.loops.constraints import CHUNK
 from regularize.mechanism.graph import Graph
 from regularize.modes.closed_form.branches import Branch, Solutions
 from regularize.modes.closed_form.plan import Plan

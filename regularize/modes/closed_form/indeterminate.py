@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from regularize.lie.screw import Array
-from regularize.loops.batches import CHUNK
+from regularize.loops.constraints import CHUNK
 from regularize.modes.closed_form.branches import Branch
 from regularize.modes.closed_form.evaluation import Evaluation
 from regularize.modes.grouping import Turns

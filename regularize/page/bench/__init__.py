@@ -16,8 +16,8 @@ from regularize.files import load
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction
+from regularize.repair.advice import held_kinds
 from regularize.repair.fix import Fix, fix
-from regularize.repair.held_cures import held_kinds
 from regularize.repair.plan import named_kinds
 from regularize.repair.proposals import Advice
 

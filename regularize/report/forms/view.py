@@ -10,8 +10,7 @@ from dataclasses import replace
 
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.repair.advice import untried_files
-from regularize.repair.held_cures import held_kinds
+from regularize.repair.advice import held_kinds, untried_files
 from regularize.report.analysis import Analysis
 from regularize.report.forms.loop_view import groups
 from regularize.report.loop_report import Component
