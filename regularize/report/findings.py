@@ -166,9 +166,11 @@ def _saved_open(reduction: Reduction) -> Diagnostic:
 def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
     if not loop.redundant:
         return
-    if loop.category == "paradoxical":
+    special = loop.category == "paradoxical"
+    shaky = special and _shaky(reduction, loop.part)
+    if special and not shaky:
         kind = "moves for its special dimensions"
-    elif loop.category == "trivial":
+    elif loop.category == "trivial" or (shaky and loop.motion.dimension < 6):
         kind = f"is {loop.motion.name}"
     elif all(len(equation.fixed_by) == 1 for equation in loop.removed):
         kind = f"closes a {loop.removed[0].fixed_by[0].motion.name} chain"
@@ -193,6 +195,12 @@ def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
         source=loop.cut.edge.joint.source,
         help=("change joints as the report says, or drop them in the simulation model",),
     )
+
+
+def _shaky(reduction: Reduction, part: Block) -> bool:
+    """Whether a part has velocities that no motion follows."""
+    cell = part.cell_of(reduction.cells)
+    return cell.finite is not None and cell.finite != cell.actual
 
 
 def _part(
@@ -234,8 +242,7 @@ def _part(
         reason = f"not with {tried} of lengths and the same relations of the axes"
         if not part.lengths_tried:
             reason = "other lengths were not tried, for gears or the like tie the joints together"
-        cell = part.cell_of(reduction.cells)
-        shaky = cell.finite is not None and cell.finite != cell.actual
+        shaky = _shaky(reduction, part)
         owed = f"owed to special dimensions ({reason})"
         noun_is = f"{counted(paradoxical, noun)} of {where} {'is' if paradoxical == 1 else 'are'} "
         yield Diagnostic(
