@@ -116,6 +116,7 @@ def own_rows(mechanism, q):
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_full_rank_and_nothing_lost(name):
     reduction = reduced(name)

@@ -102,6 +102,7 @@ def test_the_machine_stays_the_one_that_was_meant(
     assert f"then {exact.mobility}, and {exact.redundant} of their" in finding.message
 
 
+@pytest.mark.slow
 def test_a_gap_that_is_smaller_than_what_locks_says_so() -> None:
     locked = rg.load(ASSETS / "nearly_planar_fourbar.urdf")
     found = rg.absorb_gaps(off(locked, "D", NONE, (4e-5, 0, 0)))
@@ -111,6 +112,7 @@ def test_a_gap_that_is_smaller_than_what_locks_says_so() -> None:
     assert codes == ["REG225", "REG229"]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_assembled_stays_open() -> None:
     longer, across = 1e-3, 1e-3
     stretched = mechanisms.single_loop(
@@ -201,6 +203,7 @@ def test_files_get_the_changed_frames(kind: str, tmp_path: Path) -> None:
     assert (reduction.mobility, reduction.redundant) == (1, 3)
 
 
+@pytest.mark.slow
 def test_a_file_is_closed_and_made_isostatic(tmp_path: Path) -> None:
     fix = rg.fix(written("json", tmp_path), absorb_gaps=True)
     assert fix.moves and fix.changes
@@ -220,6 +223,7 @@ def across(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.formats("freecad")
 def test_what_a_file_cannot_hold_is_refused_by_name(tmp_path: Path) -> None:
     path = across(tmp_path)
@@ -231,6 +235,7 @@ def test_what_a_file_cannot_hold_is_refused_by_name(tmp_path: Path) -> None:
     assert (reduction.mobility, reduction.redundant, reduction.removed) == (1, 3, 3)
 
 
+@pytest.mark.slow
 def test_every_verb_takes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(written("urdf", tmp_path))
     assert main(["check", path]) == 1

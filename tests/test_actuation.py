@@ -38,6 +38,7 @@ def made(name: str) -> tuple[Drive, Any]:
     return drive, rg.actuation_map(drive.mechanism, drive.motors, drive.joints)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_maps_invert_each_other_and_hold_in_nine_tenths(name: str) -> None:
     _, m = made(name)
@@ -51,6 +52,7 @@ def test_maps_invert_each_other_and_hold_in_nine_tenths(name: str) -> None:
     assert np.isfinite(m.joints(corners)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_loops_close_where_motors_and_joints_are_as_mapped(name: str) -> None:
     """Projection with motors and joints held has nothing left to close."""
@@ -117,6 +119,7 @@ def test_no_jump_along_lines_of_the_domain(name: str, lines: int) -> None:
     assert np.nanmax(jump) < 60.0 * usual + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rsu_ankle", "strut_knee", "six_bar"])
 def test_short_ways_end_where_many_shorter_ones_do(name: str) -> None:
     """Whatever way is one step of the compiled kernel, and up to singularities."""
@@ -168,6 +171,7 @@ def test_a_turn_more_is_outside(name: str) -> None:
             m.motors(turned)
 
 
+@pytest.mark.slow
 def test_three_hinges_with_nothing_between_them_are_a_ball() -> None:
     """As formats without balls write them; the map is the same, and its gimbals lock nowhere."""
     drive, m = made("rsu_ankle")
@@ -195,6 +199,7 @@ def test_three_hinges_with_nothing_between_them_are_a_ball() -> None:
     assert np.abs(other.joints(theta) - m.joints(theta)).max() < 1e-12
 
 
+@pytest.mark.slow
 def test_motors_that_are_too_few_and_what_cannot_move_are_told() -> None:
     drive = DRIVES["five_bar"]()
     with pytest.raises(
@@ -223,6 +228,7 @@ REAL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CORPUS.exists(), reason="corpus not at hand")
 @pytest.mark.parametrize(("file", "motors", "joints", "pose"), REAL)
 def test_robots_as_they_are_published(
@@ -296,6 +302,7 @@ def humanoid() -> rg.Mechanism:
     return a.mechanism()
 
 
+@pytest.mark.slow
 def test_subsystems_of_a_floating_robot_are_maps_of_their_own() -> None:
     _, one = made("rsu_ankle")
     robot = humanoid()
@@ -329,6 +336,7 @@ def test_what_is_led_moves_alone() -> None:
     assert way.reached(robot, robot.q0, np.array([1.2, -1.1])) is None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
 @pytest.mark.parametrize("name", ["rsu_ankle", "five_bar", "gripper"])
 def test_c_and_python_give_the_same(name: str, tmp_path: Path) -> None:
@@ -389,6 +397,7 @@ def test_functions_of_other_libraries_give_the_same(library: str) -> None:
     assert np.allclose(back[2:], theta[2:], atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "tolerance", "pieces"), PIECES)
 def test_polynomials_are_as_good_as_they_say(name: str, tolerance: float, pieces: bool) -> None:
     _, m = made(name)
@@ -404,6 +413,7 @@ def test_polynomials_are_as_good_as_they_say(name: str, tolerance: float, pieces
         m.polynomial(1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.guests("page")
 @pytest.mark.parametrize(("name", "limit", "singular"), PAGES)
 def test_pages_draw_maps_up_to_where_they_are_singular(
@@ -454,6 +464,7 @@ def test_mujoco_holds_joints_to_motors_by_the_polynomial(name: str, tolerance: f
             assert np.abs(data.efc_pos[:k]).max() <= bound + 1e-15
 
 
+@pytest.mark.slow
 def test_urdf_mimics_where_the_map_is_linear_enough() -> None:
     _, m = made("gripper")
     polynomial = m.polynomial(0.02)
@@ -468,6 +479,7 @@ def test_urdf_mimics_where_the_map_is_linear_enough() -> None:
         made("rsu_ankle")[1].polynomial(1e-2).to_mjcf()
 
 
+@pytest.mark.slow
 def test_a_whole_turn_holds_up_to_where_the_knee_turns_back() -> None:
     """Where nothing limits the crank, the domain ends short of the two dead centres."""
     a = rg.assembly("crank and rocker")
@@ -498,6 +510,7 @@ def test_corners_a_turn_apart_tell_nothing(half: float, counts: bool) -> None:
     assert good.tolist() == [counts]
 
 
+@pytest.mark.slow
 def test_a_singular_stored_pose_is_refused_with_a_way_out() -> None:
     a = rg.assembly("dead centre")
     for body in ("crank", "rod", "rocker"):
@@ -523,6 +536,7 @@ def test_a_singular_stored_pose_is_refused_with_a_way_out() -> None:
     assert rg.actuation_map(beyond.with_positions(pose), ["m"], ["out"]).domain.share > 0.2
 
 
+@pytest.mark.slow
 def test_a_joint_that_goes_round_does_not_jump_by_a_turn() -> None:
     """Both cranks of a drag link turn for ever; the domain ends where counting begins anew."""
     a = rg.assembly("drag link")
@@ -539,6 +553,7 @@ def test_a_joint_that_goes_round_does_not_jump_by_a_turn() -> None:
     assert np.abs(np.diff(m.joints(theta), axis=0)).max() < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rsu_ankle", "nut_knee", "spherical_wrist", "differential"])
 def test_twins_have_no_loop_and_the_error_that_they_say(name: str) -> None:
     drive, m = made(name)
@@ -554,6 +569,7 @@ def test_twins_have_no_loop_and_the_error_that_they_say(name: str) -> None:
     assert mass > 0.0
 
 
+@pytest.mark.slow
 def test_armature_is_what_a_joint_has_where_it_is_used() -> None:
     """Near a dead centre a rotor weighs 6000 kg m², which is no armature for the rest."""
     a = rg.assembly("four-bar knee with a curved gear")
@@ -575,12 +591,14 @@ def test_armature_is_what_a_joint_has_where_it_is_used() -> None:
     assert twin.error < 1.1
 
 
+@pytest.mark.slow
 def test_a_twin_needs_a_chain_of_joints() -> None:
     drive = DRIVES["gripper"]()
     with pytest.raises(rg.ModelError, match="not carried by the base"):
         rg.serial_twin(drive.mechanism, drive.motors, drive.joints)
 
 
+@pytest.mark.slow
 def test_what_hangs_on_a_coupler_has_no_twin() -> None:
     drive = DRIVES["four_bar_knee"]()
     toe = rg.Joint.in_world("toe_joint", "rod", "toe", "revolute")
@@ -593,6 +611,7 @@ def test_what_hangs_on_a_coupler_has_no_twin() -> None:
         rg.serial_twin(model, ["m"], ["knee"])
 
 
+@pytest.mark.slow
 def test_a_twin_in_mujoco_has_no_equality(tmp_path: Path) -> None:
     mujoco = pytest.importorskip("mujoco")
     twin = rg.serial_twin(humanoid())
@@ -616,6 +635,7 @@ def test_a_motor_without_ratings_leaves_those_of_other_subsystems() -> None:
     assert rated["left_pitch"] is None and (np.asarray(rated["right_pitch"]) > 0.0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rsu_ankle", "six_bar", "five_bar"])
 def test_closed_states_are_closed_distinct_and_on_the_branch(name: str) -> None:
     drive, m = made(name)
@@ -636,6 +656,7 @@ def test_closed_states_are_closed_distinct_and_on_the_branch(name: str) -> None:
     assert np.array_equal(again.q, states.q)
 
 
+@pytest.mark.slow
 def test_states_beyond_limits_are_led_within_them_or_told() -> None:
     drive = DRIVES["four_bar_knee"]()
 
@@ -653,6 +674,7 @@ def test_states_beyond_limits_are_led_within_them_or_told() -> None:
         rg.closed_states(limited(3.0, 3.1), 5)
 
 
+@pytest.mark.slow
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     drive, m = made("four_bar_knee")
     model = str(tmp_path / "knee.urdf")

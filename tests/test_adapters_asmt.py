@@ -206,6 +206,7 @@ def test_gears_racks_and_screws_are_couplings(tmp_path: Path, scale: float) -> N
     assert mechanism.joint("turn").actuated
 
 
+@pytest.mark.slow
 def test_couplings_hold_in_the_motion_that_the_solver_finds(tmp_path: Path) -> None:
     solver = pytest.importorskip("pyondsel.asmt_solver")
     text = drive_file(1.0)
@@ -436,6 +437,7 @@ def test_no_sample_is_forgotten() -> None:
     assert {p.stem for p in CORPUS.glob("*.asmt")} <= {*SAMPLES, *OPEN, *DELICATE}
 
 
+@pytest.mark.slow
 def test_values_of_joints_of_the_ondsel_solver(tmp_path: Path) -> None:
     path = write_fixture("asmt", "planar_four_bar", tmp_path)
     fix = rg.fix(path, {"C": "planar"})

@@ -79,6 +79,7 @@ def read(folder: Path, text: str) -> rg.Mechanism:
     return rg.load(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("slide", "redundant"), [(SLIDE, 0), (FLAT, 3)])
 def test_crank_slider(slide: str, redundant: int, tmp_path: Path) -> None:
     """Point on a line and kept orientation close it isostatically; hinge and slide do not."""
@@ -229,6 +230,7 @@ BEAM2 = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("beams", "part"), [(f"beam3: B, {BEAM3}", 16 / 48), (BEAM2, 15 / 48)])
 def test_beams_are_springs(beams: str, part: float, tmp_path: Path) -> None:
     """A cantilever of 0.8 m sags by F L³ / 3 E I; two halves of one point each, by a 16th less."""

@@ -180,6 +180,7 @@ def test_closure_residuals_are_those_of_mujoco() -> None:
     np.testing.assert_allclose(gaps, data.efc_pos[: data.ne], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_cassie_has_one_redundant_row_in_each_plantar_loop() -> None:
     path = CORPUS / "mjcf/menagerie_agility_cassie/cassie.xml"
     if not path.exists():
@@ -540,6 +541,7 @@ def test_pinocchio_has_mass_matrix_and_gravity_of_mujoco(name: str) -> None:
     assert_same_dynamics(mechanism, m)
 
 
+@pytest.mark.slow
 def test_pinocchio_from_sdf_has_mass_matrix_and_gravity_of_mujoco(tmp_path: Path) -> None:
     """MuJoCo knows no SDF: it gets the same model by way of the MJCF writer."""
     source = CORPUS / "sdf/cassie/cassie_v2.sdf"
@@ -612,6 +614,7 @@ def test_too_many_included_files_are_refused(
         read(path)
 
 
+@pytest.mark.slow
 def test_closures_of_attached_models_stand_in_no_line_of_this_file(tmp_path: Path) -> None:
     two = f"""<body name="a">{{0}}<body name="b"><joint name="j"/>{BALL}</body></body>"""
     connect = '<equality><connect name="e" body1="a" body2="b" anchor="1 0 0"/></equality>'
@@ -646,6 +649,7 @@ MOTORS = """<tendon><fixed name="sum"><joint joint="j" coef="2"/><joint joint="k
 <position name="eye" joint="l" kp="4" gear="1 0 -2"/></actuator>"""
 
 
+@pytest.mark.slow
 def test_one_motor_of_several_coordinates_stays_one(tmp_path: Path) -> None:
     source = model(tmp_path, FINGER, MOTORS)
     mechanism = read(source)

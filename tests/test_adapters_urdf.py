@@ -993,6 +993,7 @@ def test_poses_agree_with_pinocchio(name: str) -> None:
         np.testing.assert_allclose(poses[body.name], frame.homogeneous, atol=1e-11)
 
 
+@pytest.mark.slow
 @needs_corpus
 @pytest.mark.parametrize("name", TREES)
 def test_mass_properties_agree_with_pinocchio(name: str) -> None:

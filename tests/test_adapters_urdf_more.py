@@ -250,6 +250,7 @@ def test_faults_in_loop_closures(text: str, words: str, tmp_path: Path) -> None:
     assert caught.value.path.endswith("loop_closures.yaml")
 
 
+@pytest.mark.slow
 def test_xacro_is_expanded_with_its_includes(tmp_path: Path) -> None:
     pytest.importorskip("xacro")
     head = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"'

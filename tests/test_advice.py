@@ -268,6 +268,7 @@ def kinds_of(advice: list[dict[str, Any]]) -> list[dict[str, str]]:
     return [{c["joint"]: c["to"].partition(":")[0] for c in e["changes"]} for e in advice]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_textbook_answer_is_among_the_first_three(name: str) -> None:
     mechanism, textbook = CASES[name]
@@ -288,6 +289,7 @@ def test_the_textbook_answer_is_among_the_first_three(name: str) -> None:
         assert entry["mobility"] == before.mobility and len(joints) == len(mechanism.joints)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_textbook_answer_is_given_for_files(name: str, tmp_path: Path) -> None:
     """Each in two formats, which close loops by other joints than drawings do."""
@@ -322,6 +324,7 @@ def test_the_textbook_answer_is_given_for_files(name: str, tmp_path: Path) -> No
             assert len(after.mechanism.joints) >= len(rg.load(path).joints)
 
 
+@pytest.mark.slow
 def test_no_command_loses_the_limits_of_a_joint(tmp_path: Path) -> None:
     mechanism, path = four_bar(), tmp_path / "model.sdf"
     (tmp_path / "door.urdf").write_text(DOOR)
@@ -341,6 +344,7 @@ def test_motors_are_the_last_joints_to_exchange() -> None:
     assert "main_a" not in [change["joint"] for change in first["changes"]]
 
 
+@pytest.mark.slow
 def test_a_door_is_mended_as_far_as_its_file_goes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

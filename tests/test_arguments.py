@@ -177,6 +177,7 @@ def test_methods_of_a_robot_without_the_compiled_kernel(
     assert complaints_of_methods(robot) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["build_model", "check_each", "fix", "load", "verify"])
 def test_functions_of_files(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)

@@ -87,6 +87,7 @@ def test_axes_that_are_meant_to_meet_are_an_assumption() -> None:
     assert report.as_dict()["as_designed"]["assumed"] == []
 
 
+@pytest.mark.slow
 def test_what_is_not_found_is_said_to_be_undecided() -> None:
     noisy = noise_table.noisy(mechanisms.bennett(), 1e-2)
     report = rg.check(replace(noisy, digits=2))
@@ -102,6 +103,7 @@ def test_what_is_not_found_is_said_to_be_undecided() -> None:
     assert "REG223" in {d.code for d in rg.check(stored_open, configurations=2).diagnostics}
 
 
+@pytest.mark.slow
 def test_two_mechanisms_that_may_have_been_meant_are_named() -> None:
     """A planar five-bar with two hinges that are tilted, one a hundred times as much."""
     points = [(0, 0, 0), (0.2, 0.8, 0), (0.9, 1.1, 0), (1.5, 0.7, 0), (1.4, 0, 0)]
@@ -153,6 +155,7 @@ def test_motions_are_looked_for_where_there_can_be_any(name: str, near: float) -
             assert possible(cell, near, proved=proved) or not found
 
 
+@pytest.mark.slow
 def test_what_no_move_takes_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors that do not fall any more end the search, before its last round."""
     rigid = mechanisms.single_loop(
@@ -169,6 +172,7 @@ def test_what_no_move_takes_away_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     assert len(rounds) < 5 + 5 + 20
 
 
+@pytest.mark.slow
 def test_relations_are_named() -> None:
     off = mechanisms.planar_fourbar()
     tilt = screws.exp(np.array([0.0, 0.0, 0.0, 2e-4, 0.0, 0.0]))
@@ -184,6 +188,7 @@ def test_relations_are_named() -> None:
     assert relation.rotation == pytest.approx(2e-4, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("away", [0.0, 1e4])
 def test_hinges_of_a_door_are_coaxial(away: float) -> None:
     """Lengths are measured where the door is, wherever that is."""

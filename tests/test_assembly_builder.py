@@ -80,6 +80,7 @@ def counts(mechanism: rg.Mechanism | str) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("made", "asset"),
     [

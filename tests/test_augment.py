@@ -81,6 +81,7 @@ def test_pinocchios_own_constraints_are_closures(name: str) -> None:
     assert robot.rows == robot.rank == model.nv - mobility
 
 
+@pytest.mark.slow
 def test_joints_and_frames_by_name_and_id() -> None:
     model, tip, end = open_fourbar()
     frame = model.addFrame(pin.Frame("tip", tip, end, pin.FrameType.OP_FRAME))
@@ -143,6 +144,7 @@ def test_every_type_of_joint_in_a_loop(name: str) -> None:
     assert a == pytest.approx(expected, abs=1e-10 * (1.0 + np.max(np.abs(expected))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turned", [False, True])
 def test_universal_closures(turned: bool) -> None:
     """A universal joint closes a loop without coordinates: as four rows found by differences."""
@@ -467,6 +469,7 @@ def test_a_joint_that_turns_without_end_has_no_coordinate_to_prescribe() -> None
         robot.position_index(1)
 
 
+@pytest.mark.slow
 def test_a_configuration_with_open_loops_is_closed_and_said() -> None:
     model, tip, end = open_fourbar()
     closure = rg.Closure(tip, end, 0, GROUND_PIVOT)

@@ -33,6 +33,7 @@ def crank(assets: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(assets / "slider_crank.urdf", tmp_path / "slider_crank.urdf"))
 
 
+@pytest.mark.slow
 def test_a_joint_is_tried_taken_back_and_saved(crank: Path) -> None:
     before = crank.read_bytes()
     session = Session(str(crank))
@@ -62,6 +63,7 @@ def test_a_joint_is_tried_taken_back_and_saved(crank: Path) -> None:
     assert not session.undoable
 
 
+@pytest.mark.slow
 def test_a_save_is_not_undone_over_the_work_of_others(crank: Path) -> None:
     session = Session(str(crank))
     session.isostatic()
@@ -72,6 +74,7 @@ def test_a_save_is_not_undone_over_the_work_of_others(crank: Path) -> None:
     assert "<!-- mine -->" in crank.read_text()
 
 
+@pytest.mark.slow
 def test_proposals_are_what_the_file_can_hold(crank: Path) -> None:
     session = Session(str(crank))
     before = session.written.reduction.redundant
@@ -88,6 +91,7 @@ def test_proposals_are_what_the_file_can_hold(crank: Path) -> None:
     assert "not in this file" in joints["A"].partition("spherical")[0]
 
 
+@pytest.mark.slow
 def test_what_no_file_holds_can_be_tried_all_the_same(crank: Path) -> None:
     session = Session(str(crank))
     session.change("B", "spherical")
@@ -141,6 +145,7 @@ def test_a_page_names_no_place_outside(
     assert session.save(f"{tmp_path}/new/") == str(tmp_path / "new" / "slider_crank.urdf")
 
 
+@pytest.mark.slow
 def test_names_that_no_file_has_are_refused(
     crank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +198,7 @@ def visit(session: Session, tour: Callable[[Any, str], Awaitable[None]]) -> None
     asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_the_page_answers_only_who_knows_its_address(crank: Path) -> None:
     async def tour(client: Any, home: str) -> None:
         answer = await client.get(home)

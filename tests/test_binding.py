@@ -62,16 +62,19 @@ def test_forces_by_stiffness() -> None:
     assert found["low"].moment == pytest.approx(0.0, abs=1e-6 * force)
 
 
+@pytest.mark.slow
 def test_what_a_stiffness_leaves_rigid_is_taken_as_equally_stiff() -> None:
     found = bound(noise_table.noisy(mechanisms.bennett(), 1e-4), {})
     assert found["A"].force is None
     assert sum(each.share for each in found.values()) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_what_moves_as_written_binds_nowhere() -> None:
     assert bound(mechanisms.bennett()) == {}
 
 
+@pytest.mark.slow
 def test_the_report_names_them() -> None:
     report = rg.check(door())
     (finding,) = [d for d in report.diagnostics if d.code == "REG219"]

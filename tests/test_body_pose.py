@@ -95,6 +95,7 @@ def test_a_pose_has_the_coordinates_that_its_body_has(model: str, coordinates: s
     assert np.max(form.closure.error(found.q)) < 1e-11
 
 
+@pytest.mark.slow
 def test_the_chain_of_a_pose_changes_nothing() -> None:
     mechanism = rg.load(ASSETS / "delta_universal.urdf")
     whole = rg.closed_form(mechanism, pose="platform").graph.mechanism
@@ -125,6 +126,7 @@ def test_ways_of_assembly_are_counted_by_the_pose_of_the_platform() -> None:
     assert sorted(grouped.group) == list(range(8))
 
 
+@pytest.mark.slow
 def test_many_ways_lead_to_one_pose() -> None:
     form = rg.closed_form(ASSETS / "delta_universal.urdf", pose="platform")
     found = form.solve([[0.06, 0.0, -0.42], [0.07, 0.01, -0.4], [3.0, 0.0, 0.0]])
@@ -158,6 +160,7 @@ def test_the_command_takes_and_gives_poses(capsys: pytest.CaptureFixture[str]) -
     assert "given by platform.x, platform.y, platform.z" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_branches_are_named_in_the_source_in_c() -> None:
     few = rg.closed_form(ASSETS / "planar_fourbar.urdf", ["A"]).to_c()
     assert "branch 1: elbow D bent to the negative side" in few

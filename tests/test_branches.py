@@ -84,12 +84,14 @@ def held_by_a_bar(angle: float) -> rg.Mechanism:
     )
 
 
+@pytest.mark.slow
 def test_a_bar_at_the_centre_of_curvature_locks_in_the_third_order() -> None:
     reduction = rg.reduce(held_by_a_bar(1.0))
     assert (reduction.mobility, reduction.finite_mobility) == (1, 0)
     assert reduction.finite_evidence == "order 3"
 
 
+@pytest.mark.slow
 def test_where_the_curvature_is_stationary_it_locks_in_the_fourth() -> None:
     reduction = rg.reduce(held_by_a_bar(brentq(curvature_rate, 0.6, 1.0)))
     assert (reduction.mobility, reduction.finite_mobility) == (1, 0)
@@ -223,6 +225,7 @@ def test_components_of_different_mobility_are_called_kinematotropic() -> None:
     assert moves["C1_D1"] == "moves in the plane normal to Y"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [3, 4])
 def test_what_is_redundant_is_said_of_each_branch(count: int) -> None:
     """Bars on a line from two hinges that coincide: arms turn together, or each by itself."""
@@ -282,6 +285,7 @@ def test_on_one_branch_nothing_meets() -> None:
         on_branch(mechanisms.planar_fourbar(), 2)
 
 
+@pytest.mark.slow
 def test_branches_of_many_cells_multiply() -> None:
     """Twenty folded four-bars have a million motions, of which one is asked for."""
     joints = []
@@ -299,6 +303,7 @@ def test_branches_of_many_cells_multiply() -> None:
     assert np.all(np.abs(first - last).reshape(20, 4).max(axis=1) > 0.01)
 
 
+@pytest.mark.slow
 def test_a_simulation_begins_on_the_branch_asked_for() -> None:
     mechanism = rg.load(ASSETS / "spherical_fourbar_flat.urdf")
     begun = [rg.simulate(mechanism, duration=0.02, branch=number).q[0] for number in (1, 2)]

@@ -46,6 +46,7 @@ def inertias(mechanism: rg.Mechanism) -> dict[str, float]:
     return {b.name: b.inertia.mass for b in mechanism.bodies if b.inertia is not None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("body", "length"), [("crank", 0.1), ("rod", 0.25)])
 def test_bars_weigh_what_the_formulas_say(body: str, length: float) -> None:
     found = rg.load(ASSET).body(body).inertia
@@ -69,6 +70,7 @@ def test_the_assembly_swings_on_its_loops() -> None:
     np.testing.assert_allclose(minimal.coordinates[-1], motion.coordinates[-1], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_without_a_material_the_density_is_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

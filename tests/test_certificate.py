@@ -104,6 +104,7 @@ def test_rows_that_matter_are_missed(name: str, monkeypatch: pytest.MonkeyPatch)
     assert certificate.worst > 0.1
 
 
+@pytest.mark.slow
 def test_a_cell_is_solved_for_among_others() -> None:
     """The other cells of the mechanism have inputs of their own, which do not matter."""
     reduction = rg.reduce(model("double_sarrus"), configurations=MANY)
@@ -189,6 +190,7 @@ def test_loops_of_nothing_but_fixed_joints() -> None:
         assert certificate.configurations == count
 
 
+@pytest.mark.slow
 def test_cells_with_and_without_a_closed_form() -> None:
     """What is said to be walked to was walked to in every cell."""
     one, other = (model(name) for name in ("planar_fourbar", "bricard"))
@@ -308,6 +310,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_cells_of_one_shape_are_walked_together_as_they_are_alone(shape: str) -> None:
     kinds = "RRRR" if shape == "folded" else shape
@@ -375,6 +378,7 @@ def test_slides_of_scaled_cells_go_further(monkeypatch: pytest.MonkeyPatch) -> N
     np.testing.assert_allclose(spread, np.where(slides, 7.0, 1.0), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("off", [1e-9, 1e-4])
 def test_cells_that_differ_are_walked_each(off: float, monkeypatch: pytest.MonkeyPatch) -> None:
     cell = mechanisms.bennett()
@@ -383,6 +387,7 @@ def test_cells_that_differ_are_walked_each(off: float, monkeypatch: pytest.Monke
     assert taken == 2 and together.kept == 2 * rg.reduce(cell).kept
 
 
+@pytest.mark.slow
 def test_cells_that_differ_are_compared_with_few(monkeypatch: pytest.MonkeyPatch) -> None:
     compared = []
 

@@ -57,6 +57,7 @@ def test_selected_keeps_beginnings_of_codes(fourbar: rg.Report) -> None:
     assert fourbar.selected(["REG2"], ["REG201"]).summary == {"error": 0, "warning": 0, "note": 1}
 
 
+@pytest.mark.slow
 def test_findings_are_sorted_by_severity(assets: Path) -> None:
     report = rg.check(rg.load(assets / "nearly_planar_fourbar.urdf"))
     order = ["error", "warning", "note"]
@@ -134,6 +135,7 @@ def test_a_bar_that_is_too_short_does_not_fit(fourbar: rg.Report) -> None:
     assert [d.code for d in robot.findings if d.severity == "error"] == ["REG101"]
 
 
+@pytest.mark.slow
 def test_large_redundancy_is_reported_without_proposals(assets: Path) -> None:
     assert rg.check(rg.load(assets / "walker.urdf")).cures == ()
     assert rg.check(rg.load(assets / "sarrus.urdf")).cures
@@ -157,6 +159,7 @@ def test_a_model_of_welds_alone_is_checked(tmp_path: Path) -> None:
     assert rg.check(path).as_dict()["mobility"]["actual"] == 0
 
 
+@pytest.mark.slow
 def test_a_check_tells_how_far_it_is_and_never_goes_back(assets: Path) -> None:
     """Parts that are tried once more, and cells one after the other."""
     seen: list[float] = []

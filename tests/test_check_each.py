@@ -15,6 +15,7 @@ ASSETS = Path(__file__).parents[1] / "assets"
 FILES = [ASSETS / "planar_fourbar.urdf", ASSETS / "bennett.urdf"]
 
 
+@pytest.mark.slow
 def test_results_come_with_their_sources(tmp_path: Path) -> None:
     absent = tmp_path / "absent.urdf"
     mechanism = planar_fourbar()
@@ -29,6 +30,7 @@ def test_results_come_with_their_sources(tmp_path: Path) -> None:
     assert repr(alone[FILES[0]]) == repr(found[FILES[0]])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_dask() -> None:
     distributed = pytest.importorskip("distributed")
@@ -42,6 +44,7 @@ def test_dask() -> None:
     assert {Path(source) for source in found} == set(FILES)
 
 
+@pytest.mark.slow
 def test_lines_are_written_as_they_come(capsys: pytest.CaptureFixture[str]) -> None:
     main(["check", *map(str, FILES), "--output", "jsonl"])
     lines = capsys.readouterr().out.splitlines()

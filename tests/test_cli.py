@@ -36,6 +36,7 @@ def broken(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_exit_status_follows_fail_on(fourbar: str, clean: str) -> None:
     assert main(["check", clean]) == 0
     assert main(["check", fourbar]) == 1
@@ -75,6 +76,7 @@ def test_missing_file_and_empty_pattern(capsys: pytest.CaptureFixture[str]) -> N
     assert "no file matches the pattern" in err and "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_select_and_ignore_decide_what_is_found(
     fourbar: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -93,6 +95,7 @@ def test_concise_lines_name_file_and_line(fourbar: str, capsys: pytest.CaptureFi
     assert 'name="D"' in Path(path).read_text().splitlines()[int(line) - 1]
 
 
+@pytest.mark.slow
 def test_output_file_is_written_whole(
     fourbar: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -103,11 +106,13 @@ def test_output_file_is_written_whole(
     assert [path.name for path in out.parent.iterdir()] == ["report.json"]
 
 
+@pytest.mark.slow
 def test_output_to_a_place_that_cannot_be_written(fourbar: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert main(["check", fourbar, "-o", str(tmp_path / "file" / "report.txt")]) == 2
 
 
+@pytest.mark.slow
 def test_plain_when_piped_and_when_colour_is_unwanted(
     fourbar: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +126,7 @@ def test_plain_when_piped_and_when_colour_is_unwanted(
     assert "\x1b" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_progress_at_a_terminal_changes_nothing_that_is_said(
     fourbar: str,
     tmp_path: Path,
@@ -136,6 +142,7 @@ def test_progress_at_a_terminal_changes_nothing_that_is_said(
     assert capsys.readouterr().out == piped.out
 
 
+@pytest.mark.slow
 def test_a_bar_shows_how_far_a_check_is_that_takes_long(
     fourbar: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +168,7 @@ def test_a_bar_shows_how_far_a_check_is_that_takes_long(
     assert "checking" in shown.err
 
 
+@pytest.mark.slow
 def test_width_of_the_terminal(
     fourbar: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,6 +295,7 @@ def test_show_writes_what_the_ending_says(fourbar: str, tmp_path: Path, suffix: 
     assert out.read_bytes().startswith(start)
 
 
+@pytest.mark.slow
 def test_show_opens_the_report_where_there_is_no_viewer(
     fourbar: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,6 +126,7 @@ def test_masked_values_are_not_known():
     assert found.assembled.any(axis=1).tolist() == [True, False]
 
 
+@pytest.mark.slow
 def test_joints_with_several_freedoms_are_given_as_a_whole_or_in_parts():
     (mechanism, inputs), _ = CASES["Stewart platform"]
     whole = rg.closed_form(mechanism, inputs)

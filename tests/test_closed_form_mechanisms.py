@@ -198,6 +198,7 @@ def test_an_angle_that_any_value_solves():
     assert np.max(np.abs(errors)) < 1e-12
 
 
+@pytest.mark.slow
 def test_legs_that_point_the_other_way_are_solved():
     """At the reference the rods of negative stroke are opposite to where they are drawn."""
     solution = solver("Stewart platform")

@@ -64,6 +64,7 @@ def test_printed_in_one_line():
     assert repr(rg.closed_form(five_bar, ["A"])) == "<ClosedForm of 'five-bar' for [A]: not solved>"
 
 
+@pytest.mark.slow
 def test_many_samples_need_no_more_room_than_their_results():
     """At three hundred thousand samples nothing else of that length is kept."""
     import tracemalloc

@@ -258,6 +258,7 @@ def recorded_motion(monkeypatch: pytest.MonkeyPatch) -> tuple[rg.Robot, Recorded
     return robot, kernel
 
 
+@pytest.mark.slow
 @compiled
 def test_functions_live_as_long_as_what_a_kernel_is_called_with(
     monkeypatch: pytest.MonkeyPatch,

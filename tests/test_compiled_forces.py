@@ -131,6 +131,7 @@ def held(kind: str, law: dict[str, Any]) -> rg.Robot:
     return rg.to_pinocchio(rg.reduce(still, cuts=["holder"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [pytest.param(True, marks=compiled), False])
 def test_a_damped_closing_joint_of_two_freedoms_lets_rates_decay(
     compiled: bool, monkeypatch: pytest.MonkeyPatch
@@ -143,6 +144,7 @@ def test_a_damped_closing_joint_of_two_freedoms_lets_rates_decay(
     assert motion.v[:, [2, 5]] == pytest.approx(decayed * v[[2, 5]], abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [pytest.param(True, marks=compiled), False])
 def test_a_closing_ball_with_a_spring_swings(
     compiled: bool, monkeypatch: pytest.MonkeyPatch

@@ -69,6 +69,7 @@ def test_a_comment_for_the_whole_file(model: Path) -> None:
     assert rg.check(rg.load(model)).accepting().diagnostics == ()
 
 
+@pytest.mark.slow
 def test_a_comment_without_a_reason_is_not_followed(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

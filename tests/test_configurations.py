@@ -57,6 +57,7 @@ def test_inputs_keep_every_digit(turns):
         assert found.complete
 
 
+@pytest.mark.slow
 def test_bricard_linkage():
     """Alternate angles are equal; cos θ + cos φ + cos θ cos φ = 0 (Chen, You and Tarnai 2005)."""
     x = np.linspace(-0.4, 2.0, 25)
@@ -98,6 +99,7 @@ def test_single_loops_driven_by_one_joint(kinds):
     assert np.min(np.max(np.abs(found.q[10][found.found[10]]), axis=1)) < 1e-9
 
 
+@pytest.mark.slow
 def test_agile_eye_by_iteration():
     """Eight at most: the root of a polynomial (Gosselin, Sefrioui and Richard 1994)."""
     x = np.random.default_rng(0).uniform(-0.2, 0.2, size=(2, 3))

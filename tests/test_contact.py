@@ -82,6 +82,7 @@ def biped(stiffness: float = 400.0, damping: float = 40.0) -> rg.Mechanism:
     return rg.Mechanism("biped", bodies=tuple(bodies), joints=tuple(joints))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slope", [0.3, 0.7])
 def test_a_block_on_a_slope_sticks_and_slides_by_coulombs_law(slope: float) -> None:
     mu, angle = 0.5, np.arctan(slope)
@@ -102,6 +103,7 @@ def test_a_block_on_a_slope_sticks_and_slides_by_coulombs_law(slope: float) -> N
     assert motion.converged.dtype == bool
 
 
+@pytest.mark.slow
 def test_the_smaller_friction_holds() -> None:
     gravity = 9.81 * np.array([np.sin(0.5), 0.0, -np.cos(0.5)])
     rough = '<gazebo reference="b"><mu1>0.1</mu1></gazebo>'
@@ -113,6 +115,7 @@ def test_the_smaller_friction_holds() -> None:
         assert np.linalg.norm(motion.v[-1, :3]) == pytest.approx(speed, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "height"),
     [
@@ -146,6 +149,7 @@ def test_a_tilted_ellipsoid_touches_where_it_is_lowest() -> None:
     assert away @ away == pytest.approx(1.0, abs=1e-2)
 
 
+@pytest.mark.slow
 def test_a_mesh_stands_on_its_hull(tmp_path: Path) -> None:
     import trimesh
 
@@ -161,6 +165,7 @@ def test_a_mesh_stands_on_its_hull(tmp_path: Path) -> None:
     assert motion.contact_forces[-1, :, 2].sum() == pytest.approx(2 * 9.81, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_wheel_rolls() -> None:
     """Without slipping once rolling, as far as its axle's speed says, and no faster."""
     robot = falling('<cylinder radius="0.1" length="0.05"/>')
@@ -181,6 +186,7 @@ def test_impacts_bounce_by_newtons_law_where_it_is_asked_for() -> None:
     assert np.diff(motion.energy).max() < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joint", ["A", "D"])  # one of them closes the loop
 def test_a_fourbar_stops_at_its_limit(joint: str) -> None:
     robot = fourbar(**{joint: {"limits": [(-0.3, 0.3)]}})
@@ -203,6 +209,7 @@ def test_a_fourbar_stops_at_its_limit(joint: str) -> None:
     assert motion.limit_forces[-1, 0] * x[-1] < 0  # it pushes back
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joint", ["A", "D"])
 def test_events_stop_a_fourbar_at_its_limit(joint: str) -> None:
     robot = fourbar(**{joint: {"limits": [(-0.3, 0.3)]}})
@@ -244,6 +251,7 @@ def test_events_of_a_slider_that_sticks_and_slides() -> None:
     assert motion.v[-1, 0] == 0.0
 
 
+@pytest.mark.slow
 def test_forces_of_bounds_are_found_beside_dry_friction() -> None:
     """Friction takes a share of what the bound would, or none: that much is not determined."""
     robot = fourbar(A={"limits": [(-0.3, 0.3)]}, B={"friction": 2.0})
@@ -253,6 +261,7 @@ def test_forces_of_bounds_are_found_beside_dry_friction() -> None:
     assert motion.limit_forces[-1, 0] * motion.coordinates[-1, 0] < 0.0
 
 
+@pytest.mark.slow
 def test_dry_friction_sticks_and_efforts_end() -> None:
     stuck = rg.simulate(fourbar(A={"friction": 60.0}), duration=0.2, h=1e-3)
     assert np.ptp(stuck.q, axis=0) == pytest.approx(0.0, abs=1e-12)
@@ -276,6 +285,7 @@ def test_dry_friction_sticks_and_efforts_end() -> None:
     assert "faster than it may" in said.message
 
 
+@pytest.mark.slow
 def test_half_the_step_is_half_the_error() -> None:
     robot = fourbar()
     exact = rg.simulate(robot, duration=0.5, rates={"A": 1.0}).q[-1]
@@ -287,6 +297,7 @@ def test_half_the_step_is_half_the_error() -> None:
     assert 0.4 < errors[2] / errors[1] < 0.6
 
 
+@pytest.mark.slow
 def test_forces_on_limp_legs_are_found() -> None:
     """Four corners of a light sole share what bears it while the legs give way."""
     robot = rg.to_pinocchio(rg.reduce(biped(0.0, 0.0)))
@@ -588,6 +599,7 @@ def test_friction_of_shapes_is_kept_by_formats(tmp_path: Path) -> None:
         assert again.body("b").geometry[0].friction == pytest.approx(0.4)
 
 
+@pytest.mark.slow
 @pytest.mark.guests("contact", "page")
 def test_films_and_pages_show_forces_of_the_ground(tmp_path: Path) -> None:
     robot = falling('<box size="0.2 0.2 0.2"/>')

@@ -59,6 +59,7 @@ def test_control_models_close_and_are_not_redundant(name: str, loops: int, mobil
     assert not {d["code"] for d in report["diagnostics"]} & {"REG201", "REG202", "REG210"}
 
 
+@pytest.mark.slow
 def test_five_bar_of_hinges_is_planar() -> None:
     report = answer(GEPETTO, "5bar_linkage")
     assert counts(report) == (0, 3, 3)
@@ -75,6 +76,7 @@ def test_delta_robot_of_planar_legs() -> None:
     assert (report["reduction"]["constraints"], report["reduction"]["kept"]) == (15, 6)
 
 
+@pytest.mark.slow
 def test_four_bar_is_not_misled_by_its_singular_pose() -> None:
     report = answer(PLUS, "four_bar", "four_bar.urdf")
     assert counts(report) == (-2, 1, 3)
@@ -83,6 +85,7 @@ def test_four_bar_is_not_misled_by_its_singular_pose() -> None:
     assert here == {"mobility": 2, "redundant": 4, "singular": True}
 
 
+@pytest.mark.slow
 def test_planar_leg_linkage() -> None:
     report = answer(PLUS, "planar_leg_linkage", "planar_leg_linkage.urdf")
     assert counts(report) == (-1, 2, 3)
@@ -103,6 +106,7 @@ def test_branches_of_four_bars(branches: int, depth: int) -> None:
     assert {loop["motion_algebra"]["type"] for loop in report["loops"]} == {"planar"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [3, 9, 13])
 def test_parallel_chains(size: int) -> None:
     paths = sorted(

@@ -175,6 +175,7 @@ def test_derivatives_are_those_of_differences(function: Any, computed: Any) -> N
             np.testing.assert_allclose(derivative @ unit, (ends[0] - ends[1]) / (2 * h), atol=2e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", FUNCTIONS, ids=["polynomial", "table"])
 def test_simulations_stay_on_the_function(function: Any) -> None:
     mechanism = slider_knee(**function)
@@ -281,6 +282,7 @@ def test_a_hinge_of_the_ground_that_closes_a_loop_is_not_turned_round(tmp_path: 
     assert rg.load(tmp_path / "bars.xml").joint("D").closure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["rows", "anchors", "slack", "legacy"])
 @pytest.mark.parametrize("seed", range(2))
 def test_couplings_of_joints_in_loops_are_those_of_mujoco(

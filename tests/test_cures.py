@@ -138,6 +138,7 @@ def test_a_weld_becomes_a_point() -> None:
     assert isostatic(found, reduction)
 
 
+@pytest.mark.slow
 def test_slots_are_proposed_only_where_standard_joints_do_not_help() -> None:
     """Equal cranks fight within the plane: hinges that tilt or slide across it are of no use."""
     without_file = replace(rg.load(ASSETS / "three_cranks.urdf"), path=None)
@@ -148,6 +149,7 @@ def test_slots_are_proposed_only_where_standard_joints_do_not_help() -> None:
     assert all("slotted" not in c.kinds.values() for c in rg.cures(asset("planar_fourbar")))
 
 
+@pytest.mark.slow
 def test_a_mechanism_stored_in_a_singular_pose_is_cured_where_it_is_not() -> None:
     flat = rg.load(str(ASSETS / "spherical_fourbar_flat.urdf"))
     reduction = rg.reduce(flat)
@@ -230,6 +232,7 @@ def test_nothing_is_seen_where_no_state_of_self_stress_is_clear() -> None:
     assert [block.shape for block in blocks] == [(0, option.gain) for option in options]
 
 
+@pytest.mark.slow
 def test_advice_on_parts_that_are_too_large_for_all_their_self_stress(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -53,6 +53,7 @@ def test_motors_of_a_sidecar() -> None:
     assert set(motors) <= set(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["A", "B", "C"])
 def test_motors_are_the_minimal_coordinates_where_they_determine_the_others_well(name: str) -> None:
     reduction = rg.reduce(driven(name))
@@ -61,6 +62,7 @@ def test_motors_are_the_minimal_coordinates_where_they_determine_the_others_well
     assert rg.minimal_dynamics(rg.reduce(driven("A", "B"))).independent == best
 
 
+@pytest.mark.slow
 def test_motors_that_hardly_move_the_rest_are_no_minimal_coordinates() -> None:
     """Near where crank and coupler are in line, the rocker says next to nothing of them."""
     reduction = rg.reduce(driven("D"), cuts=["B"])

@@ -29,6 +29,7 @@ def test_rows_of_coefficients_round_trip() -> None:
         np.testing.assert_array_equal(actual, expected)
 
 
+@pytest.mark.slow
 def test_picture_has_full_model_metamodel_and_error() -> None:
     pytest.importorskip("matplotlib")
     picture = figure(sixteen(), four_bar())
@@ -54,6 +55,7 @@ def test_limits_are_measured_from_the_middle_of_the_range() -> None:
     assert np.isinf(from_limits(q, np.tile([-np.inf, np.inf], (3, 1)), turns, units)).all()
 
 
+@pytest.mark.slow
 def test_what_lies_behind_a_singularity_is_not_reached() -> None:
     """A slider-crank driven by its slide, followed: its strokes end at the dead centres."""
     mechanism = rg.load(ASSETS / "slider_crank.urdf")

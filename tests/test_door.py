@@ -45,6 +45,7 @@ def test_what_is_no_model_is_refused_with_what_was_expected(name: str, wrong: ob
         getattr(rg, name)(wrong, **MORE.get(name, {}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cures", "reactions", "prove", "self_stress", "to_pinocchio"])
 def test_a_path_a_mechanism_and_a_reduction_are_as_good(name: str) -> None:
     mechanism = rg.load(FOURBAR)
@@ -54,6 +55,7 @@ def test_a_path_a_mechanism_and_a_reduction_are_as_good(name: str) -> None:
     assert len(kinds) == 1
 
 
+@pytest.mark.slow
 def test_paths_where_mechanisms_go() -> None:
     assert (
         rg.check(FOURBAR).as_dict()["mobility"] == rg.check(rg.load(FOURBAR)).as_dict()["mobility"]

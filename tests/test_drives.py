@@ -125,6 +125,7 @@ def test_torques_of_the_user_are_taken_off_what_a_drive_needs() -> None:
     assert motions[1].energy_drift < 1e-7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["rows", "anchors", "slack", "legacy"])
 def test_a_driven_crank_in_all_coordinates_and_in_minimal_ones(engine: str) -> None:
     """One freedom, driven: kinematics, and the forces that the thesis' equations give."""
@@ -196,6 +197,7 @@ def test_dependent_rows_and_dead_points_do_not_matter() -> None:
     assert driven.energy_drift < 1e-7 and driven.closure_drift < 1e-11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coordinates", ["all", "minimal"])
 def test_the_mechanism_is_moved_to_where_the_drive_begins(coordinates: str) -> None:
     motion = rg.simulate(
@@ -208,6 +210,7 @@ def test_the_mechanism_is_moved_to_where_the_drive_begins(coordinates: str) -> N
     assert motion.closure_drift < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coordinates", ["all", "minimal"])
 def test_drives_that_cannot_be(coordinates: str) -> None:
     mechanism = crank_rocker()
@@ -286,6 +289,7 @@ def test_drives_on_the_command_line(
     np.testing.assert_allclose(again["drive_force_j0"], rows["drive_force_j0"], rtol=1e-2)
 
 
+@pytest.mark.slow
 def test_motions_of_the_file_are_offered_by_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -361,6 +365,7 @@ def test_a_joint_is_driven_once(model: str, capsys: pytest.CaptureFixture[str]) 
     assert "joint 'j0' is driven already" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_kinks_do_not_slip_through_steps() -> None:
     """A rate that jumps is a blow, whose work no step knows: the motion ends there, in words."""
     fourbar = rg.load(ASSETS / "planar_fourbar.urdf")
@@ -376,6 +381,7 @@ def test_drives_faster_than_any_machine_are_refused(drive: str) -> None:
         rg.simulate(rg.load(ASSETS / "planar_fourbar.urdf"), duration=0.6, drive={"A": drive})
 
 
+@pytest.mark.slow
 def test_a_drive_against_a_limit_ends_in_words() -> None:
     with pytest.raises(rg.RegularizeError, match="vanishes"):
         rg.simulate(rg.load(ASSETS / "planar_fourbar.urdf"), duration=1, drive={"D": "1e3*sin(t)"})

@@ -319,6 +319,7 @@ def test_both_derivatives_along_the_loops(name: str) -> None:
     assert max(forward, inverse) < 1e-7
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not here")
 @pytest.mark.parametrize(
     ("path", "floating"),

@@ -167,6 +167,7 @@ def codes(found: list[Any]) -> set[str]:
     return {str(each.code) for each in found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".urdf", ".xacro", ".sdf", ".xml", ".usda"])
 def test_findings_table_counts_and_quick_fix(suffix: str, tmp_path: Path) -> None:
     path = saved("planar_fourbar", suffix, tmp_path)
@@ -198,6 +199,7 @@ def test_findings_table_counts_and_quick_fix(suffix: str, tmp_path: Path) -> Non
     in_editor(work)
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_marked_where_it_stands_and_what_is_none_is_left_alone(
     tmp_path: Path,
 ) -> None:
@@ -228,6 +230,7 @@ def test_what_is_wrong_is_marked_where_it_stands_and_what_is_none_is_left_alone(
     in_editor(work)
 
 
+@pytest.mark.slow
 def test_only_the_last_of_many_changes_is_answered(tmp_path: Path) -> None:
     path = saved("slider_crank", ".urdf", tmp_path)
 
@@ -263,6 +266,7 @@ def test_what_says_the_same_is_found_at_its_new_lines(suffix: str, tmp_path: Pat
     in_editor(work)
 
 
+@pytest.mark.slow
 def test_files_beside_an_unsaved_text_are_found(tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     path = saved("planar_fourbar", ".xml", tmp_path)

@@ -191,6 +191,7 @@ def test_freedoms_that_are_wanted_and_finite_motions_that_are_lost(bars: rg.Mech
 # -- what cannot be fixed in a file
 
 
+@pytest.mark.slow
 def test_open_loops_are_not_fixed(tmp_path: Path) -> None:
     path = tmp_path / "far.json"
     rg.save(torn(), path)
@@ -198,6 +199,7 @@ def test_open_loops_are_not_fixed(tmp_path: Path) -> None:
         rg.fix(path)
 
 
+@pytest.mark.slow
 def test_gaps_that_no_frame_closes_are_not_blamed_on_the_file() -> None:
     patcher: Any = SimpleNamespace(movable=lambda joint: (False, False))
     with pytest.raises(rg.UnsupportedExport, match="and no change of joint frames as small as the"):
@@ -210,6 +212,7 @@ def test_the_own_format_is_edited_as_others_are(tmp_path: Path) -> None:
     assert fixed.diff and fixed.reduction.redundant == 0
 
 
+@pytest.mark.slow
 def test_loops_that_cannot_be_closed_are_not_written(tmp_path: Path) -> None:
     with pytest.raises(
         rg.UnsupportedExport, match="SDF holds no open loops, and those of the model"

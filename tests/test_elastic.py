@@ -39,6 +39,7 @@ def frequencies(mechanism):
     return np.sqrt(np.sort(np.linalg.eigvals(np.linalg.solve(model.H(theta), K)).real))
 
 
+@pytest.mark.slow
 def test_first_three_frequencies_of_a_cantilever():
     mechanism, beam = cantilever(0.01, 0.014)
     mechanism = replace(mechanism, gravity=np.zeros(3))
@@ -52,6 +53,7 @@ def test_first_three_frequencies_of_a_cantilever():
     np.testing.assert_allclose(found[:6], wanted, rtol=0.005)
 
 
+@pytest.mark.slow
 def test_tip_deflection_under_load_and_weight():
     mechanism, beam = cantilever(0.01, 0.014)
     force, length, EI = 3.0, beam.length, beam.E * beam.moments[0]
@@ -231,6 +233,7 @@ def test_component_modes_in_a_four_bar_as_exudyn_has_it():
     assert off[0] < 0.01 * travelled < 0.05 * travelled < off[1], (off, travelled)
 
 
+@pytest.mark.slow
 def test_reduced_model_and_metamodel_take_elastic_coordinates():
     mechanism = four_bar(E=2e9, height=0.012)
     model = rg.reduced_model(mechanism)
@@ -317,6 +320,7 @@ def with_modes(mechanism, name, modes):
     return replace(mechanism, bodies=tuple(bodies))
 
 
+@pytest.mark.slow
 def test_component_modes_have_the_frequencies_of_a_cantilever(tmp_path):
     mechanism, beam = cantilever(0.01, 0.014)
     modes = rg.Modes.load(condensed(beam).save(tmp_path / "beam.npz"))
@@ -349,6 +353,7 @@ def angles(mechanism):
     return motion.coordinates[1:, [motion.names.index(name) for name in "ABCD"]]
 
 
+@pytest.mark.slow
 def test_stiff_component_modes_are_rigid():
     bent = pulled_four_bar(E=2e10)
     modes = condensed(bent.body("coupler").elastic)
@@ -411,6 +416,7 @@ def test_modes_that_do_not_fit_are_refused_by_name(tmp_path):
         rg.Modes.load(tmp_path / "no.npz")
 
 
+@pytest.mark.slow
 def test_elastic_loops_have_fewer_redundant_rows():
     """And the report says in which joints rigid links would leave reactions open."""
     rigid = rg.check(four_bar(elastic=False)).as_dict()["mobility"]["redundant"]
@@ -455,6 +461,7 @@ def with_bending(mechanism, name, hinge, E=2e9, width=0.02):
     return with_modes(replace(mechanism, bodies=tuple(bare)), name, elastic)
 
 
+@pytest.mark.slow
 def test_metamodel_of_the_elastic_four_bar_of_the_text_is_faster_than_the_full_model():
     """By the text's count (eq. 32), against one acceleration, the loops not even closed."""
     rigid = rg.load(TEXTS / "swinging_fourbar.urdf")
@@ -473,6 +480,7 @@ def test_metamodel_of_the_elastic_four_bar_of_the_text_is_faster_than_the_full_m
     assert full.inverse_dynamics(*state)[0] == pytest.approx(effort[0], rel=0.01)
 
 
+@pytest.mark.slow
 def test_springs_follow_named_inputs_quasi_statically():
     """In balance, with inertia terms that belong together, and rigid in the limit."""
     rigid = rg.load(TEXTS / "swinging_fourbar.urdf")
@@ -497,6 +505,7 @@ def test_springs_follow_named_inputs_quasi_statically():
     np.testing.assert_allclose(stiff.p(theta), whole.p(theta), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_springs_follow_beside_ball_joints_and_following_loads():
     """Twists at a ball joint have derivatives that are not symmetric, and forces along them."""
     a = rg.assembly("spatial four-bar")

@@ -234,6 +234,7 @@ def test_arms_in_random_poses(name):
         assert counts.max() == 16
 
 
+@pytest.mark.slow
 def test_sixteen_configurations_of_manseur_and_doty():
     U, _, V = np.linalg.svd(HAND[:3, :3])
     hand = screws.transform(U @ V, HAND[:3, 3])  # the printed digits are no rotation exactly

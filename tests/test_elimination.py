@@ -239,6 +239,7 @@ def comes_early(robot: rg.Robot) -> bool:
     return any(step[1]["early"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", ["ground", "turret"])
 @pytest.mark.parametrize("straight", [False, True])
 def test_legs_on_a_crank_are_those_of_dense_algebra(base: str, straight: bool) -> None:

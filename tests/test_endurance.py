@@ -33,6 +33,7 @@ def test_no_motion_is_false_without_saying_so() -> None:
     assert survey(160) == (160, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "loops", "seed", "rtol"),
     [("windows", 2, 2, 1e-3), ("windows", 5, 7, 1e-4), ("windows", 5, 8, 1e-3)],
@@ -47,6 +48,7 @@ def test_what_once_leapt_away(family: str, loops: int, seed: int, rtol: float) -
     assert abs(loose.q - tight.q).max() < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [7, 8])
 def test_a_loose_tolerance_takes_no_more_than_a_tight_one(seed: int) -> None:
     """Counted in evaluations, which do not depend on the clock."""

@@ -33,6 +33,7 @@ def states(robot: rg.Robot, count: int, by: float = 0.03) -> tuple[np.ndarray, .
     return q, v, rng.normal(size=(count, robot.nv))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_step_is_euler_on_the_closed_loops(name: str) -> None:
     r = robot(name)
@@ -113,6 +114,7 @@ def test_springs_and_damping_act_in_steps() -> None:
     assert inside.v == pytest.approx(outside.v, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_drives_lead_as_in_simulations() -> None:
     """A driven knee, all other joints free: of first order, and the knee where it is to be."""
     r, T, law = robot("knee_leg"), 0.08, "0.5*t"

@@ -59,6 +59,7 @@ def rank(*spaces: Space) -> int:
     return int(np.linalg.matrix_rank(np.vstack([np.zeros((1, 6)), *map(floats, spaces)])))
 
 
+@pytest.mark.slow
 @few
 @given(rows)
 def test_a_space_has_one_form_however_it_is_spanned(vectors: list[tuple[int, ...]]) -> None:
@@ -79,6 +80,7 @@ def test_a_space_has_one_form_however_it_is_spanned(vectors: list[tuple[int, ...
     assert reduced([*mixed, *space, *vectors[::-1]]) == space
 
 
+@pytest.mark.slow
 @few
 @given(rows, rows)
 def test_intersections_and_what_vanishes_on_spaces(

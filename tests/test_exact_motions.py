@@ -189,6 +189,7 @@ def test_a_ball_between_crank_and_coupler(ends: tuple[str, str]) -> None:
         assert along == pytest.approx(reference, abs=1e-7)
 
 
+@pytest.mark.slow
 def test_forces_that_change_are_the_same_in_minimal_coordinates() -> None:
     """A motor over time and dampers: motion, and energy that is put in and lost."""
     mechanism, times = upright(), np.array([0.3, 1.0])

@@ -27,6 +27,7 @@ def system(model, tmp_path):
     return runpy.run_path(str(path))["mbs"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_no_redundant_equation(name, tmp_path):
     reduction = rg.reduce(ASSETS / f"{name}.urdf", configurations=5)
@@ -60,6 +61,7 @@ def with_springs(mechanism):
     return replace(mechanism, joints=tuple(joints))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("springs", [False, True])
 @pytest.mark.parametrize(
     "name", ["planar_fourbar", "slider_crank", "sarrus", "spherical_fourbar", "delta_universal"]

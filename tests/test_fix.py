@@ -285,6 +285,7 @@ def test_an_implied_closure_of_a_file_beside_the_model_is_taken_out(
     assert (after.redundant, after.mobility) == (0, 1)
 
 
+@pytest.mark.slow
 def test_of_closures_that_do_the_same_the_one_of_more_kinds_stays(tmp_path: Path) -> None:
     fix = rg.fix(robot(tmp_path, LOOP + BALL), remove=True)
     assert [joint.name for joint in fix.slack.removed] == ["rocker-ground"]
@@ -292,6 +293,7 @@ def test_of_closures_that_do_the_same_the_one_of_more_kinds_stays(tmp_path: Path
     assert not fix.slack.links
 
 
+@pytest.mark.slow
 def test_marked_frames_stay_and_the_other_closure_goes(tmp_path: Path) -> None:
     frames = (
         '  <link name="closing_x_1"/><link name="closing_x_2"/>\n'
@@ -305,6 +307,7 @@ def test_marked_frames_stay_and_the_other_closure_goes(tmp_path: Path) -> None:
     assert fix.reduction.redundant == 0
 
 
+@pytest.mark.slow
 def test_other_kinds_of_joints_go_before_slack_links() -> None:
     path = CORPUS / "traps" / "locked_5134.urdf"
     if not path.exists():
@@ -327,6 +330,7 @@ def test_slack_links_need_mass_to_share(tmp_path: Path) -> None:
         rg.fix(path, slack=True)
 
 
+@pytest.mark.slow
 def test_files_of_closing_joints_are_edited_and_go_along(tmp_path: Path) -> None:
     ends = (
         '  <link name="one"/><link name="two"/>\n'
@@ -349,6 +353,7 @@ def test_files_of_closing_joints_are_edited_and_go_along(tmp_path: Path) -> None
     assert rg.fix(tmp_path / "folder").diff == ""
 
 
+@pytest.mark.slow
 def test_a_binary_stage_is_changed_through_usd(tmp_path: Path) -> None:
     sdf = pytest.importorskip("pxr.Sdf")
     text = write_fixture("usd", "planar_four_bar", tmp_path)
@@ -359,6 +364,7 @@ def test_a_binary_stage_is_changed_through_usd(tmp_path: Path) -> None:
     assert rg.reduce(rg.load(written)).redundant == 0
 
 
+@pytest.mark.slow
 def test_comments_and_strings_of_a_stage_are_no_prims(tmp_path: Path) -> None:
     path = write_fixture("usd", "planar_four_bar", tmp_path)
     note = '# def PhysicsRevoluteJoint "D" {\n'
@@ -370,6 +376,7 @@ def test_comments_and_strings_of_a_stage_are_no_prims(tmp_path: Path) -> None:
     assert rg.reduce(rg.load(path)).redundant == 0
 
 
+@pytest.mark.slow
 def test_what_cannot_be_held_is_refused_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -504,6 +511,7 @@ def test_encodings_and_symbolic_links_stay(encoding: str, tmp_path: Path) -> Non
     assert real.read_bytes() == expected
 
 
+@pytest.mark.slow
 def test_a_weld_becomes_the_hinge_that_a_report_proposes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -527,6 +535,7 @@ def test_files_are_replaced_together_or_not_at_all(tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["device", "robot.urdf"]
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_replaced_leaves_the_others_as_they_were(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -562,6 +571,7 @@ def test_a_file_that_cannot_be_replaced_leaves_the_others_as_they_were(
     assert rg.reduce(rg.load(path)).redundant == 0
 
 
+@pytest.mark.slow
 def test_models_too_redundant_for_a_choice_are_told_of_fix(tmp_path: Path) -> None:
     path = robot(tmp_path)
     report = replace(rg.check(rg.load(path)), cures=())
@@ -592,6 +602,7 @@ SITES = """<mujoco>
 """
 
 
+@pytest.mark.slow
 def test_two_connects_of_sites_become_one_of_bodies(tmp_path: Path) -> None:
     mujoco = pytest.importorskip("mujoco")
     path = tmp_path / "sites.xml"
@@ -647,6 +658,7 @@ def test_real_files(name: str, tmp_path: Path) -> None:
     assert len(changed_lines(fix.diff)) <= most
 
 
+@pytest.mark.slow
 def test_a_point_on_a_plane_gives_way_where_equal_cranks_fight_each_other(tmp_path: Path) -> None:
     """Within the plane no other closing joint of this file gives way."""
     path = ASSETS / "three_cranks.urdf"
@@ -658,6 +670,7 @@ def test_a_point_on_a_plane_gives_way_where_equal_cranks_fight_each_other(tmp_pa
     assert rg.fix(fix.write(tmp_path / path.name)).diff == ""
 
 
+@pytest.mark.slow
 def test_a_floating_robot_is_read_again_as_it_was() -> None:
     mechanism = rg.load(ASSETS / "slider_crank.urdf", floating=True)
     assert rg.fix(mechanism).diff == rg.fix(ASSETS / "slider_crank.urdf").diff

@@ -23,6 +23,7 @@ from regularize.cli import main
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
 
+@pytest.mark.slow
 def test_named_joints_become_what_is_said_and_nothing_else_changes(tmp_path: Path) -> None:
     path = write_fixture("freecad", "slider_crank", tmp_path)
     reduction = rg.reduce(rg.load(path))
@@ -35,6 +36,7 @@ def test_named_joints_become_what_is_said_and_nothing_else_changes(tmp_path: Pat
     assert rg.reduce(rg.load(written)).redundant == 0
 
 
+@pytest.mark.slow
 def test_other_members_of_a_freecad_document_stay_to_the_byte(tmp_path: Path) -> None:
     plain = cad_fixtures.freecad(cad_fixtures.SKELETONS["slider_crank"]())
     path, content = tmp_path / "slider.FCStd", io.BytesIO()
@@ -66,6 +68,7 @@ def test_other_members_of_a_freecad_document_stay_to_the_byte(tmp_path: Path) ->
                 )
 
 
+@pytest.mark.slow
 def test_a_freecad_slider_crank_checked_fixed_and_checked_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

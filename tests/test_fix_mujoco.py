@@ -198,6 +198,7 @@ def opened(path: Path) -> tuple[int, float]:
     return data.ne, worst
 
 
+@pytest.mark.slow
 def test_a_joint_that_gives_way_leaves_its_loop_as_stiff(tmp_path: Path) -> None:
     text = """<mujoco><worldbody><body pos="0 0 1"><joint name="A" axis="1 0 0"/>
     <geom size=".05" fromto="0 0 0 0 0 1" type="capsule" contype="0"/>
@@ -216,6 +217,7 @@ def test_a_joint_that_gives_way_leaves_its_loop_as_stiff(tmp_path: Path) -> None
     assert opened(fixed)[1] <= opened(path)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["knee_leg", "slider_crank"])
 def test_fewer_rows_hold_loops_as_closely(name: str, tmp_path: Path) -> None:
     """Redundant rows of MuJoCo are springs side by side; those that stay take over."""

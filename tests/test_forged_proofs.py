@@ -216,6 +216,7 @@ def test_rows_act_on_the_loops_of_their_own_cuts() -> None:
     assert "rows of a2 are kept that were not there" in verdict.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [60004, 60062])
 def test_locked_loops_that_pass_over_other_cuts_are_proved(seed: int) -> None:
     reduction = rg.reduce(random_network(np.random.default_rng(seed)), configurations=1)
@@ -292,6 +293,7 @@ def some_loops(bound: Any, loops: list[list[str]]) -> Any:
     return bound | chosen | {"rows": rows, "columns": columns, "inverse": inverse}
 
 
+@pytest.mark.slow
 def test_a_bound_of_a_model_speaks_of_all_joints_that_share_loops(assets: Path) -> None:
     mechanism = rg.load(assets / "braced_fourbar.urdf")
     document = json.loads(json.dumps(rg.prove(rg.reduce(mechanism))))
@@ -353,6 +355,7 @@ def test_what_has_another_form_is_refused(
     assert "nternal" not in said.out + said.err
 
 
+@pytest.mark.slow
 def test_what_is_no_json_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, source = tmp_path / "proof.json", Path(rg.__file__).parent / "proofs" / "verifier.py"
     deep = "[" * 100_000 + "]" * 100_000

@@ -42,6 +42,7 @@ def freecad(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     return SimpleNamespace(app=app, said=said, selected=selected, opened=opened)
 
 
+@pytest.mark.slow
 def test_findings_are_said_and_their_joints_selected(freecad: Any) -> None:
     report = runpy.run_path(str(MACRO))["main"]()
     expected = rg.check(MODEL)

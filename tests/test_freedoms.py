@@ -14,6 +14,7 @@ import regularize as rg
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
 
+@pytest.mark.slow
 def test_too_few_inputs():
     (five_bar, _), _ = CASES["five-bar"]
     with pytest.raises(rg.ModelError) as error:
@@ -28,6 +29,7 @@ def test_too_few_inputs():
         rg.configurations(mechanisms.spherical_9r(), ["a1"], 0.1)
 
 
+@pytest.mark.slow
 def test_too_many_inputs():
     with pytest.raises(rg.ModelError, match=r"cannot be chosen freely: 1 of them .* leave out 1"):
         rg.configurations(mechanisms.bricard(), ["A", "B"], [0.1, 0.1])
@@ -37,12 +39,14 @@ def test_too_many_inputs():
         rg.configurations(mechanisms.spherical_9r(), ["a1", "b1", "c1", "a2"], np.zeros(4))
 
 
+@pytest.mark.slow
 def test_velocities_that_no_motion_follows_are_no_freedoms():
     """A shaky loop allows two velocities everywhere, and moves in one way."""
     found = rg.configurations(ASSETS / "shaky_7r.urdf", ["A"], 0.0)
     assert found.counts >= 1
 
 
+@pytest.mark.slow
 def test_rods_that_spin_need_no_input():
     (mechanism, _), _ = CASES["Stewart platform"]
     legs = [f"P{i}" for i in range(6)]

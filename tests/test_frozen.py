@@ -17,6 +17,7 @@ def test_no_name_option_code_or_format_is_gone_without_a_word_on_what_replaces_i
     assert not [*frozen.surface_differences(frozen.stored("surface"), frozen.surface())]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="Pythons differ in layout")
 def test_the_help_reads_as_it_did() -> None:
     texts = {verb: text.splitlines() for verb, text in frozen.help_texts().items()}

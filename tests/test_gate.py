@@ -85,6 +85,7 @@ def test_names_of_any_length_stay_apart(tmp_path: Path) -> None:
     assert len(names[0]) == len(names[1]) <= 200
 
 
+@pytest.mark.slow
 def test_ordinary_names_stay_as_they_are(tmp_path: Path) -> None:
     for name in ("crank", "Größe 2", "关节", "a/b:c.d-e", ""):
         mechanism = rg.load(native(tmp_path / "m.json", name))

@@ -26,6 +26,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["planar_fourbar", "knee_leg"])
 def test_generated_code_is_the_kernel(name: str) -> None:
     r = robot(name)
@@ -62,6 +63,7 @@ def test_bad_states_and_wide_steps_are_masked() -> None:
         assert found.q[good, 1] == pytest.approx(known.q[good, 1], abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "count", "borne"),
     [
@@ -110,6 +112,7 @@ def on_a_base(kind: str) -> rg.Mechanism:
     return a.mechanism()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["free", "planar", "geared"])
 def test_generated_steps_on_moving_bases_and_with_gears_are_the_kernels(kind: str) -> None:
     r = rg.to_pinocchio(rg.reduce(on_a_base(kind)))
@@ -135,6 +138,7 @@ def load(path: Path, *flags: str) -> ctypes.CDLL:
     return ctypes.CDLL(str(built))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_straight_c(lanes: int, tmp_path: Path) -> None:
     r = robot("knee_leg")
@@ -159,6 +163,7 @@ CAMS: Any = [{"coefficients": (0, 0.1, 0.05, 0.02, -0.03)}]
 CAMS += [{"table": [(-1, -0.2), (0, 0), (0.5, 0.1), (1, 0.15)]}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", CAMS, ids=["polynomial", "table"])
 def test_couplings_by_functions_in_straight_c(function: Any, tmp_path: Path) -> None:
     a, bodies = rg.assembly("cam"), ("ground", "crank", "rod", "rocker", "ground")

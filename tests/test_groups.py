@@ -116,6 +116,7 @@ def test_every_removed_row_names_its_claim(tmp_path: Path) -> None:
     assert told == [loop.claims[0] for loop in found.loops]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", ["REG201", "REG227"])
 def test_the_words_of_the_theorem_are_explained(
     code: str, capsys: pytest.CaptureFixture[str]
@@ -125,6 +126,7 @@ def test_the_words_of_the_theorem_are_explained(
     assert "The theorem" in told and "By induction over the cuts" in " ".join(told.split())
 
 
+@pytest.mark.slow
 def test_the_file_s_own_closures_lose_as_many_rows() -> None:
     mechanism = ROBOTS["Quadrupteron"][0]()
     found = rg.reduce(mechanism, keep_cuts=True)
@@ -162,6 +164,7 @@ def test_constraint_models_keep_the_rows_of_all_legs(style: str) -> None:
     assert style == "legacy" or [f.code for f in robot.findings] == ["REG304"]
 
 
+@pytest.mark.slow
 def test_the_report_names_the_group_its_row_and_its_end() -> None:
     found = report("4-RUU")
     (finding,) = [d for d in found.diagnostics if d.code == "REG227"]
@@ -173,6 +176,7 @@ def test_the_report_names_the_group_its_row_and_its_end() -> None:
     assert sorted(map(sorted, loops))[0] == ["G1", "H1", "J1", "K1"]
 
 
+@pytest.mark.slow
 def test_a_model_of_the_caller_is_held_by_its_own_joints() -> None:
     """Continuous joints about oblique axes, whose axes Pinocchio does not show."""
     mechanism = ROBOTS["4-RUU"][0]()

@@ -76,6 +76,7 @@ def test_the_readme_names_every_page() -> None:
     assert [page.name for page in PAGES if f"assets/handbook/{page.name}" not in readme] == []
 
 
+@pytest.mark.slow
 def test_what_the_page_on_locked_loops_says_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     page = ROOT / "assets" / "handbook" / "four-bar-in-pinocchio.md"
     namespace: dict[str, object] = {}

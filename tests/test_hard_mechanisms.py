@@ -47,6 +47,7 @@ def three_uru(first: float, last: float, height: float, turned: float = 0.0) -> 
     return rg.Mechanism.of_joints("3-URU", joints)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [three_uru(0.8, 0.5, 0.9), three_uru(0.8, 0.5, 0.0), three_uru(0.8, 0.8, 0.0, 0.9)],

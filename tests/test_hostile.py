@@ -263,6 +263,7 @@ def test_includes_from_elsewhere_are_listed(tmp_path: Path) -> None:
         assert "more" in said
 
 
+@pytest.mark.slow
 def test_layers_from_elsewhere_are_listed(tmp_path: Path) -> None:
     pytest.importorskip("pxr")
     (tmp_path / "own").mkdir()

@@ -68,6 +68,7 @@ def text(fourbar: rg.Report) -> str:
     return render(fourbar)
 
 
+@pytest.mark.slow
 def test_page_is_well_formed_and_says_what_it_is(text: str) -> None:
     page = Page(text)
     tags = Counter(tag for tag, _ in page.elements)
@@ -78,6 +79,7 @@ def test_page_is_well_formed_and_says_what_it_is(text: str) -> None:
         assert words in said
 
 
+@pytest.mark.slow
 def test_no_line_ends_within_an_option_of_a_command(assets: Path) -> None:
     close = ("close all: regularize check model.urdf --close '*_1=*_2:ball'",)
     finding = Diagnostic("REG019", "note", "frames are named in pairs", help=close)
@@ -125,6 +127,7 @@ def test_the_json_report_is_embedded(text: str, fourbar: rg.Report) -> None:
     assert embedded == json.loads(json.dumps(fourbar.as_dict()))
 
 
+@pytest.mark.slow
 def test_names_cannot_break_out(assets: Path, tmp_path: Path) -> None:
     evil = "</script><b onload=x>&amp;"
     from xml.sax.saxutils import quoteattr

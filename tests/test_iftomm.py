@@ -132,6 +132,7 @@ def point_of(robot: rg.Robot, q: np.ndarray, body: str, point: np.ndarray) -> np
     return np.asarray(robot.data.oMf[frame].act(local))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["rows", "anchors", "slack"])
 def test_bricard(engine: str) -> None:
     answer = ANSWERS["bricard"]
@@ -249,6 +250,7 @@ def governor_motion(time: float) -> np.ndarray:
     return np.array([end[0], end[2]])
 
 
+@pytest.mark.slow
 def test_governor_against_lagrange() -> None:
     motion = rg.simulate(
         problem("governor"),

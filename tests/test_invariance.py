@@ -231,6 +231,7 @@ def test_verdict_counts_and_codes_do_not_depend_on_the_writing(seed: int, way: i
     assert metamorphic.differences(seed, way) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1e-6, 1e4, 1e6])
 def test_walks_leave_singular_poses_at_any_size(factor: float) -> None:
     rng = np.random.default_rng(100017)
@@ -274,6 +275,7 @@ def test_small_mechanisms_in_nine_writings_each(seed: int) -> None:
         assert metamorphic.differences(one, most=metamorphic.SMALL) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUILDERS)
 def test_what_is_said_does_not_depend_on_what_a_mechanism_hangs_on(name: str) -> None:
     """On a turned body of its own frame every direction is said in axes of the ground as before."""

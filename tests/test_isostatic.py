@@ -89,6 +89,7 @@ def test_a_weld_becomes_a_ball_where_that_is_enough() -> None:
     assert (change.joint, change.kind, change.after) == ("weld", "lowered", "spherical")
 
 
+@pytest.mark.slow
 def test_what_is_isostatic_already_stays_as_it_is() -> None:
     path = CORPUS / "gepetto_yaml" / "5bar_linkage_iso3d"
     if not path.exists():
@@ -149,6 +150,7 @@ def test_files_reload_and_are_isostatic(
     assert entry["guarantee"]["proved"] and entry["result"]["equivalent"]
 
 
+@pytest.mark.slow
 def test_rows_of_the_file_are_those_of_the_reduction(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -152,6 +152,7 @@ def test_every_engine_moves_a_loop_alike(rotors: bool) -> None:
         assert motion.energy_drift < 1e-8
 
 
+@pytest.mark.slow
 def test_mujoco_moves_the_same_loop_alike() -> None:
     pytest.importorskip("mujoco")
     mechanism, start = fourbar(), {"duration": 0.4, "rates": {"A": 3.0}}
@@ -197,6 +198,7 @@ def test_exudyn_damps_and_pulls_alike() -> None:
     assert theirs == pytest.approx(ours, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_reduced_model_has_springs_damping_and_rotors() -> None:
     """H, D, C and p against the forward dynamics of Pinocchio with all joints in its tree."""
     mechanism = fourbar()
@@ -212,6 +214,7 @@ def test_reduced_model_has_springs_damping_and_rotors() -> None:
     assert model.C([0.1])[0, 0] > np.max(mechanism.joint("A").dynamics.damping)
 
 
+@pytest.mark.slow
 def test_payload_and_wrench_of_a_reduced_model() -> None:
     mechanism = fourbar()
     body, load = mechanism.bodies[2], rg.Inertia(0.3, [0.01, 0.02, 0.03], 1e-4 * np.eye(3))

@@ -23,6 +23,7 @@ def report() -> dict[str, Any]:
     return decoded
 
 
+@pytest.mark.slow
 def test_head(report: dict[str, Any]) -> None:
     assert report["schema_version"] == 1
     assert report["tool"] == {"name": "regularize", "version": rg.__version__}

@@ -232,6 +232,7 @@ def test_accelerations_and_forces_are_those_of_dense_algebra(name: str) -> None:
     assert_equal_to_dense(robot)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["planar_fourbar", "walker"])
 def test_a_floating_base_is_one_more_body(name: str) -> None:
     assert_equal_to_dense(robot_of(name, floating=True))
@@ -261,6 +262,7 @@ def test_deep_loops_are_solved_in_body_coordinates(base: str, pairs: int) -> Non
     assert_equal_to_dense(robot)
 
 
+@pytest.mark.slow
 def test_shortest_steps_onto_deep_loops() -> None:
     """Newton steps are those of the pseudoinverse; joints that are held stay."""
     robot = scissor("carriage", 21)

@@ -206,6 +206,7 @@ def test_derivatives_of_every_joint() -> None:
         assert_alike(exact, (4.0 * two - one) / 3.0, 1e-8)
 
 
+@pytest.mark.slow
 def test_far_from_the_origin_no_digits_are_lost() -> None:
     mechanism = rg.load(ASSETS / "stewart_6ups.urdf", floating=True)
     robot = rg.to_pinocchio(rg.reduce(mechanism))

@@ -32,6 +32,7 @@ def load(name: str) -> rg.Mechanism:
     return rg.load(ASSETS / f"{name}.urdf")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
 def test_check_gives_the_known_answer(name: str) -> None:
     answer, report = ANSWERS[name], rg.check(load(name)).as_dict()
@@ -140,6 +141,7 @@ def test_the_third_crank_is_redundant_only_while_it_is_equal() -> None:
     assert (unequal.mobility, unequal.removed, unequal.remaining) == (0, 6, 0)
 
 
+@pytest.mark.slow
 def test_bennett_loses_one_row_proved_and_the_others_when_asked() -> None:
     """The screw on a link's normal with pitch a cot(alpha) is reciprocal to all hinges always."""
     reduction = rg.reduce(mechanisms.bennett())

@@ -120,6 +120,7 @@ def test_a_class_name_means_one_thing() -> None:
                 assert homes.setdefault(node.name, module) == module, node.name
 
 
+@pytest.mark.slow
 def test_the_reduction_stands_on_its_own() -> None:
     """It takes formulas where they are offered, and loads none."""
     code = "import sys, regularize.reduction.reduce; print(*sys.modules)"

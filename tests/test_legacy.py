@@ -50,12 +50,14 @@ def test_a_spherical_linkage_saved_with_few_digits_is_not_held(digits: int) -> N
         assert "REG330" not in codes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["planar", "spherical", "3-PRRR", "Stewart"])
 def test_exact_geometry_is_held(name: str) -> None:
     robot = rg.to_pinocchio(rg.reduce(massive(MECHANISMS[name]())), style="legacy")
     assert "REG330" not in {f.code for f in robot.findings}
 
 
+@pytest.mark.slow
 def test_frames_are_closed_where_the_mechanism_is_assembled() -> None:
     reduction = rg.reduce(rounded(massive(mechanisms.spherical_9r()), 4))
     robot = rg.to_pinocchio(reduction, style="legacy")

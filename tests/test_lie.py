@@ -93,6 +93,7 @@ def test_names_move_with_the_mechanism(name, seed):
         assert kind.pitch == pytest.approx(0.3)
 
 
+@pytest.mark.slow
 @given(seeds, st.integers(1, 5))
 def test_closure_is_closed_idempotent_and_of_a_possible_dimension(seed, count):
     rng = np.random.default_rng(seed)
@@ -108,6 +109,7 @@ def test_closure_is_closed_idempotent_and_of_a_possible_dimension(seed, count):
             assert contains(closure, screw.bracket(a, b)[:, None])
 
 
+@pytest.mark.slow
 @given(seeds, st.integers(0, 6), st.integers(0, 6))
 def test_dimension_formula(seed, a, b):
     rng = np.random.default_rng(seed)
@@ -121,6 +123,7 @@ def test_dimension_formula(seed, a, b):
     assert np.allclose(A.T @ complement(A), 0.0)
 
 
+@pytest.mark.slow
 @given(seeds)
 def test_saturation_holds_the_space_while_the_joint_moves(seed):
     rng = np.random.default_rng(seed)
@@ -133,6 +136,7 @@ def test_saturation_holds_the_space_while_the_joint_moves(seed):
         assert contains(larger, moved)
 
 
+@pytest.mark.slow
 @given(seeds)
 def test_closure_of_a_conjugate_is_the_conjugate_of_the_closure(seed):
     T = motion(seed)
@@ -197,6 +201,7 @@ X_TURN = screw.revolute(X)[:, None]
 Z_TURN = screw.revolute(Z)[:, None]
 
 
+@pytest.mark.slow
 @given(seeds, st.sampled_from([*CLASSES]), st.sampled_from([*CLASSES]))
 def test_the_store_knows_what_decompositions_know(seed: int, one: str, other: str) -> None:
     """Also where one space lies in the other, which it tells without any."""
@@ -279,16 +284,19 @@ def test_bracket_is_a_lie_bracket(a, b, c):
     assert np.allclose(screw.ad(a) @ b, screw.bracket(a, b))
 
 
+@pytest.mark.slow
 @given(screws)
 def test_exponential_is_the_matrix_exponential(a):
     assert np.allclose(screw.exp(a), expm(screw.hat(a)), atol=1e-9)
 
 
+@pytest.mark.slow
 @given(screws.map(lambda s: s * 1e-5))
 def test_exponential_of_tiny_twists(a):
     assert np.allclose(screw.exp(a), expm(screw.hat(a)), atol=1e-15)
 
 
+@pytest.mark.slow
 @given(screws.map(lambda s: s * 0.9))
 def test_logarithm_inverts_the_exponential(a):
     if np.linalg.norm(a[3:]) < 3.1:
@@ -303,6 +311,7 @@ def test_adjoint_carries_screws_as_pinocchio_does(a, b):
     assert np.allclose(T @ screw.inverse(T), np.eye(4), atol=1e-9)
 
 
+@pytest.mark.slow
 @given(screws.map(lambda s: s * 0.5))
 def test_inverse_left_jacobian_against_differences(a):
     w, rate = a[3:], a[:3]

@@ -45,6 +45,7 @@ def test_all_redundant_rows_are_proved(name: str, noise: float) -> None:
     assert step["family"] == FAMILIES[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [peaucellier(1e-3), cardan_lines(1e-3), cognates(1e-3), on_conics(0, 6, 1e-3)],
@@ -105,6 +106,7 @@ def test_forces_that_depend_at_the_pose_alone_are_no_stress() -> None:
     assert not any(step["because"] == "stress" for step in steps)
 
 
+@pytest.mark.slow
 def test_a_motion_of_two_parameters_is_of_two_joints() -> None:
     """Both parameters stand for joints; one of them alone would leave the other free."""
     document = document_of(MECHANISMS["coincident_arms"]())

@@ -186,6 +186,7 @@ def test_forms_of_which_none_is_definite_may_never_vanish_together() -> None:
         assert not never_together(np.array(pairs), 1e-9)
 
 
+@pytest.mark.slow
 def test_no_configuration_is_counted_twice() -> None:
     """The joints of a triangle stay where they are; those of a four-bar go somewhere."""
     triangle = single_loop("triangle", "RRR", [Z] * 3, [(0, 0, 0), (1, 0, 0), (0.3, 0.8, 0)])

@@ -66,6 +66,7 @@ def lines_run(function: Callable[[], object]) -> int:
     return count
 
 
+@pytest.mark.slow
 def test_reading_takes_in_proportion(tmp_path: Path) -> None:
     """Names were once looked for in lists, and joints above joints."""
     read = []
@@ -91,6 +92,7 @@ def scissor(pairs: int) -> rg.Mechanism:
     return rg.Mechanism.of_joints("scissor", joints)
 
 
+@pytest.mark.slow
 def test_steps_aside_open_no_loop_far(monkeypatch: pytest.MonkeyPatch) -> None:
     # Steps along a row add up: those of a thousand loops open the last ones as far as these.
     monkeypatch.setattr(

@@ -199,6 +199,7 @@ def bench(gap: float) -> str:
     return f'<robot name="bench">{"".join(parts)}</robot>'
 
 
+@pytest.mark.slow
 def test_frames_that_are_named_alike_are_offered_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -241,6 +242,7 @@ def mjcf(gap: float) -> str:
     return f"<mujoco><worldbody>{bars}</worldbody></mujoco>"
 
 
+@pytest.mark.slow
 def test_sites_that_are_named_alike_are_offered_and_closed(tmp_path: Path) -> None:
     path = tmp_path / "bars.xml"
     path.write_text(mjcf(2e-3))
@@ -257,6 +259,7 @@ def test_sites_that_are_named_alike_are_offered_and_closed(tmp_path: Path) -> No
     assert [(joint.kind, joint.name) for joint in first] == [("spherical", "leg0_cl_1-leg0_cl_2")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "pattern"),
     [

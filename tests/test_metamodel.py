@@ -68,6 +68,7 @@ def scattered(model: Any, count: int) -> np.ndarray:
     return rng.uniform(model.lower, model.upper, size=(count, len(model.inputs)))
 
 
+@pytest.mark.slow
 def test_four_bar_of_the_text() -> None:
     model = sixteen()
     assert (model.boxes, model.samples, model.operations) == (16, 33, 18)
@@ -244,6 +245,7 @@ def test_dask_executor() -> None:
     np.testing.assert_allclose(model.weights, alone.weights, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_samples_are_shared_and_computed_once() -> None:
     class Counting(Executor):
         seen: list[np.ndarray]
@@ -280,6 +282,7 @@ def test_continuous_metamodels(kind: str) -> None:
         model.H([2.0])
 
 
+@pytest.mark.slow
 def test_continuous_models_have_no_jumps() -> None:
     boxes = rg.metamodel(orthoglide(), [[-0.26, 0.06]] * 3, size=0.16, held_out=50)
     splines = rg.metamodel(
@@ -332,6 +335,7 @@ def test_states_are_broadcast() -> None:
     np.testing.assert_allclose(effort, model.D(theta)[..., 0] - model.p(theta), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bounds", "options", "message"),
     [
@@ -350,6 +354,7 @@ def test_wrong_calls(bounds: object, options: dict[str, object], message: str) -
         rg.metamodel(four_bar(), bounds, **options)  # type: ignore[call-overload]
 
 
+@pytest.mark.slow
 def test_limit_on_samples() -> None:
     model = rg.metamodel(four_bar(), [-1.8, 1.8], tolerance=1e-9, smallest=1e-6, max_samples=100)
     assert model.samples < 250 and model.accuracy.worst > 1e-9
@@ -377,6 +382,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "bar_inverse_dynamics" in source.with_suffix(".h").read_text()
 
 
+@pytest.mark.slow
 def test_command_reports_a_missed_tolerance(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -385,6 +391,7 @@ def test_command_reports_a_missed_tolerance(
     assert "warning[REG312]: the metamodel errs by" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_command_wants_fitting_bounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = ["-o", str(tmp_path / "m.npz")]
     idle, mechanism = tmp_path / "idle.json", rg.load(FOUR_BAR)
@@ -402,6 +409,7 @@ def test_command_wants_fitting_bounds(tmp_path: Path, capsys: pytest.CaptureFixt
         assert words in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("radius", "most"), [(1.5, 60_000), (0.9, 20_000), (0.0, 20_000)])
 def test_six_inputs_whose_bounds_cannot_be_reached_come_to_an_end(radius: float, most: int) -> None:
     """A ball in a cube of six dimensions: samples are few, and the findings say so."""

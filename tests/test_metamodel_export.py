@@ -87,6 +87,7 @@ def inside(model: rg.Metamodel, count: int) -> np.ndarray:
     return theta[model.covers(theta)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_header_fits_its_schema(name: str, tmp_path: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema")
@@ -247,6 +248,7 @@ def test_operations_are_those_of_equation_32(name: str, expected: int, tmp_path:
     assert int(counted) == model.operations == expected
 
 
+@pytest.mark.slow
 @needs_cc
 def test_header_declares_the_functions(tmp_path: Path) -> None:
     bounds = ["--inputs", "A", "--bounds", "-1.75", "1.75", "--size", "0.21875"]

@@ -258,6 +258,7 @@ def test_refuses_choices_that_cannot_be() -> None:
         rg.minimal_dynamics(reduction, ["Z"])
 
 
+@pytest.mark.slow
 def test_refuses_a_singular_start_and_an_open_mechanism() -> None:
     flat = rg.load(str(ASSETS / "spherical_fourbar_flat.urdf"))
     with pytest.raises(rg.SingularConfiguration, match="2 coordinates could move, 1 elsewhere"):

@@ -120,6 +120,7 @@ def test_nothing_redundant_nothing_misfits() -> None:
     assert found.as_dict() == [] and found.stress() is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["spherical_fourbar_flat", "mobility/squares_folded"])
 def test_a_singular_pose_has_the_directions_of_the_others(name: str) -> None:
     flat = rg.reduce(rg.load(ASSETS / f"{name}.urdf"), configurations=0)
@@ -280,6 +281,7 @@ def test_open_loops_are_named() -> None:
         rg.misfit(replace(mechanisms.planar_fourbar(), joints=(*others, off)), (1e-4, 1e-3))
 
 
+@pytest.mark.slow
 def test_without_stiffness_no_force_is_told_or_drawn() -> None:
     report = rg.check(mechanisms.planar_fourbar(), tolerance=(1e-4, 1e-3))
     drawn = page_of(report)

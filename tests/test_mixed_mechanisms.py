@@ -162,6 +162,7 @@ def ends_of_the_fourbar(joints: dict[str, rg.Joint]) -> tuple[float, float]:
     return inside, float(far)
 
 
+@pytest.mark.slow
 def test_what_the_four_bar_does_not_reach_is_known_to_be_empty() -> None:
     joints = joints_of(3)
     _, far = ends_of_the_fourbar(joints)

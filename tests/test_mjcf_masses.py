@@ -116,6 +116,7 @@ def test_a_mesh_that_is_not_there_leaves_its_body_without_mass(tmp_path: Path) -
     assert "not found or have no volume: `shell`" in finding.message
 
 
+@pytest.mark.slow
 def test_plugins_that_are_not_installed_leave_the_kinematics(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -178,6 +178,7 @@ def test_dead_loops_of_skew_hinges_are_thinned_to_independent_rows(count):
     assert part.locked == tuple(range(count))
 
 
+@pytest.mark.slow
 def test_the_pose_as_given_may_be_singular():
     folded = ring(
         "folded",

@@ -121,6 +121,7 @@ def test_every_file_has_an_answer_with_a_reference_and_a_proof() -> None:
         assert answer["finite"] <= max([answer["actual"], *met]) <= answer["here"]
 
 
+@pytest.mark.slow
 def test_the_script_writes_the_same_mechanisms_again(tmp_path: Path) -> None:
     script = ASSETS / "make_mobility.py"
     subprocess.run([sys.executable, "-B", str(script), str(tmp_path)], check=True)

@@ -87,6 +87,7 @@ def test_formulas_of_another_mechanism_are_found_out():
     assert unclosed_branch(wrong, solution.branches, stored, units) in solution.branches
 
 
+@pytest.mark.slow
 def test_many_branches_are_tried_one_by_one():
     (mechanism, inputs), count = CASES["Stewart platform"]
     solution = rg.closed_form(mechanism, inputs)
@@ -186,6 +187,7 @@ WAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_copies_of_finders_find_the_same(way):
     (mechanism, inputs), _ = CASES["elbow manipulator"]
@@ -208,6 +210,7 @@ def multistart(system: LoopSystem, q: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return found, used
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turned", [False, True])
 def test_iteration_finds_the_ways_of_a_suspension_that_formulas_find(turned: bool) -> None:
     solution = rg.closed_form(double_wishbone(turned=turned), ["lower", "rack"])

@@ -21,6 +21,7 @@ def words(mechanism: rg.Mechanism) -> dict[str, str]:
     return {body["body"]: body["motion"] for body in moving(mechanism)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -44,6 +45,7 @@ def test_known_motions(name: str, expected: dict[str, str], assets: Path) -> Non
     assert {body: found[body] for body in expected} == expected
 
 
+@pytest.mark.slow
 def test_platform_of_the_spherical_mechanism_turns_about_its_centre(assets: Path) -> None:
     bodies = moving(rg.load(assets / "spherical_9r.urdf"))
     most = max(bodies, key=lambda body: body["freedoms"])

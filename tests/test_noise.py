@@ -69,6 +69,7 @@ def slid(mechanism: rg.Mechanism, sizes: float, seed: int) -> rg.Mechanism:
     return replace(mechanism, joints=tuple(joints))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SLID)
 def test_frames_slid_along_their_axes_change_nothing(name: str) -> None:
     assert said(slid(SLID[name], 1000.0, 1)) == said_of(name)
@@ -93,6 +94,7 @@ def test_a_rigid_loop_stays_rigid_wherever_its_frames_lie(sizes: float) -> None:
     assert not {d.code for d in report.diagnostics} & {"REG204", "REG219"}
 
 
+@pytest.mark.slow
 def test_frames_near_each_other_are_left_where_they_are() -> None:
     mechanism = SLID["delta_parallelograms"]
     for edge in rg.reduce(mechanism, configurations=2).graph.edges:
@@ -107,6 +109,7 @@ def test_size_changes_nothing(name: str, factor: float) -> None:
     assert said(mechanisms.scaled(SLID[name], factor)) == said_of(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "sizes"),
     [("spherical_fourbar", 1e5), ("bennett", 1e5), ("delta_parallelograms", 1e3)],
@@ -168,6 +171,7 @@ def test_what_closes_but_for_noise_moves_and_is_simulated() -> None:
     assert motion.as_dict()["closure_drift"] < 1e-4
 
 
+@pytest.mark.slow
 def test_one_of_three_cranks_is_off() -> None:
     exact = mechanisms.three_cranks()
     for off in (1e-7, 1e-6, 1e-5, 1e-4):
@@ -186,6 +190,7 @@ def test_one_of_three_cranks_is_off() -> None:
         assert answers == {1}, off
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [1e-9, 1e-6, 8e-6, 1e-3])
 def test_check_and_simulate_agree_on_what_is_closed(gap: float) -> None:
     fourbar = mechanisms.planar_fourbar()
@@ -219,6 +224,7 @@ def test_as_designed_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert rg.reduce(rg.load(tmp_path / "fixed.urdf")).finite_mobility == 1
 
 
+@pytest.mark.slow
 def test_fix_writes_what_was_meant(tmp_path: Path) -> None:
     source = tmp_path / "model.json"
     rg.save(noise_table.noisy(mechanisms.bennett(), 1e-4), source)
@@ -229,6 +235,7 @@ def test_fix_writes_what_was_meant(tmp_path: Path) -> None:
         rg.fix(source, {"A": "spherical"}, as_designed=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["model.sdf", "model.xml"])
 def test_fix_writes_places_into_other_formats(name: str, tmp_path: Path) -> None:
     if name.endswith("xml"):
@@ -242,6 +249,7 @@ def test_fix_writes_places_into_other_formats(name: str, tmp_path: Path) -> None
     assert 0 < len(changed) <= 5
 
 
+@pytest.mark.slow
 def test_files_that_do_not_say_where_joints_are(tmp_path: Path) -> None:
     source = tmp_path / "model.usda"
     pytest.importorskip("pxr")
@@ -250,6 +258,7 @@ def test_files_that_do_not_say_where_joints_are(tmp_path: Path) -> None:
         rg.fix(source, as_designed=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["spherical_fourbar", "spherical_9r"])
 @pytest.mark.parametrize("off", [1e-17, 1e-15, 1e-12, 1e-9, 1e-7, 1e-6])
 def test_what_axes_miss_their_centre_by_is_no_length(name: str, off: float) -> None:
@@ -260,6 +269,7 @@ def test_what_axes_miss_their_centre_by_is_no_length(name: str, off: float) -> N
     assert not found & {"REG101", "REG205", "REG206", "REG209", "REG223"}
 
 
+@pytest.mark.slow
 def test_axes_alone_tell_no_length_from_rounding() -> None:
     exact = SLID["spherical_fourbar"]
     bare = replace(exact, bodies=tuple(rg.Body(body.name) for body in exact.bodies))
@@ -416,6 +426,7 @@ def test_what_is_proved_of_rounded_numbers_is_proved_of_the_exact_ones(seed: int
     assert not rg.prove(found)["undecided"]
 
 
+@pytest.mark.slow
 def test_what_four_decimals_leave_open_is_as_designed() -> None:
     mechanism, rng = rounding_table.drawn(0), np.random.default_rng(0)
     exact = rg.reduce(mechanism, configurations=2)
@@ -428,6 +439,7 @@ def test_what_four_decimals_leave_open_is_as_designed() -> None:
     assert "its loops stay open; as designed" in said.message and said.severity == "note"
 
 
+@pytest.mark.slow
 def test_rounded_numbers_are_proved_as_they_were_meant() -> None:
     mechanism, rng = rounding_table.drawn(100), np.random.default_rng(100)
     report = rg.check(rounding_table.written(mechanism, (6, ".json"), rng), configurations=2)
@@ -463,6 +475,7 @@ def test_a_redundant_gear_is_named(ratio: float) -> None:
     assert all("coupling `gear` of `A` and `D` says" in d.message for d in found)
 
 
+@pytest.mark.slow
 def test_a_spatial_loop_that_stays_open_has_one_gap_and_no_idle_direction() -> None:
     """Its other joints can move everywhere, so that no direction of the gap is idle."""
     shafts = rg.assembly("shafts")

@@ -13,6 +13,7 @@ ASSETS = Path(__file__).resolve().parents[1] / "assets"
 pytestmark = pytest.mark.guests("page")
 
 
+@pytest.mark.slow
 def test_show_displays_the_page_and_its_motion(tmp_path: Path) -> None:
     model = ASSETS / "slider_crank.urdf"
     shown = rg.show(model, height=500)
@@ -30,12 +31,14 @@ def test_show_displays_the_page_and_its_motion(tmp_path: Path) -> None:
         rg.show(model, height=0)
 
 
+@pytest.mark.slow
 def test_objects_are_shown_as_well() -> None:
     text = (ASSETS / "planar_fourbar.urdf").read_text()
     assert "3 redundant" in rg.show(text)._repr_html_()
     assert "<iframe" in rg.check(text)._repr_html_()
 
 
+@pytest.mark.slow
 def test_time_is_the_coordinate_of_a_motion() -> None:
     pytest.importorskip("xarray")
     motion = rg.simulate(ASSETS / "slider_crank.urdf", duration=0.1)

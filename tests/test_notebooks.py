@@ -28,6 +28,7 @@ def maker() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_generated_files_are_not_stale() -> None:
     files = maker().made()
     assert {path for path in files if path.suffix == ".ipynb"} == set(NOTEBOOKS)

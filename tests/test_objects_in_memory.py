@@ -78,6 +78,7 @@ def rank(spec: Any) -> tuple[int, int]:
     return data.ne, int(np.linalg.matrix_rank(rows, 1e-6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "name", ["planar_fourbar", pytest.param("gripper", marks=pytest.mark.slow)]
@@ -124,6 +125,7 @@ def test_many_models(kind: str, name: str, tmp_path: Path) -> None:
         assert rank(fixed.object) == rank(spec_of(after))
 
 
+@pytest.mark.slow
 def test_a_specification_that_was_never_a_file() -> None:
     spec = mujoco.MjSpec()
     spec.modelname = "in memory"
@@ -158,6 +160,7 @@ def test_a_specification_that_was_never_a_file() -> None:
         rg.fix(model)
 
 
+@pytest.mark.slow
 def test_assets_in_memory_stay_with_the_specification(tmp_path: Path) -> None:
     tetrahedron = "v 0 0 0\nv .1 0 0\nv 0 .1 0\nv 0 0 .1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
     path = file_of("planar_fourbar", ".xml", tmp_path)
@@ -192,6 +195,7 @@ def test_findings_of_a_tree_name_the_lines_of_its_file() -> None:
     assert rg.load(tree).body("new") is not None
 
 
+@pytest.mark.slow
 def test_text_says_what_it_is_or_is_told(tmp_path: Path) -> None:
     path = ASSETS / "planar_fourbar.urdf"
     text = path.read_text()
@@ -255,6 +259,7 @@ def parsers() -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["yourdfpy", "urchin"])
 @pytest.mark.filterwarnings("ignore")
 def test_objects_of_urdf_parsers(name: str, tmp_path: Path) -> None:

@@ -114,6 +114,7 @@ SINGLE += ("planar_fourbar", "rssr", "sarrus", "schatz", "shaky_7r", "slider_cra
 SINGLE += ("spherical_fourbar", "spherical_fourbar_flat", "waldron_6r")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SINGLE)
 def test_single_loops_among_the_assets_agree_with_propagation(name: str) -> None:
     compare(rg.load(ASSETS / f"{name}.urdf"))
@@ -173,6 +174,7 @@ def test_axes_that_meet_at_any_angle_still_do_when_redrawn() -> None:
     assert (drawn.mobility, drawn.redundant, drawn.removed) == (1, 3, 3)
 
 
+@pytest.mark.slow
 def test_redrawn_axes_keep_their_relations() -> None:
     """A universal joint, a ball on a hinge's axis, and hinges that stay parallel."""
     reduction = rg.reduce(rg.load(ASSETS / "mobility" / "four_ruu.urdf"))
@@ -284,6 +286,7 @@ def test_the_certificate_catches_what_saturation_would_have(
     assert report.as_dict()["reduction"]["certified_configurations"] == 0
 
 
+@pytest.mark.slow
 def test_saturation_costs_nothing_where_nothing_is_shaky(monkeypatch: pytest.MonkeyPatch) -> None:
     builders = (mechanisms.sarrus, mechanisms.three_prrr, mechanisms.spherical_9r)
     with_it = [rg.reduce(build()).kept for build in builders]

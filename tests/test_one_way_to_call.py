@@ -128,6 +128,7 @@ def test_everything_shows_itself_in_one_line(results: dict[str, Any]) -> None:
         assert " object at 0x" not in shown, name
 
 
+@pytest.mark.slow
 def test_notebooks_show_tables(results: dict[str, Any]) -> None:
     for name in ("mechanism", "reduction", "report", "simulation"):
         shown = results[name]._repr_html_()

@@ -77,6 +77,7 @@ def test_nothing_that_is_read_or_written_is_lost(
     assert words in refused([*command.split(), *more], capsys)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["check", "export"])
 def test_what_a_model_includes_is_not_lost(
     verb: str, assets: Path, model: Path, capsys: pytest.CaptureFixture[str]
@@ -96,6 +97,7 @@ def test_what_a_model_includes_is_not_lost(
     assert "-o robot.urdf: is read" in itself
 
 
+@pytest.mark.slow
 def test_reports_and_baselines_are_brought_up_to_date_in_their_place(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -111,6 +113,7 @@ def test_a_suffix_of_no_format_is_answered_in_the_words_of_the_call(assets: Path
         rg.save(rg.load(assets / "slider_crank.urdf"), "s.foo")
 
 
+@pytest.mark.slow
 def test_many_models_of_one_name_have_pages_of_their_own(model: Path) -> None:
     Path("more").mkdir()
     shutil.copy("other.urdf", "more/other.urdf")

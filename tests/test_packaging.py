@@ -90,6 +90,7 @@ def test_a_check_loads_no_library_that_only_few_mechanisms_need() -> None:
     assert loaded_by(code, heavy) == set()
 
 
+@pytest.mark.slow
 def test_a_simulation_of_one_loop_loads_no_library_that_only_few_mechanisms_need() -> None:
     heavy = {
         *("scipy", "networkx", "trimesh", "lxml", "yaml", "importlib.metadata", "email"),

@@ -149,6 +149,7 @@ def test_lengths_that_are_special_but_for_their_last_digits(way: str) -> None:
     assert motion.leaps > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_prescribed_motion_goes_straight_on(way: str) -> None:
     """A parallelogram's coupler does not turn, through both flat poses and for two turns."""

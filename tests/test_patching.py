@@ -63,6 +63,7 @@ def test_a_hinge_of_a_stage(kind: str, freedoms: int, stage: Path) -> None:
     assert len(limits) in (0, 2 + 2 * (6 - freedoms))
 
 
+@pytest.mark.slow
 def test_what_drove_a_hinge_of_a_stage_is_named(stage: Path) -> None:
     text = stage.read_text()
     hinge = 'def PhysicsRevoluteJoint "B"'
@@ -76,6 +77,7 @@ def test_what_drove_a_hinge_of_a_stage_is_named(stage: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_ball_of_a_stage_gets_the_axis_of_its_frame(stage: Path) -> None:
     text = stage.read_text()
     stage.write_text(text.replace('PhysicsRevoluteJoint "C"', 'PhysicsSphericalJoint "C"'))
@@ -112,6 +114,7 @@ def test_bounds_of_a_generic_joint_are_opened_and_closed(
         ]
 
 
+@pytest.mark.slow
 def test_bounds_of_a_hinge_stay_those_of_its_freedom(stage: Path) -> None:
     """Degrees, as the file has them; the freedom along the axis is added without any."""
     head, tail = stage.read_text().split('def PhysicsRevoluteJoint "C"')
@@ -130,6 +133,7 @@ def test_bounds_of_a_hinge_stay_those_of_its_freedom(stage: Path) -> None:
     assert "+float limit:transY:physics:high = -1" in changes(rg.fix(stage, {"C": "revolute"}).diff)
 
 
+@pytest.mark.slow
 def test_the_layer_that_defines_a_joint_is_edited(stage: Path, tmp_path: Path) -> None:
     """Opinions of stronger layers stay; groups in braces and prims without a type are no joints."""
     text = stage.read_text()
@@ -156,6 +160,7 @@ def test_the_layer_that_defines_a_joint_is_edited(stage: Path, tmp_path: Path) -
     assert rg.load(written).joint("C").kind == "spherical"
 
 
+@pytest.mark.slow
 def test_a_stage_with_a_ball_is_made_isostatic(stage: Path) -> None:
     text = stage.read_text()
     stage.write_text(text.replace('PhysicsRevoluteJoint "C"', 'PhysicsSphericalJoint "C"'))
@@ -283,6 +288,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("joint", "kind", "line", "qpos"),
     [
@@ -310,6 +316,7 @@ def test_a_second_axis_beside_a_hinge_of_mujoco(
     np.testing.assert_array_equal(model.key_qpos, [qpos])
 
 
+@pytest.mark.slow
 def test_hinges_and_slides_of_mujoco_change_places(tmp_path: Path) -> None:
     path = written(tmp_path, BARS)
     fix = rg.fix(path, {"A": "prismatic"}, as_is=True)
@@ -322,6 +329,7 @@ def test_hinges_and_slides_of_mujoco_change_places(tmp_path: Path) -> None:
     assert changes(fix.diff) == ['+<joint name="B_turn" type="hinge" pos="0.01 0 0" axis="0 0 1"/>']
 
 
+@pytest.mark.slow
 def test_an_added_joint_of_mujoco_takes_nothing_from_defaults(tmp_path: Path) -> None:
     mujoco = pytest.importorskip("mujoco")
     default = '<joint pos="0 0 0.1" damping="0.3" range="-90 90" actuatorfrcrange="-5 5"/>'
@@ -371,6 +379,7 @@ def test_what_a_file_of_mujoco_cannot_hold(
         rg.fix(written(tmp_path, text), {joint: kind}, keyframe=False)
 
 
+@pytest.mark.slow
 def test_a_second_axis_within_a_frame_of_mujoco(tmp_path: Path) -> None:
     frame = '<frame pos="0 0 0.1"><joint axis="0 1 0"/></frame>'
     text = BARS.replace('<joint axis="0 1 0"/>', frame)
@@ -388,6 +397,7 @@ def sdf(tmp_path: Path) -> Path:
     return write_fixture("sdf", "planar_four_bar", tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["prismatic", "fixed", "universal", "spherical"])
 def test_a_hinge_of_sdf(kind: str, sdf: Path) -> None:
     fix = rg.fix(sdf, {"B": kind})
@@ -399,6 +409,7 @@ def test_a_hinge_of_sdf(kind: str, sdf: Path) -> None:
         rg.fix(sdf, {"B": "cylindrical"})
 
 
+@pytest.mark.slow
 def test_a_ball_of_sdf_gets_an_axis(sdf: Path) -> None:
     rg.fix(sdf, {"B": "spherical"}).write(sdf)
     text = sdf.read_text()

@@ -325,6 +325,7 @@ def test_unknown_style_and_missing_coordinate() -> None:
     assert rg.to_pinocchio(reduced, "anchors").velocity_index("j2") >= 0
 
 
+@pytest.mark.slow
 def test_coordinates_round_trip() -> None:
     for name in ("Stewart", "floating Stewart", "RCSE", "helices"):
         for style in STYLES:

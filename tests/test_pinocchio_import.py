@@ -189,6 +189,7 @@ def test_contacts_are_no_ball_joints(wrapped: bool) -> None:
             read(model, [given])
 
 
+@pytest.mark.slow
 @pytest.mark.guests("contact")
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_limits_and_friction_of_joints_are_those_of_joints(wrapped: bool) -> None:

@@ -60,6 +60,7 @@ def rods(rng: np.random.Generator) -> rg.Mechanism:
     return on_legs("6-SPS", legs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "driven", "most"),
     [
@@ -85,6 +86,7 @@ def test_every_pose_is_proved_and_there_are_no_others(family, driven, most):
     assert stored.min() < 1e-8, "the pose as stored"
 
 
+@pytest.mark.slow
 def test_legs_with_one_configuration_need_no_platform_named():
     mechanism = slides(np.random.default_rng(1))
     found = rg.configurations(mechanism, ["J01", "J11", "J21"], [0.0, 0.0, 0.0])
@@ -96,6 +98,7 @@ def test_legs_with_one_configuration_need_no_platform_named():
     assert again.counts == found.counts
 
 
+@pytest.mark.slow
 def test_fewer_than_there_can_be_are_not_said_to_be_all():
     """Similar triangles on base and platform: poses are at infinity, so not all are accounted."""
     legs = []

@@ -59,6 +59,7 @@ def check_commands(report: rg.Report, folder: Path, monkeypatch: pytest.MonkeyPa
     return len(commands)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_commands_of_reports_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -71,6 +72,7 @@ def test_commands_of_reports_run(
     assert len(str(report).splitlines()) <= LINES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["slider_crank", "planar_fourbar", "walker", "bennett", "gripper", "sarrus"]
 )
@@ -82,6 +84,7 @@ def test_commands_of_examples_run(
     assert len(str(report).splitlines()) <= LINES
 
 
+@pytest.mark.slow
 def test_a_command_that_fills_a_screen_is_left_to_those_who_ask(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -97,6 +100,7 @@ def test_a_command_that_fills_a_screen_is_left_to_those_who_ask(
     assert command in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_what_dimensions_make_redundant_is_tried_where_it_is_quick(
     assets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +118,7 @@ KEYFRAME = """<mujoco><worldbody><body><joint name="A"/><geom size="0.1"/></body
 <keyframe><key name="home" qpos="0.1"/></keyframe></mujoco>"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codes", ["REG10.", "REG..."])
 def test_commands_of_explanations_run(
     codes: str, assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -138,6 +143,7 @@ def test_commands_of_explanations_run(
     assert ran >= 3
 
 
+@pytest.mark.slow
 def test_commands_read_the_model_as_it_was_read(
     assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

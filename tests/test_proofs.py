@@ -106,6 +106,7 @@ def test_random_networks_are_proved(first: int) -> None:
         assert sum(p["conclusion"]["removed"] for p in document["parts"]) == reduction.removed
 
 
+@pytest.mark.slow
 def test_the_checker_needs_the_standard_library_alone(tmp_path: Path) -> None:
     file = tmp_path / "proof.json"
     file.write_text(json.dumps(proof_of(ASSETS[0])), encoding="utf-8")
@@ -238,6 +239,7 @@ def test_no_changed_motion_is_accepted() -> None:
         assert not rg.verify(document).holds, k
 
 
+@pytest.mark.slow
 def test_a_motion_of_joints_that_are_not_in_the_loops_says_nothing() -> None:
     """The joint of the parameter has to turn in one of them, or all of them could stand still."""
     (document,) = motions(("three_cranks",))
@@ -347,6 +349,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", walker, bench, "--proof", proof]) == 2
 
 
+@pytest.mark.slow
 def test_proofs_are_the_same_to_the_byte_on_every_processor(assets: Path) -> None:
     """Kernels of other processors add in another order; where proofs hung on it they differed."""
     names = ("planar_fourbar", "orthoglide", "spherical_9r", "thesis/three_bar", "bennett")

@@ -84,6 +84,7 @@ def test_an_angle_is_no_length(capsys: pytest.CaptureFixture[str]) -> None:
     assert "at A = 0.523599" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_other_commands_take_units(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = str(ASSETS / "slider_crank.urdf")
     run = ["simulate", model, "--duration", "20ms", "--rate", "A=90deg/s", "--actuate", "A=1Nmm"]

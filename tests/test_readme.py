@@ -17,6 +17,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, re.S | re.M)
 
 
+@pytest.mark.slow
 def test_the_python_examples_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -29,6 +30,7 @@ def test_the_python_examples_run(
     assert len(namespace["acceleration"]) == namespace["robot"].model.nv  # type: ignore[attr-defined, arg-type]
 
 
+@pytest.mark.slow
 def test_the_report_shown_is_the_report_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -81,11 +81,13 @@ def test_the_line_that_all_axes_meet_stands_in_the_report(name: str) -> None:
         assert distance(reason["wrench"], axis, point) < 1e-9
 
 
+@pytest.mark.slow
 def test_a_wrench_with_pitch_is_no_line_to_meet() -> None:
     reason = only(checked("schatz"))
     assert "of pitch -200 mm" in reason["text"] and "linear complex" in reason["text"]
 
 
+@pytest.mark.slow
 def test_several_wrenches_are_counted() -> None:
     text = only(checked("bennett"))["text"]
     assert "3-system of screws" in text and "3 wrenches" in text
@@ -96,6 +98,7 @@ def test_what_is_proved_or_regular_needs_no_other_reason(build: Any) -> None:
     assert rg.check(build()).as_dict()["why"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -132,12 +135,14 @@ def test_what_locks_a_shaky_frame(name: str, words: str) -> None:
     assert " moves for its special dimensions" not in text
 
 
+@pytest.mark.slow
 def test_what_no_stress_locks_is_locked_at_a_higher_order() -> None:
     report = checked("mobility/watt_against_watt")
     assert "terms of order 3 forbid it" in only(report)["text"]
     assert report.as_dict()["mobility"]["finite"] == 0 and report.cures == ()
 
 
+@pytest.mark.slow
 def test_what_moves_is_what_finite_motions_move() -> None:
     """The hinge between two spherical chains stands still: both its bodies turn as one."""
     report = rg.check(mechanisms.shaky_7r())
@@ -172,6 +177,7 @@ def test_nothing_makes_a_mechanism_of_a_rigid_frame(name: str) -> None:
     assert "REG318" in {finding.code for finding in motion.findings}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hinges_on_a_line_3", "plate_on_concurrent_bars"])
 def test_what_holds_at_second_order_is_no_numerical_redundancy(name: str) -> None:
     mechanism = load(f"mobility/{name}")
@@ -187,6 +193,7 @@ def test_forces_that_nothing_balances_are_no_surprise() -> None:
         rg.joint_forces(reduction)
 
 
+@pytest.mark.slow
 def test_a_shaky_mechanism_moves_on_its_one_freedom() -> None:
     """One finite freedom, though two of velocity: energy is kept, and loops stay closed."""
     mechanism = load("shaky_7r")

@@ -38,6 +38,7 @@ def two_loops(seed: int) -> rg.Mechanism:
     return rg.Mechanism.of_joints("two loops", joints)
 
 
+@pytest.mark.slow
 def test_two_general_loops_in_a_row():
     graph = build(two_loops(4))
     plan = AssemblyPlan(graph, np.arange(1, 13))
@@ -56,6 +57,7 @@ def test_two_general_loops_in_a_row():
     assert np.all(counts % 2 == 0) and counts.max() == 8
 
 
+@pytest.mark.slow
 def test_a_closed_form_and_a_general_loop_side_by_side():
     """A loop with a rod that spins idly beside one without closed form."""
     first, second = mechanisms.rssr(), random_ring("RRRRRRR", 3)
@@ -227,6 +229,7 @@ def test_the_same_as_the_closed_form(case):
         assert len(kept) == len(ours) == np.sum(rows == n)
 
 
+@pytest.mark.slow
 def test_a_rod_that_spins_idly_does_not_count():
     graph = build(mechanisms.rssr())
     system = system_of(graph, [0])
@@ -265,6 +268,7 @@ def test_known_configurations_are_kept_and_stop_the_search_early():
     assert again[2][0] == 3 * 16
 
 
+@pytest.mark.slow
 def test_what_cannot_be_assembled_has_no_configuration():
     graph = build(mechanisms.slider_crank())
     system = system_of(graph, [3])

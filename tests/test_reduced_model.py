@@ -335,6 +335,7 @@ def test_closed_form_and_paths_agree(name: str) -> None:
     np.testing.assert_allclose(poses[0], poses[1], atol=1e-10)
 
 
+@pytest.mark.slow
 def test_closed_form_stops_where_the_path_stops() -> None:
     """Beyond a gap the branch is assembled again, but only after being taken apart."""
     if not hasattr(rg, "closed_form"):
@@ -345,6 +346,7 @@ def test_closed_form_stops_where_the_path_stops() -> None:
     assert model.solve(theta).reached.tolist() == [True, False, False]
 
 
+@pytest.mark.slow
 def test_redundant_constraints_do_not_disturb() -> None:
     """Three equal cranks: one more row is dependent by special lengths, and goes numerically."""
     joints = []
@@ -402,6 +404,7 @@ def delta_of_rods() -> rg.Mechanism:
     return rg.Mechanism("Delta of rods", tuple(bodies), tuple(joints))
 
 
+@pytest.mark.slow
 def test_idle_rods_are_held_and_named() -> None:
     reduction = rg.reduce(delta_of_rods(), keep_cuts=True)
     assert reduction.mobility == 9
@@ -466,6 +469,7 @@ def test_four_bar_bounds_its_workspace() -> None:
         model.H([4.5])
 
 
+@pytest.mark.slow
 def test_paths_end_where_branches_cross() -> None:
     """A way through a crossing of branches would go on along one of them without a word."""
     build, inputs = ZOO["Agile Eye"]
@@ -574,6 +578,7 @@ def test_wrong_shape_of_inputs() -> None:
         model.H([0.0, np.nan])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axes", ["ground", "body"])
 def test_loads_do_the_work_of_their_points(axes: str) -> None:
     point, force, moment = (
@@ -605,6 +610,7 @@ def test_loads_do_the_work_of_their_points(axes: str) -> None:
     np.testing.assert_allclose(wrench.p([theta]), same.p([theta]), rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_more_and_fewer_motors_than_freedoms() -> None:
     """Efforts are those of the full robot, and their power is that of the efforts at the inputs."""
     mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
@@ -633,6 +639,7 @@ def test_more_and_fewer_motors_than_freedoms() -> None:
     assert left == pytest.approx([0.0, bars.inverse_dynamics(*state)[1]], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_forces_along_coordinates_by_functions_of_them() -> None:
     """A function that is a spring is the spring; one on a closing joint counts too."""
     mechanism = rg.load(ASSETS / "planar_fourbar.urdf")

@@ -155,6 +155,7 @@ def test_coupled_joints_keep_their_coordinates():
     assert reduction.gruebler == -3 and reduction.mobility == 0
 
 
+@pytest.mark.slow
 def test_rows_removed_on_numerical_evidence_are_labelled_and_monitored():
     cranks = []
     for k, x in enumerate((0.0, 1.0, 0.4)):

@@ -228,6 +228,7 @@ def test_inconsistent_model_is_a_read_error(installed: dict[str, Any], tmp_path:
         read(path, names=["x", "x"])
 
 
+@pytest.mark.slow
 def test_import_is_light() -> None:
     program = (
         "import sys, regularize.adapters as a; a.adapters();"

@@ -198,6 +198,7 @@ def finger(side: str, x: float) -> str:
     return driver + PART.format(n=f"idler_{side}", x=0.005 * x, z=-0.01, more="")
 
 
+@pytest.mark.slow
 def test_welds_that_a_gear_ties_together_are_opened_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,6 +51,7 @@ def reports(assets: Path) -> Iterator[Callable[[str], rg.Report]]:
         yield of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("name", TEN)
 def test_golden(
@@ -84,6 +85,7 @@ def test_quiet_gives_the_verdict_alone(reports: Callable[[str], rg.Report]) -> N
     assert "36 redundant constraint equations" in lines[1]
 
 
+@pytest.mark.slow
 def test_alike_loops_are_told_once_and_verbose_tells_each(
     reports: Callable[[str], rg.Report],
 ) -> None:
@@ -155,6 +157,7 @@ def test_conflicting_loop_names_the_directions() -> None:
     assert not report.reduction.assembly.closed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "each"), [(2, True), (12, False)])
 def test_tables_of_several_components(count: int, each: bool) -> None:
     """Each has its rows where they are few; many alike ones share theirs."""
@@ -247,6 +250,7 @@ def fourbar(assets: Path) -> rg.Report:
     return rg.check(rg.load(assets / "planar_fourbar.urdf"))
 
 
+@pytest.mark.slow
 def test_the_schema_is_a_schema(schema: dict[str, Any]) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
 
@@ -271,6 +275,7 @@ def test_reports_follow_the_schema(name: str, schema: dict[str, Any], assets: Pa
         assert len(loop["kept_directions"]) == loop["kept"]
 
 
+@pytest.mark.slow
 def test_every_key_of_the_report_is_in_the_schema(
     schema: dict[str, Any], fourbar: rg.Report
 ) -> None:
@@ -292,6 +297,7 @@ def test_every_key_of_the_report_is_in_the_schema(
     check(json.loads(json.dumps(fourbar.as_dict())), schema, "report")
 
 
+@pytest.mark.slow
 def test_a_wrong_report_does_not_pass(schema: dict[str, Any], fourbar: rg.Report) -> None:
     report = fourbar.as_dict()
     report["mobility"]["actual"] = "one"
@@ -335,6 +341,7 @@ def test_sarif_fingerprints_outlive_a_moved_line(assets: Path, tmp_path: Path) -
     assert lines[1] == lines[0] + 2
 
 
+@pytest.mark.slow
 def test_merged_logs_keep_rules_and_results(fourbar: rg.Report, assets: Path) -> None:
     other = rg.check(rg.load(assets / "bennett.urdf"))
     whole = listing.as_sarif([fourbar, other])["runs"][0]

@@ -72,6 +72,7 @@ def test_packages_are_found_by_the_names_that_they_state(tmp_path: Path, beside:
     assert rg.check(tmp_path / WALKER).reduction.mobility == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variable", "place"), [("AMENT_PREFIX_PATH", "share/legs"), ("ROS_PACKAGE_PATH", "a/legs_v2")]
 )
@@ -135,6 +136,7 @@ def test_an_old_manifest_inside_a_package_does_not_mislead(tmp_path: Path) -> No
     assert rg.check(tmp_path / WALKER).reduction.mobility == 2
 
 
+@pytest.mark.slow
 def test_all_missing_packages_are_named_at_once(tmp_path: Path) -> None:
     files = workspace(other="limbs")
     files["src/walker_description/urdf/body.xacro"] = ROBOT.format(
@@ -166,6 +168,7 @@ def told(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tup
     return status, capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_folder_is_checked_line_by_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -259,6 +262,7 @@ def circle() -> dict[str, str]:
     return files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("layout", "models", "fragments"),
     [

@@ -54,6 +54,7 @@ def test_driven_hinges_and_those_that_miss_each_other_are_none(options: dict[str
     assert rg.check(spatial_four_bar(False, **options)).passive == ()  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_platform_that_turns_about_one_point_is_not_passive() -> None:
     """Three legs of hinges through one point, nothing with a mass: what it does is its motion."""
     for skew in (0.0, 0.3):

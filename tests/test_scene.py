@@ -94,6 +94,7 @@ def test_names_are_unique(assets: Path) -> None:
         assert len({piece.name for piece in pieces}) == len(pieces)
 
 
+@pytest.mark.slow
 def test_scene_places_bodies_at_a_configuration(bare: rg.Report) -> None:
     (motion,) = motions(bare.reduction)
     q = motion.q[len(motion.q) // 3]

@@ -135,6 +135,7 @@ def test_motions_keep_the_loops_closed_and_are_smooth(name: str, assets: Path) -
         assert np.max(np.abs(state.T_world_node - state.T_world_node[:1])) > SPACING
 
 
+@pytest.mark.slow
 def test_a_crank_turns_once(assets: Path) -> None:
     (motion,) = motions(rg.reduce(rg.load(assets / "planar_fourbar.urdf")))
     assert motion.name == "A" and motion.cyclic
@@ -158,6 +159,7 @@ def test_what_cannot_move_has_no_motions(assets: Path) -> None:
     assert motions(rg.reduce(rg.load(assets / "nearly_planar_fourbar.urdf"))) == ()
 
 
+@pytest.mark.slow
 def test_motions_of_open_loops_and_no_motions_at_all(assets: Path) -> None:
     bars = rg.load(assets / "planar_fourbar.urdf")
     assert motions(rg.reduce(bars), most=0) == ()
@@ -194,6 +196,7 @@ def test_as_many_motions_as_are_asked_for() -> None:
     assert [len(motions(many, most=most)) for most in (1, 2)] == [1, 2]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_closed_has_no_motions() -> None:
     one = mechanisms.planar_fourbar()
     *others, last = one.joints

@@ -64,6 +64,7 @@ def test_certificates_of_approximate_solutions_name_the_true_one(kinds):
     assert np.max(np.abs(newton(kinds, C, rough) - x)[proved]) < 1e-9
 
 
+@pytest.mark.slow
 def test_radii_never_hold_two_solutions():
     rng = np.random.default_rng(2)
     kinds, starts = "RRRRRR", 400
@@ -306,6 +307,7 @@ def coordinates(p: np.ndarray, direction: np.ndarray) -> np.ndarray:
     return np.array([1.0, *p, 0.5 * p @ p, *(pairs[key] for key in sorted(pairs))])
 
 
+@pytest.mark.slow
 @given(TWISTS, arrays(np.float64, 3, elements=st.floats(-2, 2)))
 def test_a_motion_carries_point_and_line(twist, p):
     T = screws.exp(twist)
@@ -314,6 +316,7 @@ def test_a_motion_carries_point_and_line(twist, p):
     assert np.allclose(carried(T) @ coordinates(p, direction), moved, atol=1e-11)
 
 
+@pytest.mark.slow
 @given(TWISTS, TWISTS)
 def test_motions_in_a_row_are_products_of_matrices(a, b):
     A, B = screws.exp(a), screws.exp(b)

@@ -24,6 +24,7 @@ def test_reduced_models_check_clean(
     assert "REG206" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

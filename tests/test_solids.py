@@ -171,6 +171,7 @@ def test_damaged_shapes_are_refused(data: bytes) -> None:
         stored_shape(data[:100], "a.bin")
 
 
+@pytest.mark.slow
 def test_stretched_and_mirrored_shapes() -> None:
     one = stored_shape(text(moved(box(10, 20, 30), 1, 2, 3)), "a.brp").inertia(1000.0)
     other = stored_shape(text(box(20, 60, 120)), "b.brp").inertia(1000.0)
@@ -304,6 +305,7 @@ def _absent(name: str) -> Any:
     raise ImportError(name)
 
 
+@pytest.mark.slow
 def test_real_shapes() -> None:
     """Circles that joints refer to; masses against the triangles of the same shapes."""
     path = CORPUS / "universal_joint" / "universal_joint_assembly.FCStd"

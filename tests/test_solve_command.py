@@ -54,6 +54,7 @@ def test_formulas_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert "at A" not in text
 
 
+@pytest.mark.slow
 def test_ways_at_a_coordinate(capsys: pytest.CaptureFixture[str]) -> None:
     text = solve(capsys, FOUR_BAR, "--at", "A=0.5")
     assert "at A = 0.5: 2 ways of 2 can be assembled" in text

@@ -43,6 +43,7 @@ def test_the_tolerance_of_nearly_planar_is_an_argument() -> None:
     assert rg.reduce(tilted, rtol=2e-3).mobility == 1
 
 
+@pytest.mark.slow
 def test_a_nearly_spherical_four_bar_names_axis_and_distance() -> None:
     corners = np.array([(1, 1, -1), (-1, 1, -1), (1, 1, 1), (1, -1, -1)], dtype=float)
     points = corners.copy()
@@ -85,6 +86,7 @@ def test_a_tilted_axis_leaves_what_the_other_three_prove() -> None:
     assert (cut.kept, cut.removed.shape[1], cut.thinned.shape[1]) == (3, 2, 0)
 
 
+@pytest.mark.slow
 def test_rows_that_are_needed_elsewhere_are_not_thinned_out() -> None:
     """A locked loop that shares a hinge with two loops that move and depend on each other.
 
@@ -157,6 +159,7 @@ def test_motions_of_different_rank_through_one_pose_are_all_reported() -> None:
     assert len(findings(mechanism, "REG203")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("build", "dependent"),
     [(mechanisms.bennett, 2), (mechanisms.bricard, 1), (mechanisms.three_cranks, 1)],
@@ -176,6 +179,7 @@ def test_numerical_reduction_only_on_request(build: Any, dependent: int) -> None
         assert np.linalg.matrix_rank(jacobian[-1], tol=1e-6) == asked.rank
 
 
+@pytest.mark.slow
 def test_numerical_reduction_changes_nothing_where_nothing_is_left() -> None:
     for build in (mechanisms.planar_fourbar, mechanisms.three_prrr, mechanisms.rssr):
         assert rg.reduce(build(), numerical=True).kept == rg.reduce(build()).kept
@@ -235,6 +239,7 @@ def test_a_leg_of_several_bodies_between_balls_spins_as_one(
     assert "(1 of it passive)" in str(report)
 
 
+@pytest.mark.slow
 def test_links_that_fold_onto_each_other_spin_at_the_pose_alone() -> None:
     """A stretched rhombus: two links may turn about the corners that coincide, but only there."""
     points = [(0, 0, 0), (0.3, 0, 0), (0.6, 0, 0), (0.3, 0, 0)]

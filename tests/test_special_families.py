@@ -160,6 +160,7 @@ def test_right_angles_in_two_directions_alone_make_no_trihedral() -> None:
     assert "trihedral Bricard" not in [name for name, _ in symmetric(axes, 1e-9, 1e-11)]
 
 
+@pytest.mark.slow
 def test_the_focal_mechanism_is_known_in_every_plane() -> None:
     reduction = rg.reduce(moved(rg.load(ASSETS / "focal_mechanism.urdf"), ASKEW), configurations=0)
     (part,) = reduction.parts
@@ -257,6 +258,7 @@ def test_reports_tell_proved_families_from_what_was_only_seen() -> None:
     assert "REG202" in {finding.code for finding in seen.diagnostics}
 
 
+@pytest.mark.slow
 def test_noise_is_part_of_what_is_said() -> None:
     """Joints that are off by 1e-7 m are near a linkage of Bennett, by no less than that."""
     mechanism = noisy(rg.load(ASSETS / "bennett.urdf"), 1e-7)
@@ -288,11 +290,13 @@ def test_products_of_dual_quaternions(a: list[int], b: list[int]) -> None:
     assert product((dual(a), dual(b))) == dual([*multiplied(tuple(a), tuple(b))])
 
 
+@pytest.mark.slow
 def test_reports_name_the_family_beside_the_count() -> None:
     proved = str(rg.check(ASSETS / "bennett.urdf")).replace("\n", " ")
     assert "2 paradoxical (these lengths only; 2 proved by family: Bennett)" in proved
 
 
+@pytest.mark.slow
 def test_a_ring_of_angulated_scissors_is_proved() -> None:
     """Of its bars every second one stays parallel to itself."""
     reduction = rg.reduce(hoberman_ring(), configurations=5)
@@ -388,6 +392,7 @@ def test_no_factor_is_found_where_there_is_none() -> None:
         split_right(product_of(factors), (Fraction(1, 7), Fraction(5, 3)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "noise"), [(0, 0.0), (0, 1e-12), (1, 0.0), (1, 1e-12)])
 def test_loops_from_random_cubics_are_proved(seed: int, noise: float) -> None:
     factors = random_factors(np.random.default_rng(seed), 3)
@@ -398,6 +403,7 @@ def test_loops_from_random_cubics_are_proved(seed: int, noise: float) -> None:
     assert found.rows == 1 and found.distance < 1e-7
 
 
+@pytest.mark.slow
 def test_slides_may_be_among_the_hinges() -> None:
     factors = random_factors(np.random.default_rng(3), 3, slides=[1])
     others = reordered(factors, (2, 1, 0))
@@ -443,6 +449,7 @@ def honest() -> tuple[Any, rg.Mechanism]:
     return json.loads(json.dumps(document)), mechanism
 
 
+@pytest.mark.slow
 def test_what_is_forged_by_meaning_is_refused(honest: tuple[Any, rg.Mechanism]) -> None:
     """Moves of another joint, turned, faster; rows more or others; axes that are elsewhere."""
     document, mechanism = honest
@@ -493,6 +500,7 @@ def test_what_is_forged_by_meaning_is_refused(honest: tuple[Any, rg.Mechanism]) 
         assert not match(other, verify(other), mechanism).holds, k
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["schatz", "focal_mechanism"])
 def test_joints_that_a_format_welds_hide_no_family(name: str) -> None:
     mechanism = rg.load(ASSETS / f"{name}.urdf")
@@ -502,6 +510,7 @@ def test_joints_that_a_format_welds_hide_no_family(name: str) -> None:
     assert [(s.family, s.rows) for s in found] == [(s.family, s.rows) for s in usual] != []
 
 
+@pytest.mark.slow
 def test_the_search_for_a_motion_ends_at_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not proved then is said to be undecided, and why."""
     monkeypatch.setattr("regularize.proofs.prove.WORK", 1e4)

@@ -186,6 +186,7 @@ def test_two_rows_suffice_at_a_thousand_configurations(name: str, cut: str) -> N
     assert np.max(np.abs(loops.residual(loops.state(q)))) < 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPHERICAL)
 def test_kept_rows_span_every_column_of_our_own_jacobian(name: str) -> None:
     reduction = rg.reduce(SPHERICAL[name](), cuts=["C"])
@@ -196,6 +197,7 @@ def test_kept_rows_span_every_column_of_our_own_jacobian(name: str) -> None:
     assert np.max(np.abs(outside_span)) < 1e-9
 
 
+@pytest.mark.slow
 def test_the_rank_is_one_at_the_flat_pose_and_two_elsewhere() -> None:
     reduction = rg.reduce(mechanisms.spherical_fourbar_flat(), cuts=["C"])
     here = np.linalg.svd(constraint_columns(reduction, reduction.q[None])[0], compute_uv=False)
@@ -209,6 +211,7 @@ def test_the_rank_is_one_at_the_flat_pose_and_two_elsewhere() -> None:
     assert (cell.here.rank, cell.generic.rank) == (2, 3)
 
 
+@pytest.mark.slow
 def test_the_flat_pose_is_reported_as_singular() -> None:
     report = rg.check(mechanisms.spherical_fourbar_flat()).as_dict()
     assert report["mobility"]["here"] == {"mobility": 2, "redundant": 4, "singular": True}

@@ -37,6 +37,7 @@ def started(*arguments: str, **options: object) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stderr=subprocess.PIPE, **options)  # type: ignore[call-overload,no-any-return]
 
 
+@pytest.mark.slow
 def test_terminals_of_ascii_get_plain_words() -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "100"}
     process = started("check", FOURBAR, stdout=subprocess.PIPE, env=environment)
@@ -48,6 +49,7 @@ def test_terminals_of_ascii_get_plain_words() -> None:
     assert "\\u" not in text
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no device that is full")
 def test_a_full_disk_is_one_line() -> None:
@@ -310,6 +312,7 @@ def test_writers_that_are_killed_leave_whole_files_and_nothing_for_long(tmp_path
     assert [*tmp_path.iterdir()] == [path]
 
 
+@pytest.mark.slow
 @posix
 def test_a_program_keeps_its_own_answer_to_signals() -> None:
     before = signal.getsignal(signal.SIGTERM)
@@ -338,6 +341,7 @@ def test_only_signs_that_are_written_become_words() -> None:
             b"\xff".decode("ascii", "regularize.plain")
 
 
+@pytest.mark.slow
 def test_streams_of_other_programs_are_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stdout", stream)
@@ -385,6 +389,7 @@ def test_workers_end_when_their_pool_asks_them_to() -> None:
             pool.submit(time.sleep, 60.0).result()
 
 
+@pytest.mark.slow
 def test_the_time_of_a_report_counts_from_where_the_process_began(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -396,6 +401,7 @@ def test_the_time_of_a_report_counts_from_where_the_process_began(
     assert " in 10000" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_what_is_superseded_is_left_at_once_and_the_thread_lives_on() -> None:
     make_worker = pytest.importorskip("regularize.editor.server").Worker
 

@@ -31,6 +31,7 @@ def four_bar(crank=0.2, coupler=1.0, rocker=0.6, ground=0.9):
     return a.mechanism()
 
 
+@pytest.mark.slow
 def test_arguments_of_a_builder_on_a_grid(tmp_path):
     # With crank + coupler = ground + rocker the linkage is flat, and singular where it is so.
     found = rg.sweep(four_bar, {"rocker": [0.5, 0.6], "coupler": [0.9, 1.2]})
@@ -46,6 +47,7 @@ def test_arguments_of_a_builder_on_a_grid(tmp_path):
     assert found.plot(tmp_path / "map.png", "mobility").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_length_of_a_body():
     path = ASSETS / "planar_fourbar.urdf"
     mechanism = rg.load(path)
@@ -69,6 +71,7 @@ def test_the_thesis_s_bars_over_their_lengths(tmp_path):
     assert found.plot(tmp_path / "curve.svg", "redundant").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_the_orthoglide_of_bruels_has_parallelograms_or_cannot_be_built():
     """Its platform keeps its orientation by rods of equal length, and nothing gives way."""
     path = ASSETS / "metamodel" / "orthoglide_long_rods.urdf"
@@ -77,6 +80,7 @@ def test_the_orthoglide_of_bruels_has_parallelograms_or_cannot_be_built():
     assert (found.mobility[0], found.redundant[0]) == (3.0, 12.0)
 
 
+@pytest.mark.slow
 def test_the_wheel_suspension_of_klein_over_its_stroke():
     """Held at a stroke, it can be assembled where the closed form has its two solutions."""
     mechanism, _ = wheel_suspension()

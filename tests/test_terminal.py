@@ -164,6 +164,7 @@ def test_commands_of_the_readme_are_those_that_there_are() -> None:
         assert hasattr(parser().parse_args(command), "run")
 
 
+@pytest.mark.slow
 @pytest.mark.formats("freecad")
 def test_snippets_are_in_the_dialect_of_the_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Bad, in URDF" in said(capsys, "explain", "REG201", FOUR_BAR)

@@ -177,6 +177,7 @@ def functions(module: str) -> dict[str, ast.FunctionDef]:
     return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", rows())
 def test_a_row_has_tests_that_can_fail(row: str) -> None:
     assert rows()[row]
@@ -244,6 +245,7 @@ def test_two_skew_hinges_need_brackets_of_higher_order() -> None:
     assert np.linalg.matrix_rank(span, tol=1e-9) == 5
 
 
+@pytest.mark.slow
 def test_the_cut_of_least_rank_is_taken() -> None:
     mechanism = rg.load(ASSETS / "sarrus.urdf")
     kept = {j.name: rg.reduce(mechanism, cuts=[j.name]).kept for j in mechanism.joints}
@@ -257,6 +259,7 @@ def test_kept_rows_are_well_conditioned(name: str, most: float) -> None:
     assert 1.0 <= float(reduction.condition()[0]) < most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["three_bar", "five_point_suspension"])
 def test_newton_needs_fewer_steps_than_least_squares(name: str) -> None:
     """On the thesis' own models a twentieth of a radian on: evaluations of the loops, and results.

@@ -94,6 +94,7 @@ def test_batches_on_executors(kind: type[Executor]) -> None:
     assert np.array_equal(found, serial)
 
 
+@pytest.mark.slow
 def test_shapes_of_batches() -> None:
     robot = robots()["augmented"]
     q, v, tau = states(robot, 5)
@@ -120,6 +121,7 @@ def test_robots_are_copied(name: str) -> None:
         assert repr(other) == repr(robot) and len(repr(robot)) < 200 and "\n" not in repr(robot)
 
 
+@pytest.mark.slow
 def test_what_a_robot_is_made_from_is_copied() -> None:
     mechanism = planar_fourbar()
     reduction, report = rg.reduce(mechanism), rg.check(mechanism)

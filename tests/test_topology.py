@@ -351,6 +351,7 @@ def test_exechon_is_proved(order: tuple[int, ...]) -> None:
     assert (reduction.redundant, reduction.removed, reduction.remaining) == (2, 2, 0)
 
 
+@pytest.mark.slow
 @given(lengths=st.lists(st.integers(1, 5), min_size=2, max_size=6))
 @settings(max_examples=30, deadline=None)
 def test_every_two_chains_make_a_candidate(lengths: list[int]) -> None:

@@ -75,6 +75,7 @@ PATHS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PATHS)
 def test_a_rhombus_on_any_path(name):
     """Opposite sides stay parallel, whatever the speed is at which positions are passed."""

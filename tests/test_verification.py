@@ -306,6 +306,7 @@ def test_couplings_are_the_same_relation_or_named() -> None:
         assert "couples `prismatic` and `revolute`" in added
 
 
+@pytest.mark.slow
 def test_a_bare_link_that_is_welded_to_a_body_is_a_frame_on_it() -> None:
     machine = tree()
     weld = rg.Joint("mount", "frame", "b2", "fixed", joint_screws("fixed"))
@@ -463,6 +464,7 @@ def test_elements_without_a_name_are_called_after_their_bodies() -> None:
     assert _called(etree.fromstring('<weld body1="a" body2="b"/>')) == "<weld> `a and b`"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", ["differences", "try_engine"])
 def test_what_reads_as_another_machine_is_not_written(
     asked: str, gripper: rg.Mechanism, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -478,6 +480,7 @@ def test_what_reads_as_another_machine_is_not_written(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_couplings_and_motions_that_come_and_go(gripper: rg.Mechanism) -> None:
     other = next(joint.name for joint in gripper.joints if joint.name != "plunger")
     row = rg.Coupling("pair", "gear", (("plunger", 0, 1.0), (other, 0, 2.0)))
@@ -493,6 +496,7 @@ def test_couplings_and_motions_that_come_and_go(gripper: rg.Mechanism) -> None:
     assert lost.code == "REG327" and "prescribed motion `turn` is lost" in lost.message
 
 
+@pytest.mark.slow
 def test_another_machine_is_an_error(gripper: rg.Mechanism) -> None:
     closing = next(joint for joint in gripper.joints if joint.closure)
     rest = tuple(joint for joint in gripper.joints if joint is not closing)

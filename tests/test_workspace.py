@@ -69,6 +69,7 @@ def test_limits_may_be_given() -> None:
         rg.workspace(DELTA, over, pose="platform", limits={"M1": (1.0, 0.0)})
 
 
+@pytest.mark.slow
 def test_ranges_that_are_not_given_are_found() -> None:
     found = rg.workspace(DELTA, ["x", "y"], at={"z": -0.42}, pose="platform")
     assert found.q.shape == (41, 41, 15)
@@ -79,6 +80,7 @@ def test_ranges_that_are_not_given_are_found() -> None:
     assert np.allclose(found.columns()["platform.x"][:, 0], found.values[0])
 
 
+@pytest.mark.slow
 def test_forward_kinematics_is_followed_where_there_is_no_formula() -> None:
     over = {"M1": (-0.1, 0.1, 5), "M2": (-0.1, 0.1, 3)}
     found = rg.workspace(DELTA, over, pose="platform")
@@ -90,6 +92,7 @@ def test_forward_kinematics_is_followed_where_there_is_no_formula() -> None:
     assert np.allclose(found.columns()["M1"][:, 0], found.values[0])
 
 
+@pytest.mark.slow
 def test_a_name_that_is_no_input_is_refused() -> None:
     with pytest.raises(rg.ModelError, match=r"known are platform\.x, platform\.y"):
         rg.workspace(DELTA, ["w"], pose="platform")

@@ -134,6 +134,7 @@ def test_a_link_and_a_joint_of_one_name_are_told_apart_in_sdf(tmp_path: Path) ->
     assert rg.save(other, tmp_path / "again.sdf") == ()
 
 
+@pytest.mark.slow
 def test_marks_of_another_dialect_close_no_loop_twice(tmp_path: Path) -> None:
     inertia = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" '
     inertia += 'iyz="0"/></inertial>'
@@ -256,6 +257,7 @@ def test_real_robots_keep_what_a_format_can_hold(name: str, tmp_path: Path) -> N
         assert lost <= {"mjcf": {"REG324"}, "usd": {"REG302", "REG326"}, "json": set()}[target]
 
 
+@pytest.mark.slow
 def test_usd_has_closing_joints_outside_of_the_articulation(tmp_path: Path) -> None:
     mechanism = rg.load(ASSETS / "gripper.urdf")
     odd = {body.name: f"{body.name} #1" for body in mechanism.bodies}
