@@ -38,7 +38,7 @@ from regularize.proofs.modular import Series, Terms, relation_of
 from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.proofs.verifier import distance, fingerprint, product, verify
 from regularize.report.analysis import Analysis
-from regularize.special.focal import focal
+from regularize.special import focal
 from regularize.special.symmetric import schatz, symmetric
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
