@@ -124,7 +124,7 @@ def reduce_part(
     tolerance: float,
     enough: int | None = None,
     *,
-    lock: bool = False,
+    locked: Set[EdgeId] = frozenset(),
     parallelograms: Set[frozenset[EdgeId]] = frozenset(),
 ) -> Block:
     """Reduce one biconnected block.
@@ -134,7 +134,7 @@ def reduce_part(
         block: Edges of the block.
         tolerance: Tolerance of the motion spaces; zero keeps every constraint.
         enough: Stop searching orders when the dimensions add up to this; None takes the first.
-        lock: Whether joints that closed loops lock are rigid for the loops that follow.
+        locked: Joints that never move, rigid for the loops that follow those that lock them.
         parallelograms: Loops of four hinges that are taken for parallelograms.
     """
     graph, rtol = context.graph, context.rtol
@@ -169,12 +169,12 @@ def reduce_part(
         context.preference,
         enough=enough,
         cuts=None if context.prescribed is None else context.prescribed & set(block),
-        lock=lock,
+        locked=locked,
         rng=context.rng(),
         progress=portion(context.progress, 0.0, 0.4),
     )
     part = replace(part, cycles=tuple(basis))
-    locked = _locked(context, part, closed.propagation) if tolerance else ()
+    found = _locked(context, part, closed.propagation) if tolerance else ()
     cuts = [
         cut_at(context, part, c.edge, c.node, c.cycle, closed.spaces.basis(c.space))
         for c in closed.closings
@@ -184,10 +184,10 @@ def reduce_part(
         cuts=tuple(sorted(cuts, key=lambda c: c.edge.index)),
         order=tuple(closing.edge for closing in closed.closings),
         dimension=closed.dimension,
-        locked=locked,
+        locked=found,
         trivial=trivial,
         topological=classification.topological_redundancy(
-            graph, locked, basis, screws, rtol, context.rng()
+            graph, found, basis, screws, rtol, context.rng()
         ),
         parallelograms=closed.parallelograms,
     )
@@ -320,8 +320,9 @@ def searched(context: Context, part: Block, mobility: CellMobility) -> Block:
     """
     if part.dimension == part.rank or len(part.cycles) == 1 or context.prescribed is not None:
         return part
-    lock = bool(part.locked) and part.dimension > part.rank + part.topological
-    better = reduce_part(context, part.edges, part.rtol, part.rank, lock=lock)
+    lock = part.dimension > part.rank + part.topological
+    locked = frozenset(part.locked if lock else ())
+    better = reduce_part(context, part.edges, part.rtol, part.rank, locked=locked)
     return part if better.dimension >= part.dimension else with_rank(context, better, mobility)
 
 

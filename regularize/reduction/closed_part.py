@@ -98,7 +98,7 @@ def close_part(
     *,
     enough: int | None,
     cuts: frozenset[EdgeId] | None = None,
-    lock: bool = False,
+    locked: Set[EdgeId] = frozenset(),
     rng: np.random.Generator,
     progress: Callable[[float], None] | None = None,
 ) -> ClosedPart:
@@ -112,7 +112,8 @@ def close_part(
         enough: Sum of dimensions that cannot be undercut: the rank at generic configurations.
             None takes the first order, that of the shortest loops.
         cuts: Edges that have to be the cuts, or None to choose freely.
-        lock: Whether joints that closed loops lock are rigid for the loops that follow.
+        locked: Joints that never move: their own loops are closed first, and what closed loops lock
+            is rigid for those that follow.
         rng: Source of the random orders.
         progress: Called with the fraction of the loops that are closed.
     """
@@ -122,7 +123,7 @@ def close_part(
     graph = nothing_closed().graph
     for cycles, greedy in orders(graph, block, basis, rng):
         below = None if best is None else best.dimension
-        how: Any = {"greedy": greedy, "lock": lock, "below": below, "progress": progress}
+        how: Any = {"greedy": greedy, "locked": locked, "below": below, "progress": progress}
         best = close_in_order(nothing_closed(), cycles, preference, **how) or best
         if best is not None and (enough is None or best.dimension <= enough):
             break
@@ -158,7 +159,7 @@ def close_in_order(
     preference: Preference,
     *,
     greedy: bool,
-    lock: bool = False,
+    locked: Set[EdgeId] = frozenset(),
     below: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> ClosedPart | None:
@@ -167,7 +168,8 @@ def close_in_order(
     None where at some point none closes exactly one loop, or the dimensions do not stay below.
     """
     closings: list[Closing] = []
-    waiting, dimension = list(cycles), 0
+    waiting = sorted(cycles, key=lambda cycle: not locked.issuperset(cycle.edges))
+    dimension = 0
     while below is None or dimension < below:
         done = next((i for i, c in enumerate(waiting) if propagation.missing(c)), len(waiting))
         del waiting[:done]
@@ -179,14 +181,19 @@ def close_in_order(
         if not choices:
             return None if waiting else ClosedPart(closings, propagation)
         closing = min(
-            choices, key=lambda c: (propagation.spaces.dimension(c.space), c.cycle.length)
+            choices,
+            key=lambda c: (
+                not locked.issuperset(c.cycle.edges),
+                propagation.spaces.dimension(c.space),
+                c.cycle.length,
+            ),
         )
         closings.append(closing)
         dimension += propagation.spaces.dimension(closing.space)
         propagation.close(closing.cycle)
         if progress is not None:
             progress(len(closings) / (len(closings) + len(waiting)))
-        if lock:
+        if locked:
             propagation.lock([c.cycle for c in closings])
     return None
 
