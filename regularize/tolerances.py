@@ -29,6 +29,8 @@ UNNOTICED = 1e-6
 COINCIDENT = 4e-4
 #: Tolerance of ranks and of geometric relations, unless another is asked for.
 RTOL = 1e-5
+#: Directions are called parallel up to this angle in radians.
+PARALLEL = 1e-4
 #: What cannot be seen, as a fraction of what is drawn.
 UNSEEN = 1e-3
 #: Closure errors that count as none, in units of the noise: Newton's last step is not exact.
@@ -64,6 +66,11 @@ class Tolerances:
         Where four meet, errors move them by their fourth root.
         """
         return math.sqrt(self.same)
+
+    @property
+    def alike(self) -> float:
+        """Twists and wrenches that differ by less are called by one name, or are none."""
+        return max(PARALLEL, self.rank)
 
     @classmethod
     def of(cls, rtol: float = RTOL, noise: float = ROUNDING) -> Tolerances:

@@ -20,6 +20,7 @@ from regularize.report.loop_report import _steps
 from regularize.report.nearly import _place
 from regularize.report.reasons import _met_words, _sized, _wrench_words
 from regularize.simulation.recording import jumps, passed
+from regularize.tolerances import PARALLEL
 from regularize.words import motion_words, plural
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -217,10 +218,10 @@ def test_a_shaky_mechanism_moves_on_its_one_freedom() -> None:
 def test_words_for_wrenches(
     line: tuple[float, ...], sized: tuple[float, ...], words: str, met: str
 ) -> None:
-    found = _sized(np.array(line, dtype=float))
+    found = _sized(np.array(line, dtype=float), PARALLEL)
     np.testing.assert_allclose(found, sized)
-    assert words in _wrench_words(found, 1.0)
-    assert met in _met_words(found, 1.0)
+    assert words in _wrench_words(found, 1.0, PARALLEL)
+    assert met in _met_words(found, 1.0, PARALLEL)
 
 
 def test_findings_name_times_and_jumps() -> None:

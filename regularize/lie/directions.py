@@ -14,10 +14,8 @@ import numpy as np
 
 from regularize.lie import subalgebra
 from regularize.lie.screw import Array, leading_component, points_back
-from regularize.tolerances import UNNOTICED
+from regularize.tolerances import PARALLEL, UNNOTICED
 
-#: Directions are called parallel up to this angle in radians.
-TOLERANCE = 1e-4
 #: Axes tilted by less than this are named by the axis and the tilt, in radians; loops that would
 #: be special but for so small a tilt, or a shift by this part of their size, are pointed out.
 SLIGHT = 5e-3
@@ -58,7 +56,7 @@ def axis_words(vector: Array) -> str:
     unit = vector / np.linalg.norm(vector)
     leading = leading_component(unit)
     tilt = float(np.linalg.norm(np.delete(unit, leading)))
-    if tilt < TOLERANCE:
+    if tilt < PARALLEL:
         return "XYZ"[leading]
     if tilt < SLIGHT:
         return f"{'XYZ'[leading]} tilted by {tilt * 1e3:.2g} mrad"
@@ -74,22 +72,22 @@ def directions(space: Array) -> list[Direction]:
         space: Columns of covectors, lengths scaled to order one, shape (6, k).
     """
     off = np.abs(space.T @ space - np.eye(space.shape[1])).max(initial=0.0)
-    basis = space if off < TOLERANCE**3 else subalgebra.span(space, TOLERANCE)
+    basis = space if off < PARALLEL**3 else subalgebra.span(space, PARALLEL)
     # Adding zero turns -0.0 into 0.0, which has other bytes.
     return list(_directions((np.round(basis @ basis.T, 12) + 0.0).tobytes()))
 
 
 @lru_cache  # mechanisms repeat themselves
 def _directions(projector: bytes) -> tuple[Direction, ...]:
-    basis = subalgebra.span(np.frombuffer(projector).reshape(6, 6), TOLERANCE)
-    linear = subalgebra.intersection(basis, np.eye(6)[:, :3], TOLERANCE)
-    angular = subalgebra.intersection(basis, np.eye(6)[:, 3:], TOLERANCE)
+    basis = subalgebra.span(np.frombuffer(projector).reshape(6, 6), PARALLEL)
+    linear = subalgebra.intersection(basis, np.eye(6)[:, :3], PARALLEL)
+    angular = subalgebra.intersection(basis, np.eye(6)[:, 3:], PARALLEL)
     found = [Direction("linear", np.concatenate([axis, np.zeros(3)])) for axis in _axes(linear[:3])]
     found += [
         Direction("angular", np.concatenate([np.zeros(3), axis])) for axis in _axes(angular[3:])
     ]
     pure = np.hstack([linear, angular])
-    rest = subalgebra.span(subalgebra.residual(pure, basis), TOLERANCE)
+    rest = subalgebra.span(subalgebra.residual(pure, basis), PARALLEL)
     found += [Direction("mixed", column) for column in _axes(rest)]
     return tuple(found)
 
@@ -105,6 +103,6 @@ def _axes(vectors: Array) -> Iterator[Array]:
         near = np.linalg.norm(projector, axis=0)
         leading = int(np.argmax(near > np.max(near) - UNNOTICED))
         axis = projector[:, leading] / near[leading]
-        axis = np.where(np.abs(axis) < TOLERANCE**2, 0.0, axis)
+        axis = np.where(np.abs(axis) < PARALLEL**2, 0.0, axis)
         projector = projector - np.outer(axis, axis)
         yield axis

@@ -9,12 +9,13 @@ from functools import cached_property, partial
 import numpy as np
 
 from regularize.lie import screw, subalgebra
-from regularize.lie.directions import TOLERANCE, directions
+from regularize.lie.directions import directions
 from regularize.lie.screw import Array, read_only
 from regularize.pinocchio.actuation import Actuation
 from regularize.pinocchio.closure_rows import ClosureRows
 from regularize.pinocchio.solvers import ConstrainedTree
 from regularize.pinocchio.split import Split
+from regularize.tolerances import PARALLEL
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,7 @@ class LoopForce:
     @property
     def determined(self) -> dict[str, float]:
         """The components that rigid bodies determine, by name, for example ``force along X``."""
-        space = subalgebra.complement(subalgebra.span(self.indeterminate, TOLERANCE))
+        space = subalgebra.complement(subalgebra.span(self.indeterminate, PARALLEL))
         return {
             direction.words("force", "moment"): float(direction.covector @ self.wrench)
             for direction in directions(space)

@@ -33,7 +33,6 @@ import numpy as np
 
 from regularize.errors import UnsupportedExport
 from regularize.lie import screw
-from regularize.lie.directions import TOLERANCE
 from regularize.lie.screw import Array
 from regularize.mechanism.graph import NodeId
 from regularize.mechanism.joint import perpendiculars
@@ -42,6 +41,7 @@ from regularize.pinocchio.closure_rows import ClosureRows
 from regularize.pinocchio.tree import BodyCopy, TreeBuilder
 from regularize.reduction.cuts import Cut, independent_rows
 from regularize.reduction.reduce import Reduction
+from regularize.tolerances import PARALLEL
 
 #: Compliance of an implied row; its multiplier is zero whatever the value.
 COMPLIANCE = 1.0
@@ -292,12 +292,12 @@ def _compliance(cut: Cut, frames: Sequence[tuple[Array, int]]) -> Array | None:
         rows.append(seen_from(cut, T)[:size])
         work.append((screw.adjoint(screw.inverse(T_scaled)) @ cut.freedoms)[:size])
     on_twists = np.vstack(rows)
-    free = np.any(np.abs(np.vstack(work)) > TOLERANCE, axis=1)
+    free = np.any(np.abs(np.vstack(work)) > PARALLEL, axis=1)
     count = cut.kept + cut.thinned.shape[1] + cut.numerical.shape[1]
     if free.all() or (free.any() and len(on_twists) == 3):
         return None
     values = np.linalg.svd(on_twists[~free], compute_uv=False)
-    if np.sum(values > TOLERANCE) != count:
+    if np.sum(values > PARALLEL) != count:
         return None
     result = np.full(len(on_twists), COMPLIANCE)
     result[free] = COMPLIANCE / np.finfo(np.float64).eps

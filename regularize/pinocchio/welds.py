@@ -14,13 +14,13 @@ import numpy as np
 
 from regularize.errors import UnsupportedExport
 from regularize.lie import screw, subalgebra
-from regularize.lie.directions import TOLERANCE
 from regularize.lie.screw import Array
 from regularize.reduction.block import Block
 from regularize.reduction.cuts import Cut, independent_rows, outside
 from regularize.reduction.descent import THOROUGH, Descent, Lowest
 from regularize.reduction.rank_loss import place_words
 from regularize.reduction.reduce import Reduction
+from regularize.tolerances import PARALLEL
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ def _as_cut(weld: Weld) -> Cut:
     rows = weld.covectors(weld.rows) @ screw.adjoint(screw.inverse(T_cut_frame))
     rows[:, :3] *= cut.length
     u, s, _ = np.linalg.svd(rows @ cut.freedoms)
-    free = u[:, int(np.sum(s > TOLERANCE)) :]
+    free = u[:, int(np.sum(s > PARALLEL)) :]
     return replace(cut, rows=np.linalg.qr((free.T @ rows).T)[0])
 
 
@@ -198,10 +198,10 @@ def aligned_frame(covectors: Array) -> Array | None:
     if covectors.shape[1] in (0, 6):
         return np.eye(4)
     u, s, vt = np.linalg.svd(covectors[:3])
-    rank = int(np.sum(s > TOLERANCE))
+    rank = int(np.sum(s > PARALLEL))
     forces = u[:, :rank] @ u[:, :rank].T
     pure = covectors[3:] @ vt[rank:].T
-    moments = pure @ np.linalg.pinv(pure, rcond=TOLERANCE) if pure.shape[1] else np.zeros((3, 3))
+    moments = pure @ np.linalg.pinv(pure, rcond=PARALLEL) if pure.shape[1] else np.zeros((3, 3))
     axes = _common_axes(forces, moments)
     if axes is None:
         return None
@@ -216,9 +216,9 @@ def aligned_frame(covectors: Array) -> Array | None:
         return screw.transform(axes)
     # Directions in which the origin may lie anywhere leave singular values of rounding size.
     su, ss, svt = np.linalg.svd(system, full_matrices=False)
-    used = ss > TOLERANCE
+    used = ss > PARALLEL
     point = svt[used].T @ ((su[:, used].T @ target) / ss[used])
-    if np.max(np.abs(system @ point - target)) > TOLERANCE:
+    if np.max(np.abs(system @ point - target)) > PARALLEL:
         return None
     return screw.transform(axes, point)
 
@@ -228,7 +228,7 @@ def _common_axes(first: Array, second: Array) -> Array | None:
     for matrix in (np.eye(3), np.linalg.eigh(first + 0.6 * second)[1]):
         matrix = matrix * np.sign(np.linalg.det(matrix))
         seen = [matrix.T @ projector @ matrix for projector in (first, second)]
-        if all(np.max(np.abs(m - np.diag(np.round(np.diag(m))))) < TOLERANCE for m in seen):
+        if all(np.max(np.abs(m - np.diag(np.round(np.diag(m))))) < PARALLEL for m in seen):
             return np.asarray(matrix)
     return None
 
@@ -267,7 +267,7 @@ def point_frame(cut: Cut, T_cut_center: Array) -> tuple[Array, list[int]]:
     """
     space = seen_from(cut, T_cut_center)[:3]
     u, s, _ = np.linalg.svd(space)
-    count = int(np.sum(s > TOLERANCE))
+    count = int(np.sum(s > PARALLEL))
     axes = _common_axes(u[:, :count] @ u[:, :count].T, np.zeros((3, 3)))
     rotation = np.eye(3) if axes is None else axes
     rows = independent_rows(rotation.T @ space, count)

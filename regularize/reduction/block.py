@@ -124,7 +124,7 @@ def reduce_part(
     tolerance: float,
     enough: int | None = None,
     *,
-    locked: Set[EdgeId] = frozenset(),
+    locked: frozenset[EdgeId] = frozenset(),
     parallelograms: Set[frozenset[EdgeId]] = frozenset(),
 ) -> Block:
     """Reduce one biconnected block.

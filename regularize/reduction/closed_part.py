@@ -98,7 +98,7 @@ def close_part(
     *,
     enough: int | None,
     cuts: frozenset[EdgeId] | None = None,
-    locked: Set[EdgeId] = frozenset(),
+    locked: frozenset[EdgeId] = frozenset(),
     rng: np.random.Generator,
     progress: Callable[[float], None] | None = None,
 ) -> ClosedPart:
@@ -159,7 +159,7 @@ def close_in_order(
     preference: Preference,
     *,
     greedy: bool,
-    locked: Set[EdgeId] = frozenset(),
+    locked: frozenset[EdgeId] = frozenset(),
     below: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> ClosedPart | None:

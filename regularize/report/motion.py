@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from regularize.lie import subalgebra
-from regularize.lie.directions import TOLERANCE, axis_words
+from regularize.lie.directions import axis_words
 from regularize.lie.motion_type import MotionType, motion_type
 from regularize.lie.screw import Array
 from regularize.loops.kinematics import LoopKinematics, center_and_length, sized_loops
@@ -112,12 +112,13 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     found: dict[NodeId, BodyMotion] = {}
     twists = _twists(reduction, scaled, blocks)
     nodes = [node for node in graph.every_node if graph.members[node] and node != graph.ground]
-    freedoms = _freedoms({node: twists[node] for node in nodes})
+    small = reduction.tolerances.alike
+    freedoms = _freedoms({node: twists[node] for node in nodes}, small)
     for node in nodes:
         columns = np.concatenate(list(twists[node]), axis=1)
-        if np.max(np.abs(columns), initial=0.0) < TOLERANCE:
+        if np.max(np.abs(columns), initial=0.0) < small:
             columns = columns[:, :0]
-        types[node] = _generated(columns, known)
+        types[node] = _generated(columns, known, small)
         motion = in_world(types[node], center, length)
         if shaky and motion.point is not None:
             # Where loops meet in a double root, half of the digits are rounding.
@@ -128,17 +129,17 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     return tuple(_at_joint(reduction, node, entry, resting) for node, entry in found.items())
 
 
-def _generated(columns: Array, known: dict[bytes, MotionType]) -> MotionType:
+def _generated(columns: Array, known: dict[bytes, MotionType], small: float) -> MotionType:
     """The motion algebra of twists, which that of a body before may have been."""
-    basis = subalgebra.span(columns, TOLERANCE)
+    basis = subalgebra.span(columns, small)
     # Adding zero turns -0.0 into 0.0, which has other bytes.
     key = (np.round(basis @ basis.T, 9) + 0.0).tobytes()
     if key not in known:
-        known[key] = motion_type(subalgebra.lie_closure(columns, TOLERANCE), TOLERANCE)
+        known[key] = motion_type(subalgebra.lie_closure(columns, small), small)
     return known[key]
 
 
-def _freedoms(twists: Mapping[NodeId, Array]) -> dict[NodeId, int]:
+def _freedoms(twists: Mapping[NodeId, Array], small: float) -> dict[NodeId, int]:
     """Largest number of independent twists of each body at any sample."""
     found: dict[NodeId, int] = {}
     for count in {own.shape[2] for own in twists.values()}:
@@ -146,7 +147,7 @@ def _freedoms(twists: Mapping[NodeId, Array]) -> dict[NodeId, int]:
         every = np.array([twists[node] for node in nodes])
         size = np.abs(every).max(axis=(1, 2, 3), initial=TINY)
         values = np.linalg.svd(every, compute_uv=False)
-        ranks = np.sum(values > TOLERANCE * size[:, None, None], axis=2).max(axis=1)
+        ranks = np.sum(values > small * size[:, None, None], axis=2).max(axis=1)
         found |= zip(nodes, ranks.tolist(), strict=True)
     return found
 

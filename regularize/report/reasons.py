@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.directions import TOLERANCE, axis_words
+from regularize.lie.directions import axis_words
 from regularize.lie.motion_type import GeneratedAlgebra, MotionType
 from regularize.lie.screw import Array
 from regularize.lie.subalgebra import decide_rank
@@ -86,7 +86,7 @@ def _locked(reduction: Reduction, cell: CellMobility) -> Reason:
     q = reduction.q[graph.columns(cell.edges)]
     loops = sized_loops(graph, q, cell.edges, reduction.tree)
     local = cell.local
-    elsewhere = np.max(np.abs(local.q - q) / loops.units) > TOLERANCE
+    elsewhere = np.max(np.abs(local.q - q) / loops.units) > cell.tolerances.alike
     if elsewhere and cell.here.rank == cell.generic.rank and not cell.branches:
         # The assembled pose is the one that the user knows.
         rng = np.random.default_rng(reduction.seed)
@@ -104,7 +104,8 @@ def _locked(reduction: Reduction, cell: CellMobility) -> Reason:
         if graph.members[node] and node != graph.ground
     }
     joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in loops.edges))
-    text = _velocity_words(graph, loops, twists)
+    small = cell.tolerances.alike
+    text = _velocity_words(graph, loops, twists, small)
     if local.stress is None:
         order = "order" in local.evidence
         how = f"terms of {local.evidence} forbid it" if order else "steps along it are taken back"
@@ -115,16 +116,17 @@ def _locked(reduction: Reduction, cell: CellMobility) -> Reason:
         for e, wrench in zip(loops.edges, local.stress, strict=True)
     }
     if len(loops.chords) == 1:
-        around = _sized(lines[loops.edges[0]])
-        words = f"{_wrench_words(around, loops.length)} that goes round the loop"
+        around = _sized(lines[loops.edges[0]], small)
+        words = f"{_wrench_words(around, loops.length, small)} that goes round the loop"
         return Reason(
             "locked",
             joints,
-            f"{text}; {words} forbids it at second order: {_met_words(around, loops.length)}",
+            f"{text}; {words} forbids it at second order: "
+            f"{_met_words(around, loops.length, small)}",
             np.roll(around, 3),
         )
     places = root @ state.T_world_node[0]
-    rods = _rods(graph, loops, places, lines)
+    rods = _rods(graph, loops, places, lines, small)
     parts = [
         f"{verb} in {names([graph.nodes[n] for n in rods if rods[n] * sign > 0.0])}"
         for verb, sign in (("tension", 1.0), ("compression", -1.0))
@@ -134,18 +136,20 @@ def _locked(reduction: Reduction, cell: CellMobility) -> Reason:
     return Reason("locked", joints, f"{text}; {words} forbids it at second order")
 
 
-def _velocity_words(graph: Graph, loops: LoopKinematics, twists: Mapping[NodeId, Array]) -> str:
+def _velocity_words(
+    graph: Graph, loops: LoopKinematics, twists: Mapping[NodeId, Array], small: float
+) -> str:
     """What one body, that with the most joints, could do to first order."""
-    moved = {n: t for n, t in twists.items() if np.max(np.abs(t)) > TOLERANCE}
+    moved = {n: t for n, t in twists.items() if np.max(np.abs(t)) > small}
     degree = {n: len(graph.adjacency[n]) for n in moved}
     node = max(moved, key=lambda n: (degree[n], float(np.max(np.abs(moved[n])))))
-    count = np.linalg.matrix_rank(moved[node], tol=TOLERANCE * np.max(np.abs(moved[node])))
+    count = np.linalg.matrix_rank(moved[node], tol=small * np.max(np.abs(moved[node])))
     name = f"`{graph.nodes[node]}`"
     if count > 1:
         return f"to first order {name} has {count} freedoms that no motion follows"
     u, _, _ = np.linalg.svd(moved[node] / np.repeat([loops.length, 1.0], 3)[:, None])
     twist = u[:, 0] * np.repeat([loops.length, 1.0], 3)
-    axis, point, pitch = _axis(twist, loops.length)
+    axis, point, pitch = _axis(twist, loops.length, small)
     if point is None or pitch is None:
         return f"to first order {name} could slide along {axis_words(axis)}"
     how = "turn" if pitch == 0.0 else "screw"
@@ -162,7 +166,7 @@ def _neighbours(graph: Graph, node: NodeId) -> set[NodeId]:
 
 
 def _rods(
-    graph: Graph, loops: LoopKinematics, places: Array, lines: Mapping[EdgeId, Array]
+    graph: Graph, loops: LoopKinematics, places: Array, lines: Mapping[EdgeId, Array], small: float
 ) -> dict[NodeId, float]:
     """Forces along bodies that are loaded at two points alone: tension is positive."""
     found = {}
@@ -181,9 +185,9 @@ def _rods(
         force, moment = own[3:], own[:3] - np.cross(points[1], own[3:])
         along = float(force @ way) / max(length, np.finfo(float).tiny)
         aside = np.linalg.norm(force - along * way / max(length, np.finfo(float).tiny))
-        small = TOLERANCE * max(1.0, abs(along))
-        pure = aside < small and np.linalg.norm(moment) < small * loops.length
-        if length > TOLERANCE * loops.length and abs(along) > TOLERANCE and pure:
+        off = small * max(1.0, abs(along))
+        pure = aside < off and np.linalg.norm(moment) < off * loops.length
+        if length > small * loops.length and abs(along) > small and pure:
             found[node] = along
     return found
 
@@ -225,39 +229,40 @@ def _moves(reduction: Reduction, part: Block, left: int) -> Iterator[Reason]:
     scaled = u[:, 5]
     force = scaled[:3] / part.length
     around = np.concatenate([scaled[3:] + np.cross(part.center, force), force])
-    around = _sized(around)
+    small = reduction.tolerances.alike
+    around = _sized(around, small)
     yield Reason(
         "moves",
         joints,
-        f"{_wrench_words(around, part.length)} goes round the loop without any load, here and at "
-        f"every configuration: {_met_words(around, part.length)}",
+        f"{_wrench_words(around, part.length, small)} goes round the loop without any load, here "
+        f"and at every configuration: {_met_words(around, part.length, small)}",
         np.roll(around, 3),
     )
 
 
-def _sized(line: Array) -> Array:
+def _sized(line: Array, small: float) -> Array:
     """A wrench (moment, force) with a force, or else a moment, of length one; first entry up."""
     size = np.linalg.norm(line[3:])
-    if size < TOLERANCE * np.linalg.norm(line[:3]):
+    if size < small * np.linalg.norm(line[:3]):
         return np.concatenate([line[:3] / np.linalg.norm(line[:3]), np.zeros(3)])
-    sign = np.sign(line[3 + int(np.argmax(np.abs(line[3:]) > TOLERANCE * size))])
+    sign = np.sign(line[3 + int(np.argmax(np.abs(line[3:]) > small * size))])
     return np.asarray(line * sign / size)
 
 
-def _axis(s: Array, length: float) -> tuple[Array, Array | None, float | None]:
+def _axis(s: Array, length: float, small: float) -> tuple[Array, Array | None, float | None]:
     """Direction, point and pitch of a twist or a wrench (moment, force), rounding as zero."""
-    if np.linalg.norm(s[3:]) * length < TOLERANCE * np.linalg.norm(s[:3]):
+    if np.linalg.norm(s[3:]) * length < small * np.linalg.norm(s[:3]):
         s = np.concatenate([s[:3], np.zeros(3)])
     axis, point, pitch = screw.axis_of(s)
     if point is not None:
         point = np.round(point / length, 6) * length
-    if pitch is not None and abs(pitch) < TOLERANCE * length:
+    if pitch is not None and abs(pitch) < small * length:
         pitch = 0.0
     return axis, point, pitch
 
 
-def _wrench_words(line: Array, length: float) -> str:
-    axis, point, pitch = _axis(line, length)
+def _wrench_words(line: Array, length: float, small: float) -> str:
+    axis, point, pitch = _axis(line, length, small)
     if point is None or pitch is None:
         return f"a couple about {axis_words(axis)}"
     if pitch == 0.0:
@@ -268,9 +273,9 @@ def _wrench_words(line: Array, length: float) -> str:
     )
 
 
-def _met_words(line: Array, length: float) -> str:
+def _met_words(line: Array, length: float, small: float) -> str:
     """What it means for the axes that a wrench does no work on them."""
-    _, point, pitch = _axis(line, length)
+    _, point, pitch = _axis(line, length, small)
     if point is None:
         return "all axes are at right angles to it"
     if pitch == 0.0:
@@ -304,7 +309,7 @@ def causes(
     """
     for chains in _partitions(edges):
         algebras = [_algebra(part, chain, rtol) for chain in chains]
-        if max(np.max(np.abs(covector @ a.basis), initial=0.0) for a in algebras) < TOLERANCE:
+        if max(np.max(np.abs(covector @ a.basis), initial=0.0) for a in algebras) < rtol:
             return tuple(
                 FixingChain(
                     tuple(dict.fromkeys(graph.edges[e].joint.name for e in chain)), algebra.type

@@ -16,7 +16,6 @@ from dataclasses import replace
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.directions import TOLERANCE
 from regularize.lie.screw import Array
 from regularize.loops.assembly import with_coordinates
 from regularize.mechanism.diagnostic import Diagnostic
@@ -26,6 +25,7 @@ from regularize.mechanism.mechanism import Coupling, Joint, JointDynamics, Mecha
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.statics.passive_freedoms import passive_bodies
+from regularize.tolerances import PARALLEL
 
 
 def with_rigid_coordinates_fixed(reduction: Reduction) -> Reduction:
@@ -72,7 +72,7 @@ def _still(reduction: Reduction, cell: CellMobility) -> Iterator[ColumnId]:
     graph, local = reduction.graph, cell.local
     columns = graph.columns(cell.edges)
     groups = {c for e in cell.edges if graph.edges[e].group for c in graph.edges[e].columns}
-    moving = np.max(np.abs(local.followed), axis=1, initial=0.0) > TOLERANCE
+    moving = np.max(np.abs(local.followed), axis=1, initial=0.0) > PARALLEL
     still = [i for i, c in enumerate(columns) if not moving[i] and c not in groups]
     if not still:
         return
@@ -81,7 +81,7 @@ def _still(reduction: Reduction, cell: CellMobility) -> Iterator[ColumnId]:
     _, sizes, order = qr(local.cut[still].T, mode="economic", pivoting=True)
     pivots = np.abs(np.diag(sizes))
     for k, size in zip(order, pivots, strict=False):
-        if size > TOLERANCE * max(1.0, float(pivots[0])):
+        if size > PARALLEL * max(1.0, float(pivots[0])):
             yield ColumnId(columns[still[int(k)]])
 
 

@@ -21,7 +21,6 @@ from regularize.mechanism.joint import HIGHER_PAIRS, KINDS, kind_of
 from regularize.mechanism.source import Model
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.statics.cure import Cure, NoCure, freed, verified
-from regularize.statics.equilibrium import ABSENT
 from regularize.statics.joint_changes import (
     COST,
     COST_OF_PAIRS,
@@ -96,7 +95,9 @@ def cures(
             blocks, states = stressed.seen(cell.edges, options)
             if states > cell.redundant and not idle:
                 return ()  # one freedom for each would be more than what is redundant elsewhere
-            candidates = _candidates(options, list(blocks), states, idle, 6 * limit)
+            small = reduction.tolerances.rank
+            wanted = 6 * limit
+            candidates = _candidates(options, list(blocks), states, idle, wanted, small)
             if candidates:
                 break
         if not candidates:
@@ -249,11 +250,12 @@ def _candidates(
     redundant: int,
     idle: bool,
     wanted: int,
+    small: float,
 ) -> list[tuple[JointChange, ...]]:
     """Sets of changes of full rank on the self-stress of one cell, the best first."""
     by_joint: dict[str, list[int]] = {}
     for i, option in enumerate(options):
-        if np.linalg.matrix_rank(blocks[i], tol=ABSENT) >= option.gain - int(idle):
+        if np.linalg.matrix_rank(blocks[i], tol=small) >= option.gain - int(idle):
             by_joint.setdefault(option.joint, []).append(i)
     # The last joints first: they close the loops, while the first ones tend to be driven.
     joints = list(reversed(by_joint))
@@ -280,7 +282,7 @@ def _candidates(
                 budget -= 1
                 rest = blocks[i] - space @ (space.T @ blocks[i])
                 u, s, _ = np.linalg.svd(rest, full_matrices=False)
-                new = u[:, s > ABSENT]
+                new = u[:, s > small]
                 wasted = options[i].gain - new.shape[1]
                 if wasted <= spare and new.shape[1]:
                     extend(j + 1, (*chosen, i), left - 1, spare - wasted, np.hstack([space, new]))

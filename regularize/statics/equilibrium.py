@@ -35,10 +35,6 @@ def node_incidence(loops: LoopTree) -> Array:
     return signs
 
 
-#: Share of a unit state of self-stress below which a joint has no part in it.
-ABSENT = 1e-6
-
-
 class Equilibrium:
     """Joint wrenches of a mechanism, or of one of its cells, at one configuration.
 
@@ -52,6 +48,8 @@ class Equilibrium:
         self, reduction: Reduction, q: Array, edges: Sequence[EdgeId] | None = None
     ) -> None:
         self.graph, self.rtol = reduction.graph, reduction.tolerances.rtol
+        #: Share of a unit state of self-stress below which a joint has no part in it.
+        self.absent = reduction.tolerances.rank
         self.loops = loops = sized_loops(self.graph, q, edges, reduction.tree)
         self.state = loops.state(q)
         self.screws = loops.scaled(self.state.screws)[0]

@@ -28,7 +28,7 @@ from regularize.mechanism.joint import (
 )
 from regularize.mechanism.mechanism import Joint
 from regularize.reduction.reduce import Reduction
-from regularize.statics.equilibrium import ABSENT, Equilibrium
+from regularize.statics.equilibrium import Equilibrium
 from regularize.tolerances import UNSEEN, VANISHING
 
 #: How far each standard joint is from the hinge, slider or weld that it replaces: an axis that is
@@ -207,12 +207,13 @@ class Stressed:
         held = [] if cell is None else self.states(cell.edges).held.get(e, [])
         forces = np.hstack([np.zeros((3, 0)), *(wrenches[:3] for _, wrenches in held)])
         u, s, _ = np.linalg.svd(forces, full_matrices=False)
+        small = self.reduction.tolerances.rank
         local = np.zeros((3, 0))
         if cell is not None:
             pose = self.states(cell.edges).ground @ self.equilibrium.origin(e)
-            local = pose[:3, :3].T @ u[:, s > ABSENT]
+            local = pose[:3, :3].T @ u[:, s > small]
         axes = [axis for axis in np.eye(3) if np.linalg.norm(local.T @ axis) > UNSEEN]
-        along = [np.eye(3)[i] for i in range(3) if any(abs(d[i]) > 1 - VANISHING for d in local.T)]
+        along = [np.eye(3)[i] for i in range(3) if any(abs(d[i]) > 1 - small**2 for d in local.T)]
         return np.array(along or [*local.T, *axes]).reshape(-1, 3)
 
     def states(self, edges: Sequence[EdgeId]) -> _States:

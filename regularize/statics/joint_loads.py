@@ -22,7 +22,7 @@ from regularize.mechanism.graph import EdgeId, columns_of, coordinate_names
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model
 from regularize.reduction.reduce import Reduction, as_reduction
-from regularize.statics.equilibrium import ABSENT, Equilibrium
+from regularize.statics.equilibrium import Equilibrium
 from regularize.statics.passive_joints import PassiveJoints
 from regularize.statics.reactions import Reaction
 from regularize.tolerances import NEGLIGIBLE, TINY, UNNOTICED
@@ -272,7 +272,7 @@ def _joints(
         scaled = equilibrium.about(free[i], origin)
         indeterminate: tuple[Direction, ...] = ()
         determined = wrench
-        if np.max(np.abs(scaled), initial=0.0) > ABSENT:
+        if np.max(np.abs(scaled), initial=0.0) > equilibrium.absent:
             indeterminate = tuple(directions(scaled))
             weights = np.repeat([loops.length, 1.0], 3)
             basis = np.linalg.svd(scaled, full_matrices=False)[0]

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.directions import TOLERANCE, Direction, directions
+from regularize.lie.directions import Direction, directions
 from regularize.lie.screw import Array, read_only
 from regularize.lie.subalgebra import decide_rank
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle
@@ -38,7 +38,7 @@ from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction, as_reduction
-from regularize.statics.equilibrium import ABSENT, Equilibrium
+from regularize.statics.equilibrium import Equilibrium
 from regularize.tolerances import VANISHING
 from regularize.validation import ARRAY, validated, vector
 
@@ -72,7 +72,7 @@ def reactions(model: Model) -> tuple[Reaction, ...]:
         q = cell.configurations[-1] if singular else reduction.q[graph.columns(cell.edges)]
         equilibrium = Equilibrium(reduction, q, cell.edges)
         for e, field in _fields(reduction, cell, equilibrium):
-            if np.max(np.abs(field), initial=0.0) < ABSENT:
+            if np.max(np.abs(field), initial=0.0) < equilibrium.absent:
                 continue
             edge = graph.edges[e]
             root = equilibrium.loops.root_of[edge.parent]
@@ -151,7 +151,7 @@ def self_stress(model: Model, q: Array | None = None) -> tuple[SelfStress, ...]:
             for state, field in _of_cycle(equilibrium, cycle):
                 known = np.array(explained).reshape(-1, len(total)).T
                 new = field - _project(known, field)
-                if np.linalg.norm(new) < ABSENT * np.linalg.norm(field):
+                if np.linalg.norm(new) < equilibrium.absent * np.linalg.norm(field):
                     continue  # neighbouring loops say so already
                 found.append(state)
                 explained.append(field)
@@ -205,7 +205,7 @@ def _across(equilibrium: Equilibrium, field: Array) -> SelfStress:
     """A state that runs through several loops, seen from its first joint."""
     loops, graph = equilibrium.loops, equilibrium.graph
     sizes = np.max(np.abs(field), axis=1)
-    taking = np.flatnonzero(sizes > TOLERANCE * sizes.max()).tolist()
+    taking = np.flatnonzero(sizes > equilibrium.absent * sizes.max()).tolist()
     first = taking[0]
     origin = equilibrium.origin(loops.edges[first])[:3, 3]
     wrench = equilibrium.about(field[first][:, None], origin)
