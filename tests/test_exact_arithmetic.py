@@ -16,7 +16,14 @@ from screws import exp, unit
 
 import regularize as rg
 from regularize.lie import subalgebra
-from regularize.proofs.geometry import FULL, UNITS, Precision, exact_freedoms, integral
+from regularize.proofs.geometry import (
+    FULL,
+    UNITS,
+    Precision,
+    equal_bars,
+    exact_freedoms,
+    integral,
+)
 from regularize.proofs.incidence import (
     Directions,
     Incidences,
@@ -353,3 +360,17 @@ def test_spans_without_an_exact_form(rows: Sequence[Sequence[Fraction | int]]) -
     graph = rg.reduce(rg.load(ASSETS / "planar_fourbar.urdf")).graph
     with pytest.raises(NotExact, match=r"no exact form .* is (planar|no sub)"):
         exact_freedoms(graph, {graph.edges[0].index: measured(rows)}, Precision(1e-6, 1e-8, True))
+
+
+@pytest.mark.parametrize("direction", [(0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.02, 0.0, 1.0)])
+def test_bars_are_as_equal_in_every_attitude(direction: tuple[float, float, float]) -> None:
+    """What is missed counts against the whole direction, not against its first component."""
+    axis, across = unit(np.array(direction)), unit(np.cross(direction, (0.3, 1.0, 0.2)))
+    along = np.cross(axis, across)
+    corners = [0.0 * across, across, across + (1.0 + 7e-6) * along, along]
+    hinges = {
+        e: integral([[Fraction(float(x)) for x in (*np.cross(corner, axis), *axis)]])
+        for e, corner in enumerate(corners)
+    }
+    assert equal_bars(hinges, 1e-5) == [(0, 1, 2, 3)]
+    assert equal_bars(hinges, 5e-6) == []

@@ -206,9 +206,7 @@ def with_parallel_bars(
 def equal_bars(freedoms: dict[EdgeId, Space], within: float) -> list[tuple[EdgeId, ...]]:
     """Corners of parallelograms that hinges make, and hinges that coincide, to a tolerance."""
     rows = {
-        e: np.array([float(x) for x in upright(space[0])])
-        for e, space in freedoms.items()
-        if len(space) == 1 and any(space[0][3:])
+        e: _unit(space[0]) for e, space in freedoms.items() if len(space) == 1 and any(space[0][3:])
     }
     apart = {(a, b): np.abs(rows[a] - rows[b]) for a, b in combinations(rows, 2)}
     same = [pair for pair, off in apart.items() if off.max() <= within]
@@ -235,7 +233,7 @@ def angulated(
         spaces = [freedoms[e] for e in loop]
         if len(loop) % 2 or any(len(s) != 1 or not any(s[0][3:]) for s in spaces):
             continue
-        rows = np.array([[float(x) for x in upright(s[0])] for s in spaces])
+        rows = np.array([_unit(s[0]) for s in spaces])
         sums = rows[::2].sum(axis=0) - rows[1::2].sum(axis=0)
         if len(loop) > 4 and max(np.ptp(rows[:, 3:], axis=0).max(), np.abs(sums).max()) <= within:
             found.append(tuple(loop))
@@ -246,6 +244,12 @@ def upright(row: Sequence[int]) -> list[Fraction]:
     """A screw with its first angular component made 1; of hinges that are parallel they agree."""
     lead = next(x for x in row[3:] if x)
     return [Fraction(x, lead) for x in row]
+
+
+def _unit(row: Sequence[int]) -> Array:
+    """The same in numbers, of a unit direction: differences are as large in every attitude."""
+    numbers = np.array([float(x) for x in upright(row)])
+    return np.asarray(numbers / np.linalg.norm(numbers[3:]))
 
 
 def integral(rows: Sequence[Sequence[Fraction]]) -> Space:
