@@ -69,8 +69,11 @@ class Tolerances:
 
     @property
     def alike(self) -> float:
-        """Twists and wrenches that differ by less are called by one name, or are none."""
-        return max(PARALLEL, self.rank)
+        """Twists and wrenches that differ by less are called by one name, or are none.
+
+        Those of a configuration that was solved for are less certain than the numbers are.
+        """
+        return 10.0 * self.rank
 
     @classmethod
     def of(cls, rtol: float = RTOL, noise: float = ROUNDING) -> Tolerances:

@@ -134,6 +134,8 @@ def said(report: rg.Report) -> tuple[Counter[str], set[str]]:
         facts.append(f"loop {loop['class']} {loop['motion_algebra']['type']} {loop['kept']}")
         facts += [f"{joint} never moves" for joint in loop["locked"]]
     facts += [f"why: {each['subject']}" for each in found["why"]]
+    for body in found["moving"]:
+        facts.append(f"{body['body']} {body['freedoms']} {body['motion_algebra']['type']}")
     facts += [f"{d.code} {d.severity}" for d in report.diagnostics if d.code not in GAPS]
     return Counter(facts), {d.code for d in report.diagnostics}
 

@@ -11,7 +11,7 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.lie.subalgebra import lie_closure
-from regularize.tolerances import RTOL, UNNOTICED
+from regularize.tolerances import RTOL, UNNOTICED, UNSEEN
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,8 @@ def motion_type(algebra: Array, rtol: float = RTOL) -> MotionType:
         rtol: Rotations and pitches that count as none.
     """
     _, s, vt = np.linalg.svd(algebra[3:])
-    turns = int(np.sum(s > rtol))
+    # About a line a thousand sizes away nothing turns: it slides.
+    turns = int(np.sum(s > max(rtol, UNSEEN)))
     slides = algebra.shape[1] - turns
     if (turns, slides) not in _NAMES:
         return MotionType("no subalgebra", algebra.shape[1])
