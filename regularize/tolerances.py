@@ -75,6 +75,11 @@ class Tolerances:
         """
         return 10.0 * self.rank
 
+    @property
+    def meant(self) -> float:
+        """By how much relations are missed that are meant: errors of several numbers add up."""
+        return max(self.rtol, 10.0 * self.closed)
+
     @classmethod
     def of(cls, rtol: float = RTOL, noise: float = ROUNDING) -> Tolerances:
         """Tolerances for a model.

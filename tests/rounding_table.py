@@ -135,7 +135,8 @@ def said(report: rg.Report) -> tuple[Counter[str], set[str]]:
         facts += [f"{joint} never moves" for joint in loop["locked"]]
     facts += [f"why: {each['subject']}" for each in found["why"]]
     for body in found["moving"]:
-        facts.append(f"{body['body']} {body['freedoms']} {body['motion_algebra']['type']}")
+        if "__" not in body["body"]:  # halves of bodies that a tree of links needs
+            facts.append(f"{body['body']} {body['freedoms']} {body['motion_algebra']['type']}")
     facts += [f"{d.code} {d.severity}" for d in report.diagnostics if d.code not in GAPS]
     return Counter(facts), {d.code for d in report.diagnostics}
 

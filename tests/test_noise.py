@@ -492,3 +492,19 @@ def test_a_spatial_loop_that_stays_open_has_one_gap_and_no_idle_direction() -> N
     assert error.code == "REG205" and "does not matter" not in error.help[0]
     amount = error.message.split("; ")[1].split(" stay open")[0].split(" and ")[0]
     assert f"miss each other by {amount} " in error.help[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "decimals"), [(5084, 5), (5074, 4)])
+def test_few_decimals_leave_a_family_proved_and_bodies_their_motions(
+    seed: int, decimals: int
+) -> None:
+    """A Bennett linkage, whose relations add up errors; a Schmidt coupling, whose cranks swing."""
+    mechanism = rounding_table.rounded(rounding_table.drawn(seed), decimals, ".json")
+    report = rg.check(mechanism, configurations=4)
+    codes = {finding.code for finding in report.diagnostics}
+    assert "REG230" in codes and "REG202" not in codes
+    kinds = {body.body: body.motion.name for body in report.moving}
+    assert all(kinds[name] == "translations in a plane" for name in kinds if "crank" in name)
+    proof = rg.prove(rg.reduce(mechanism, numerical=True))
+    assert proof["undecided"] == [] and rg.verify(proof).holds

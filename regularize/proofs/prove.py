@@ -46,7 +46,7 @@ def prove(model: Model) -> dict[str, Any]:
         in exact numbers.
     """
     reduction = as_reduction(model)
-    proved, undecided = [], []
+    proved, undecided, meant = [], [], reduction.tolerances.meant
     assembly = reduction.assembly
     opened = max((max(gap.translation, gap.rotation) for gap in assembly.before), default=0.0)
     # Of a pose that was looked for as many digits are certain as what counts as closed says.
@@ -54,11 +54,12 @@ def prove(model: Model) -> dict[str, Any]:
     parts = [_in_digits(part, digits) for part in reduction.parts]
     for part in parts:
         rest = without_seen(part)
-        for make, some in ((moving, part), (_part, rest)) if rest is not part else ((_part, part),):
+        rigid = (_part, rest, reduction.rtol)
+        for make, some, within in ((moving, part, meant), rigid) if rest is not part else (rigid,):
             if all(cut.kept == cut.constraints for cut in some.cuts):
                 continue
             try:
-                proved.append(make(reduction.graph, some, reduction.rtol))
+                proved.append(make(reduction.graph, some, within))
                 break
             except NotExact as error:
                 seen = sum(cut.numerical.shape[1] for cut in some.cuts)

@@ -53,12 +53,10 @@ def special_lengths(reduction: Reduction) -> tuple[SpecialLengths, ...]:
     from regularize.proofs.motions import spared
     from regularize.proofs.prove import moving
 
-    # Relations that the numbers miss by no more than their noise are meant.
-    within = max(reduction.rtol, reduction.tolerances.closed)
     for part in parts:
         without = spared(graph, part) if part.surplus > 0 else part
         try:
-            document = moving(graph, without, within)
+            document = moving(graph, without, reduction.tolerances.meant)
         except NotExact:
             continue
         (step,) = (step for step in document["steps"] if "family" in step)
