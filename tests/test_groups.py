@@ -174,6 +174,10 @@ def test_the_report_names_the_group_its_row_and_its_end() -> None:
     assert held["motion_algebra"]["type"] == "Schoenflies" and held["rank"] == 16
     loops = report("Orthoglide").as_dict()["reduction"]["parallelograms"]
     assert sorted(map(sorted, loops))[0] == ["G1", "H1", "J1", "K1"]
+    text = " ".join(str(report("Orthoglide")).split())
+    assert "in every configuration, up to flat parallelograms (REG227)" in text
+    assert "as firmly as all equations, short of flat parallelograms (REG227)" in text
+    assert "in every configuration, up to singular poses (REG227)" in " ".join(str(found).split())
 
 
 @pytest.mark.slow
