@@ -220,7 +220,8 @@ def test_spaces_in_which_forms_vanish_simply_are_counted(
         turn, mixing = np.linalg.qr(rng.normal(size=(k, k)))[0], rng.normal(size=(p, p))
         moved = np.einsum("ab,bij->aij", mixing, turn @ forms @ turn.T)
         off = noise * rng.normal(size=forms.shape)
-        found = vanishing_spaces(moved + off + np.swapaxes(off, 1, 2), 1e-6, rng)
+        off = moved + off + np.swapaxes(off, 1, 2)
+        found = vanishing_spaces(off, 1e-6, cone(off, 1e-6, rng))
         counts = None if found is None else sorted(V.shape[1] for V in found)
         assert counts == dimensions
 

@@ -187,7 +187,10 @@ class BranchPoint:
         d = kernel.shape[1]
         if d and not self._same_rank_near(kernel):
             return False
-        spaces = vanishing_spaces(forms, self.found.level, self.rng)
+        directions = self.cone @ rest
+        sizes = np.linalg.norm(directions, axis=1, keepdims=True)
+        clear = sizes[:, 0] > 0.1
+        spaces = vanishing_spaces(forms, self.found.level, directions[clear] / sizes[clear])
         if spaces is None or len(freedoms) != max(len(spaces), 1):
             return False
         taken = set()

@@ -247,7 +247,7 @@ def cone(forms: Array, level: float, rng: np.random.Generator) -> Array:
     return _spread(t, 20 * k, 0.05)
 
 
-def vanishing_spaces(forms: Array, level: float, rng: np.random.Generator) -> list[Array] | None:
+def vanishing_spaces(forms: Array, level: float, directions: Array) -> list[Array] | None:
     """All linear spaces in which all forms vanish, if these are where they do, and simply.
 
     None where they vanish elsewhere too, twice in one direction, in spaces that meet, or where the
@@ -256,15 +256,13 @@ def vanishing_spaces(forms: Array, level: float, rng: np.random.Generator) -> li
     Args:
         forms: Symmetric matrices, shape (p, k, k).
         level: Values of the forms below this are rounding.
-        rng: Source of random vectors.
+        directions: Unit vectors at which all forms vanish, some in each space, shape (N, k).
 
     Returns:
         Their bases, orthonormal, shape (k, d) each.
     """
     found: list[Array] = []
-    if forms.shape[1] == 0:
-        return found
-    for t in cone(forms, level, rng):
+    for t in directions:
         if any(np.linalg.norm(t - V @ (V.T @ t)) < math.sqrt(level) for V in found):
             continue
         _, sizes, vt = np.linalg.svd(np.vstack([np.zeros((1, len(t))), forms @ t]))
@@ -272,7 +270,7 @@ def vanishing_spaces(forms: Array, level: float, rng: np.random.Generator) -> li
         if np.max(np.abs(V.T @ forms @ V), initial=0.0) > math.sqrt(level):
             return None
         found.append(V)
-    return found if never_together(forms, level, found) else None
+    return found if not forms.shape[1] or never_together(forms, level, found) else None
 
 
 def _spread(vectors: Array, most: int, apart: float) -> Array:
