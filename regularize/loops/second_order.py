@@ -191,7 +191,7 @@ def never_together(forms: Array, level: float, but: Sequence[Array] = (), most: 
     p, k = forms.shape[:2]
     if k == 0 or 2**k > most:
         return False
-    across = [np.linalg.svd(V)[0][:, V.shape[1] :] for V in but]
+    across = [np.linalg.svd(V)[0][:, V.shape[1] :] for V in but if k - V.shape[1] <= p]
     bend = math.sqrt(sum(np.linalg.norm(A, 2) ** 2 for A in forms))
     margin = (1.0 + bend) * math.sqrt(level)
     corners = np.array(list(itertools.product((-0.5, 0.5), repeat=k - 1)))
@@ -207,9 +207,7 @@ def never_together(forms: Array, level: float, but: Sequence[Array] = (), most: 
             kept = sizes - 2.0 * half * slopes - half**2 * bends <= level
             for N in across:
                 rows = np.einsum("pij,nj->npi", forms, middles) @ N
-                least = np.full(len(middles), 0.0 if p < N.shape[1] else np.inf)
-                if 0 < N.shape[1] <= p:
-                    least = np.linalg.svd(rows, compute_uv=False)[:, -1]
+                least = np.linalg.svd(rows, compute_uv=False).min(axis=1, initial=np.inf)
                 away = np.linalg.norm(middles @ N, axis=1) + half * math.sqrt(k - 1.0)
                 kept &= least - bend * away <= margin
             left = middles[kept]

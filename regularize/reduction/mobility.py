@@ -82,8 +82,7 @@ class CellMobility:
     @property
     def shaky(self) -> bool:
         """Whether velocities are possible all along a component that no motion follows."""
-        found = [(b.mobility, b.rank) for b in self.branches] or [(self.finite, self.generic.rank)]
-        return any(m is not None and m < self.freedoms - rank for m, rank in found)
+        return any(m is not None and m < self.freedoms - rank for m, rank in self.components)
 
     @property
     def actual(self) -> int:
