@@ -197,6 +197,7 @@ def test_components_that_meet(
     assert reduction.finite_mobility in {mobility for mobility, _ in components}
 
 
+@pytest.mark.slow
 @given(
     lengths=st.tuples(*[st.floats(0.3, 2.0)] * 2).filter(lambda ab: abs(ab[0] - ab[1]) > 0.1),
     turn=st.tuples(*[st.floats(-1.0, 1.0)] * 4).filter(lambda q: math.hypot(*q) > 0.1),
