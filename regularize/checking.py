@@ -55,6 +55,7 @@ class ReductionOptions(TypedDict, total=False):
     rtol: float
     length_scale: float | None
     keep_cuts: bool
+    groups: bool
     configurations: int
     seed: int
     format: str | None
@@ -84,8 +85,9 @@ def check(
         tolerance: Of the joints, for the misfit in redundant directions; see ``misfit``.
         stiffness: Of the joints, for the forces that it causes; see ``misfit``.
         progress: Called now and then with the fraction done.
-        options: Of ``reduce``: ``rtol``, ``length_scale``, ``keep_cuts``, ``configurations`` for
-            the certificate, ``seed``; and ``format`` of a file or text that does not tell it.
+        options: Of ``reduce``: ``rtol``, ``length_scale``, ``keep_cuts``, ``groups``,
+            ``configurations`` for the certificate, ``seed``; and ``format`` of a file or text that
+            does not tell it.
 
     Raises:
         ModelError: There is no such component; a tolerance or stiffness is no positive number.

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import mechanisms
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from mechanisms import Z, on_rods, single_loop
 from scipy.optimize import brentq
+from scipy.spatial.transform import Rotation
 
 import regularize as rg
 from regularize.loops.kinematics import LoopKinematics, sized_loops
@@ -19,6 +23,7 @@ from regularize.page.animation import motions
 from regularize.page.artist import draw
 from regularize.page.picture import picture, saved
 from regularize.reduction.reduce import on_branch
+from regularize.report.mobility_findings import mobility_findings
 from regularize.report.rules import rule
 
 ASSETS = Path(__file__).parents[1] / "assets"
@@ -117,7 +122,7 @@ def test_two_linkages_of_watt_joined_move_from_a_cusp() -> None:
     joints.append(rg.Joint.in_world("M2", "bar", "mid 2", "revolute", Z, (1.5, 0, 0)))
     reduction = rg.reduce(rg.Mechanism.of_joints("double Watt", joints))
     assert (reduction.mobility, reduction.finite_mobility) == (1, 1)
-    assert reduction.components == ((1, 9),)
+    assert reduction.components == ((1, 9),) and not reduction.components_complete
     (branch,) = reduction.cells[0].branches
     assert len(branch.ends) == 1  # a cusp has one side
 
@@ -160,24 +165,59 @@ def upright(points: list[tuple[float, float]]) -> rg.Mechanism:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("mechanism", "components"),
+    ("mechanism", "components", "complete"),
     [
-        (folded(1, 2, 1, 2), [(1, 3), (1, 3)]),
-        (folded(1, 1, 1, 1), [(1, 3), (1, 3)]),
-        (mechanisms.spherical_fourbar_flat(), [(1, 3), (1, 3)]),
-        # All cranks turn, or all but the first, or the last alone.
-        (mechanisms.n_fourbar(2, flat=True), [(1, 6), (1, 6), (1, 5)]),
+        (folded(1, 2, 1, 2), [(1, 3), (1, 3)], True),
+        (folded(1, 1, 1, 1), [(1, 3), (1, 3)], True),
+        (folded(1, 2, -2, 1), [(1, 3), (1, 3)], True),
+        (mechanisms.spherical_fourbar_flat(), [(1, 3), (1, 3)], True),
+        # All cranks turn, or all but the first, or the last alone: there forms vanish twice.
+        (mechanisms.n_fourbar(2, flat=True), [(1, 6), (1, 6), (1, 5)], False),
         # Rods stay parallel, or the plate turns about axes in one of its two planes of symmetry.
-        (upright([(0, 0), (1, 0), (1, 1), (0, 1)]), [(2, 18), (2, 18), (2, 17)]),
-        (mechanisms.planar_fourbar(), [(1, 3)]),
+        (upright([(0, 0), (1, 0), (1, 1), (0, 1)]), [(2, 18), (2, 18), (2, 17)], False),
+        (mechanisms.planar_fourbar(), [(1, 3)], True),
     ],
-    ids=["parallelogram", "rhombus", "spherical", "two windows", "square of rods", "ordinary"],
+    ids=[
+        "parallelogram",
+        "rhombus",
+        "kite",
+        "spherical",
+        "two windows",
+        "square of rods",
+        "ordinary",
+    ],
 )
-def test_components_that_meet(mechanism: rg.Mechanism, components: list[tuple[int, int]]) -> None:
+def test_components_that_meet(
+    mechanism: rg.Mechanism, components: list[tuple[int, int]], complete: bool
+) -> None:
     reduction = rg.reduce(mechanism)
     assert list(reduction.components) == components
+    assert reduction.components_complete == complete
     assert reduction.finite_evidence != "undecided"
     assert reduction.finite_mobility in {mobility for mobility, _ in components}
+
+
+@pytest.mark.slow
+@given(
+    lengths=st.tuples(*[st.floats(0.3, 2.0)] * 2).filter(lambda ab: abs(ab[0] - ab[1]) > 0.1),
+    turn=st.tuples(*[st.floats(-1.0, 1.0)] * 4).filter(lambda q: math.hypot(*q) > 0.1),
+    noise=st.sampled_from((0.0, 1e-9, 1e-7)),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=5)
+def test_flat_parallelograms_go_on_in_exactly_two_ways(
+    lengths: tuple[float, float], turn: tuple[float, ...], noise: float, seed: int
+) -> None:
+    """Wherever they lie, and where numbers are off."""
+    R = Rotation.from_quat(turn).as_matrix()
+    a, b = lengths
+    points = np.array([0.0, a, a + b, b])[:, None] * R[:, 0]
+    points += noise * np.random.default_rng(seed).normal(size=points.shape)
+    mechanism = single_loop("flat", "RRRR", [R[:, 2]] * 4, [tuple(p) for p in points])
+    reduction = rg.reduce(mechanism, configurations=0)
+    assert reduction.components in (((1, 3), (1, 3)), ((1, 3),))
+    # Off by more than is taken for noise, there are two motions that pass each other.
+    assert reduction.components_complete and (noise or len(reduction.components) == 2)
 
 
 @pytest.mark.slow
@@ -189,7 +229,9 @@ def test_branches_that_part_at_fourth_order() -> None:
     angles = np.array([0.0, 0.7, 1.9, 3.0, 4.6])
     mechanism = upright([(float(np.cos(a)), float(np.sin(a))) for a in angles])
     reduction = rg.reduce(mechanism, configurations=0)
-    assert reduction.components == ((2, 22), (1, 22))
+    assert reduction.components == ((2, 22), (1, 22)) and not reduction.components_complete
+    (found,) = (d for d in mobility_findings(reduction, ()) if d.code == "REG221")
+    assert "at least 2 motions meet at the assembled pose, of mobility 2" in found.message
     assert reduction.finite_evidence == "second order"
     (cell,) = reduction.cells
     loops = sized_loops(reduction.graph, reduction.q, cell.edges, reduction.tree)
@@ -214,9 +256,9 @@ def test_components_of_different_mobility_are_called_kinematotropic() -> None:
     assert mobility["kinematotropic"] and not mobility["shaky"]
     (found,) = (d for d in report.diagnostics if d.code in ("REG213", "REG221"))
     assert found.message.startswith(
-        "kinematotropic: at least 2 motions meet at the assembled pose, of mobility 2 (rank 5, "
-        "counted; 7 redundant, 6 removed) on branch 1, 1 (rank 6, counted; 6 redundant, 6 removed) "
-        "on branch 2: `A`,"
+        "kinematotropic: exactly 2 motions meet at the assembled pose (second order, told to "
+        "1e-05, has no room for another), of mobility 2 (rank 5, counted; 7 redundant, 6 removed) "
+        "on branch 1, 1 (rank 6, counted; 6 redundant, 6 removed) on branch 2: `A`,"
     )
     assert "True mobility 2 or 1, by the branch that is taken (kinematotropic)," in str(report)
     assert rule("kinematotropic") is rule(found.code)
@@ -265,8 +307,9 @@ def test_on_one_branch_nothing_meets() -> None:
     assert report.as_dict()["mobility"]["components"] == 2 * [component]
     (meeting,) = (d for d in report.diagnostics if d.code == "REG213")
     assert (
-        "at least 2 motions meet at the assembled pose, of mobility 1 (rank 3, counted; 3 "
-        "redundant, 3 removed) each" in meeting.message
+        "exactly 2 motions meet at the assembled pose (second order, told to 1e-05, has no room "
+        "for another), of mobility 1 (rank 3, counted; 3 redundant, 3 removed) each"
+        in meeting.message
     )
     turns = []
     for number in (1, 2):

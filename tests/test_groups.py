@@ -174,6 +174,30 @@ def test_the_report_names_the_group_its_row_and_its_end() -> None:
     assert held["motion_algebra"]["type"] == "Schoenflies" and held["rank"] == 16
     loops = report("Orthoglide").as_dict()["reduction"]["parallelograms"]
     assert sorted(map(sorted, loops))[0] == ["G1", "H1", "J1", "K1"]
+    text = " ".join(str(report("Orthoglide")).split())
+    assert "in every configuration, up to flat parallelograms (REG227)" in text
+    assert "as firmly as all equations, short of flat parallelograms (REG227)" in text
+    whole = rg.reduce(ROBOTS["Orthoglide"][0](), groups=False, configurations=0)
+    assert 0 < whole.removed < report("Orthoglide").reduction.removed
+    claims = rg.verify(rg.prove(whole)).claims
+    assert sum("never needed" in claim for claim in claims) == len(whole.cuts)
+    assert not any("flat" in claim for claim in claims)
+    assert "in every configuration, up to singular poses (REG227)" in " ".join(str(found).split())
+
+
+@pytest.mark.slow
+def test_check_everywhere_keeps_what_ends_at_singular_poses(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = str(ASSETS / "mobility" / "four_ruu.urdf")
+    removed = []
+    for more in ([], ["--everywhere"]):
+        main(["check", path, "--output", "json", "--configurations", "5", *more])
+        found = json.loads(capsys.readouterr().out)
+        codes = {finding["code"] for finding in found["diagnostics"]}
+        assert ("REG227" in codes) == bool(found["reduction"]["held"]) == (not more)
+        removed.append(found["mobility"]["components"][0]["removed"])
+    assert removed == [2, 0]
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ from regularize.loops.second_order import (
     definite,
     never_together,
     second_order,
+    vanishing_spaces,
 )
 from regularize.mechanism.graph_building import build
 from regularize.reduction.mobility import CellMobility
@@ -186,7 +187,45 @@ def test_forms_of_which_none_is_definite_may_never_vanish_together() -> None:
         assert not never_together(np.array(pairs), 1e-9)
 
 
-@pytest.mark.slow
+def products(*pairs: tuple[int, int], k: int) -> np.ndarray:
+    """The forms x_i x_j of some pairs."""
+    e = np.eye(k)
+    return np.array([(np.outer(e[i], e[j]) + np.outer(e[j], e[i])) / 2 for i, j in pairs])
+
+
+@pytest.mark.parametrize(
+    ("forms", "dimensions"),
+    [
+        (products((0, 1), k=2), [1, 1]),
+        (products((0, 1), (0, 2), k=3), [1, 2]),
+        (products((0, 1), (0, 2), (1, 2), k=3), [1, 1, 1]),
+        (products((0, 2), (0, 3), (1, 2), (1, 3), k=4), [2, 2]),
+        (products((0, 0), k=1), []),
+        (np.zeros((0, 2, 2)), [2]),
+        (np.array([np.diag([1.0, -1.0, 0.0]), np.diag([1.0, 0.0, -1.0])]), [1, 1, 1, 1]),
+        # Twice on a line; in planes that meet; on a cone; on lines, one of them twice.
+        (products((0, 0), k=2), None),
+        (products((0, 1), k=3), None),
+        (np.diag([1.0, 1.0, -1.0])[None], None),
+        (np.array([np.diag([1.0, -1.0, 0.0]), products((0, 2), k=3)[0]]), None),
+        (np.concatenate([products((0, 1), k=3), np.diag([0.0, 1.0, 0.0])[None]]), None),
+    ],
+)
+def test_spaces_in_which_forms_vanish_simply_are_counted(
+    forms: np.ndarray, dimensions: list[int] | None
+) -> None:
+    rng = np.random.default_rng(3)
+    p, k = forms.shape[:2]
+    for noise in (0.0, 1e-7):
+        turn, mixing = np.linalg.qr(rng.normal(size=(k, k)))[0], rng.normal(size=(p, p))
+        moved = np.einsum("ab,bij->aij", mixing, turn @ forms @ turn.T)
+        off = noise * rng.normal(size=forms.shape)
+        off = moved + off + np.swapaxes(off, 1, 2)
+        found = vanishing_spaces(off, 1e-6, cone(off, 1e-6, rng))
+        counts = None if found is None else sorted(V.shape[1] for V in found)
+        assert counts == dimensions
+
+
 def test_no_configuration_is_counted_twice() -> None:
     """The joints of a triangle stay where they are; those of a four-bar go somewhere."""
     triangle = single_loop("triangle", "RRR", [Z] * 3, [(0, 0, 0), (1, 0, 0), (0.3, 0.8, 0)])

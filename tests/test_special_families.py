@@ -434,6 +434,15 @@ def test_a_cube_of_linkages_of_bennett_is_proved(noise: float) -> None:
 
 
 @pytest.mark.slow
+def test_what_spaces_leave_out_to_a_tolerance_alone_is_proved_by_the_motion() -> None:
+    """The axes of one linkage in the cube are nearly the same: its space seems to be smaller."""
+    mechanism = network("cube", cube(random_factors(np.random.default_rng(3005), 3)))
+    reduction, (special,) = proved(mechanism)
+    assert (reduction.removed, special.rows) == (6, 13) and reduction.remaining == 13
+    assert rg.reduce(mechanism, configurations=0, rtol=1e-7).removed == 5
+
+
+@pytest.mark.slow
 def test_three_chains_from_a_quartic_are_proved() -> None:
     factors = random_factors(np.random.default_rng(2), 4)
     others = [reordered(factors, order) for order in ((3, 2, 1, 0), (1, 3, 0, 2))]

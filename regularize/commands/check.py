@@ -62,6 +62,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     option(group, "--near NEAR", "tolerance of nearly special loops (5e-3)", type=positive)
     option(group, "--length-scale M", "size to scale lengths by: 0.5, 500mm", type=size)
     option(group, "--keep-cuts", "cut loops where the file closes them")
+    words = "keep rows that are redundant only up to flat parallelograms and singular poses"
+    option(group, "--everywhere", words)
     option(group, "--configurations N", "configurations to certify (50)", type=count)
     option(group, "--seed SEED", "seed of random configurations (0)", type=count, default=0)
     table = "a CSV, JSON or YAML file with joint, translation, rotation"

@@ -146,6 +146,8 @@ class Checking:
             for name in ANALYSIS
             if getattr(self.arguments, name) is not None
         }
+        if self.arguments.everywhere:
+            chosen["groups"] = False
         try:
             report = check(self._loaded(path), progress=progress, **chosen)
             if progress is not None and not self.arguments.watch:

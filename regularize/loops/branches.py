@@ -26,6 +26,7 @@ from regularize.loops.second_order import (
     definite,
     second_order,
     second_orders,
+    vanishing_spaces,
 )
 from regularize.tolerances import Tolerances
 
@@ -146,8 +147,10 @@ class BranchPoint:
         """Infinitesimal motions at which all forms vanish, in their basis, shape (N, k)."""
         return cone(self.found.forms, self.found.level, self.rng)
 
-    def branches(self, radius: float = 1.0, halves: int = 6) -> tuple[LocalBranch, ...]:
-        """The branches that were found, those of higher mobility first.
+    def branches(
+        self, radius: float = 1.0, halves: int = 6
+    ) -> tuple[tuple[LocalBranch, ...], bool]:
+        """The branches that were found, those of higher mobility first, and whether they are all.
 
         Args:
             radius: Distance at which they are looked for, scaled: they are far apart there.
@@ -156,14 +159,87 @@ class BranchPoint:
         """
         groups = self._distinct(grouped(self._clear(*self._followed(self.cone, radius, halves))))
         found = [(members, self._best(members)) for members in groups]
-        branches = []
+        branches, ways = [], []
         for members, local in found:
             # Where branches meet each other, more is allowed than moves on any of them.
             others = (seen for seen, other in found if other.mobility is not None)
             if local.mobility is None and any(within(members[0], seen) for seen in others):
                 continue
             branches.append(_branch(members, local))
-        return tuple(sorted(branches, key=lambda branch: (-(branch.mobility or 0), -branch.rank)))
+            ways.append(np.array([one.way for one in members]))
+        every = self._are_all([branch.mobility for branch in branches], ways)
+        ordered = sorted(branches, key=lambda branch: (-(branch.mobility or 0), -branch.rank))
+        return tuple(ordered), every
+
+    def _are_all(self, freedoms: Sequence[int | None], ways: Sequence[Array]) -> bool:
+        """Whether terms of second order leave no room for other branches than some that are known.
+
+        They do if their forms vanish in linear spaces alone, simply in each, and there is one
+        branch for each with as many freedoms. Common to all may be directions that no form feels,
+        where motions follow all of them and the rank stays what it is here: forms across them stay
+        as they are then.
+
+        Args:
+            freedoms: Number of freedoms of each branch, None where it is not known.
+            ways: Scaled ways from here to configurations nearby on each, shape (m, n).
+        """
+        kernel, rest, forms = self._across()
+        d = kernel.shape[1]
+        if d and not self._same_rank_near(kernel):
+            return False
+        directions = self.cone @ rest
+        sizes = np.linalg.norm(directions, axis=1, keepdims=True)
+        clear = sizes[:, 0] > 0.1
+        spaces = vanishing_spaces(forms, self.found.level, directions[clear] / sizes[clear])
+        if spaces is None or len(freedoms) != max(len(spaces), 1):
+            return False
+        taken = set()
+        for count, way in zip(freedoms, ways, strict=True):
+            aside = way @ self.found.motions @ rest
+            off = [np.linalg.norm(aside - aside @ V @ V.T) for V in spaces]
+            nearest = int(np.argmin(off)) if off else None
+            if count != d + (0 if nearest is None else spaces[nearest].shape[1]):
+                return False
+            taken.add(nearest)
+        return len(taken) == len(freedoms)
+
+    def _across(self) -> tuple[Array, Array, Array]:
+        """Directions that no form feels, all others, and the forms on these."""
+        kernel = self.found.kernel
+        rest = np.linalg.svd(kernel)[0][:, kernel.shape[1] :]
+        return kernel, rest, np.swapaxes(rest, 0, 1) @ self.found.forms @ rest
+
+    def _led(self, kernel: Array) -> Array:
+        """Where directions that no form feels lead, and their opposites, by halves of the way."""
+        d = kernel.shape[1]
+        # Ranks that rise slowly are seen far away.
+        directions = self.rng.normal(size=(2 * d, d)) @ kernel.T
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        return self._followed(directions, 1.0, 3)[0]
+
+    def _same_rank_near(self, kernel: Array) -> bool:
+        """Whether all of these directions lead to where the rank is what it is here, or beside it.
+
+        What forms feel of a step aside is how the infinitesimal motions here become impossible.
+        """
+        k, d = kernel.shape
+        rank, found = len(self.q) - k, self._led(kernel)[-1]
+        for start in found:
+            q = start[None]
+            for _ in range(4):
+                here = second_order(self.loops, q[0], rank, self.tolerances.rank)
+                jacobian = self.loops.jacobian(self.loops.state(q))[0] * self.loops.units
+                off = here.stresses.T @ jacobian @ here.motions
+                u, s, vt = np.linalg.svd(here.forms.reshape(-1, k), full_matrices=False)
+                parts = (u.T @ off.ravel())[: k - d] / np.maximum(s[: k - d], self.found.level)
+                aside = here.motions @ vt[: k - d].T @ -parts
+                q, _, closed = retracted(self.loops, q[0], aside[None])
+                if not closed.all():
+                    return False
+            way, back = (start - self.q) / self.loops.units, (q[0] - start) / self.loops.units
+            if self.ranks(q)[0] != rank or np.linalg.norm(back) > 0.25 * np.linalg.norm(way):
+                return False
+        return bool(len(found) >= 2 * d)
 
     def _distinct(self, groups: list[list[BranchTangent]]) -> list[list[BranchTangent]]:
         """Groups that are certainly of different branches, others of one rank together.
@@ -238,17 +314,11 @@ class BranchPoint:
         Args:
             mobility: Number of freedoms of motions on which the rank is that of the configuration.
         """
-        kernel = self.found.kernel
-        k, d = kernel.shape
-        rest = np.linalg.svd(kernel)[0][:, d:]
-        forms = np.swapaxes(rest, 0, 1) @ self.found.forms @ rest
-        if d != mobility or definite(forms, self.found.level) is None:
+        kernel, _, forms = self._across()
+        if kernel.shape[1] != mobility or definite(forms, self.found.level) is None:
             return False
-        # Ranks that rise slowly are seen far away.
-        directions = self.rng.normal(size=(2 * d, d)) @ kernel.T
-        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        ends = self._followed(directions, 1.0, 3)[0][0]
-        return not len(ends) or int(self.ranks(ends).max()) == len(self.q) - k
+        ends = self._led(kernel)[0]
+        return not len(ends) or int(self.ranks(ends).max()) == len(self.q) - len(kernel)
 
     def rigid(self) -> LocalMobility | None:
         """That nothing moves, where the series of all motions are known to end; else None.

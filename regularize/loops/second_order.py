@@ -169,21 +169,31 @@ def _not_negative(A: Array, b: Array) -> Array:
     return x
 
 
-def never_together(forms: Array, level: float, most: int = 5000) -> bool:
-    """Whether there is no vector but zero at which all forms vanish, proved by exclusion of boxes.
+def never_together(forms: Array, level: float, but: Sequence[Array] = (), most: int = 5000) -> bool:
+    r"""Whether all forms vanish together nowhere but in some spaces, proved by exclusion of boxes.
 
     Where no combination of the forms is definite, they may still never vanish together. One vector
     in each direction is on the faces of a cube. A box is left out if the combination that its
     middle feels most does not vanish anywhere in it; else it is halved in all directions.
 
+    Across a space in which all forms vanish, two vectors w ± e/2 have values that differ by
+    :math:`2 w^T A_i e`. A box near it is left out where these rows have full rank for every w
+    between both: no two values across the space are equal there, those of forms and terms of
+    higher order that are off by as little as the margin leaves included. So a space that all of
+    this holds along is the tangent space of at most one set of configurations, and that is smooth.
+
     Args:
         forms: Symmetric matrices, shape (p, k, k).
         level: Values of the forms below this are rounding.
+        but: Bases of spaces in which all forms vanish, orthonormal, shape (k, d) each.
         most: Number of boxes at which it is given up.
     """
     p, k = forms.shape[:2]
-    if p == 0 or k == 0 or 2**k > most:
+    if k == 0 or 2**k > most:
         return False
+    across = [np.linalg.svd(V)[0][:, V.shape[1] :] for V in but if k - V.shape[1] <= p]
+    bend = math.sqrt(sum(np.linalg.norm(A, 2) ** 2 for A in forms))
+    margin = (1.0 + bend) * math.sqrt(level)
     corners = np.array(list(itertools.product((-0.5, 0.5), repeat=k - 1)))
     for face in range(k):
         free = np.arange(k) != face
@@ -194,7 +204,13 @@ def never_together(forms: Array, level: float, most: int = 5000) -> bool:
             chosen = np.einsum("np,pij->nij", values / np.maximum(sizes, level)[:, None], forms)
             slopes = np.abs(chosen @ middles[..., None])[:, free].sum(axis=(1, 2))
             bends = np.abs(chosen[:, free][..., free]).sum(axis=(1, 2))
-            left = middles[sizes - 2.0 * half * slopes - half**2 * bends <= level]
+            kept = sizes - 2.0 * half * slopes - half**2 * bends <= level
+            for N in across:
+                rows = np.einsum("pij,nj->npi", forms, middles) @ N
+                least = np.linalg.svd(rows, compute_uv=False).min(axis=1, initial=np.inf)
+                away = np.linalg.norm(middles @ N, axis=1) + half * math.sqrt(k - 1.0)
+                kept &= least - bend * away <= margin
+            left = middles[kept]
             if len(left) * len(corners) > most or half < math.sqrt(level):
                 return False
             steps = np.zeros((len(corners), k))
@@ -227,6 +243,32 @@ def cone(forms: Array, level: float, rng: np.random.Generator) -> Array:
     values = np.einsum("ni,pij,nj->np", t, forms, t)
     t = t[np.max(np.abs(values), axis=1, initial=0.0) <= level]
     return _spread(t, 20 * k, 0.05)
+
+
+def vanishing_spaces(forms: Array, level: float, directions: Array) -> list[Array] | None:
+    """All linear spaces in which all forms vanish, if these are where they do, and simply.
+
+    None where they vanish elsewhere too, twice in one direction, in spaces that meet, or where the
+    exclusion of all other directions was given up.
+
+    Args:
+        forms: Symmetric matrices, shape (p, k, k).
+        level: Values of the forms below this are rounding.
+        directions: Unit vectors at which all forms vanish, some in each space, shape (N, k).
+
+    Returns:
+        Their bases, orthonormal, shape (k, d) each.
+    """
+    found: list[Array] = []
+    for t in directions:
+        if any(np.linalg.norm(t - V @ (V.T @ t)) < math.sqrt(level) for V in found):
+            continue
+        _, sizes, vt = np.linalg.svd(np.vstack([np.zeros((1, len(t))), forms @ t]))
+        V = vt[int(np.sum(sizes > math.sqrt(level))) :].T
+        if np.max(np.abs(V.T @ forms @ V), initial=0.0) > math.sqrt(level):
+            return None
+        found.append(V)
+    return found if not forms.shape[1] or never_together(forms, level, found) else None
 
 
 def _spread(vectors: Array, most: int, apart: float) -> Array:

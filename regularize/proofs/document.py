@@ -55,14 +55,20 @@ class PartDocument:
         self._number: dict[Fact, int] = {}
         self._same: dict[Any, int] = {}
 
-    def whole(self, *, lock: bool = False) -> dict[str, Any] | None:
-        """The document of the part, or None where the spaces are not those of the reduction."""
+    def whole(self, *, lock: bool = False, fewer: bool = False) -> dict[str, Any] | None:
+        """The document of the part, or None where the spaces are not those of the reduction.
+
+        Args:
+            lock: Whether locked joints are made rigid.
+            fewer: Whether spaces may leave out fewer rows, where a motion proves the others.
+        """
         cuts = {cut.edge.index: cut for cut in self.part.cuts}
         closed: list[Cycle] = []
         for e, node, cycle in self._order(cuts):
             closing = next(c for c in closings(self.propagation, cycle, e) if c.node == node)
-            space = self.spaces.dimension(closing.space)
-            if e in cuts and space != 6 - cuts[e].removed.shape[1]:
+            removed = 6 - self.spaces.dimension(closing.space)
+            most = cuts[e].removed.shape[1] if e in cuts else removed
+            if removed > most or (removed < most and not fewer):
                 return None
             self._cut(closing)
             self.propagation.close(cycle)

@@ -144,7 +144,7 @@ def without_seen(part: Block) -> Block:
 
 def _like(cut: Cut, space: Space) -> Space:
     """Rows of an exact space near those that a cut keeps."""
-    if not cut.numerical.shape[1]:
+    if len(space) == cut.kept:
         return space
     if not cut.kept:
         return ()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -135,21 +136,29 @@ def moving(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
         NotExact: No exact mechanism near the part was found that moves so.
     """
     reason, tried = NotExact("they are of no family that is known"), list[dict[EdgeId, Space]]()
+    every = (
+        each
+        for rounding in ROUNDINGS[1:3]
+        for each in families(graph, part, max(rtol, 10.0 * rounding), rounding)
+    )
+    # What spaces leave out to a tolerance alone may be proved by the motion too.
+    loose = list[tuple[str, dict[EdgeId, Space]]]()
     with bounded(WORK):
-        for rounding in ROUNDINGS[1:3]:
-            for family, freedoms in families(graph, part, max(rtol, 10.0 * rounding), rounding):
-                if freedoms in tried:
-                    continue
-                tried.append(freedoms)
-                try:
-                    found = PartDocument(graph, part, freedoms, family).whole()
-                except Exhausted:
-                    raise
-                except NotExact as error:
-                    reason = error
-                    continue
-                if found is not None and verify(_signed({**HEAD, "parts": [found]})).holds:
-                    return found
+        for (family, freedoms), fewer in chain(zip(every, repeat(False)), zip(loose, repeat(True))):
+            if not fewer and freedoms in tried:
+                continue
+            tried.append(freedoms)
+            try:
+                found = PartDocument(graph, part, freedoms, family).whole(fewer=fewer)
+            except Exhausted:
+                raise
+            except NotExact as error:
+                reason = error
+                continue
+            if found is None:
+                loose += [(family, freedoms)] * (not fewer)
+            elif verify(_signed({**HEAD, "parts": [found]})).holds:
+                return found
     raise reason
 
 

@@ -46,6 +46,7 @@ class CellMobility:
         local: Dimension of the set of configurations, and what it rests on.
         modes: Mobility of each kind of configuration found and the number of walkers on it.
         branches: Those that meet at the assembled pose, where there may be more than one.
+        complete: Whether nothing else meets there: terms of second order or the rank leave no room.
         configurations: Those that were visited, the assembled one first, shape (N, n).
         tolerances: What counted as closed and as dependent.
     """
@@ -58,6 +59,7 @@ class CellMobility:
     local: LocalMobility
     modes: tuple[tuple[int, int], ...]
     branches: tuple[LocalBranch, ...]
+    complete: bool
     configurations: Array
     tolerances: Tolerances = EXACT
 
@@ -80,8 +82,7 @@ class CellMobility:
     @property
     def shaky(self) -> bool:
         """Whether velocities are possible all along a component that no motion follows."""
-        found = [(b.mobility, b.rank) for b in self.branches] or [(self.finite, self.generic.rank)]
-        return any(m is not None and m < self.freedoms - rank for m, rank in found)
+        return any(m is not None and m < self.freedoms - rank for m, rank in self.components)
 
     @property
     def actual(self) -> int:
@@ -173,8 +174,9 @@ def cell_mobility(
     local = local_mobility(loops, flat[clearest], rank, cycles, tolerances, rng)
     here = decide_rank(values[0], rtol)
     branches: tuple[LocalBranch, ...] = ()
-    if small and local.mobility != loops.freedoms - here.rank:
-        local, branches = meeting(loops, q, here.rank, local, cycles, tolerances, rng)
+    complete = local.mobility == loops.freedoms - here.rank
+    if small and not complete:
+        local, branches, complete = meeting(loops, q, here.rank, local, cycles, tolerances, rng)
     if branches:
         near = np.concatenate([branch.ends for branch in branches])
         far = np.array([branch.local.q for branch in branches])
@@ -192,6 +194,7 @@ def cell_mobility(
         local=local,
         modes=tuple(sorted({m: found.count(m) for m in found}.items())),
         branches=branches,
+        complete=complete,
         configurations=read_only(flat),
         tolerances=tolerances,
     )
@@ -230,6 +233,7 @@ def _added_up(
         local=_counted(loops, q[generic], loops.freedoms - rank),
         modes=((loops.freedoms - rank, min(FEW, len(q) - 1)),),
         branches=(),
+        complete=True,
         configurations=read_only(q),
     )
 
@@ -267,7 +271,7 @@ def meeting(
     cycles: Sequence[Cycle],
     tolerances: Tolerances,
     rng: np.random.Generator,
-) -> tuple[LocalMobility, tuple[LocalBranch, ...]]:
+) -> tuple[LocalMobility, tuple[LocalBranch, ...], bool]:
     """What is known of the motions at a pose where more than one component may meet.
 
     Args:
@@ -280,8 +284,8 @@ def meeting(
         rng: Source of random directions.
 
     Returns:
-        What is known of the component of highest rank, and the branches that were found; none where
-        nothing moves, or one component alone is there.
+        What is known of the component of highest rank; the branches that were found, none where
+        nothing moves, or one component alone is there; and whether nothing else meets there.
     """
     from regularize.loops.branches import BranchPoint  # needed at special poses alone
 
@@ -291,12 +295,13 @@ def meeting(
 
     here = BranchPoint(loops, q, rank, tolerances, ranks, rng)
     if here.single(local.mobility):
-        return local, ()
-    branches = here.branches()
+        return local, (), True
+    branches, complete = here.branches()
     if branches:
-        return max(branches, key=lambda branch: branch.rank).local, branches
+        return max(branches, key=lambda branch: branch.rank).local, branches, complete
     # What walkers did is not undone by series.
-    return local if local.mobility else (here.rigid() or local), ()
+    local = local if local.mobility else (here.rigid() or local)
+    return local, (), local.mobility == 0
 
 
 def generic_configurations(

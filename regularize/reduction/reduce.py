@@ -246,6 +246,11 @@ class Reduction:
             found = list(dict.fromkeys(found)) if many else found
         return tuple(found)
 
+    @property
+    def components_complete(self) -> bool:
+        """Whether no other components meet at the assembled pose, for all that numbers tell."""
+        return self.assembly.closed and all(cell.complete for cell in self.cells)
+
     def branch_numbers(self, cell: CellMobility) -> range:
         """Numbers for ``on_branch`` of a coupled component's branches, with the first of others."""
         after = self.cells[place_of(cell, self.cells) + 1 :]

@@ -317,6 +317,7 @@ class Analysis:
                 "finite": r.finite_mobility,
                 "finite_evidence": r.finite_evidence,
                 "components": [each.as_dict() for each in motion_components(r)],
+                "components_complete": r.components_complete,
                 "kinematotropic": r.kinematotropic,
                 "shaky": r.shaky,
                 "passive": len(self.passive),

@@ -156,11 +156,14 @@ def _meeting(reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]) 
     if len(set(words.values())) == 1:
         entries = f"{words[1]} each"
     kind = "kinematotropic: " if cell.kinematotropic else ""
+    least = "exactly" if cell.complete else "at least"
+    room = f" (second order, told to {cell.tolerances.rank:.0e}, has no room for another)"
+    room = room if cell.complete else ""
     return Diagnostic(
         "REG221" if cell.kinematotropic else "REG213",
         "note",
-        f"{kind}at least {len(found)} motions meet at the assembled pose, of mobility {entries}: "
-        f"{names(joints)}",
+        f"{kind}{least} {len(found)} motions meet at the assembled pose{room}, of "
+        f"mobility {entries}: {names(joints)}{noise_words(cell.tolerances)}",
         joints=joints,
         help=(
             f"begin on one of them, in this order: --branch {' or '.join(map(str, words))}; "

@@ -70,8 +70,7 @@ def verdict(report: Analysis) -> tuple[str, str]:
     sentence = f"{counted(r.redundant, 'redundant constraint equation')}, consistent: "
     if r.finite_mobility == 0:
         sentence = f"Locked: the loops allow no motion. {sentence}"
-    limits = ", up to the limits that REG227 names" if _limited(report) else ""
-    where = f"in every configuration{limits}"
+    where = "in every configuration" + _limit(report, "up to")
     if r.removed >= r.redundant:
         which = {1: "it", 2: "both"}.get(r.redundant, "all")
         sentence += f"{which} can be dropped {where}."
@@ -282,15 +281,18 @@ def _nearest(report: Analysis) -> str:
     place = report.reduction.certificate.nearest
     if place is None or place.missing:
         return ""
-    short = ", short of the limits that REG227 names" if _limited(report) else ""
+    short = _limit(report, "short of")
     ratio = f"{place.ratio:.1g}"
     firm = "as" if ratio == "1" else f"{ratio} times as"
     return f"; where a search found them weakest they hold {firm} firmly as all equations{short}"
 
 
-def _limited(report: Analysis) -> bool:
-    """Whether what is proved ends where parallelograms go flat or groups are left."""
-    return any(part.held or part.parallelograms for part in report.reduction.parts)
+def _limit(report: Analysis, word: str) -> str:
+    """Where what is proved ends, and descents too; nothing where it holds in all configurations."""
+    parts = report.reduction.parts
+    ends = ["flat parallelograms"] * any(part.parallelograms for part in parts)
+    ends += ["singular poses"] * any(part.held for part in parts)
+    return f", {word} {' and '.join(ends)} (REG227)" if ends else ""
 
 
 def found(report: Analysis) -> str:
