@@ -262,6 +262,8 @@ def test_walks_leave_singular_poses_at_any_size(factor: float) -> None:
         (2001155, 2, 9),
         (3000099, 8, 9),
         (4000268, 2, 9),
+        (8000022, 2, 9),
+        (8000022, 8, 9),
     ],
 )
 def test_what_once_depended_on_order_tree_or_format(seed: int, way: int, most: int) -> None:

@@ -321,9 +321,12 @@ def searched(context: Context, part: Block, mobility: CellMobility) -> Block:
     if part.dimension == part.rank or len(part.cycles) == 1 or context.prescribed is not None:
         return part
     lock = part.dimension > part.rank + part.topological
-    locked = frozenset(part.locked if lock else ())
+    rigid = [e for e in part.edges if not context.graph.edges[e].freedoms]
+    locked = frozenset([*part.locked, *rigid] if lock and part.locked else ())
     better = reduce_part(context, part.edges, part.rtol, part.rank, locked=locked)
-    return part if better.dimension >= part.dimension else with_rank(context, better, mobility)
+    # Of orders that are as good, rows can be thinned where loops of locked joints come first.
+    worse = better.dimension >= part.dimension + bool(locked)
+    return part if worse else with_rank(context, better, mobility)
 
 
 def thinned(context: Context, part: Block) -> Block:

@@ -33,12 +33,20 @@ def smallest_loops(
         screws: Scaled screws of every edge, shape (6, f) each.
         rtol: Tolerance of the motion algebras.
     """
-    cycles, lengths = basis, {cycle.length for cycle in basis}
+    cycles = list(basis)
+    # Formats close loops by rigid joints of their own: they make no loop a longer one.
+    joints = {e: bool(graph.edges[e].freedoms) for c in basis for e in c.edges}
+    length = {c.edges: sum(joints[e] for e in c.edges) for c in cycles}
     if 1 < len(basis) <= MANY_LOOPS:
-        cycles = [c for c in summed_cycles(graph, basis, basis) if c.length in lengths]
+        cycles = summed_cycles(graph, basis, basis)
+        length = {c.edges: sum(joints[e] for e in c.edges) for c in cycles}
+        shortest = independent(sorted(cycles, key=lambda c: length[c.edges]), len(basis))
+        lengths = {length[c.edges] for c in shortest}
+        cycles = [c for c in cycles if length[c.edges] in lengths]
     dimension = {c.edges: loop_algebra(screws, c, rtol).dimension for c in cycles}
-    ranked = sorted(cycles, key=lambda c: (c.length, dimension[c.edges]))
-    chosen = independent(ranked, len(basis))
+    chosen = independent(
+        sorted(cycles, key=lambda c: (length[c.edges], dimension[c.edges])), len(basis)
+    )
     return chosen, sum(6 - dimension[c.edges] for c in chosen)
 
 
