@@ -12,7 +12,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from screws import transform
 from test_adapter_contract import write_fixture
-from test_patching import changes
+from test_fix import changes
 
 import regularize as rg
 from regularize.adapters import detect, read

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from screws import joint_screws
+from test_door import TAKE_MODELS
 
 import regularize as rg
 from regularize import validation
@@ -57,20 +58,11 @@ MORE: dict[str, dict[str, Any]] = {
 }
 #: Values among ``WRONG`` that are right here, or ask for a long computation.
 RIGHT = {"progress", "source", "document", "times", "tries", "starts", "rounds", "limit", "idle"}
-
-
-#: Functions that take a path, a mechanism, or what was made of one; those that reduce it.
-TAKE_MODELS = sorted(
-    name
-    for name in rg.__all__
-    if inspect.isfunction(function := getattr(rg, name))
-    and str(next(iter(inspect.signature(function).parameters.values())).annotation).startswith(
-        "Model"
-    )
-)
-OF_REDUCTIONS = {"cure", "cures", "joint_forces", "minimal_dynamics", "prove", "reactions"}
-NUMBERS = validation.named(validation.several(validation.NUMBER))
-OF_REDUCTIONS |= {"self_stress", "to_pinocchio"}
+#: Functions that reduce the model that they take.
+OF_REDUCTIONS = {
+    *("cure", "cures", "joint_forces", "minimal_dynamics", "prove", "reactions", "self_stress"),
+    "to_pinocchio",
+}
 
 
 @cache

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from on_demand import needs
 from test_solids import box, step_text
 
 import regularize as rg
 from regularize.cli import main
 
-pytest.importorskip("OCP")
+pytestmark = needs("OCP")
 ASSET = Path(__file__).resolve().parents[1] / "assets" / "crank_slider.FCStd"
 STEEL = 7850.0
 DEFAULT = "7f9fd73b-50c9-41d8-b7b2-575a030c1eeb"  # FreeCAD's card of no material

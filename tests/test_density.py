@@ -34,20 +34,21 @@ def mechanism(*shapes: Any, inertia: Any = None, path: Any = None) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "size", "fine"),
+    ("kind", "size", "finely"),
     [
-        ("box", (1.0, 2.0, 3.0), trimesh.creation.box((1, 2, 3))),
-        ("sphere", (0.7,), trimesh.creation.icosphere(6, 0.7)),
+        ("box", (1.0, 2.0, 3.0), lambda: trimesh.creation.box((1, 2, 3))),
+        ("sphere", (0.7,), lambda: trimesh.creation.icosphere(6, 0.7)),
         (
             "ellipsoid",
             (0.5, 0.7, 0.9),
-            trimesh.creation.icosphere(6, 1.0).apply_scale((0.5, 0.7, 0.9)),
+            lambda: trimesh.creation.icosphere(6, 1.0).apply_scale((0.5, 0.7, 0.9)),
         ),
-        ("cylinder", (0.4, 3.0), trimesh.creation.cylinder(0.4, 3.0, sections=2000)),
-        ("capsule", (0.4, 3.0), trimesh.creation.capsule(3.0, 0.4, count=(400, 400))),
+        ("cylinder", (0.4, 3.0), lambda: trimesh.creation.cylinder(0.4, 3.0, sections=2000)),
+        ("capsule", (0.4, 3.0), lambda: trimesh.creation.capsule(3.0, 0.4, count=(400, 400))),
     ],
 )
-def test_solids_agree_with_fine_meshes(kind: str, size: Any, fine: Any) -> None:
+def test_solids_agree_with_fine_meshes(kind: str, size: Any, finely: Any) -> None:
+    fine = finely()
     fine.apply_translation(-fine.center_mass)
     fine.density = 800.0
     solid = shape_inertia(Geometry(kind, size), 800.0)

@@ -12,15 +12,17 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from on_demand import OnDemand, needs
 
 import regularize as rg
 
-pygls_client = pytest.importorskip("pygls.lsp.client")
-lsp = pytest.importorskip("lsprotocol.types")
+pytestmark = needs("pygls")
+lsp: Any = OnDemand("lsprotocol.types")
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 XACRO = """<?xml version="1.0"?>
 <robot name="window" xmlns:xacro="http://www.ros.org/wiki/xacro">
@@ -130,7 +132,7 @@ def offset(text: str, at: Any) -> int:
 
 @asynccontextmanager
 async def editor() -> AsyncIterator[Editor]:
-    client = pygls_client.BaseLanguageClient("tests", "1")
+    client = import_module("pygls.lsp.client").BaseLanguageClient("tests", "1")
     found = Editor(client)
     await client.start_io(sys.executable, "-m", "regularize", "lsp")
     await client.initialize_async(lsp.InitializeParams(capabilities=lsp.ClientCapabilities()))

@@ -56,6 +56,11 @@ def changed_lines(diff: str) -> list[str]:
     ]
 
 
+def changes(diff: str) -> list[str]:
+    """The same without indentation."""
+    return [line[0] + line[1:].strip() for line in changed_lines(diff)]
+
+
 def fixture(format: str, mechanism: str, folder: Path) -> Path:
     """A textbook mechanism in a format."""
     if format != "urdf":

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from screws import exp
 from test_adapter_contract import write_fixture
-from test_fix import SITES, changed_lines, robot
+from test_fix import SITES, changes, robot
 
 import regularize as rg
 from regularize.adapters import adapters
@@ -35,10 +35,6 @@ SIDES = """  <link name="one"/><link name="two"/>
   <joint name="f2" type="fixed"><parent link="ground"/><child link="two"/>
     <origin xyz="1.2 0 0"/></joint>
 """
-
-
-def changes(diff: str) -> list[str]:
-    return [line[0] + line[1:].strip() for line in changed_lines(diff)]
 
 
 # -- USD

@@ -15,6 +15,7 @@ import cad_fixtures as cad
 import numpy as np
 import pytest
 from cad_fixtures import freecad_property
+from on_demand import needs
 from screws import inverse, transform
 from test_adapters_freecad import MOVE, Builder, load, number, placed
 
@@ -25,7 +26,7 @@ from regularize.shapes.meshes import _member, cad_shape, find_mesh, shape_file
 from regularize.shapes.solids import ShapeElement, stored_shape
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "fcstd"
-pytest.importorskip("OCP")
+pytestmark = needs("OCP")
 
 
 def ocp(module: str, name: str) -> Any:
@@ -161,10 +162,9 @@ def test_solids_of_no_density_weigh_nothing_that_is_known() -> None:
     assert stored_shape(text(box(1, 2, 3)), "box.brp").inertia(None) is None
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"rubbish", text(box(1, 2, 3))[:1500], text(box(1, 2, 3))[1500:]]
-)
-def test_damaged_shapes_are_refused(data: bytes) -> None:
+@pytest.mark.parametrize("span", [slice(0), slice(1500), slice(1500, None), None])
+def test_damaged_shapes_are_refused(span: slice | None) -> None:
+    data = text(box(1, 2, 3))[span] if span else b"rubbish"
     with pytest.raises(rg.ReadError, match="cut off"):
         stored_shape(data, "a.brp")
     with pytest.raises(rg.ReadError, match="no shape"):
