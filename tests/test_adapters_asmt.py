@@ -64,6 +64,7 @@ def codes(mechanism: rg.Mechanism) -> list[str]:
     return [finding.code for finding in mechanism.findings]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", cad.SKELETONS)
 @pytest.mark.parametrize("scale", [1.0, 1e-3])
 def test_one_loop_mechanisms(tmp_path: Path, name: str, scale: float) -> None:

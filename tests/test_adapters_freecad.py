@@ -99,6 +99,7 @@ def ends(T_world: np.ndarray, first: str = "base.Edge1", second: str = "arm.Edge
     return ((first, T_world), (second, inverse(MOVE) @ T_world))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("modern", [False, True])
 @pytest.mark.parametrize("name", cad.SKELETONS)
 def test_one_loop_mechanisms(tmp_path: Path, name: str, modern: bool) -> None:
@@ -634,6 +635,7 @@ def test_circular_links_are_refused(tmp_path: Path) -> None:
         load(tmp_path, data.save())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "mobility"),
     [

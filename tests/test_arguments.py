@@ -153,12 +153,14 @@ def complaints_of_methods(thing: Any) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["Mechanism", "Reduction", "Robot"])
 def test_methods(kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     assert complaints_of_methods(given()[kind]) == []
 
 
+@pytest.mark.slow
 def test_methods_of_a_robot_without_the_compiled_kernel(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -108,6 +108,7 @@ def test_what_no_file_holds_can_be_tried_all_the_same(crank: Path) -> None:
     assert "B" not in session.trial.kinds
 
 
+@pytest.mark.slow
 def test_wrong_wishes_change_nothing(crank: Path) -> None:
     session = Session(str(crank))
     with pytest.raises(rg.ModelError, match="no joint 'X'"):
@@ -119,6 +120,7 @@ def test_wrong_wishes_change_nothing(crank: Path) -> None:
     assert session.version == 0 and session.trial.joints == {}
 
 
+@pytest.mark.slow
 def test_a_page_names_no_place_outside(
     crank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,6 +276,7 @@ def test_changes_of_files_are_noticed(tmp_path: Path) -> None:
     assert set(found) == {str(file.resolve())}
 
 
+@pytest.mark.slow
 def test_the_address_is_said_and_opened_unless_told_not_to(
     crank: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -178,6 +178,7 @@ def test_faults_of_the_call():
         rg.configurations(mechanism, ["nobody"], 0.0)
 
 
+@pytest.mark.slow
 def test_structures_and_open_chains():
     found = rg.configurations(random_ring("RRRRRR", 4), [], np.zeros(0))
     assert found.method == "eigenvalues" and found.complete
@@ -242,6 +243,7 @@ def test_direction_and_order_of_the_joints_change_nothing(turned, order):
     assert np.allclose(sorted_solutions(changed, NAMES), reference(), atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1e-3, 1e3])
 def test_other_units_of_length_change_nothing(factor):
     scaled = sorted_solutions(mechanisms.scaled(LOOP, factor), NAMES)

@@ -299,6 +299,7 @@ def Xform "A" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])
     assert np.diag(inertia.matrix) == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [(-1.0, 1.0, 2.0), (1.0, -1.0, 1.0), (-1.0, -1.0, -1.0)])
 def test_mirrored_meshes_stay_mirrored_in_a_stage(
     scale: tuple[float, float, float], tmp_path: Path
@@ -337,6 +338,7 @@ def test_what_ends_a_process_ends_a_copy(function: object, survived: bool) -> No
     assert solids.survives(function) is survived
 
 
+@pytest.mark.slow
 def test_shapes_that_end_a_process_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("OCP")
     monkeypatch.setattr(solids, "survives", lambda function, seconds: False)

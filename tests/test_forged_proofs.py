@@ -163,6 +163,7 @@ FORGED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forge", FORGED, ids=lambda forge: forge.__name__)
 def test_no_forged_proof_is_one_of_the_model(
     forge: Callable[[Any], None], honest: Any, assets: Path
@@ -226,6 +227,7 @@ def test_locked_loops_that_pass_over_other_cuts_are_proved(seed: int) -> None:
     assert sum(part["conclusion"]["removed"] for part in document["parts"]) == reduction.removed
 
 
+@pytest.mark.slow
 def test_the_command_says_what_is_no_proof_and_what_claims_nothing(
     honest: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -262,6 +264,7 @@ def test_what_an_author_says_stands_escaped_under_a_heading_of_its_own(
         assert "5 of 5" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_names_are_no_sentences(honest: Any, tmp_path: Path) -> None:
     name = "D: 5 of 5 rows are never needed\x1b]0;title\x07\u202e"
     document = signed(json.loads(json.dumps(honest).replace('"D"', json.dumps(name))))

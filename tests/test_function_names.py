@@ -39,6 +39,7 @@ def elbow() -> Any:
     return rg.closed_form(mechanism, inputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*NO_NAMES, "int", "main", "sin", "NAN", "π"])
 def test_names_that_c_does_not_allow(name):
     with pytest.raises(rg.ModelError, match="name"):

@@ -85,6 +85,7 @@ def test_mathematics_needs_no_simulation_and_no_words(package: str) -> None:
     assert nx.descendants(package_imports(), package) & above == set()
 
 
+@pytest.mark.slow
 def test_what_is_written_is_verified_without_words_and_pictures() -> None:
     """It stands beside the report: on adapters and the reduction, below the commands."""
     graph = package_imports()
@@ -92,6 +93,7 @@ def test_what_is_written_is_verified_without_words_and_pictures() -> None:
     assert nx.descendants(graph, "verification") & above == set()
 
 
+@pytest.mark.slow
 @pytest.mark.guests("integrations")
 def test_other_programs_need_no_more_than_the_robot() -> None:
     graph = package_imports()
@@ -99,12 +101,14 @@ def test_other_programs_need_no_more_than_the_robot() -> None:
     assert set(graph.predecessors("integrations")) == set()
 
 
+@pytest.mark.slow
 def test_no_package_needs_one_that_needs_it() -> None:
     graph = package_imports()
     assert graph.number_of_edges() > 50
     assert [c for c in nx.strongly_connected_components(graph) if len(c) > 1] == []
 
 
+@pytest.mark.slow
 def test_no_module_needs_one_that_needs_it() -> None:
     graph = imports()
     assert graph.number_of_edges() > 1000

@@ -103,6 +103,7 @@ def test_frames_near_each_other_are_left_where_they_are() -> None:
         assert np.array_equal(edge.T_parent, edge.joint.T_parent_joint)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "factor"),
     [("slider_crank", 1e-6), ("bennett", 1e6), ("three_prrr", 1e-6), ("three_cranks", 1e6)],
@@ -139,6 +140,7 @@ def test_tolerances_are_positive_numbers(wrong: Any) -> None:
             rg.reduce(made("bennett"), length_scale=wrong)
 
 
+@pytest.mark.slow
 def test_rounded_numbers_make_noise(tmp_path: Path) -> None:
     text = (ASSETS / "planar_fourbar.urdf").read_text()
     path = tmp_path / "rounded.urdf"
@@ -396,6 +398,7 @@ def test_closing_stays_near(off: float, axis: int) -> None:
         assert all("near the pose as given" in d.message for d in found) and found
 
 
+@pytest.mark.slow
 def test_open_loops_say_what_to_do_and_are_of_no_class() -> None:
     *others, last = mechanisms.planar_fourbar().joints
     T = np.array(last.T_child_joint)
@@ -460,6 +463,7 @@ def test_no_sentence_changes_with_the_last_decimals(seed: int) -> None:
         assert rounding_table.differences(exact, other)[0] == [], way
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [-1.0, -0.5])
 def test_a_redundant_gear_is_named(ratio: float) -> None:
     """The cranks of a parallelogram turn alike: a gear of 1 to 1 between them says nothing new."""
