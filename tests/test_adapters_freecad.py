@@ -617,17 +617,11 @@ def test_damaged_archive_is_no_traceback(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_zip_bomb_is_refused_with_the_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_zip_bomb_is_refused_with_the_limit(tmp_path: Path) -> None:
     data = cad.archive({"Document.xml": "<Document>" + " " * 2**27})
     assert len(data) < 200_000
     with pytest.raises(rg.ReadError, match=f"unpacks to more than {2**27} bytes"):
         load(tmp_path, data)
-    monkeypatch.setattr("regularize.adapters.freecad.document.MOST_MEMBERS", 500)
-    many = cad.archive({"Document.xml": "<Document/>"} | {str(k): "" for k in range(500)})
-    with pytest.raises(rg.ReadError, match="more than 500 members"):
-        load(tmp_path, many)
 
 
 def test_circular_links_are_refused(tmp_path: Path) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import networkx as nx
 import pytest
+from test_door import TAKE_MODELS
 
 import regularize
 import regularize.adapters
@@ -173,6 +175,29 @@ def inner(path: Path) -> frozenset[str]:
                 found |= {target.value} if isinstance(target, ast.Constant) else set()
     named = (name for name in found if isinstance(name, str))
     return frozenset(name for name in named if name.startswith("regularize."))
+
+
+def at_import(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs when a module is imported: not what stands in functions."""
+    yield node
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        children: list[ast.AST] = [*node.decorator_list, *node.args.defaults]
+    else:
+        children = [] if isinstance(node, ast.Lambda) else [*ast.iter_child_nodes(node)]
+    for child in children:
+        yield from at_import(child)
+
+
+@pytest.mark.slow
+def test_collecting_tests_computes_nothing() -> None:
+    computing = {f"rg.{name}" for name in (*TAKE_MODELS, "load")}
+    computed = [
+        f"{path.name}:{node.lineno}"
+        for path in sorted(Path(__file__).parent.glob("*.py"))
+        for node in at_import(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in computing
+    ]
+    assert computed == []
 
 
 @pytest.mark.slow
