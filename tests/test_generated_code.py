@@ -44,7 +44,6 @@ def test_generated_code_is_the_kernel(name: str) -> None:
     assert np.array_equal(again.forward_dynamics(q, v, tau), a)
 
 
-@pytest.mark.slow
 def test_bad_states_and_wide_steps_are_masked() -> None:
     r = robot("planar_fourbar")
     fast = r.compiled()

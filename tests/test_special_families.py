@@ -163,7 +163,6 @@ def test_right_angles_in_two_directions_alone_make_no_trihedral() -> None:
     assert "trihedral Bricard" not in [name for name, _ in symmetric(axes, 1e-9, 1e-11)]
 
 
-@pytest.mark.slow
 def test_the_focal_mechanism_is_known_in_every_plane() -> None:
     reduction = rg.reduce(moved(rg.load(ASSETS / "focal_mechanism.urdf"), ASKEW), configurations=0)
     (part,) = reduction.parts
