@@ -45,7 +45,6 @@ def floating() -> rg.Robot:
     return robot
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [pytest.param(True, marks=compiled), False])
 def test_a_force_at_the_centre_of_mass_drives_a_parabola(
     compiled: bool, monkeypatch: pytest.MonkeyPatch
@@ -220,7 +219,6 @@ def compiled_torque(t, data):  # type: ignore[no-untyped-def]
     return scale * np.cos(3.0 * t)
 
 
-@pytest.mark.slow
 @compiled
 def test_functions_of_forces_are_called_from_c(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled ones and plain ones alike, together and alone; work is part of the balance."""

@@ -123,7 +123,6 @@ def test_bases_of_all_kinds(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     compare(robot, monkeypatch, v=v)
 
 
-@pytest.mark.slow
 @compiled
 def test_forces_within_joints_and_constant_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """Damping, dry friction and springs of the tree's joints; the balance of energy counts them."""
