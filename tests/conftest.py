@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -39,6 +40,8 @@ def _imports_what_is_gone(path: Path) -> bool:
 collect_ignore = [file for name in sorted(NO_FORMATS) for file in OF_FORMATS[name]]
 if GONE:
     collect_ignore += [str(path) for path in ROOT.glob("tests/*.py") if _imports_what_is_gone(path)]
+#: Cases of one test in the quick round.
+QUICK_CASES = 3
 GOLDEN = Path(__file__).resolve().parent / "golden"
 
 # How long something takes decides no test: machines are busy at times.
@@ -53,18 +56,41 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--nightly", action="store_true", help="run what nightly.txt names as well: tox -e nightly"
     )
+    parser.addoption(
+        "--quick", action="store_true", help="nothing slow, three cases of a test: tox -e quick"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--quick"):
+        settings.register_profile("quick", settings.get_profile("calm"), max_examples=20)
+        settings.load_profile("quick")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave to the night what says the same as its neighbours, at greater length."""
+    """Leave to the night what says the same as its neighbours, at greater length.
+
+    The quick round leaves out what is marked slow as well, and of a test with many cases all
+    but the first three.
+    """
     if config.getoption("--nightly"):
         return
     lines = (Path(__file__).parent / "nightly.txt").read_text("utf-8").splitlines()
     named = {line for line in lines if line and not line.startswith("#")}
-    left = [item for item in items if item.nodeid.removeprefix("tests/") in named]
+    cases: Counter[str] = Counter()
+    taken, left = [], []
+    for item in items:
+        skip = item.nodeid.removeprefix("tests/") in named
+        if config.getoption("--quick") and not skip:
+            skip = item.get_closest_marker("slow") is not None
+            if not skip:
+                test = item.nodeid.partition("[")[0]
+                cases[test] += 1
+                skip = cases[test] > QUICK_CASES
+        (left if skip else taken).append(item)
     if left:
         config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item not in left]
+        items[:] = taken
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -27,7 +27,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import reduce
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -347,13 +347,14 @@ def counts(path: Path) -> str:
     )
 
 
-def corpus(folder: Path = CORPUS) -> dict[str, str]:
-    """What all models below a folder come to."""
+def corpus(folder: Path = CORPUS, only: Collection[str] | None = None) -> dict[str, str]:
+    """What all models below a folder come to, or those whose paths below it are named."""
     suffixes = {".urdf", ".sdf", ".xml", ".usda", ".fcstd", ".asmt", ".json"}
     files = sorted(f for f in folder.rglob("*") if f.suffix.lower() in suffixes)
     # The benchmark families repeat one mechanism with many sizes.
     files = [f for f in files if "bench_" not in str(f) or f.stem.endswith(("_4_10", "size40"))]
-    return {str(file.relative_to(folder)): counts(file) for file in files}
+    names = {str(file.relative_to(folder)): file for file in files}
+    return {name: counts(file) for name, file in names.items() if only is None or name in only}
 
 
 def differences(stored: Any, found: Any, where: str = "") -> Iterator[str]:

@@ -73,6 +73,7 @@ def test_loops_close_where_motors_and_joints_are_as_mapped(name: str) -> None:
             assert np.abs(robot.residual(q)).max() < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_derivatives_are_those_of_differences(name: str) -> None:
     _, m = made(name)
@@ -90,6 +91,7 @@ def test_derivatives_are_those_of_differences(name: str) -> None:
         assert np.nanmax(np.abs(bend - H[..., i])) < 1e-6 * scale**2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_power_is_the_same_on_both_sides(name: str) -> None:
     _, m = made(name)
@@ -106,6 +108,7 @@ def test_power_is_the_same_on_both_sides(name: str) -> None:
     assert np.allclose(energy, np.einsum("ni,i,ni->n", rate, rotors, rate), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lines", [300, 10_000])
 @pytest.mark.parametrize("name", NAMES)
 def test_no_jump_along_lines_of_the_domain(name: str, lines: int) -> None:
@@ -144,6 +147,7 @@ def test_short_ways_end_where_many_shorter_ones_do(name: str) -> None:
         q = ends[0] if ends else q
 
 
+@pytest.mark.slow
 def test_outside_there_is_an_error_or_nothing() -> None:
     _, m = made("rsu_ankle")
     beyond = np.array([0.0, 5.0])
@@ -160,7 +164,14 @@ def test_outside_there_is_an_error_or_nothing() -> None:
     assert np.isnan(m.motor_torque(beyond, [1.0, 1.0], strict=False)).all()
 
 
-@pytest.mark.parametrize("name", ["rsu_ankle", "four_bar_knee", "spherical_wrist"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "four_bar_knee",
+        pytest.param("rsu_ankle", marks=pytest.mark.slow),
+        pytest.param("spherical_wrist", marks=pytest.mark.slow),
+    ],
+)
 def test_a_turn_more_is_outside(name: str) -> None:
     """Motors are periodic formulas of joints: an angle and a turn is not what they stand at."""
     _, m = made(name)
@@ -319,6 +330,7 @@ def test_subsystems_of_a_floating_robot_are_maps_of_their_own() -> None:
     assert m.domain.lower.shape[1] == 4 and m.domain.contains(theta).all()
 
 
+@pytest.mark.slow
 def test_what_is_led_moves_alone() -> None:
     """One leg is led at a time, in one step of the compiled kernel; base and other leg stay."""
     robot = rg.to_pinocchio(humanoid())
@@ -499,6 +511,7 @@ def test_a_whole_turn_holds_up_to_where_the_knee_turns_back() -> None:
     assert np.abs(m.motors(q) - theta).max() < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("half", "counts"), [(np.pi, False), (0.1, True)])
 def test_corners_a_turn_apart_tell_nothing(half: float, counts: bool) -> None:
     """Where corners of a box count for it, all corners of a whole turn are one and the same."""

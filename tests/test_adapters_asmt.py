@@ -12,7 +12,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from screws import transform
 from test_adapter_contract import write_fixture
-from test_patching import changes
+from test_fix import changes
 
 import regularize as rg
 from regularize.adapters import detect, read
@@ -64,6 +64,7 @@ def codes(mechanism: rg.Mechanism) -> list[str]:
     return [finding.code for finding in mechanism.findings]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", cad.SKELETONS)
 @pytest.mark.parametrize("scale", [1.0, 1e-3])
 def test_one_loop_mechanisms(tmp_path: Path, name: str, scale: float) -> None:

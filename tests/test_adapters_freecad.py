@@ -99,6 +99,7 @@ def ends(T_world: np.ndarray, first: str = "base.Edge1", second: str = "arm.Edge
     return ((first, T_world), (second, inverse(MOVE) @ T_world))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("modern", [False, True])
 @pytest.mark.parametrize("name", cad.SKELETONS)
 def test_one_loop_mechanisms(tmp_path: Path, name: str, modern: bool) -> None:
@@ -621,9 +622,6 @@ def test_zip_bomb_is_refused_with_the_limit(tmp_path: Path) -> None:
     assert len(data) < 200_000
     with pytest.raises(rg.ReadError, match=f"unpacks to more than {2**27} bytes"):
         load(tmp_path, data)
-    many = cad.archive({"Document.xml": "<Document/>"} | {str(k): "" for k in range(100_000)})
-    with pytest.raises(rg.ReadError, match="more than 100000 members"):
-        load(tmp_path, many)
 
 
 def test_circular_links_are_refused(tmp_path: Path) -> None:
@@ -634,6 +632,7 @@ def test_circular_links_are_refused(tmp_path: Path) -> None:
         load(tmp_path, data.save())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "mobility"),
     [

@@ -160,6 +160,7 @@ def test_mass_matrix_is_that_of_mujoco() -> None:
     np.testing.assert_allclose(gravity, data.qfrc_bias, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_closure_residuals_are_those_of_mujoco() -> None:
     """The world gap of every connect, at a configuration where it is open."""
     path = CORPUS / "mjcf/menagerie_agility_cassie/cassie.xml"
@@ -193,6 +194,7 @@ def test_cassie_has_one_redundant_row_in_each_plantar_loop() -> None:
     assert reduction.assembly.worst_after[0] < 1e-12
 
 
+@pytest.mark.slow
 def test_gripper_has_seven_rows_of_rank_five() -> None:
     path = CORPUS / "mjcf/menagerie_robotiq_2f85/2f85.xml"
     if not path.exists():
@@ -207,6 +209,7 @@ def test_gripper_has_seven_rows_of_rank_five() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_two_connects_are_one_hinge(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
@@ -286,6 +289,7 @@ def test_several_root_bodies_and_a_world_connect(tmp_path: Path) -> None:
     assert rg.reduce(mechanism).mobility == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("points", "kind", "words"),
     [
@@ -674,6 +678,7 @@ def test_one_motor_of_several_coordinates_stays_one(tmp_path: Path) -> None:
     assert {a.name: a.motor for a in rg.load(tmp_path / "own.json").actuators} == shared
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["urdf", "usda"])
 def test_a_motor_of_several_coordinates_that_became_several_is_named(
     suffix: str, tmp_path: Path

@@ -38,6 +38,7 @@ def document(*features: dict[str, Any]) -> dict[str, Any]:
     return cad.onshape_document("toy", {cad.BASE: np.eye(4), "arm": MOVE}, list(features))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", cad.SKELETONS)
 def test_one_loop_mechanisms(tmp_path: Path, name: str) -> None:
     mechanism = load(tmp_path, cad.onshape(cad.SKELETONS[name]()))
@@ -326,6 +327,7 @@ def test_sample() -> None:
     assert (reduction.mobility, reduction.graph.loops) == (8, 0)
 
 
+@pytest.mark.slow
 def test_exports_of_cad_systems_name_the_change_to_make_there(tmp_path: Path) -> None:
     path = write_fixture("onshape", "planar_four_bar", tmp_path)
     with pytest.raises(

@@ -84,6 +84,7 @@ def test_half_a_range_bounds_nothing(tmp_path: Path) -> None:
     assert read(four_bar(tmp_path)).joint("D").limits is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("written", "kind", "mobility"),
     [("continuous", "revolute", 1), ("prismatic", "prismatic", 1), ("ball", "spherical", 1)],

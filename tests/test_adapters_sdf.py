@@ -80,6 +80,7 @@ def test_gearboxes_of_cassie_are_couplings() -> None:
     assert sum(b.inertia.mass for b in mechanism.bodies[1:]) == pytest.approx(sum(masses))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_loop_is_a_link_with_two_parent_joints(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model.sdf"
@@ -607,6 +608,7 @@ def test_file_pose_is_assembled(tmp_path: Path) -> None:
         np.testing.assert_allclose(T, np.eye(4), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("points", [("0 0 0",), ("0 0 0", "0 .1 0")], ids=["ball", "hinge"])
 def test_the_world_is_nobodys_child(points: tuple[str, ...], tmp_path: Path) -> None:
     pytest.importorskip("mujoco")

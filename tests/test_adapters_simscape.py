@@ -45,6 +45,7 @@ def mate(
     return cad.simscape_mate(name, kind, ends)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", cad.SKELETONS)
 def test_one_loop_mechanisms(tmp_path: Path, name: str) -> None:
     mechanism = load(tmp_path, cad.simscape(cad.SKELETONS[name]()))

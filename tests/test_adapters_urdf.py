@@ -903,6 +903,7 @@ def test_broken_files(name: str) -> None:
     fails(lambda: read(path, format="urdf"), f"{path}:{line}: ", part)
 
 
+@pytest.mark.slow
 @needs_corpus
 @pytest.mark.parametrize("name", READABLE)
 def test_readable_files(name: str) -> None:
@@ -941,6 +942,7 @@ def test_urdf_plus_benchmarks() -> None:
         assert mechanism.findings == ()
 
 
+@pytest.mark.slow
 @needs_corpus
 def test_strandbeest() -> None:
     mechanism = read(CORPUS / "urdf_drake" / "strandbeest" / "strandbeest_expanded.urdf")

@@ -33,6 +33,7 @@ def gazebo(axis: Any, pose: Any = "-0.3 0 -0.9 0 0 0", kind: Any = "revolute") -
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("axis", "pose"),
     [
@@ -177,6 +178,7 @@ BALLS = PINS.replace("ball_loops: []\npin_loops:", "ball_loops:").replace(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [CLOSURES, PINS])
 @pytest.mark.parametrize("folder", [".", "config"])
 def test_loop_closures_beside_the_model(text: str, folder: str, tmp_path: Path) -> None:

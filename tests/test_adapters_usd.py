@@ -86,6 +86,7 @@ def test_four_bar_of_newton_floats_with_three_redundant_rows() -> None:
     assert mechanism.joint("joint_1").limits == pytest.approx(np.radians([[-45, 45]]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_known_answers(name: str, tmp_path: Path) -> None:
     path = tmp_path / "stage.usda"

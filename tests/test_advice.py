@@ -380,6 +380,7 @@ def test_a_door_is_mended_as_far_as_its_file_goes(
     assert rg.fix(path, remove=True).reduction.redundant == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from screws import joint_screws
+from test_door import TAKE_MODELS
 
 import regularize as rg
 from regularize import validation
@@ -57,20 +58,11 @@ MORE: dict[str, dict[str, Any]] = {
 }
 #: Values among ``WRONG`` that are right here, or ask for a long computation.
 RIGHT = {"progress", "source", "document", "times", "tries", "starts", "rounds", "limit", "idle"}
-
-
-#: Functions that take a path, a mechanism, or what was made of one; those that reduce it.
-TAKE_MODELS = sorted(
-    name
-    for name in rg.__all__
-    if inspect.isfunction(function := getattr(rg, name))
-    and str(next(iter(inspect.signature(function).parameters.values())).annotation).startswith(
-        "Model"
-    )
-)
-OF_REDUCTIONS = {"cure", "cures", "joint_forces", "minimal_dynamics", "prove", "reactions"}
-NUMBERS = validation.named(validation.several(validation.NUMBER))
-OF_REDUCTIONS |= {"self_stress", "to_pinocchio"}
+#: Functions that reduce the model that they take.
+OF_REDUCTIONS = {
+    *("cure", "cures", "joint_forces", "minimal_dynamics", "prove", "reactions", "self_stress"),
+    "to_pinocchio",
+}
 
 
 @cache
@@ -161,12 +153,14 @@ def complaints_of_methods(thing: Any) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["Mechanism", "Reduction", "Robot"])
 def test_methods(kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     assert complaints_of_methods(given()[kind]) == []
 
 
+@pytest.mark.slow
 def test_methods_of_a_robot_without_the_compiled_kernel(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

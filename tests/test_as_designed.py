@@ -121,6 +121,7 @@ def test_two_mechanisms_that_may_have_been_meant_are_named() -> None:
     assert "another mechanism is near as well" in " ".join(str(report).split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [mechanisms.planar_fourbar(), mechanisms.bennett(), mechanisms.three_prrr(), mechanisms.rssr()],
@@ -291,6 +292,7 @@ def test_arguments() -> None:
         rg.idealise(mechanisms.bennett(), near=float("nan"))
 
 
+@pytest.mark.slow
 def test_nearest_moves_nothing_where_nothing_is_off() -> None:
     mechanism = mechanisms.bennett()
     graph = build(mechanism)

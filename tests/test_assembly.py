@@ -86,6 +86,7 @@ def test_seeded_searches_are_repeatable() -> None:
     np.testing.assert_array_equal(first.q, second.q)
 
 
+@pytest.mark.slow
 def test_continuation_carries_a_crank_around() -> None:
     """From far away least squares ends on no configuration; step by step the crank arrives."""
     mechanism = rg.load(str(THESIS / "agile_eye.urdf"))

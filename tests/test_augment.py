@@ -54,6 +54,7 @@ def state(robot: rg.Robot, seed: int = 0) -> tuple[Any, Any, Any]:
     return q, v, rng.normal(size=robot.model.nv)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FREE)
 def test_the_model_stays_and_the_motion_is_that_of_all_equations(kind: str) -> None:
     model, tip, end = open_fourbar()
@@ -241,6 +242,7 @@ def test_pinocchios_own_solvers(kind: str, plane: bool) -> None:
     assert model == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plane", [True, False])
 def test_the_admm_solver(plane: bool) -> None:
     """It converges on the anchors of a hinge, and its forces give the acceleration of the rows."""
@@ -284,6 +286,7 @@ def test_rigid_constraints_cannot_slide() -> None:
         rg.augment(model, [closure], q0, style="slack")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axes", [((0, 1, 0), (0, 0, 1)), ((0, 0, 1), (0, 1, 0))])
 def test_universal_joints_in_a_plane_are_hinges(axes: Any) -> None:
     """One of their axes can never move there, and the rows that are left are those of a hinge."""
@@ -299,6 +302,7 @@ def test_universal_joints_in_a_plane_are_hinges(axes: Any) -> None:
         rg.augment(model, [closure], style="anchors")
 
 
+@pytest.mark.slow
 def test_screws_close_loops() -> None:
     model, closure, q0 = spatial("revolute")
     screw = replace(closure, kind="helical", pitch=0.2)
@@ -325,6 +329,7 @@ def test_names_are_the_callers() -> None:
     assert [loop.joint for loop in robot.constraint_forces(*state(robot)).loops] == ["pivot"]
 
 
+@pytest.mark.slow
 def test_faults_of_closures_and_of_what_they_become() -> None:
     model, tip, end = open_fourbar()
     closure = rg.Closure(tip, end, 0, GROUND_PIVOT, name="pivot")

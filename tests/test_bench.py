@@ -13,19 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from on_demand import OnDemand, needs
 
 import regularize as rg
 from regularize._io.input_files import changes
-from regularize.page.bench import Session
-from regularize.page.bench.server import panel
-
-pytest.importorskip("aiohttp")
-pytest.importorskip("watchfiles")
-
-from aiohttp.test_utils import TestClient, TestServer
-
 from regularize.cli import main
-from regularize.page.bench.server import Server
+from regularize.page.bench import Session
+
+pytestmark = needs("aiohttp", "watchfiles")
+client_side: Any = OnDemand("aiohttp.test_utils")
+server_side: Any = OnDemand("regularize.page.bench.server")
+
+
+def panel(session: Session) -> str:
+    return str(server_side.panel(session))
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_a_joint_is_tried_taken_back_and_saved(crank: Path) -> None:
     assert session.trial.report.reduction.mobility == 1
     assert session.trial.report.mechanism.path == str(crank)
     assert "line_in_plane" in session.trial.diff
-    assert "line_in_plane" in panel(session) and 'data-act="save">' in panel(session)
+    assert "line_in_plane" in server_side.panel(session) and 'data-act="save">' in panel(session)
     session.undo()
     assert session.trial.joints == {} and session.trial.diff == ""
     with pytest.raises(rg.ModelError, match="nothing was tried"):
@@ -107,6 +108,7 @@ def test_what_no_file_holds_can_be_tried_all_the_same(crank: Path) -> None:
     assert "B" not in session.trial.kinds
 
 
+@pytest.mark.slow
 def test_wrong_wishes_change_nothing(crank: Path) -> None:
     session = Session(str(crank))
     with pytest.raises(rg.ModelError, match="no joint 'X'"):
@@ -118,6 +120,7 @@ def test_wrong_wishes_change_nothing(crank: Path) -> None:
     assert session.version == 0 and session.trial.joints == {}
 
 
+@pytest.mark.slow
 def test_a_page_names_no_place_outside(
     crank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,8 +188,9 @@ def visit(session: Session, tour: Callable[[Any, str], Awaitable[None]]) -> None
     """Go through the pages of a bench."""
 
     async def run() -> None:
-        server = Server(session)
-        async with TestClient(TestServer(server.application(), host="127.0.0.1")) as client:
+        server = server_side.Server(session)
+        served = client_side.TestServer(server.application(), host="127.0.0.1")
+        async with client_side.TestClient(served) as client:
             home = f"/{server.token}/"
             ticket = server.ticket
             entry = await client.get(f"/{ticket}/", allow_redirects=False)
@@ -272,6 +276,7 @@ def test_changes_of_files_are_noticed(tmp_path: Path) -> None:
     assert set(found) == {str(file.resolve())}
 
 
+@pytest.mark.slow
 def test_the_address_is_said_and_opened_unless_told_not_to(
     crank: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -38,6 +38,7 @@ def bound(
     return {each.joint: each for each in report.binding}
 
 
+@pytest.mark.slow
 def test_the_middle_hinge_of_three_takes_two_thirds() -> None:
     found = bound(door())
     assert list(found) == ["middle", "low", "high"] or list(found) == ["middle", "high", "low"]

@@ -109,6 +109,7 @@ def test_urdf_as_pinocchio_reads_it(tree: Path) -> None:
         assert shapes(model, mine, q) == shapes(expected, theirs, q)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["sdf", "xml", "json"])
 def test_the_same_from_other_formats(tree: Path, suffix: str) -> None:
     """Written in another format and built from there, every shape stands where it stood."""

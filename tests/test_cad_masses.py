@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from on_demand import needs
 from test_solids import box, step_text
 
 import regularize as rg
 from regularize.cli import main
 
-pytest.importorskip("OCP")
+pytestmark = needs("OCP")
 ASSET = Path(__file__).resolve().parents[1] / "assets" / "crank_slider.FCStd"
 STEEL = 7850.0
 DEFAULT = "7f9fd73b-50c9-41d8-b7b2-575a030c1eeb"  # FreeCAD's card of no material
@@ -87,6 +88,7 @@ def test_without_a_material_the_density_is_asked_for(
     assert set(inertias(alone)) == {"crank"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "card",
     [
@@ -116,6 +118,7 @@ def test_a_card_beside_the_document_gives_the_density(card: str, tmp_path: Path)
     assert found == {"crank": pytest.approx(steel["crank"] * 2700 / STEEL)}
 
 
+@pytest.mark.slow
 def test_shapes_in_a_cad_file_are_no_shapes_of_an_export(tmp_path: Path) -> None:
     mechanism = rg.load(ASSET)
     findings = rg.save(mechanism, tmp_path / "crank.urdf")
@@ -127,6 +130,7 @@ def test_shapes_in_a_cad_file_are_no_shapes_of_an_export(tmp_path: Path) -> None
     assert kept.body("rod").geometry[0].density == STEEL
 
 
+@pytest.mark.slow
 def test_a_step_mesh_with_a_material_weighs_a_link(tmp_path: Path) -> None:
     """The scale of the mesh counts, and what the file states of the other link stays."""
     (tmp_path / "part.step").write_text(step_text(box(100, 20, 30), tmp_path))

@@ -120,6 +120,7 @@ def fresh_services() -> Iterator[None]:
     service.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("fresh_services")
 @pytest.mark.parametrize("lacking", [0, 1])
 def test_what_is_not_solved_for_is_walked_to(lacking: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,6 +134,7 @@ def test_what_is_not_solved_for_is_walked_to(lacking: int, monkeypatch: pytest.M
     assert (certificate.configurations == MANY) == (lacking == 0)
 
 
+@pytest.mark.slow
 def test_part_of_a_graph() -> None:
     graph = rg.reduce(model("double_sarrus")).graph
     for cell in graph.cells:

@@ -82,6 +82,7 @@ def test_equations_of_the_closing_joint(fourbar: rg.Report) -> None:
         assert chain.motion.name == "planar"
 
 
+@pytest.mark.slow
 def test_interchangeable_choices_hold(fourbar: rg.Report) -> None:
     """What the report promises of other closing joints is what the analysis finds there."""
     (loop,) = fourbar.loops
@@ -91,6 +92,7 @@ def test_interchangeable_choices_hold(fourbar: rg.Report) -> None:
         assert (other.constraints, other.removed) == (5, loop.redundant)
 
 
+@pytest.mark.slow
 def test_components_are_loops_that_share_bodies() -> None:
     joints = [*fourbar_joints("left_", 0.1), *fourbar_joints("right_", -0.1)]
     report = rg.check(rg.Mechanism.of_joints("two", joints))

@@ -87,6 +87,7 @@ def test_select_and_ignore_decide_what_is_found(
     assert len(lines) == 1 and "REG201" in lines[0]
 
 
+@pytest.mark.slow
 def test_concise_lines_name_file_and_line(fourbar: str, capsys: pytest.CaptureFixture[str]) -> None:
     main(["check", fourbar, "--output", "concise"])
     first = capsys.readouterr().out.splitlines()[0]

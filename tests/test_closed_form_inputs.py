@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,11 @@ from closed_form_cases import CASES
 import regularize as rg
 
 
+@cache
 def five_bar() -> Any:
     (mechanism, inputs), _ = CASES["five-bar"]
     return rg.closed_form(mechanism, inputs)
 
-
-FIVE_BAR = five_bar()
 
 NO_NUMBERS = [
     "0.1",
@@ -43,10 +43,10 @@ def test_a_loop_of_welds_has_nothing_to_solve() -> None:
 @pytest.mark.parametrize("values", NO_NUMBERS, ids=range(len(NO_NUMBERS)))
 def test_values_that_are_no_numbers(values):
     for call in (
-        lambda: FIVE_BAR.solve(values),
-        lambda: FIVE_BAR.track(values),
-        lambda: FIVE_BAR.velocities([0.1, 0.1], values),
-        lambda: FIVE_BAR.accelerations([0.1, 0.1], [0.0, 0.0], values),
+        lambda: five_bar().solve(values),
+        lambda: five_bar().track(values),
+        lambda: five_bar().velocities([0.1, 0.1], values),
+        lambda: five_bar().accelerations([0.1, 0.1], [0.0, 0.0], values),
     ):
         with pytest.raises(rg.ModelError) as error:
             call()
@@ -55,22 +55,22 @@ def test_values_that_are_no_numbers(values):
 
 def test_the_message_says_which_argument():
     with pytest.raises(rg.ModelError, match=r"rates: 'x' \(str\) is no real number"):
-        FIVE_BAR.velocities([0.1, 0.1], ["x", "y"])
+        five_bar().velocities([0.1, 0.1], ["x", "y"])
     with pytest.raises(rg.ModelError, match="values of 'E': None"):
-        FIVE_BAR.solve({"A": 0.1, "E": None})
+        five_bar().solve({"A": 0.1, "E": None})
     with pytest.raises(rg.ModelError, match=r"rates for \['B'\]; inputs are \['A', 'E'\]"):
-        FIVE_BAR.velocities([0.1, 0.1], {"B": 0.0})
+        five_bar().velocities([0.1, 0.1], {"B": 0.0})
 
 
 def test_shapes_that_do_not_fit():
     with pytest.raises(rg.ModelError, match=r"values \(3, 2\), rates \(4, 2\)"):
-        FIVE_BAR.velocities(np.zeros((3, 2)), np.zeros((4, 2)))
+        five_bar().velocities(np.zeros((3, 2)), np.zeros((4, 2)))
     with pytest.raises(rg.ModelError, match=r"'A' \(2,\), 'E' \(3,\)|values of 'A'|A \(2,\)"):
-        FIVE_BAR.solve({"A": [0.1, 0.2], "E": [0.1, 0.2, 0.3]})
+        five_bar().solve({"A": [0.1, 0.2], "E": [0.1, 0.2, 0.3]})
     with pytest.raises(rg.ModelError, match=r"\(3,\); the last axis needs 2 inputs: A, E"):
-        FIVE_BAR.solve(np.zeros(3))
+        five_bar().solve(np.zeros(3))
     with pytest.raises(rg.ModelError, match=r"needs one, of shape \(samples, 2\)"):
-        FIVE_BAR.track(np.zeros((3, 4, 2)))
+        five_bar().track(np.zeros((3, 4, 2)))
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_shapes_that_do_not_fit():
 )
 def test_branches_are_whole_numbers(branch):
     with pytest.raises(rg.ModelError, match="branch"):
-        FIVE_BAR.solve([0.1, 0.1], branch)
+        five_bar().solve([0.1, 0.1], branch)
     with pytest.raises(rg.ModelError, match="branch"):
-        FIVE_BAR.track([[0.1, 0.1]], branch)
+        five_bar().track([[0.1, 0.1]], branch)
 
 
 def test_whole_numbers_of_numpy_are_branches():
-    assert FIVE_BAR.solve([0.1, 0.1], np.int32(1)).q.shape == (1, 5)
-    assert FIVE_BAR.track([[0.1, 0.1]], np.int64(1)).branch == 1
+    assert five_bar().solve([0.1, 0.1], np.int32(1)).q.shape == (1, 5)
+    assert five_bar().track([[0.1, 0.1]], np.int64(1)).branch == 1
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_whole_numbers_of_numpy_are_branches():
 def test_tolerances_are_numbers(tolerance):
     (mechanism, inputs), _ = CASES["five-bar"]
     with pytest.raises(rg.ModelError, match="tolerance needs"):
-        FIVE_BAR.track([[0.1, 0.1]], tolerance=tolerance)
+        five_bar().track([[0.1, 0.1]], tolerance=tolerance)
     with pytest.raises((rg.ModelError, TypeError), match="rtol is a positive number"):
         rg.closed_form(mechanism, inputs, rtol=tolerance)
 
@@ -146,14 +146,14 @@ def test_one_branch_is_what_all_say_of_it(shape):
     rng = np.random.default_rng(1)
     x, v, a = rng.uniform(-0.2, 0.2, size=(3, *shape, 2))
     for branch in (0, 1):
-        one = FIVE_BAR.velocities(x, v, branch)
+        one = five_bar().velocities(x, v, branch)
         assert one.shape == (*shape, 1, 5) and not one.flags.writeable
         np.testing.assert_allclose(
-            one[..., 0, :], FIVE_BAR.velocities(x, v)[..., branch, :], rtol=1e-12, atol=1e-14
+            one[..., 0, :], five_bar().velocities(x, v)[..., branch, :], rtol=1e-12, atol=1e-14
         )
-        one = FIVE_BAR.accelerations(x, {"A": v[..., 0], "E": v[..., 1]}, a, branch=branch)
-        every = FIVE_BAR.accelerations(x, v, a)[..., branch, :]
+        one = five_bar().accelerations(x, {"A": v[..., 0], "E": v[..., 1]}, a, branch=branch)
+        every = five_bar().accelerations(x, v, a)[..., branch, :]
         np.testing.assert_allclose(one[..., 0, :], every, rtol=1e-12, atol=1e-14)
-        assert not FIVE_BAR.solve(x, branch).q.flags.writeable
+        assert not five_bar().solve(x, branch).q.flags.writeable
     with pytest.raises(rg.ModelError, match="branch"):
-        FIVE_BAR.velocities(x, v, True)
+        five_bar().velocities(x, v, True)

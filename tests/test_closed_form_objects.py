@@ -47,6 +47,7 @@ def test_copies_give_the_same_results(way, used):
     assert np.array_equal(WAYS[way](other.solve(X)).q, expected.solve(X).q)
 
 
+@pytest.mark.slow
 def test_results_cannot_be_written_to():
     solution = elbow()
     for found in (solution.solve(X), solution.solve([X, X]), solution.solve([[X]])):

@@ -82,6 +82,7 @@ def four_bar(size: float, away: tuple[float, float, float]) -> rg.Mechanism:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "away"),
     [(1e-3, (0, 0, 0)), (1e3, (0, 0, 0)), (1, (100, -70, 30)), (1, (1000, 500, 200))],
@@ -92,6 +93,7 @@ def test_size_and_place(size: float, away: tuple[float, float, float]) -> None:
     assert np.allclose(near.q, far.q, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_axes_through_one_point_anywhere(seed: int) -> None:
     """Their distances are rounding, which is no size."""
@@ -136,6 +138,7 @@ def hinge(name: str, a: str, b: str, x: float, y: float) -> object:
     return rg.Joint.in_world(name, a, b, "revolute", Z, (x, y, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
 @pytest.mark.parametrize("driven", [True, False])
 def test_code_of_what_does_not_move(driven: bool, tmp_path: Path) -> None:
@@ -213,6 +216,7 @@ def test_a_body_between_two_balls_that_a_third_one_holds(turned: bool) -> None:
     assert np.min(np.max(np.abs(stored.q[stored.assembled]), axis=1)) < 1e-12
 
 
+@pytest.mark.slow
 def test_rates_and_code_of_a_suspension() -> None:
     solution = rg.closed_form(double_wishbone(), ["lower", "rack"])
     x, rates, h = np.array([0.1, 0.01]), np.array([0.7, -0.2]), 1e-5
@@ -237,6 +241,7 @@ def test_rates_and_code_of_a_suspension() -> None:
         assert np.allclose(q, solution.solve(x).q[branch], atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "inputs", [["C[0]", "C[1]"], ["C[2]", "A"], ["C[0]", "A"], ["C[0]", "C[2]"]]
 )
@@ -271,6 +276,7 @@ def test_written_python_where_a_divisor_is_zero() -> None:
     assert np.allclose(space["solve"]([0.1, 0.2, 0.1], 1), exact)  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_a_divisor_that_vanishes_twice() -> None:
     """It is small of second order beside the stored pose, which is one of the solutions."""
     joints = [

@@ -131,6 +131,7 @@ def test_no_branch_is_missed(case):
             assert distance.min() < 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_velocities_and_accelerations_against_differences(case):
     solution = solver(case)
@@ -161,6 +162,7 @@ def test_one_input_is_as_many(case="planar 4R"):
         assert np.allclose(one.q[assembled], q[assembled])
 
 
+@pytest.mark.slow
 def test_inputs_that_cannot_be_assembled_are_masked():
     solution = solver("RRRP")
     found = solution.solve(np.linspace(-np.pi, np.pi, 400)[:, None])
@@ -190,6 +192,7 @@ def test_loops_without_a_closed_form_are_named():
         solution.solve(np.array([0.1]))
 
 
+@pytest.mark.slow
 def test_the_solution_as_python_and_as_c(tmp_path: Path):
     solution = solver("slider-crank")
     values = np.array([0.2])
@@ -251,6 +254,7 @@ def test_a_structure_has_no_inputs():
     assert np.allclose(many.q, one.q)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["slider-crank", "planar 4R"])
 def test_just_beyond_the_dead_centre_nothing_is_assembled(case):
     """Every place at which the discriminant is slightly negative, found by bisection."""
@@ -270,6 +274,7 @@ def test_just_beyond_the_dead_centre_nothing_is_assembled(case):
     assert np.isnan(solution.velocities([inside], [1.0])).all(), "branches meet: no velocity"
 
 
+@pytest.mark.slow
 def test_couplings_that_give_no_coordinate_are_checked():
     """Of a parallelogram's two shapes, only one keeps opposite angles opposite."""
     corners = ("A", (0, 0, 0)), ("B", (0, 0.3, 0)), ("C", (1, 0.3, 0)), ("D", (1, 0, 0))

@@ -55,6 +55,7 @@ def both(
     return again
 
 
+@pytest.mark.slow
 @compiled
 @pytest.mark.parametrize(
     "text",

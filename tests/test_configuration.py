@@ -43,6 +43,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict
     return status, json.loads(out)
 
 
+@pytest.mark.slow
 def test_a_comment_accepts_what_stands_below_it(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -58,6 +59,7 @@ def test_a_comment_accepts_what_stands_below_it(
     )
 
 
+@pytest.mark.slow
 def test_a_comment_elsewhere_or_for_another_code_accepts_nothing(model: Path) -> None:
     commented(model, "regularize: ignore REG201 meant so", '<link name="crank"')
     commented(model, "regularize: ignore REG999 meant so")
@@ -80,6 +82,7 @@ def test_a_comment_without_a_reason_is_not_followed(
     assert report["suppressed"] == []
 
 
+@pytest.mark.slow
 def test_sarif_has_accepted_findings_with_their_reason(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

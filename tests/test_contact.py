@@ -226,6 +226,7 @@ def test_events_stop_a_fourbar_at_its_limit(joint: str) -> None:
     assert motion.findings == ()
 
 
+@pytest.mark.slow
 def test_events_of_a_slider_that_stops_and_leaves() -> None:
     """Where nothing presses it stays at its bound, and until it is pulled away."""
     a = rg.assembly("slider")
@@ -238,6 +239,7 @@ def test_events_of_a_slider_that_stops_and_leaves() -> None:
     assert pulled.q[-1] == pytest.approx(1.0 - 1.5**3 / (6 * 2.0), abs=1e-8)
 
 
+@pytest.mark.slow
 def test_events_of_a_slider_that_sticks_and_slides() -> None:
     """Each swing ends nearer by twice the friction's share, until the spring is too weak."""
     a = rg.assembly("slider")
@@ -589,6 +591,7 @@ def test_what_steps_do_not_know_is_refused_by_name() -> None:
         rg.simulate(bare, duration=0.1, h=1e-3, torques={"A": 1e12})
 
 
+@pytest.mark.slow
 def test_friction_of_shapes_is_kept_by_formats(tmp_path: Path) -> None:
     text = """<mujoco><worldbody><body name="b"><freejoint/>
     <geom type="sphere" size=".1" friction=".4"/></body></worldbody></mujoco>"""

@@ -110,6 +110,7 @@ def computed(request: pytest.FixtureRequest) -> Any:
     return plain if request.param == "Python" else lambda robot: robot
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_polynomials_are_those_of_mujoco(tmp_path: Path, seed: int, computed: Any) -> None:
     path = tmp_path / "leg.xml"
@@ -153,6 +154,7 @@ TABLE = [(-1.0, 0.3), (-0.3, 0.05), (0.0, 0.0), (0.4, 0.1), (1.0, 0.5)]
 FUNCTIONS = [{"coefficients": (0.0, 0.1, 0.4, -0.2, 0.3)}, {"table": TABLE}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", FUNCTIONS, ids=["polynomial", "table"])
 def test_derivatives_are_those_of_differences(function: Any, computed: Any) -> None:
     robot = computed(rg.to_pinocchio(slider_knee(**function)))
@@ -214,6 +216,7 @@ def test_json_keeps_functions(tmp_path: Path, function: Any) -> None:
     assert (found.coefficients, found.table) == (own.coefficients, own.table)
 
 
+@pytest.mark.slow
 def test_mjcf_keeps_polynomials(tmp_path: Path) -> None:
     path = tmp_path / "leg.xml"
     path.write_text(leg(3))
@@ -226,6 +229,7 @@ def test_mjcf_keeps_polynomials(tmp_path: Path) -> None:
         np.testing.assert_allclose(one.coefficients, two.coefficients, atol=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["urdf", "sdf", "usda"])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=["polynomial", "table"])
 def test_formats_without_functions_say_which_are_lost(
@@ -333,6 +337,7 @@ def test_a_map_from_motors_by_a_table_is_refused_by_name() -> None:
         rg.actuation_map(a.mechanism(), ["A"], ["D"])
 
 
+@pytest.mark.slow
 def test_reduced_models_agree_with_mujocos_mass_matrix(tmp_path: Path) -> None:
     path, knees = tmp_path / "leg.xml", ["knee0", "knee1", "knee2"]
     path.write_text(leg(1))

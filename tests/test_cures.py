@@ -84,6 +84,7 @@ def test_idle_freedoms_are_named() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_changes_that_are_no_cure_are_told_apart() -> None:
     reduction = rg.reduce(four_bar())
     ball = rg.cure(reduction, {"D": "spherical"})
@@ -99,6 +100,7 @@ def test_changes_that_are_no_cure_are_told_apart() -> None:
         rg.cure(reduction, {"A": "planar"})
 
 
+@pytest.mark.slow
 def test_motors_couplings_and_what_is_to_be_kept_stay() -> None:
     mechanism = four_bar()
     joints = tuple(replace(j, actuated=j.name == "A") for j in mechanism.joints)
@@ -123,6 +125,7 @@ def test_nothing_to_cure() -> None:
     assert rg.cures(cured.reduction) == ()
 
 
+@pytest.mark.slow
 def test_a_weld_becomes_a_point() -> None:
     """Three skew hinges and a weld are rigid three times over; a point instead is enough."""
     joints = [
@@ -279,6 +282,7 @@ def test_help_names_kinds_in_words_that_are_understood() -> None:
     assert kinds <= {*joint.KINDS, *joint.HIGHER_PAIRS, "slotted"} - {"free", "composite"}
 
 
+@pytest.mark.slow
 def test_cures_of_a_loop_in_a_leg_do_not_hang_on_how_the_leg_stands() -> None:
     leg = rg.assembly("leg")
     for name in ("thigh", "crank", "rod", "foot"):

@@ -18,6 +18,7 @@ def driven(*names: str, asset: str = "planar_fourbar") -> rg.Mechanism:
     return replace(mechanism, joints=joints)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["A", "B", "C"])
 def test_the_driven_joint_is_the_independent_one(name: str) -> None:
     mechanism = driven(name)
@@ -32,6 +33,7 @@ def test_a_choice_of_ones_own_comes_first() -> None:
     assert rg.reduced_model(mechanism, ["C"]).inputs == ("C",)
 
 
+@pytest.mark.slow
 def test_more_motors_than_freedoms_are_no_fault() -> None:
     """Redundantly actuated: as many as are independent are taken, the first ones first."""
     assert rg.partition(driven("A", "B", "C", "D")).independent == ("A",)

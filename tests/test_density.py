@@ -34,20 +34,21 @@ def mechanism(*shapes: Any, inertia: Any = None, path: Any = None) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "size", "fine"),
+    ("kind", "size", "finely"),
     [
-        ("box", (1.0, 2.0, 3.0), trimesh.creation.box((1, 2, 3))),
-        ("sphere", (0.7,), trimesh.creation.icosphere(6, 0.7)),
+        ("box", (1.0, 2.0, 3.0), lambda: trimesh.creation.box((1, 2, 3))),
+        ("sphere", (0.7,), lambda: trimesh.creation.icosphere(6, 0.7)),
         (
             "ellipsoid",
             (0.5, 0.7, 0.9),
-            trimesh.creation.icosphere(6, 1.0).apply_scale((0.5, 0.7, 0.9)),
+            lambda: trimesh.creation.icosphere(6, 1.0).apply_scale((0.5, 0.7, 0.9)),
         ),
-        ("cylinder", (0.4, 3.0), trimesh.creation.cylinder(0.4, 3.0, sections=2000)),
-        ("capsule", (0.4, 3.0), trimesh.creation.capsule(3.0, 0.4, count=(400, 400))),
+        ("cylinder", (0.4, 3.0), lambda: trimesh.creation.cylinder(0.4, 3.0, sections=2000)),
+        ("capsule", (0.4, 3.0), lambda: trimesh.creation.capsule(3.0, 0.4, count=(400, 400))),
     ],
 )
-def test_solids_agree_with_fine_meshes(kind: str, size: Any, fine: Any) -> None:
+def test_solids_agree_with_fine_meshes(kind: str, size: Any, finely: Any) -> None:
+    fine = finely()
     fine.apply_translation(-fine.center_mass)
     fine.density = 800.0
     solid = shape_inertia(Geometry(kind, size), 800.0)
@@ -298,6 +299,7 @@ def Xform "A" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])
     assert np.diag(inertia.matrix) == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [(-1.0, 1.0, 2.0), (1.0, -1.0, 1.0), (-1.0, -1.0, -1.0)])
 def test_mirrored_meshes_stay_mirrored_in_a_stage(
     scale: tuple[float, float, float], tmp_path: Path
@@ -336,6 +338,7 @@ def test_what_ends_a_process_ends_a_copy(function: object, survived: bool) -> No
     assert solids.survives(function) is survived
 
 
+@pytest.mark.slow
 def test_shapes_that_end_a_process_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("OCP")
     monkeypatch.setattr(solids, "survives", lambda function, seconds: False)

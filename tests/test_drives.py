@@ -87,6 +87,7 @@ def test_an_expression_without_a_value_says_when() -> None:
     assert moved("sqrt(t + 1)", [1.0])[0][0] == pytest.approx(2**0.5)
 
 
+@pytest.mark.slow
 def test_every_way_to_write_a_motion_is_the_same_motion() -> None:
     times = np.linspace(0.0, 2.0, 2001)
     ways: list[Any] = [
@@ -185,6 +186,7 @@ def test_some_joints_driven_and_others_free() -> None:
     assert whole.energy_drift < 1e-6 and minimal.energy_drift < 1e-6
 
 
+@pytest.mark.slow
 def test_dependent_rows_and_dead_points_do_not_matter() -> None:
     """A crank around and around, beyond the rocker's dead points; rows that depend on others."""
     motion = rg.simulate(crank_rocker(), duration=3.0, drive={"A": "4*t"})
@@ -329,6 +331,7 @@ def test_servos_of_an_mjcf_keyframe_hold_their_joints(tmp_path: Path) -> None:
     assert (motion.name, motion.joint, float(motion.expression)) == ("servo", "hinge", 0.4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("drive", "message"),
     [
@@ -347,6 +350,7 @@ def test_drives_that_the_command_refuses_in_one_line(
     assert written.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "message"),
     [("t,q\n0,0\n1\n", "row 3 has one column"), ("t,q\n0,0\nx,1\n", "could not convert")],

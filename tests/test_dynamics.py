@@ -24,6 +24,7 @@ def mass_matrix(robot: rg.Robot, q: np.ndarray) -> np.ndarray:
     return upper + np.triu(upper, 1).T
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["rows", "anchors"])
 @pytest.mark.parametrize("name", NAMES)
 def test_close_loops_and_project(name: str, style: str) -> None:
@@ -123,6 +124,7 @@ def test_a_bar_on_two_supports_rests_with_half_its_weight_on_each() -> None:
     assert np.linalg.matrix_rank(np.hstack([basis, open_space]), tol=1e-9) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_constraint_forces_balance(name: str) -> None:
     robot = rg.to_pinocchio(reduction(name))
@@ -191,6 +193,7 @@ def test_weights_and_redundant_actuators() -> None:
         robot.inverse_dynamics(q, v, a, actuated, weights=[1.0, -1.0, 1.0, 1.0, 1.0])
 
 
+@pytest.mark.slow
 def test_a_floating_platform_carries_its_own_weight_only_by_its_legs() -> None:
     """Six legs make any motion of the platform against the base, none of the two together."""
     robot = rg.to_pinocchio(reduction("floating Stewart"))
@@ -310,6 +313,7 @@ def test_derivatives_against_differences(name: str, style: str) -> None:
             assert np.max(np.abs(exact - numerical)) < 2e-7 * np.max(np.abs(numerical))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*NAMES, "floating Stewart", "welded", "spherical"])
 def test_both_derivatives_along_the_loops(name: str) -> None:
     """Against differences along the loops; the torques are exactly those that were applied."""
@@ -338,6 +342,7 @@ def test_both_derivatives_of_robots_in_the_field(path: str, floating: bool) -> N
     assert max(forward, inverse) < 1e-7
 
 
+@pytest.mark.slow
 def test_derivatives_of_redundant_and_of_too_few_actuators() -> None:
     """Where torques are a choice, or something stays unmet, they are differentiated as chosen."""
     robot = rg.to_pinocchio(reduction("3-PRRR"))
@@ -386,6 +391,7 @@ def test_stabilized_derivatives_on_the_loops() -> None:
             assert np.allclose(ends[0] - ends[1], change, atol=1e-6 * np.max(np.abs(change)))
 
 
+@pytest.mark.slow
 def test_actuator_jacobian_is_what_a_frame_does_when_actuators_move() -> None:
     robot = rg.to_pinocchio(rg.reduce(rg.load(ASSETS / "delta_universal.urdf")))
     data, h = robot.model.createData(), 1e-5
@@ -411,6 +417,7 @@ def test_actuator_jacobian_is_what_a_frame_does_when_actuators_move() -> None:
         robot.actuator_jacobian(q, "hand")
 
 
+@pytest.mark.slow
 def test_actuator_jacobian_against_a_base_that_floats() -> None:
     robot = rg.to_pinocchio(reduction("floating Stewart"))
     legs = [f"P{k}" for k in range(6)]
@@ -421,6 +428,7 @@ def test_actuator_jacobian_against_a_base_that_floats() -> None:
     assert np.allclose(relative, fixed.actuator_jacobian(fixed.q0, "p", legs), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_joints_follow_on_their_branch() -> None:
     robot = rg.to_pinocchio(reduction("tilted"))
     q = np.array(robot.q0)
@@ -463,6 +471,7 @@ def test_energy_is_the_same_in_every_style() -> None:
     assert np.max(np.abs(values)) < 1e-11
 
 
+@pytest.mark.slow
 def test_every_mechanism_has_independent_rows_after_reduction() -> None:
     for name in MECHANISMS:
         if name != "Bricard":
@@ -498,6 +507,7 @@ JOINTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", JOINTS)
 def test_inverse_dynamics_and_derivatives_with_every_joint(kind: str) -> None:
     """Universal joints and those of three angles too, which Pinocchio's derivatives get wrong."""

@@ -12,15 +12,18 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hostile_names import typed
+from on_demand import OnDemand, needs
 
 import regularize as rg
 
-pygls_client = pytest.importorskip("pygls.lsp.client")
-lsp = pytest.importorskip("lsprotocol.types")
+pytestmark = needs("pygls")
+lsp: Any = OnDemand("lsprotocol.types")
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 XACRO = """<?xml version="1.0"?>
 <robot name="window" xmlns:xacro="http://www.ros.org/wiki/xacro">
@@ -130,7 +133,7 @@ def offset(text: str, at: Any) -> int:
 
 @asynccontextmanager
 async def editor() -> AsyncIterator[Editor]:
-    client = pygls_client.BaseLanguageClient("tests", "1")
+    client = import_module("pygls.lsp.client").BaseLanguageClient("tests", "1")
     found = Editor(client)
     await client.start_io(sys.executable, "-m", "regularize", "lsp")
     await client.initialize_async(lsp.InitializeParams(capabilities=lsp.ClientCapabilities()))
@@ -165,6 +168,16 @@ def saved(name: str, suffix: str, folder: Path) -> Path:
 
 def codes(found: list[Any]) -> set[str]:
     return {str(each.code) for each in found}
+
+
+def test_a_typed_model_has_findings_tables_and_a_repair(tmp_path: Path) -> None:
+    """What the server answers, without the server."""
+    shown = {what: text for what, _, text in typed(ASSETS / "slider_crank.urdf", tmp_path)}
+    assert "3 of the 5 constraint equations" in shown["problems"]
+    assert shown["lens"] == "mobility 1, 3 redundant" and "| L1 |" in shown["hover prismatic"]
+    assert shown["repair"] == "Make isostatic: D line_in_plane"
+    (tmp_path / "repaired.urdf").write_text(shown["repaired"])
+    assert rg.reduce(tmp_path / "repaired.urdf").redundant == 0
 
 
 @pytest.mark.slow

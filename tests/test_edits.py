@@ -136,6 +136,7 @@ def bars() -> rg.Mechanism:
     return replace(mechanism, bodies=tuple(bodies))
 
 
+@pytest.mark.slow
 def test_what_nobody_wanted_is_told(bars: rg.Mechanism) -> None:
     before = rg.reduce(bars)
     planned = FixPlan(before, (), isostatic=False)
@@ -206,6 +207,7 @@ def test_gaps_that_no_frame_closes_are_not_blamed_on_the_file() -> None:
         closed_in_file(torn(), patcher)
 
 
+@pytest.mark.slow
 def test_the_own_format_is_edited_as_others_are(tmp_path: Path) -> None:
     isostatic = rg.load(write_fixture("json", "planar_four_bar", tmp_path))
     fixed = rg.fix(isostatic)
@@ -220,6 +222,7 @@ def test_loops_that_cannot_be_closed_are_not_written(tmp_path: Path) -> None:
         rg.save(torn(), tmp_path / "far.sdf")
 
 
+@pytest.mark.slow
 def test_the_file_of_closing_joints_may_be_named(tmp_path: Path) -> None:
     text = (ASSETS / "planar_fourbar.urdf").read_text()
     start = text.index("<loop")

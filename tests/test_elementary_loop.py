@@ -274,6 +274,7 @@ def test_every_regular_arrangement_finds_the_same():
     assert regular == 72
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_company():
     rng = np.random.default_rng(6)
     kinds = "RRRRPR"
@@ -287,6 +288,7 @@ def test_results_do_not_depend_on_the_company():
         assert apart(kinds, alone.closed.x[:, None], ours[None]).min(axis=1).max() < 1e-10
 
 
+@pytest.mark.slow
 def test_where_two_solutions_meet_the_list_is_not_called_complete():
     """A double solution, found by bisection of the determinant along a path of closed loops."""
     rng = np.random.default_rng(8)

@@ -191,6 +191,7 @@ def tilted_press(R: np.ndarray) -> rg.Mechanism:
     return rg.Mechanism("press", tuple(bodies), tuple(joints), ground="ground")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", [(0.0, 0.0, 0.0), (0.3, -1.1, 0.7)])
 def test_loops_in_a_plane_are_those_of_dense_algebra(axis: tuple[float, ...]) -> None:
     R = screws.exp(np.array([0.0, 0.0, 0.0, *axis]))[:3, :3]

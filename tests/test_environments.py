@@ -52,6 +52,7 @@ def test_a_step_is_euler_on_the_closed_loops(name: str) -> None:
     assert alone.q == pytest.approx(found.q[3], abs=1e-15) and alone.ok.shape == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_dense_algebra_makes_the_same_step(name: str) -> None:
     r = robot(name)
@@ -134,6 +135,7 @@ def test_drives_lead_as_in_simulations() -> None:
     assert alone.q == pytest.approx(found.q[0, 1], abs=1e-14)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_driven_is_named() -> None:
     r = robot("stewart_6ups")
     balls = [j.name for j in r.mechanism.joints if j.kind == "spherical"]

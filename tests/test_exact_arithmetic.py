@@ -101,6 +101,7 @@ def test_intersections_and_what_vanishes_on_spaces(
     assert rank(a, both) == len(a) and rank(b, both) == len(b)
 
 
+@pytest.mark.slow
 @few
 @given(rows, rows)
 def test_brackets_and_closures_are_those_of_screws(
@@ -158,6 +159,7 @@ def test_units_of_dual_quaternions_multiply_as_hamilton_had_it() -> None:
     assert product((one, i), (minus, i)) == {} and product((e, i)) == product((i, e)) != {}
 
 
+@pytest.mark.slow
 @few
 @given(*[st.lists(small, min_size=8, max_size=8)] * 3)
 def test_products_of_dual_quaternions(a: list[int], b: list[int], c: list[int]) -> None:
@@ -194,6 +196,7 @@ CURVES: list[Curve] = [
 ]
 
 
+@pytest.mark.slow
 @few
 @given(terms, st.sampled_from(CURVES), st.integers(min_value=2, max_value=9))
 def test_remainders_are_the_polynomial_where_the_divisor_vanishes(
@@ -344,6 +347,7 @@ def measured(spaces: Sequence[Sequence[Fraction | int]]) -> np.ndarray:
     return found + 1e-11 * rng.normal(size=rows.shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXACT)
 def test_spans_of_joints_in_integers(name: str) -> None:
     graph = rg.reduce(rg.load(ASSETS / "planar_fourbar.urdf")).graph

@@ -56,6 +56,7 @@ def test_pendulum_swings_as_elliptic_functions_say() -> None:
     assert motion.energy_drift < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sense", [1.0, -1.0])
 def test_pendulum_turns_through_as_elliptic_functions_say(sense: float) -> None:
     rate = 7.0 * sense
@@ -123,6 +124,7 @@ def test_a_torque_that_is_switched() -> None:
         rg.simulate(pendulum(), duration=1.0, forces=lambda t, q, v: np.full(1, np.nan))
 
 
+@pytest.mark.slow
 def test_error_follows_the_tolerance() -> None:
     torque = {"j0": lambda t: 3.0 * np.cos(2.0 * t)}
     ends = [
@@ -161,6 +163,7 @@ def test_gears_turn_as_their_ratio_says() -> None:
     assert abs(small[-1]) > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", [("crank", "coupler"), ("coupler", "crank")])
 def test_a_ball_between_crank_and_coupler(ends: tuple[str, str]) -> None:
     """Either way round it is a planar four-bar: the ball turns about its axis only."""
@@ -210,6 +213,7 @@ def test_forces_that_change_are_the_same_in_minimal_coordinates() -> None:
         assert motion.energy_drift < 1e-7
 
 
+@pytest.mark.slow
 def test_a_motion_is_that_of_whatever_is_at_hand() -> None:
     reduction = rg.reduce(upright())
     models = (upright(), reduction, rg.to_pinocchio(reduction), rg.to_pinocchio(reduction, "slack"))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import runpy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from on_demand import OnDemand, needs
 
 import regularize as rg
 from regularize.cli import main
 
-exudyn = pytest.importorskip("exudyn")
+pytestmark = needs("exudyn")
+exudyn: Any = OnDemand("exudyn")
 ASSETS = Path(__file__).parent.parent / "assets"
 NAMES = (
     *("planar_fourbar", "slider_crank", "spherical_fourbar", "spherical_9r", "sarrus", "rssr"),

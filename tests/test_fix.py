@@ -56,6 +56,11 @@ def changed_lines(diff: str) -> list[str]:
     ]
 
 
+def changes(diff: str) -> list[str]:
+    """The same without indentation."""
+    return [line[0] + line[1:].strip() for line in changed_lines(diff)]
+
+
 def fixture(format: str, mechanism: str, folder: Path) -> Path:
     """A textbook mechanism in a format."""
     if format != "urdf":
@@ -103,6 +108,7 @@ def test_every_format_is_fixed_once_and_for_all(
             assert np.allclose(same.screws, joint.screws)
 
 
+@pytest.mark.slow
 def test_only_closure_lines_of_a_urdf_file_change(tmp_path: Path) -> None:
     path = robot(tmp_path)
     path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
@@ -119,6 +125,7 @@ def test_only_closure_lines_of_a_urdf_file_change(tmp_path: Path) -> None:
     assert rg.reduce(rg.load(path)).redundant == 0
 
 
+@pytest.mark.slow
 def test_references_are_led_back_from_another_folder(tmp_path: Path) -> None:
     path = robot(tmp_path)
     original = path.read_bytes()
@@ -321,6 +328,7 @@ def test_other_kinds_of_joints_go_before_slack_links() -> None:
     assert (fix.reduction.redundant, fix.reduction.mobility) == (0, 3)
 
 
+@pytest.mark.slow
 def test_slack_links_need_mass_to_share(tmp_path: Path) -> None:
     path = robot(tmp_path, BALL)
     text = path.read_text()
@@ -400,6 +408,7 @@ def test_what_cannot_be_held_is_refused_and_nothing_is_written(
     assert path.read_bytes() == original
 
 
+@pytest.mark.slow
 def test_a_file_changed_in_the_meantime_is_left_alone(tmp_path: Path) -> None:
     path = robot(tmp_path)
     fix = rg.fix(path)
@@ -409,6 +418,7 @@ def test_a_file_changed_in_the_meantime_is_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes().endswith(b"<!-- later -->")
 
 
+@pytest.mark.slow
 def test_what_a_new_kind_cannot_hold_is_a_finding(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -441,6 +451,7 @@ def test_a_closing_joint_of_gazebo_is_written_as_in_sdf(tmp_path: Path) -> None:
     assert fix.mechanism.joint("D").kind == "spherical"
 
 
+@pytest.mark.slow
 def test_a_second_parent_is_no_screw(tmp_path: Path) -> None:
     loop = (
         '  <joint name="D" type="continuous"><parent link="ground"/><child link="rocker"/>\n'
@@ -497,6 +508,7 @@ def test_included_files_of_xacro_are_found_from_another_folder(tmp_path: Path) -
     assert rg.load(written).joint("D").kind == "spherical"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8"])
 def test_encodings_and_symbolic_links_stay(encoding: str, tmp_path: Path) -> None:
     real = robot(tmp_path)
@@ -524,6 +536,7 @@ def test_a_weld_becomes_the_hinge_that_a_report_proposes(
     assert (reduction.mobility, reduction.redundant) == (1, 3)
 
 
+@pytest.mark.slow
 def test_files_are_replaced_together_or_not_at_all(tmp_path: Path) -> None:
     path = robot(tmp_path)
     fix = rg.fix(path)

@@ -145,3 +145,14 @@ def test_slack_that_no_file_of_a_format_holds(tmp_path: Path) -> None:
         rg.UnsupportedExport, match="are not taken out of freecad files: take out `J`"
     ):
         Patcher.slack(patcher, WantedSlack(removed=(joint,)))
+
+
+def test_archives_of_very_many_members_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regularize.adapters.freecad.document.MOST_MEMBERS", 500)
+    path = tmp_path / "many.FCStd"
+    members = {"Document.xml": "<Document/>"} | {str(k): "" for k in range(500)}
+    path.write_bytes(cad_fixtures.archive(members))
+    with pytest.raises(rg.ReadError, match="more than 500 members"):
+        rg.load(path)

@@ -175,6 +175,7 @@ SLIDE = """<mujoco><worldbody><body name="a"><geom size=".05"/></body>
 </worldbody><equality><connect body1="a" body2="{end}" anchor="0 0 0"/></equality></mujoco>"""
 
 
+@pytest.mark.slow
 def test_what_a_slack_body_would_be_is_said_and_does_it(tmp_path: Path) -> None:
     """Masses are in geoms, so that no edit shares them; with the body that is named it works."""
     path = tmp_path / "slide.xml"

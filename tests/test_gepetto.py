@@ -233,6 +233,7 @@ def test_every_robot_is_covered() -> None:
     assert {path.name for path in CORPUS.iterdir()} == {*ROBOTS}
 
 
+@pytest.mark.slow
 @needs_corpus
 def test_mimics_of_talos() -> None:
     mechanism = read(CORPUS / "true_talos_2_legs")

@@ -39,6 +39,7 @@ def test_nothing_is_left_over_but_what_lengths_make(name: str) -> None:
     assert found.certificate.holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["4-RUU", "4-PRRRR", "Quadrupteron"])
 def test_one_row_on_the_joints_of_one_leg_holds_the_platform(name: str) -> None:
     (held,) = reduced(name).held

@@ -63,6 +63,7 @@ ATTACH = """<mujoco><asset><model name="s" file="{}"/></asset><worldbody><body><
   </mujoco>"""
 
 
+@pytest.mark.slow
 def test_models_that_attach_themselves(tmp_path: Path) -> None:
     one, two = tmp_path / "one.xml", tmp_path / "two.xml"
     for inside in ("one.xml", "two.xml"):
@@ -92,6 +93,7 @@ def test_what_ends_the_process_ends_a_copy_of_it(
         rg.load(path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="has no pipes")
 @pytest.mark.parametrize(
     ("inside", "said"),
@@ -198,6 +200,7 @@ def test_expressions_that_reach_for_the_interpreter(expression: str, tmp_path: P
         rg.load(xacro(tmp_path, f'<link name="${{{expression}}}"/>'))
 
 
+@pytest.mark.slow
 def test_ordinary_expressions_are_let_in(tmp_path: Path) -> None:
     given = '<xacro:property name="x" value="0"/><xacro:property name="d" value="${dict(a=[7])}"/>'
     expressions = ("2*pi", " sin(x) + math.cos(x)", "d['a'][0]", "[1][0]", "-2**2 * (x+2)**-1")
@@ -233,6 +236,7 @@ def test_programs_in_xacro_come_to_an_end(tmp_path: Path) -> None:
         rg.load(xacro(tmp_path, "<link name='${max(a for a in python.range(10**12))}'/>"))
 
 
+@pytest.mark.slow
 def test_long_texts_in_xacro(tmp_path: Path) -> None:
     with pytest.raises(rg.ReadError, match="when evaluating expression"):
         rg.load(xacro(tmp_path, "<link name='${\"a\" * 10 ** 9}'/>"))
@@ -242,6 +246,7 @@ def elsewhere(mechanism: rg.Mechanism) -> list[str]:
     return [each.message for each in mechanism.findings if each.code == "REG021"]
 
 
+@pytest.mark.slow
 def test_includes_from_elsewhere_are_listed(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     link = "<link name='a'/>"

@@ -93,6 +93,7 @@ def test_no_line_ends_within_an_option_of_a_command(assets: Path) -> None:
     assert re.search(r"code \.option \{ white-space: nowrap", text)
 
 
+@pytest.mark.slow
 def test_nothing_is_fetched(text: str) -> None:
     assert not re.search(r"""(?:src|href)\s*=\s*["']?(?:https?:|//)""", text)
     assert not re.search(r"@import|url\(|\bfetch\(|XMLHttpRequest|import\(|WebSocket", text)
@@ -164,6 +165,7 @@ def test_scene_data_is_complete(text: str, fourbar: rg.Report) -> None:
     assert q[0] == pytest.approx(r.q[0]) and abs(q[1] - r.q[1]) > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["planar_fourbar", "three_prrr", "stewart_6ups"])
 def test_the_page_moves_by_the_kept_rows(name: str, assets: Path) -> None:
     """Five and two for the four-bar, ten and seven for the 3-PRRR."""

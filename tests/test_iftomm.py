@@ -42,6 +42,7 @@ def test_the_shipped_files_are_those_of_the_script(tmp_path: Path) -> None:
         assert (tmp_path / name).read_text() == (FOLDER / name).read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "mobility", "redundant", "remaining"),
     [("n_fourbar_2", 1, 6, 0), ("bricard", 1, 1, 1), ("andrews", 1, 9, 0), ("governor", 2, 6, 0)],
@@ -71,6 +72,7 @@ def crank_end(motion: rg.Simulation, sample: int) -> np.ndarray:
     return np.array([np.cos(theta), np.sin(theta)])
 
 
+@pytest.mark.slow
 def test_the_oracle_reproduces_the_published_values() -> None:
     for windows in (2, 40):
         for time, value in ANSWERS["n_fourbar"][str(windows)].items():

@@ -237,6 +237,7 @@ def test_payload_and_wrench_of_a_reduced_model() -> None:
         rg.reduced_model(mechanism, ["A"], wrenches={"tool": wrench})
 
 
+@pytest.mark.slow
 def test_damping_is_part_of_a_metamodel_and_of_its_c() -> None:
     model = rg.reduced_model(fourbar(), ["A"])
     fitted = rg.metamodel(model, [[0.0, 0.3]], tolerance=1e-2)
@@ -412,6 +413,7 @@ def test_limits_without_bounds_are_zero_in_pinocchio_and_lock_nothing_here(tmp_p
     assert "lower" not in (tmp_path / "again.urdf").read_text()
 
 
+@pytest.mark.slow
 def test_mjcf_has_the_values_of_pinocchios_own_reader() -> None:
     pytest.importorskip("mujoco")
     path = CORPUS / "mjcf/menagerie_robotiq_2f85/2f85.xml"
@@ -427,6 +429,7 @@ def test_mjcf_has_the_values_of_pinocchios_own_reader() -> None:
     assert springs and "springs" in springs[0].message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["rows", "anchors", "slack", "legacy"])
 def test_every_style_carries_the_values(style: str) -> None:
     mechanism = fourbar()
@@ -451,6 +454,7 @@ def test_pinocchio_models_keep_their_values_both_ways() -> None:
         np.testing.assert_array_equal(getattr(robot.model, key), getattr(model, key))
 
 
+@pytest.mark.slow
 def test_a_changed_joint_keeps_what_acts_along_its_own_freedom(tmp_path: Path) -> None:
     """Hinges that become cylindrical keep damping, bounds and motors at the turning freedom."""
     mechanism = fourbar()
@@ -469,6 +473,7 @@ def test_a_changed_joint_keeps_what_acts_along_its_own_freedom(tmp_path: Path) -
     assert next(a for a in changed.actuators if a.joint == name).freedom == 1
 
 
+@pytest.mark.slow
 def test_mjcf_file_moves_as_mujoco_moves_it(tmp_path: Path) -> None:
     """Degrees, default classes, a rotor behind a gear and a ball joint, read and stepped."""
     mujoco = pytest.importorskip("mujoco")

@@ -84,6 +84,7 @@ def test_errors_of_every_closing_joint(kind: str) -> None:
             assert_alike(robot.kernel.residual(q), expected, 1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_forces_and_energies_are_those_of_python(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -137,6 +138,7 @@ def test_derivatives_are_those_of_python(name: str) -> None:
         assert_alike(found.ddq_dtau, expected.ddq_dtau)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_inverse_derivatives_are_those_of_python(name: str) -> None:
     """All freedoms actuated, one too few, and one too many."""
@@ -218,6 +220,7 @@ def test_far_from_the_origin_no_digits_are_lost() -> None:
     assert_alike(there.ddq_dq, here.ddq_dq, 1e-9)
 
 
+@pytest.mark.slow
 def test_derivatives_against_differences_along_the_loops() -> None:
     robot, _ = both("walker")
     q, v, tau = state(robot)

@@ -69,6 +69,7 @@ def test_the_residual_vanishes_where_the_mechanism_was_written_down(loops):
     assert residual[0, 6] == pytest.approx(-0.3 / np.sqrt(5))
 
 
+@pytest.mark.slow
 def test_residual_jacobian_is_exact_on_open_loops(loops):
     q = configurations(loops)
     expected = differences(loops, lambda q: loops.residual(loops.state(q)), q)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import networkx as nx
 import pytest
+from test_door import TAKE_MODELS
 
 import regularize
 import regularize.adapters
@@ -85,6 +87,7 @@ def test_mathematics_needs_no_simulation_and_no_words(package: str) -> None:
     assert nx.descendants(package_imports(), package) & above == set()
 
 
+@pytest.mark.slow
 def test_what_is_written_is_verified_without_words_and_pictures() -> None:
     """It stands beside the report: on adapters and the reduction, below the commands."""
     graph = package_imports()
@@ -92,6 +95,7 @@ def test_what_is_written_is_verified_without_words_and_pictures() -> None:
     assert nx.descendants(graph, "verification") & above == set()
 
 
+@pytest.mark.slow
 @pytest.mark.guests("integrations")
 def test_other_programs_need_no_more_than_the_robot() -> None:
     graph = package_imports()
@@ -99,12 +103,14 @@ def test_other_programs_need_no_more_than_the_robot() -> None:
     assert set(graph.predecessors("integrations")) == set()
 
 
+@pytest.mark.slow
 def test_no_package_needs_one_that_needs_it() -> None:
     graph = package_imports()
     assert graph.number_of_edges() > 50
     assert [c for c in nx.strongly_connected_components(graph) if len(c) > 1] == []
 
 
+@pytest.mark.slow
 def test_no_module_needs_one_that_needs_it() -> None:
     graph = imports()
     assert graph.number_of_edges() > 1000
@@ -169,6 +175,29 @@ def inner(path: Path) -> frozenset[str]:
                 found |= {target.value} if isinstance(target, ast.Constant) else set()
     named = (name for name in found if isinstance(name, str))
     return frozenset(name for name in named if name.startswith("regularize."))
+
+
+def at_import(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs when a module is imported: not what stands in functions."""
+    yield node
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        children: list[ast.AST] = [*node.decorator_list, *node.args.defaults]
+    else:
+        children = [] if isinstance(node, ast.Lambda) else [*ast.iter_child_nodes(node)]
+    for child in children:
+        yield from at_import(child)
+
+
+@pytest.mark.slow
+def test_collecting_tests_computes_nothing() -> None:
+    computing = {f"rg.{name}" for name in (*TAKE_MODELS, "load")}
+    computed = [
+        f"{path.name}:{node.lineno}"
+        for path in sorted(Path(__file__).parent.glob("*.py"))
+        for node in at_import(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in computing
+    ]
+    assert computed == []
 
 
 @pytest.mark.slow

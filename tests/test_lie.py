@@ -159,6 +159,7 @@ def test_there_is_no_subalgebra_of_dimension_five(seed, rtol):
     assert lie_closure(five, rtol).shape[1] == 6
 
 
+@pytest.mark.slow
 @given(seeds)
 def test_spaces_meet_to_their_tolerance(seed):
     """Two planes through one line; a second direction is common below the angle, not above."""

@@ -114,6 +114,7 @@ def test_steps_aside_open_no_loop_far(monkeypatch: pytest.MonkeyPatch) -> None:
     assert closed < 1e-9 < aside <= 0.1 * 0.5  # of half a metre, the size of a rhombus
 
 
+@pytest.mark.slow
 def test_ranks_and_self_stress_add_up(report: rg.Report) -> None:
     graph = build(n_fourbar(WINDOWS))
     (block,) = graph.blocks

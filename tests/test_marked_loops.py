@@ -83,6 +83,7 @@ def assert_four_bar(mechanism: rg.Mechanism, closing: str) -> None:
     assert mechanism.joint(closing).closure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("coupler_cl1_1", "right_cl1_2"), ("here", "there")])
 def test_frames_that_coincide_are_offered_with_the_line_to_paste(
     names: tuple[str, str], tmp_path: Path
@@ -112,6 +113,7 @@ def test_frames_apart_or_on_one_body_or_with_mass_mark_nothing(tmp_path: Path) -
     assert offers(read(tmp_path, heavy)) == []
 
 
+@pytest.mark.slow
 def test_frames_of_an_sdf_file_are_offered(tmp_path: Path) -> None:
     frames = "".join(
         f'<link name="{name}"><pose>.4 .3 0 0 0 0</pose></link><joint name="at_{name}" '
@@ -124,6 +126,7 @@ def test_frames_of_an_sdf_file_are_offered(tmp_path: Path) -> None:
     assert_four_bar(read(tmp_path, text.replace("</model>", f"{line}</model>")), "bars::one-two")
 
 
+@pytest.mark.slow
 def test_frames_that_are_no_links_of_an_sdf_file_are_offered(tmp_path: Path) -> None:
     frames = "".join(
         f'<frame name="{name}" attached_to="{link}"><pose relative_to="__model__">.4 .3 0 0 0 0'
@@ -154,6 +157,7 @@ ATTACH = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plugin", [detachable("bars"), ATTACH])
 def test_plugins_that_weld_two_links_close_the_loop(plugin: str, tmp_path: Path) -> None:
     mechanism = read(tmp_path, sdf(plugin))

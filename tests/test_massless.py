@@ -64,6 +64,7 @@ def test_bodies_without_mass_are_named(way: str) -> None:
         WAYS[way](bare())
 
 
+@pytest.mark.slow
 def test_a_drive_leaves_the_other_freedoms_without_mass() -> None:
     with pytest.raises(rg.NoInertia, match=r"`foot_1`, `tube_1`, .* and 14 more"):
         rg.simulate(bare("stewart_6ups"), duration=0.1, drive={"A1": "0.1*t"})

@@ -85,6 +85,7 @@ def test_four_bar_of_the_text() -> None:
     np.testing.assert_allclose(np.abs(beyond.stopped[:, 0]), ENDS, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_boxes_jump_a_little_at_their_sides() -> None:
     side = -1.75 + 3.5 / 16 * 14
     values = sixteen().H([[side - 1e-9], [side + 1e-9]])[:, 0, 0]

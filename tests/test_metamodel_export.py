@@ -104,6 +104,7 @@ def test_header_fits_its_schema(name: str, tmp_path: Path) -> None:
     assert json.dumps(about, allow_nan=False)
 
 
+@pytest.mark.slow
 def test_unreadable_archives(tmp_path: Path) -> None:
     with pytest.raises(rg.ReadError, match="there is no such file"):
         rg.Metamodel.load(tmp_path / "missing.npz")
@@ -119,6 +120,7 @@ def test_unreadable_archives(tmp_path: Path) -> None:
         rg.Metamodel.load(tmp_path / "other.npz")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -182,6 +184,7 @@ def test_c_equals_python(name: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(c_effort, effort[i], rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.slow
 @needs_cc
 def test_c_says_when_it_is_outside(tmp_path: Path) -> None:
     library = compiled(bar().to_c("arm"), tmp_path)
@@ -194,6 +197,7 @@ def test_c_says_when_it_is_outside(tmp_path: Path) -> None:
         assert bar().covers([value]) == (expected == 0)
 
 
+@pytest.mark.slow
 @needs_cc
 def test_c_in_single_precision(tmp_path: Path) -> None:
     library = compiled(sixteen().to_c("arm"), tmp_path, "-DARM_REAL=float")
@@ -265,10 +269,12 @@ def test_header_declares_the_functions(tmp_path: Path) -> None:
     assert subprocess.run([tmp_path / "main"], check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_source_needs_nothing_else() -> None:
     assert "#include" not in bar().to_c() and "malloc" not in bar().to_c()
 
 
+@pytest.mark.slow
 def test_name_has_to_be_an_identifier() -> None:
     with pytest.raises(rg.UnsupportedExport, match="'four-bar' is no C identifier"):
         bar().to_c("four-bar")

@@ -78,6 +78,7 @@ def ball_pendulum() -> rg.Mechanism:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [crank_rocker, slider_crank, bricard, ball_pendulum])
 def test_accelerations_agree_with_pinocchio(make: Callable[[], rg.Mechanism]) -> None:
     """Eq. 20 against the constrained dynamics of the independent kept rows."""
@@ -221,6 +222,7 @@ def test_bricard_passes_repartitioning_without_a_step() -> None:
     assert np.max(np.abs(np.diff(motion.q, axis=0) - middle)) < 5e-4
 
 
+@pytest.mark.slow
 def test_coordinates_that_are_wanted_are_integrated() -> None:
     reduction = rg.reduce(crank_rocker(), cuts=["D"])
     for name in "AB":

@@ -58,6 +58,7 @@ def test_stiffness_of_a_series_of_springs() -> None:
     assert entry.energy == pytest.approx(0.5 * 100 / 6 * 6 * 1e-6)
 
 
+@pytest.mark.slow
 def test_the_third_crank_hurts() -> None:
     found = rg.misfit(mechanisms.three_cranks(), "0.05mm,0.1deg", "50N/um,2000Nm/rad")
     energy = [entry.energy or 0.0 for entry in found.entries]
@@ -77,6 +78,7 @@ def moved(mechanism: rg.Mechanism, slide: float) -> rg.Mechanism:
     return replace(mechanism, joints=tuple(joints))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [mechanisms.planar_fourbar, mechanisms.sarrus])
 @pytest.mark.parametrize("slide", [0.5, 1e3])
 def test_where_frames_lie_on_parallel_axes_changes_nothing(
@@ -190,6 +192,7 @@ def test_the_model_states_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert json.loads(capsys.readouterr().out)["misfit"] == found.as_dict()
 
 
+@pytest.mark.slow
 def test_a_tolerance_that_a_format_cannot_hold_is_named(tmp_path: Path) -> None:
     fourbar = stating(mechanisms.planar_fourbar(), B=(1e-4, 1e-3))
     (finding,) = [d for d in rg.save(fourbar, tmp_path / "m.urdf") if d.code == "REG329"]
@@ -212,6 +215,7 @@ def test_a_file_with_wrong_tolerances_is_refused(tmp_path: Path) -> None:
         rg.load(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "words"),
     [

@@ -168,6 +168,7 @@ def test_a_shaky_loop_has_velocities_that_no_motion_follows():
     assert reduction.removed == 0 and reduction.certificate.holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [3, 4, 5, 6])
 def test_dead_loops_of_skew_hinges_are_thinned_to_independent_rows(count):
     rng = np.random.default_rng(count)
@@ -207,6 +208,7 @@ def test_several_modes_through_one_pose_are_reported():
     assert reduction.removed == 6 and reduction.remaining == 0
 
 
+@pytest.mark.slow
 def test_results_repeat_by_seed():
     first, second = (rg.reduce(planar_ring(5), seed=3) for _ in range(2))
     assert np.array_equal(first.cells[0].configurations, second.cells[0].configurations)

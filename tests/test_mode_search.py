@@ -58,6 +58,7 @@ def test_a_rhombus_is_not_followed_beyond_its_folded_position():
         assert not one[0] or abs(value) < np.pi / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reach", [0.0, 0.05, 0.3, 3.0])
 def test_what_meets_no_other_branch_is_reached(reach):
     """A crank that goes all the way round: no place on the way is special."""
@@ -236,6 +237,7 @@ def ways_to_assemble(mechanism: rg.Mechanism, q: np.ndarray, held: int) -> np.nd
     return ways[:, np.argsort(loops.columns)]
 
 
+@pytest.mark.slow
 def test_the_nearest_way_to_assemble_is_told_up_to_whole_turns() -> None:
     """Joints that have gone round once or more keep their turns."""
     mechanism = four_bar()
@@ -248,6 +250,7 @@ def test_the_nearest_way_to_assemble_is_told_up_to_whole_turns() -> None:
         assert np.max(np.abs(ways[1] - turned)) < 4.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
 def test_the_nearest_way_to_assemble_does_not_depend_on_the_unit_of_length(factor: float) -> None:
     """Joints that are where they belong tell the way, and not a slide in millimetres."""

@@ -142,6 +142,7 @@ def test_smallest_files(name: str, tmp_path: Path) -> None:
     assert_one_redundant_loop(read(path))
 
 
+@pytest.mark.slow
 def test_real_model(tmp_path: Path) -> None:
     source = CORPUS / "sdf/cassie/cassie.sdf"
     if not source.exists():

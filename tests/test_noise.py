@@ -19,13 +19,10 @@ import regularize as rg
 from regularize.cli import main
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
-SLID = {
-    name: noise_table.MECHANISMS[name]()
-    for name in (
-        *("planar_fourbar", "spherical_fourbar", "slider_crank", "bennett", "bricard", "sarrus"),
-        *("three_prrr", "three_cranks", "delta_parallelograms", "agile_eye"),
-    )
-}
+SLID = (
+    *("planar_fourbar", "spherical_fourbar", "slider_crank", "bennett", "bricard", "sarrus"),
+    *("three_prrr", "three_cranks", "delta_parallelograms", "agile_eye"),
+)
 RIGID = mechanisms.single_loop(
     "rigid",
     "RRRRRR",
@@ -35,9 +32,14 @@ RIGID = mechanisms.single_loop(
 
 
 @cache
+def made(name: str) -> rg.Mechanism:
+    return noise_table.MECHANISMS[name]()
+
+
+@cache
 def said_of(name: str) -> tuple[Any, ...]:
     """What is said of a mechanism as it is."""
-    return said(SLID[name])
+    return said(made(name))
 
 
 def said(mechanism: rg.Mechanism) -> tuple[Any, ...]:
@@ -72,17 +74,17 @@ def slid(mechanism: rg.Mechanism, sizes: float, seed: int) -> rg.Mechanism:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SLID)
 def test_frames_slid_along_their_axes_change_nothing(name: str) -> None:
-    assert said(slid(SLID[name], 1000.0, 1)) == said_of(name)
+    assert said(slid(made(name), 1000.0, 1)) == said_of(name)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bennett", "bricard", "three_cranks"])
 def test_what_noisy_frames_were_meant_to_be_does_not_change_where_they_are_slid(name: str) -> None:
-    noisy = noise_table.noisy(SLID[name], 1e-4, 2)
+    noisy = noise_table.noisy(made(name), 1e-4, 2)
     here, there = (rg.idealise(each) for each in (noisy, slid(noisy, 1000.0, 3)))
     for found in (here, there):
         assert (found.written.finite_mobility, found.reduction.finite_mobility) == (0, 1)
-    length = noise_table.size(SLID[name])
+    length = noise_table.size(made(name))
     distances = [max(f.distance[0] / length, f.distance[1]) for f in (here, there)]
     assert distances[1] == pytest.approx(distances[0], rel=0.25)
 
@@ -96,17 +98,18 @@ def test_a_rigid_loop_stays_rigid_wherever_its_frames_lie(sizes: float) -> None:
 
 @pytest.mark.slow
 def test_frames_near_each_other_are_left_where_they_are() -> None:
-    mechanism = SLID["delta_parallelograms"]
+    mechanism = made("delta_parallelograms")
     for edge in rg.reduce(mechanism, configurations=2).graph.edges:
         assert np.array_equal(edge.T_parent, edge.joint.T_parent_joint)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "factor"),
     [("slider_crank", 1e-6), ("bennett", 1e6), ("three_prrr", 1e-6), ("three_cranks", 1e6)],
 )
 def test_size_changes_nothing(name: str, factor: float) -> None:
-    assert said(mechanisms.scaled(SLID[name], factor)) == said_of(name)
+    assert said(mechanisms.scaled(made(name), factor)) == said_of(name)
 
 
 @pytest.mark.slow
@@ -117,7 +120,7 @@ def test_size_changes_nothing(name: str, factor: float) -> None:
 def test_far_from_the_origin(name: str, sizes: float) -> None:
     T = np.eye(4)
     T[:3, 3] = sizes * np.array([1.0, 0.3, -0.7])
-    assert said(mechanisms.moved(SLID[name], T)) == said_of(name)
+    assert said(mechanisms.moved(made(name), T)) == said_of(name)
 
 
 @pytest.mark.parametrize("wrong", [0.0, -1e-5, float("nan"), float("inf"), "1e-5", None])
@@ -131,12 +134,13 @@ def test_tolerances_are_positive_numbers(wrong: Any) -> None:
         (rg.idealise, "rtol"),
     ):
         with pytest.raises(error, match=argument):
-            call(SLID["bennett"], **{argument: wrong})
+            call(made("bennett"), **{argument: wrong})
     if wrong is not None:
         with pytest.raises(error, match="length_scale"):
-            rg.reduce(SLID["bennett"], length_scale=wrong)
+            rg.reduce(made("bennett"), length_scale=wrong)
 
 
+@pytest.mark.slow
 def test_rounded_numbers_make_noise(tmp_path: Path) -> None:
     text = (ASSETS / "planar_fourbar.urdf").read_text()
     path = tmp_path / "rounded.urdf"
@@ -144,7 +148,7 @@ def test_rounded_numbers_make_noise(tmp_path: Path) -> None:
     mechanism = rg.load(path)
     assert mechanism.digits in (7, 8)
     reduction = rg.reduce(mechanism)
-    exact = rg.reduce(SLID["planar_fourbar"], configurations=2).tolerances.closed
+    exact = rg.reduce(made("planar_fourbar"), configurations=2).tolerances.closed
     assert exact < reduction.tolerances.closed < 1e-5
     assert (reduction.mobility, reduction.finite_mobility) == (1, 1)
 
@@ -161,7 +165,7 @@ def test_what_closes_but_for_noise_moves_and_is_simulated() -> None:
     report = rg.check(rounded_schmidt(), configurations=2)
     assert "of the size are noise of the numbers" in str(report)
     assert 1e-6 < report.as_dict()["assembly"]["noise"] < 1e-4
-    assert rg.check(SLID["bennett"], configurations=2).as_dict()["assembly"]["noise"] < 1e-11
+    assert rg.check(made("bennett"), configurations=2).as_dict()["assembly"]["noise"] < 1e-11
     reduction = report.reduction
     assert reduction.assembly.closed
     assert 1e-8 < reduction.assembly.worst_after[1] < 1e-5
@@ -271,7 +275,7 @@ def test_what_axes_miss_their_centre_by_is_no_length(name: str, off: float) -> N
 
 @pytest.mark.slow
 def test_axes_alone_tell_no_length_from_rounding() -> None:
-    exact = SLID["spherical_fourbar"]
+    exact = made("spherical_fourbar")
     bare = replace(exact, bodies=tuple(rg.Body(body.name) for body in exact.bodies))
     for off in (1e-17, 1e-9, 1e-7):
         assert said(noise_table.in_one_centre(bare, off))[:6] == said(exact)[:6]
@@ -285,7 +289,7 @@ def test_axes_alone_tell_no_length_from_rounding() -> None:
     elsewhere = rounding_table.drawn(5002)
     off_once = rounding_table.one_off(elsewhere, 1e-17, np.random.default_rng(5002))
     assert said(off_once)[:6] == said(elsewhere)[:6]
-    assert said(mechanisms.scaled(SLID["bennett"], 1e-6)) == said_of("bennett")
+    assert said(mechanisms.scaled(made("bennett"), 1e-6)) == said_of("bennett")
 
 
 def rounded_delta() -> rg.Mechanism:
@@ -394,6 +398,7 @@ def test_closing_stays_near(off: float, axis: int) -> None:
         assert all("near the pose as given" in d.message for d in found) and found
 
 
+@pytest.mark.slow
 def test_open_loops_say_what_to_do_and_are_of_no_class() -> None:
     *others, last = mechanisms.planar_fourbar().joints
     T = np.array(last.T_child_joint)
@@ -458,6 +463,7 @@ def test_no_sentence_changes_with_the_last_decimals(seed: int) -> None:
         assert rounding_table.differences(exact, other)[0] == [], way
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [-1.0, -0.5])
 def test_a_redundant_gear_is_named(ratio: float) -> None:
     """The cranks of a parallelogram turn alike: a gear of 1 to 1 between them says nothing new."""

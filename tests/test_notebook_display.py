@@ -50,6 +50,7 @@ def test_time_is_the_coordinate_of_a_motion() -> None:
         assert float(one[name]) == motion.coordinates[row, k]
 
 
+@pytest.mark.slow
 def test_a_motion_is_a_frame_of_pandas() -> None:
     pandas = pytest.importorskip("pandas")
     motion = rg.simulate(ASSETS / "slider_crank.urdf", duration=0.1)

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from on_demand import OnDemand, needs
 
 import regularize as rg
 
-urchin = pytest.importorskip("urchin")
-yourdfpy = pytest.importorskip("yourdfpy")
+pytestmark = needs("urchin", "yourdfpy")
+urchin: Any = OnDemand("urchin")
+yourdfpy: Any = OnDemand("yourdfpy")
 
 ARM = """<robot name="arm">
  <link name="base"/>

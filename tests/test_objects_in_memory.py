@@ -173,6 +173,7 @@ def test_assets_in_memory_stay_with_the_specification(tmp_path: Path) -> None:
     assert fixed.object.compile().nmesh == 1 and rg.reduce(fixed.object).redundant == 0
 
 
+@pytest.mark.slow
 def test_findings_of_a_stage_name_its_prims(tmp_path: Path) -> None:
     stage = stage_of(file_of("planar_fourbar", ".usda", tmp_path))
     (found,) = [d for d in rg.check(stage).diagnostics if d.code == "REG201"]

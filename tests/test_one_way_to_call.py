@@ -146,6 +146,7 @@ def test_names_of_strangers_are_escaped() -> None:
     assert "<b>" not in replace(wild, name="<b>x</b>")._repr_html_()
 
 
+@pytest.mark.slow
 def test_results_have_named_columns(results: dict[str, Any]) -> None:
     columns = results["solutions"].columns()
     assert list(columns) == ["A", "B", "C", "D"]
@@ -163,6 +164,7 @@ class Frame:
         self.data, self.index = data, index
 
 
+@pytest.mark.slow
 def test_tables_of_pandas_and_xarray(
     results: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -172,6 +172,7 @@ def test_wheels_from_an_archive_without_links_hold_the_same_files_and_are_reprod
     assert len(digests) == 1
 
 
+@pytest.mark.slow
 def test_a_package_is_published_with_the_address_of_its_repository(tmp_path: Path):
     for file in ("pyproject.toml", "CITATION.cff"):
         shutil.copy(ROOT / file, tmp_path)

@@ -108,6 +108,7 @@ def test_unknown_names_are_listed() -> None:
         rg.partition(five_bars(), independent=["nobody"])
 
 
+@pytest.mark.slow
 def test_a_reduction_is_partitioned_at_its_own_configuration() -> None:
     reduction = rg.reduce(five_bars())
     np.testing.assert_allclose(rg.partition(reduction).q, reduction.q, atol=1e-12)

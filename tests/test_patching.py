@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from screws import exp
 from test_adapter_contract import write_fixture
-from test_fix import SITES, changed_lines, robot
+from test_fix import SITES, changes, robot
 
 import regularize as rg
 from regularize.adapters import adapters
@@ -37,10 +37,6 @@ SIDES = """  <link name="one"/><link name="two"/>
 """
 
 
-def changes(diff: str) -> list[str]:
-    return [line[0] + line[1:].strip() for line in changed_lines(diff)]
-
-
 # -- USD
 
 
@@ -49,6 +45,7 @@ def stage(tmp_path: Path) -> Path:
     return write_fixture("usd", "planar_four_bar", tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "freedoms"),
     [("fixed", 0), ("prismatic", 1), ("spherical", 3), ("planar", 3), ("point_on_line", 4)],
@@ -168,6 +165,7 @@ def test_a_stage_with_a_ball_is_made_isostatic(stage: Path) -> None:
     assert (fix.reduction.redundant, fix.reduction.mobility) == (0, 1)
 
 
+@pytest.mark.slow
 def test_kinds_that_a_stage_cannot_hold(stage: Path) -> None:
     with pytest.raises(rg.ModelError, match="cannot become helical in this file; usd holds there"):
         rg.fix(stage, {"C": "helical:0.01"})
@@ -178,6 +176,7 @@ def test_kinds_that_a_stage_cannot_hold(stage: Path) -> None:
         rg.fix(package)
 
 
+@pytest.mark.slow
 def test_joints_of_a_stage_that_are_not_edited(stage: Path) -> None:
     """A type of joint that becomes no other one, and a prim that only a variant defines."""
     text = stage.read_text()
@@ -198,6 +197,7 @@ def test_equalities_of_mujoco_on_a_stage_stay_as_they_are(stage: Path) -> None:
         rg.fix(stage, {"C": "spherical"})
 
 
+@pytest.mark.slow
 def test_schemas_are_added_to_the_metadata_of_a_prim(stage: Path) -> None:
     hinge = 'def PhysicsRevoluteJoint "C"'
     stage.write_text(stage.read_text().replace(hinge, f'{hinge} (doc = "a hinge")'))
@@ -238,6 +238,7 @@ def test_slack_links_and_closures_that_a_file_does_not_hold(tmp_path: Path) -> N
         engine.slack(WantedSlack(removed=(stranger,)))
 
 
+@pytest.mark.slow
 def test_a_joint_that_is_gone_is_not_patched(stage: Path, tmp_path: Path) -> None:
     mechanism = rg.load(write_fixture("json", "planar_four_bar", tmp_path))
     gone = replace(mechanism.joint("C"), name="gone")
@@ -347,6 +348,7 @@ def test_an_added_joint_of_mujoco_takes_nothing_from_defaults(tmp_path: Path) ->
     assert line.startswith('+<joint name="B_turn" type="hinge" pos="0 0 0" axis="1 0 0"')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "joint", "kind", "words"),
     [
@@ -425,6 +427,7 @@ def test_a_ball_of_sdf_gets_an_axis(sdf: Path) -> None:
     assert screw.mechanism.joint("B").kind == "helical"
 
 
+@pytest.mark.slow
 def test_a_second_axis_of_sdf_stands_in_the_frame_of_the_first(sdf: Path) -> None:
     """Whatever direction across it does, where the first one is not written in the joint's own."""
     text = sdf.read_text()
@@ -486,6 +489,7 @@ ENTRY = """closing_joints:
 """
 
 
+@pytest.mark.slow
 def test_a_closing_joint_of_an_exporter(tmp_path: Path) -> None:
     path = beside(tmp_path, ENTRY, "robot_data.yaml", "")
     fix = rg.fix(path, {"D": "spherical"})
@@ -511,6 +515,7 @@ def test_entries_that_a_slack_link_takes_no_place_in(tmp_path: Path) -> None:
     assert "child: slack\n  child_xyz: [1" in text.with_edits(edits).text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sidecar", "joint", "kind", "words"),
     [
@@ -691,6 +696,7 @@ WELD = SITES.replace("<connect name", "<weld name", 1).split('    <connect name=
 WELD += "  </equality>\n</mujoco>\n"
 
 
+@pytest.mark.slow
 def test_a_weld_of_mujoco_becomes_a_hinge_of_two_connects(tmp_path: Path) -> None:
     """Both points lie on its axis; of their six rows one is redundant."""
     path = written(tmp_path, WELD)

@@ -4,19 +4,23 @@ import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
 import pytest
 from dynamics_table import states
+from on_demand import OnDemand, needs
 
 import regularize as rg
 
-pink = pytest.importorskip("pink")
+pink: Any = OnDemand("pink")
 ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT.parent / "shared" / "corpus"
 SOLVERS = ["quadprog", "daqp", "proxqp", "osqp"]
-pytestmark = [  # of OSQP, which takes sparse matrices
+pytestmark = [
+    needs("pink"),
+    # Of OSQP, which takes sparse matrices:
     pytest.mark.filterwarnings("ignore:Converted matrix"),
     pytest.mark.filterwarnings("ignore:The default value of raise_error"),
 ]

@@ -121,6 +121,7 @@ def test_styles_agree_on_urdf_plus_models(name: str) -> None:
     assert_styles_agree(rg.reduce(rg.load(path)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in MECHANISMS if n != "Stewart"])
 def test_rows_against_least_squares_on_all_closure_equations(name: str) -> None:
     """Lagrange's equations with every closure equation, solved without using any reduction."""
@@ -204,6 +205,7 @@ def test_constraint_models_serve_pinocchio_without_damping(name: str, style: str
         assert np.allclose(a, robot.forward_dynamics(q, v, tau), rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_constraint_models_carry_the_names_of_the_cuts() -> None:
     for style in ("anchors", "slack", "legacy"):
         robot = rg.to_pinocchio(reduction("3-PRRR"), style)
@@ -250,6 +252,7 @@ def test_splitting_a_body_keeps_mass_and_energy() -> None:
         )
 
 
+@pytest.mark.slow
 def test_point_masses_are_no_obstacle() -> None:
     """Bodies without rotational inertia cannot be shared out evenly between two halves."""
     mechanism = fourbar(0.4)
@@ -292,6 +295,7 @@ def geared() -> rg.Mechanism:
     return massive(mechanism)
 
 
+@pytest.mark.slow
 def test_couplings_are_rows_in_every_style() -> None:
     reduced = rg.reduce(geared(), cuts=["j2"])
     assert_styles_agree(reduced)
@@ -303,6 +307,7 @@ def test_couplings_are_rows_in_every_style() -> None:
         assert a[i] + 2.0 * a[k] == pytest.approx(0.0, abs=1e-9 * np.abs(a).max())
 
 
+@pytest.mark.slow
 def test_styles_agree_where_rows_depend_on_each_other() -> None:
     reduced = rg.reduce(massive(bricard()))
     assert reduced.remaining == 1
@@ -335,6 +340,7 @@ def test_coordinates_round_trip() -> None:
                 assert np.allclose(pin.difference(robot.model, q, again), 0.0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_expanded_robot_has_no_composite_joint() -> None:
     robot = rg.to_pinocchio(rg.reduce(massive(stewart())))
     flat = robot.expanded

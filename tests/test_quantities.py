@@ -49,6 +49,7 @@ def test_units_are_read(
     assert solved_at(joint, text, capsys) == pytest.approx(value, rel=1e-5)
 
 
+@pytest.mark.slow
 @given(st.floats(1e-6, 1e6), st.sampled_from(sorted(METRES)), st.sampled_from(sorted(RADIANS)))
 def test_a_number_with_its_unit_is_the_number_times_the_unit(
     number: float, length: str, angle: str
@@ -65,6 +66,7 @@ def test_what_is_no_value_is_refused(text: str, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "value"), [("180deg/s", math.pi), ("2", 2.0)])
 def test_rates_are_by_second(text: str, value: float, tmp_path: Path) -> None:
     out = tmp_path / "motion.npz"
@@ -76,6 +78,7 @@ def test_rates_are_by_second(text: str, value: float, tmp_path: Path) -> None:
     assert turned == pytest.approx(1e-3 * value, rel=0.05)
 
 
+@pytest.mark.slow
 def test_an_angle_is_no_length(capsys: pytest.CaptureFixture[str]) -> None:
     model = str(ASSETS / "planar_fourbar.urdf")
     assert main(["solve", model, "--at", "A=10mm"]) == 2

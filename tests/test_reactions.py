@@ -185,6 +185,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_unique_reactions_do_not_depend_on_compliance_and_the_others_do(case: str) -> None:
     """Every joint's compliance is perturbed in an independent model with the same loads."""

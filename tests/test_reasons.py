@@ -187,6 +187,7 @@ def test_what_holds_at_second_order_is_no_numerical_redundancy(name: str) -> Non
     assert numerical.remaining == 1 and all(part.proved for part in numerical.parts)
 
 
+@pytest.mark.slow
 def test_forces_that_nothing_balances_are_no_surprise() -> None:
     """Gravity pulls a stretched chain down: no finite tension holds it straight."""
     reduction = rg.reduce(load("mobility/hinges_on_a_line_3"))

@@ -82,6 +82,7 @@ def test_a_closed_form_and_a_general_loop_side_by_side():
     assert np.max(found.residual) < 1e-12
 
 
+@pytest.mark.slow
 def test_couplings_between_inputs_and_unknowns_come_first():
     gear = rg.Coupling("gear", "gear", (("j0", 0, 1.0), ("j1", 0, -2.0)), 0.02)
     mechanism = replace(random_ring("RRRRRRRR", 3), couplings=(gear,))
@@ -170,6 +171,7 @@ def test_axes_along_a_grid(seed):
     assert found.complete.all() == (seed not in (8, 25, 37))
 
 
+@pytest.mark.slow
 def test_bennett_linkage_by_eigenvalues():
     """The tangents of half the angles keep their product (Bennett 1914)."""
     first, second, turn = 0.6, 1.1, 0.7
@@ -257,6 +259,7 @@ def test_legs_that_spin_are_counted(case, spins):
     assert system.isolated(q.q[q.assembled]).all()
 
 
+@pytest.mark.slow
 def test_known_configurations_are_kept_and_stop_the_search_early():
     graph = build(mechanisms.planar_fourbar())
     system = system_of(graph, [0])
@@ -278,6 +281,7 @@ def test_what_cannot_be_assembled_has_no_configuration():
     assert rows.tolist() == [0, 0]
 
 
+@pytest.mark.slow
 def test_the_damped_iteration_never_raises_the_error():
     graph = build(mechanisms.three_prrr())
     system = system_of(graph, [0, 4, 8])

@@ -308,6 +308,7 @@ def test_inverse_and_forward_dynamics_undo_each_other(name: str) -> None:
     np.testing.assert_allclose(grid.reshape(6, *grid.shape[2:]), model.H(theta[:6]), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_loops_stay_closed(name: str) -> None:
     model, _ = reduced(name)
@@ -318,6 +319,7 @@ def test_loops_stay_closed(name: str) -> None:
     np.testing.assert_array_equal(q[:, model.equations.inputs], theta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["four-bar", "five-bar", "geared five-bar"])
 def test_closed_form_and_paths_agree(name: str) -> None:
     if not hasattr(rg, "closed_form"):
@@ -496,6 +498,7 @@ def test_limits_of_the_workspace() -> None:
     assert not np.any(robot.solve(1.01 * theta).reached)
 
 
+@pytest.mark.slow
 def test_clearance_falls_towards_a_singularity() -> None:
     model, _ = reduced("four-bar")
     end = float(model.solve(np.array([[-3.0]])).stopped[0, 0])
@@ -518,6 +521,7 @@ def test_singular_reference_is_refused_by_name() -> None:
         rg.reduced_model(rg.Mechanism.of_joints("flat", joints), ["A"])
 
 
+@pytest.mark.slow
 def test_start_chooses_the_branch() -> None:
     mechanism = with_masses(four_bar(), 2)
     up = rg.reduced_model(mechanism, ["A"])

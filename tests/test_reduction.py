@@ -59,6 +59,7 @@ def test_three_loops_through_a_platform_keep_seven_rows():
     assert all(not cut.edge.joint.actuated for cut in reduction.cuts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_other_orders_than_that_of_the_shortest_loops_are_tried(seed):
     """Five rows if the shortest loop, B-E-F, or the cheapest comes first; four in another order."""
@@ -74,6 +75,7 @@ def test_other_orders_than_that_of_the_shortest_loops_are_tried(seed):
     assert (reduction.kept, reduction.remaining) == (4, 0)
 
 
+@pytest.mark.slow
 def test_a_loop_that_meets_closed_ones_in_one_body_is_judged_by_itself():
     """A linkage of Bennett loses one row beside a four-bar too that it shares the ground with."""
     four_bar, bennett = mechanisms.planar_fourbar(), mechanisms.bennett()

@@ -78,6 +78,7 @@ def six_for_three() -> rg.Mechanism:
     return rg.Mechanism.of_joints("six", [*joints, weld])
 
 
+@pytest.mark.slow
 def test_six_rows_where_three_belong() -> None:
     reduction = rg.reduce(six_for_three())
     assert reduction.mobility == 0

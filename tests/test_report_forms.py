@@ -73,12 +73,14 @@ def test_no_line_but_commands_is_wider_than_the_terminal(
     assert all(len(line) <= width or line.startswith("    regularize") for line in lines)
 
 
+@pytest.mark.slow
 def test_the_verdict_comes_first(reports: Callable[[str], rg.Report]) -> None:
     lines = render(reports("planar_fourbar"), width=100).splitlines()
     assert lines[1].startswith("3 redundant constraint equations, consistent")
     assert lines[2] == "True mobility 1, Grübler count −2."
 
 
+@pytest.mark.slow
 def test_quiet_gives_the_verdict_alone(reports: Callable[[str], rg.Report]) -> None:
     lines = render(reports("walker"), verbosity=-1).splitlines()
     assert 3 < len(lines) < 9
@@ -97,12 +99,14 @@ def test_alike_loops_are_told_once_and_verbose_tells_each(
     assert len(usual.splitlines()) < 80
 
 
+@pytest.mark.slow
 def test_top_limits_the_loops_shown_in_full(reports: Callable[[str], rg.Report]) -> None:
     report = reports("three_prrr")
     assert render(report, top=1).count("already fixed by") == 1
     assert render(report, top=2).count("already fixed by") == 2
 
 
+@pytest.mark.slow
 def test_every_redundancy_names_the_joints_that_cause_it(
     reports: Callable[[str], rg.Report],
 ) -> None:
@@ -113,6 +117,7 @@ def test_every_redundancy_names_the_joints_that_cause_it(
     assert "rotation about X: ruled out by the other loops" in others
 
 
+@pytest.mark.slow
 def test_names_of_the_moving_bodies(reports: Callable[[str], rg.Report]) -> None:
     moves = dict(view.moves(reports("slider_crank"), most=1))
     assert moves["slider"].startswith("slides along")
@@ -121,6 +126,7 @@ def test_names_of_the_moving_bodies(reports: Callable[[str], rg.Report]) -> None
     assert moves["platform"] == "translates in space without turning"
 
 
+@pytest.mark.slow
 def test_the_way_out_is_a_command_that_is_never_broken(
     reports: Callable[[str], rg.Report],
 ) -> None:
@@ -128,6 +134,7 @@ def test_the_way_out_is_a_command_that_is_never_broken(
     assert "    regularize reduce planar_fourbar.urdf -o reduced/" in lines
 
 
+@pytest.mark.slow
 def test_proposed_joints_are_in_the_report(reports: Callable[[str], rg.Report]) -> None:
     words = [words for words, _ in view.advice(reports("sarrus"))]
     assert any("make C2 universal" in entry for entry in words)
@@ -327,6 +334,7 @@ def test_sarif_names_rule_place_and_joints(fourbar: rg.Report) -> None:
     assert {entry["name"] for entry in location["logicalLocations"]} == {"A", "B", "C", "D"}
 
 
+@pytest.mark.slow
 def test_sarif_fingerprints_outlive_a_moved_line(assets: Path, tmp_path: Path) -> None:
     text = (assets / "planar_fourbar.urdf").read_text()
     (tmp_path / "a.urdf").write_text(text)

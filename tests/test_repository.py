@@ -58,6 +58,7 @@ def workspace(*, beside: str = "src/legs_of_robots", other: str = "legs") -> dic
 WALKER = "src/walker_description/urdf/walker.urdf.xacro"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "beside",
     [
@@ -86,6 +87,7 @@ def test_packages_are_found_by_the_environment(
     assert rg.check(tmp_path / "ws" / WALKER).reduction.mobility == 2
 
 
+@pytest.mark.slow
 def test_submodules_and_packages_without_a_source_folder_are_found(tmp_path: Path) -> None:
     files = {name.removeprefix("src/"): text for name, text in workspace().items()}
     files = {
@@ -120,6 +122,7 @@ def test_meshes_are_found_in_packages_by_the_names_that_these_state(tmp_path: Pa
     assert 'file="src/far/away/parts_v2/m/a.stl"' in (tmp_path / "out.xml").read_text()
 
 
+@pytest.mark.slow
 def test_nothing_outside_a_workspace_is_taken_for_a_package(tmp_path: Path) -> None:
     laid_out(tmp_path, workspace(beside="elsewhere/legs"))
     near = workspace(beside="src/other")
@@ -129,6 +132,7 @@ def test_nothing_outside_a_workspace_is_taken_for_a_package(tmp_path: Path) -> N
         rg.load(tmp_path / "mine" / WALKER)
 
 
+@pytest.mark.slow
 def test_an_old_manifest_inside_a_package_does_not_mislead(tmp_path: Path) -> None:
     files = workspace()
     files["src/walker_description/urdf/manifest.xml"] = "<package><name>walker</name></package>"
@@ -154,6 +158,7 @@ def test_all_missing_packages_are_named_at_once(tmp_path: Path) -> None:
     assert len(found.joints) == 2
 
 
+@pytest.mark.slow
 def test_macros_say_what_they_are_and_who_calls_them(tmp_path: Path) -> None:
     laid_out(tmp_path, workspace(beside="src/walker_description/legs"))
     (tmp_path / "src/walker_description/legs/package.xml").unlink()

@@ -73,6 +73,7 @@ def test_a_platform_that_turns_about_one_point_is_not_passive() -> None:
         assert words(report) == (3, 6, 0, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["urdf", "xml", "sdf"])
 def test_formats_say_the_same(tmp_path: Path, suffix: str) -> None:
     machine = spatial_four_bar(True)

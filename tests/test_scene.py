@@ -55,6 +55,7 @@ def bare() -> rg.Report:
     )
 
 
+@pytest.mark.slow
 def test_bodies_without_shapes_are_bars_between_their_joints(bare: rg.Report) -> None:
     pieces = {piece.name: piece for piece in draw(bare).pieces}
     bars = [piece for piece in pieces.values() if piece.kind == "bar"]
@@ -78,6 +79,7 @@ def test_redundant_directions_are_drawn_at_the_closing_joint(bare: rg.Report) ->
     assert np.allclose(middle, (0.5, 0, 0), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_every_axis_has_an_arrow_and_every_joint_a_name(fourbar: rg.Report) -> None:
     drawing = draw(fourbar)
     names = {piece.name for piece in drawing.pieces}
@@ -122,6 +124,7 @@ def test_ghosts_are_further_poses_of_the_moving_bodies(bare: rg.Report) -> None:
     assert material.baseColorFactor[3] < 100
 
 
+@pytest.mark.slow
 def test_ghosts_of_what_moves_to_and_fro_stand_beside_each_other() -> None:
     """A crank's would stand around."""
     slides = [
@@ -204,6 +207,7 @@ def test_unreadable_mesh_is_left_out_with_a_word(tmp_path: Path) -> None:
     assert draw(report, meshes=False).notes == ()
 
 
+@pytest.mark.slow
 def test_decimated_meshes_keep_their_size_and_place() -> None:
     ball = trimesh.creation.icosphere(subdivisions=5)
     few = decimated(ball, 1000)
@@ -337,6 +341,7 @@ def test_bodies_of_which_there_is_nothing_to_draw_are_blocks() -> None:
     assert block.kind == "bar" and np.allclose(middle, (0.1, 0.2, 0.3))
 
 
+@pytest.mark.slow
 def test_a_body_that_two_loops_pass_by_joints_of_their_own_is_one_piece() -> None:
     a = rg.assembly("two four-bars")
     for body in ("left", "right", "plate", "up", "down", "end"):

@@ -69,6 +69,7 @@ def test_error_follows_the_tolerance() -> None:
     assert fine < coarse < 1e-2
 
 
+@pytest.mark.slow
 def test_engines_agree() -> None:
     reduction = rg.reduce(massive(fourbar(0.4)))
     times = np.array([0.0, 0.5, 1.0])
@@ -176,6 +177,7 @@ def test_progress_reaches_one() -> None:
     assert done == sorted(done) and done[-1] == 1.0
 
 
+@pytest.mark.slow
 def test_wrong_arguments() -> None:
     mechanism = massive(fourbar())
     reduction = rg.reduce(mechanism, cuts=["j2"])
@@ -256,6 +258,7 @@ def test_what_has_become_a_solver_is_said() -> None:
         rg.simulate(massive(fourbar(0.4)), duration=1.0, **wrong)
 
 
+@pytest.mark.slow
 def test_loops_are_cut_away_from_the_joints_that_are_driven() -> None:
     for joint in ("j0", "j1", "j2", "j3"):
         motion = rg.simulate(massive(fourbar(0.4)), duration=0.1, torques={joint: 1.0})

@@ -105,6 +105,7 @@ def test_screws_of_a_product():
 OFFSETS = np.array([0.4, -1.3, 2.2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", ["RRRRRR", "RPRRPR", "PRRRRR"])
 def test_exact_eigenvalues_give_the_configuration(kinds):
     rng = np.random.default_rng(0)

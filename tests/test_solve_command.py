@@ -79,6 +79,7 @@ def test_many_ways_are_cut_short_and_counted(capsys: pytest.CaptureFixture[str])
     assert {len(row) for row in table(whole).values()} == {16}
 
 
+@pytest.mark.slow
 def test_loops_without_closed_form_are_solved_numerically(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -90,6 +91,7 @@ def test_loops_without_closed_form_are_solved_numerically(
     assert "each proved to be one and alone there (Kantorovich); no others" in told
 
 
+@pytest.mark.slow
 def test_formulas_as_code(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     c, python = tmp_path / "c" / "loops.c", tmp_path / "loops.py"
     solve(capsys, FOUR_BAR, "--c", str(c), "--python", str(python))
@@ -102,6 +104,7 @@ def test_formulas_as_code(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert all(map(math.isclose, module.loops([0.5], 1), exact))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -116,6 +119,7 @@ def test_wrong_inputs(capsys: pytest.CaptureFixture[str], arguments: list[str], 
     assert told in refused(capsys, FOUR_BAR, *arguments)
 
 
+@pytest.mark.slow
 def test_degrees_without_their_unit_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(Path(__file__).parents[1] / "assets" / "planar_fourbar.urdf")
     assert "write 30deg or 30rad" in refused(capsys, path, "--inputs", "A", "--at", "A=30")

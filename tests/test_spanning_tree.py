@@ -38,6 +38,7 @@ def states(model: pin.Model) -> tuple[np.ndarray, np.ndarray]:
     return q, rng.normal(size=(*q.shape[:1], model.nv))
 
 
+@pytest.mark.slow
 def test_bodies_are_where_pinocchio_has_them_and_weigh_as_much() -> None:
     model = every_joint().copy()
     model.armature = np.linspace(0.0, 0.3, model.nv)
@@ -63,6 +64,7 @@ def test_a_mimic_joint_adds_to_the_mass_of_the_other() -> None:
     assert multibody_reading.mass_matrix(tree, q) == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.slow
 def test_steps_between_configurations_are_those_of_pinocchio() -> None:
     model = every_joint()
     space = tree_of(model).space
@@ -80,6 +82,7 @@ def test_steps_between_configurations_are_those_of_pinocchio() -> None:
             assert space.velocity_by_step(step) == pytest.approx(rates, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "style"), [("rssr", "slack"), ("delta_universal", "rows")])
 def test_the_model_is_read_as_the_tree_that_it_was_made_of(name: str, style: str) -> None:
     robot = rg.to_pinocchio(rg.reduce(massive(rg.load(ASSETS / f"{name}.urdf"))), style)
@@ -184,6 +187,7 @@ def test_styles_refuse_where_no_choice_of_rows_serves_everywhere(
     assert rg.to_pinocchio(bennett, "legacy").rank == 1 + rg.to_pinocchio(bennett).rank
 
 
+@pytest.mark.slow
 def test_dependent_rows_are_reported_and_handled() -> None:
     reduced = rg.reduce(massive(bricard()))
     assert reduced.remaining == 1

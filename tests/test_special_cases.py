@@ -66,6 +66,7 @@ def test_locked_joints_are_named() -> None:
     assert reduction.certificate.holds
 
 
+@pytest.mark.slow
 def test_a_structure_of_locked_joints_keeps_what_locks_it() -> None:
     """Four skew hinges: two of the six rows depend on the others at the only configuration."""
     axes = [(1, 0, 0.2), (0.3, 1, 0), (0, 0.4, 1), (1, 1, 1)]
@@ -130,6 +131,7 @@ def test_the_rod_between_two_ball_joints_is_named_as_idle() -> None:
     assert set(found.joints) == {"B", "C"}
 
 
+@pytest.mark.slow
 def test_six_legs_of_two_ball_joints_spin_one_by_one() -> None:
     """Stewart platform with rods of fixed length: a structure with six idle rods."""
     joints = []
@@ -196,6 +198,7 @@ def leg_between_balls(middle: list[rg.Joint]) -> rg.Mechanism:
     return rg.Mechanism.of_joints("leg between balls", [*ends[:2], *middle, *ends[2:]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("middle", "bodies"),
     [
@@ -269,6 +272,7 @@ def held_by(kinds: tuple[str, ...], actuated: bool | None = None) -> rg.Mechanis
     return a.mechanism()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "passive", "words"),
     [

@@ -107,6 +107,7 @@ def found_near(axes: Sequence[np.ndarray], kind: str) -> list[Dual]:
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_what_a_half_turn_maps_has_equal_angles_and_distances(seed: int) -> None:
     """Of Bricard's line-symmetric loop, about a line that does not pass the origin."""
@@ -119,6 +120,7 @@ def test_what_a_half_turn_maps_has_equal_angles_and_distances(seed: int) -> None
         assert products(lines[i], lines[i + 1]) == products(lines[i + 3], lines[(i + 4) % 6])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(3))
 def test_what_a_reflection_maps_has_equal_angles_and_distances(first: int) -> None:
     """Of Bricard's plane-symmetric loop: two opposite hinges lie in the plane."""
@@ -132,6 +134,7 @@ def test_what_a_reflection_maps_has_equal_angles_and_distances(first: int) -> No
         assert products(*one) == products(*two)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_neighbours_of_the_trihedral_are_exactly_at_right_angles(seed: int) -> None:
     """And Bricard's condition on the offsets: the common normals of each meet on it."""
@@ -160,7 +163,6 @@ def test_right_angles_in_two_directions_alone_make_no_trihedral() -> None:
     assert "trihedral Bricard" not in [name for name, _ in symmetric(axes, 1e-9, 1e-11)]
 
 
-@pytest.mark.slow
 def test_the_focal_mechanism_is_known_in_every_plane() -> None:
     reduction = rg.reduce(moved(rg.load(ASSETS / "focal_mechanism.urdf"), ASKEW), configurations=0)
     (part,) = reduction.parts
@@ -193,6 +195,7 @@ def trihedral() -> rg.Mechanism:
     return single_loop("trihedral Bricard", "RRRRRR", planes, points)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [-1.0, -0.41, 0.0, 0.123456789, 0.49])
 def test_the_linkage_of_schatz_has_rational_axes_at_every_pose(p: float) -> None:
     loop = rg.reduce(schatz_loop(p), configurations=0)

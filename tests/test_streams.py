@@ -370,6 +370,7 @@ def test_models_that_another_took_along_are_read_again(monkeypatch: pytest.Monke
     assert found == {0: "GOOD", 1: "the parser crashed on this file"}
 
 
+@pytest.mark.slow
 def test_workers_leave_nothing_undone_unless_there_is_an_error() -> None:
     with WorkerProcesses(1) as pool:
         found = [pool.submit(abs, -k) for k in range(3)]

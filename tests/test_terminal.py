@@ -74,6 +74,7 @@ def test_no_line_is_longer_than_the_terminal(
     assert long == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["formats"], ["explain", "REG205"], []])
 def test_nothing_is_left_out_where_it_is_narrow(
     command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -104,6 +105,7 @@ def wrong(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return error
 
 
+@pytest.mark.slow
 def test_slips_of_the_keyboard(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no verb 'chek' (did you mean 'check'?); known are check" in wrong(capsys, "chek", "x")
     assert "no option '--ouput' (did you mean '--output'?)" in wrong(

@@ -253,6 +253,7 @@ def test_the_cut_of_least_rank_is_taken() -> None:
     assert rg.reduce(mechanism).kept == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "most"), [("three_prrr", 10.0), ("spherical_fourbar", 10.0)])
 def test_kept_rows_are_well_conditioned(name: str, most: float) -> None:
     reduction = rg.reduce(ASSETS / f"{name}.urdf")
@@ -333,6 +334,7 @@ def test_one_plan_serves_many_evaluations() -> None:
             np.testing.assert_allclose(alone["loop"]([value], way), expected.q[way], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_three_hundred_thousand_solutions() -> None:
     """Both ways to assemble at every stroke, by formulas and in one call."""
     values = np.linspace(0.02, 0.4, 150_000)

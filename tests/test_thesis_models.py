@@ -52,6 +52,7 @@ def script(name: str) -> Any:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
 def test_counts(name: str) -> None:
     reduction, answer = reduction_of(name), ANSWERS[name]
@@ -70,6 +71,7 @@ def test_joint_freedoms_and_cut_constraints(name: str) -> None:
     assert reduction.constraints == answer["cut_constraints"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["three_bar", "redundant_four_bar"])
 def test_plane_mechanisms_keep_the_constraints_that_the_thesis_counts(name: str) -> None:
     """The third row of every ball cut, across the plane, is removed for ever."""

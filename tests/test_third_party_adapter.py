@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for name in ("pyproject.toml", "regularize_sticks.py"):
         (source / name).write_text((EXAMPLE / name).read_text())
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target"]
+    if find_spec("setuptools"):
+        command.insert(-1, "--no-build-isolation")
     done = subprocess.run([*command, str(target), str(source)], capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"the example cannot be installed here: {done.stderr[-200:]}")

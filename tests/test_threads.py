@@ -6,6 +6,7 @@ import copy
 import pickle
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,10 @@ from test_pinocchio_import import GROUND_PIVOT, open_fourbar
 
 import regularize as rg
 
+NAMES = ("anchors", "slack", "legacy", "augmented", "in space", "mimic", "two mimics")
 
+
+@cache
 def robots() -> dict[str, Any]:
     """Robots of every way to compute an acceleration."""
     reduction = rg.reduce(massive(MECHANISMS["tilted"]()))
@@ -30,6 +34,7 @@ def robots() -> dict[str, Any]:
     found["mimic"] = rg.augment(mimicking(1.5, 0.1)[1], [])
     twice = pin.transformJointIntoMimic(mimicking(-0.7, 0.2)[1], 2, 4, 2.0, 0.0)
     found["two mimics"] = rg.augment(twice, [])
+    assert tuple(found) == NAMES
     return found
 
 
@@ -62,7 +67,7 @@ def test_eighty_thousand_accelerations_in_eight_threads() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", robots())
+@pytest.mark.parametrize("name", NAMES)
 def test_every_method_in_threads(name: str) -> None:
     """Threads that do different things at once get what one alone gets."""
     robot = robots()[name]
@@ -106,7 +111,7 @@ def test_shapes_of_batches() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", robots())
+@pytest.mark.parametrize("name", NAMES)
 def test_robots_are_copied(name: str) -> None:
     robot = robots()[name]
     q, v, tau = states(robot, 3)

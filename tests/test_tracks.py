@@ -226,6 +226,7 @@ def test_formulas_that_fail_on_a_branch_are_no_solution():
     assert why_not(told, [], refuted).startswith(f"no closed form: {reason}. Give more inputs")
 
 
+@pytest.mark.slow
 def test_a_branch_passes_through_closed_configurations_alone():
     graph = rhombus().graph
     loops = LoopKinematics(graph, graph.every_edge, spanning_tree(graph))

@@ -78,6 +78,7 @@ def in_other_frames(mechanism: rg.Mechanism) -> rg.Mechanism:
     return replace(mechanism, bodies=tuple(bodies), joints=tuple(joints))
 
 
+@pytest.mark.slow
 def test_the_same_machine_in_other_frames_has_no_differences(gripper: rg.Mechanism) -> None:
     assert differences(gripper, gripper) == []
     assert differences(gripper, in_other_frames(gripper)) == []
@@ -327,6 +328,7 @@ def test_a_bare_link_that_is_welded_to_a_body_is_a_frame_on_it() -> None:
             assert "`frame` is there as well" in said and "`mount` is there as well" in said
 
 
+@pytest.mark.slow
 def test_names_of_bodies_and_of_joints_stand_for_themselves() -> None:
     """Bodies are known without the names of their joints, and with these under other names."""
     machine = tree()
@@ -343,6 +345,7 @@ def test_names_of_bodies_and_of_joints_stand_for_themselves() -> None:
         assert len(said) == (2 * len(names) if what == "joint" else len(bodies))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pitch", [0.2, -0.05])
 def test_a_screw_in_urdf_is_a_hinge_that_a_slide_follows(pitch: float, tmp_path: Path) -> None:
     """From the ground outwards, or the other way round."""
@@ -414,6 +417,7 @@ def test_motors_that_changed(changes: Any, words: str, gripper: rg.Mechanism) ->
     assert re.search(f"actuator `motor` {words}", first.message)
 
 
+@pytest.mark.slow
 def test_a_motor_of_a_joint_that_is_lost_is_named_by_its_joint(gripper: rg.Mechanism) -> None:
     closing = next(joint for joint in gripper.joints if joint.closure)
     before = replace(gripper, actuators=(Actuator("motor", closing.name),))

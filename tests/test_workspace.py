@@ -42,6 +42,7 @@ def test_a_slider_crank_is_singular_where_crank_and_rod_are_in_line() -> None:
     assert np.min(by_crank.constraint) > 0.05
 
 
+@pytest.mark.slow
 def test_what_is_reached_is_what_the_arms_reach() -> None:
     bar = five_bar()
     tip = rg.BodyPose("tip", ("x", "z"), point=bar.joint("a3").T_parent_joint[:3, 3])

@@ -182,6 +182,7 @@ def test_every_kind_of_closure(kind: str, target: str, tmp_path: Path) -> None:
     assert rg.reduce(other).assembly.worst_before[0] < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["json", "mjcf"])
 def test_stored_positions_are_kept_where_the_format_can(target: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
@@ -265,6 +266,7 @@ def test_a_mesh_that_cannot_be_read_is_left_out_of_a_stage(tmp_path: Path) -> No
     assert (shape.kind, shape.size.tolist()) == ("capsule", [0.5, 2.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["sdf", "xml", "usda", "json", "urdf"])
 def test_ellipsoids_are_kept_or_named(suffix: str, tmp_path: Path) -> None:
     hinge = rg.Joint.in_world("A", "ground", "arm", "revolute", (0, 1, 0))
@@ -280,6 +282,7 @@ def test_ellipsoids_are_kept_or_named(suffix: str, tmp_path: Path) -> None:
     assert [(g.kind, g.size.tolist()) for g in there] == kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", FORMATS)
 def test_couplings_limits_motors_and_shapes(target: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(10)
@@ -392,6 +395,7 @@ def test_what_motors_of_a_stage_give_beside_what_joints_bear(tmp_path: Path) -> 
     assert back.joint("A").limits.effort.tolist() == [5.0]
 
 
+@pytest.mark.slow
 def test_three_terms_are_a_tendon_in_mjcf_and_lost_elsewhere(tmp_path: Path) -> None:
     mechanism = chain_of(["revolute"] * 3, np.random.default_rng(11))
     terms = (("j0", 0, 1.0), ("j1", 0, 2.0), ("j2", 0, 3.0))

@@ -64,6 +64,7 @@ def test_limits_damping_and_motors_arrive_in_pinocchio(arm: rg.Mechanism, tmp_pa
     assert {"`upper`" in f.message or "safety" in f.message for f in findings[-2:]} == {True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_meshes_are_found_from_the_new_place(
     arm: rg.Mechanism, target: str, tmp_path: Path
@@ -160,6 +161,7 @@ def test_marks_of_another_dialect_close_no_loop_twice(tmp_path: Path) -> None:
     pin.buildModelFromUrdf(str(tmp_path / "out" / "bars.urdf"))
 
 
+@pytest.mark.slow
 def test_a_reduced_model_for_drake_is_a_file_of_its_kind(tmp_path: Path) -> None:
     main(["reduce", str(ASSETS / "planar_fourbar.urdf"), "--to", "drake", "-o", str(tmp_path)])
     assert rg.load(tmp_path / "planar_fourbar.xml", format="mjcf").joints
@@ -198,6 +200,7 @@ def test_what_the_engine_refuses_is_not_written(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bare.urdf", "slider.xml"]
 
 
+@pytest.mark.slow
 def test_a_file_of_loops_that_would_be_read_along_is_not_written_beside(tmp_path: Path) -> None:
     source = ASSETS / "planar_fourbar.urdf"
     rg.save(rg.load(source), tmp_path / "robot.urdf", format="urdf")

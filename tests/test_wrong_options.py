@@ -121,6 +121,7 @@ def test_a_map_has_no_more_points_than_can_be_waited_for(assets: Path) -> None:
         rg.workspace(path, {"A": (1.0, 1.0, 3)})
 
 
+@pytest.mark.slow
 def test_files_stand_before_options_behind_and_between(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
