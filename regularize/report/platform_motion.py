@@ -1,10 +1,11 @@
 """The motion of a platform by the name that robotics has for it: 3T, 2R1T, 3T1R.
 
-A platform is the body, of those with several freedoms, that most separate legs hold. Its
-independent angular velocities at a generic configuration are its rotations, R, and its other
-freedoms translations, T; what moves along with them by the mechanism's lengths (parasitic motion)
-is not counted. Where the groups of motions that the legs generate leave it as many freedoms as it
-has, it moves in their common group wherever the mechanism goes; else the name is what was seen.
+A platform is the body, of those with several freedoms, that most separate legs hold, three at
+least. Its independent angular velocities at a generic configuration are its rotations, R, and its
+other freedoms translations, T; what moves along with them by the mechanism's lengths (parasitic
+motion) is not counted. Where the groups of motions that the legs generate leave it as many freedoms
+as it has, it moves in their common group wherever the mechanism goes; else the name is what was
+seen.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[Platf
         free = {rigid[n]: n for n in known if motions[n].freedoms > 1}
         free.pop(base := rigid[graph.ground], None)
         legs = {n: _legs(joints, base, n) for n in free}
-        ranks = {n: (len(legs[n]), motions[free[n]].freedoms) for n in free if len(legs[n]) > 1}
+        ranks = {n: (len(legs[n]), motions[free[n]].freedoms) for n in free if len(legs[n]) > 2}
         first = [n for n, rank in ranks.items() if rank == max(ranks.values())]
         if len(first) != 1 or not any(base in pair for pair in joints.values()):
             continue

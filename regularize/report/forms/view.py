@@ -107,7 +107,7 @@ def counts(report: Analysis) -> str:
     if finite < r.mobility:
         more = counted(r.mobility - finite, "more freedom")
         text += f" Shaky: {more} of velocity, which no motion follows."
-    return " ".join([text, *(f"{platform.words}." for platform in report.platforms)])
+    return text
 
 
 def mobility_words(report: Analysis) -> str:
