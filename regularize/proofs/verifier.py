@@ -469,8 +469,8 @@ class _Checker:  # one pass over a document
             h = [{4 * (k < 3) + 1 + k % 3: ring[name] * z[k] for k in range(6)} for z in Z]
             parts = ((product((closed, b)), z) for b, z in zip(more, h, strict=True))
             closed = product((closed, a), *parts)
-        for v, q in reversed(curve):
-            closed = remainder(closed, q, v)
+            for v, q in reversed(curve):  # at once: what follows is of low degree then
+                closed = remainder(closed, q, v)
         need(not any(at & 7 for at in closed), "a loop does not stay closed along the curve")
 
     def _still(self, name: str, x: int, y: int, z: int, one: int) -> bool:
