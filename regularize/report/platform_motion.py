@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial, reduce
-from typing import Any
+from typing import Any, Literal
 
 from regularize.escape import displayed_name
 from regularize.lie import subalgebra
@@ -36,7 +36,8 @@ class PlatformMotion:
         legs: Number of chains of joints that hold it.
         rotations: Number of its independent angular velocities at a generic configuration.
         translations: Number of its other freedoms.
-        proved: Whether it stays in one group of such motions in every configuration.
+        evidence: ``proved`` where it stays in one group of such motions wherever it goes, else
+            ``moved``.
         configurations: At how many configurations it was looked at.
     """
 
@@ -44,7 +45,7 @@ class PlatformMotion:
     legs: int
     rotations: int
     translations: int
-    proved: bool
+    evidence: Literal["proved", "moved"]
     configurations: int
 
     @property
@@ -61,21 +62,13 @@ class PlatformMotion:
     def words(self) -> str:
         """For example ``Platform plate: 3T (3 translations) in every configuration``."""
         meant = ", ".join(counted(count, noun) for count, noun in self._parts)
-        seen = f"at {counted(self.configurations, 'configuration')}"
-        where = "in every configuration" if self.proved else seen
+        where = f"at {counted(self.configurations, 'configuration')}"
+        where = "in every configuration" if self.evidence == "proved" else where
         return f"Platform {displayed_name(self.body)}: {self.name} ({meant}) {where}"
 
     def as_dict(self) -> dict[str, Any]:
         """The entry of ``platforms`` in the JSON report."""
-        return {
-            "body": self.body,
-            "legs": self.legs,
-            "motion": self.name,
-            "rotations": self.rotations,
-            "translations": self.translations,
-            "evidence": "proved" if self.proved else "moved",
-            "configurations": self.configurations,
-        }
+        return asdict(self) | {"motion": self.name}
 
 
 def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[PlatformMotion, ...]:
@@ -106,20 +99,20 @@ def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[Platf
         legs = {n: _legs(joints, base, n) for n in free}
         ranks = {n: (len(legs[n]), motions[free[n]].freedoms) for n in free if len(legs[n]) > 2}
         first = [n for n, rank in ranks.items() if rank == max(ranks.values())]
-        if len(first) != 1 or not any(base in pair for pair in joints.values()):
+        if len(first) != 1:
             continue
         body, chains = motions[free[first[0]]], legs[first[0]]
-        turns, freedoms = body.rotations, body.freedoms
-        proved = _common(reduction, chains) == (freedoms, turns)
-        entry = (body.body, len(chains), turns, freedoms - turns, proved, body.seen)
-        found.append(PlatformMotion(*entry))
+        turns, rest = body.rotations, body.freedoms - body.rotations
+        proved = _common(reduction, chains) == (body.freedoms, turns)
+        evidence: Literal["proved", "moved"] = "proved" if proved else "moved"
+        found.append(PlatformMotion(body.body, len(chains), turns, rest, evidence, body.seen))
     return tuple(found)
 
 
 def _legs(
     joints: Mapping[EdgeId, tuple[NodeId, NodeId]], base: NodeId, platform: NodeId
 ) -> list[list[EdgeId]]:
-    """Joints that remain together where base and platform are taken away."""
+    """Joints between base and platform that remain together where these are taken away."""
     ends, chains = {base, platform}, DisjointSets[NodeId]()
     for pair in joints.values():
         if not ends & {*pair}:
@@ -128,7 +121,7 @@ def _legs(
     for e, pair in joints.items():
         inner = [n for n in pair if n not in ends]
         found.setdefault((True, chains[inner[0]]) if inner else (False, e), []).append(e)
-    return [*found.values()]
+    return [leg for leg in found.values() if ends <= {n for e in leg for n in joints[e]}]
 
 
 def _common(reduction: Reduction, legs: Sequence[Sequence[EdgeId]]) -> tuple[int, int]:
