@@ -76,9 +76,9 @@ if TYPE_CHECKING:
     from regularize.pinocchio.importing import from_pinocchio as from_pinocchio
     from regularize.pinocchio.isostatic import isostatic as isostatic
     from regularize.pinocchio.robot import Robot as Robot
-    from regularize.proofs.bounds import verify as verify
     from regularize.proofs.prove import prove as prove
     from regularize.proofs.verifier import Verdict as Verdict
+    from regularize.proofs.verifier import verify as verify
     from regularize.reduction.reduce import Reduction as Reduction
     from regularize.reduction.reduce import reduce as reduce
     from regularize.repair.advice import cures as cures
@@ -140,9 +140,8 @@ _HOMES = {
     "pinocchio.importing": "Closure from_pinocchio",
     "pinocchio.isostatic": "isostatic",
     "pinocchio.robot": "Robot",
-    "proofs.bounds": "verify",
     "proofs.prove": "prove",
-    "proofs.verifier": "Verdict",
+    "proofs.verifier": "Verdict verify",
     "reduction.reduce": "Reduction reduce",
     "repair.fix": "fix",
     "repair.advice": "cures",

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forgeries import campaign, is_of, proofs, written
 from random_mechanisms import random_network
 from scipy.linalg import qr
 
@@ -38,10 +39,6 @@ def honest(assets: Path) -> Any:
 def signed(document: Any) -> Any:
     document = {key: value for key, value in document.items() if key != "fingerprint"}
     return json.loads(json.dumps(document | {"fingerprint": fingerprint(document)}))
-
-
-def written(space: Space) -> list[list[str]]:
-    return [[str(x) for x in row] for row in space]
 
 
 def claim(document: Any, spaces: dict[str, Space]) -> None:
@@ -524,3 +521,12 @@ def test_no_forged_group_is_held(forge: Callable[[Any], None], held: Any) -> Non
     forge(next(part for part in document["parts"] if "loops" in part))
     verdict = rg.verify(signed(document))
     assert not verdict.holds
+
+
+@pytest.mark.slow
+def test_no_proof_that_is_forged_by_its_meaning_is_accepted() -> None:
+    """Two of each kind; `forgeries.py` makes them by the hundred."""
+    model, document = proofs()[0]
+    assert is_of(document, model)
+    tried, accepted = campaign(56, seed=40)
+    assert accepted == [] and len(tried) > 25

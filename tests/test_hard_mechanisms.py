@@ -72,3 +72,68 @@ def test_the_first_mechanism_of_dixon_on_ten_points():
     found = report.reduction
     assert (found.mobility, found.finite_mobility, found.redundant) == (1, 1, 53)
     assert found.removed + found.remaining == 53
+
+
+Corners = dict[str, np.ndarray]
+Face = tuple[str, str, str]
+
+
+def plates(name: str, corners: Corners, faces: list[Face]) -> rg.Mechanism:
+    """Triangles with a hinge wherever two of them share an edge."""
+    sides: dict[frozenset[str], list[str]] = {}
+    for face in faces:
+        for k in range(3):
+            body = "ground" if face == faces[0] else " ".join(face)
+            sides.setdefault(frozenset((face[k - 1], face[k])), []).append(body)
+    joints = []
+    for edge, (one, two) in sides.items():
+        a, b = sorted(edge)
+        at, along = corners[a], corners[b] - corners[a]
+        joints.append(rg.Joint.in_world(f"{a}-{b}", one, two, "revolute", along, at))
+    return rg.Mechanism.of_joints(name, sorted(joints, key=lambda joint: joint.parent != "ground"))
+
+
+def crinkle(corners: Corners, edge: str, ends: str, rng: np.random.Generator) -> list[Face]:
+    """Six faces that move as two that share an edge (Connelly 1977).
+
+    They are the others of an octahedron that a half turn maps on itself (Bricard 1897).
+    """
+    (a, b), (c, d) = edge, ends
+    axis = np.cross(corners[c] - corners[d], rng.normal(size=3))
+    for point in edge:
+        arm = corners[point] - (corners[c] + corners[d]) / 2
+        across = arm - (arm @ axis) * axis / (axis @ axis)
+        corners[point + ends] = corners[point] - 2.0 * across
+    A, B = a + ends, b + ends
+    return [(A, c, b), (A, d, b), (B, c, a), (B, d, a), (A, B, c), (A, B, d)]
+
+
+def steffen(rng: np.random.Generator) -> tuple[Corners, list[Face]]:
+    """Two crinkles side by side, and two triangles: nine corners (Steffen 1978)."""
+    corners = {name: rng.normal(size=3) for name in "ABCDE"}
+    faces = [("D", "E", "A"), ("D", "E", "B")]
+    faces += crinkle(corners, "AB", "CD", rng) + crinkle(corners, "AB", "CE", rng)
+    return corners, faces
+
+
+def connelly(rng: np.random.Generator) -> tuple[Corners, list[Face]]:
+    """A flexible octahedron with crinkles at two of its edges."""
+    corners = {name: rng.normal(size=3) for name in "ABC"}
+    corners |= {b: corners[a] * (-1, -1, 1) for a, b in zip("ABC", "XYZ", strict=True)}
+    faces = [(p, q, r) for p in "AX" for q in "BY" for r in "CZ" if p + q not in ("AB", "XY")]
+    faces += crinkle(corners, "AB", "CZ", rng) + crinkle(corners, "XY", "CZ", rng)
+    return corners, faces
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("make", "redundant"), [(steffen, 28), (connelly, 31)])
+def test_flexible_spheres_move(make, redundant, seed):
+    """Cauchy's theorem is for convex ones; with one corner elsewhere they are rigid."""
+    corners, faces = make(np.random.default_rng(seed))
+    found = rg.reduce(plates(make.__name__, corners, faces))
+    assert (found.mobility, found.finite_mobility, found.redundant) == (1, 1, redundant)
+    assert found.removed + found.remaining == redundant
+    corners["BCD" if "BCD" in corners else "BCZ"] += 0.05
+    found = rg.reduce(plates(make.__name__, corners, faces))
+    assert (found.mobility, found.finite_mobility, found.redundant) == (0, 0, redundant - 1)

@@ -110,11 +110,19 @@ def test_random_networks_are_proved(first: int) -> None:
 def test_the_checker_needs_the_standard_library_alone(tmp_path: Path) -> None:
     file = tmp_path / "proof.json"
     file.write_text(json.dumps(proof_of(ASSETS[0])), encoding="utf-8")
-    source = Path(rg.__file__).parent / "proofs" / "verifier.py"
-    assert len(source.read_text(encoding="utf-8").splitlines()) <= 550
-    command = [sys.executable, "-I", "-S", str(source), str(file)]
+    source = (Path(rg.__file__).parent / "proofs" / "verifier.py").read_text(encoding="utf-8")
+    assert len(source.splitlines()) <= 550
+    alone = tmp_path / "alone.py"
+    alone.write_text(source, encoding="utf-8")
+    command = [sys.executable, "-I", "-S", str(alone), str(file)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout.split("\n")[0]) == (0, "holds")
+    assert "at least" in done.stdout and "no more than" in done.stdout
+    document = json.loads(file.read_text(encoding="utf-8"))
+    document["bounds"][0]["off"] = 1.0
+    file.write_text(json.dumps(document | {"fingerprint": fingerprint(document)}), encoding="utf-8")
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.split("\n")[0]) == (1, "does not hold")
 
 
 def motions(names: tuple[str, ...]) -> list[Any]:

@@ -31,15 +31,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check one proof; 0 where it holds, else 1."""
-    from regularize.proofs.bounds import verify
-    from regularize.proofs.verifier import read, shown
+    from regularize.proofs.verifier import read, shown, verify
 
     if arguments.model is None and reads_model(arguments):
         raise RegularizeError("options on how to read a model go with --model MODEL; name it")
     try:
         document = read(read_bytes(str(arguments.proof)))
     except ValueError as error:
-        raise ReadError(str(arguments.proof), f"no JSON: {error}") from error
+        raise ReadError(str(arguments.proof), str(error)) from error
     if not isinstance(document, dict) or "fingerprint" not in document:
         raise ReadError(str(arguments.proof), "no proof: `check --proof` writes one")
     verdict = verify(document)
@@ -62,8 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def write_proof(reduction: Reduction, path: Path) -> None:
     """Write the proof of a reduction, once the checker has accepted it."""
-    from regularize.proofs.bounds import verify
     from regularize.proofs.prove import prove
+    from regularize.proofs.verifier import verify
 
     text = json.dumps(prove(reduction), indent=1, ensure_ascii=False) + "\n"
     verdict = verify(json.loads(text))

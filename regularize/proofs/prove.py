@@ -33,7 +33,7 @@ from regularize.tolerances import VANISHING
 ROUNDINGS = (1e-12, 1e-10, 1e-8, 1e-6)
 #: Products of short numbers, below a microsecond each, that the search for a motion may take.
 WORK = 2.5e7
-HEAD = {"format": "regularize proof", "version": 1}
+HEAD = {"format": "regularize proof", "version": 1, "bounds": [], "undecided": []}
 
 
 def prove(model: Model) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def bound(graph: Graph, part: Block) -> dict[str, Any]:
         part: The part.
 
     Returns:
-        The entry of ``bounds`` in the document, for ``bounds.verify``.
+        The entry of ``bounds`` in the document, for ``verify``.
     """
     edges = sorted((graph.edges[e] for e in part.edges), key=lambda edge: edge.name)
     loops = [cycle.edges for cycle in part.cycles]

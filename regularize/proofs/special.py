@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from regularize.reduction.block import Block
@@ -27,12 +27,7 @@ class SpecialLengths:
 
     def as_dict(self) -> dict[str, Any]:
         """The entry of the JSON report."""
-        return {
-            "cuts": list(self.cuts),
-            "family": self.family,
-            "rows": self.rows,
-            "distance": self.distance,
-        }
+        return asdict(self) | {"cuts": [*self.cuts]}
 
 
 def special_lengths(reduction: Reduction) -> tuple[SpecialLengths, ...]:

@@ -51,36 +51,36 @@ included. Where in M their rank is r, their n - r velocities are those that the 
 M is a manifold of n - r dimensions there and holds all configurations of the machine nearby.
 **Theorem.** By induction over the cuts: at every configuration in M (with virtual joints: that
 motions reach along which that rank is r) the kept rows allow the same velocities as all rows.
+**Bound.** Let B be a square part, of r rows and columns, of the matrix of all equations of some
+loops at the pose, and C any matrix. Let numbers in B be off by d at most. If the sums of the rows
+of |1 - C B| + d |C| E, with E full of ones, are below one, then C B is invertible for all these
+numbers; so is B, and at least r of the equations are independent, of joints near the pose as well.
 """
-
-from __future__ import annotations
 
 import hashlib
 import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
-from functools import partial
 from operator import add, mul, sub
 from typing import Any, NamedTuple
 
 Vector = tuple[int, ...]
 Space = tuple[Vector, ...]  # in reduced echelon form, integers without a common divisor
+Fact = tuple[bool, str, str, Space]  # a group of two bodies, or a space seen from the first one
 Polynomial = dict[int, int]  # two bits for 1, i, j, k, two for e, BITS for each variable
-BITS, SIGNS = 40, ((1, 1, 1, 1), (1, -1, 1, -1), (1, -1, -1, 1), (1, 1, -1, -1))
+ONE, BITS, SIGNS = 1 << 60, 40, ((1, 1, 1, 1), (1, -1, 1, -1), (1, -1, -1, 1), (1, 1, -1, -1))
 EVERY: Space = tuple(tuple(int(i == j) for j in range(6)) for i in range(6))
 
 # What a document looks like: (x, ...) is a list of that length, [x] one of any, "*" stands for all
 # names and "?" for a member that may be left out; None is the number of a step, or null.
 DIGITS, PAIR = re.compile(r"-?\d{1,4000}"), (None, None)
-SPACE = [(DIGITS,) * 6]
+SPACE, PLACE = [(DIGITS,) * 6], {"origin_m": (float,) * 3, "unit_m": float}
 JOINT = {"name": str, "bodies": (str, str), "written": [(float,) * 6]}
-PLACE = {"origin_m": (float,) * 3, "unit_m": float}
 FACT = {"because": str, "bodies": (str, str), "space": SPACE}
 RIGID = {"because": str, "loops": {"*": [str]}, "kept": {"*": SPACE}, "family?": str}
-LEG = {"joints": [str], "ends": ((DIGITS,) * 4,) * 2}
 CUT = {"because": str, "joint": str, "seen from": str}
 STEPS = {
     "joint": FACT | {"joint": str},
@@ -89,7 +89,7 @@ STEPS = {
     "parallelogram": FACT | {"loop": [str]},
     "rigid": RIGID,
     "motion": RIGID | {"curve": [{"*": DIGITS}], "moves": {"*": [{"*": DIGITS}]}},
-    "stress": RIGID | {"bodies": (str, str), "legs": [LEG]},
+    "stress": RIGID | {"bodies": (str, str), "legs": [{"joints": [str], "ends": [(DIGITS,) * 4]}]},
     "cut": CUT | {"of": [PAIR], "kept": SPACE, "removed": SPACE},
     "held": CUT | {"instead of": str, "loop": [str], "of": [None], "rows": SPACE},
 }
@@ -98,11 +98,11 @@ PART |= {"joints": [JOINT | {"space": SPACE, "virtual?": True, "distance?": floa
 BOUND = PLACE | {"joints": [JOINT], "loops": [[str]], "rows": [int], "columns": [int]}
 DOCUMENT = {"format": str, "version": int, "fingerprint": str, "model?": str} | {
     "parts": [PART | {"loops?": {"*": [str]}}],
-    "bounds?": [BOUND | {"inverse": [[float]], "off": float}],
-    "undecided?": [{"cuts": [str], "reason": str}],
+    "bounds": [BOUND | {"inverse": [[float]], "off": float}],
+    "undecided": [{"cuts": [str], "reason": str}],
 }
 # Work, of 50 ns each, that a megabyte may ask for; more as the power 1.5 of length, as matrices do.
-WORK, LONGEST = 22_000_000, 10_000  # and characters of a name
+WORK, MAX = 22_000_000, 10_000  # and characters of a name
 _left: ContextVar[list[float] | None] = ContextVar("work that is left", default=None)
 
 
@@ -114,6 +114,11 @@ class Verdict(NamedTuple):
     assumptions: tuple[str, ...]
     reason: str = ""
 
+    def __repr__(self) -> str:
+        return (
+            f"<Verdict: {f'holds, {len(self.claims)} claims' if self.holds else self.reason[:150]}>"
+        )
+
 
 def need(condition: object, reason: str, *names: str) -> None:
     """Stop where a condition is not fulfilled; the reason has {} where names of others stand."""
@@ -121,8 +126,7 @@ def need(condition: object, reason: str, *names: str) -> None:
         raise ValueError(reason.format(*map(shown, names)) if names else reason)
 
 
-def spend(work: float) -> None:
-    """Count work before it is done; stop where there is more than the document may ask for."""
+def _spend(work: float) -> None:  # before it is done
     if (left := _left.get()) is not None:
         left[0] -= work
         need(left[0] >= 0, "judging it takes more work than its length allows")
@@ -137,9 +141,9 @@ def shown(name: str) -> str:
 def read(text: str | bytes) -> Any:
     """The document in a text; ValueError: no JSON, a member twice, or what is no number."""
     try:
-        return json.loads(text, parse_constant=partial(need, ()), object_pairs_hook=_once)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        return json.loads(text, parse_constant=int, object_pairs_hook=_once)
+    except (RecursionError, ValueError) as error:
+        raise ValueError(f"no JSON: {error}") from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -147,47 +151,48 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def conform(value: Any, form: Any, where: str = "the document") -> None:
-    """Refuse what has not the form of a document, before anything is made of it."""
-    kind = type(value)
+def _conform(value: Any, form: Any, where: str = "the document") -> None:  # before it is used
+    kind, right = type(value), value is form and value in (True, None)
+    form = STEPS.get(str(value.get("because")), STEPS) if form is STEPS and kind is dict else form
     if type(form) is dict:
-        if form is STEPS and kind is dict:
-            form = STEPS.get(str(value.get("because")), STEPS)
-        whole = kind is dict and {n for n in form if n[-1] not in "?*"} <= value.keys()
-        need(whole, f"{where} is no object, or lacks a member")
-        for name, each in value.items():
+        right = kind is dict and {n for n in form if n[-1] not in "?*"} <= value.keys()
+        for name, each in value.items() if right else ():
             known = form.get(name, form.get(name + "?", form.get("*")))
             need(known, "{} is no member of " + where, name)
-            conform(each, known, where if "*" in form else name)
+            _conform(each, known, where if "*" in form else name)
     elif type(form) in (list, tuple):
         right = kind is list and (type(form) is list or len(value) == len(form))
-        need(right, f"{where} is no list, or of another length")
-        for each in value:
-            conform(each, form[0], where)
-    else:
-        right = kind is str and form is str and len(value) <= LONGEST
-        right = right or (kind is str and form is DIGITS and DIGITS.fullmatch(value))
-        right = right or (kind in (int, float) and form is float and abs(value) < 1e100)
-        right = right or (kind is int and form in (int, None) and abs(value) < 1 << 31)
-        need(right or (value is form is True) or (value is form is None), f"{where} is not right")
+        for each in value if right else ():
+            _conform(each, form[0], where)
+    elif kind is str:
+        right = len(value) <= MAX if form is str else form is DIGITS and bool(form.fullmatch(value))
+    elif kind is int or kind is form is float:
+        right = form in (float, int, None) and abs(value) < (1e100 if form is float else 1 << 31)
+    need(right, f"{where} lacks a member, is of another length or kind, or too large")
 
 
-def verify(document: Any, also: Callable[[Any], Iterable[str]] | None = None) -> Verdict:
-    """Check a proof, as ``read`` reads it; ``also`` checks more, and says what that claims."""
-    before = _left.set([float(WORK)])
+def verify(document: Any) -> Verdict:
+    """Check a proof, or the text of one, with the bounds in it."""
+    before, named = _left.set([WORK]), set[str]()
     try:
-        conform(document, DOCUMENT)
+        document = read(document) if isinstance(document, str | bytes) else document
+        _conform(document, DOCUMENT)
         _left.set([WORK * max(1.0, len(json.dumps(document)) / 1e6) ** 1.5])
         same = document["fingerprint"] == fingerprint(document) and document["version"] == 1
         need(same and document["format"] == "regularize proof", "this is no proof, or was changed")
-        checkers = [_Checker(part) for part in document["parts"]]
-        claims = [claim for checker in checkers for claim in checker.claims]
-        claims += also(document) if also else ()
+        for key in ("parts", "bounds"):
+            names = [j["name"] for p in document[key] for j in p["joints"] if "virtual" not in j]
+            need(len(names) == len({*names}), f"two {key} speak of one joint")
+            named |= {*names}
+        for cuts in (part["cuts"] for part in document["undecided"]):
+            need(cuts and named.issuperset(cuts if named else ()), "an undecided cut is unknown")
+        parts = [_Checker(part) for part in document["parts"]]
+        claims = [c for part in parts for c in part.claims] + [*map(_bound, document["bounds"])]
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as e:
         return Verdict(False, (), (), str(e) or type(e).__name__)
     finally:
         _left.reset(before)
-    return Verdict(True, tuple(claims), tuple(checker.assumption for checker in checkers))
+    return Verdict(True, tuple(claims), tuple(part.assumption for part in parts))
 
 
 def fingerprint(document: Any) -> str:
@@ -198,23 +203,21 @@ def fingerprint(document: Any) -> str:
 
 def reduced(rows: Iterable[Sequence[int]]) -> Space:
     """The space that some vectors span, in its one canonical form; as many rows as its rank."""
-    done: dict[int, Vector] = {}
-    for new in map(tuple, rows):
-        spend(40 + 2 * len(done))
-        for lead, row in done.items():
-            new = _without(new, row, lead) if new[lead] else new
-        if any(new):
-            at = next(i for i, x in enumerate(new) if x)
-            for lead, row in done.items():
-                done[lead] = _without(row, new, at) if row[at] else row
-            done[at] = new
-    divisors = {i: math.gcd(*row) * (1 if row[i] > 0 else -1) for i, row in done.items()}
-    return tuple(tuple(x // divisors[i] for x in done[i]) for i in sorted(done))
+    rest, done = [*map(tuple, rows)], list[Vector]()
+    for at in range(len(rest[0]) if rest else 0):
+        _spend(40 + len(rest) * (1 if at else 160))
+        if p := next((row for row in rest if row[at]), ()):
+            rest.remove(p)
+            divisor = math.gcd(*p) * (1 if p[at] > 0 else -1)
+            p = tuple(x // divisor for x in p)
+            done, rest = ([_without(r, p, at) if r[at] else r for r in s] for s in (done, rest))
+            done.append(p)
+    return tuple(done)
 
 
-def _without(row: Vector, pivot: Vector, column: int) -> Vector:  # zero in the column
-    row = tuple(pivot[column] * x - row[column] * y for x, y in zip(row, pivot, strict=True))
-    spend(40 + len(row) * (6 + (max(map(int.bit_length, row)) ** 2 >> 13)))
+def _without(row: Vector, pivot: Vector, at: int) -> Vector:  # zero in this column
+    _spend(40 + len(row) * (6 + (max(map(int.bit_length, row)) ** 2 >> 13)))
+    row = tuple(pivot[at] * x - row[at] * y for x, y in zip(row, pivot, strict=True))
     divisor = math.gcd(*row) or 1
     return tuple(x // divisor for x in row)
 
@@ -232,7 +235,6 @@ def meet(a: Space, b: Space) -> Space:
 
 def bracket(a: Sequence[int], b: Sequence[int]) -> Vector:
     """The Lie bracket of two twists."""
-    spend(120)
     (v, w), (u, z), at = (a[:3], a[3:]), (b[:3], b[3:]), ((-2, -1), (-1, -3), (-3, -2))
     parts = ((w, u), (v, z)), ((w, z),)
     return tuple(sum(c[i] * d[j] - c[j] * d[i] for c, d in part) for part in parts for i, j in at)
@@ -259,13 +261,11 @@ def arcs(hinges: Sequence[Space]) -> Space:
 
 def polynomial(terms: Any, count: int) -> Polynomial:
     """A polynomial as a document writes it: coefficients by the exponents of all variables."""
-    spend(60 * len(terms) * (1 + count))
-    found: Polynomial = {}
-    for at, c in terms.items():
-        powers = [*map(int, at.split())]
-        need(len(powers) == count < 25 and 0 <= min(powers) <= max(powers) < 10**6, "no exponents")
-        found[sum(x << BITS * v + 4 for v, x in enumerate(powers))] = int(c)
-    return {at: c for at, c in found.items() if c}
+    _spend(60 * len(terms) * (1 + count))
+    rows = [([*map(int, at.split())], int(c)) for at, c in terms.items()]
+    right = all(len(p) == count < 25 and 0 <= min(p) <= max(p) < 10**6 for p, _ in rows)
+    need(right, "a polynomial has no exponents")
+    return {sum(x << BITS * v + 4 for v, x in enumerate(p)): c for p, c in rows if c}
 
 
 def product(*pairs: tuple[Polynomial, Polynomial]) -> Polynomial:
@@ -273,7 +273,7 @@ def product(*pairs: tuple[Polynomial, Polynomial]) -> Polynomial:
     found: Polynomial = {}
     for f, g in pairs:
         bits = [max((c.bit_length() for c in h.values()), default=0) for h in (f, g)]
-        spend(40 + len(f) * len(g) * (20 + (bits[0] * bits[1] >> 13)))
+        _spend(40 + len(f) * len(g) * (20 + (bits[0] * bits[1] >> 13)))
     for a, b, c in ((a, b, c * d) for f, g in pairs for a, c in f.items() for b, d in g.items()):
         at = a + b - (a & 3) - (b & 3) + ((a ^ b) & 3)
         found[at] = found.get(at, 0) + SIGNS[a & 3][b & 3] * c
@@ -298,20 +298,15 @@ def integers(rows: Any) -> Space:
     return space
 
 
-def joined(pairs: Iterable[Sequence[str]], *, forest: bool = False) -> Callable[[str], str]:
-    """What pairs of bodies join: a function from bodies to one of all that are joined."""
-    above: dict[str, str] = {}
-
-    def root(body: str) -> str:
-        while (up := above.get(body, body)) != body:
-            above[body] = body = above.get(up, up)  # half the way is saved next time
-        return body
-
-    for one, two in pairs:
-        spend(30)
-        need(not forest or root(one) != root(two), "joints that are not cut close a loop")
-        above[root(one)] = root(two)
-    return root
+def _joined(pairs: Iterable[Any]) -> tuple[dict[str, set[str]], int]:  # bodies by each; loops
+    groups, loops = dict[str, set[str]](), 0
+    for pair in pairs:
+        _spend(100)
+        less, more = sorted((groups.setdefault(body, {body}) for body in pair), key=len)
+        loops += less is more
+        more |= less
+        groups |= dict.fromkeys(less if less is not more else (), more)
+    return groups, loops
 
 
 def directions(names: Sequence[str], ends: Any, apart: Sequence[str] = ()) -> dict[str, int]:
@@ -325,10 +320,36 @@ def directions(names: Sequence[str], ends: Any, apart: Sequence[str] = ()) -> di
     return signs
 
 
-class _Fact(NamedTuple):  # a group of two bodies, or a space seen from the first one
-    group: bool
-    bodies: tuple[str, ...]
-    space: Space
+def _equations(spaces: Any, loops: Iterable[Any]) -> list[Vector]:  # rows on the rates of joints
+    columns = [(name, z) for name in sorted(spaces) for z in spaces[name]]
+    pairs = [(signs, row) for signs, rows in loops for row in rows]
+    _spend(15 * len(pairs) * len(columns))
+    return [tuple(g.get(n, 0) * sum(map(mul, row, z)) for n, z in columns) for g, row in pairs]
+
+
+def _bound(part: Any) -> str:
+    """Check a lower bound of the rank of the equations of all loops, and say what it claims."""
+    joints, off, rank = part["joints"], part["off"], len(part["rows"])
+    ends = {j["name"]: tuple(j["bodies"]) for j in joints}
+    rings = [directions(loop, ends) for loop in part["loops"]]
+    alone = len(reduced([ring.get(name, 0) for name in ends] for ring in rings)) == len(rings)
+    every = len(rings) == _joined(ends.values())[1]
+    need(alone and every, "the loops depend on each other, or are not all")
+    screws = {j["name"]: [[int(x * ONE) for x in z] for z in j["written"]] for j in joints}
+    matrix = _equations(screws, [(ring, EVERY) for ring in rings])
+    chosen = [matrix[i] for i in part["rows"]]
+    square = [len(part["columns"]), *map(len, part["inverse"])] == [rank] * (rank + 1)
+    need(square and off >= 0, "there is no square part")  # rows said twice have no inverse
+    B = [[(k, row[j]) for k, row in enumerate(chosen) if row[j]] for j in part["columns"]]
+    d = int(off * ONE) + 2  # and what is cut off
+    for i, row in enumerate([int(x * ONE) for x in row] for row in part["inverse"]):
+        _spend(4 * (rank + sum(map(len, B))))
+        left = sum(abs(sum(row[k] * x for k, x in b) - ONE**2 * (i == j)) for j, b in enumerate(B))
+        need(left + d * rank * sum(map(abs, row)) < ONE**2, "the rows may depend on each other")
+    names, lock = [*map(shown, ends)], rank == sum(map(len, screws.values()))
+    most = f"{6 * len(rings) - rank} redundant there{'; closed, they lock every joint' * lock}"
+    said = f"at least {rank} equations of their loops are independent at the pose for all joints"
+    return f"{names[0]} to {names[-1]}: {said} within {off:.0e}, no more than {most}"
 
 
 class _Checker:  # one pass over a document
@@ -336,114 +357,98 @@ class _Checker:  # one pass over a document
         joints, steps = document["joints"], document["steps"]
         self.ends = {joint["name"]: tuple(joint["bodies"]) for joint in joints}
         self.open = {joint["name"]: integers(joint["space"]) for joint in joints}
-        for (name, Z), (one, two) in zip(self.open.items(), self.ends.values(), strict=True):
-            need(one != two and saturated(Z) == Z, "joint {} moves in no group", name)
-        self.virtual = {joint["name"] for joint in joints if joint.get("virtual")}
+        for j, Z, ends in zip(joints, self.open.values(), self.ends.values(), strict=True):
+            need(len({*ends}) == 2 and saturated(Z) == Z, "{} moves in no group", j["name"])
+            need("virtual" in j or len(j["written"]) == len(Z), "{} is not written", j["name"])
+        self.virtual = {j["name"] for j in joints if "virtual" in j}
         self.tree = self.ends.keys() - {step["joint"] for step in steps if step["because"] == "cut"}
-        joined([self.ends[name] for name in self.tree], forest=True)
+        need(not _joined(self.ends[n] for n in self.tree)[1], "joints that are not cut close loops")
         self.spaces = {name: self.open.pop(name) for name in self.tree}  # of joints in place
         self.cuts, self.entered, self.held = dict[str, Space](), dict[str, int](), dict[str, int]()
-        self.facts, self.used, self.claims = list[_Fact | None](), set[int](), list[str]()
-        known = set[_Fact]()
+        self.facts, self.used, self.claims, known = list[Any](), set[int](), list[str](), set[Any]()
         for number, step in enumerate(steps):
-            fact: _Fact | None = getattr(self, "rule_" + step["because"])(step)
-            said = fact and (step["bodies"], integers(step["space"]))
-            follows = not fact or (([*fact.bodies], fact.space) == said and fact not in known)
-            need(follows, f"step {number} does not follow, or was said before")
-            self.facts.append(fact)
-            known |= {fact} if fact else set()
-        need(len(self.used) == sum(fact is not None for fact in self.facts), "a step is not needed")
+            self.facts.append(fact := getattr(self, "rule_" + step["because"])(step))
+            if fact:
+                said = (*step["bodies"], integers(step["space"])) == fact[1:]
+                need(said and fact not in known, f"step {number} does not follow, or is repeated")
+                known.add(fact)
+        need(len(self.used) == len(known), "a step is not needed")
         cuts, real = [cut for cut in self.cuts if cut not in self.held], {*self.ends} - self.virtual
         rows = sum(6 - len(self.spaces[name]) for name in cuts)
         kept = sum(len(self.cuts[name]) for name in cuts) + sum(self.held.values())
         if self.virtual:
             own = real - {*cuts}
-            joined([self.ends[name] for name in own], forest=True)
             rings = {cut: directions(document["loops"][cut], self.ends) for cut in cuts}
-            alone = all(ring.keys() - own == {cut} for cut, ring in rings.items())
-            rank = len(reduced(self._matrix(rings, dict.fromkeys(rings, EVERY))))
+            alone = not _joined(self.ends[name] for name in own)[1]
+            alone = alone and all(ring.keys() - own == {cut} for cut, ring in rings.items())
+            rank = len(reduced(_equations(self.spaces, [(ring, EVERY) for ring in rings.values()])))
             equal = rank == kept + 6 * len(cuts) - rows and len(self.held) == len(self.virtual)
             need(alone and equal, f"{rank} equations are independent, or no group is held")
             self.claims.append(f"up to where fewer than {rank} of all equations are independent")
         same = document["conclusion"] == {"rows": rows, "kept": kept, "removed": rows - kept}
-        need(same and len(self.ends) == len(joints), "the conclusion counts other rows or joints")
-        written = [(j["written"], self.spaces[j["name"]]) for j in joints if j["name"] in real]
-        full = all(len(rows) == len(space) for rows, space in written)
-        far = [distance(row, space) for rows, space in written for row in rows[: 6 * full]]
-        off, unit, names = max(far, default=0.0), float(document["unit_m"]), sorted(real)
-        need(full and unit > 0.0 and math.isfinite(sum(far) * unit), "others, or none, are written")
-        ends = f"joints {shown(names[0])} to {shown(names[-1])} are exactly as stated"
-        self.assumption = f"{ends}, {off:.0e} rad or {off * unit:.0e} m from the model"
+        need(same and document["unit_m"] > 0.0, "it concludes otherwise, or has no unit")
+        far = [distance(row, self.spaces[j["name"]]) for j in joints for row in j["written"]]
+        off, unit, names = max(far, default=0.0), document["unit_m"], sorted(real)
+        said = f"joints {shown(names[0])} to {shown(names[-1])} are exactly as stated"
+        self.assumption = f"{said}, {off:.0e} rad or {off * unit:.0e} m from the model"
 
-    def _premise(self, number: Any, body: str, *, group: bool = False) -> _Fact:
-        if number is None:  # a body needs no fact about itself; of others the body comes first
-            return _Fact(True, (body, body), ())
-        fact: Any = self.facts[number] if type(number) is int and number >= 0 else None
-        need(fact and (fact.group or not group), "it rests on no earlier step of its kind")
+    def _premise(self, number: Any, body: str, group: bool = False) -> tuple[bool, str, Space]:
+        if number is None:  # a body needs no fact about itself
+            return True, body, ()
+        fact: Any = self.facts[number] if number >= 0 else ()
+        need(fact and (fact[0] or not group), "it rests on no earlier step of its kind")
         self.used.add(number)
-        if fact.group and body == fact.bodies[1]:
-            fact = _Fact(True, fact.bodies[::-1], fact.space)
-        need(body == fact.bodies[0], "it rests on a step that is not seen from {}", body)
-        return _Fact(*fact)
+        own, *ends, space = fact
+        need(body in ends[: 1 + own], "it rests on a step that is not seen from {}", body)
+        return own, ends[body == ends[0]], space
 
-    def rule_joint(self, step: Any) -> _Fact:
+    def _meeting(self, of: Any, *ends: str, group: bool = False) -> tuple[bool, str, Space, Space]:
+        (g, b, P), (h, d, Q) = (self._premise(*at, group) for at in zip(of, ends, strict=True))
+        need(b == d, "what {} and {} are seen to move in ends at two bodies", *ends)
+        return g and h, b, P, Q
+
+    def rule_joint(self, step: Any) -> Fact:
         self.entered[step["joint"]] = len(self.cuts)
-        return _Fact(True, self.ends[step["joint"]], self.spaces[step["joint"]])
+        return (True, *self.ends[step["joint"]], self.spaces[step["joint"]])
 
-    def _around(self, step: Any, start: str, end: str) -> Space:
-        ends = zip(step["of"], (start, end), strict=True)
-        one, two = (self._premise(number, body, group=True) for number, body in ends)
-        need(one.bodies[1] == two.bodies[1], "the two groups do not meet in one body")
-        return reduced([*one.space, *two.space])
+    def rule_path(self, step: Any) -> Fact:
+        *_, A, B = self._meeting(step["of"], *step["bodies"], group=True)
+        return (True, *step["bodies"], saturated((*A, *B)))
 
-    def rule_path(self, step: Any) -> _Fact:
-        return _Fact(True, (*step["bodies"],), saturated(self._around(step, *step["bodies"])))
+    def rule_meet(self, step: Any) -> Fact:
+        groups, far, P, Q = self._meeting(step["of"], *step["bodies"][:1] * 2)
+        return groups, step["bodies"][0], far, meet(P, Q)
 
-    def rule_meet(self, step: Any) -> _Fact:
-        one, two = (self._premise(number, step["bodies"][0]) for number in step["of"])
-        need(one.bodies == two.bodies, "the two spaces belong to different bodies")
-        return _Fact(one.group and two.group, one.bodies, meet(one.space, two.space))
+    def rule_walk(self, step: Any) -> Fact:
+        _, middle, A = self._premise(step["of"][1], step["bodies"][0], group=True)
+        _, far, P = self._premise(step["of"][0], middle)
+        return False, step["bodies"][0], far, reduced([*saturated(P, A), *A])
 
-    def rule_walk(self, step: Any) -> _Fact:
-        across = self._premise(step["of"][1], step["bodies"][0], group=True)
-        before = self._premise(step["of"][0], across.bodies[1])
-        rows = [*saturated(before.space, across.space), *across.space]
-        return _Fact(False, (across.bodies[0], before.bodies[1]), reduced(rows))
+    def rule_locked(self, step: Any) -> Fact:
+        ends, Z = self.ends[step["joint"]], self.spaces[step["joint"]]
+        *_, A, B = self._meeting(step["of"], *ends, group=True)
+        need(len(Z) == 1 and reduced([*A, *B, *Z]) != reduced([*A, *B]), "the joint is free")
+        return (True, *ends, ())
 
-    def rule_locked(self, step: Any) -> _Fact:
-        freedom, ends = self.spaces[step["joint"]], self.ends[step["joint"]]
-        around = self._around(step, *ends)
-        need(len(freedom) == 1 and reduced([*around, *freedom]) != around, "the joint is free")
-        return _Fact(True, ends, ())
-
-    def rule_parallelogram(self, step: Any) -> _Fact:
+    def rule_parallelogram(self, step: Any) -> Fact:
         loop, signs, ends = step["loop"], directions(step["loop"], self.ends), {*step["bodies"]}
         after = [self.ends[name][signs[name] > 0] for name in loop]
         need(len({*after}) == 4 and ends in ({*after[::2]}, {*after[1::2]}), "no opposite bodies")
         self.claims.append(f"up to where the parallelogram {', '.join(map(shown, loop))} is flat")
-        return _Fact(True, (*step["bodies"],), arcs([self.spaces[name] for name in loop]))
+        return (True, *step["bodies"], arcs([self.spaces[name] for name in loop]))
 
     def rule_cut(self, step: Any) -> None:
         name, near = step["joint"], step["seen from"]
         Z, ends, D = self.open.pop(name), self.ends[name], EVERY
         need(near in ends and name not in self.virtual, "{} is not cut properly", name)
-        spend(1500 * len(step["of"]))
-        for here, there in step["of"]:
-            P, Q = self._premise(here, near), self._premise(there, ends[near == ends[0]])
-            need(P.bodies[1] == Q.bodies[1], "the two sides of the loop do not meet in one body")
-            D = meet(D, reduced([*P.space, *saturated(Q.space, Z), *Z]))
+        for pair in step["of"]:
+            *_, P, Q = self._meeting(pair, near, ends[near == ends[0]])
+            D = meet(D, reduced([*P, *saturated(Q, Z), *Z]))
         kept, removed = integers(step["kept"]), integers(step["removed"])
         same = removed == annihilator(D) and kept == annihilator(reduced([*Z, *removed]))
         need(same, "the rows of {} are other ones", name)
         self.spaces[name], self.cuts[name] = Z, kept
         self.claims.append(f"{shown(name)}: {len(removed)} of {6 - len(Z)} rows are never needed")
-
-    def _matrix(self, rings: dict[str, dict[str, int]], rows: dict[str, Space]) -> list[Vector]:
-        joints = sorted({name for ring in rings.values() for name in ring})
-        columns = [(name, z) for name in joints for z in self.spaces[name]]
-        pairs = [(ring, row) for cut, ring in rings.items() for row in rows[cut]]
-        spend(15 * len(pairs) * len(columns))
-        return [tuple(g.get(n, 0) * sum(map(mul, row, z)) for n, z in columns) for g, row in pairs]
 
     def _follow(self, step: Any, ring: dict[str, int], count: int) -> None:
         free, one = count - len(step["curve"]), [1 << BITS * v + 4 for v in range(count + 1)]
@@ -464,8 +469,8 @@ class _Checker:  # one pass over a document
             h = [{4 * (k < 3) + 1 + k % 3: ring[name] * z[k] for k in range(6)} for z in Z]
             parts = ((product((closed, b)), z) for b, z in zip(more, h, strict=True))
             closed = product((closed, a), *parts)
-        for v, q in reversed(curve):
-            closed = remainder(closed, q, v)
+            for v, q in reversed(curve):  # at once: what follows is of low degree then
+                closed = remainder(closed, q, v)
         need(not any(at & 7 for at in closed), "a loop does not stay closed along the curve")
 
     def _still(self, name: str, x: int, y: int, z: int, one: int) -> bool:
@@ -474,7 +479,7 @@ class _Checker:  # one pass over a document
 
     def rule_motion(self, step: Any) -> None:
         rings = {cut: directions(loop, self.ends) for cut, loop in step["loops"].items()}
-        rows, joints, moves = dict[str, Space](), set[str](), step.get("moves", {})
+        rows, joints, moves = list[Any](), set[str](), step.get("moves", {})
         count = next((len(at.split()) for a, *_ in moves.values() for at in a), 0)
         why = ("up to where kept rows lose their rank", "for nothing in it can move")[len(step) < 4]
         for cut, ring in rings.items():
@@ -483,19 +488,18 @@ class _Checker:  # one pass over a document
             kept, before = integers(step["kept"][cut]), self.cuts[cut]
             there = ring.keys() - self.tree == {cut} and reduced([*before, *kept]) == before
             need(there, "rows of {} are kept that were not there", cut)
-            rows[cut] = (*kept, *self.spaces[cut])  # its own freedoms tell its coordinates
+            rows.append((ring, (*kept, *self.spaces[cut])))  # its freedoms tell its coordinates
             joints, self.cuts[cut] = joints | {*ring}, kept
             less = len(before) - len(kept)
             self.claims += [f"{shown(cut)}: {less} more in its loop, {why}"] * (less > 0)
-        products, matrix = list[list[int]](), self._matrix(rings, rows)
+        products, matrix = list[list[int]](), _equations({n: self.spaces[n] for n in joints}, rows)
         for leg in step.get("legs", ()):
             signs = directions(leg["joints"], self.ends, step["bodies"])
             one, two = points = [tuple(map(int, end)) for end in leg["ends"]]
             near, far = ([self._still(name, *point) for name in signs] for point in points)
             right = one[3] and two[3] and len(reduced(points)) == 2 and joints.issuperset(signs)
             need(right and all(far[[*near, False].index(False) :]), "no chains from point to point")
-            joints -= {*signs}
-            products += [[x * y for x in one for y in two]]
+            joints, products = joints - {*signs}, [*products, [x * y for x in one for y in two]]
         free, stresses = count - len(step.get("curve", ())), len(products) - len(reduced(products))
         most = 6 * len(rings) - stresses if stresses else len(matrix[0]) - free
         held = len(reduced(matrix)) == most and joints >= moves.keys()
@@ -505,23 +509,23 @@ class _Checker:  # one pass over a document
 
     def rule_held(self, step: Any) -> None:
         name, cut, near = step["joint"], step["instead of"], step["seen from"]
-        spend(4 * len(self.ends))
+        _spend(4 * len(self.ends))
         loop, rows = directions(step["loop"], self.ends), integers(step["rows"])
-        order = [*self.cuts]
-        there = (self.tree | {*order[: order.index(cut)]}) - {name}
-        first = self.entered.pop(name) == order.index(cut) and loop.keys() - there == {name, cut}
+        order, at = [*self.cuts], self.entered.pop(name)
+        there = (self.tree | {*order[:at]}) - {name}
+        first = order[at] == cut and loop.keys() - there == {name, cut}
         need(first and name in self.virtual, "{} is not the first cut over {}", cut, name)
         for joint, number in zip(step["loop"], step["of"], strict=True) if rows else ():
             Z, ends = self.spaces[joint], self.ends[joint]
-            A = self._premise(number, near, group=True)
-            root = joined([self.ends[n] for n in there - {joint}])
-            zero = saturated(reduced([bracket(a, z) for a in A.space for z in Z]), A.space)
-            if len(Z) != 1 or root(ends[0]) == root(ends[1]) or joint in self.virtual:
+            _, end, A = self._premise(number, near, group=True)
+            groups, _ = _joined(self.ends[n] for n in there - {joint})
+            zero = saturated(reduced([bracket(a, z) for a in A for z in Z]), A)
+            if len(Z) != 1 or ends[1] in groups.get(ends[0], ()) or joint in self.virtual:
                 zero += Z
             steady = not any(sum(map(mul, row, z)) for row in rows for z in zero)
-            need(steady and A.bodies[1] in ends, "the coefficient of {} is not constant", joint)
+            need(steady and end in ends, "the coefficient of {} is not constant", joint)
         h = len(self.cuts[cut]) + len(self.spaces[cut]) - len(self.spaces[name])
-        rank = len(reduced(self._matrix({cut: loop}, {cut: rows})))
+        rank = len(reduced(_equations({n: self.spaces[n] for n in loop}, [(loop, rows)])))
         need(rank == len(rows) == h and cut not in self.held, "{} may leave its group", name)
         self.held[cut] = h
         self.claims += [f"{shown(cut)}: not cut; relations of joints, {h} in number, stand for it"]
@@ -539,12 +543,8 @@ def distance(written: Sequence[float], space: Space) -> float:
 
 
 if __name__ == "__main__":
-    try:
-        with open(sys.argv[1], "rb") as file:
-            found = verify(read(file.read()))
-    except ValueError as error:
-        found = Verdict(False, (), (), f"no JSON: {error}")
-    reason = found.reason if found.reason.isprintable() else shown(found.reason)
-    words = (*found.claims, *found.assumptions) if found.holds else (reason,)
+    with open(sys.argv[1], "rb") as file:
+        found = verify(file.read())
+    words = (*found.claims, *found.assumptions) if found.holds else (found.reason,)
     sys.stdout.write("\n".join(["holds" if found.holds else "does not hold", *words, ""]))
     sys.exit(not found.holds)

@@ -124,7 +124,8 @@ def reduce_part(
     tolerance: float,
     enough: int | None = None,
     *,
-    locked: frozenset[EdgeId] = frozenset(),
+    lock: bool = False,
+    first: frozenset[EdgeId] = frozenset(),
     parallelograms: Set[frozenset[EdgeId]] = frozenset(),
 ) -> Block:
     """Reduce one biconnected block.
@@ -134,7 +135,8 @@ def reduce_part(
         block: Edges of the block.
         tolerance: Tolerance of the motion spaces; zero keeps every constraint.
         enough: Stop searching orders when the dimensions add up to this; None takes the first.
-        locked: Joints that never move, rigid for the loops that follow those that lock them.
+        lock: Whether joints that closed loops lock are rigid for the loops that follow.
+        first: Joints whose own loops are closed first.
         parallelograms: Loops of four hinges that are taken for parallelograms.
     """
     graph, rtol = context.graph, context.rtol
@@ -169,7 +171,8 @@ def reduce_part(
         context.preference,
         enough=enough,
         cuts=None if context.prescribed is None else context.prescribed & set(block),
-        locked=locked,
+        lock=lock,
+        first=first,
         rng=context.rng(),
         progress=portion(context.progress, 0.0, 0.4),
     )
@@ -312,7 +315,7 @@ def with_rigid_joints(context: Context, part: Block) -> Block:
     return replace(part, locked=movable, topological=topological)
 
 
-def searched(context: Context, part: Block, mobility: CellMobility) -> Block:
+def searched(context: Context, part: Block) -> Block:
     """The block reduced in a better order, where rows are left over and there are orders.
 
     Locked joints are made rigid for the loops that follow, but where all that is left is
@@ -320,13 +323,20 @@ def searched(context: Context, part: Block, mobility: CellMobility) -> Block:
     """
     if part.dimension == part.rank or len(part.cycles) == 1 or context.prescribed is not None:
         return part
-    lock = part.dimension > part.rank + part.topological
-    rigid = [e for e in part.edges if not context.graph.edges[e].freedoms]
-    locked = frozenset([*part.locked, *rigid] if lock and part.locked else ())
-    better = reduce_part(context, part.edges, part.rtol, part.rank, locked=locked)
-    # Of orders that are as good, rows can be thinned where loops of locked joints come first.
-    worse = better.dimension >= part.dimension + bool(locked)
-    return part if worse else with_rank(context, better, mobility)
+    lock = bool(part.locked) and part.dimension > part.rank + part.topological
+    firsts = [frozenset[EdgeId]()]
+    if lock:
+        rigid = [e for e in part.edges if not context.graph.edges[e].freedoms]
+        firsts.append(frozenset([*part.locked, *rigid]))
+    found = [part]
+    for first in firsts:
+        better = reduce_part(context, part.edges, part.rtol, part.rank, lock=lock, first=first)
+        found.append(replace(better, rank=part.rank))
+
+    def left(each: Block) -> int:
+        return thinned(context, with_rigid_joints(context, each)).surplus
+
+    return min(found, key=left) if lock else min(found, key=lambda each: each.dimension)
 
 
 def thinned(context: Context, part: Block) -> Block:

@@ -98,7 +98,8 @@ def close_part(
     *,
     enough: int | None,
     cuts: frozenset[EdgeId] | None = None,
-    locked: frozenset[EdgeId] = frozenset(),
+    lock: bool = False,
+    first: frozenset[EdgeId] = frozenset(),
     rng: np.random.Generator,
     progress: Callable[[float], None] | None = None,
 ) -> ClosedPart:
@@ -112,8 +113,8 @@ def close_part(
         enough: Sum of dimensions that cannot be undercut: the rank at generic configurations.
             None takes the first order, that of the shortest loops.
         cuts: Edges that have to be the cuts, or None to choose freely.
-        locked: Joints that never move: their own loops are closed first, and what closed loops lock
-            is rigid for those that follow.
+        lock: Whether joints that closed loops lock are rigid for the loops that follow.
+        first: Joints whose own loops are closed first.
         rng: Source of the random orders.
         progress: Called with the fraction of the loops that are closed.
     """
@@ -123,7 +124,13 @@ def close_part(
     graph = nothing_closed().graph
     for cycles, greedy in orders(graph, block, basis, rng):
         below = None if best is None else best.dimension
-        how: Any = {"greedy": greedy, "locked": locked, "below": below, "progress": progress}
+        how: Any = {
+            "greedy": greedy,
+            "lock": lock,
+            "first": first,
+            "below": below,
+            "progress": progress,
+        }
         best = close_in_order(nothing_closed(), cycles, preference, **how) or best
         if best is not None and (enough is None or best.dimension <= enough):
             break
@@ -159,7 +166,8 @@ def close_in_order(
     preference: Preference,
     *,
     greedy: bool,
-    locked: frozenset[EdgeId] = frozenset(),
+    lock: bool = False,
+    first: frozenset[EdgeId] = frozenset(),
     below: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> ClosedPart | None:
@@ -168,7 +176,7 @@ def close_in_order(
     None where at some point none closes exactly one loop, or the dimensions do not stay below.
     """
     closings: list[Closing] = []
-    waiting = sorted(cycles, key=lambda cycle: not locked.issuperset(cycle.edges))
+    waiting = sorted(cycles, key=lambda cycle: not first.issuperset(cycle.edges))
     dimension = 0
     while below is None or dimension < below:
         done = next((i for i, c in enumerate(waiting) if propagation.missing(c)), len(waiting))
@@ -183,7 +191,7 @@ def close_in_order(
         closing = min(
             choices,
             key=lambda c: (
-                not locked.issuperset(c.cycle.edges),
+                not first.issuperset(c.cycle.edges),
                 propagation.spaces.dimension(c.space),
                 c.cycle.length,
             ),
@@ -193,7 +201,7 @@ def close_in_order(
         propagation.close(closing.cycle)
         if progress is not None:
             progress(len(closings) / (len(closings) + len(waiting)))
-        if locked:
+        if lock:
             propagation.lock([c.cycle for c in closings])
     return None
 

@@ -210,7 +210,7 @@ def _candidates(
     if all(part.dimension == part.rank for part in parts):
         yield [with_rigid_joints(context, part) for part in parts]
         return
-    alone = [searched(context, part, mobility) for part in parts]
+    alone = [searched(context, part) for part in parts]
     together = _grouped(context, alone, mobility)
     for found in (together, alone) if together != alone else (alone,):
         proved = [thinned(context, with_rigid_joints(context, part)) for part in found]

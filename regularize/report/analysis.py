@@ -28,6 +28,7 @@ from regularize.report.loop_report import Component, LoopReport, loop_reports, o
 from regularize.report.misfit import Misfit, misfit_where_asked
 from regularize.report.mobility_findings import motion_components
 from regularize.report.motion import BodyMotion, moving
+from regularize.report.platform_motion import PlatformMotion, platforms
 from regularize.report.reasons import Reason, reasons
 from regularize.report.suppression import Suppressed, Suppression, divided, in_comments, unexplained
 from regularize.statics.cure import Cure
@@ -90,6 +91,11 @@ class Analysis:
     suppressed: tuple[Suppressed, ...] = ()
     binding: tuple[BindingJoint, ...] = ()
     special: tuple[SpecialLengths, ...] = ()
+
+    @cached_property
+    def platforms(self) -> tuple[PlatformMotion, ...]:
+        """How bodies that several legs hold move, by name."""
+        return platforms(self.reduction, self.moving)
 
     @classmethod
     def of(
@@ -355,6 +361,7 @@ class Analysis:
             "components": [component.as_dict() for component in self.components],
             "loops": [loop.as_dict() for loop in self.loops],
             "moving": [body.as_dict() for body in self.moving],
+            "platforms": [platform.as_dict() for platform in self.platforms],
             "why": [reason.as_dict() for reason in self.reasons],
             "passive": [
                 {

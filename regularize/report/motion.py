@@ -42,6 +42,8 @@ class BodyMotion:
         joint: Joint to something at rest about or along whose axis it moves, if that is all.
         point: Whether words tell where an axis lies.
         floats: Whether it is the first body of a part that nothing joins to the ground.
+        rotations: Number of its independent angular velocities at a generic configuration.
+        seen: Number of configurations at which twists were collected.
     """
 
     body: str
@@ -50,6 +52,8 @@ class BodyMotion:
     joint: str | None = None
     point: bool = True
     floats: bool = False
+    rotations: int = 0
+    seen: int = 0
 
     @property
     def words(self) -> str:
@@ -114,6 +118,8 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     nodes = [node for node in graph.every_node if graph.members[node] and node != graph.ground]
     small = reduction.tolerances.alike
     freedoms = _freedoms({node: twists[node] for node in nodes}, small)
+    turns = _freedoms({node: twists[node] for node in nodes}, small, first=3)
+    seen = len(np.unique(np.round(q, 9), axis=0))
     for node in nodes:
         columns = np.concatenate(list(twists[node]), axis=1)
         if np.max(np.abs(columns), initial=0.0) < small:
@@ -124,7 +130,8 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
             # Where loops meet in a double root, half of the digits are rounding.
             motion = replace(motion, point=np.round(motion.point / length, 6) * length)
         floats = any(e in held for e in graph.adjacency[node])
-        found[node] = BodyMotion(graph.nodes[node], freedoms[node], motion, floats=floats)
+        entry = BodyMotion(graph.nodes[node], freedoms[node], motion, floats=floats)
+        found[node] = replace(entry, rotations=turns[node], seen=seen)
     resting = {n for n, motion in types.items() if motion.dimension == 0} | {graph.ground}
     return tuple(_at_joint(reduction, node, entry, resting) for node, entry in found.items())
 
@@ -139,14 +146,14 @@ def _generated(columns: Array, known: dict[bytes, MotionType], small: float) -> 
     return known[key]
 
 
-def _freedoms(twists: Mapping[NodeId, Array], small: float) -> dict[NodeId, int]:
-    """Largest number of independent twists of each body at any sample."""
+def _freedoms(twists: Mapping[NodeId, Array], small: float, first: int = 0) -> dict[NodeId, int]:
+    """Largest number of independent twists of each body at any sample, from a first row on."""
     found: dict[NodeId, int] = {}
     for count in {own.shape[2] for own in twists.values()}:
         nodes = [node for node, own in twists.items() if own.shape[2] == count]
         every = np.array([twists[node] for node in nodes])
         size = np.abs(every).max(axis=(1, 2, 3), initial=TINY)
-        values = np.linalg.svd(every, compute_uv=False)
+        values = np.linalg.svd(every[:, :, first:], compute_uv=False)
         ranks = np.sum(values > small * size[:, None, None], axis=2).max(axis=1)
         found |= zip(nodes, ranks.tolist(), strict=True)
     return found
@@ -162,7 +169,7 @@ def _at_joint(
     for e in graph.adjacency[node]:
         edge = graph.edges[e]
         if edge.other(node) in resting and edge.freedoms == entry.motion.dimension:
-            return BodyMotion(entry.body, entry.freedoms, entry.motion, edge.joint.name)
+            return replace(entry, joint=edge.joint.name)
     return entry
 
 

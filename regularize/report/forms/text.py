@@ -118,6 +118,7 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
     level, sentence = view.verdict(report)
     yield Text(sentence, COLORS[level])
     yield Text(view.counts(report))
+    yield from (Text(f"{platform.words}.") for platform in report.platforms)
     if verbosity >= 0:
         yield Text()
         yield from _listed("What to change", view.advice(report), verbosity)

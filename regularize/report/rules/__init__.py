@@ -8,6 +8,8 @@ block for each dialect in which it is written.
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -61,7 +63,7 @@ class Rule:
         good: The same without it.
         reference: Where to read more.
         theorem: Headings of the proof that it rests on, separated by semicolons; see
-            ``proofs.bounds``.
+            ``theorem``.
     """
 
     code: str
@@ -79,12 +81,29 @@ class Rule:
     @property
     def sections(self) -> dict[str, str]:
         """The texts under their titles, in the order in which they are read."""
-        from regularize.proofs.bounds import theorem  # few rules need the checker's text
-
         found = {title: str(getattr(self, field)) for field, title in _SECTIONS.items()}
         if self.theorem:
             found["The theorem"] = theorem(*self.theorem.split("; "))
         return {title: text for title, text in found.items() if text}
+
+
+def theorem(*names: str) -> str:
+    """Paragraphs of the checker's own text by their headings, in its order; all without names.
+
+    Example:
+        >>> theorem("Motion").split(".")[0]
+        'Motion'
+    """
+    from regularize.proofs import verifier  # few rules need its text
+
+    found = []
+    text = ast.get_docstring(ast.parse(inspect.getsource(verifier))) or ""  # -OO drops ``__doc__``
+    for paragraph in text.split("\n**"):
+        heading, _, text = paragraph.partition(".**")
+        if text and (not names or heading in names):
+            items = f"{heading}. {text.strip()}".split("\n- ")
+            found += [" ".join(item.replace("*", "").split()) for item in items]
+    return "\n".join(found)
 
 
 def in_dialect(pieces: Mapping[str, str], dialect: str) -> tuple[str, str]:

@@ -1,0 +1,135 @@
+"""The motion of a platform by the name that robotics has for it: 3T, 2R1T, 3T1R.
+
+A platform is the body, of those with several freedoms, that most separate legs hold, three at
+least. Its independent angular velocities at a generic configuration are its rotations, R, and its
+other freedoms translations, T; what moves along with them by the mechanism's lengths (parasitic
+motion) is not counted. Where the groups of motions that the legs generate leave it as many freedoms
+as it has, it moves in their common group wherever the mechanism goes; else the name is what was
+seen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial, reduce
+from typing import Any, Literal
+
+from regularize.escape import displayed_name
+from regularize.lie import subalgebra
+from regularize.loops.kinematics import center_and_length
+from regularize.mechanism.connections import DisjointSets
+from regularize.mechanism.graph import EdgeId, NodeId
+from regularize.reduction.reduce import Reduction
+from regularize.report.motion import BodyMotion
+from regularize.words import counted
+
+
+@dataclass(frozen=True)
+class PlatformMotion:
+    """How a platform moves.
+
+    Attributes:
+        body: Name of the platform.
+        legs: Number of chains of joints that hold it.
+        rotations: Number of its independent angular velocities at a generic configuration.
+        translations: Number of its other freedoms.
+        evidence: ``proved`` where it stays in one group of such motions wherever it goes, else
+            ``moved``.
+        configurations: At how many configurations it was looked at.
+    """
+
+    body: str
+    legs: int
+    rotations: int
+    translations: int
+    evidence: Literal["proved", "moved"]
+    configurations: int
+
+    @property
+    def _parts(self) -> list[tuple[int, str]]:
+        parts = [(self.translations, "translation"), (self.rotations, "rotation")]
+        return sorted((part for part in parts if part[0]), key=lambda part: -part[0])
+
+    @property
+    def name(self) -> str:
+        """For example ``2R1T``: what it has more of comes first."""
+        return "".join(f"{count}{noun[0].upper()}" for count, noun in self._parts)
+
+    @property
+    def words(self) -> str:
+        """For example ``Platform plate: 3T (3 translations) in every configuration``."""
+        meant = ", ".join(counted(count, noun) for count, noun in self._parts)
+        where = f"at {counted(self.configurations, 'configuration')}"
+        where = "in every configuration" if self.evidence == "proved" else where
+        return f"Platform {displayed_name(self.body)}: {self.name} ({meant}) {where}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry of ``platforms`` in the JSON report."""
+        return asdict(self) | {"motion": self.name}
+
+
+def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[PlatformMotion, ...]:
+    """The platform of each part with loops that holds a body at rest, where one body is it.
+
+    Args:
+        reduction: The reduction.
+        bodies: The motions of its bodies.
+    """
+    graph, own = reduction.graph, {entry.body: entry for entry in bodies}
+    motions = {n: own[graph.nodes[n]] for n in graph.every_node if graph.nodes[n] in own}
+    resting = [n for n, entry in motions.items() if not entry.freedoms and not entry.floats]
+    found = []
+    for block in graph.blocks if motions else ():
+        rigid = DisjointSets[NodeId]()
+        for node in resting:
+            rigid.union(graph.ground, node)
+        pairs = {e: (graph.edges[e].parent, graph.edges[e].child) for e in block}
+        for e, pair in pairs.items():
+            if not graph.edges[e].freedoms:
+                rigid.union(*pair)
+        joints = {e: (rigid[a], rigid[b]) for e, (a, b) in pairs.items() if rigid[a] != rigid[b]}
+        joined = Counter(n for pair in pairs.values() for n in pair)
+        # Of bodies that are fixed to each other one speaks for all: that with most joints.
+        known = sorted((n for n in joined if n in motions), key=lambda n: joined[n])
+        free = {rigid[n]: n for n in known if motions[n].freedoms > 1}
+        free.pop(base := rigid[graph.ground], None)
+        legs = {n: _legs(joints, base, n) for n in free}
+        ranks = {n: (len(legs[n]), motions[free[n]].freedoms) for n in free if len(legs[n]) > 2}
+        first = [n for n, rank in ranks.items() if rank == max(ranks.values())]
+        if len(first) != 1:
+            continue
+        body, chains = motions[free[first[0]]], legs[first[0]]
+        turns, rest = body.rotations, body.freedoms - body.rotations
+        proved = _common(reduction, chains) == (body.freedoms, turns)
+        evidence: Literal["proved", "moved"] = "proved" if proved else "moved"
+        found.append(PlatformMotion(body.body, len(chains), turns, rest, evidence, body.seen))
+    return tuple(found)
+
+
+def _legs(
+    joints: Mapping[EdgeId, tuple[NodeId, NodeId]], base: NodeId, platform: NodeId
+) -> list[list[EdgeId]]:
+    """Joints between base and platform that remain together where these are taken away."""
+    ends, chains = {base, platform}, DisjointSets[NodeId]()
+    for pair in joints.values():
+        if not ends & {*pair}:
+            chains.union(*pair)
+    found: dict[tuple[bool, int], list[EdgeId]] = {}
+    for e, pair in joints.items():
+        inner = [n for n in pair if n not in ends]
+        found.setdefault((True, chains[inner[0]]) if inner else (False, e), []).append(e)
+    return [leg for leg in found.values() if ends <= {n for e in leg for n in joints[e]}]
+
+
+def _common(reduction: Reduction, legs: Sequence[Sequence[EdgeId]]) -> tuple[int, int]:
+    """Freedoms and rotations of the group that those which the legs generate have in common."""
+    graph, loops = reduction.graph, reduction.loops
+    center, length = center_and_length(loops, reduction.q)
+    screws = loops.measured(length, center).scaled(loops.state(reduction.q[None]).screws)[0].T
+    columns = [[c for e in leg for c in graph.edges[e].columns] for leg in legs]
+    small = reduction.tolerances.rank
+    groups = [subalgebra.lie_closure(screws[:, own], small) for own in columns]
+    common = reduce(partial(subalgebra.intersection, rtol=small), groups)
+    return common.shape[1], subalgebra.span(common[3:], small).shape[1]
