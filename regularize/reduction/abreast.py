@@ -48,6 +48,20 @@ def stacked(values: Sequence[Any]) -> Callable[[Indices], Any]:
     return chosen if own else lambda _: first
 
 
+def measured(values: Sequence[LoopKinematics]) -> Callable[[Indices], LoopKinematics]:
+    """The same of loops, with the sizes, centres and units of each."""
+    own, lengths = stacked(values), np.array([each.length for each in values])[:, None, None]
+    centers = np.array([each.center for each in values])[:, None]
+    units = np.array([each.units for each in values])
+
+    def chosen(which: Indices) -> LoopKinematics:
+        result: LoopKinematics = own(which)
+        vars(result).update(length=lengths[which], center=centers[which], units=units[which])
+        return result
+
+    return chosen
+
+
 @dataclass(frozen=True, eq=False)
 class At:
     """Configurations of several components.

@@ -77,9 +77,9 @@ class Certificate:
         None where there is nothing to look for, since nothing was removed or nothing moves, or
         there are too many loops.
         """
-        found = [descents.lowest for descents in self.descents]
-        places = [place for place in found if place is not None]
-        return min(places, key=lambda place: place.ratio, default=None)
+        from regularize.reduction.conditioning import lowest_places  # where it is asked for
+
+        return min(lowest_places(self.descents), key=lambda place: place.ratio, default=None)
 
     @classmethod
     def of_all(cls, found: Sequence[Certificate], counted: Sequence[Certificate]) -> Certificate:

@@ -290,20 +290,12 @@ class Analysis:
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON report, schema version 1."""
-        r, graph, mechanism = self.reduction, self.reduction.graph, self.mechanism
+        r = self.reduction
         here = sum(cell.here.rank for cell in r.cells)
         return {
             "schema_version": SCHEMAS["report"],
             "tool": {"name": "regularize", "version": __version__},
-            "model": {
-                "path": mechanism.path,
-                "format": mechanism.format,
-                "name": mechanism.name,
-                "bodies": sum(bool(members) for members in graph.members),
-                "joints": sum(j.freedoms > 0 or j.closure for j in mechanism.joints),
-                "loops": graph.loops,
-                "couplings": len(graph.couplings),
-            },
+            "model": model_entry(r),
             "settings": {"rtol": r.rtol, "seed": r.seed},
             "assembly": {
                 "closed": r.assembly.closed,
@@ -389,6 +381,20 @@ class Analysis:
             "suppressed": [each.as_dict() for each in self.suppressed],
             "summary": self.summary,
         }
+
+
+def model_entry(reduction: Reduction) -> dict[str, Any]:
+    """Where a mechanism is from, and how much there is of it."""
+    graph, mechanism = reduction.graph, reduction.mechanism
+    return {
+        "path": mechanism.path,
+        "format": mechanism.format,
+        "name": mechanism.name,
+        "bodies": sum(bool(members) for members in graph.members),
+        "joints": sum(j.freedoms > 0 or j.closure for j in mechanism.joints),
+        "loops": graph.loops,
+        "couplings": len(graph.couplings),
+    }
 
 
 def _commands_tried(finding: Diagnostic, entries: Sequence[Advice]) -> Diagnostic:

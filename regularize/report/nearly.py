@@ -112,11 +112,10 @@ def _families(
 
     Those that all joints but one generate exactly come first: they name the one that is off.
     """
-    algebras = [
-        GeneratedAlgebra(np.hstack([*screws[:k], *screws[k + 1 :]]), rtol)
-        for k in range(len(screws))
-    ]
-    algebras.append(GeneratedAlgebra(np.hstack(screws), near))
+    some = [(np.hstack([*screws[:k], *screws[k + 1 :]]), rtol) for k in range(len(screws))]
+    some.append((np.hstack(screws), near))
+    # What screws generate is no smaller than what they span.
+    algebras = [GeneratedAlgebra(*each) for each in some if subalgebra.span(*each).shape[1] < own]
     smaller = [a for a in algebras if 0 < a.dimension < own]
     return [a for a in smaller if max(sum(_offset(s, a.basis)) for s in screws) <= near]
 

@@ -93,10 +93,10 @@ def cures(
         candidates: list[tuple[JointChange, ...]] = []
         for allowed in (STANDARD, tuple(COST)) if kinds is None else (kinds,):
             options = _allowed(stressed, cell.edges, set(keep), allowed)
-            blocks, states = stressed.seen(cell.edges, options)
+            block, states = stressed.seen(cell.edges, options)
             if states > cell.redundant and not idle:
                 return ()  # one freedom for each would be more than what is redundant elsewhere
-            candidates = _candidates(options, list(blocks), states, idle, 6 * limit)
+            candidates = _candidates(options, [*map(block, options)], states, idle, 6 * limit)
             if candidates:
                 break
         if not candidates:

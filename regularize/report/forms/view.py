@@ -11,7 +11,7 @@ from dataclasses import replace
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.repair.advice import held_kinds, untried_files
-from regularize.report.analysis import Analysis
+from regularize.report.analysis import Analysis, model_entry
 from regularize.report.forms.loop_view import groups
 from regularize.report.loop_report import Component
 from regularize.report.mobility_findings import branches_meant, more_on_branches
@@ -40,7 +40,7 @@ INSTEAD = {
 
 def headline(report: Analysis) -> tuple[str, str]:
     """Name of the model, and its format and counts."""
-    model = report.as_dict()["model"]
+    model = model_entry(report.reduction)
     counts = [
         counted(model["bodies"], "body"),
         counted(model["joints"], "joint"),
