@@ -286,10 +286,10 @@ class LoopKinematics(LoopTree):
         Args:
             state: Where to take it.
             incidence: Signs of the coordinates in other independent loops than those of the chords,
-                shape (L, n). Short loops are better conditioned.
+                shape (L, n) or (N, L, n). Short loops are better conditioned.
         """
         signs = self.incidence if incidence is None else incidence
-        rows = signs[:, None, :] * np.swapaxes(self.scaled(state.screws), -1, -2)[:, None]
+        rows = signs[..., None, :] * np.swapaxes(self.scaled(state.screws), -1, -2)[:, None]
         return self._with_couplings(rows, state.q)
 
     def _with_couplings(self, loop_rows: Array, q: Array) -> Array:
@@ -329,10 +329,10 @@ class LoopKinematics(LoopTree):
         """Largest way of a joint in metres and largest turn of a body in radians, shape (N, 2).
 
         Args:
-            start: State at one configuration.
+            start: State at one configuration, or at as many.
             end: State at N of them.
         """
-        points = self.T_parent[:, :, 3:]
+        points = self.T_parent[..., 3:]
         ways = ((end.T_world_node - start.T_world_node)[:, self._parent] @ points)[..., :3, 0]
         before, after = start.T_world_node[..., :3, :3], end.T_world_node[..., :3, :3]
         turns = screw.log_rotation(after @ np.swapaxes(before, -1, -2))
