@@ -11,7 +11,7 @@ singular values, with the gap that tells them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,14 +99,19 @@ def lie_closure(columns: Array, rtol: float = RTOL) -> Array:
     normal to f and m. Then :math:`a = (0, x)` and :math:`b = (f \times x, m \times x)` are two
     of their unit vectors, and :math:`n \cdot [a, b] = |b|^2 = 1`.
     """
-    basis = span(columns, rtol)
+    return _closure(np.ascontiguousarray(columns).tobytes(), rtol)
+
+
+@lru_cache(maxsize=4096)  # one analysis asks for those of each loop again and again
+def _closure(data: bytes, rtol: float) -> Array:
+    basis = span(np.frombuffer(data).reshape(6, -1), rtol)
     while 1 < basis.shape[1] < 6:
         i, j = _pairs(basis.shape[1])
         larger = _enlarge(basis, screw.bracket(basis.T[i], basis.T[j]).T, rtol)
         if larger.shape[1] == basis.shape[1]:
             break
         basis = larger
-    return FULL if basis.shape[1] == 6 else basis
+    return FULL if basis.shape[1] == 6 else read_only(basis)
 
 
 def saturation(space: Array, freedoms: Array, rtol: float = RTOL) -> Array:

@@ -9,7 +9,6 @@ joints are twists in the moving frame. Leading axes of ``q`` are configurations.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -147,7 +146,8 @@ class LoopKinematics(LoopTree):
 
     def measured(self, length: float, center: Array | None = None) -> LoopKinematics:
         """The same loops with another length and, where given, another centre."""
-        other = copy(self)
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
         other._measure(length, self.center if center is None else center)
         return other
 
@@ -426,8 +426,10 @@ def sized_loops(
     own = q if len(q) == loops.freedoms else q[loops.columns]
     last = loops._last.get("size")
     if last is None or not np.array_equal(last[0], own):
-        last = loops._last["size"] = read_only(own), *center_and_length(loops, loops.state(own))
-    return loops.measured(last[2] if length is None else length, last[1])
+        center, size = center_and_length(loops, loops.state(own))
+        last = loops._last["size"] = read_only(own), loops.measured(size, center)
+    sized: LoopKinematics = last[1]
+    return sized if length is None else sized.measured(length)
 
 
 def _loops(graph: Graph, edges: tuple[EdgeId, ...], tree: tuple[EdgeId, ...]) -> LoopKinematics:

@@ -60,10 +60,10 @@ def best_cut(screws: Sequence[Array], cuts: Iterable[int], rtol: float) -> LoopC
     """
     # While the loop is open, all joints move freely: no space is smaller than what they span. Where
     # that is a subalgebra, none is larger either, whatever is cut.
-    least_space = subalgebra.span(np.hstack(screws), rtol)
-    least = least_space.shape[1]
-    if subalgebra.lie_closure(least_space, rtol).shape[1] == least:
-        return LoopCut(next(iter(cuts)), 0, least_space)
+    every = np.hstack(screws)
+    algebra, least = subalgebra.lie_closure(every, rtol), subalgebra.span(every, rtol).shape[1]
+    if algebra.shape[1] == least:
+        return LoopCut(next(iter(cuts)), 0, algebra)
     found: list[LoopCut] = []
     for joint in cuts:
         for end in (0, 1):

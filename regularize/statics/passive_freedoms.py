@@ -152,6 +152,8 @@ def balls_of(
         first, last = (next(e for e in graph.adjacency[n] if e != middle) for n in ends)
         row = (first, middle, last)
         outer = (graph.edges[first].other(ends[0]), graph.edges[last].other(ends[1]))
+        if first == last or inner.intersection(outer):
+            continue
         twists = np.hstack([screws[e] for e in row])
         # Through one point where some p has v = p × ω for all three.
         lever = np.vstack([-screw.cross_matrix(twist[3:]) for twist in twists.T])
@@ -160,7 +162,7 @@ def balls_of(
         met = np.linalg.norm(lever @ point - arms) <= rtol * max(1.0, float(np.linalg.norm(arms)))
         axes = twists[3:].T
         across = np.abs(axes[1] @ axes[::2].T).max() <= rtol
-        if first != last and met and across and not inner.intersection(outer):
+        if met and across:
             yield from ((e, row) for e in row)
 
 

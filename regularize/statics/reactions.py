@@ -75,11 +75,12 @@ def reactions(model: Model) -> tuple[Reaction, ...]:
             if np.max(np.abs(field), initial=0.0) < ABSENT:
                 continue
             edge = graph.edges[e]
-            root = equilibrium.loops.root_of[edge.parent]
-            R = reduction.reference.T_world_node[0, every.row(root), :3, :3]
             wrenches = equilibrium.about(field, equilibrium.origin(e)[:3, 3])
-            turned = np.vstack([R @ wrenches[:3], R @ wrenches[3:]])
-            found[edge.joint.name] = tuple(directions(turned))
+            root = equilibrium.loops.root_of[edge.parent]
+            if root != graph.ground:
+                R = reduction.reference.T_world_node[0, every.row(root), :3, :3]
+                wrenches = np.vstack([R @ wrenches[:3], R @ wrenches[3:]])
+            found[edge.joint.name] = tuple(directions(wrenches))
     return tuple(
         Reaction(joint.name, found.get(joint.name, ()))
         for joint in graph.mechanism.joints
