@@ -55,7 +55,12 @@ def axis_words(vector: Array) -> str:
         >>> axis_words(np.array([0, 1, 0.0005]))
         'Y tilted by 0.5 mrad'
     """
-    unit = vector / np.linalg.norm(vector)
+    return _axis_words(np.asarray(vector, dtype=float).tobytes())
+
+
+@lru_cache(maxsize=1024)  # mechanisms repeat themselves
+def _axis_words(data: bytes) -> str:
+    unit = np.frombuffer(data) / np.linalg.norm(np.frombuffer(data))
     leading = leading_component(unit)
     tilt = float(np.linalg.norm(np.delete(unit, leading)))
     if tilt < TOLERANCE:

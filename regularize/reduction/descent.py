@@ -78,13 +78,15 @@ class Look:
     Attributes:
         q: The configurations, shape (N, n).
         height: Logarithm of the ratio, infinite where nothing is firm, shape (N,).
-        every: Smallest singular values of all equations, shape (N,).
+        kept: Smallest singular values of the kept rows, shape (N,).
+        every: Those of all equations, shape (N,).
         flat: The least by which a parallelogram keeps its rank, shape (N,).
         slope: Derivatives of the height by scaled velocities of the machine, shape (N, n).
     """
 
     q: Array
     height: Array
+    kept: Array
     every: Array
     flat: Array
     slope: Array
@@ -96,7 +98,7 @@ class Look:
         return np.asarray(1.0 / np.maximum(np.hypot.reduce(self.slope, axis=1), TINY))
 
     def __getitem__(self, chosen: NDArray[np.intp]) -> Look:
-        return Look(*(a[chosen] for a in (self.q, self.height, self.every, self.flat, self.slope)))
+        return Look(*(array[chosen] for array in vars(self).values()))
 
     def __setitem__(self, chosen: NDArray[np.intp], other: Look) -> None:
         for mine, new in zip(vars(self).values(), vars(other).values(), strict=True):
@@ -214,9 +216,9 @@ class Descent:
                 seen[going[better]] = each[np.flatnonzero(better)]
                 sizes[going[better]] = np.minimum(largest, 2.5 * 0.4**k * first[better])
                 sizes[going[(best == k) & ~better]] = 0.06 * first[(best == k) & ~better]
-        lowest = seen.q[int(np.argmin(seen.height))]
-        kept, every = (float(values[0]) for values in self.smallest(lowest[None]))
-        return Lowest(lowest, kept / max(every, TINY), every / median)
+        k = int(np.argmin(seen.height))
+        kept, every = float(seen.kept[k]), float(seen.every[k])
+        return Lowest(seen.q[k], kept / every, every / median)
 
     @staticmethod
     def _beginning(seen: Look, effort: Effort) -> NDArray[np.intp]:
@@ -269,7 +271,7 @@ class Descent:
         down *= units
         rows = every[2][:, : self.rank]
         down -= np.einsum("nrk,nr->nk", rows, np.einsum("nrk,nk->nr", rows, down))
-        return Look(np.array(q), height, other, self._flatness(state), down)
+        return Look(np.array(q), height, least, other, self._flatness(state), down)
 
     def _flatness(self, state: State) -> Array:
         """Smallest singular value of the hinges of a parallelogram, three of whose four count."""
