@@ -152,7 +152,8 @@ def decide_rank(singular_values: Array, rtol: float) -> Rank:
     """Rank by a relative tolerance, with the gap and the spread over tolerances as evidence."""
     s = np.asarray(singular_values, dtype=np.float64)
     largest = s.max(initial=0.0)
-    rank, lowest, highest = (int(np.sum(s > t * largest)) for t in (rtol, 100 * rtol, rtol / 100))
+    least = largest * np.array([[rtol], [100 * rtol], [rtol / 100]])
+    rank, lowest, highest = np.count_nonzero(s > least, axis=1).tolist()
     dropped = float(s[rank]) if rank < len(s) else 0.0
     gap = float(s[rank - 1]) / dropped if rank and dropped > 0.0 else float("inf")
     return Rank(rank, read_only(s), gap, lowest, highest)

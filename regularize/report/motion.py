@@ -148,7 +148,8 @@ def _generated(basis: Array, known: dict[bytes, MotionType]) -> MotionType:
     # Adding zero turns -0.0 into 0.0, which has other bytes.
     key = (np.round(basis @ basis.T, 9) + 0.0).tobytes()
     if key not in known:
-        known[key] = motion_type(subalgebra.lie_closure(basis, TOLERANCE), TOLERANCE)
+        algebra = basis if basis.shape[1] < 2 else subalgebra.lie_closure(basis, TOLERANCE)
+        known[key] = motion_type(algebra, TOLERANCE)
     return known[key]
 
 
