@@ -232,10 +232,11 @@ class Analysis:
     @cached_property
     def components(self) -> tuple[Component, ...]:
         """The biconnected parts of the graph that contain loops."""
+        of_part: dict[int, list[LoopReport]] = {}
+        for loop in self.loops:
+            of_part.setdefault(id(loop.part), []).append(loop)
         return tuple(
-            Component(
-                f"component {i}", part, tuple(loop for loop in self.loops if loop.part is part)
-            )
+            Component(f"component {i}", part, tuple(of_part.get(id(part), ())))
             for i, part in enumerate(self.reduction.parts, start=1)
         )
 

@@ -314,7 +314,8 @@ def accepted(report: Analysis) -> str:
 
 def merged(report: Analysis) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
     """Findings, those of one kind behind the first: of loops those that are alike; no errors."""
-    alike = {loop.name: group.name for group in groups(report.loops) for loop in group.loops}
+    named = [(group.name, group.loops) for group in groups(report.loops)]
+    alike = {loop.name: name for name, loops in named for loop in loops}
     found: dict[object, list[Diagnostic]] = {}
     for i, diagnostic in enumerate(report.diagnostics):
         kind: object = i if diagnostic.severity == "error" else diagnostic.severity
