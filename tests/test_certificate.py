@@ -23,9 +23,11 @@ from regularize.mechanism.graph import part_of
 from regularize.modes.sampling import spread_configurations
 from regularize.reduction import abreast, certificate
 from regularize.reduction.certificate import CONFIGURATIONS, MANY, Certifier
+from regularize.reduction.conditioning import lowest_places
 from regularize.reduction.congruent import Figure
 from regularize.reduction.context import Context
 from regularize.report.forms.view import evidence
+from regularize.statics.cure import changed
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
@@ -312,9 +314,8 @@ SHAPES = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("shape", SHAPES)
-def test_cells_of_one_shape_are_walked_together_as_they_are_alone(shape: str) -> None:
+def different(shape: str) -> list[rg.Mechanism]:
+    """Loops of one shape and different lengths."""
     kinds = "RRRR" if shape == "folded" else shape
     axes = [(1, 0, 0) if kind == "P" else (0, 0, 1) for kind in kinds]
     cells = []
@@ -322,6 +323,40 @@ def test_cells_of_one_shape_are_walked_together_as_they_are_alone(shape: str) ->
         points = np.column_stack([size * np.array(SHAPES[shape]), np.zeros(4)])
         points[1, 0] += 0.02 * k * size
         cells.append(mechanisms.single_loop("loop", kinds, axes, list(points)))
+    return cells
+
+
+@pytest.fixture(scope="module")
+def loops_side_by_side() -> Any:
+    return rg.check(beside(*different("RRRR"), *different("RRRP")))
+
+
+def test_advice_for_many_loops_is_what_the_changed_mechanism_is_analysed_to_be(
+    loops_side_by_side: Any,
+) -> None:
+    advice = loops_side_by_side.advice
+    assert {len(entry.changes) > 1 for entry in advice} == {True, False}
+    for entry in advice:
+        after = rg.reduce(changed(loops_side_by_side.reduction, entry.changes))
+        assert (after.redundant, after.mobility) == (entry.left, entry.mobility)
+
+
+def test_places_where_rows_are_weakest_are_those_of_each_loop_by_itself(
+    loops_side_by_side: Any,
+) -> None:
+    every = loops_side_by_side.reduction.certificate.descents
+    found, alone = lowest_places(every), [down.lowest for down in every]
+    assert len(found) == len(every) == 6
+    for place, own in zip(found, alone, strict=True):
+        assert own is not None
+        np.testing.assert_allclose(place.q, own.q, atol=1e-12)
+        assert place.ratio == pytest.approx(own.ratio, rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+def test_cells_of_one_shape_are_walked_together_as_they_are_alone(shape: str) -> None:
+    cells = different(shape)
     cells[1] = displaced(cells[1], 1)
     together = rg.reduce(beside(*cells), configurations=10)
     for found, single in zip(together.cells, cells, strict=True):

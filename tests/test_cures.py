@@ -230,9 +230,9 @@ def test_nothing_is_seen_where_no_state_of_self_stress_is_clear() -> None:
     (cell,) = reduction.cells
     stressed = Stressed.of(reduction)
     options = stressed.options(cell.edges, set(), ("cylindrical", "spherical"))
-    blocks, states = stressed.seen(cell.edges, options)
+    block, states = stressed.seen(cell.edges, options)
     assert options and states == 0
-    assert [block.shape for block in blocks] == [(0, option.gain) for option in options]
+    assert [block(option).shape for option in options] == [(0, option.gain) for option in options]
 
 
 @pytest.mark.slow

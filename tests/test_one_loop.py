@@ -17,7 +17,7 @@ from test_partition import OPEN, closed, five_bars
 from test_shaky import Build, each
 
 import regularize as rg
-from regularize.lie import subalgebra
+from regularize.lie import screw, subalgebra
 from regularize.mechanism.graph_building import build
 from regularize.nominal.axis_relations import AxisRelations, elements
 from regularize.reduction.block import reduce_part
@@ -299,3 +299,13 @@ def test_tolerances_grow_with_the_noise() -> None:
     assert Tolerances.of(1e-5, ROUNDING) == EXACT
     rough = Tolerances.of(1e-5, 1e-6)
     assert rough.closed == rough.singular == rough.rank == pytest.approx(1e-4)
+
+
+def test_a_loop_whose_screws_span_a_group_is_cut_anywhere_with_the_same_space() -> None:
+    rng = np.random.default_rng(1)
+    loop = [screw.revolute((0, 1, 0), rng.normal(size=3))[:, None] for _ in range(4)]
+    joint, end, space = best_cut(loop, [2, 0, 1, 3], RTOL)
+    assert (joint, end) == (2, 0)
+    for place in range(4):
+        other = relative_twists(loop, place, 0, RTOL)
+        np.testing.assert_allclose(space @ space.T, other @ other.T, atol=1e-12)

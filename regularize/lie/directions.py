@@ -53,7 +53,12 @@ def axis_words(vector: Array) -> str:
         >>> axis_words(np.array([0, 1, 0.0005]))
         'Y tilted by 0.5 mrad'
     """
-    unit = vector / np.linalg.norm(vector)
+    return _axis_words(np.asarray(vector, dtype=float).tobytes())
+
+
+@lru_cache(maxsize=1024)  # mechanisms repeat themselves
+def _axis_words(data: bytes) -> str:
+    unit = np.frombuffer(data) / np.linalg.norm(np.frombuffer(data))
     leading = leading_component(unit)
     tilt = float(np.linalg.norm(np.delete(unit, leading)))
     if tilt < PARALLEL:
@@ -71,10 +76,18 @@ def directions(space: Array) -> list[Direction]:
     Args:
         space: Columns of covectors, lengths scaled to order one, shape (6, k).
     """
-    off = np.abs(space.T @ space - np.eye(space.shape[1])).max(initial=0.0)
-    basis = space if off < PARALLEL**3 else subalgebra.span(space, PARALLEL)
+    return directions_of_each(space[None])[0]
+
+
+def directions_of_each(spaces: Array) -> list[list[Direction]]:
+    """Readable bases of spaces of covectors, each given about a point of its own, (N, 6, k)."""
+    if not spaces.shape[2]:
+        return [[] for _ in spaces]
+    u, s, _ = np.linalg.svd(spaces, full_matrices=False)
+    u *= (s > PARALLEL * np.maximum(s[:, :1], 1.0))[:, None]
     # Adding zero turns -0.0 into 0.0, which has other bytes.
-    return list(_directions((np.round(basis @ basis.T, 12) + 0.0).tobytes()))
+    projectors = np.round(u @ np.swapaxes(u, 1, 2), 12) + 0.0
+    return [list(_directions(each.tobytes())) for each in projectors]
 
 
 @lru_cache  # mechanisms repeat themselves

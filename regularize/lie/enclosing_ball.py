@@ -49,4 +49,7 @@ def _balls(few: Array) -> list[tuple[Array, Array, float]]:
             centers = chosen[:, 0] + np.einsum("kij,kj->ki", np.linalg.pinv(sides), halves)
         away = np.linalg.norm(few - centers[:, None], axis=2).max(axis=1)
         found += list(zip(chosen, centers, away.tolist(), strict=True))
+        radii = np.linalg.norm(chosen[:, 0] - centers, axis=1)
+        if count == 2 and np.any(away <= radii * (1.0 + NEGLIGIBLE)):
+            break  # none is smaller than one about two points that holds all
     return found

@@ -11,7 +11,7 @@ singular values, with the gap that tells them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,14 +99,19 @@ def lie_closure(columns: Array, rtol: float = RTOL) -> Array:
     normal to f and m. Then :math:`a = (0, x)` and :math:`b = (f \times x, m \times x)` are two
     of their unit vectors, and :math:`n \cdot [a, b] = |b|^2 = 1`.
     """
-    basis = span(columns, rtol)
+    return _closure(np.ascontiguousarray(columns).tobytes(), rtol)
+
+
+@lru_cache(maxsize=4096)  # one analysis asks for those of each loop again and again
+def _closure(data: bytes, rtol: float) -> Array:
+    basis = span(np.frombuffer(data).reshape(6, -1), rtol)
     while 1 < basis.shape[1] < 6:
         i, j = _pairs(basis.shape[1])
         larger = _enlarge(basis, screw.bracket(basis.T[i], basis.T[j]).T, rtol)
         if larger.shape[1] == basis.shape[1]:
             break
         basis = larger
-    return FULL if basis.shape[1] == 6 else basis
+    return FULL if basis.shape[1] == 6 else read_only(basis)
 
 
 def saturation(space: Array, freedoms: Array, rtol: float = RTOL) -> Array:
@@ -147,7 +152,8 @@ def decide_rank(singular_values: Array, rtol: float) -> Rank:
     """Rank by a relative tolerance, with the gap and the spread over tolerances as evidence."""
     s = np.asarray(singular_values, dtype=np.float64)
     largest = s.max(initial=0.0)
-    rank, lowest, highest = (int(np.sum(s > t * largest)) for t in (rtol, 100 * rtol, rtol / 100))
+    least = largest * np.array([[rtol], [100 * rtol], [rtol / 100]])
+    rank, lowest, highest = np.count_nonzero(s > least, axis=1).tolist()
     dropped = float(s[rank]) if rank < len(s) else 0.0
     gap = float(s[rank - 1]) / dropped if rank and dropped > 0.0 else float("inf")
     return Rank(rank, read_only(s), gap, lowest, highest)

@@ -9,7 +9,6 @@ joints are twists in the moving frame. Leading axes of ``q`` are configurations.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -147,7 +146,8 @@ class LoopKinematics(LoopTree):
 
     def measured(self, length: float, center: Array | None = None) -> LoopKinematics:
         """The same loops with another length and, where given, another centre."""
-        other = copy(self)
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
         other._measure(length, self.center if center is None else center)
         return other
 
@@ -286,10 +286,10 @@ class LoopKinematics(LoopTree):
         Args:
             state: Where to take it.
             incidence: Signs of the coordinates in other independent loops than those of the chords,
-                shape (L, n). Short loops are better conditioned.
+                shape (L, n) or (N, L, n). Short loops are better conditioned.
         """
         signs = self.incidence if incidence is None else incidence
-        rows = signs[:, None, :] * np.swapaxes(self.scaled(state.screws), -1, -2)[:, None]
+        rows = signs[..., None, :] * np.swapaxes(self.scaled(state.screws), -1, -2)[:, None]
         return self._with_couplings(rows, state.q)
 
     def _with_couplings(self, loop_rows: Array, q: Array) -> Array:
@@ -329,10 +329,10 @@ class LoopKinematics(LoopTree):
         """Largest way of a joint in metres and largest turn of a body in radians, shape (N, 2).
 
         Args:
-            start: State at one configuration.
+            start: State at one configuration, or at as many.
             end: State at N of them.
         """
-        points = self.T_parent[:, :, 3:]
+        points = self.T_parent[..., 3:]
         ways = ((end.T_world_node - start.T_world_node)[:, self._parent] @ points)[..., :3, 0]
         before, after = start.T_world_node[..., :3, :3], end.T_world_node[..., :3, :3]
         turns = screw.log_rotation(after @ np.swapaxes(before, -1, -2))
@@ -426,8 +426,10 @@ def sized_loops(
     own = q if len(q) == loops.freedoms else q[loops.columns]
     last = loops._last.get("size")
     if last is None or not np.array_equal(last[0], own):
-        last = loops._last["size"] = read_only(own), *center_and_length(loops, loops.state(own))
-    return loops.measured(last[2] if length is None else length, last[1])
+        center, size = center_and_length(loops, loops.state(own))
+        last = loops._last["size"] = read_only(own), loops.measured(size, center)
+    sized: LoopKinematics = last[1]
+    return sized if length is None else sized.measured(length)
 
 
 def _loops(graph: Graph, edges: tuple[EdgeId, ...], tree: tuple[EdgeId, ...]) -> LoopKinematics:

@@ -42,7 +42,7 @@ def _tried(reduction: Reduction, part: Block, tries: int) -> Block:
     if not part.proved or left <= part.topological or _coupled(reduction, part):
         return part
     removed = 6 * len(part.cuts) - kept
-    cell = part.cell_of(reduction.cells)
+    cell = reduction.cell_of(part)
     relations = _relations(reduction, part, cell)
     rng = np.random.default_rng(reduction.seed)
     most = left

@@ -108,7 +108,7 @@ def _serving(
     Tried are several configurations at which to choose, each with frames of other directions.
     """
     graph = reduction.graph
-    cell = part.cell_of(reduction.cells)
+    cell = reduction.cell_of(part)
     flat = [loop for each in reduction.parts for loop in each.parallelograms]
     found: list[tuple[list[Weld], Lowest | None]] = []
     rng = np.random.default_rng(reduction.seed)

@@ -7,7 +7,7 @@ random numbers that it would have seen alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,7 @@ from regularize.lie.screw import Array
 from regularize.loops.continuation import Continuation, random_walks
 from regularize.loops.kinematics import Indices, LoopKinematics, State
 from regularize.reduction.cuts import ReducedLoops
+from regularize.reduction.mobility import Trail, aside, clearest
 from regularize.tolerances import Tolerances
 
 #: Configurations of all components that are walked together: no more fit into a cache.
@@ -46,6 +47,20 @@ def stacked(values: Sequence[Any]) -> Callable[[Indices], Any]:
         return result
 
     return chosen if own else lambda _: first
+
+
+def measured(values: Sequence[LoopKinematics]) -> Callable[[Indices], LoopKinematics]:
+    """The same of loops, with the sizes, centres and units of each."""
+    own, lengths = stacked(values), np.array([each.length for each in values])[:, None, None]
+    centers = np.array([each.center for each in values])[:, None]
+    units = np.array([each.units for each in values])
+
+    def chosen(which: Indices) -> LoopKinematics:
+        result: LoopKinematics = own(which)
+        vars(result).update(length=lengths[which], center=centers[which], units=units[which])
+        return result
+
+    return chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +114,52 @@ class Abreast:
         """Configurations after a unit of time at constant velocities, shape (N, n + 1)."""
         moved = q[:, :-1] + velocity * self._units[q[:, -1].astype(np.intp)]
         return np.hstack([moved, q[:, -1:]])
+
+
+def trails_abreast(
+    walks: Sequence[tuple[LoopKinematics, Array, Array]],
+    starts: Sequence[Array],
+    rtol: float,
+    rng: Callable[[], np.random.Generator],
+) -> Iterator[Trail]:
+    """What walks of components of one shape met.
+
+    Args:
+        walks: Of each component all its loops, the signs with which short independent ones pass the
+            coordinates, shape (L, n), and configurations, shape (steps, walkers, n).
+        starts: Where the walks began, shape (n,) each.
+        rtol: Relative tolerance of ranks.
+        rng: Makes the source of random numbers, which are the same for all.
+    """
+    steps, walkers, n = walks[0][2].shape
+    count = 1 + steps * walkers
+    for k in range(0, len(walks), size := max(1, TOGETHER // count)):
+        every, passed, visited = zip(*walks[k : k + size], strict=True)
+        signs, loops = np.array(passed), measured(every)
+        begin = np.array(starts[k : k + size])[:, None]
+        q = np.concatenate([begin, np.array(visited).reshape(-1, count - 1, n)], axis=1)
+
+        own, state, values = _looked(loops, signs, q)
+        home = state[np.repeat(np.arange(len(q)) * count, count)]
+        errors = np.abs(own.residual(state)).max(axis=1).reshape(-1, count)
+        ways = own.displacements(home, state).reshape(-1, count, 2)
+        best = [clearest(each, rtol)[0] for each in values]
+        near = aside(n, rng()) * np.array([each.units for each in every])[:, None]
+        _, _, beside = _looked(loops, signs, q[np.arange(len(q)), best][:, None] + near)
+        met = errors[:, 1:].max(axis=1).tolist(), ways[:, 1:].max(axis=1), values, beside
+        yield from map(Trail, visited, *met)
+
+
+def _looked(
+    loops: Callable[[Indices], LoopKinematics], signs: Array, q: Array
+) -> tuple[LoopKinematics, State, Array]:
+    """Loops and states at configurations (G, N, n) of G components; singular values (G, N, k)."""
+    which = np.repeat(np.arange(len(q)), q.shape[1])
+    own = loops(which)
+    state = own.state(q.reshape(-1, q.shape[2]))
+    rows = own.jacobian(state, signs[which]) * own.units[:, None]
+    values = np.asarray(np.linalg.svd(rows, compute_uv=False))
+    return own, state, values.reshape(*q.shape[:2], -1)
 
 
 def walks_abreast(

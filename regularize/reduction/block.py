@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -112,10 +112,6 @@ class Block:
     def proved(self) -> bool:
         """Whether a reduction was derived and certified."""
         return self.rtol > 0.0
-
-    def cell_of(self, cells: Iterable[CellMobility]) -> CellMobility:
-        """The one of all coupled components that it belongs to."""
-        return next(cell for cell in cells if self.edges[0] in cell.edges)
 
 
 def reduce_part(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from regularize.loops.constraints import ConstraintSet
     from regularize.reduction.conditioning import Descents
     from regularize.reduction.descent import Lowest
+    from regularize.reduction.mobility import Trail
     from regularize.reduction.short_loops import ShortLoops
 
 Rows: TypeAlias = "ReducedLoops | ShortLoops"
@@ -77,9 +78,9 @@ class Certificate:
         None where there is nothing to look for, since nothing was removed or nothing moves, or
         there are too many loops.
         """
-        found = [descents.lowest for descents in self.descents]
-        places = [place for place in found if place is not None]
-        return min(places, key=lambda place: place.ratio, default=None)
+        from regularize.reduction.conditioning import lowest_places  # where it is asked for
+
+        return min(lowest_places(self.descents), key=lambda place: place.ratio, default=None)
 
     @classmethod
     def of_all(cls, found: Sequence[Certificate], counted: Sequence[Certificate]) -> Certificate:
@@ -128,12 +129,12 @@ class Certifier:
 
         return ShortLoops(loops, ordered)
 
-    def __call__(self, rows: Rows, walked: Array | None = None) -> tuple[Array, Certificate]:
+    def __call__(self, rows: Rows, trail: Trail | None = None) -> tuple[Array, Certificate]:
         """Configurations of walkers on the kept rows, shape (steps, walkers, n), and the outcome.
 
         Args:
             rows: Kept rows of the coupled component.
-            walked: Configurations of as many walkers as are needed, where they are known.
+            trail: Of as many walkers as are needed, where it is known.
         """
         loops = rows.loops
         many = self.configurations >= MANY * max(1, len(loops.chords)) ** 2
@@ -141,8 +142,11 @@ class Certifier:
         many = sampler is not None
         rng = self.context.rng()
         count = CONFIGURATIONS if many else self.configurations
-        visited = self._walked(loops, rows, count, rng) if walked is None else walked
-        worst, farthest = self._seen(loops, visited)
+        if trail is None:
+            visited = self._walked(loops, rows, count, rng)
+            worst, farthest = self._seen(loops, visited)
+        else:
+            visited, worst, farthest = trail.visited, trail.worst, trail.farthest
         found = np.zeros((0, loops.freedoms))
         if sampler is not None and self._small(worst):
             found = self._solved(loops, visited, sampler)

@@ -18,7 +18,7 @@ from regularize.reduction.cuts import Cut, ReducedLoops
 from regularize.reduction.mobility import CellMobility
 
 if TYPE_CHECKING:
-    from regularize.reduction.descent import Lowest
+    from regularize.reduction.descent import Descent, Look, Lowest
 
 
 def condition(graph: Graph, cells: Sequence[CellMobility], cuts: Sequence[Cut], q: Array) -> Array:
@@ -80,18 +80,17 @@ class Descents:
     def _cuts(self) -> list[Cut]:
         return [cut for part in self.parts for cut in part.cuts]
 
-    @cached_property
-    def lowest(self) -> Lowest | None:
-        """The lowest place that they come to, in coordinates of the mechanism.
+    def begun(self) -> tuple[Descent, Array] | None:
+        """The descent and where it begins, shape (N, n).
 
-        They are longer where a first look comes near, or nothing is proved. None where nothing was
-        removed or nothing moves, and for very many loops, whose matrices are too large.
+        None where nothing was removed or nothing moves, and for very many loops, whose matrices are
+        too large.
         """
         mobility, loops = self.mobility, len(self._cuts)
         removed = any(part.kept < part.constraints or part.held for part in self.parts)
         if not removed or mobility.finite == 0 or not mobility.generic.rank or loops > MANY_LOOPS:
             return None
-        from regularize.reduction.descent import THOROUGH, Descent, Effort  # where it is asked for
+        from regularize.reduction.descent import Descent  # where it is asked for
 
         down = Descent.of(
             self.graph,
@@ -103,12 +102,40 @@ class Descents:
         )
         # Large matrices are decomposed at fewer places.
         stride = -(-len(mobility.configurations) * loops // 200)
-        starts = mobility.configurations[::-stride]
-        place = down.lowest(starts, THOROUGH if self.numerical else Effort())
+        return down, mobility.configurations[::-stride]
+
+    @cached_property
+    def lowest(self) -> Lowest | None:
+        """The lowest place that they come to, in coordinates of the mechanism.
+
+        They are longer where a first look comes near, or nothing is proved. None where there is
+        nothing to look for.
+        """
+        begun = self.begun()
+        return None if begun is None else self.followed(*begun)
+
+    def followed(self, down: Descent, starts: Array, seen: Look | None = None) -> Lowest | None:
+        """The lowest place that a descent comes to from some configurations (N, n), once seen."""
+        from regularize.reduction.descent import THOROUGH, Effort  # where it is asked for
+
+        place = down.lowest(starts, THOROUGH if self.numerical else Effort(), seen=seen)
         if not self.numerical and place is not None and place.missing:
             place = down.lowest(starts, THOROUGH)
         if place is None:
             return None
         q = np.array(self.q)
-        q[self.graph.columns(mobility.edges)] = place.q
+        q[self.graph.columns(self.mobility.edges)] = place.q
         return replace(place, q=read_only(q))
+
+
+def lowest_places(every: Sequence[Descents]) -> list[Lowest]:
+    """The lowest places of all coupled components where there are any, first looks abreast."""
+    if len(every) < 2:
+        return [down.lowest for down in every if down.lowest is not None]
+    from regularize.reduction.descent import looks  # where it is asked for
+
+    begun = [(each, *found) for each in every if (found := each.begun()) is not None]
+    seen = looks([down for _, down, _ in begun], [starts for _, _, starts in begun])
+    ways = zip(begun, seen, strict=True)
+    places = [each.followed(down, starts, look) for (each, down, starts), look in ways]
+    return [place for place in places if place is not None]

@@ -119,6 +119,10 @@ class Context:
 
     def frame(self, edges: Sequence[EdgeId]) -> tuple[Array, float]:
         """Centre and size of some joints at the assembled pose, world coordinates."""
+        if len(edges) <= FEW:  # their kinematics are known
+            loops = sized_loops(self.graph, self.assembly.q, edges, length=self.length_scale)
+            if loops.roots == (self.graph.ground,):
+                return loops.center, loops.length
         center, length = center_and_length(self.whole, self.reference, edges)
         return center, self.length_scale or length
 
@@ -183,14 +187,16 @@ def aligned(screws: Mapping[EdgeId, Array], rtol: float) -> dict[EdgeId, Array]:
     Axes that differ by less than that from one another directly, or by way of others, get one
     direction: which are parallel does not depend on their order, and none is so in part.
     """
-    members, directions = list[EdgeId](), list[Array]()
-    for e, own in screws.items():
-        axes = own[3:] if own[3:].any() else own[:3]
-        if own.shape[1] == 1 or np.linalg.matrix_rank(axes, tol=rtol) == 1:
-            members.append(e)
-            directions.append(screw.unit(axes.sum(axis=1)))
+    axes = {e: own[3:] if own[3:].any() else own[:3] for e, own in screws.items()}
+    members = [
+        e
+        for e, own in axes.items()
+        if own.shape[1] == 1 or np.linalg.matrix_rank(own, tol=rtol) == 1
+    ]
+    directions = np.array([axes[e].sum(axis=1) for e in members]).reshape(-1, 3)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     found = dict(screws)
-    for together in _nearly_parallel(np.array(directions).reshape(-1, 3), rtol):
+    for together in _nearly_parallel(directions, rtol):
         _, _, vt = np.linalg.svd([directions[i] for i in together])
         for i in together:
             own, turn = screws[members[i]], np.cross(directions[i], vt[0])

@@ -14,7 +14,7 @@ from regularize.loops.assembly import Assembly
 from regularize.loops.gaps import CLOSED, Gap
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph import EdgeId
-from regularize.reduction.abreast import walks_abreast
+from regularize.reduction.abreast import trails_abreast, walks_abreast
 from regularize.reduction.block import (
     Block,
     reduce_part,
@@ -34,7 +34,13 @@ from regularize.reduction.certificate import (
 from regularize.reduction.conditioning import Descents
 from regularize.reduction.context import Context
 from regularize.reduction.cuts import Cut, ReducedLoops
-from regularize.reduction.mobility import CellMobility, cell_mobility, generic_configurations
+from regularize.reduction.mobility import (
+    CellMobility,
+    Trail,
+    cell_mobility,
+    generic_configurations,
+    short_incidence,
+)
 from regularize.tolerances import Tolerances
 
 if TYPE_CHECKING:
@@ -80,7 +86,7 @@ def reduce_cells(
         for edges in cells
     ]
     figures: list[Figure | None] = [None] * len(drafts)
-    walked = dict[int, Array]()
+    walked = dict[int, Trail]()
     if memory is not None:
         figures = [memory.figure(each.context, each.rows, each.parts) for each in drafts]
         new = [drafts[i] for i in memory.first_of_each(figures)]
@@ -128,7 +134,7 @@ def _drafted(
     return Uncertified(context, edges, blocks, parts, certify, certify.rows(_cuts(parts)))
 
 
-def _walked_abreast(drafts: Sequence[Uncertified], configurations: int) -> dict[int, Array]:
+def _walked_abreast(drafts: Sequence[Uncertified], configurations: int) -> dict[int, Trail]:
     """Walks along the kept rows of components that have a shape in common, by ``id``."""
     alike: dict[tuple[Tolerances, Hashable], list[tuple[Uncertified, ReducedLoops]]] = {}
     walkers = walkers_for(configurations)
@@ -139,7 +145,7 @@ def _walked_abreast(drafts: Sequence[Uncertified], configurations: int) -> dict[
             noise = 2.0 ** np.ceil(np.log2(draft.context.noise))
             tolerances = Tolerances.of(draft.context.tolerances.rtol, float(noise))
             alike.setdefault((tolerances, shape), []).append((draft, draft.rows))
-    found = dict[int, Array]()
+    found = dict[int, Trail]()
     for (tolerances, _), together in alike.items():
         if len(together) > 1:
             context, rows = together[0][0].context, [rows for _, rows in together]
@@ -147,7 +153,12 @@ def _walked_abreast(drafts: Sequence[Uncertified], configurations: int) -> dict[
             walks = walks_abreast(
                 rows, starts, tolerances, walkers=walkers, steps=STEPS, rng=context.rng
             )
-            found |= {id(draft): walk for (draft, _), walk in zip(together, walks, strict=True)}
+            loops = [own.loops for own in rows]
+            cycles = [[c for part in draft.parts for c in part.cycles] for draft, _ in together]
+            signs = map(short_incidence, loops, cycles)
+            met = zip(loops, signs, walks, strict=True)
+            trails = trails_abreast([*met], starts, together[0][0].context.rtol, context.rng)
+            found |= {id(draft): trail for (draft, _), trail in zip(together, trails, strict=True)}
     return found
 
 
@@ -155,7 +166,7 @@ def _reduced(
     draft: Uncertified,
     figure: Figure | None,
     memory: CongruentComponents | None,
-    walked: Array | None,
+    walked: Trail | None,
     *,
     numerical: Numerical,
 ) -> CoupledComponent:
@@ -177,7 +188,7 @@ def _reduced(
             visited, first = certify(rows, walked)
             if not first.holds:
                 continue
-            mobility = _mobility(context, rows.loops, parts, visited)
+            mobility = _mobility(context, rows.loops, parts, visited, walked)
         else:
             mobility, first = before.mobility, before.certificate
         context.done(0.8)
@@ -268,6 +279,8 @@ def _cuts(parts: Sequence[Block]) -> list[Cut]:
 
 
 def _closed(context: Context, edges: Sequence[EdgeId]) -> bool:
+    if context.assembly.closed:
+        return True
     names = {context.graph.edges[e].joint.name for e in edges}
     _, length = context.frame(edges)
     return all(
@@ -287,8 +300,12 @@ def _gaps_at(assembly: Assembly) -> dict[str, list[Gap]]:
 
 
 def _mobility(
-    context: Context, loops: LoopKinematics, parts: Sequence[Block], visited: Array
+    context: Context,
+    loops: LoopKinematics,
+    parts: Sequence[Block],
+    visited: Array,
+    trail: Trail | None = None,
 ) -> CellMobility:
-    q = context.assembly.q[loops.columns]
+    q, rng = context.assembly.q[loops.columns], context.rng()
     cycles = [cycle for part in parts for cycle in part.cycles]
-    return cell_mobility(loops, q, visited, cycles, context.tolerances, rng=context.rng())
+    return cell_mobility(loops, q, visited, cycles, context.tolerances, rng=rng, trail=trail)

@@ -162,10 +162,10 @@ class ReducedLoops:
             state: State of the loops.
             multipliers: One per row, shape (N, m); those of couplings are left out.
         """
-        ends = np.cumsum([len(kept) for kept in self._projections])
+        ends = np.cumsum([kept.shape[-2] for kept in self._projections])
         own = np.split(multipliers, ends, axis=1)
         found = [
-            (part @ kept)[:, None] @ to_cut
+            part[:, None] @ kept @ to_cut
             for kept, part, to_cut in zip(
                 self._projections, own, np.moveaxis(self.to_cuts(state), 1, 0), strict=False
             )

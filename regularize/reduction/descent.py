@@ -13,7 +13,8 @@ is none in reach.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,7 @@ from regularize.loops.continuation import Continuation
 from regularize.loops.kinematics import LoopKinematics, State, sized_loops
 from regularize.loops.least_norm import decomposed
 from regularize.mechanism.graph import EdgeId, Graph
+from regularize.reduction.abreast import TOGETHER, measured, stacked
 from regularize.reduction.cuts import Cut, ReducedLoops
 from regularize.reduction.mobility import CellMobility
 from regularize.tolerances import EXACT, TINY, Tolerances
@@ -70,19 +72,21 @@ THOROUGH = Effort(8, 60, 20.0)
 
 
 @dataclass(frozen=True, eq=False)
-class _Look:
+class Look:
     """What is seen at N configurations.
 
     Attributes:
         q: The configurations, shape (N, n).
         height: Logarithm of the ratio, infinite where nothing is firm, shape (N,).
-        every: Smallest singular values of all equations, shape (N,).
+        kept: Smallest singular values of the kept rows, shape (N,).
+        every: Those of all equations, shape (N,).
         flat: The least by which a parallelogram keeps its rank, shape (N,).
         slope: Derivatives of the height by scaled velocities of the machine, shape (N, n).
     """
 
     q: Array
     height: Array
+    kept: Array
     every: Array
     flat: Array
     slope: Array
@@ -93,10 +97,10 @@ class _Look:
         # Slopes go to infinity where the ratio goes to zero: their squares would overflow.
         return np.asarray(1.0 / np.maximum(np.hypot.reduce(self.slope, axis=1), TINY))
 
-    def __getitem__(self, chosen: NDArray[np.intp]) -> _Look:
-        return _Look(*(a[chosen] for a in (self.q, self.height, self.every, self.flat, self.slope)))
+    def __getitem__(self, chosen: NDArray[np.intp]) -> Look:
+        return Look(*(array[chosen] for array in vars(self).values()))
 
-    def __setitem__(self, chosen: NDArray[np.intp], other: _Look) -> None:
+    def __setitem__(self, chosen: NDArray[np.intp], other: Look) -> None:
         for mine, new in zip(vars(self).values(), vars(other).values(), strict=True):
             mine[chosen] = new
 
@@ -171,6 +175,7 @@ class Descent:
         largest: float = 0.25,
         firm: float = 0.2,
         alone: bool = False,
+        seen: Look | None = None,
     ) -> Lowest | None:
         """The lowest place that descents from some closed configurations come to.
 
@@ -182,11 +187,12 @@ class Descent:
                 singular configuration, or a parallelogram nearly flat; no descent goes there.
             alone: Whether the kept rows are followed by themselves, to where the machine itself
                 becomes singular.
+            seen: What is seen at the starts, where that is known.
 
         Returns:
             The place; None where all equations are dependent at every start.
         """
-        seen = self._look(starts, alone)
+        seen = self._look(starts, alone) if seen is None else seen
         full = seen.every > self.machine.tolerances.same
         if not full.any():
             return None
@@ -210,20 +216,20 @@ class Descent:
                 seen[going[better]] = each[np.flatnonzero(better)]
                 sizes[going[better]] = np.minimum(largest, 2.5 * 0.4**k * first[better])
                 sizes[going[(best == k) & ~better]] = 0.06 * first[(best == k) & ~better]
-        lowest = seen.q[int(np.argmin(seen.height))]
-        kept, every = (float(values[0]) for values in self.smallest(lowest[None]))
-        return Lowest(lowest, kept / max(every, TINY), every / median)
+        k = int(np.argmin(seen.height))
+        kept, every = float(seen.kept[k]), float(seen.every[k])
+        return Lowest(seen.q[k], kept / every, every / median)
 
     @staticmethod
-    def _beginning(seen: _Look, effort: Effort) -> NDArray[np.intp]:
+    def _beginning(seen: Look, effort: Effort) -> NDArray[np.intp]:
         """Where to begin: the lowest place, and those that are the nearest to a zero."""
         away = np.where(np.isfinite(seen.height), seen.away, np.inf)
         nearest = np.argsort(away, kind="stable")[: effort.descents]
         return np.array(sorted({int(np.argmin(seen.height)), *nearest.tolist()}))
 
     def _ahead(
-        self, here: _Look, largest: Array, firm: float, flat: float, alone: bool
-    ) -> tuple[list[_Look], Array]:
+        self, here: Look, largest: Array, firm: float, flat: float, alone: bool
+    ) -> tuple[list[Look], Array]:
         """What three steps of different lengths downhill lead to, and the longest of them, (N,)."""
         norm = np.linalg.norm(here.slope, axis=1)
         first = np.minimum(largest, 1.0 / norm)
@@ -246,10 +252,10 @@ class Descent:
 
     def _both(self, state: State) -> tuple[Array, Array]:
         """Kept rows and all equations on scaled velocities, shape (N, m, n) each."""
-        units = self.plain.units
+        units = self.plain.units[..., None, :]
         return self.rows.residual_jacobian(state) * units, self.plain.jacobian(state) * units
 
-    def _look(self, q: Array, alone: bool) -> _Look:
+    def _look(self, q: Array, alone: bool) -> Look:
         """Heights and slopes at configurations (N, n)."""
         state, units = self.plain.state(q), self.plain.units
         kept, every = (decomposed(rows) for rows in self._both(state))
@@ -265,13 +271,42 @@ class Descent:
         down *= units
         rows = every[2][:, : self.rank]
         down -= np.einsum("nrk,nr->nk", rows, np.einsum("nrk,nk->nr", rows, down))
-        return _Look(np.array(q), height, other, self._flatness(state), down)
+        return Look(np.array(q), height, least, other, self._flatness(state), down)
 
     def _flatness(self, state: State) -> Array:
         """Smallest singular value of the hinges of a parallelogram, three of whose four count."""
         hinges = self.plain.scaled(state.screws)[:, self._parallelograms]
         found = np.linalg.svd(hinges, compute_uv=False)[..., 2]
         return np.asarray(found.min(axis=1, initial=1.0))
+
+
+def looks(every: Sequence[Descent], starts: Sequence[Array]) -> list[Look]:
+    """What descents see where they begin, those of one shape together.
+
+    Args:
+        every: The descents.
+        starts: Configurations, shape (N, n) each.
+    """
+    found: list[Look | None] = [None] * len(every)
+    alike: dict[Hashable, list[int]] = {}
+    for i, down in enumerate(every):
+        rows = down.rows
+        if rows.shape and rows.loops.graph is down.plain.graph and not down._parallelograms.size:
+            alike.setdefault((rows.shape, down.rank, len(starts[i])), []).append(i)
+    for members in alike.values():
+        size = max(1, TOGETHER // len(starts[members[0]]))
+        for chosen in (members[k : k + size] for k in range(0, len(members), size)):
+            which = np.repeat(np.arange(len(chosen)), len(starts[chosen[0]]))
+            together = copy(every[chosen[0]])
+            together.rows = stacked([every[i].rows for i in chosen])(which)
+            together.plain = measured([every[i].plain for i in chosen])(which)
+            look = together._look(np.concatenate([starts[i] for i in chosen]), alone=False)
+            for k, i in enumerate(chosen):
+                found[i] = look[np.flatnonzero(which == k)]
+    return [
+        down._look(q, alone=False) if look is None else look
+        for down, q, look in zip(every, starts, found, strict=True)
+    ]
 
 
 def _median(values: Array) -> float:

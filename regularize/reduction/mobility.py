@@ -95,6 +95,25 @@ class CellMobility:
         return self.equations - self.generic.rank
 
 
+@dataclass(frozen=True, eq=False)
+class Trail:
+    """A walk along the kept rows of a component, and what was met on it.
+
+    Attributes:
+        visited: Its configurations, shape (steps, walkers, n).
+        worst: Largest closure error there, lengths scaled.
+        farthest: Largest way of a joint, in metres, and largest turn of a body, shape (2,).
+        values: Singular values of all closure equations, at the pose first, shape (1 + N, k).
+        beside: The same a little off where the rank is clearest, shape (3, k).
+    """
+
+    visited: Array
+    worst: float
+    farthest: Array
+    values: Array
+    beside: Array
+
+
 def cycle_incidence(loops: LoopKinematics, cycles: Sequence[Cycle]) -> Array:
     """Signs of every coordinate in some loops, shape (loops, n)."""
     signs = np.zeros((len(cycles), loops.freedoms))
@@ -119,6 +138,11 @@ def normal_incidence(loops: LoopKinematics, signs: Array) -> Array:
     return np.asarray(size * np.linalg.solve(triangle.T, signs))
 
 
+def short_incidence(loops: LoopKinematics, cycles: Sequence[Cycle]) -> Array:
+    """Signs of every coordinate in independent short loops, normal to each other, shape (L, n)."""
+    return normal_incidence(loops, cycle_incidence(loops, cycles))
+
+
 def singular_values(
     loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], *, couplings: bool = True
 ) -> Array:
@@ -127,7 +151,7 @@ def singular_values(
     The loops are the short ones whatever the spanning tree: along the tree of a long row of loops
     the equations get worse conditioned with every loop, and a rank is harder to tell.
     """
-    signs = normal_incidence(loops, cycle_incidence(loops, cycles))
+    signs = short_incidence(loops, cycles)
     rows = None if couplings else 6 * len(cycles)
 
     def values(q: Array) -> Array:
@@ -145,6 +169,7 @@ def cell_mobility(
     tolerances: Tolerances,
     *,
     rng: np.random.Generator,
+    trail: Trail | None = None,
 ) -> CellMobility:
     """Mobility of the loops of one coupled component.
 
@@ -155,6 +180,7 @@ def cell_mobility(
         cycles: Its short independent loops.
         tolerances: What counts as closed and as dependent.
         rng: Source of the random directions.
+        trail: What is known of these configurations.
     """
     rtol = tolerances.rtol
     walkers, small = configurations.shape[1], len(loops.chords) <= MANY_LOOPS
@@ -169,9 +195,11 @@ def cell_mobility(
     added = None if small else _added_up(loops, flat, cycles, rtol, rng)
     if added is not None:
         return added
-    values = singular_values(loops, flat, cycles)
-    clearest, rank = _clearest(values, rtol)
-    local = local_mobility(loops, flat[clearest], rank, cycles, tolerances, rng)
+    trail = trail if away[1:].all() else None
+    values = singular_values(loops, flat, cycles) if trail is None else trail.values
+    best, rank = clearest(values, rtol)
+    nearby = None if trail is None else trail.beside
+    local = local_mobility(loops, flat[best], rank, cycles, tolerances, rng, nearby)
     here = decide_rank(values[0], rtol)
     branches: tuple[LocalBranch, ...] = ()
     complete = local.mobility == loops.freedoms - here.rank
@@ -182,7 +210,7 @@ def cell_mobility(
         far = np.array([branch.local.q for branch in branches])
         flat = np.concatenate([q[None], near, far, flat[1:]])  # what comes last is a walk's end
         values = singular_values(loops, flat, cycles)
-        clearest, rank = _clearest(values, rtol)
+        best, rank = clearest(values, rtol)
     last = values[len(values) - walkers :]
     found = [loops.freedoms - int(r) for r in np.sum(last > rtol * last[:, :1], axis=1)]
     return CellMobility(
@@ -190,7 +218,7 @@ def cell_mobility(
         freedoms=loops.freedoms,
         equations=6 * len(loops.chords) + len(loops.coupling),
         here=here,
-        generic=decide_rank(values[clearest], rtol),
+        generic=decide_rank(values[best], rtol),
         local=local,
         modes=tuple(sorted({m: found.count(m) for m in found}.items())),
         branches=branches,
@@ -215,7 +243,10 @@ def _added_up(
     generic = int(np.argmax(clear))
     # Along a tree that passes all loops small steps add up, and move most what is far away: what
     # counts is how far they open a loop, in its own size.
-    steps, start = _aside(loops, rng) / len(loops.chords), np.repeat(q[[generic]], 3, axis=0)
+    steps, start = (
+        aside(loops.freedoms, rng) / len(loops.chords),
+        np.repeat(q[[generic]], 3, axis=0),
+    )
     opened = loops.residual(loops.state(moved(loops, start, steps)))
     far = float(np.abs(opened).max()) * loops.length / found[generic].smallest
     beside = moved(loops, start, steps * 0.05 / max(0.05, far))
@@ -238,9 +269,9 @@ def _added_up(
     )
 
 
-def _aside(loops: LoopKinematics, rng: np.random.Generator) -> Array:
+def aside(freedoms: int, rng: np.random.Generator) -> Array:
     """Small steps to three configurations off the closed ones, scaled, shape (3, n)."""
-    return 0.05 * rng.normal(size=(3, loops.freedoms))
+    return 0.05 * rng.normal(size=(3, freedoms))
 
 
 def _counted(loops: LoopKinematics, q: Array, mobility: int) -> LocalMobility:
@@ -249,7 +280,7 @@ def _counted(loops: LoopKinematics, q: Array, mobility: int) -> LocalMobility:
     return LocalMobility(mobility, "counted", read_only(q), nothing, nothing)
 
 
-def _clearest(values: Array, rtol: float) -> tuple[int, int]:
+def clearest(values: Array, rtol: float) -> tuple[int, int]:
     """Where the rank is told most clearly, and the rank.
 
     It can only drop at special configurations, so the largest one is generic; where its last
@@ -338,6 +369,7 @@ def local_mobility(
     cycles: Sequence[Cycle],
     tolerances: Tolerances,
     rng: np.random.Generator,
+    nearby: Array | None = None,
 ) -> LocalMobility:
     """Dimension of the set of configurations near a generic one, and what it rests on.
 
@@ -346,11 +378,12 @@ def local_mobility(
     Elsewhere some velocities may not be followed by any motion.
     """
     k = loops.freedoms - rank
-    steps = _aside(loops, rng)
+    steps = aside(loops.freedoms, rng)
     start = np.repeat(q[None], 3, axis=0)
     settled = k == 0
     if not settled:
-        nearby = singular_values(loops, moved(loops, start, steps), cycles)
+        if nearby is None:  # the singular values of the equations there
+            nearby = singular_values(loops, moved(loops, start, steps), cycles)
         settled = max(decide_rank(s, tolerances.rtol).rank for s in nearby) == rank
     if not settled:
         along = Continuation(loops, tolerances)

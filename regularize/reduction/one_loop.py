@@ -58,8 +58,12 @@ def best_cut(screws: Sequence[Array], cuts: Iterable[int], rtol: float) -> LoopC
         cuts: Places of the joints that may be cut, the preferred ones first.
         rtol: Tolerance of dimensions.
     """
-    # While the loop is open, all joints move freely: no space is smaller than what they span.
-    least = subalgebra.span(np.hstack(screws), rtol).shape[1]
+    # While the loop is open, all joints move freely: no space is smaller than what they span. Where
+    # that is a subalgebra, none is larger either, whatever is cut.
+    every = np.hstack(screws)
+    algebra, least = subalgebra.lie_closure(every, rtol), subalgebra.span(every, rtol).shape[1]
+    if algebra.shape[1] == least:
+        return LoopCut(next(iter(cuts)), 0, algebra)
     found: list[LoopCut] = []
     for joint in cuts:
         for end in (0, 1):

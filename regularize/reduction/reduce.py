@@ -212,6 +212,14 @@ class Reduction:
         found = [mobility for mobility, _ in self.components if mobility is not None]
         return max(found, default=None)
 
+    @cached_property
+    def _cell_at(self) -> dict[EdgeId, CellMobility]:
+        return {e: cell for cell in self.cells for e in cell.edges}
+
+    def cell_of(self, part: Block) -> CellMobility:
+        """The coupled component that a block belongs to."""
+        return self._cell_at[part.edges[0]]
+
     @property
     def kinematotropic(self) -> bool:
         """Whether components of different mobility meet at the assembled pose."""

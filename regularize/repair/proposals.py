@@ -219,9 +219,10 @@ def _candidates(
         if kinds in every_source[:i]:
             continue
         for motors in (False, True) if driven else (False,):
-            found = [
-                _chosen(stressed, cell, kinds, standard, apart, driven, motors) for cell in cells
+            options = [
+                _options(stressed, cell, kinds, standard, apart, driven, motors) for cell in cells
             ]
+            found = taking(stressed, cells, options)
             changes = [change for each in found for change in each]
             if changes:
                 yield changes
@@ -231,7 +232,7 @@ def _candidates(
                 break
 
 
-def _chosen(
+def _options(
     stressed: Stressed,
     cell: CellMobility,
     kinds: Kinds,
@@ -240,7 +241,7 @@ def _chosen(
     driven: Collection[str],
     motors: bool,
 ) -> list[JointChange]:
-    """Changes in one cell: of several joints of a sort first, closing joints before others."""
+    """Changes in one cell, of several joints of a sort first, closing joints before others."""
     edges = stressed.reduction.graph.edges
     options: list[JointChange] = []
 
@@ -268,7 +269,7 @@ def _chosen(
             option.before != "prismatic",  # a piston turns in its cylinder
         )
 
-    return taking(stressed, cell, sorted(options, key=key))
+    return sorted(options, key=key)
 
 
 def _apart(stressed: Stressed) -> dict[str, Array]:

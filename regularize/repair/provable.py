@@ -6,10 +6,11 @@ Joints become other kinds, and closing joints that others make superfluous go.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from regularize.lie.screw import Array
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import sized_loops
@@ -42,52 +43,100 @@ def gaining_changes(
     reduction: Reduction, kinds: Mapping[str, Collection[str]]
 ) -> list[JointChange]:
     """Changes each of whose new freedoms takes a state of self-stress away."""
-    stressed = Stressed.of(reduction)
-    edges, found = reduction.graph.edges, []
-    for cell in reduction.cells:
-        options = [
+    stressed, edges = Stressed.of(reduction), reduction.graph.edges
+    options = [
+        [
             option
             for e in reversed(cell.edges if cell.redundant else ())
             for option in stressed.of_joint(e, kinds.get(edges[e].joint.name, ()))
         ]
-        found += taking(stressed, cell, sorted(options, key=lambda option: -option.gain))
-    return found
+        for cell in reduction.cells
+    ]
+    ordered = [sorted(own, key=lambda option: -option.gain) for own in options]
+    return [change for own in taking(stressed, reduction.cells, ordered) for change in own]
 
 
 def taking(
-    stressed: Stressed, cell: CellMobility, options: Sequence[JointChange]
-) -> list[JointChange]:
-    """One change per joint at most, all of whose freedoms take states of self-stress away.
+    stressed: Stressed, cells: Sequence[CellMobility], options: Sequence[Sequence[JointChange]]
+) -> list[list[JointChange]]:
+    """Of each cell one change per joint at most, whose freedoms all take self-stress away.
 
     Args:
         stressed: The mechanism's self-stress.
-        cell: The loops concerned.
+        cells: The loops concerned.
         options: Changes of their joints, the preferred ones first.
     """
-    if not options:
-        return []
-    blocks, states = stressed.seen(cell.edges, options)
-    found, taken, count = list[JointChange](), set[str](), 0
-    every = np.zeros((states, states), order="F")
-    for option, block in zip(options, blocks, strict=True):
-        if count == states:
-            break
-        if option.joint in taken or option.gain > states - count:
-            continue
-        space = every[:, :count]
-        # Of many loops' states a joint sees few, and so do most of those that are taken.
-        rows = np.flatnonzero(block.any(axis=1))
-        along = space[rows].T @ block[rows]
-        met = np.flatnonzero(np.abs(along).max(axis=1, initial=0.0) > NEGLIGIBLE)
-        rest = block - space[:, met] @ along[met]
-        u, s, _ = np.linalg.svd(rest, full_matrices=False)
-        new = u[:, s > stressed.reduction.rtol]
-        if new.shape[1] == option.gain:
-            every[:, count : count + option.gain] = new
-            count += option.gain
-            found.append(option)
-            taken.add(option.joint)
+    found: list[list[JointChange]] = [[] for _ in cells]
+    alike: dict[object, list[_Taking]] = {}
+    for taken, cell, own in zip(found, cells, options, strict=True):
+        if own:
+            each = _Taking(own, taken, *stressed.seen(cell.edges, own))
+            alike.setdefault(each.shape, []).append(each)
+    for together in alike.values():
+        _take(together, stressed.reduction.rtol)
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Taking:
+    """Changes of the joints of one cell, and which of them are taken.
+
+    Attributes:
+        options: All of them, the preferred ones first.
+        found: Those that are taken.
+        block: What the states of self-stress see of its new freedoms, shape (states, gain).
+        states: How many there are.
+    """
+
+    options: Sequence[JointChange]
+    found: list[JointChange]
+    block: Callable[[JointChange], Array]
+    states: int
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """What those have in common of which the same is asked one after the other."""
+        joints = {option.joint: k for k, option in enumerate(self.options)}
+        return (self.states, *((joints[each.joint], each.gain) for each in self.options))
+
+
+def _take(
+    cells: Sequence[_Taking], rtol: float, first: int = 0, space: Array | None = None
+) -> None:
+    """Take what cells of one shape have independent of what they took before, all of them at once.
+
+    Args:
+        cells: The cells, of which the same options were taken.
+        rtol: Tolerance of ranks.
+        first: The option to go on with.
+        space: What those that are taken see, orthonormal, shape (cells, states, count).
+    """
+    one, states = cells[0], cells[0].states
+    space = np.zeros((len(cells), states, 0)) if space is None else space
+    for k, option in enumerate(one.options[first:], start=first):
+        if space.shape[2] == states:
+            return
+        taken = any(option.joint == each.joint for each in one.found)
+        if taken or option.gain > states - space.shape[2]:
+            continue
+        rest = np.array([cell.block(cell.options[k]) for cell in cells])
+        # Of many loops' states a joint sees few, and so do most of those that are taken.
+        rows = np.flatnonzero(rest.any(axis=(0, 2)))
+        along = np.swapaxes(space[:, rows], 1, 2) @ rest[:, rows]
+        met = np.flatnonzero(np.abs(along).max(axis=(0, 2), initial=0.0) > NEGLIGIBLE)
+        rest -= space[:, :, met] @ along[:, met]
+        u, s, _ = np.linalg.svd(rest, full_matrices=False)
+        good = np.sum(s > rtol, axis=1) == option.gain
+        larger = np.concatenate([space[good], u[good]], axis=2)
+        for cell, goes in zip(cells, good, strict=True):
+            cell.found.extend([cell.options[k]] if goes else [])
+        if good.all():
+            space = larger
+        elif good.any():
+            some = [cell for cell, goes in zip(cells, good, strict=True) if goes]
+            _take(some, rtol, k + 1, larger)
+            cells = [cell for cell, goes in zip(cells, good, strict=True) if not goes]
+            one, space = cells[0], space[~good]
 
 
 def without_implied(

@@ -197,7 +197,7 @@ class Analysis:
         return sum(map(self._needed, self.reduction.parts))
 
     def _needed(self, part: Block) -> int:
-        cell = part.cell_of(self.reduction.cells) if part.proved else None
+        cell = self.reduction.cell_of(part) if part.proved else None
         if cell is None or cell.finite is None or cell.finite == cell.actual:
             return 0
         return max(part.surplus - max(part.topological, 0), 0)
@@ -238,10 +238,11 @@ class Analysis:
     @cached_property
     def components(self) -> tuple[Component, ...]:
         """The biconnected parts of the graph that contain loops."""
+        of_part: dict[int, list[LoopReport]] = {}
+        for loop in self.loops:
+            of_part.setdefault(id(loop.part), []).append(loop)
         return tuple(
-            Component(
-                f"component {i}", part, tuple(loop for loop in self.loops if loop.part is part)
-            )
+            Component(f"component {i}", part, tuple(of_part.get(id(part), ())))
             for i, part in enumerate(self.reduction.parts, start=1)
         )
 
@@ -296,20 +297,12 @@ class Analysis:
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON report, schema version 1."""
-        r, graph, mechanism = self.reduction, self.reduction.graph, self.mechanism
+        r = self.reduction
         here = sum(cell.here.rank for cell in r.cells)
         return {
             "schema_version": SCHEMAS["report"],
             "tool": {"name": "regularize", "version": __version__},
-            "model": {
-                "path": mechanism.path,
-                "format": mechanism.format,
-                "name": mechanism.name,
-                "bodies": sum(bool(members) for members in graph.members),
-                "joints": sum(j.freedoms > 0 or j.closure for j in mechanism.joints),
-                "loops": graph.loops,
-                "couplings": len(graph.couplings),
-            },
+            "model": model_entry(r),
             "settings": {"rtol": r.rtol, "seed": r.seed},
             "assembly": {
                 "closed": r.assembly.closed,
@@ -397,6 +390,20 @@ class Analysis:
             "suppressed": [each.as_dict() for each in self.suppressed],
             "summary": self.summary,
         }
+
+
+def model_entry(reduction: Reduction) -> dict[str, Any]:
+    """Where a mechanism is from, and how much there is of it."""
+    graph, mechanism = reduction.graph, reduction.mechanism
+    return {
+        "path": mechanism.path,
+        "format": mechanism.format,
+        "name": mechanism.name,
+        "bodies": sum(bool(members) for members in graph.members),
+        "joints": sum(j.freedoms > 0 or j.closure for j in mechanism.joints),
+        "loops": graph.loops,
+        "couplings": len(graph.couplings),
+    }
 
 
 def _commands_tried(finding: Diagnostic, entries: Sequence[Advice]) -> Diagnostic:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -63,15 +63,14 @@ class LoopReport(ShortRepr):
             ``open`` where loops of its part do not close: those are of no class.
         motion: Motion algebra that its joints generate, world frame.
         point: Point about which directions are given, world frame in metres, shape (3,).
-        removed: Equations that can never matter.
-        kept: Equations that are kept.
-        free: Freedoms of the closing joint.
-        singular_values: Of the constraint rows on the space of relative twists.
         locked: Names of its joints that can never move.
         interchangeable: Names of the joints at which the loop could be closed just as well: the
             same number of equations is redundant at each of them.
         limits: Steps of the proof of its component that do not hold in every configuration.
-        gap: Where it stays open, its closure error as a twist about the point, ground axes (6,).
+        error: Its closure error as a twist about the point, ground axes, shape (6,).
+        chain: Its edges from one side of the closing joint to the other, without that.
+        special: Whether the motion of its special lengths proves what was removed on evidence.
+        reduction: Of the mechanism.
     """
 
     name: str
@@ -83,14 +82,86 @@ class LoopReport(ShortRepr):
     category: str
     motion: MotionType
     point: Array
-    removed: tuple[Equation, ...]
-    kept: tuple[Equation, ...]
-    free: tuple[Direction, ...]
-    singular_values: Array
     locked: tuple[str, ...]
     interchangeable: tuple[str, ...]
     limits: tuple[str, ...]
-    gap: Array | None
+    error: Array
+    chain: tuple[EdgeId, ...]
+    special: bool
+    reduction: Reduction
+
+    @cached_property
+    def _to_point(self) -> Array:
+        """Matrix that takes covectors of the part to the point, ground axes, scaled lengths."""
+        matrix = np.eye(6)
+        matrix[3:, :3] = screw.cross_matrix((self.part.center - self.point) / self.part.length)
+        return matrix
+
+    @cached_property
+    def _never(self) -> Array:
+        """Basis of the covectors that can never matter, about the point, shape (6, k)."""
+        cut = self.cut
+        return subalgebra.span(
+            self._to_point @ np.hstack([cut.removed, cut.thinned, cut.numerical])
+        )
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The equations that can never matter, in words."""
+        return tuple(Equation(each, 0.0).label for each in directions(self._never))
+
+    @cached_property
+    def removed(self) -> tuple[Equation, ...]:
+        """Equations that can never matter."""
+        found, steps = [], _steps(self.part, self.cut, self.special)
+        from_point = 2.0 * np.eye(6) - self._to_point
+        graph, rtol = self.reduction.graph, self.reduction.tolerances.rtol
+        for direction in directions(self._never):
+            own = screw.unit(from_point @ direction.covector)
+            why = causes(graph, self.part, self.cut, self.chain, own, rtol)
+            claim = next(
+                (step for step, known in steps if subalgebra.contains(known, own[:, None])), ""
+            )
+            found.append(Equation(direction, self._residual(direction), why, claim))
+        return tuple(found)
+
+    @cached_property
+    def kept(self) -> tuple[Equation, ...]:
+        """Equations that are kept."""
+        # Any covector that ignores the joint's freedoms may be shown for a kept one, up to removed
+        # ones; taking them at the joint itself gives the simplest words.
+        kept = subalgebra.complement(np.hstack([subalgebra.span(self._freedoms), self._never]))
+        return tuple(Equation(each, self._residual(each)) for each in directions(kept))
+
+    @property
+    def free(self) -> tuple[Direction, ...]:
+        """Freedoms of the closing joint."""
+        return tuple(directions(self._freedoms))
+
+    @property
+    def _freedoms(self) -> Array:
+        return np.asarray((2.0 * np.eye(6) - self._to_point).T @ self.cut.freedoms)
+
+    def _residual(self, direction: Direction) -> float:
+        """Closure error along a direction: metres where it is linear, else radians."""
+        error, length = self.error, self.part.length
+        scaled = error if direction.kind == "linear" else np.append(error[:3] / length, error[3:])
+        return float(abs(direction.covector @ scaled))
+
+    @property
+    def singular_values(self) -> Array:
+        """Of the constraint rows on the space of relative twists."""
+        joint_rows = subalgebra.complement(self.cut.freedoms)
+        values = np.zeros(joint_rows.shape[1])
+        space = np.hstack([self.cut.rows, self.cut.freedoms])
+        found = np.linalg.svd(joint_rows.T @ space, compute_uv=False)
+        values[: len(found)] = found[: len(values)]
+        return values
+
+    @property
+    def gap(self) -> Array | None:
+        """Where it stays open, its closure error as a twist about the point, ground axes (6,)."""
+        return self.error if self.category == "open" else None
 
     @property
     def closing(self) -> str:
@@ -177,30 +248,9 @@ def _loop_report(
     point = (
         motion.point if motion.name == "spherical" and motion.point is not None else (joint_origin)
     )
-    space = np.hstack([cut.rows, cut.freedoms])
-    joint_rows = subalgebra.complement(cut.freedoms)
-    singular = np.zeros(joint_rows.shape[1])
-    found = np.linalg.svd(joint_rows.T @ space, compute_uv=False)
-    singular[: len(found)] = found[: len(singular)]
-    to_point = _about(part, point)
-    from_point = 2.0 * np.eye(6) - to_point
-    # Any covector that ignores the joint's freedoms may be shown for a kept one, up to removed
-    # ones; taking them at the joint itself gives the simplest words.
-    free = from_point.T @ cut.freedoms
-    never = subalgebra.span(to_point @ np.hstack([cut.removed, cut.thinned, cut.numerical]))
-    kept = subalgebra.complement(np.hstack([subalgebra.span(free), never]))
-    error = closure_error(reduction, cut, point)
-    removed, steps = [], _steps(part, cut, moves)
-    for direction in directions(never):
-        own = screw.unit(from_point @ direction.covector)
-        why = causes(graph, part, cut, edges[:-1], own, rtol)
-        claim = next(
-            (step for step, known in steps if subalgebra.contains(known, own[:, None])), ""
-        )
-        removed.append(Equation(direction, _residual(direction, error, part.length), why, claim))
     joints = tuple(graph.edges[e].joint.name for e in edges)
-    trivial = removed and len(removed) == 6 - algebra.dimension
-    is_open = part in open_parts(reduction)
+    trivial = 0 < cut.constraints - cut.kept == 6 - algebra.dimension
+    is_open = not (part.proved or reduction.assembly.closed)
     return LoopReport(
         name=name,
         component=component,
@@ -211,10 +261,6 @@ def _loop_report(
         category="open" if is_open else _category(part, cut, algebra),
         motion=motion,
         point=point,
-        removed=tuple(removed),
-        kept=tuple(Equation(d, _residual(d, error, part.length)) for d in directions(kept)),
-        free=tuple(directions(free)),
-        singular_values=singular,
         locked=tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges if e in part.locked)),
         interchangeable=tuple(dict.fromkeys(joints)) if trivial else (),
         limits=(
@@ -224,7 +270,10 @@ def _loop_report(
                 for loop in part.parallelograms
             ),
         ),
-        gap=error if is_open else None,
+        error=closure_error(reduction, cut, point),
+        chain=edges[:-1],
+        special=moves,
+        reduction=reduction,
     )
 
 
@@ -257,19 +306,6 @@ def _closure_twists(reduction: Reduction) -> dict[EdgeId, Array]:
     state = reduction.reference
     errors = screw.log(state.T_world_target[0] @ screw.inverse(state.T_world_chord[0]))
     return dict(zip(reduction.loops.chords, errors, strict=True))
-
-
-def _residual(direction: Direction, error: Array, length: float) -> float:
-    """Closure error along a direction: metres where it is linear, else radians."""
-    scaled = error if direction.kind == "linear" else np.append(error[:3] / length, error[3:])
-    return float(abs(direction.covector @ scaled))
-
-
-def _about(part: Block, point: Array) -> Array:
-    """Matrix that takes covectors of a part to the given point, ground axes, scaled lengths."""
-    matrix = np.eye(6)
-    matrix[3:, :3] = screw.cross_matrix((part.center - point) / part.length)
-    return matrix
 
 
 def _category(part: Block, cut: Cut, algebra: GeneratedAlgebra) -> str:

@@ -116,15 +116,13 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     found: dict[NodeId, BodyMotion] = {}
     twists = _twists(reduction, scaled, blocks)
     nodes = [node for node in graph.every_node if graph.members[node] and node != graph.ground]
+    own = {node: twists[node] for node in nodes}
     small = reduction.tolerances.alike
-    freedoms = _freedoms({node: twists[node] for node in nodes}, small)
-    turns = _freedoms({node: twists[node] for node in nodes}, small, first=3)
+    freedoms, bases = _freedoms(own, small), _spanned(own, small)
+    turns = _freedoms(own, small, first=3)
     seen = len(np.unique(np.round(q, 9), axis=0))
     for node in nodes:
-        columns = np.concatenate(list(twists[node]), axis=1)
-        if np.max(np.abs(columns), initial=0.0) < small:
-            columns = columns[:, :0]
-        types[node] = _generated(columns, known, small)
+        types[node] = _generated(bases[node], known, small)
         motion = in_world(types[node], center, length)
         if shaky and motion.point is not None:
             # Where loops meet in a double root, half of the digits are rounding.
@@ -136,13 +134,28 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     return tuple(_at_joint(reduction, node, entry, resting) for node, entry in found.items())
 
 
-def _generated(columns: Array, known: dict[bytes, MotionType], small: float) -> MotionType:
-    """The motion algebra of twists, which that of a body before may have been."""
-    basis = subalgebra.span(columns, small)
+def _spanned(twists: Mapping[NodeId, Array], small: float) -> dict[NodeId, Array]:
+    """Bases of all twists of each body, shape (6, d)."""
+    found: dict[NodeId, Array] = {}
+    for count in {own.shape[2] for own in twists.values()}:
+        nodes = [node for node, own in twists.items() if own.shape[2] == count]
+        every = np.swapaxes(np.array([twists[node] for node in nodes]), 1, 2).reshape(
+            len(nodes), 6, -1
+        )
+        u, s, _ = np.linalg.svd(every, full_matrices=False)
+        largest = np.abs(every).max(axis=(1, 2), initial=0.0)[:, None]
+        counted = (s > small * s.max(axis=1, keepdims=True, initial=1.0)) & (largest >= small)
+        found |= {node: own[:, own_s] for node, own, own_s in zip(nodes, u, counted, strict=True)}
+    return found
+
+
+def _generated(basis: Array, known: dict[bytes, MotionType], small: float) -> MotionType:
+    """The motion algebra of twists, given a basis, which that of a body before may have been."""
     # Adding zero turns -0.0 into 0.0, which has other bytes.
     key = (np.round(basis @ basis.T, 9) + 0.0).tobytes()
     if key not in known:
-        known[key] = motion_type(subalgebra.lie_closure(columns, small), small)
+        algebra = basis if basis.shape[1] < 2 else subalgebra.lie_closure(basis, small)
+        known[key] = motion_type(algebra, small)
     return known[key]
 
 

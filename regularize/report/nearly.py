@@ -112,11 +112,16 @@ def _families(
 
     Those that all joints but one generate exactly come first: they name the one that is off.
     """
+    every, joints = np.hstack(screws), np.arange(len(screws))
+    owner = np.repeat(joints, [each.shape[1] for each in screws])
+    stays = np.vstack([joints[:, None] != owner, np.full(len(owner), True)])
+    rtols = np.append(np.full(len(screws), rtol), near)
+    # What screws generate is no smaller than what they span.
+    values = np.linalg.svd(every * stays[:, None], compute_uv=False)
+    spanned = np.sum(values > rtols[:, None] * np.maximum(values[:, :1], 1.0), axis=1)
     algebras = [
-        GeneratedAlgebra(np.hstack([*screws[:k], *screws[k + 1 :]]), rtol)
-        for k in range(len(screws))
+        GeneratedAlgebra(every[:, stays[k]], rtols[k]) for k in np.flatnonzero(spanned < own)
     ]
-    algebras.append(GeneratedAlgebra(np.hstack(screws), near))
     smaller = [a for a in algebras if 0 < a.dimension < own]
     return [a for a in smaller if max(sum(_offset(s, a.basis)) for s in screws) <= near]
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
-from regularize.lie.screw import Array, inverse
+from regularize.lie import screw
+from regularize.lie.screw import Array
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.assembly import assemble, with_coordinates
 from regularize.loops.kinematics import LoopKinematics, State, sized_loops
 from regularize.mechanism.cycles import MANY_LOOPS, minimum_cycle_basis
+from regularize.mechanism.graph import ColumnId, EdgeId, Graph
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import joint_position, relative_pose
 from regularize.mechanism.mechanism import Mechanism
@@ -167,7 +169,7 @@ def _on_motions(reduction: Reduction, changes: Sequence[JointChange]) -> Iterato
             positions[old.name] = old.position
             if old.name in replaced:
                 new, pose = replaced[old.name], relative_pose(old, old.position)
-                across = inverse(new.T_parent_joint) @ pose @ new.T_child_joint
+                across = screw.inverse(new.T_parent_joint) @ pose @ new.T_child_joint
                 positions[old.name] = joint_position(new, across)
         yield mechanism.with_positions(positions)
 
@@ -217,13 +219,20 @@ def left_here(
     rank is the same along them.
     """
     graph = build(mechanism)
+    edges = graph.edges
     q, assembled, rank = graph.position, False, 0
     made = {change.joint: change.argument for change in changes}
     if known is None or any(_best(reduction)):
         known = {}  # ranks elsewhere than at the assembled pose
-    for cell in graph.cells:
-        names = [graph.edges[e].joint.name for e in cell]
-        key = frozenset((name, made.get(name, "")) for name in names)
+    keys = {
+        cell: frozenset((name, made.get(name, "")) for name in (edges[e].joint.name for e in cell))
+        for cell in graph.cells
+    }
+    new = {cell[0]: key for cell, key in keys.items() if key not in known}
+    if len(new) > 1 and not graph.couplings:
+        several = [cell for cell in keys if cell[0] in new]
+        known |= {new[e]: found for e, found in _single_ranks(graph, several, reduction)}
+    for cell, key in keys.items():
         if key not in known:
             loops = sized_loops(graph, q, cell)
             state = loops.state(q[loops.columns])
@@ -240,6 +249,42 @@ def left_here(
     if graph.freedoms - rank != reduction.finite_mobility:
         return None
     return 6 * graph.loops + len(graph.couplings) - rank
+
+
+def _single_ranks(
+    graph: Graph, cells: Iterable[Sequence[EdgeId]], reduction: Reduction
+) -> Iterator[tuple[EdgeId, int]]:
+    """Ranks of those cells that are one loop, closed as stored, by their first edges.
+
+    Args:
+        graph: Of the changed mechanism.
+        cells: Some of its coupled components.
+        reduction: Of the mechanism as it is, whose parts tell where each is, and how large.
+    """
+    edges, before = graph.edges, reduction.graph.edges
+    part_of = {before[e].joint.name: part for part in reduction.parts for e in part.edges}
+    whole = LoopKinematics(graph, graph.every_edge, graph.tree)
+    state = whole.state(graph.position)
+    errors = whole.residual(state)[0].reshape(-1, 6)
+    loop_of = {chord: i for i, chord in enumerate(whole.chords)}
+    alike: dict[int, list[tuple[EdgeId, float, Array, list[ColumnId], list[int]]]] = {}
+    for cell in cells:
+        chords = [loop_of[e] for e in cell if e in loop_of]
+        part, error = part_of[edges[cell[0]].joint.name], np.abs(errors[chords[0]])
+        if len(chords) > 1 or max(*error[:3] / part.length, *error[3:]) > EXACT.closed:
+            continue
+        signs = {c: sign for e, sign in whole.passes[chords[0]] for c in edges[e].columns}
+        own = (cell[0], part.length, part.center, [*signs], [*signs.values()])
+        alike.setdefault(len(signs), []).append(own)
+    for together in alike.values():
+        first, lengths, centers, columns, ways = map(list, zip(*together, strict=True))
+        twists, length = state.screws[0, np.array(columns)], np.array(lengths)[:, None, None]
+        linear = twists[..., :3] + screw.cross(twists[..., 3:], np.array(centers)[:, None])
+        rows = np.concatenate([linear / length, twists[..., 3:]], axis=-1)
+        rows *= np.where(twists[..., 3:].any(axis=-1, keepdims=True), 1.0, length)
+        values = np.linalg.svd(rows * np.array(ways)[..., None], compute_uv=False)
+        ranks = np.sum(values > reduction.rtol * values[:, :1], axis=1)
+        yield from zip(first, ranks.tolist(), strict=True)
 
 
 def _rank(loops: LoopKinematics, state: State, rtol: float) -> int:

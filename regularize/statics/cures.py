@@ -92,12 +92,12 @@ def cures(
         candidates: list[tuple[JointChange, ...]] = []
         for allowed in (STANDARD, tuple(COST)) if kinds is None else (kinds,):
             options = _allowed(stressed, cell.edges, set(keep), allowed)
-            blocks, states = stressed.seen(cell.edges, options)
+            block, states = stressed.seen(cell.edges, options)
             if states > cell.redundant and not idle:
                 return ()  # one freedom for each would be more than what is redundant elsewhere
             small = reduction.tolerances.rank
-            wanted = 6 * limit
-            candidates = _candidates(options, list(blocks), states, idle, wanted, small)
+            seen = [*map(block, options)]
+            candidates = _candidates(options, seen, states, idle, 6 * limit, small)
             if candidates:
                 break
         if not candidates:

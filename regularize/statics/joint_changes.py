@@ -247,20 +247,23 @@ class Stressed:
 
     def seen(
         self, edges: Sequence[EdgeId], options: Sequence[JointChange]
-    ) -> tuple[Iterator[Array], int]:
-        """New freedoms as the self-stress states of one cell see them, (states, gain) each."""
+    ) -> tuple[Callable[[JointChange], Array], int]:
+        """What the self-stress states of one cell see of new freedoms, (states, gain); how many."""
         states = self.states(edges)
-        ground = screw.adjoint(states.ground)
+        known, new = states.known, [each for each in options if each not in states.known]
+        if new:
+            added = screw.adjoint(states.ground) @ np.hstack([option.added for option in new])
+            ends = np.cumsum([option.gain for option in new])[:-1]
+            known |= zip(new, np.split(states.loops.scaled(added.T), ends), strict=True)
         by_name = {self.reduction.graph.edges[e].joint.name: e for e in edges}
 
         def block(option: JointChange) -> Array:
-            added = states.loops.scaled((ground @ option.added).T).T
             found = np.zeros((states.count, option.gain))
             for rows, wrenches in states.held[by_name[option.joint]]:
-                found[rows] = wrenches.T @ added
+                found[rows] = wrenches.T @ known[option].T
             return found
 
-        return map(block, options), states.count
+        return block, states.count
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,12 +275,14 @@ class _States:
         held: What each edge holds of which, wrenches in the frame of the cell's root.
         loops: The cell's loops.
         ground: Pose of the ground in that frame.
+        known: New freedoms of joints in that frame, scaled, shape (gain, 6).
     """
 
     count: int
     held: dict[EdgeId, list[tuple[slice, Array]]]
     loops: LoopKinematics
     ground: Array
+    known: dict[JointChange, Array] = field(default_factory=dict)
 
 
 class _Replacement(NamedTuple):

@@ -152,6 +152,8 @@ def balls_of(
         first, last = (next(e for e in graph.adjacency[n] if e != middle) for n in ends)
         row = (first, middle, last)
         outer = (graph.edges[first].other(ends[0]), graph.edges[last].other(ends[1]))
+        if first == last or inner.intersection(outer):
+            continue
         twists = np.hstack([screws[e] for e in row])
         # Through one point where some p has v = p × ω for all three.
         lever = np.vstack([-screw.cross_matrix(twist[3:]) for twist in twists.T])
@@ -160,7 +162,7 @@ def balls_of(
         met = np.linalg.norm(lever @ point - arms) <= rtol * max(1.0, float(np.linalg.norm(arms)))
         axes = twists[3:].T
         across = np.abs(axes[1] @ axes[::2].T).max() <= rtol
-        if first != last and met and across and not inner.intersection(outer):
+        if met and across:
             yield from ((e, row) for e in row)
 
 
@@ -213,7 +215,7 @@ def _rows(
 def _elsewhere(reduction: Reduction, part: Block) -> list[dict[EdgeId, Array]]:
     """Screws of a block at configurations of the walk: what meets at all of them meets always."""
     graph, loops = reduction.graph, reduction.loops
-    cell = part.cell_of(reduction.cells)
+    cell = reduction.cell_of(part)
     picked = np.linspace(0, len(cell.configurations) - 1, 5).astype(int)
     q = np.repeat(reduction.q[None], len(picked), axis=0)
     q[:, graph.columns(cell.edges)] = cell.configurations[picked]

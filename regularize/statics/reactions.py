@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.directions import Direction, directions
+from regularize.lie.directions import Direction, directions, directions_of_each
 from regularize.lie.screw import Array, read_only
 from regularize.lie.subalgebra import decide_rank
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle
@@ -66,7 +66,7 @@ def reactions(model: Model) -> tuple[Reaction, ...]:
     """Uniqueness of every joint's reaction, at the assembled pose unless that is singular."""
     reduction = as_reduction(model)
     graph, every = reduction.graph, reduction.loops
-    found: dict[str, tuple[Direction, ...]] = {}
+    alike: dict[int, list[tuple[str, Array, Array]]] = {}
     for cell in reduction.cells:
         singular = cell.here.rank < cell.generic.rank
         q = cell.configurations[-1] if singular else reduction.q[graph.columns(cell.edges)]
@@ -75,13 +75,22 @@ def reactions(model: Model) -> tuple[Reaction, ...]:
             if np.max(np.abs(field), initial=0.0) < equilibrium.absent:
                 continue
             edge = graph.edges[e]
-            root = equilibrium.loops.root_of[edge.parent]
-            R = reduction.reference.T_world_node[0, every.row(root), :3, :3]
-            wrenches = equilibrium.about(field, equilibrium.origin(e)[:3, 3])
-            turned = np.vstack([R @ wrenches[:3], R @ wrenches[3:]])
-            found[edge.joint.name] = tuple(directions(turned))
+            loops = equilibrium.loops
+            arm = (loops.center - equilibrium.origin(e)[:3, 3]) / loops.length
+            root = loops.root_of[edge.parent]
+            if root != graph.ground:
+                R = reduction.reference.T_world_node[0, every.row(root), :3, :3]
+                field, arm = np.vstack([R @ field[:3], R @ field[3:]]), R @ arm
+            alike.setdefault(field.shape[1], []).append((edge.joint.name, field, arm))
+    found: dict[str, list[Direction]] = {}
+    for together in alike.values():
+        named, fields, arms = zip(*together, strict=True)
+        wrenches = np.array(fields)
+        forces = np.swapaxes(wrenches[:, :3], 1, 2)
+        wrenches[:, 3:] += np.swapaxes(screw.cross(np.array(arms)[:, None], forces), 1, 2)
+        found |= zip(named, directions_of_each(wrenches), strict=True)
     return tuple(
-        Reaction(joint.name, found.get(joint.name, ()))
+        Reaction(joint.name, tuple(found.get(joint.name, ())))
         for joint in graph.mechanism.joints
         if joint.kind != "fixed" or joint.closure
     )

@@ -71,7 +71,7 @@ def groups(loops: Iterable[LoopReport]) -> list[Group]:
             loop.motion.name,
             loop.cut.constraints,
             loop.cut.kept,
-            tuple(equation.label for equation in loop.removed),
+            loop.labels,
             len(loop.joints),
             bool(loop.locked),
         )

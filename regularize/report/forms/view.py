@@ -11,7 +11,7 @@ from dataclasses import replace
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.repair.advice import held_kinds, untried_files
-from regularize.report.analysis import Analysis
+from regularize.report.analysis import Analysis, model_entry
 from regularize.report.forms.loop_view import groups
 from regularize.report.loop_report import Component
 from regularize.report.mobility_findings import branches_meant, more_on_branches
@@ -40,7 +40,7 @@ INSTEAD = {
 
 def headline(report: Analysis) -> tuple[str, str]:
     """Name of the model, and its format and counts."""
-    model = report.as_dict()["model"]
+    model = model_entry(report.reduction)
     counts = [
         counted(model["bodies"], "body"),
         counted(model["joints"], "joint"),
@@ -316,7 +316,8 @@ def accepted(report: Analysis) -> str:
 
 def merged(report: Analysis) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
     """Findings, those of one kind behind the first: of loops those that are alike; no errors."""
-    alike = {loop.name: group.name for group in groups(report.loops) for loop in group.loops}
+    named = [(group.name, group.loops) for group in groups(report.loops)]
+    alike = {loop.name: name for name, loops in named for loop in loops}
     found: dict[object, list[Diagnostic]] = {}
     for i, diagnostic in enumerate(report.diagnostics):
         kind: object = i if diagnostic.severity == "error" else diagnostic.severity
