@@ -514,3 +514,11 @@ def test_few_decimals_leave_a_family_proved_and_bodies_their_motions(
     assert all(kinds[name] == "translations in a plane" for name in kinds if "crank" in name)
     proof = rg.prove(rg.reduce(mechanism, numerical=True))
     assert proof["undecided"] == [] and rg.verify(proof).holds
+
+
+def test_walks_leave_the_pose_of_loops_that_just_close() -> None:
+    """What stays open there, though it counts as nothing, is more elsewhere."""
+    mechanism, rng = rounding_table.drawn(5112), np.random.default_rng(5112)
+    for off in (1e-13, 5e-13, 1e-12, 1e-11):
+        reduction = rg.reduce(rounding_table.one_off(mechanism, off, rng), configurations=4)
+        assert np.ptp(reduction.cells[0].configurations[:, 0]) > 0.1

@@ -9,7 +9,7 @@ import numpy as np
 from regularize.lie.screw import Array
 from regularize.loops.kinematics import LoopKinematics
 from regularize.loops.projection import Mask, project
-from regularize.tolerances import EXACT, ROUNDING, RTOL
+from regularize.tolerances import ROUNDING, RTOL
 
 #: Closed means: no gap above this fraction of the size of the mechanism, no such angle in radians.
 #: It is the tolerance of geometric relations, for files do not close any better than they are
@@ -88,5 +88,5 @@ def noise_of(loops: LoopKinematics, q: Array) -> float:
     digits = loops.graph.mechanism.digits
     written = 0.0 if digits is None else 0.05 * 10.0**-digits * max(1.0, farthest)
     left = largest_error(loops, q)
-    opening = 0.1 * left if EXACT.closed < left <= 2 * CLOSED else 0.0
+    opening = 0.1 * left if left <= 2 * CLOSED else 0.0
     return max(ROUNDING, rounding, written, opening)
