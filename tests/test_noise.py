@@ -519,6 +519,7 @@ def test_few_decimals_leave_a_family_proved_and_bodies_their_motions(
 def test_walks_leave_the_pose_of_loops_that_just_close() -> None:
     """What stays open there, though it counts as nothing, is more elsewhere."""
     mechanism, rng = rounding_table.drawn(5112), np.random.default_rng(5112)
-    for off in (1e-13, 5e-13, 1e-12, 1e-11):
-        reduction = rg.reduce(rounding_table.one_off(mechanism, off, rng), configurations=4)
+    off = {amount: rounding_table.one_off(mechanism, amount, rng) for amount in rounding_table.OFF}
+    for amount in (1e-13, 1e-12):
+        reduction = rg.reduce(off[amount], configurations=4)
         assert np.ptp(reduction.cells[0].configurations[:, 0]) > 0.1
