@@ -209,3 +209,14 @@ def test_faults_name_their_place(text: str, words: str, tmp_path: Path) -> None:
         read(path, format="json")
     assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)
+
+
+def test_rounding_in_the_last_row_of_a_frame_is_none(tmp_path: Path) -> None:
+    mechanism = rg.load(Path(__file__).parents[1] / "assets" / "planar_fourbar.urdf")
+    first, *others = mechanism.joints
+    frame = np.array(first.T_parent_joint)
+    frame[3, 0] = 1e-17
+    rounded = replace(mechanism, joints=(replace(first, T_parent_joint=frame), *others))
+    rg.save(rounded, tmp_path / "model.json")
+    (read, *_) = rg.load(tmp_path / "model.json").joints
+    np.testing.assert_array_equal(read.T_parent_joint[3], (0.0, 0.0, 0.0, 1.0))

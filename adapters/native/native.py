@@ -21,7 +21,7 @@ from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.values import Value, read_json, read_tolerance
 from regularize.errors import ModelError
 from regularize.escape import json_text
-from regularize.lie.screw import Array, transform
+from regularize.lie.screw import IDENTITY, Array, transform
 from regularize.mechanism.body import Beam, Modes
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic, Source
 from regularize.mechanism.joint import HIGHER_PAIRS, KINDS
@@ -226,8 +226,9 @@ def _frame(value: Value) -> Array:
     """The frame as written, to the last digit, but for turns that rounded numbers are not."""
     T = value.numbers(4, 4)
     R = value.rotation(T[:3, :3])
-    if not np.array_equal(T[3], (0.0, 0.0, 0.0, 1.0)):
+    if np.abs(T[3] - IDENTITY[3]).max() > NEGLIGIBLE:
         raise value.error("is no frame: its last row has to be 0, 0, 0, 1")
+    T[3] = IDENTITY[3]
     return transform(R, T[:3, 3]) if np.abs(R - T[:3, :3]).max() > NEGLIGIBLE else T
 
 
