@@ -75,6 +75,7 @@ def expected(mechanism: str) -> dict[str, Any]:
             "consistent": True,
             "here": {"mobility": 1, "redundant": 3, "singular": False},
             "finite_evidence": "counted",
+            "components_complete": True,
             "components": [
                 {"mobility": 1, "rank": 3, "redundant": 3, "removed": 3, "remaining": 0}
             ],

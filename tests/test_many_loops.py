@@ -96,7 +96,7 @@ def scissor(pairs: int) -> rg.Mechanism:
 def test_steps_aside_open_no_loop_far(monkeypatch: pytest.MonkeyPatch) -> None:
     # Steps along a row add up: those of a thousand loops open the last ones as far as these.
     monkeypatch.setattr(
-        mobility, "_aside", lambda loops, rng: 10.0 * rng.normal(size=(3, loops.freedoms))
+        mobility, "aside", lambda freedoms, rng: 10.0 * rng.normal(size=(3, freedoms))
     )
 
     opened = []

@@ -42,7 +42,7 @@ def _tried(reduction: Reduction, part: Block, tries: int) -> Block:
     if not part.proved or left <= part.topological or _coupled(reduction, part):
         return part
     removed = 6 * len(part.cuts) - kept
-    cell = reduction.cell_of(part)
+    cell = reduction.cell_at[part.edges[0]]
     relations = _relations(reduction, part, cell)
     rng = np.random.default_rng(reduction.seed)
     most = left

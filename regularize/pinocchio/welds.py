@@ -108,7 +108,7 @@ def _serving(
     Tried are several configurations at which to choose, each with frames of other directions.
     """
     graph = reduction.graph
-    cell = reduction.cell_of(part)
+    cell = reduction.cell_at[part.edges[0]]
     flat = [loop for each in reduction.parts for loop in each.parallelograms]
     found: list[tuple[list[Weld], Lowest | None]] = []
     rng = np.random.default_rng(reduction.seed)

@@ -63,7 +63,7 @@ def special_lengths(reduction: Reduction) -> tuple[SpecialLengths, ...]:
 
 def _special(reduction: Reduction, part: Block) -> bool:
     """Whether rows of a part depend on others for what only its lengths can tell."""
-    cell = reduction.cell_of(part)
+    cell = reduction.cell_at[part.edges[0]]
     if not part.proved or cell.finite != cell.actual or len(cell.components) > 1:
         return False  # of several components a proof would be of one
     return part.surplus > part.topological or any(cut.numerical.size for cut in part.cuts)

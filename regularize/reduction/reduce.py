@@ -213,12 +213,9 @@ class Reduction:
         return max(found, default=None)
 
     @cached_property
-    def _cell_at(self) -> dict[EdgeId, CellMobility]:
+    def cell_at(self) -> dict[EdgeId, CellMobility]:
+        """The coupled component that each edge belongs to."""
         return {e: cell for cell in self.cells for e in cell.edges}
-
-    def cell_of(self, part: Block) -> CellMobility:
-        """The coupled component that a block belongs to."""
-        return self._cell_at[part.edges[0]]
 
     @property
     def kinematotropic(self) -> bool:

@@ -197,7 +197,7 @@ class Analysis:
         return sum(map(self._needed, self.reduction.parts))
 
     def _needed(self, part: Block) -> int:
-        cell = self.reduction.cell_of(part) if part.proved else None
+        cell = self.reduction.cell_at[part.edges[0]] if part.proved else None
         if cell is None or cell.finite is None or cell.finite == cell.actual:
             return 0
         return max(part.surplus - max(part.topological, 0), 0)

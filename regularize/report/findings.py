@@ -199,7 +199,7 @@ def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
 
 def _shaky(reduction: Reduction, part: Block) -> bool:
     """Whether a part has velocities that no motion follows."""
-    cell = reduction.cell_of(part)
+    cell = reduction.cell_at[part.edges[0]]
     return cell.finite is not None and cell.finite != cell.actual
 
 

@@ -120,7 +120,7 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     small = reduction.tolerances.alike
     freedoms, bases = _freedoms(own, small), _spanned(own, small)
     turns = _freedoms(own, small, first=3)
-    seen = len(np.unique(np.round(q, 9), axis=0))
+    seen = len({each.tobytes() for each in np.round(q, 9) + 0.0})
     for node in nodes:
         types[node] = _generated(bases[node], known, small)
         motion = in_world(types[node], center, length)

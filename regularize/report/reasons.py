@@ -74,7 +74,7 @@ def reasons(reduction: Reduction) -> tuple[Reason, ...]:
         if cell.finite is not None and cell.finite < cell.actual:
             found.append(_locked(reduction, cell))
     for part in reduction.parts:
-        cell = reduction.cell_of(part)
+        cell = reduction.cell_at[part.edges[0]]
         if cell.finite == cell.actual > 0 and part.proved and part.surplus > 0:
             found += _moves(reduction, part, part.surplus)
     return tuple(found)

@@ -270,8 +270,11 @@ def _single_ranks(
     alike: dict[int, list[tuple[EdgeId, float, Array, list[ColumnId], list[int]]]] = {}
     for cell in cells:
         chords = [loop_of[e] for e in cell if e in loop_of]
-        part, error = part_of[edges[cell[0]].joint.name], np.abs(errors[chords[0]])
-        if len(chords) > 1 or max(*error[:3] / part.length, *error[3:]) > EXACT.closed:
+        parts = (part_of.get(edges[e].joint.name) for e in cell)
+        part, error = next(filter(None, parts), None), np.abs(errors[chords[0]])
+        if part is None or len(chords) > 1:
+            continue
+        if max(*error[:3] / part.length, *error[3:]) > EXACT.closed:
             continue
         signs = {c: sign for e, sign in whole.passes[chords[0]] for c in edges[e].columns}
         own = (cell[0], part.length, part.center, [*signs], [*signs.values()])

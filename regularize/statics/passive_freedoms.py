@@ -215,7 +215,7 @@ def _rows(
 def _elsewhere(reduction: Reduction, part: Block) -> list[dict[EdgeId, Array]]:
     """Screws of a block at configurations of the walk: what meets at all of them meets always."""
     graph, loops = reduction.graph, reduction.loops
-    cell = reduction.cell_of(part)
+    cell = reduction.cell_at[part.edges[0]]
     picked = np.linspace(0, len(cell.configurations) - 1, 5).astype(int)
     q = np.repeat(reduction.q[None], len(picked), axis=0)
     q[:, graph.columns(cell.edges)] = cell.configurations[picked]
