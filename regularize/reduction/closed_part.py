@@ -150,7 +150,7 @@ def orders(
     if count == 1 or len(block) > LARGEST_SEARCH:
         return
     candidates = candidate_cycles(graph, block, 2 * max(c.length for c in basis))
-    sums = summed_cycles(graph, basis, candidates)
+    sums = summed_cycles(graph, basis, [*candidates, *basis])
     for known in (candidates, sums) if len(sums) > len(candidates) else (candidates,):
         yield known, True
         for _ in range(TRIES):
