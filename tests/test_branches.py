@@ -257,7 +257,7 @@ def test_components_of_different_mobility_are_called_kinematotropic() -> None:
     (found,) = (d for d in report.diagnostics if d.code in ("REG213", "REG221"))
     assert found.message.startswith(
         "kinematotropic: exactly 2 motions meet at the assembled pose (second order, told to "
-        "1e-05, has no room for another), of mobility 2 (rank 5, counted; 7 redundant, 6 removed) "
+        "3e-03, has no room for another), of mobility 2 (rank 5, counted; 7 redundant, 6 removed) "
         "on branch 1, 1 (rank 6, counted; 6 redundant, 6 removed) on branch 2: `A`,"
     )
     assert "True mobility 2 or 1, by the branch that is taken (kinematotropic)," in str(report)
@@ -307,7 +307,7 @@ def test_on_one_branch_nothing_meets() -> None:
     assert report.as_dict()["mobility"]["components"] == 2 * [component]
     (meeting,) = (d for d in report.diagnostics if d.code == "REG213")
     assert (
-        "exactly 2 motions meet at the assembled pose (second order, told to 1e-05, has no room "
+        "exactly 2 motions meet at the assembled pose (second order, told to 3e-03, has no room "
         "for another), of mobility 1 (rank 3, counted; 3 redundant, 3 removed) each"
         in meeting.message
     )

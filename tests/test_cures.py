@@ -18,6 +18,7 @@ from regularize.commands.fix import KINDS
 from regularize.mechanism import joint
 from regularize.repair import proposals
 from regularize.repair.advice import advise
+from regularize.repair.provable import gaining_changes
 from regularize.statics import joint_changes
 from regularize.statics.joint_changes import Stressed
 
@@ -299,3 +300,43 @@ def test_cures_of_a_loop_in_a_leg_do_not_hang_on_how_the_leg_stands() -> None:
         (ball,) = rg.cures(reduction, kinds={"C": ["point_on_line"]}, limit=1)
         assert np.allclose(np.abs(ball.changes[0].choice), (0, np.cos(angle), np.sin(angle)))
     assert found[0] == found[1] and found[0][0] == {"D": "cylindrical"}
+
+
+def beside(name: str, loop: rg.Mechanism) -> list[rg.Joint]:
+    """The joints of a loop on the ground, with names of its own."""
+    own = {"ground": "ground"}
+    return [
+        replace(
+            each,
+            name=f"{name}{each.name}",
+            parent=own.get(each.parent, f"{name} {each.parent}"),
+            child=own.get(each.child, f"{name} {each.child}"),
+        )
+        for each in loop.joints
+    ]
+
+
+def test_loops_of_one_shape_that_part_take_what_each_takes_alone() -> None:
+    planar = mechanisms.planar_fourbar()
+    axes = [(1.0, 0.1, 0.0), (0.2, 1.0, 0.1), (0.0, -0.2, 1.0), (-0.6, 0.5, 0.7)]
+    places = np.array([[0.0, 0.0, 0.0], *(0.3 * np.array(axis) for axis in axes[1:])])
+    spherical = mechanisms.single_loop("spherical", "RRRR", axes, places)
+    kinds = {"A": ["spherical"], "B": ["cylindrical", "universal"]}
+
+    def changes(**loops: rg.Mechanism) -> list[tuple[str, str]]:
+        joints = [joint for name, loop in loops.items() for joint in beside(name, loop)]
+        reduction = rg.reduce(rg.Mechanism.of_joints("loops", joints))
+        asked = {f"{name}{joint}": own for name in loops for joint, own in kinds.items()}
+        return sorted((c.joint, c.argument) for c in gaining_changes(reduction, asked))
+
+    assert changes(p=planar, q=spherical) == changes(p=planar) + changes(q=spherical)
+
+
+def test_a_loop_of_welds_has_no_ranks_to_ask_for() -> None:
+    weld = [
+        rg.Joint("one", "ground", "plate", "fixed", np.zeros((6, 0))),
+        rg.Joint("two", "ground", "plate", "fixed", np.zeros((6, 0)), closure=True),
+    ]
+    joints = [*mechanisms.planar_fourbar().joints, *weld]
+    cure = rg.cure(rg.Mechanism.of_joints("welded", joints), {joints[1].name: "spherical"})
+    assert cure is not None

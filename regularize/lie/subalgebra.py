@@ -99,7 +99,7 @@ def lie_closure(columns: Array, rtol: float = RTOL) -> Array:
     normal to f and m. Then :math:`a = (0, x)` and :math:`b = (f \times x, m \times x)` are two
     of their unit vectors, and :math:`n \cdot [a, b] = |b|^2 = 1`.
     """
-    return _closure(np.ascontiguousarray(columns).tobytes(), rtol)
+    return _closure(np.ascontiguousarray(columns, dtype=np.float64).tobytes(), rtol)
 
 
 @lru_cache(maxsize=4096)  # one analysis asks for those of each loop again and again

@@ -239,7 +239,7 @@ class BranchPoint:
             way, back = (start - self.q) / self.loops.units, (q[0] - start) / self.loops.units
             if self.ranks(q)[0] != rank or np.linalg.norm(back) > 0.25 * np.linalg.norm(way):
                 return False
-        return bool(len(found) >= 2 * d)
+        return bool(len(found) == 4 * d)
 
     def _distinct(self, groups: list[list[BranchTangent]]) -> list[list[BranchTangent]]:
         """Groups that are certainly of different branches, others of one rank together.

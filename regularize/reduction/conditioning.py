@@ -130,12 +130,12 @@ class Descents:
 
 def lowest_places(every: Sequence[Descents]) -> list[Lowest]:
     """The lowest places of all coupled components where there are any, first looks abreast."""
-    if len(every) < 2:
-        return [down.lowest for down in every if down.lowest is not None]
-    from regularize.reduction.descent import looks  # where it is asked for
+    new = [each for each in every if "lowest" not in vars(each)]
+    if len(new) > 1:
+        from regularize.reduction.descent import looks  # where it is asked for
 
-    begun = [(each, *found) for each in every if (found := each.begun()) is not None]
-    seen = looks([down for _, down, _ in begun], [starts for _, _, starts in begun])
-    ways = zip(begun, seen, strict=True)
-    places = [each.followed(down, starts, look) for (each, down, starts), look in ways]
-    return [place for place in places if place is not None]
+        begun = [(each, *found) for each in new if (found := each.begun()) is not None]
+        seen = looks([down for _, down, _ in begun], [starts for _, _, starts in begun])
+        for (each, down, starts), look in zip(begun, seen, strict=True):
+            vars(each)["lowest"] = each.followed(down, starts, look)
+    return [each.lowest for each in every if each.lowest is not None]

@@ -331,8 +331,8 @@ def meeting(
     if branches:
         return max(branches, key=lambda branch: branch.rank).local, branches, complete
     # What walkers did is not undone by series.
-    local = local if local.mobility else (here.rigid() or local)
-    return local, (), local.mobility == 0
+    rigid = None if local.mobility else here.rigid()
+    return rigid or local, (), rigid is not None
 
 
 def generic_configurations(

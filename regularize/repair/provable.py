@@ -113,7 +113,8 @@ def _take(
     """
     one, states = cells[0], cells[0].states
     space = np.zeros((len(cells), states, 0)) if space is None else space
-    for k, option in enumerate(one.options[first:], start=first):
+    for k in range(first, len(one.options)):
+        option = one.options[k]  # of those that are left where others went their way
         if space.shape[2] == states:
             return
         taken = any(option.joint == each.joint for each in one.found)

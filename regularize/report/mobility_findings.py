@@ -157,7 +157,7 @@ def _meeting(reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]) 
         entries = f"{words[1]} each"
     kind = "kinematotropic: " if cell.kinematotropic else ""
     least = "exactly" if cell.complete else "at least"
-    room = f" (second order, told to {cell.tolerances.rank:.0e}, has no room for another)"
+    room = f" (second order, told to {cell.tolerances.rank**0.5:.0e}, has no room for another)"
     room = room if cell.complete else ""
     return Diagnostic(
         "REG221" if cell.kinematotropic else "REG213",

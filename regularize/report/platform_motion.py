@@ -59,11 +59,11 @@ class PlatformMotion:
 
     @property
     def words(self) -> str:
-        """For example ``Platform plate: 3T (3 translations) in every configuration``."""
+        """For example ``Platform plate: 3T (3 translations), and never otherwise``."""
         meant = ", ".join(counted(count, noun) for count, noun in self._parts)
-        where = f"at {counted(self.configurations, 'configuration')}"
-        where = "in every configuration" if self.evidence == "proved" else where
-        return f"Platform {displayed_name(self.body)}: {self.name} ({meant}) {where}"
+        where = f" at {counted(self.configurations, 'configuration')}"
+        where = ", and never otherwise" if self.evidence == "proved" else where
+        return f"Platform {displayed_name(self.body)}: {self.name} ({meant}){where}"
 
     def as_dict(self) -> dict[str, Any]:
         """The entry of ``platforms`` in the JSON report."""
@@ -83,26 +83,30 @@ def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[Platf
     found = []
     for block in graph.blocks if motions else ():
         rigid = DisjointSets[NodeId]()
-        for node in resting:
-            rigid.union(graph.ground, node)
         pairs = {e: (graph.edges[e].parent, graph.edges[e].child) for e in block}
         for e, pair in pairs.items():
             if not graph.edges[e].freedoms:
                 rigid.union(*pair)
+        ends = {n for pair in pairs.values() for n in pair}
+        # That others rest than those that are fixed to the ground is seen, not proved.
+        seen = any(rigid[n] != rigid[graph.ground] for n in resting if n in ends)
+        for node in resting:
+            rigid.union(graph.ground, node)
         joints = {e: (rigid[a], rigid[b]) for e, (a, b) in pairs.items() if rigid[a] != rigid[b]}
         joined = Counter(n for pair in pairs.values() for n in pair)
         # Of bodies that are fixed to each other one speaks for all: that with most joints.
         known = sorted((n for n in joined if n in motions), key=lambda n: joined[n])
         free = {rigid[n]: n for n in known if motions[n].freedoms > 1}
         free.pop(base := rigid[graph.ground], None)
-        legs = {n: _legs(joints, base, n) for n in free}
-        ranks = {n: (len(legs[n]), motions[free[n]].freedoms) for n in free if len(legs[n]) > 2}
+        degree = Counter(n for pair in joints.values() for n in pair)
+        legs = {n: _legs(joints, base, n) for n in free if degree[n] > 2}
+        ranks = {n: (len(legs[n]), motions[free[n]].freedoms) for n in legs if len(legs[n]) > 2}
         first = [n for n, rank in ranks.items() if rank == max(ranks.values())]
         if len(first) != 1:
             continue
         body, chains = motions[free[first[0]]], legs[first[0]]
         turns, rest = body.rotations, body.freedoms - body.rotations
-        proved = _common(reduction, chains) == (body.freedoms, turns)
+        proved = not seen and _common(reduction, chains) == (body.freedoms, turns)
         evidence: Literal["proved", "moved"] = "proved" if proved else "moved"
         found.append(PlatformMotion(body.body, len(chains), turns, rest, evidence, body.seen))
     return tuple(found)

@@ -140,7 +140,7 @@ def _velocity_words(
     graph: Graph, loops: LoopKinematics, twists: Mapping[NodeId, Array], small: float
 ) -> str:
     """What one body, that with the most joints, could do to first order."""
-    moved = {n: t for n, t in twists.items() if np.max(np.abs(t)) > small}
+    moved = {n: t for n, t in twists.items() if np.max(np.abs(t)) > small} or twists
     degree = {n: len(graph.adjacency[n]) for n in moved}
     node = max(moved, key=lambda n: (degree[n], float(np.max(np.abs(moved[n])))))
     count = np.linalg.matrix_rank(moved[node], tol=small * np.max(np.abs(moved[node])))

@@ -281,7 +281,10 @@ def _single_ranks(
         alike.setdefault(len(signs), []).append(own)
     for together in alike.values():
         first, lengths, centers, columns, ways = map(list, zip(*together, strict=True))
-        twists, length = state.screws[0, np.array(columns)], np.array(lengths)[:, None, None]
+        twists, length = (
+            state.screws[0, np.array(columns, dtype=np.intp)],
+            np.array(lengths)[:, None, None],
+        )
         linear = twists[..., :3] + screw.cross(twists[..., 3:], np.array(centers)[:, None])
         rows = np.concatenate([linear / length, twists[..., 3:]], axis=-1)
         rows *= np.where(twists[..., 3:].any(axis=-1, keepdims=True), 1.0, length)

@@ -49,7 +49,7 @@ class Equilibrium:
     ) -> None:
         self.graph, self.rtol = reduction.graph, reduction.tolerances.rtol
         #: Share of a unit state of self-stress below which a joint has no part in it.
-        self.absent = reduction.tolerances.rank
+        self.absent = reduction.tolerances.alike
         self.loops = loops = sized_loops(self.graph, q, edges, reduction.tree)
         self.state = loops.state(q)
         self.screws = loops.scaled(self.state.screws)[0]
