@@ -72,7 +72,7 @@ def _in_file(entry: Advice, model: tuple[str, ...]) -> Advice:
         tried(entry.reduction, entry.changes, entry.left)
     except RegularizeError:
         return entry
-    return replace(entry, in_file=True, model=model)
+    return replace(entry, in_file=True, model=model, verified=True)
 
 
 def cures(

@@ -62,6 +62,8 @@ class Advice:
         mobility: Mobility then; that of the mechanism, but of a locked one.
         in_file: Whether the mechanism's own file can hold them, which was tried.
         model: The model as words of a command line, where that is.
+        verified: Whether the changed mechanism was looked at; of large ones what is left is counted
+            from the self-stress that changes take away.
         reduction: Of the mechanism as it is.
     """
 
@@ -72,6 +74,7 @@ class Advice:
     in_file: bool
     reduction: Reduction = field(repr=False)
     model: tuple[str, ...] = ()
+    verified: bool = True
 
     @property
     def words(self) -> str:
@@ -106,7 +109,7 @@ class Advice:
             "mobility": self.mobility,
             "in_file": self.in_file,
             "command": self.command or None,
-            "verified": True,
+            "verified": self.verified,
         }
 
 
@@ -196,7 +199,8 @@ def proposals(
         if left is not None and left < reduction.redundant:
             ordered = tuple(sorted(changes, key=lambda each: order[each.joint]))
             removes = reduction.redundant - left
-            found.append(Advice(ordered, removes, left, mobility, False, reduction))
+            advice = Advice(ordered, removes, left, mobility, False, reduction, verified=not large)
+            found.append(advice)
     return found
 
 
