@@ -5,8 +5,9 @@ Joints become other kinds, and closing joints that others make superfluous go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -94,14 +95,19 @@ class _Taking:
     states: int
 
     @property
-    def shape(self) -> tuple[object, ...]:
-        """What those have in common of which the same is asked one after the other."""
+    def shape(self) -> tuple[Any, ...]:
+        """States, and of each option the place of its joint and its gain: asked for in turn."""
         joints = {option.joint: k for k, option in enumerate(self.options)}
         return (self.states, *((joints[each.joint], each.gain) for each in self.options))
 
 
 def _take(
-    cells: Sequence[_Taking], rtol: float, first: int = 0, space: Array | None = None
+    cells: Sequence[_Taking],
+    rtol: float,
+    first: int = 0,
+    seen: Array | None = None,
+    count: int = 0,
+    taken: Set[int] = frozenset(),
 ) -> None:
     """Take what cells of one shape have independent of what they took before, all of them at once.
 
@@ -109,17 +115,19 @@ def _take(
         cells: The cells, of which the same options were taken.
         rtol: Tolerance of ranks.
         first: The option to go on with.
-        space: What those that are taken see, orthonormal, shape (cells, states, count).
+        seen: What those that are taken see, orthonormal in its first columns, shape (cells, states,
+            states).
+        count: How many columns that are.
+        taken: Places of the joints that are changed already.
     """
-    one, states = cells[0], cells[0].states
-    space = np.zeros((len(cells), states, 0)) if space is None else space
-    for k in range(first, len(one.options)):
-        option = one.options[k]  # of those that are left where others went their way
-        if space.shape[2] == states:
+    (states, *places), taken = cells[0].shape, {*taken}
+    every = np.zeros((len(cells), states, states)) if seen is None else seen
+    for k, (place, gain) in enumerate(places[first:], start=first):
+        if count == states:
             return
-        taken = any(option.joint == each.joint for each in one.found)
-        if taken or option.gain > states - space.shape[2]:
+        if place in taken or gain > states - count:
             continue
+        space = every[:, :, :count]
         rest = np.array([cell.block(cell.options[k]) for cell in cells])
         # Of many loops' states a joint sees few, and so do most of those that are taken.
         rows = np.flatnonzero(rest.any(axis=(0, 2)))
@@ -127,17 +135,19 @@ def _take(
         met = np.flatnonzero(np.abs(along).max(axis=(0, 2), initial=0.0) > NEGLIGIBLE)
         rest -= space[:, :, met] @ along[:, met]
         u, s, _ = np.linalg.svd(rest, full_matrices=False)
-        good = np.sum(s > rtol, axis=1) == option.gain
-        larger = np.concatenate([space[good], u[good]], axis=2)
+        good = np.sum(s > rtol, axis=1) == gain
         for cell, goes in zip(cells, good, strict=True):
             cell.found.extend([cell.options[k]] if goes else [])
-        if good.all():
-            space = larger
-        elif good.any():
-            some = [cell for cell, goes in zip(cells, good, strict=True) if goes]
-            _take(some, rtol, k + 1, larger)
-            cells = [cell for cell, goes in zip(cells, good, strict=True) if not goes]
-            one, space = cells[0], space[~good]
+        if good.any():
+            more = every if good.all() else every[good]
+            more[:, :, count : count + gain] = u[good]
+            if not good.all():
+                some = [cell for cell, goes in zip(cells, good, strict=True) if goes]
+                _take(some, rtol, k + 1, more, count + gain, taken | {place})
+                cells = [cell for cell, goes in zip(cells, good, strict=True) if not goes]
+                every = every[~good]
+            else:
+                count, taken = count + gain, taken | {place}
 
 
 def without_implied(

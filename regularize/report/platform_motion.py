@@ -20,7 +20,8 @@ from regularize.escape import displayed_name
 from regularize.lie import subalgebra
 from regularize.loops.kinematics import center_and_length
 from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.graph import EdgeId, NodeId
+from regularize.mechanism.cycles import MANY_LOOPS
+from regularize.mechanism.graph import EdgeId, NodeId, loop_count
 from regularize.reduction.reduce import Reduction
 from regularize.report.motion import BodyMotion
 from regularize.words import counted
@@ -82,6 +83,8 @@ def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[Platf
     resting = [n for n, entry in motions.items() if not entry.freedoms and not entry.floats]
     found = []
     for block in graph.blocks if motions else ():
+        if loop_count(graph, block) > MANY_LOOPS:
+            continue  # nobody calls a body of a net a platform
         rigid = DisjointSets[NodeId]()
         pairs = {e: (graph.edges[e].parent, graph.edges[e].child) for e in block}
         for e, pair in pairs.items():
