@@ -7,8 +7,7 @@ rows meets the rank found at generic configurations, or until the tries are used
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from itertools import islice, pairwise, permutations
-from math import factorial
+from itertools import islice, pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -154,10 +153,8 @@ def orders(
     sums = summed_cycles(graph, basis, [*candidates, *basis])
     for known in (candidates, sums) if len(sums) > len(candidates) else (candidates,):
         yield known, True
-        few = factorial(len(known)) <= 2 * TRIES
-        drawn = (rng.permutation(len(known)) for _ in range(TRIES))
-        for ways in permutations(range(len(known))) if few else drawn:
-            order = independent([known[i] for i in ways], count)
+        for _ in range(TRIES):
+            order = independent([known[i] for i in rng.permutation(len(known))], count)
             if tuple(order) not in before:
                 before.add(tuple(order))
                 yield order, False
