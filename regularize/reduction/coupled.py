@@ -139,12 +139,12 @@ def _walked_abreast(drafts: Sequence[Uncertified], configurations: int) -> dict[
     alike: dict[tuple[Tolerances, Hashable], list[tuple[Uncertified, ReducedLoops]]] = {}
     walkers = walkers_for(configurations)
     for draft in drafts if configurations < MANY else ():
-        shape = draft.rows.shape if isinstance(draft.rows, ReducedLoops) else None
-        if shape is not None and isinstance(draft.rows, ReducedLoops):
+        kept = draft.rows
+        if isinstance(kept, ReducedLoops) and (shape := kept.shape) is not None:
             # What is closed is told with a factor of two, that of any company.
             noise = 2.0 ** np.ceil(np.log2(draft.context.noise))
             tolerances = Tolerances.of(draft.context.tolerances.rtol, float(noise))
-            alike.setdefault((tolerances, shape), []).append((draft, draft.rows))
+            alike.setdefault((tolerances, shape), []).append((draft, kept))
     found = dict[int, Trail]()
     for (tolerances, _), together in alike.items():
         if len(together) > 1:

@@ -1,11 +1,11 @@
 """The motion of a platform by the name that robotics has for it: 3T, 2R1T, 3T1R.
 
-A platform is the body, of those with several freedoms, that most separate legs hold, three at
-least. Its independent angular velocities at a generic configuration are its rotations, R, and its
-other freedoms translations, T; what moves along with them by the mechanism's lengths (parasitic
-motion) is not counted. Where the groups of motions that the legs generate leave it as many freedoms
-as it has, it moves in their common group wherever the mechanism goes; else the name is what was
-seen.
+Names are those of Kong and Gosselin (Type Synthesis of Parallel Mechanisms, 2007). A platform is
+the body, of those with several freedoms, that most separate legs hold, three at least. Its
+independent angular velocities at a generic configuration are its rotations, R, and its other
+freedoms translations, T; what moves along with them by the mechanism's lengths (parasitic motion)
+is not counted. Where the groups of motions that the legs generate leave it as many freedoms as it
+has, it moves in their common group wherever the mechanism goes; else the name is what was seen.
 """
 
 from __future__ import annotations
