@@ -270,6 +270,8 @@ def test_walks_leave_singular_poses_at_any_size(factor: float) -> None:
         (8000022, 8, 9),
         (8000245, 2, 9),
         (8100102, 2, 9),
+        (8200652, 2, 9),
+        (8200809, 2, 9),
     ],
 )
 def test_what_once_depended_on_order_tree_or_format(seed: int, way: int, most: int) -> None:

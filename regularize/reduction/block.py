@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -130,7 +130,8 @@ def reduce_part(
         context: The assembled mechanism and the options.
         block: Edges of the block.
         tolerance: Tolerance of the motion spaces; zero keeps every constraint.
-        enough: Stop searching orders when the dimensions add up to this; None takes the first.
+        enough: Stop searching orders when the dimensions add up to this, and pass over those where
+            they are less; None takes the first.
         lock: Whether joints that closed loops lock are rigid for the loops that follow.
         first: Joints whose own loops are closed first.
         parallelograms: Loops of four hinges that are taken for parallelograms.
@@ -314,25 +315,26 @@ def with_rigid_joints(context: Context, part: Block) -> Block:
 def searched(context: Context, part: Block) -> Block:
     """The block reduced in a better order, where rows are left over and there are orders.
 
-    Locked joints are made rigid for the loops that follow, but where all that is left is
-    topological redundancy, which is reported as such.
+    Where some are left over that are no topological redundancy, which is reported as such, locked
+    joints are made rigid for the loops that follow. What is topological stays then, in any order.
     """
     if part.dimension == part.rank or len(part.cycles) == 1 or context.prescribed is not None:
         return part
-    lock = bool(part.locked) and part.dimension > part.rank + part.topological
-    firsts = [frozenset[EdgeId]()]
-    if lock:
-        rigid = [e for e in part.edges if not context.graph.edges[e].freedoms]
-        firsts.append(frozenset([*part.locked, *rigid]))
-    found = [part]
-    for first in firsts:
-        better = reduce_part(context, part.edges, part.rtol, part.rank, lock=lock, first=first)
-        found.append(replace(better, rank=part.rank))
+
+    def again(enough: int, **how: Any) -> Block:
+        better = reduce_part(context, part.edges, part.rtol, enough, **how)
+        return replace(better, rank=part.rank)
 
     def left(each: Block) -> int:
         return thinned(context, with_rigid_joints(context, each)).surplus
 
-    return min(found, key=left) if lock else min(found, key=lambda each: each.dimension)
+    usual = min(part, again(part.rank), key=lambda each: each.dimension)
+    enough = part.rank + part.topological
+    if not part.locked or usual.dimension <= enough:
+        return usual
+    rigid = [e for e in part.edges if not context.graph.edges[e].freedoms]
+    firsts = frozenset[EdgeId](), frozenset([*part.locked, *rigid])
+    return min(usual, *(again(enough, lock=True, first=first) for first in firsts), key=left)
 
 
 def thinned(context: Context, part: Block) -> Block:

@@ -28,6 +28,8 @@ from regularize.reduction.propagation import Fact, Propagation
 
 #: Orders tried beyond the first two, and the largest part for which that is done.
 TRIES = 12
+#: Loops of which all orders are tried.
+FEW = 6
 LARGEST_SEARCH = 80
 
 #: Sort key of a cut among those that keep equally few rows; smaller is better.
@@ -110,8 +112,8 @@ def close_part(
         block: Edges of the block.
         basis: Its short independent loops.
         preference: Sort key of a cut among those that keep equally few rows; smaller is better.
-        enough: Sum of dimensions that cannot be undercut: the rank at generic configurations.
-            None takes the first order, that of the shortest loops.
+        enough: Sum of dimensions that must not be undercut: the rank at generic configurations,
+            or more. None takes the first order, that of the shortest loops.
         cuts: Edges that have to be the cuts, or None to choose freely.
         lock: Whether joints that closed loops lock are rigid for the loops that follow.
         first: Joints whose own loops are closed first.
@@ -123,16 +125,22 @@ def close_part(
     best: ClosedPart | None = None
     graph = nothing_closed().graph
     for cycles, greedy in orders(graph, block, basis, rng):
-        below = None if best is None else best.dimension
-        how: Any = {
-            "greedy": greedy,
-            "lock": lock,
-            "first": first,
-            "below": below,
-            "progress": progress,
-        }
-        best = close_in_order(nothing_closed(), cycles, preference, **how) or best
-        if best is not None and (enough is None or best.dimension <= enough):
+        found = close_in_order(
+            nothing_closed(),
+            cycles,
+            preference,
+            greedy=greedy,
+            lock=lock,
+            first=first,
+            below=None if best is None else best.dimension,
+            progress=progress,
+        )
+        if found is not None and (enough is None or found.dimension >= enough):
+            best = found
+        if best is not None and (enough is None or best.dimension == enough):
+            break
+        if enough is not None and len(known := _candidates(graph, block, basis)[1]) <= FEW:
+            best = close_in_any_order(nothing_closed, known, preference, best, enough, lock)
             break
     if best is None:
         # No order of short cycles closes one loop at a time: cut at a spanning tree instead.
@@ -149,8 +157,7 @@ def orders(
     yield basis, False
     if count == 1 or len(block) > LARGEST_SEARCH:
         return
-    candidates = candidate_cycles(graph, block, 2 * max(c.length for c in basis))
-    sums = summed_cycles(graph, basis, [*candidates, *basis])
+    candidates, sums = _candidates(graph, block, basis)
     for known in (candidates, sums) if len(sums) > len(candidates) else (candidates,):
         yield known, True
         for _ in range(TRIES):
@@ -158,6 +165,14 @@ def orders(
             if tuple(order) not in before:
                 before.add(tuple(order))
                 yield order, False
+
+
+def _candidates(
+    graph: Graph, block: Sequence[EdgeId], basis: Sequence[Cycle]
+) -> tuple[list[Cycle], list[Cycle]]:
+    """Short cycles that may be closed, and those with sums of two of the basis."""
+    found = candidate_cycles(graph, block, 2 * max(c.length for c in basis))
+    return found, summed_cycles(graph, basis, [*found, *basis])
 
 
 def close_in_order(
@@ -204,6 +219,42 @@ def close_in_order(
         if lock:
             propagation.lock([c.cycle for c in closings])
     return None
+
+
+def close_in_any_order(
+    nothing_closed: Callable[[], Propagation],
+    cycles: Sequence[Cycle],
+    preference: Preference,
+    best: ClosedPart | None,
+    enough: int,
+    lock: bool,
+) -> ClosedPart | None:
+    """Close few cycles in the best of all orders: every set of them in the best of its own.
+
+    The best one known, where none has a smaller dimension that is enough.
+    """
+    sets: dict[frozenset[Cycle], tuple[int, tuple[Closing, ...]]] = {frozenset(): (0, ())}
+    while sets:
+        larger: dict[frozenset[Cycle], tuple[int, tuple[Closing, ...]]] = {}
+        for closed, (dimension, before) in sets.items():
+            propagation = nothing_closed()
+            for i, closing in enumerate(before):
+                propagation.close(closing.cycle)
+                if lock:
+                    propagation.lock([c.cycle for c in before[: i + 1]])
+            waiting = [c for c in cycles if propagation.missing(c)]
+            better = best is None or dimension < best.dimension
+            if not waiting and dimension >= enough and better:
+                best = ClosedPart(before, propagation)
+            for cycle in filter(propagation.closes_one_loop, waiting):
+                missing = sorted(propagation.missing(cycle), key=preference)
+                closing = best_cut(propagation, cycle, missing)
+                whole = dimension + propagation.spaces.dimension(closing.space)
+                known = larger.get(closed | {cycle})
+                if known is None or whole < known[0]:
+                    larger[closed | {cycle}] = whole, (*before, closing)
+        sets = larger
+    return best
 
 
 def close_at(
