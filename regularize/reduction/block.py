@@ -120,8 +120,7 @@ def reduce_part(
     tolerance: float,
     enough: int | None = None,
     *,
-    lock: bool = False,
-    first: frozenset[EdgeId] = frozenset(),
+    still: frozenset[EdgeId] = frozenset(),
     parallelograms: Set[frozenset[EdgeId]] = frozenset(),
 ) -> Block:
     """Reduce one biconnected block.
@@ -132,8 +131,8 @@ def reduce_part(
         tolerance: Tolerance of the motion spaces; zero keeps every constraint.
         enough: Stop searching orders when the dimensions add up to this, and pass over those where
             they are less; None takes the first.
-        lock: Whether joints that closed loops lock are rigid for the loops that follow.
-        first: Joints whose own loops are closed first.
+        still: Joints that cannot move. Their own loops are closed first, and what closed loops lock
+            is rigid for the loops that follow.
         parallelograms: Loops of four hinges that are taken for parallelograms.
     """
     graph, rtol = context.graph, context.rtol
@@ -168,8 +167,7 @@ def reduce_part(
         context.preference,
         enough=enough,
         cuts=None if context.prescribed is None else context.prescribed & set(block),
-        lock=lock,
-        first=first,
+        still=still,
         rng=context.rng(),
         progress=portion(context.progress, 0.0, 0.4),
     )
@@ -333,8 +331,8 @@ def searched(context: Context, part: Block) -> Block:
     if not part.locked or usual.dimension <= enough:
         return usual
     rigid = [e for e in part.edges if not context.graph.edges[e].freedoms]
-    firsts = frozenset[EdgeId](), frozenset([*part.locked, *rigid])
-    return min(usual, *(again(enough, lock=True, first=first) for first in firsts), key=left)
+    locked = again(enough, still=frozenset([*part.locked, *rigid]))
+    return min(usual, locked, key=left)
 
 
 def thinned(context: Context, part: Block) -> Block:

@@ -100,8 +100,7 @@ def close_part(
     *,
     enough: int | None,
     cuts: frozenset[EdgeId] | None = None,
-    lock: bool = False,
-    first: frozenset[EdgeId] = frozenset(),
+    still: frozenset[EdgeId] = frozenset(),
     rng: np.random.Generator,
     progress: Callable[[float], None] | None = None,
 ) -> ClosedPart:
@@ -115,8 +114,8 @@ def close_part(
         enough: Sum of dimensions that must not be undercut: the rank at generic configurations,
             or more. None takes the first order, that of the shortest loops.
         cuts: Edges that have to be the cuts, or None to choose freely.
-        lock: Whether joints that closed loops lock are rigid for the loops that follow.
-        first: Joints whose own loops are closed first.
+        still: Joints that cannot move. Their own loops are closed first, and what closed loops lock
+            is rigid for the loops that follow.
         rng: Source of the random orders.
         progress: Called with the fraction of the loops that are closed.
     """
@@ -130,8 +129,7 @@ def close_part(
             cycles,
             preference,
             greedy=greedy,
-            lock=lock,
-            first=first,
+            still=still,
             below=None if best is None else best.dimension,
             progress=progress,
         )
@@ -139,9 +137,11 @@ def close_part(
             best = found
         if best is not None and (enough is None or best.dimension == enough):
             break
-        if enough is not None and len(known := _candidates(graph, block, basis)[1]) <= FEW:
-            best = close_in_any_order(nothing_closed, known, preference, best, enough, lock)
-            break
+        if cycles is basis and len(block) <= LARGEST_SEARCH:
+            known = _candidates(graph, block, basis)[1]
+            if enough is not None and len(known) <= FEW:
+                best = close_in_any_order(nothing_closed, known, preference, best, enough, still)
+                break
     if best is None:
         # No order of short cycles closes one loop at a time: cut at a spanning tree instead.
         tree = spanning_tree(graph, list(block))
@@ -181,8 +181,7 @@ def close_in_order(
     preference: Preference,
     *,
     greedy: bool,
-    lock: bool = False,
-    first: frozenset[EdgeId] = frozenset(),
+    still: frozenset[EdgeId] = frozenset(),
     below: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> ClosedPart | None:
@@ -191,7 +190,7 @@ def close_in_order(
     None where at some point none closes exactly one loop, or the dimensions do not stay below.
     """
     closings: list[Closing] = []
-    waiting = sorted(cycles, key=lambda cycle: not first.issuperset(cycle.edges))
+    waiting = sorted(cycles, key=lambda cycle: not still.issuperset(cycle.edges))
     dimension = 0
     while below is None or dimension < below:
         done = next((i for i, c in enumerate(waiting) if propagation.missing(c)), len(waiting))
@@ -206,7 +205,7 @@ def close_in_order(
         closing = min(
             choices,
             key=lambda c: (
-                not first.issuperset(c.cycle.edges),
+                not still.issuperset(c.cycle.edges),
                 propagation.spaces.dimension(c.space),
                 c.cycle.length,
             ),
@@ -216,7 +215,7 @@ def close_in_order(
         propagation.close(closing.cycle)
         if progress is not None:
             progress(len(closings) / (len(closings) + len(waiting)))
-        if lock:
+        if still:
             propagation.lock([c.cycle for c in closings])
     return None
 
@@ -227,7 +226,7 @@ def close_in_any_order(
     preference: Preference,
     best: ClosedPart | None,
     enough: int,
-    lock: bool,
+    still: Set[EdgeId],
 ) -> ClosedPart | None:
     """Close few cycles in the best of all orders: every set of them in the best of its own.
 
@@ -240,7 +239,7 @@ def close_in_any_order(
             propagation = nothing_closed()
             for i, closing in enumerate(before):
                 propagation.close(closing.cycle)
-                if lock:
+                if still:
                     propagation.lock([c.cycle for c in before[: i + 1]])
             waiting = [c for c in cycles if propagation.missing(c)]
             better = best is None or dimension < best.dimension
