@@ -17,6 +17,7 @@ import rounding_table
 
 import regularize as rg
 from regularize.cli import main
+from regularize.proofs.special import special_lengths
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 SLID = (
@@ -514,6 +515,20 @@ def test_few_decimals_leave_a_family_proved_and_bodies_their_motions(
     assert all(kinds[name] == "translations in a plane" for name in kinds if "crank" in name)
     proof = rg.prove(rg.reduce(mechanism, numerical=True))
     assert proof["undecided"] == [] and rg.verify(proof).holds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [5095, 5109])
+def test_axes_that_are_one_in_the_file_stay_one(seed: int) -> None:
+    """Discs of a Schmidt coupling have cranks on either side of one pin."""
+    found = rg.idealise(rounding_table.rounded(rounding_table.drawn(seed), 4, ".json"))
+    (part,) = found.reduction.parts
+    screws = {found.reduction.graph.edges[e].name: each for e, each in part.screws.items()}
+    for k in range(3):
+        assert np.allclose(screws[f"B0{k}"], screws[f"A1{k}"], atol=1e-8)
+    assert (found.reduction.removed, found.reduction.remaining) == (15, 2)
+    (special,) = special_lengths(found.reduction)
+    assert found.changed and special.rows == 2
 
 
 def test_walks_leave_the_pose_of_loops_that_just_close() -> None:

@@ -30,6 +30,7 @@ from regularize.nominal.candidates import (
 from regularize.nominal.nearest import Nearest, nearest
 from regularize.nominal.places import JointPlaces
 from regularize.nominal.relations import Axes, AxisRelation, missed_relations
+from regularize.proofs.special import special_lengths
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.tolerances import EXACT, MARGIN, RTOL, UNSEEN
 from regularize.validation import POSITIVE, WHOLE, relative, validated
@@ -198,7 +199,7 @@ def idealise(
             continue
         every = _near(best, cell.edges, q, [c for c in offered if c.searched], near)
         found = _chosen(every)
-        if found is None or (hidden and found.after.remaining >= best.remaining):
+        if found is None or (hidden and _unproved(found.after) >= _unproved(best)):
             likely = _likely(written, loops)
             undecided += [c for c in offered[:1] if c.joints and (c.missed or c.size <= likely)]
             continue
@@ -234,6 +235,11 @@ def _proved(reduction: Reduction, edges: tuple[EdgeId, ...]) -> bool:
     """Whether the loops close, and their rows are reduced with proof."""
     inside = set(edges)
     return all(part.proved for part in reduction.parts if part.edges[0] in inside)
+
+
+def _unproved(reduction: Reduction) -> int:
+    """Number of redundant rows that no theorem and no proof explains."""
+    return reduction.remaining - sum(each.rows for each in special_lengths(reduction))
 
 
 def _likely(written: Reduction, loops: LoopKinematics) -> float:
@@ -283,21 +289,25 @@ def _accepted(
     """The nearest mechanism with so many motions, where it is near and has them.
 
     Axes that are as nearly parallel as the joints had to be moved are parallel in a mechanism that
-    is hardly further away: a planar linkage, not a spherical one about a far centre.
+    is hardly further away: a planar linkage, not a spherical one about a far centre. So are those
+    of one body that are as nearly one.
     """
-    free = _tried(written, edges, q, candidate, near, None)
-    if free is None:
+    # What is one axis in the file is one that was rounded.
+    found = _tried(written, edges, q, candidate, near, (EXACT.same, EXACT.same))
+    if found is None:
         graph = build(written.mechanism, as_placed=candidate.missed > 0.0)
-        if not _off_parallel(graph, edges, q, near):
+        if not _off_line(graph, edges, q, near, 0.0):
             return None  # it would be the same again
-        return _tried(written, edges, q, candidate, near, near)
-    off = SHOWN * free.change.distance
-    if _off_parallel(free.after.graph, edges, _coordinates(free.after, edges), off):
-        tidy = _tried(written, edges, q, candidate, min(near, off), off)
+        found = _tried(written, edges, q, candidate, near, (near, 0.0))
+    if found is None:
+        return None
+    off = SHOWN * found.change.distance
+    if _off_line(found.after.graph, edges, _coordinates(found.after, edges), off, off):
+        tidy = _tried(written, edges, q, candidate, min(near, off), (off, off))
         # Rows that only axes off by less than the numbers are lose are not proved of what is meant.
-        if tidy is not None and tidy.change.distance <= SHOWN * free.change.distance:
+        if tidy is not None and tidy.change.distance <= SHOWN * found.change.distance:
             return tidy
-    return free
+    return found
 
 
 def _tried(
@@ -306,11 +316,19 @@ def _tried(
     q: Array,
     candidate: Candidate,
     near: float,
-    parallel: float | None,
+    aligned: tuple[float, float],
 ) -> _Found | None:
+    """The nearest mechanism, where axes are aligned that are as near: parallel, coaxial."""
     motions, as_placed = candidate.motions, candidate.missed > 0.0
     change = nearest(
-        written.mechanism, edges, q, motions, parallel=parallel, near=near, as_placed=as_placed
+        written.mechanism,
+        edges,
+        q,
+        motions,
+        parallel=aligned[0],
+        coaxial=aligned[1],
+        near=near,
+        as_placed=as_placed,
     )
     if not (change.distance <= near and change.error <= EXACT.same):
         return None
@@ -328,9 +346,12 @@ def _places(graph: Graph, edges: tuple[EdgeId, ...], q: Array) -> JointPlaces:
     return JointPlaces(loops, loops.state(q))
 
 
-def _off_parallel(graph: Graph, edges: tuple[EdgeId, ...], q: Array, near: float) -> bool:
-    """Whether axes are parallel but for some angle that is no larger than that."""
-    return bool(np.abs(_places(graph, edges, q).parallel(near)).max() > EXACT.same)
+def _off_line(
+    graph: Graph, edges: tuple[EdgeId, ...], q: Array, parallel: float, coaxial: float
+) -> bool:
+    """Whether axes are parallel or one but for no more than that."""
+    moves, _ = _places(graph, edges, q).aligned(parallel, coaxial)
+    return bool(np.abs(moves).max() > EXACT.same)
 
 
 def _relations(

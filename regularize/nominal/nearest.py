@@ -81,6 +81,7 @@ def nearest(
     motions: int,
     *,
     parallel: float | None = None,
+    coaxial: float = 0.0,
     near: float | None = None,
     movable: Mask | None = None,
     stored: bool = True,
@@ -97,6 +98,8 @@ def nearest(
         motions: Dimension of the motion that is wanted.
         parallel: Make axes parallel first that differ by at most this angle in radians, and move
             the joints as little as possible from there.
+        coaxial: Then make parallel axes of one body one axis whose distance is less, scaled, and
+            leave them so.
         near: Largest moves that are of use; longer ways are not followed where those do not do. By
             default all are followed.
         movable: Which moves may be made, in the order of ``Nearest.moves``, shape (12 joints,); by
@@ -110,9 +113,11 @@ def nearest(
     loops = sized_loops(build(mechanism, as_placed=as_placed), q, edges)
     places = JointPlaces(loops, loops.state(q))
     start: Array = np.zeros(12 * len(places.joints))
-    if parallel is not None:
-        start = places.parallel(parallel)
     free = np.ones(len(start), dtype=bool) if movable is None else movable
+    allowed = np.diag(free.astype(float))
+    if parallel is not None:
+        start, keeping = places.aligned(parallel, coaxial)
+        allowed = allowed @ keeping @ allowed
     # Frames that may move at all are turned for that.
     start = start * np.repeat(free.reshape(-1, 6).any(axis=1), 6)
     moves, changed, error = start, places.moved(mechanism, start), np.inf
@@ -132,7 +137,7 @@ def nearest(
             if error <= 0.1 * EXACT.closed or (last and idle > 2 and error > EXACT.same):
                 break
             along = left[..., : 6 * len(loops.chords)] @ places.derivative(state)
-            along = along.reshape(len(missing), -1) * free
+            along = along.reshape(len(missing), -1) @ allowed
             # The least move of all is asked for first; what it leaves is taken away from there.
             base = start if k < 2 else moves
             largest = float(np.abs(moves).max()) or error
