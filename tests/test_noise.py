@@ -14,6 +14,7 @@ import noise_table
 import numpy as np
 import pytest
 import rounding_table
+from pinocchio_cases import massive
 
 import regularize as rg
 from regularize.cli import main
@@ -152,6 +153,16 @@ def test_rounded_numbers_make_noise(tmp_path: Path) -> None:
     exact = rg.reduce(made("planar_fourbar"), configurations=2).tolerances.closed
     assert exact < reduction.tolerances.closed < 1e-5
     assert (reduction.mobility, reduction.finite_mobility) == (1, 1)
+
+
+@pytest.mark.parametrize("suffix", [".urdf", ".sdf", ".xml", ".json", ".usda"])
+def test_what_is_written_is_no_more_exact_than_what_was_read(suffix: str, tmp_path: Path) -> None:
+    if suffix == ".usda":
+        pytest.importorskip("pxr")
+    path = tmp_path / f"model{suffix}"
+    for digits in (7, None):
+        rg.save(replace(massive(made("planar_fourbar")), digits=digits), path)
+        assert rg.load(path).digits == digits
 
 
 def rounded_schmidt() -> rg.Mechanism:
