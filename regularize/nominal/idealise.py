@@ -199,7 +199,7 @@ def idealise(
             continue
         every = _near(best, cell.edges, q, [c for c in offered if c.searched], near)
         found = _chosen(every)
-        if found is None or (hidden and _unproved(found.after) >= _unproved(best)):
+        if found is None or (hidden and not _explains_more(found.after, best)):
             likely = _likely(written, loops)
             undecided += [c for c in offered[:1] if c.joints and (c.missed or c.size <= likely)]
             continue
@@ -237,9 +237,12 @@ def _proved(reduction: Reduction, edges: tuple[EdgeId, ...]) -> bool:
     return all(part.proved for part in reduction.parts if part.edges[0] in inside)
 
 
-def _unproved(reduction: Reduction) -> int:
-    """Number of redundant rows that no theorem and no proof explains."""
-    return reduction.remaining - sum(each.rows for each in special_lengths(reduction))
+def _explains_more(one: Reduction, other: Reduction) -> bool:
+    """Whether fewer redundant rows are left by a theorem, or by theorems and proofs."""
+    if one.remaining != other.remaining:
+        return one.remaining < other.remaining
+    rows = (sum(each.rows for each in special_lengths(r)) for r in (one, other))
+    return next(rows) > next(rows)
 
 
 def _likely(written: Reduction, loops: LoopKinematics) -> float:
