@@ -9,7 +9,7 @@ closed.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from regularize.loops.projection import Mask
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.graph import Edge, NodeId
 from regularize.mechanism.mechanism import Joint, Mechanism
+
+#: Frames, two of each joint, that have one axis, and the projector (3, 3) across it.
+Tie: TypeAlias = tuple[list[int], Array]
 
 
 class JointPlaces:
@@ -99,7 +102,7 @@ class JointPlaces:
         whole = np.stack(columns, axis=3)
         return whole.reshape(len(state.q), 6 * len(loops.chords), 12 * len(self.edges))
 
-    def aligned(self, parallel: float, coaxial: float) -> tuple[Array, Array]:
+    def aligned(self, parallel: float, coaxial: float) -> tuple[Array, list[Tie]]:
         """Moves that make axes of one body parallel, or one axis, which nearly are so.
 
         Args:
@@ -107,8 +110,7 @@ class JointPlaces:
             coaxial: Below which distance, scaled, parallel axes of hinges are meant to be one.
 
         Returns:
-            The moves, shape (12 joints,), and the projector on those that leave one axis what is
-            one then, shape (12 joints, 12 joints).
+            The moves, shape (12 joints,), and which frames have one axis then.
         """
         axes, owners, bodies, points = [], [], [], []
         for k, (group, point) in enumerate(zip(self.edges.values(), self._points, strict=True)):
@@ -116,16 +118,12 @@ class JointPlaces:
             if len(group) == 1 and edge.freedoms == 1:
                 hinged = edge.screws[3:].any()
                 axis = edge.screws[3:, 0] if hinged else edge.screws[:3, 0]
-                for side, node, T in (
-                    (0, edge.parent, edge.T_parent),
-                    (1, edge.child, edge.T_child),
-                ):
+                for node, T in ((edge.parent, edge.T_parent), (edge.child, edge.T_child)):
                     axes.append(screw.unit((self._pose(node) @ T)[:3, :3] @ axis))
-                    owners.append(2 * k + side)
                     bodies.append(node)
                     points.append(point if hinged else np.full(3, np.nan))
-        moves, keeping = np.zeros((2 * len(self.joints), 2, 3)), np.eye(12 * len(self.joints))
-        blocks = keeping.reshape(len(moves), 2, 3, len(moves), 2, 3)
+                owners += [2 * k, 2 * k + 1]
+        moves, ties = np.zeros((2 * len(self.joints), 2, 3)), list[Tie]()
         directions, places = np.array(axes).reshape(-1, 3), np.array(points).reshape(-1, 3)
         close = np.linalg.norm(np.cross(directions[:, None], directions), axis=-1) <= parallel
         # A body that is turned as a whole takes its axes along: they need not point anywhere.
@@ -138,11 +136,9 @@ class JointPlaces:
             across = np.eye(3) - np.outer(vt[0], vt[0])
             aside = places[together] @ across / self.loops.length
             for one in _joined(np.linalg.norm(aside[:, None] - aside, axis=-1) < coaxial):
-                frames = [owners[together[i]] for i in one]
-                moves[frames, 0] += aside[one].mean(axis=0) - aside[one]
-                for i, j in product(frames, frames):
-                    blocks[i, [0, 1], :, j, [0, 1]] += (1.0 / len(one) - (i == j)) * across
-        return moves.reshape(-1), keeping
+                ties.append(([owners[together[i]] for i in one], across))
+                moves[ties[-1][0], 0] = aside[one].mean(axis=0) - aside[one]
+        return moves.reshape(-1), ties
 
     def moved(self, mechanism: Mechanism, moves: Array) -> Mechanism:
         """The mechanism with the frames of its joints moved, shape (12 joints,)."""
