@@ -14,9 +14,11 @@ import noise_table
 import numpy as np
 import pytest
 import rounding_table
+from pinocchio_cases import massive
 
 import regularize as rg
 from regularize.cli import main
+from regularize.proofs.special import special_lengths
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 SLID = (
@@ -151,6 +153,16 @@ def test_rounded_numbers_make_noise(tmp_path: Path) -> None:
     exact = rg.reduce(made("planar_fourbar"), configurations=2).tolerances.closed
     assert exact < reduction.tolerances.closed < 1e-5
     assert (reduction.mobility, reduction.finite_mobility) == (1, 1)
+
+
+@pytest.mark.parametrize("suffix", [".urdf", ".sdf", ".xml", ".json", ".usda"])
+def test_what_is_written_is_no_more_exact_than_what_was_read(suffix: str, tmp_path: Path) -> None:
+    if suffix == ".usda":
+        pytest.importorskip("pxr")
+    path = tmp_path / f"model{suffix}"
+    for digits in (7, None):
+        rg.save(replace(massive(made("planar_fourbar")), digits=digits), path)
+        assert rg.load(path).digits == digits
 
 
 def rounded_schmidt() -> rg.Mechanism:
@@ -514,6 +526,20 @@ def test_few_decimals_leave_a_family_proved_and_bodies_their_motions(
     assert all(kinds[name] == "translations in a plane" for name in kinds if "crank" in name)
     proof = rg.prove(rg.reduce(mechanism, numerical=True))
     assert proof["undecided"] == [] and rg.verify(proof).holds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [5095, 5109])
+def test_axes_that_are_one_in_the_file_stay_one(seed: int) -> None:
+    """Discs of a Schmidt coupling have cranks on either side of one pin."""
+    found = rg.idealise(rounding_table.rounded(rounding_table.drawn(seed), 4, ".json"))
+    (part,) = found.reduction.parts
+    screws = {found.reduction.graph.edges[e].name: each for e, each in part.screws.items()}
+    for k in range(3):
+        assert np.allclose(screws[f"B0{k}"], screws[f"A1{k}"], atol=1e-8)
+    assert (found.reduction.removed, found.reduction.remaining) == (15, 2)
+    (special,) = special_lengths(found.reduction)
+    assert found.changed and special.rows == 2
 
 
 def test_walks_leave_the_pose_of_loops_that_just_close() -> None:

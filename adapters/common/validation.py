@@ -26,6 +26,9 @@ from regularize.mechanism.mechanism import Mechanism
 #: Largest number that a model may hold, in its SI unit: products of three stay finite, and what
 #: is measured at ordinary size is not lost beside it.
 LARGEST_NUMBER = 1e15
+#: What a writer says, in a comment, of numbers that are rounded and written in full all the same.
+DIGITS = "numbers with {} significant digits"
+_SAID = re.compile(DIGITS.format(r"(\d\d?)").encode())
 # Numbers with a fraction, without sign and exponent, and not inside words.
 _NUMBER = re.compile(rb"(?<![\w.])\d*\.\d+(?![\w.]*[A-DF-Za-df-z_])")
 
@@ -224,9 +227,12 @@ def _inside(name: str, folder: str) -> bool:
 def significant_digits(data: bytes) -> int | None:
     """Significant digits of the numbers in a text, where they are rounded; else None.
 
-    Numbers of few digits were chosen, not rounded; and those of twelve or more are as exact as the
+    A writer has said so. Else numbers of few digits were chosen, not rounded; and those of twelve or more are as exact as the
     arithmetic, nearly. A number or two that is longer than the others is no rule.
     """
+    said = _SAID.search(data)
+    if said is not None:
+        return int(said[1])
     counts = Counter(
         len(number.replace(b".", b"").lstrip(b"0")) for number in _NUMBER.findall(data)
     )

@@ -310,7 +310,7 @@ def _tried(
         motions,
         movable=mask,
         stored=False,
-        parallel=parallel,
+        aligned=None if parallel is None else (parallel, 0.0),
         as_placed=bool(build(mechanism).missed),
         ways=(1.0,),
     )

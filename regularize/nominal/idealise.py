@@ -13,7 +13,7 @@ from regularize.lie.screw import Array
 from regularize.loops.gaps import CLOSED, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.graph import EdgeId, Graph
+from regularize.mechanism.graph import EdgeId
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.named_columns import ShortRepr
@@ -30,6 +30,7 @@ from regularize.nominal.candidates import (
 from regularize.nominal.nearest import Nearest, nearest
 from regularize.nominal.places import JointPlaces
 from regularize.nominal.relations import Axes, AxisRelation, missed_relations
+from regularize.proofs.special import special_lengths
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.tolerances import EXACT, MARGIN, RTOL, UNSEEN
 from regularize.validation import POSITIVE, WHOLE, relative, validated
@@ -107,28 +108,16 @@ class Idealised(ShortRepr):
 
     def as_dict(self) -> dict[str, Any]:
         """The entry ``as_designed`` of the JSON report."""
-        translation, rotation = self.distance
         return {
             "mobility": self.reduction.mobility,
             "finite": self.reduction.finite_mobility,
             "redundant": self.reduction.redundant,
             "removed": self.reduction.removed,
-            "distance": {"translation_m": translation, "rotation_rad": rotation},
-            "moves": [
-                {"joint": name, "translation_m": move, "rotation_rad": turn}
-                for name, (move, turn) in self.moves.items()
-            ],
+            "distance": _in_units(self.distance),
+            "moves": [{"joint": name} | _in_units(sizes) for name, sizes in self.moves.items()],
             "relations": [relation.as_dict() for relation in self.relations],
             "others": [
-                {
-                    "mobility": other.mobility,
-                    "redundant": other.redundant,
-                    "distance": {
-                        "translation_m": other.distance[0],
-                        "rotation_rad": other.distance[1],
-                    },
-                }
-                for other in self.others
+                each._asdict() | {"distance": _in_units(each.distance)} for each in self.others
             ],
             "assumed": [
                 {"meeting": [*candidate.joints], "missed": candidate.missed}
@@ -198,7 +187,7 @@ def idealise(
             continue
         every = _near(best, cell.edges, q, [c for c in offered if c.searched], near)
         found = _chosen(every)
-        if found is None or (hidden and found.after.remaining >= best.remaining):
+        if found is None or (hidden and not _explains_more(found.after, best)):
             likely = _likely(written, loops)
             undecided += [c for c in offered[:1] if c.joints and (c.missed or c.size <= likely)]
             continue
@@ -224,6 +213,10 @@ def idealise(
     )
 
 
+def _in_units(sizes: tuple[float, float]) -> dict[str, Any]:
+    return dict(zip(("translation_m", "rotation_rad"), sizes, strict=True))
+
+
 def _largest(moves: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
     """Largest move in metres and turn in radians, each of any joint."""
     both = np.array([*moves.values(), (0.0, 0.0)]).max(axis=0)
@@ -234,6 +227,14 @@ def _proved(reduction: Reduction, edges: tuple[EdgeId, ...]) -> bool:
     """Whether the loops close, and their rows are reduced with proof."""
     inside = set(edges)
     return all(part.proved for part in reduction.parts if part.edges[0] in inside)
+
+
+def _explains_more(one: Reduction, other: Reduction) -> bool:
+    """Whether fewer redundant rows are left by a theorem, or by theorems and proofs."""
+    if one.remaining != other.remaining:
+        return one.remaining < other.remaining
+    rows = (sum(each.rows for each in special_lengths(r)) for r in (one, other))
+    return next(rows) > next(rows)
 
 
 def _likely(written: Reduction, loops: LoopKinematics) -> float:
@@ -283,21 +284,25 @@ def _accepted(
     """The nearest mechanism with so many motions, where it is near and has them.
 
     Axes that are as nearly parallel as the joints had to be moved are parallel in a mechanism that
-    is hardly further away: a planar linkage, not a spherical one about a far centre.
+    is hardly further away: a planar linkage, not a spherical one about a far centre. So are those
+    of one body that are as nearly one.
     """
-    free = _tried(written, edges, q, candidate, near, None)
-    if free is None:
-        graph = build(written.mechanism, as_placed=candidate.missed > 0.0)
-        if not _off_parallel(graph, edges, q, near):
+    # What is one axis in the file is one that was rounded.
+    found = _tried(written, edges, q, candidate, near, (EXACT.same, EXACT.same))
+    if found is None:
+        loops = sized_loops(build(written.mechanism, as_placed=candidate.missed > 0.0), q, edges)
+        if not _off_line(JointPlaces(loops, loops.state(q)), near, 0.0):
             return None  # it would be the same again
-        return _tried(written, edges, q, candidate, near, near)
-    off = SHOWN * free.change.distance
-    if _off_parallel(free.after.graph, edges, _coordinates(free.after, edges), off):
-        tidy = _tried(written, edges, q, candidate, min(near, off), off)
+        found = _tried(written, edges, q, candidate, near, (near, 0.0))
+    if found is None:
+        return None
+    off = SHOWN * found.change.distance
+    if _off_line(_places(found.after, edges), off, off):
+        tidy = _tried(written, edges, q, candidate, min(near, off), (off, off))
         # Rows that only axes off by less than the numbers are lose are not proved of what is meant.
-        if tidy is not None and tidy.change.distance <= SHOWN * free.change.distance:
+        if tidy is not None and tidy.change.distance <= SHOWN * found.change.distance:
             return tidy
-    return free
+    return found
 
 
 def _tried(
@@ -306,11 +311,12 @@ def _tried(
     q: Array,
     candidate: Candidate,
     near: float,
-    parallel: float | None,
+    aligned: tuple[float, float],
 ) -> _Found | None:
+    """The nearest mechanism, where axes are aligned that are as near: parallel, coaxial."""
     motions, as_placed = candidate.motions, candidate.missed > 0.0
     change = nearest(
-        written.mechanism, edges, q, motions, parallel=parallel, near=near, as_placed=as_placed
+        written.mechanism, edges, q, motions, aligned=aligned, near=near, as_placed=as_placed
     )
     if not (change.distance <= near and change.error <= EXACT.same):
         return None
@@ -319,24 +325,20 @@ def _tried(
     return _Found(candidate, change, after) if finite.get(edges) == motions else None
 
 
-def _coordinates(reduction: Reduction, edges: tuple[EdgeId, ...]) -> Array:
-    return np.asarray(reduction.q[list(reduction.graph.columns(edges))])
+def _places(reduction: Reduction, edges: tuple[EdgeId, ...]) -> JointPlaces:
+    loops = sized_loops(reduction.graph, reduction.q, edges)
+    return JointPlaces(loops, loops.state(reduction.q[loops.columns]))
 
 
-def _places(graph: Graph, edges: tuple[EdgeId, ...], q: Array) -> JointPlaces:
-    loops = sized_loops(graph, q, edges)
-    return JointPlaces(loops, loops.state(q))
-
-
-def _off_parallel(graph: Graph, edges: tuple[EdgeId, ...], q: Array, near: float) -> bool:
-    """Whether axes are parallel but for some angle that is no larger than that."""
-    return bool(np.abs(_places(graph, edges, q).parallel(near)).max() > EXACT.same)
+def _off_line(places: JointPlaces, parallel: float, coaxial: float) -> bool:
+    """Whether axes are parallel or one but for no more than that."""
+    return bool(np.abs(places.aligned(parallel, coaxial)[0]).max() > EXACT.same)
 
 
 def _relations(
     loops: LoopKinematics, q: Array, after: Reduction, near: float
 ) -> list[AxisRelation]:
-    places = _places(after.graph, loops.edges, _coordinates(after, loops.edges))
+    places = _places(after, loops.edges)
     written = Axes.of(loops, loops.state(q))
     meant = Axes.of(places.loops, places.reference)
     return missed_relations(written, meant, loops.length, near)

@@ -80,7 +80,7 @@ def nearest(
     q: Array,
     motions: int,
     *,
-    parallel: float | None = None,
+    aligned: tuple[float, float] | None = None,
     near: float | None = None,
     movable: Mask | None = None,
     stored: bool = True,
@@ -95,8 +95,9 @@ def nearest(
         edges: Edges of the loops.
         q: Coordinates of the edges at which the loops are nearly closed, shape (n,).
         motions: Dimension of the motion that is wanted.
-        parallel: Make axes parallel first that differ by at most this angle in radians, and move
-            the joints as little as possible from there.
+        aligned: Make axes of one body parallel first that differ by at most the first, an angle in
+            radians, and one axis of parallel ones that are less than the second apart, scaled; and
+            move the joints as little as possible from there, so that these stay one.
         near: Largest moves that are of use; longer ways are not followed where those do not do. By
             default all are followed.
         movable: Which moves may be made, in the order of ``Nearest.moves``, shape (12 joints,); by
@@ -109,10 +110,8 @@ def nearest(
     """
     loops = sized_loops(build(mechanism, as_placed=as_placed), q, edges)
     places = JointPlaces(loops, loops.state(q))
-    start: Array = np.zeros(12 * len(places.joints))
-    if parallel is not None:
-        start = places.parallel(parallel)
-    free = np.ones(len(start), dtype=bool) if movable is None else movable
+    free = np.ones(12 * len(places.joints), dtype=bool) if movable is None else movable
+    start, ties = places.aligned(*aligned) if aligned else (np.zeros(len(free)), [])
     # Frames that may move at all are turned for that.
     start = start * np.repeat(free.reshape(-1, 6).any(axis=1), 6)
     moves, changed, error = start, places.moved(mechanism, start), np.inf
@@ -132,7 +131,11 @@ def nearest(
             if error <= 0.1 * EXACT.closed or (last and idle > 2 and error > EXACT.same):
                 break
             along = left[..., : 6 * len(loops.chords)] @ places.derivative(state)
-            along = along.reshape(len(missing), -1) * free
+            along = (along.reshape(len(missing), -1) * free).reshape(len(missing), -1, 2, 3)
+            for frames, across in ties:
+                own = along[:, frames]
+                along[:, frames] += (own.mean(axis=1, keepdims=True) - own) @ across
+            along = along.reshape(len(missing), -1)
             # The least move of all is asked for first; what it leaves is taken away from there.
             base = start if k < 2 else moves
             largest = float(np.abs(moves).max()) or error

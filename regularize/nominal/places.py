@@ -9,15 +9,20 @@ closed.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.loops.kinematics import LoopKinematics, State
+from regularize.loops.projection import Mask
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.graph import Edge, NodeId
 from regularize.mechanism.mechanism import Joint, Mechanism
+
+#: Frames, two of each joint, that have one axis, and the projector (3, 3) across it.
+Tie: TypeAlias = tuple[list[int], Array]
 
 
 class JointPlaces:
@@ -43,7 +48,7 @@ class JointPlaces:
             edges.setdefault(edge.joint.name, []).append(edge)
         self.edges = edges
         self.joints: tuple[Joint, ...] = tuple(group[0].joint for group in edges.values())
-        self._bases = [self._basis(group[0], at_origins) for group in edges.values()]
+        self._points = [self._point(group[0], at_origins) for group in edges.values()]
 
     def _frame(self, edge: Edge) -> Array:
         return np.asarray(self._pose(edge.parent) @ edge.T_parent)
@@ -54,18 +59,23 @@ class JointPlaces:
     def _body(self, node: NodeId, name: str) -> Array:
         return np.asarray(self._pose(node) @ self.loops.graph.T_node_body[name])
 
-    def _basis(self, edge: Edge, at_origin: bool) -> Array:
-        """World twists of unit moves and turns about a point of the joint."""
+    def _point(self, edge: Edge, at_origin: bool) -> Array:
+        """The point of a joint in the world that it is moved and turned about."""
         point = self._frame(edge)[:3, 3]
         if edge.freedoms == 1 and not at_origin:
             axis = self.reference.screws[0, self.loops.local(edge.index)][0, 3:]
             if np.any(axis):
                 point = point + axis * (axis @ (self.loops.center - point)) / (axis @ axis)
-        basis = np.zeros((6, 6))
-        basis[:3, :3] = self.loops.length * np.eye(3)
-        basis[:3, 3:] = screw.cross_matrix(point)
-        basis[3:, 3:] = np.eye(3)
-        return basis
+        return np.asarray(point)
+
+    @property
+    def _bases(self) -> Array:
+        """World twists of unit moves and turns about the points of the joints."""
+        bases = np.zeros((len(self.joints), 6, 6))
+        bases[:, :3, :3] = self.loops.length * np.eye(3)
+        bases[:, :3, 3:] = screw.cross_matrix(np.array(self._points).reshape(-1, 3))
+        bases[:, 3:, 3:] = np.eye(3)
+        return bases
 
     def derivative(self, state: State) -> Array:
         """Change of the closure errors by the moves of the frames, shape (N, 6 L, 12 joints)."""
@@ -92,38 +102,43 @@ class JointPlaces:
         whole = np.stack(columns, axis=3)
         return whole.reshape(len(state.q), 6 * len(loops.chords), 12 * len(self.edges))
 
-    def parallel(self, near: float) -> Array:
-        """Moves that make axes of bodies parallel which nearly are, shape (12 joints,).
+    def aligned(self, parallel: float, coaxial: float) -> tuple[Array, list[Tie]]:
+        """Moves that make axes of one body parallel, or one axis, which nearly are so.
 
         Args:
-            near: Largest angle in radians between axes that are meant to be parallel.
+            parallel: Largest angle in radians between axes that are meant to be parallel.
+            coaxial: Below which distance, scaled, parallel axes of hinges are meant to be one.
+
+        Returns:
+            The moves, shape (12 joints,), and which frames have one axis then.
         """
-        axes, owners, bodies = [], [], []
-        for k, group in enumerate(self.edges.values()):
+        axes, owners, bodies, points = [], [], [], []
+        for k, (group, point) in enumerate(zip(self.edges.values(), self._points, strict=True)):
             edge = group[0]
             if len(group) == 1 and edge.freedoms == 1:
-                axis = edge.screws[3:, 0] if edge.screws[3:].any() else edge.screws[:3, 0]
-                for side, node, T in (
-                    (0, edge.parent, edge.T_parent),
-                    (1, edge.child, edge.T_child),
-                ):
+                hinged = edge.screws[3:].any()
+                axis = edge.screws[3:, 0] if hinged else edge.screws[:3, 0]
+                for node, T in ((edge.parent, edge.T_parent), (edge.child, edge.T_child)):
                     axes.append(screw.unit((self._pose(node) @ T)[:3, :3] @ axis))
-                    owners.append((k, side))
                     bodies.append(node)
-        moves = np.zeros((len(self.joints), 2, 6))
-        directions = np.array(axes).reshape(-1, 3)
-        close = np.linalg.norm(np.cross(directions[:, None], directions), axis=-1) <= near
+                    points.append(point if hinged else np.full(3, np.nan))
+                owners += [2 * k, 2 * k + 1]
+        moves, ties = np.zeros((2 * len(self.joints), 2, 3)), list[Tie]()
+        directions, places = np.array(axes).reshape(-1, 3), np.array(points).reshape(-1, 3)
+        close = np.linalg.norm(np.cross(directions[:, None], directions), axis=-1) <= parallel
         # A body that is turned as a whole takes its axes along: they need not point anywhere.
         close &= np.equal.outer(bodies, bodies)
-        parallel = DisjointSets(range(len(close)))
-        for i, j in np.argwhere(close):
-            parallel.union(int(i), int(j))
-        for together in parallel.groups():
+        for together in _joined(close):
             _, _, vt = np.linalg.svd(directions[together])
             for i in together:
                 mean = vt[0] if vt[0] @ directions[i] > 0 else -vt[0]
-                moves[owners[i]][3:] = np.cross(directions[i], mean)
-        return moves.reshape(-1)
+                moves[owners[i], 1] = np.cross(directions[i], mean)
+            across = np.eye(3) - np.outer(vt[0], vt[0])
+            aside = places[together] @ across / self.loops.length
+            for one in _joined(np.linalg.norm(aside[:, None] - aside, axis=-1) < coaxial):
+                ties.append(([owners[together[i]] for i in one], across))
+                moves[ties[-1][0], 0] = aside[one].mean(axis=0) - aside[one]
+        return moves.reshape(-1), ties
 
     def moved(self, mechanism: Mechanism, moves: Array) -> Mechanism:
         """The mechanism with the frames of its joints moved, shape (12 joints,)."""
@@ -151,3 +166,11 @@ class JointPlaces:
 def _carried(D: Array, body: Array, on_body: Array) -> Array:
     """A joint's frame on its body after a move in the world; it may lie off along its axis."""
     return np.asarray(screw.inverse(body) @ D @ body @ on_body)
+
+
+def _joined(close: Mask) -> list[list[int]]:
+    """Groups of two and more that are close to one another, pair by pair, shape (n, n)."""
+    groups = DisjointSets(range(len(close)))
+    for i, j in np.argwhere(close):
+        groups.union(int(i), int(j))
+    return [group for group in groups.groups() if len(group) > 1]

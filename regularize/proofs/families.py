@@ -9,7 +9,7 @@ names with the spans of the joints in integers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -68,11 +68,21 @@ def exact_geometries(
     graph: Graph, part: Block, within: float, rounding: float
 ) -> Iterator[dict[EdgeId, Space]]:
     """The joints with exact relations of their axes, first of those alone that share bodies."""
+    before = None
     for everywhere in (False, True):
-        try:
-            yield exact_freedoms(graph, part.screws, Precision(within, rounding, everywhere))
-        except NotExact:
-            continue
+        found = _exact(graph, part, Precision(within, rounding, everywhere))
+        if found is not None and found != before:
+            yield found
+        before = found
+
+
+@lru_cache(maxsize=4)  # one family after the other asks for the same
+def _exact(graph: Graph, part: Block, precision: Precision) -> dict[EdgeId, Space] | None:
+    """The joints with exact relations of their axes; None where these contradict each other."""
+    try:
+        return exact_freedoms(graph, part.screws, precision)
+    except NotExact:
+        return None
 
 
 def with_bars(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:

@@ -23,7 +23,7 @@ from regularize.proofs.families import exact_geometries, families
 from regularize.proofs.geometry import with_parallel_bars
 from regularize.proofs.incidence import NotExact
 from regularize.proofs.modular import Exhausted, bounded
-from regularize.proofs.motions import without_seen
+from regularize.proofs.motions import SEVERAL, without_seen
 from regularize.proofs.verifier import Space, fingerprint, verify
 from regularize.reduction.block import Block
 from regularize.reduction.reduce import as_reduction
@@ -135,6 +135,8 @@ def moving(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
     Raises:
         NotExact: No exact mechanism near the part was found that moves so.
     """
+    if any(np.linalg.matrix_rank(s[3:], tol=rtol) < s.shape[1] > 1 for s in part.screws.values()):
+        raise NotExact(SEVERAL)  # such a joint is part of no leg either
     reason, tried = NotExact("they are of no family that is known"), list[dict[EdgeId, Space]]()
     every = (
         each

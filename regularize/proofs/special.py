@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from regularize.mechanism.graph import Graph
 from regularize.reduction.block import Block
 from regularize.reduction.reduce import Reduction
 
@@ -39,26 +40,30 @@ def special_lengths(reduction: Reduction) -> tuple[SpecialLengths, ...]:
     Returns:
         One entry per part for which there is a proof.
     """
-    graph, found = reduction.graph, []
+    known, within = reduction.graph.known, reduction.tolerances.meant
     parts = [part for part in reduction.parts if _special(reduction, part)]
-    if not parts:
-        return ()
+    for part in parts:
+        if (part, within) not in known:
+            known[part, within] = _proved(reduction.graph, part, within)
+    return tuple(known[part, within] for part in parts if known[part, within])
+
+
+def _proved(graph: Graph, part: Block, within: float) -> SpecialLengths | None:
+    """What is proved of a part, if anything is."""
     # Few mechanisms need proofs and the libraries that these stand on.
     from regularize.proofs.incidence import NotExact
     from regularize.proofs.motions import spared
     from regularize.proofs.prove import moving
 
-    for part in parts:
-        without = spared(graph, part) if part.surplus > 0 else part
-        try:
-            document = moving(graph, without, reduction.tolerances.meant)
-        except NotExact:
-            continue
-        (step,) = (step for step in document["steps"] if "family" in step)
-        rows = sum(cut.numerical.shape[1] for cut in without.cuts)
-        distance = max(joint["distance"] for joint in document["joints"])
-        found.append(SpecialLengths(tuple(step["loops"]), step["family"], rows, distance))
-    return tuple(found)
+    without = spared(graph, part) if part.surplus > 0 else part
+    try:
+        document = moving(graph, without, within)
+    except NotExact:
+        return None
+    (step,) = (step for step in document["steps"] if "family" in step)
+    rows = sum(cut.numerical.shape[1] for cut in without.cuts)
+    distance = max(joint["distance"] for joint in document["joints"])
+    return SpecialLengths(tuple(step["loops"]), step["family"], rows, distance)
 
 
 def _special(reduction: Reduction, part: Block) -> bool:

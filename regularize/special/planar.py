@@ -232,9 +232,13 @@ def _placed(
     for _ in range(ORDERS):
         found, order = dict[int, Complex](), [*map(int, rng.permutation(count))]
         places = [*start]
+        rows: dict[int, Space] = dict.fromkeys(order, ())
+        known: dict[int, list[_Relation]] = {i: [] for i in order}
         while order:
-            known = {i: [r for r in relations if r.points - found.keys() == {i}] for i in order}
-            rows = {i: _equations(i, places, own) for i, own in known.items()}
+            for i in order:
+                own = [r for r in relations if r.points - found.keys() == {i}]
+                if len(own) > len(known[i]):  # of points that were placed since
+                    known[i], rows[i] = own, _equations(i, places, own)
             i = max(order, key=lambda i: (len(rows[i]), -order.index(i)))
             order.remove(i)
             place = _place(i, rows[i], places, known[i], rounding)
