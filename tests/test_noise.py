@@ -77,6 +77,17 @@ def test_frames_slid_along_their_axes_change_nothing(name: str) -> None:
     assert said(slid(made(name), 1000.0, 1)) == said_of(name)
 
 
+@pytest.mark.parametrize("seed", [0, 3])
+def test_the_frame_of_a_slide_may_lie_anywhere(seed: int) -> None:
+    """Six hinges and a slide of 6 mm, whose frame lies 600 m away along it: one freedom."""
+    rng = np.random.default_rng(seed)
+    points, axes = 0.006 * rng.uniform(-0.5, 0.5, (7, 3)), rng.normal(size=(7, 3))
+    points[6] += 600.0 * axes[6] / np.linalg.norm(axes[6])
+    report = rg.check(mechanisms.single_loop("far", "RRRRRRP", axes, points), configurations=2)
+    assert said(report.mechanism)[2:6] == (0, True, 1, 1)
+    assert report.diagnostics == ()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bennett", "bricard", "three_cranks"])
 def test_what_noisy_frames_were_meant_to_be_does_not_change_where_they_are_slid(name: str) -> None:
