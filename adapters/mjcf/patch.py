@@ -118,9 +118,9 @@ class MjcfPatcher(XmlPatcher):
         for links in wanted.links[:1]:
             joints = listed(_in_words(joint) for joint in links.joints)
             raise UnsupportedExport(
-                f"a slack body would need a share of the mass of `{links.carrier}`, and none "
-                f"is divided in MJCF; by hand: put a body with some mass into `{links.carrier}`, with the joints {joints}, and let the constraint "
-                f"`{links.joint.name}` name that body"
+                f"a slack body would need a share of the mass of `{links.carrier}`, and none is "
+                f"divided in MJCF; by hand: put a body with some mass into `{links.carrier}`, with "
+                f"the joints {joints}, and let the constraint `{links.joint.name}` name that body"
             )
         return super().slack(wanted)
 

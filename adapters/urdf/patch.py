@@ -49,7 +49,7 @@ class UrdfPatcher(SlackPatcher):
         if place is not None and not joint.closure and self._retypes() is not None:
             if joint.kind != "revolute":
                 return ()
-            return ("universal", "spherical") if axis_letter(joint.screws[3:, 0]) else ("spherical",)
+            return ("spherical", *(["universal"] if axis_letter(joint.screws[3:, 0]) else []))
         if place is None or not joint.closure:
             return ()
         if place.tag == "joint" and place.parent is not None and place.parent.tag == "gazebo":
