@@ -190,7 +190,7 @@ def test_what_closes_but_for_noise_moves_and_is_simulated() -> None:
 @pytest.mark.parametrize("axis", [0, 1])
 def test_one_of_three_cranks_is_off(axis: int) -> None:
     exact = mechanisms.three_cranks()
-    for off in (1e-7, 1e-6, 1e-5, 1e-4):
+    for off in (1e-7, 1e-6, 1e-5, 1e-4)[2 * axis :]:
         *others, last = exact.joints
         T = np.array(last.T_parent_joint)
         T[axis, 3] += off
