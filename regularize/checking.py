@@ -15,7 +15,7 @@ from regularize.mechanism.elastic import has_elastic, segments
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.source import Model, as_mechanism
 from regularize.reduction.context import portion
-from regularize.reduction.reduce import on_branch, reduce
+from regularize.reduction.reduce import Reduction, on_branch, reduce
 from regularize.report.analysis import Analysis
 from regularize.report.findings import by_severity
 from regularize.statics.per_joint import PerJoint
@@ -76,7 +76,8 @@ def check(
 
     Args:
         model: A file, a mechanism, or what was made of one. Elastic links count as ``segments``
-            has them, and a finding says which reactions they determine.
+            has them, and a finding says which reactions they determine. A reduction is reported on
+            as it is, unless a branch or options of ``reduce`` ask for another one.
         near: Tolerance within which a loop is called nearly special; radians, and distances
             relative to the size of its part.
         branch: Which of the components that meet at the assembled pose to look at, by its place in
@@ -94,12 +95,14 @@ def check(
     """
     began = time.perf_counter()
     mechanism = as_mechanism(model, options.pop("format", None))
-    parts = segments(mechanism)
-    reduction = reduce(
-        parts if branch is None else on_branch(parts, branch),
-        progress=portion(progress, 0.0, 0.7),
-        **options,
-    )
+    reduction = getattr(model, "reduction", model)
+    if branch is not None or options or not isinstance(reduction, Reduction):
+        parts = segments(mechanism)
+        reduction = reduce(
+            parts if branch is None else on_branch(parts, branch),
+            progress=portion(progress, 0.0, 0.7),
+            **options,
+        )
     report = Report.of(reduction, near=near, began=began, tolerance=tolerance, stiffness=stiffness)
     if elastic := has_elastic(mechanism):
         found = tuple(by_severity([*report.diagnostics, _determined(mechanism, elastic, report)]))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import mechanisms
 import numpy as np
 import pytest
 
 import regularize as rg
+from regularize.report.forms import view
 
 POINTS = [(0.0, 0.0, 0.0), (0.1, 0.0, 0.2), (0.6, 0.0, 0.3), (0.5, 0.0, 0.0)]
 BODIES = ["ground", "crank", "coupler", "rocker"]
@@ -169,3 +172,56 @@ def test_a_check_tells_how_far_it_is_and_never_goes_back(assets: Path) -> None:
     report = rg.check(mechanism, progress=seen.append)
     assert len(seen) >= 3 and seen == sorted(set(seen)) and seen[0] > 0.0 and seen[-1] <= 1.0
     assert report.reduction.kept == rg.check(mechanism).reduction.kept
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (mechanisms.bennett, "1 can be dropped in every configuration, 2 are dropped on num"),
+        (mechanisms.bricard, "kept, because the joint axes alone do not prove"),
+    ],
+)
+def test_a_reduction_is_reported_on_as_it_is(
+    make: Callable[[], rg.Mechanism], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the options that it was made with; rows that were removed as seen are called so."""
+    reduction = rg.reduce(make(), numerical=True, configurations=12, keep_cuts=True)
+    with monkeypatch.context() as patch:
+        patch.setattr("regularize.checking.reduce", None)
+        report = rg.check(reduction)
+    found = report.as_dict()["reduction"]
+    assert found["certified_configurations"] == reduction.certificate.configurations < 50
+    assert (found["kept"], found["remaining_redundant"]) == (reduction.kept, reduction.remaining)
+    assert f"consistent: {sentence}" in view.verdict(report)[1]
+    (proved,) = [d.message for d in report.diagnostics if d.code == "REG230"]
+    assert proved.endswith("kept" if reduction.remaining else "removed")
+    assert "regularize reduce" not in str(report)
+    assert rg.check(reduction, configurations=4).reduction.remaining > 0
+
+
+def test_a_finding_counts_what_the_json_counts() -> None:
+    """Eight panels hinged to a generic octahedron: five loops about corners close the sixth."""
+    corners = np.random.default_rng(51).normal(size=(6, 3))
+    panels = [(a, b, c) for a in (0, 1) for b in (2, 3) for c in (4, 5)]
+    sides: dict[frozenset[int], list[int]] = {}
+    for k, panel in enumerate(panels):
+        for corner in panel:
+            sides.setdefault(frozenset(panel) - {corner}, []).append(k)
+    hinges = [
+        rg.Joint.in_world(
+            f"J{j}", f"panel {one}", f"panel {two}", "revolute", corners[a] - corners[b], corners[a]
+        )
+        for j, ((a, b), (one, two)) in enumerate(sides.items())
+    ]
+    mechanism = rg.Mechanism.of_joints("octahedron", hinges, ground="panel 0")
+    report = rg.check(mechanism, configurations=2)
+    assert report.redundancy == {
+        "trivial": 15,
+        "exceptional": 2,
+        "topological": 1,
+        "paradoxical": 0,
+    }
+    (said,) = [d.message for d in report.diagnostics if d.code == "REG210"]
+    assert said.startswith("1 equation of ") and "is redundant for any lengths" in said
+    # Its numbers are as they were meant, however weak an equation is.
+    assert not {d.code for d in report.diagnostics} & {"REG204", "REG219", "REG223"}

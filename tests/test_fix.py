@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import codecs
 import os
+import pkgutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -709,3 +711,26 @@ def test_balls_are_offered_in_a_tree_that_has_balls(tmp_path: Path) -> None:
         path.read_bytes().replace(b'name="C" type="continuous"', b'name="C" type="ball"')
     )
     assert rg.fix(path, {"B": "spherical"}).mechanism.joint("B").kind == "spherical"
+
+
+@pytest.mark.slow
+def test_that_a_large_file_holds_no_change_is_known_without_trying_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One analysis of the model, and the ranks of a few changed ones."""
+    path = CORPUS / "sdf/cassie/cassie.sdf"
+    if not path.exists():
+        pytest.skip("needs the corpus")
+    analysed = dict.fromkeys(("repair.plan.reduce", "statics.cure.left_here"), 0)
+    for name in analysed:
+        place = f"regularize.{name}"
+        known = pkgutil.resolve_name(place)
+
+        def counted(*given: Any, known: Any = known, name: str = name, **more: Any) -> Any:
+            analysed[name] += 1
+            return known(*given, **more)
+
+        monkeypatch.setattr(place, counted)
+    with pytest.raises(rg.UnsupportedExport, match="can hold makes the model isostatic"):
+        rg.fix(path)
+    assert analysed["repair.plan.reduce"] == 1 and analysed["statics.cure.left_here"] < 10

@@ -387,3 +387,32 @@ def test_compiled_steps_simulate_without_pinocchio() -> None:
     model = Path(__file__).parents[1] / "assets" / "benchmarks" / "bricard.json"
     code = f"import regularize; regularize.simulate({str(model)!r}, duration=0.01)"
     assert loaded_by(code, {"pinocchio", "coal"}) == set()
+
+
+@pytest.mark.parametrize("name", ["three_prrr", "delta_universal"])
+def test_what_goes_with_a_step_is_no_dense_algebra(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forces at cuts, energies and admissible velocities come of the step's own elimination."""
+    robot = rg.to_pinocchio(ASSETS / f"{name}.urdf")
+    v, tau = np.random.default_rng(0).normal(size=(2, robot.nv))
+    expected = robot.split(robot.q0).free  # by dense algebra
+    M = robot.states.terms(robot.q0, v).M
+
+    def dense(*_: object, **__: object) -> None:
+        raise AssertionError("a dense matrix of the whole robot was factorized")
+
+    monkeypatch.setattr("regularize.pinocchio.tree_states.TreeStates.terms", dense)
+    monkeypatch.setattr("regularize.pinocchio.tree_states.TreeStates.dense", dense)
+    for solver in ("solve", "lstsq", "svd", "qr", "inv", "pinv"):
+        monkeypatch.setattr(f"numpy.linalg.{solver}", dense)
+    u = robot.project_velocity(robot.q0, v)
+    kinetic, _ = robot.energies(robot.q0, u)
+    forces = robot.constraint_forces(robot.q0, u, tau).generalized
+    a = robot.forward_dynamics(robot.q0, u, tau)
+    monkeypatch.undo()
+    assert kinetic == pytest.approx(0.5 * u @ M @ u)
+    admissible = expected @ np.linalg.solve(expected.T @ M @ expected, expected.T @ (M @ v))
+    np.testing.assert_allclose(u, admissible, rtol=1e-9, atol=1e-9)
+    left = M @ a + robot.states.terms(robot.q0, u).needed - tau
+    np.testing.assert_allclose(forces, left, atol=1e-8 * np.abs(left).max())

@@ -331,6 +331,40 @@ def test_hinges_and_slides_of_mujoco_change_places(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("motors", "kinds"),
+    [
+        ("AB", {"C": "spherical", "D": "cylindrical"}),
+        ("ABCD", {"B": "universal", "C": "universal", "D": "cylindrical"}),
+    ],
+)
+def test_a_chain_that_a_weld_closes_gives_way_where_nothing_drives_it(
+    motors: str, kinds: dict[str, str], tmp_path: Path
+) -> None:
+    """Hinges that nothing hangs on become balls; others keep their coordinate."""
+    mujoco = pytest.importorskip("mujoco")
+    bodies = "".join(
+        f'<body name="{name}" pos="{place}"><joint name="{joint}" axis="0 1 0"/>'
+        '<inertial pos="0.1 0 0.1" mass="1" diaginertia="0.01 0.01 0.01"/>'
+        for name, joint, place in (
+            *(("crank", "A", "0 0 0"), ("rod", "B", "0.2 0 0.5")),
+            *(("rocker", "C", "0.7 0 0.2"), ("foot", "D", "0.3 0 -0.7")),
+        )
+    )
+    driven = "".join(f'<motor joint="{joint}"/>' for joint in motors)
+    text = f"<mujoco><worldbody>{bodies}{'</body>' * 4}</worldbody><equality>"
+    text += f'<weld name="W" body1="foot"/></equality><actuator>{driven}</actuator></mujoco>'
+    fix = rg.fix(written(tmp_path, text), as_is=True)
+    assert {change.joint.name: change.kind for change in fix.changes} == kinds
+    reduction = rg.reduce(fix.write(tmp_path / "new.xml"), configurations=2)
+    assert (reduction.mobility, reduction.finite_mobility, reduction.redundant) == (1, 1, 0)
+    assert mujoco.MjModel.from_xml_path(str(tmp_path / "new.xml")).nv == 7
+    with pytest.raises(rg.UnsupportedExport, match=r"and none is divided in MJCF; by hand: put a"):
+        link = SlackLinks(fix.mechanism.joint("W"), fix.mechanism.joint("W"), "foot", (), ())
+        MjcfPatcher(rg.load(tmp_path / "bars.xml")).slack(WantedSlack((link,)))
+
+
+@pytest.mark.slow
 def test_an_added_joint_of_mujoco_takes_nothing_from_defaults(tmp_path: Path) -> None:
     mujoco = pytest.importorskip("mujoco")
     default = '<joint pos="0 0 0.1" damping="0.3" range="-90 90" actuatorfrcrange="-5 5"/>'
@@ -359,6 +393,18 @@ def test_an_added_joint_of_mujoco_takes_nothing_from_defaults(tmp_path: Path) ->
             "B",
             "spherical",
             "the range bounds its one coordinate; delete that first",
+        ),
+        (
+            BARS.replace("</mujoco>", '<actuator><motor joint="B"/></actuator></mujoco>'),
+            "B",
+            "spherical",
+            "the motors drive its one coordinate; delete that first",
+        ),
+        (
+            BARS.replace("</mujoco>", '<sensor><jointpos joint="B"/></sensor></mujoco>'),
+            "B",
+            "spherical",
+            "the sensors or couplings name its one coordinate; delete that first",
         ),
         (
             BARS.replace(HINGE_B, f"<frame>{HINGE_B}</frame>"),
@@ -477,6 +523,22 @@ def test_lists_of_a_gepetto_file_grow(before: str, after: str, tmp_path: Path) -
     after_it = rg.load(path)
     assert after_it.joint("B").kind == "universal"
     assert after_it.joint("one-two").kind == "spherical"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("closure", ["6d", "3d"])
+def test_of_hinges_askew_only_balls_are_offered(closure: str, tmp_path: Path) -> None:
+    """Gepetto has no word for a universal joint about axes that are not X, Y or Z."""
+    path = beside(tmp_path, f"closed_loop: [['one', 'two']]\ntype: [{closure}]\n")
+    path.write_bytes(path.read_bytes().replace(b'<axis xyz="0 1 0"', b'<axis xyz="0 0.96 0.28"'))
+    assert list(UrdfPatcher(rg.load(path)).kinds(rg.load(path).joint("B"))) == ["spherical"]
+    if closure == "3d":
+        with pytest.raises(rg.UnsupportedExport, match="makes the model isostatic; in the"):
+            rg.fix(path)
+        return
+    fix = rg.fix(path)
+    assert [(change.joint.name, change.kind) for change in fix.changes] == [("C", "spherical")]
+    assert fix.reduction.redundant == 1 < rg.reduce(path).redundant
 
 
 ENTRY = """closing_joints:

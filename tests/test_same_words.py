@@ -79,3 +79,24 @@ def test_formats_say_the_same(tmp_path: Path, suffix: str) -> None:
     machine = spatial_four_bar(True)
     rg.save(machine, tmp_path / f"machine.{suffix}")
     assert words(rg.check(tmp_path / f"machine.{suffix}")) == words(rg.check(machine))
+
+
+def test_as_many_rows_of_a_truss_go_in_every_format(tmp_path: Path) -> None:
+    """A square with both diagonals: one bar more than it takes."""
+    corners = [(0, 0), (1, 0), (1, 1), (0, 1)]
+    bars = [(0, 1), (1, 2), (2, 3), (0, 3), (0, 2), (1, 3)]
+    truss = rg.assembly("truss")
+    for k in range(1, 6):
+        truss.body(f"bar {k}", mass=1.0, inertia=0.01 * np.eye(3))
+    for corner, (x, y) in enumerate(corners):
+        ends = [f"bar {k}" if k else "ground" for k, bar in enumerate(bars) if corner in bar]
+        for end in ends[1:]:
+            truss.hinge(f"{corner} {end}", ends[0], end, at=(x, y, 0), axis=(0, 0, 1))
+    machine = truss.mechanism()
+    rg.save(machine, path := tmp_path / "truss.urdf", format="urdf+")
+    models = [machine, path]
+    for suffix in ("xml", "sdf"):
+        rg.save(machine, path := tmp_path / f"truss.{suffix}")
+        models.append(path)
+    found = [rg.reduce(model, configurations=2) for model in models]
+    assert {(each.mobility, each.redundant, each.removed) for each in found} == {(0, 10, 9)}

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mechanisms import moved, single_loop
-from noise_table import noisy
-from parallel_robots import hoberman_ring
+from noise_table import noisy, schmidt
+from parallel_robots import asset, hoberman_ring
 from screws import exp, transform, unit
 from test_exact_arithmetic import dual, few, small
 from test_proofs import change_motion, motions, proved_by_its_motion
@@ -306,6 +306,14 @@ def test_a_ring_of_angulated_scissors_is_proved() -> None:
     (special,) = special_lengths(reduction)
     assert (special.family, special.rows) == ("angulated scissors", reduction.remaining)
     assert special.rows == 4 and special.distance < 1e-8
+
+
+@pytest.mark.parametrize("make", [schmidt, asset("mobility/wunderlich_12_bar")])
+def test_loops_of_many_bars_without_scissors_are_called_by_their_parallelograms(
+    make: Callable[[], rg.Mechanism],
+) -> None:
+    (special,) = special_lengths(rg.reduce(make(), configurations=2))
+    assert special.family == "parallelograms"
 
 
 #: A chain of factors from one body to another.

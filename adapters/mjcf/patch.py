@@ -59,11 +59,17 @@ class MjcfPatcher(XmlPatcher):
         return [self.document(path).root for path in (self.path, *self.source.files)]
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """A ball in the place of a closing hinge or weld; one freedom more within the tree."""
+        """A ball in the place of a closing hinge or weld; one freedom more within the tree.
+
+        A ball there as well, where nothing hangs on the one coordinate of a hinge.
+        """
         if joint.closure:
             return CLOSURES.get(joint.kind, ())
         place = self._joint_place(joint)
-        return () if place is None or place.tag != "joint" else GAINS.get(joint.kind, ())
+        if place is None or place.tag != "joint":
+            return ()
+        ball = joint.kind == "revolute" and not self._needed(joint, place)
+        return (*GAINS.get(joint.kind, ()), *(["spherical"] if ball else ()))
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
         """Joints added, connects left out, keyframes made longer."""
@@ -112,10 +118,9 @@ class MjcfPatcher(XmlPatcher):
         for links in wanted.links[:1]:
             joints = listed(_in_words(joint) for joint in links.joints)
             raise UnsupportedExport(
-                f"a slack body would need a share of the mass of `{links.carrier}`, which MJCF "
-                f"takes from geoms as well; by hand: put a body with some mass into "
-                f"`{links.carrier}`, with the joints {joints}, and let the constraint "
-                f"`{links.joint.name}` name that body"
+                f"a slack body would need a share of the mass of `{links.carrier}`, and none is "
+                f"divided in MJCF; by hand: put a body with some mass into `{links.carrier}`, with "
+                f"the joints {joints}, and let the constraint `{links.joint.name}` name that body"
             )
         return super().slack(wanted)
 
@@ -222,14 +227,32 @@ class MjcfPatcher(XmlPatcher):
 
     def _retyped(self, place: Node, wanted: WantedKind) -> Iterator[Edit]:
         """A hinge made a slide, or the other way round, or a ball, which nothing may depend on."""
-        if wanted.kind == "spherical" and (self.m.nkey or place.get("range") is not None):
-            what = "keyframes of the model hold" if self.m.nkey else "range bounds"
+        what = self._needed(wanted.joint, place) if wanted.kind == "spherical" else ""
+        if what:
             raise ModelError(
                 f"joint {wanted.joint.name!r} cannot become spherical: the {what} its one "
                 "coordinate; delete that first"
             )
         types = {"revolute": "hinge", "prismatic": "slide", "spherical": "ball"}
         yield place.with_attribute("type", types[wanted.kind])
+
+    def _needed(self, joint: Joint, place: Node) -> str:
+        """What hangs on the one coordinate of a hinge; nothing where it may become a ball."""
+        m, number = self.m, self._number(joint)
+        by_sensors = m.sensor_objid[m.sensor_objtype == mujoco.mjtObj.mjOBJ_JOINT]
+        by_tendons = m.wrap_objid[m.wrap_type == mujoco.mjtWrap.mjWRAP_JOINT]
+        own = m.eq_type == mujoco.mjtEq.mjEQ_JOINT
+        by_equalities = [*m.eq_obj1id[own], *m.eq_obj2id[own]]
+        for there, what in (
+            (m.nkey, "keyframes of the model hold"),
+            (place.get("range") is not None or joint.limits is not None, "range bounds"),
+            (joint.actuated, "motors drive"),
+            (any(map(np.any, joint.dynamics.stated().values())), "springs and losses act on"),
+            (number in [*by_sensors, *by_tendons, *by_equalities], "sensors or couplings name"),
+        ):
+            if there:
+                return what
+        return ""
 
     def _neutral(self, place: Node) -> dict[str, str]:
         """Attributes that keep the defaults of the place from acting on an added joint."""

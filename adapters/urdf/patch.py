@@ -16,6 +16,7 @@ from regularize.adapters.common.edits import (
     WantedKind,
 )
 from regularize.adapters.common.patching import FileReference
+from regularize.adapters.common.serial import axis_letter
 from regularize.adapters.common.slack_links import SlackPatcher
 from regularize.adapters.common.write import numbers, rpy
 from regularize.adapters.common.xml import Node
@@ -46,7 +47,9 @@ class UrdfPatcher(SlackPatcher):
             return sidecar_patch.kinds(joint)
         place = self.element(joint)
         if place is not None and not joint.closure and self._retypes() is not None:
-            return ("universal", "spherical") if joint.kind == "revolute" else ()
+            if joint.kind != "revolute":
+                return ()
+            return ("spherical", *(["universal"] if axis_letter(joint.screws[3:, 0]) else []))
         if place is None or not joint.closure:
             return ()
         if place.tag == "joint" and place.parent is not None and place.parent.tag == "gazebo":

@@ -38,7 +38,7 @@ from regularize.mechanism.graph import (
 )
 from regularize.mechanism.joint import Joint, motion
 from regularize.mechanism.mechanism import Mechanism
-from regularize.tolerances import COINCIDENT, NEGLIGIBLE, REGULAR, VANISHING
+from regularize.tolerances import COINCIDENT, NEGLIGIBLE, REGULAR, UNNOTICED, VANISHING
 
 #: Directions in which the frames of joints may be moved that are not one, by their kind.
 FREE = {"fixed": 3, "prismatic": 3, "spherical": 0, "free": 0}
@@ -67,7 +67,7 @@ def near_each_other(
     if not edges:
         return [], 0.0
     counts, axes = _free(edges)
-    apart, along, side_by_side = _sizes(edges, counts, axes)
+    apart, along, turning, side_by_side = _sizes(edges, counts, axes)
     if along <= 30.0 * apart:
         return list(edges), 0.0
     free = [
@@ -89,6 +89,9 @@ def near_each_other(
     # What rounding leaves of a distance is none.
     parallel = spread[0] <= REGULAR * spread[2]
     concurrent = not parallel and side_by_side <= max(0.1 * apart, NEGLIGIBLE * along)
+    # Slides lie anywhere: their frames tell lengths only where axes have none that a file can tell.
+    if apart > 10.0 * UNNOTICED:
+        along = turning
     if (parallel or concurrent) and apart < COINCIDENT * along:
         return list(edges), 0.0
     center = start + np.linalg.lstsq(across, moment, rcond=REGULAR if parallel else VANISHING)[0]
@@ -96,7 +99,7 @@ def near_each_other(
         _slid(edge, basis @ (basis.T @ (screw.inverse(frame) @ [*center, 1.0])[:3]))
         for edge, frame, basis in zip(edges, frames, free, strict=True)
     ]
-    return near, apart / along if concurrent else 0.0
+    return near, apart / along if concurrent and along > 30.0 * apart else 0.0
 
 
 def _free(edges: Sequence[Edge]) -> tuple[NDArray[np.intp], Array]:
@@ -113,10 +116,11 @@ def _free(edges: Sequence[Edge]) -> tuple[NDArray[np.intp], Array]:
     return counts, axes / np.where(counts == 1, lengths, 1.0)[:, None]
 
 
-def _sizes(
-    edges: Sequence[Edge], counts: NDArray[np.intp], axes: Array
-) -> tuple[float, float, float]:
-    """Largest distances of joints on one body: of axes, of frames along them, of parallel axes."""
+def _sizes(edges: Sequence[Edge], counts: NDArray[np.intp], axes: Array) -> list[float]:
+    """Largest distances of joints on one body, in metres.
+
+    Of axes; of frames along them, and of those of no slides; of parallel axes.
+    """
     rigid = _rigid(edges)
     on_body: dict[NodeId, list[int]] = {}
     frames = np.zeros((2 * len(edges), 4, 4))
@@ -132,7 +136,7 @@ def _sizes(
         for pair in (combinations(own, 2) if len(own) <= MANY else pairwise(own))
     ]
     if not pairs:
-        return 0.0, 0.0, 0.0
+        return [0.0] * 4
     one, two = np.array(pairs).T
     counts = np.repeat(counts, 2)
     axes = np.einsum("kij,kj->ki", frames[:, :3, :3], np.repeat(axes, 2, axis=0))
@@ -147,11 +151,13 @@ def _sizes(
         normal * np.sum(normal * way, axis=1, keepdims=True),
         way - first * np.sum(first * way, axis=1, keepdims=True),
     )
-    across[(counts[one] == 3) | (counts[two] == 3)] = 0.0
+    slides = (counts[one] == 3) | (counts[two] == 3)
+    across[slides] = 0.0
     apart = np.linalg.norm(across, axis=1)
     along = np.linalg.norm(way - across, axis=1)
     parallel = (counts[one] == 1) & (counts[two] == 1) & ~crossing
-    return float(apart.max()), float(along.max()), float(apart[parallel].max(initial=0.0))
+    found = apart, along, along[~slides], apart[parallel]
+    return [float(each.max(initial=0.0)) for each in found]
 
 
 def _rigid(edges: Sequence[Edge]) -> dict[NodeId, tuple[NodeId, Array]]:

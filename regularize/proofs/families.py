@@ -15,7 +15,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import TypeAlias
 
-from regularize.mechanism.graph import EdgeId, Graph
+from regularize.mechanism.graph import EdgeId, Graph, nodes_of
 from regularize.proofs.geometry import (
     Precision,
     angulated,
@@ -89,7 +89,10 @@ def with_bars(graph: Graph, part: Block, within: float, rounding: float) -> Iter
     """Parallelograms and angulated scissors; arguments as of ``families``."""
     for freedoms in exact_geometries(graph, part, within, rounding):
         bars = equal_bars(freedoms, within)
-        many = angulated(freedoms, (cycle.edges for cycle in part.cycles), within)
+        # Bars of scissors have a third hinge in the middle, cranks and rods have two.
+        loops = [cycle.edges for cycle in part.cycles]
+        loops = [o for o in loops if all(len(graph.adjacency[n]) > 2 for n in nodes_of(graph, o))]
+        many = angulated(freedoms, loops, within)
         if many:
             yield "angulated scissors", with_parallel_bars(freedoms, [*bars, *many])
         if any(_turns(graph, part, loop) for loop in bars):

@@ -167,6 +167,11 @@ class Analysis:
         """The mechanism that was checked."""
         return self.reduction.mechanism
 
+    @property
+    def seen(self) -> int:
+        """Equations that were removed on numerical evidence."""
+        return sum(cut.numerical.shape[1] for cut in self.reduction.cuts)
+
     @cached_property
     def redundancy(self) -> dict[str, int]:
         """Redundant equations by name; the counts add up to all redundant equations.
@@ -174,8 +179,7 @@ class Analysis:
         Those of loops that stay open are ``unclassified``.
         """
         r = self.reduction
-        seen = sum(cut.numerical.shape[1] for cut in r.cuts)
-        proved, left = r.removed - seen, r.remaining + seen
+        proved, left = r.removed - self.seen, r.remaining + self.seen
         trivial = min(proved, sum(part.trivial for part in r.parts if part.proved))
         topological = min(max(left, 0), sum(p.topological for p in r.parts if p.proved))
         unknown = min(left - topological, sum(part.surplus for part in open_parts(r)))
@@ -232,7 +236,7 @@ class Analysis:
 
         r = self.reduction
         left = r.remaining > 0 and r.assembly.closed and not r.numerical and bool(r.followed)
-        proved = tried_reduction(r) if r.removed else TriedReduction()
+        proved = tried_reduction(r) if r.removed and not r.numerical else TriedReduction()
         return proved, tried_numerically(r) if left else TriedReduction()
 
     @cached_property

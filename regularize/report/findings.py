@@ -92,13 +92,14 @@ def _special(
     own = [loop for loop in loops if loop.closing in special.cuts]
     verb = "is" if special.rows == 1 else "are"
     family = "" if special.family == UNNAMED else f", those of the family `{special.family}`"
+    gone = sum(loop.cut.numerical.shape[1] for loop in own) >= special.rows
     yield Diagnostic(
         "REG230",
         "warning",
         f"{counted(special.rows, 'equation')} of {names([loop.name for loop in own])} {verb} "
         f"redundant for these dimensions{family}: proved by the motion, for joints within "
         f"{special.distance:.0e} of these, up to where the other rows lose their rank; "
-        + ("removed" if reduction.numerical else "kept"),
+        + ("removed" if gone else "kept"),
         loop=own[0].name if len(own) == 1 else None,
         joints=tuple(dict.fromkeys(name for loop in own for name in loop.joints)),
         source=own[0].cut.edge.joint.source if own else None,

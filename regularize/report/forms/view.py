@@ -71,7 +71,14 @@ def verdict(report: Analysis) -> tuple[str, str]:
     if r.finite_mobility == 0:
         sentence = f"Locked: the loops allow no motion. {sentence}"
     where = "in every configuration" + _limit(report, "up to")
-    if r.removed >= r.redundant:
+    proved, seen = r.removed - report.seen, report.seen
+    if seen:
+        parts = [f"{proved} can be dropped {where}"] * bool(proved)
+        verb = "is" if seen == 1 else "are"
+        parts.append(f"{seen} {verb} dropped on numerical evidence, for this assembly mode only")
+        parts += [f"{r.remaining} cannot"] * bool(r.remaining)
+        sentence += f"{', '.join(parts)}."
+    elif r.removed >= r.redundant:
         which = {1: "it", 2: "both"}.get(r.redundant, "all")
         sentence += f"{which} can be dropped {where}."
     elif r.removed:
@@ -175,7 +182,7 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
             what += f", with {counted(proved.lost, 'warning')} about the new file"
         elif proved.reason:
             what += f": no file can hold it ({proved.reason.partition('; ')[0]})"
-        elif not proved.command and report.mechanism.path:
+        elif not proved.command and report.mechanism.path and not r.numerical:
             what += ", by `regularize reduce` (which was not tried for this model)"
         elif not proved.command:
             what += ", by `regularize.to_pinocchio`"
