@@ -421,6 +421,23 @@ def test_what_goes_with_a_step_is_no_dense_algebra(
     np.testing.assert_allclose(forces, left, atol=1e-8 * np.abs(left).max())
 
 
+def test_every_entry_asks_for_arrays_of_its_lengths() -> None:
+    """Counts are read from arrays: no entry takes one that ends before, or goes on."""
+    kernel = rg.to_pinocchio(ASSETS / "planar_fourbar.urdf").kernel
+    entries = {name: getattr(kernel, name) for name in dir(kernel) if not name.startswith("_")}
+    known = {name: fuzz_kernel.lengths(each) for name, each in entries.items() if callable(each)}
+    asked = 0
+    for name, lengths in known.items():
+        for k, length in enumerate(lengths or ()):
+            for wrong in {0, 1, length + 1} - {length} if length >= 0 else ():
+                given = [np.zeros(n) if n >= 0 else () for n in lengths or ()]
+                given[k] = np.zeros(wrong)
+                with pytest.raises(rg.ModelError, match=rf"^{name}: argument \d+ "):
+                    entries[name](*given)
+                asked += 1
+    assert asked > 100 and {"step_terms", "motion_between"} <= known.keys()
+
+
 #: The kernel from elsewhere, and tests that use it.
 TESTED_ELSEWHERE = """
 import importlib.util, sys, pytest
