@@ -75,9 +75,9 @@ def check(
     """Analyse the loops of a mechanism and say what was found.
 
     Args:
-        model: A file, a mechanism, or what was made of one. Elastic links count as ``segments``
-            has them, and a finding says which reactions they determine. A reduction is reported on
-            as it is, unless a branch or options of ``reduce`` ask for another one.
+        model: A file, a mechanism, or what was made of one: a reduction as it is, unless ``branch``
+            or ``options`` ask for another. Elastic links count as ``segments`` has them, and a
+            finding says which reactions they determine.
         near: Tolerance within which a loop is called nearly special; radians, and distances
             relative to the size of its part.
         branch: Which of the components that meet at the assembled pose to look at, by its place in
@@ -98,11 +98,8 @@ def check(
     reduction = getattr(model, "reduction", model)
     if branch is not None or options or not isinstance(reduction, Reduction):
         parts = segments(mechanism)
-        reduction = reduce(
-            parts if branch is None else on_branch(parts, branch),
-            progress=portion(progress, 0.0, 0.7),
-            **options,
-        )
+        parts = parts if branch is None else on_branch(parts, branch)
+        reduction = reduce(parts, progress=portion(progress, 0.0, 0.7), **options)
     report = Report.of(reduction, near=near, began=began, tolerance=tolerance, stiffness=stiffness)
     if elastic := has_elastic(mechanism):
         found = tuple(by_severity([*report.diagnostics, _determined(mechanism, elastic, report)]))

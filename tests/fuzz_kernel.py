@@ -38,21 +38,38 @@ WATCHED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 SPECIAL = (0.0, -0.0, 1.0, -1.0, np.pi, 1e-320, 1e-9, 1e9, 1e308, np.inf, -np.inf, np.nan, 3e9)
 
 
-def build(folder: Path) -> Path:
-    """The kernel as an extension that says where it went."""
-    (folder / "guide.c").write_text(GUIDE, "utf-8")
+def build(folder: Path, level: str = "-O1", *, led: bool = True) -> Path:
+    """The kernel under sanitizers as an extension; one that is led says where it went."""
     made, include = folder / "_compiled.so", sysconfig.get_paths()["include"]
-    guide = ["gcc", "-O1", "-fPIC", "-c", str(folder / "guide.c"), "-o", str(folder / "guide.o")]
     source = str(ROOT / "regularize" / "step" / "c" / "module.c")
-    flags = ["-std=c99", "-O1", "-g", "-fPIC", "-fno-omit-frame-pointer"]
-    flags += [f"-I{include}", f"-I{np.get_include()}"]
-    flags += [*WATCHED, "-fsanitize-coverage=trace-pc", "-c", source]
+    flags = ["-std=c99", level, "-g", "-fPIC", "-fno-omit-frame-pointer"]
+    flags += [f"-I{include}", f"-I{np.get_include()}", *WATCHED]
+    parts = [str(folder / "module.o")]
+    if led:
+        (folder / "guide.c").write_text(GUIDE, "utf-8")
+        parts.append(str(folder / "guide.o"))
+        guide = ["gcc", "-O1", "-fPIC", "-c", str(folder / "guide.c"), "-o", parts[-1]]
+        subprocess.run(guide, check=True)
+        flags.append("-fsanitize-coverage=trace-pc")
     link = ["gcc", "-shared", "-Wl,-Bsymbolic", *WATCHED, "-o", str(made)]
-    subprocess.run(guide, check=True)
-    subprocess.run(["gcc", *flags, "-o", str(folder / "module.o")], check=True)
-    parts = [str(folder / name) for name in ("module.o", "guide.o")]
+    subprocess.run(["gcc", *flags, "-c", source, "-o", parts[0]], check=True)
     subprocess.run([*link, *parts, "-lm", "-pthread"], check=True)
     return made
+
+
+def watched() -> dict[str, str] | None:
+    """The environment of a process with sanitizers; None where GCC or these are not installed."""
+    if shutil.which("gcc") is None:
+        return None
+    found = [
+        subprocess.run(
+            ["gcc", f"-print-file-name=lib{name}.so"], capture_output=True, text=True
+        ).stdout.strip()
+        for name in ("asan", "ubsan")
+    ]
+    own = {"ASAN_OPTIONS": "detect_leaks=0", "OPENBLAS_NUM_THREADS": "1"}
+    known = all(Path(each).is_absolute() for each in found)
+    return os.environ | own | {"LD_PRELOAD": " ".join(found)} if known else None
 
 
 def lengths(entry: Callable[..., Any]) -> list[int] | None:
@@ -178,21 +195,11 @@ def main() -> int:
     if options.library is not None:
         fuzz(options.library, options.count, options.seed)
         return 0
-    if shutil.which("gcc") is None:
-        sys.exit("GCC is not installed")
+    environment = watched()
+    if environment is None:
+        sys.exit("GCC and its sanitizers are not installed")
     with tempfile.TemporaryDirectory() as folder:
         library = build(Path(folder))
-        before = [
-            subprocess.run(
-                ["gcc", f"-print-file-name=lib{name}.so"], capture_output=True, text=True
-            ).stdout.strip()
-            for name in ("asan", "ubsan")
-        ]
-        environment = os.environ | {
-            "LD_PRELOAD": " ".join(before),
-            "ASAN_OPTIONS": "detect_leaks=0",
-            "OPENBLAS_NUM_THREADS": "1",
-        }
         command = [sys.executable, __file__, str(options.count), "--seed", str(options.seed)]
         return subprocess.run([*command, "--library", str(library)], env=environment).returncode
 

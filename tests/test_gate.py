@@ -6,7 +6,9 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import regularize as rg
@@ -117,6 +119,12 @@ def test_numbers_that_no_machine_has_are_errors(tmp_path: Path, number: str) -> 
     with pytest.raises(rg.ReadError, match="finite") as caught:
         rg.load(path)
     assert caught.value.line is not None
+
+
+@pytest.mark.parametrize("given", [{"point": (np.nan, 0, 0)}, {"position": [np.inf]}])
+def test_joints_in_memory_consist_of_finite_numbers(given: dict[str, Any]) -> None:
+    with pytest.raises(rg.ModelError, match=r"joint 'A': \w+ must consist of finite numbers"):
+        rg.Joint.in_world("A", "ground", "crank", "revolute", **given)
 
 
 @pytest.mark.parametrize("format", ["sdf", "mjcf", "urdf", "json"])

@@ -5,13 +5,16 @@ from __future__ import annotations
 import ctypes
 import math
 import os
+import re
 import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from shutil import which as which_program
 from typing import Any
 
+import fuzz_kernel
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -416,3 +419,48 @@ def test_what_goes_with_a_step_is_no_dense_algebra(
     np.testing.assert_allclose(u, admissible, rtol=1e-9, atol=1e-9)
     left = M @ a + robot.states.terms(robot.q0, u).needed - tau
     np.testing.assert_allclose(forces, left, atol=1e-8 * np.abs(left).max())
+
+
+def test_every_entry_asks_for_arrays_of_its_lengths() -> None:
+    """Counts are read from arrays: no entry takes one that ends before, or goes on."""
+    kernel = rg.to_pinocchio(ASSETS / "planar_fourbar.urdf").kernel
+    entries = {name: getattr(kernel, name) for name in dir(kernel) if not name.startswith("_")}
+    known = {name: fuzz_kernel.lengths(each) for name, each in entries.items() if callable(each)}
+    asked = 0
+    for name, lengths in known.items():
+        for k, length in enumerate(lengths or ()):
+            for wrong in {0, 1, length + 1} - {length} if length >= 0 else ():
+                given = [np.zeros(n) if n >= 0 else () for n in lengths or ()]
+                given[k] = np.zeros(wrong)
+                with pytest.raises(rg.ModelError, match=rf"^{name}: argument \d+ "):
+                    entries[name](*given)
+                asked += 1
+    assert asked > 100 and {"step_terms", "motion_between"} <= known.keys()
+
+
+#: The kernel from elsewhere, and tests that use it.
+TESTED_ELSEWHERE = """
+import importlib.util, sys, pytest
+name = "regularize.step._compiled"
+spec = importlib.util.spec_from_file_location(name, sys.argv[1])
+sys.modules[name] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(sys.modules[name])
+sys.exit(pytest.main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.slow
+def test_the_quick_tests_of_the_kernel_pass_under_sanitizers(tmp_path: Path) -> None:
+    """Of addresses and undefined behaviour; the others do in an environment of their own."""
+    environment = fuzz_kernel.watched()
+    if environment is None:
+        pytest.skip("GCC and its sanitizers are not installed")
+    library = fuzz_kernel.build(tmp_path, "-O0", led=False)
+    names = ("kernel", "compiled_drives", "compiled_forces", "compiled_steps")
+    tests = [str(Path(__file__).with_name(f"test_{name}.py")) for name in names]
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow"]
+    command = [sys.executable, "-c", TESTED_ELSEWHERE, str(library), *options, *tests]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    passed = re.search(r"(\d+) passed", ran.stdout)
+    assert passed and int(passed[1]) > 30

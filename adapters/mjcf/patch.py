@@ -59,10 +59,7 @@ class MjcfPatcher(XmlPatcher):
         return [self.document(path).root for path in (self.path, *self.source.files)]
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """A ball in the place of a closing hinge or weld; one freedom more within the tree.
-
-        A ball there as well, where nothing hangs on the one coordinate of a hinge.
-        """
+        """A freedom more within the tree; a ball for a closure, or a hinge that nothing needs."""
         if joint.closure:
             return CLOSURES.get(joint.kind, ())
         place = self._joint_place(joint)
@@ -238,21 +235,18 @@ class MjcfPatcher(XmlPatcher):
 
     def _needed(self, joint: Joint, place: Node) -> str:
         """What hangs on the one coordinate of a hinge; nothing where it may become a ball."""
-        m, number = self.m, self._number(joint)
-        by_sensors = m.sensor_objid[m.sensor_objtype == mujoco.mjtObj.mjOBJ_JOINT]
-        by_tendons = m.wrap_objid[m.wrap_type == mujoco.mjtWrap.mjWRAP_JOINT]
-        own = m.eq_type == mujoco.mjtEq.mjEQ_JOINT
-        by_equalities = [*m.eq_obj1id[own], *m.eq_obj2id[own]]
-        for there, what in (
-            (m.nkey, "keyframes of the model hold"),
-            (place.get("range") is not None or joint.limits is not None, "range bounds"),
-            (joint.actuated, "motors drive"),
-            (any(map(np.any, joint.dynamics.stated().values())), "springs and losses act on"),
-            (number in [*by_sensors, *by_tendons, *by_equalities], "sensors or couplings name"),
-        ):
-            if there:
-                return what
-        return ""
+        m, own = self.m, self.m.eq_type == mujoco.mjtEq.mjEQ_JOINT
+        named = {*m.sensor_objid[m.sensor_objtype == mujoco.mjtObj.mjOBJ_JOINT]}
+        named |= {*m.wrap_objid[m.wrap_type == mujoco.mjtWrap.mjWRAP_JOINT]}
+        named |= {*m.eq_obj1id[own], *m.eq_obj2id[own]}
+        needs = {
+            "keyframes of the model hold": m.nkey,
+            "range bounds": place.get("range") is not None or joint.limits is not None,
+            "motors drive": joint.actuated,
+            "springs and losses act on": any(map(np.any, joint.dynamics.stated().values())),
+            "sensors or couplings name": self._number(joint) in named,
+        }
+        return next((what for what, there in needs.items() if there), "")
 
     def _neutral(self, place: Node) -> dict[str, str]:
         """Attributes that keep the defaults of the place from acting on an added joint."""
@@ -300,12 +294,9 @@ class MjcfPatcher(XmlPatcher):
 
     def _folders(self) -> set[str]:
         """Attributes by which the compiler names folders, in any of the files."""
-        found: set[str] = set()
-        for root in self.roots:
-            for place in root.walk():
-                if place.tag == "compiler":
-                    found |= place.spans.keys() & {"meshdir", "texturedir", "assetdir"}
-        return found
+        places = (place for root in self.roots for place in root.walk() if place.tag == "compiler")
+        named = {"meshdir", "texturedir", "assetdir"}
+        return {attribute for place in places for attribute in place.spans.keys() & named}
 
 
 def _kept_stiff(changed: Sequence[WantedKind], before: Gaps, bare: Gaps, now: Gaps) -> Diagnostic:
@@ -348,8 +339,5 @@ def _with_zero(key: Node, attribute: str, address: int, first: bool) -> Edit:
     """A zero before or behind one of the numbers of a keyframe."""
     start, end = key.spans[attribute]
     words = list(_WORD.finditer(key.document.text, start, end))
-    if first:
-        at = words[address].start()
-        return key.document.edit(at, at, "0 ")
-    at = words[address].end()
-    return key.document.edit(at, at, " 0")
+    at = words[address].start() if first else words[address].end()
+    return key.document.edit(at, at, "0 " if first else " 0")

@@ -155,25 +155,10 @@ def _member(node: Any, key: str) -> Any:
 
 
 def retyped(wanted: Sequence[WantedKind], text: EditedText) -> Iterator[Edit]:
-    """The edits of a Gepetto file that give joints of the tree their new kinds.
-
-    Raises:
-        ModelError: The file has no word for a kind, or gives the joint another one already.
-    """
-    root = _composed(text)
-    lists = {name.value: value for name, value in root.value}
-    words: dict[str, list[str]] = {"joint_name": [], "joint_type": []}
-    given = [entry.value for entry in lists["joint_name"].value] if "joint_name" in lists else []
-    for each in wanted:
-        word = retype_word(each)
-        if word is None or each.joint.name in given:
-            raise ModelError(
-                f"{text.path}: joint {each.joint.name!r} cannot become {each.kind}: this file "
-                "makes hinges along X, Y or Z spherical or universal, each once"
-            )
-        words["joint_name"].append(each.joint.name)
-        words["joint_type"].append(word)
-    for key, added in words.items():
+    """The edits of a Gepetto file that give hinges of the tree kinds that it has words for."""
+    lists = {name.value: value for name, value in _composed(text).value}
+    names, words = [w.joint.name for w in wanted], [str(retype_word(w)) for w in wanted]
+    for key, added in (("joint_name", names), ("joint_type", words)):
         yield _extended(text, key, lists.get(key), added)
 
 

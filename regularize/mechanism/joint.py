@@ -137,9 +137,11 @@ class Joint(Frozen):
         if np.shape(position) != (screws.shape[1],):
             raise ModelError(f"joint {self.name!r}: {np.shape(position)=} fits not {screws.shape=}")
         object.__setattr__(self, "screws", screws)
-        object.__setattr__(self, "position", read_only(position))
-        object.__setattr__(self, "T_parent_joint", read_only(self.T_parent_joint))
-        object.__setattr__(self, "T_child_joint", read_only(self.T_child_joint))
+        object.__setattr__(self, "position", position)
+        for name in ("screws", "position", "T_parent_joint", "T_child_joint"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+            if not np.isfinite(getattr(self, name)).all():
+                raise ModelError(f"joint {self.name!r}: {name} must consist of finite numbers")
         if self.limits is not None and not isinstance(self.limits, JointLimits):
             object.__setattr__(self, "limits", JointLimits.of(self.limits))
         object.__setattr__(self, "dynamics", self.dynamics.spread(self.freedoms))

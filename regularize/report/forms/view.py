@@ -71,18 +71,14 @@ def verdict(report: Analysis) -> tuple[str, str]:
     if r.finite_mobility == 0:
         sentence = f"Locked: the loops allow no motion. {sentence}"
     where = "in every configuration" + _limit(report, "up to")
-    proved, seen = r.removed - report.seen, report.seen
-    if seen:
-        parts = [f"{proved} can be dropped {where}"] * bool(proved)
-        verb = "is" if seen == 1 else "are"
-        parts.append(f"{seen} {verb} dropped on numerical evidence, for this assembly mode only")
-        parts += [f"{r.remaining} cannot"] * bool(r.remaining)
-        sentence += f"{', '.join(parts)}."
-    elif r.removed >= r.redundant:
+    if r.removed >= r.redundant and not report.seen:
         which = {1: "it", 2: "both"}.get(r.redundant, "all")
         sentence += f"{which} can be dropped {where}."
     elif r.removed:
-        sentence += f"{r.removed} can be dropped {where}, {r.remaining} cannot."
+        parts = [f"{r.removed - report.seen} can be dropped {where}"]
+        seen = f"{report.seen} on numerical evidence, for this assembly mode only"
+        parts += [seen] * bool(report.seen) + [f"{r.remaining} cannot"] * bool(r.remaining)
+        sentence += f"{', '.join(parts)}."
     elif report.needed == r.redundant:
         # What would be missed is not redundant.
         few = counted(r.redundant, "equation")
