@@ -301,6 +301,12 @@ def test_axes_alone_tell_no_length_from_rounding() -> None:
     elsewhere = rounding_table.drawn(5002)
     off_once = rounding_table.one_off(elsewhere, 1e-17, np.random.default_rng(5002))
     assert said(off_once)[:6] == said(elsewhere)[:6]
+    for off in (1e-7, 1e-6):  # nearly along the axis
+        *others, last = rounding_table.drawn(5191).joints
+        T = np.array(last.T_child_joint)
+        T[0, 3] += off
+        off_along = rg.Mechanism.of_joints("off", [*others, replace(last, T_child_joint=T)])
+        assert said(off_along)[:6] == said(rounding_table.drawn(5191))[:6]
     assert said(mechanisms.scaled(made("bennett"), 1e-6)) == said_of("bennett")
 
 

@@ -38,7 +38,7 @@ from regularize.mechanism.graph import (
 )
 from regularize.mechanism.joint import Joint, motion
 from regularize.mechanism.mechanism import Mechanism
-from regularize.tolerances import COINCIDENT, NEGLIGIBLE, REGULAR, VANISHING
+from regularize.tolerances import COINCIDENT, NEGLIGIBLE, REGULAR, TOGETHER, VANISHING
 
 #: Directions in which the frames of joints may be moved that are not one, by their kind.
 FREE = {"fixed": 3, "prismatic": 3, "spherical": 0, "free": 0}
@@ -89,7 +89,8 @@ def near_each_other(
     # What rounding leaves of a distance is none.
     parallel = spread[0] <= REGULAR * spread[2]
     concurrent = not parallel and side_by_side <= max(0.1 * apart, NEGLIGIBLE * along)
-    if (parallel or concurrent) and apart < COINCIDENT * along:
+    # Of one origin that is off by errors alone, the way along an axis is none either.
+    if (parallel or concurrent) and (apart < COINCIDENT * along or along < 250.0 * TOGETHER):
         return list(edges), 0.0
     center = start + np.linalg.lstsq(across, moment, rcond=REGULAR if parallel else VANISHING)[0]
     near = [
