@@ -27,8 +27,6 @@ VANISHING = 1e-9
 UNNOTICED = 1e-6
 #: Axes closer to each other than this part of what carries them are meant to meet.
 COINCIDENT = 4e-4
-#: No axes, joints or ends of a body are meant to be so little apart, in metres.
-TOGETHER = 1e-8
 #: Tolerance of ranks and of geometric relations, unless another is asked for.
 RTOL = 1e-5
 #: Directions are called parallel up to this angle in radians.

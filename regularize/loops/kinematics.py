@@ -22,8 +22,9 @@ from regularize.lie.enclosing_ball import enclosed_at
 from regularize.lie.screw import Array, read_only
 from regularize.loops.joint_motion import JointMotions
 from regularize.mechanism.graph import EdgeId, Graph, nodes_of
+from regularize.mechanism.graph_building import TOGETHER
 from regularize.mechanism.loop_tree import LoopTree
-from regularize.tolerances import COINCIDENT, NEGLIGIBLE, RTOL, TOGETHER, VANISHING
+from regularize.tolerances import COINCIDENT, NEGLIGIBLE, RTOL, VANISHING
 
 Indices: TypeAlias = NDArray[np.intp]
 

@@ -38,10 +38,12 @@ from regularize.mechanism.graph import (
 )
 from regularize.mechanism.joint import Joint, motion
 from regularize.mechanism.mechanism import Mechanism
-from regularize.tolerances import COINCIDENT, NEGLIGIBLE, REGULAR, TOGETHER, VANISHING
+from regularize.tolerances import COINCIDENT, NEGLIGIBLE, REGULAR, VANISHING
 
 #: Directions in which the frames of joints may be moved that are not one, by their kind.
 FREE = {"fixed": 3, "prismatic": 3, "spherical": 0, "free": 0}
+#: No axes, joints or ends of a body are meant to be so little apart, in metres.
+TOGETHER = 1e-8
 #: Joints of one body of which all pairs are looked at; of more those that follow each other.
 MANY = 64
 
