@@ -227,8 +227,9 @@ def _inside(name: str, folder: str) -> bool:
 def significant_digits(data: bytes) -> int | None:
     """Significant digits of the numbers in a text, where they are rounded; else None.
 
-    A writer has said so. Else numbers of few digits were chosen, not rounded; and those of twelve or more are as exact as the
-    arithmetic, nearly. A number or two that is longer than the others is no rule.
+    A writer has said so. Else numbers of few digits were chosen, not rounded; and those of twelve
+    or more are as exact as the arithmetic, nearly. A number or two that is longer than the others
+    is no rule.
     """
     said = _SAID.search(data)
     if said is not None:

@@ -22,6 +22,7 @@ from regularize.lie.enclosing_ball import enclosed_at
 from regularize.lie.screw import Array, read_only
 from regularize.loops.joint_motion import JointMotions
 from regularize.mechanism.graph import EdgeId, Graph, nodes_of
+from regularize.mechanism.graph_building import TOGETHER
 from regularize.mechanism.loop_tree import LoopTree
 from regularize.tolerances import COINCIDENT, NEGLIGIBLE, RTOL, VANISHING
 
@@ -369,7 +370,7 @@ def center_and_length(
     length = float(np.max(np.linalg.norm(points - center, axis=1)))
     rounding = NEGLIGIBLE * float(np.max(np.abs(points)))  # points that differ by no more coincide
     bodies = float(max(loops.graph.extents[list(nodes_of(loops.graph, edges or loops.edges))]))
-    none = max(rounding, 10.0 * VANISHING)  # no joints, and no ends of a body, are 10 nm apart
+    none = max(rounding, TOGETHER)
     extent = bodies * (bodies > none and length < COINCIDENT * bodies)
     errors = max(rounding, VANISHING * extent) if extent else none
     # One origin that is off is told from a small mechanism: all others are in one place, which is

@@ -52,6 +52,14 @@ class DisjointSets(Generic[Element]):
         return list(found.values())
 
 
+def joined(pairs: Iterable[Sequence[Element]]) -> list[list[Element]]:
+    """What pairs join, directly or by way of others."""
+    sets = DisjointSets[Element]()
+    for pair in pairs:
+        sets.union(*pair)
+    return sets.groups()
+
+
 def biconnected(ends: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
     """Positions of the edges of every biconnected part, two edges between the same ends being one.
 

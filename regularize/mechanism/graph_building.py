@@ -42,6 +42,8 @@ from regularize.tolerances import COINCIDENT, NEGLIGIBLE, REGULAR, UNNOTICED, VA
 
 #: Directions in which the frames of joints may be moved that are not one, by their kind.
 FREE = {"fixed": 3, "prismatic": 3, "spherical": 0, "free": 0}
+#: No axes, joints or ends of a body are meant to be so little apart, in metres.
+TOGETHER = 1e-8
 #: Joints of one body of which all pairs are looked at; of more those that follow each other.
 MANY = 64
 
@@ -60,9 +62,8 @@ def near_each_other(
         The edges as they are where their frames are no further apart along the axes than thirty
         times what the axes are from each other; and where all axes meet in one point to a few parts
         in ten thousand of that, as those of a spherical linkage do, or are one line, as those of a
-        door. And by which part of the way
-        along them axes miss each other whose frames were brought near, where they might be meant
-        to meet in one point; 0 elsewhere.
+        door. And by which part of the way along them axes miss each other whose frames were brought
+        near, where they might be meant to meet in one point; 0 elsewhere.
     """
     if not edges:
         return [], 0.0
@@ -89,10 +90,12 @@ def near_each_other(
     # What rounding leaves of a distance is none.
     parallel = spread[0] <= REGULAR * spread[2]
     concurrent = not parallel and side_by_side <= max(0.1 * apart, NEGLIGIBLE * along)
+    # Of one origin that is off by errors alone, the way along an axis is no length.
+    errors = along < 250.0 * TOGETHER
     # Slides lie anywhere: their frames tell lengths only where axes have none that a file can tell.
     if apart > 10.0 * UNNOTICED:
         along = turning
-    if (parallel or concurrent) and apart < COINCIDENT * along:
+    if (parallel or concurrent) and (apart < COINCIDENT * along or errors):
         return list(edges), 0.0
     center = start + np.linalg.lstsq(across, moment, rcond=REGULAR if parallel else VANISHING)[0]
     near = [

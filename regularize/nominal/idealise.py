@@ -253,11 +253,7 @@ def _likely(written: Reduction, loops: LoopKinematics) -> float:
 
 
 def _near(
-    written: Reduction,
-    edges: tuple[EdgeId, ...],
-    q: Array,
-    offered: list[Candidate],
-    near: float,
+    written: Reduction, edges: tuple[EdgeId, ...], q: Array, offered: list[Candidate], near: float
 ) -> list[_Found]:
     """Mechanisms nearby with as many motions as offered, those with many first."""
     found: list[_Found] = []
@@ -291,9 +287,8 @@ def _accepted(
     found = _tried(written, edges, q, candidate, near, (EXACT.same, EXACT.same))
     if found is None:
         loops = sized_loops(build(written.mechanism, as_placed=candidate.missed > 0.0), q, edges)
-        if not _off_line(JointPlaces(loops, loops.state(q)), near, 0.0):
-            return None  # it would be the same again
-        found = _tried(written, edges, q, candidate, near, (near, 0.0))
+        if _off_line(JointPlaces(loops, loops.state(q)), near, 0.0):  # else it is the same again
+            found = _tried(written, edges, q, candidate, near, (near, 0.0))
     if found is None:
         return None
     off = SHOWN * found.change.distance

@@ -131,11 +131,11 @@ def nearest(
             if error <= 0.1 * EXACT.closed or (last and idle > 2 and error > EXACT.same):
                 break
             along = left[..., : 6 * len(loops.chords)] @ places.derivative(state)
-            along = (along.reshape(len(missing), -1) * free).reshape(len(missing), -1, 2, 3)
+            along = along.reshape(len(missing), -1) * free
+            by_frame = along.reshape(len(missing), -1, 2, 3)
             for frames, across in ties:
-                own = along[:, frames]
-                along[:, frames] += (own.mean(axis=1, keepdims=True) - own) @ across
-            along = along.reshape(len(missing), -1)
+                own = by_frame[:, frames]
+                by_frame[:, frames] += (own.mean(axis=1, keepdims=True) - own) @ across
             # The least move of all is asked for first; what it leaves is taken away from there.
             base = start if k < 2 else moves
             largest = float(np.abs(moves).max()) or error

@@ -16,8 +16,7 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.loops.kinematics import LoopKinematics, State
-from regularize.loops.projection import Mask
-from regularize.mechanism.connections import DisjointSets
+from regularize.mechanism.connections import joined
 from regularize.mechanism.graph import Edge, NodeId
 from regularize.mechanism.mechanism import Joint, Mechanism
 
@@ -50,9 +49,6 @@ class JointPlaces:
         self.joints: tuple[Joint, ...] = tuple(group[0].joint for group in edges.values())
         self._points = [self._point(group[0], at_origins) for group in edges.values()]
 
-    def _frame(self, edge: Edge) -> Array:
-        return np.asarray(self._pose(edge.parent) @ edge.T_parent)
-
     def _pose(self, node: NodeId) -> Array:
         return np.asarray(self.reference.T_world_node[0, self.loops.row(node)])
 
@@ -61,7 +57,7 @@ class JointPlaces:
 
     def _point(self, edge: Edge, at_origin: bool) -> Array:
         """The point of a joint in the world that it is moved and turned about."""
-        point = self._frame(edge)[:3, 3]
+        point = (self._pose(edge.parent) @ edge.T_parent)[:3, 3]
         if edge.freedoms == 1 and not at_origin:
             axis = self.reference.screws[0, self.loops.local(edge.index)][0, 3:]
             if np.any(axis):
@@ -128,14 +124,15 @@ class JointPlaces:
         close = np.linalg.norm(np.cross(directions[:, None], directions), axis=-1) <= parallel
         # A body that is turned as a whole takes its axes along: they need not point anywhere.
         close &= np.equal.outer(bodies, bodies)
-        for together in _joined(close):
+        for together in joined(np.argwhere(np.triu(close, 1)).tolist()):
             _, _, vt = np.linalg.svd(directions[together])
             for i in together:
                 mean = vt[0] if vt[0] @ directions[i] > 0 else -vt[0]
                 moves[owners[i], 1] = np.cross(directions[i], mean)
             across = np.eye(3) - np.outer(vt[0], vt[0])
             aside = places[together] @ across / self.loops.length
-            for one in _joined(np.linalg.norm(aside[:, None] - aside, axis=-1) < coaxial):
+            near = np.linalg.norm(aside[:, None] - aside, axis=-1) < coaxial
+            for one in joined(np.argwhere(np.triu(near, 1)).tolist()):
                 ties.append(([owners[together[i]] for i in one], across))
                 moves[ties[-1][0], 0] = aside[one].mean(axis=0) - aside[one]
         return moves.reshape(-1), ties
@@ -166,11 +163,3 @@ class JointPlaces:
 def _carried(D: Array, body: Array, on_body: Array) -> Array:
     """A joint's frame on its body after a move in the world; it may lie off along its axis."""
     return np.asarray(screw.inverse(body) @ D @ body @ on_body)
-
-
-def _joined(close: Mask) -> list[list[int]]:
-    """Groups of two and more that are close to one another, pair by pair, shape (n, n)."""
-    groups = DisjointSets(range(len(close)))
-    for i, j in np.argwhere(close):
-        groups.union(int(i), int(j))
-    return [group for group in groups.groups() if len(group) > 1]

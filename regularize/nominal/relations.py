@@ -12,7 +12,7 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.screw import Array
 from regularize.loops.kinematics import LoopKinematics, State
-from regularize.mechanism.connections import DisjointSets
+from regularize.mechanism.connections import joined
 from regularize.mechanism.graph import NodeId
 from regularize.tolerances import EXACT
 
@@ -203,8 +203,4 @@ def _equal(sizes: Array) -> list[list[int]]:
 
 def _groups(pairs: Iterable[tuple[int, int]], same: Callable[[int, int], bool]) -> list[list[int]]:
     """Sets of numbers that are the same pair by pair."""
-    equal = DisjointSets[int]()
-    for pair in pairs:
-        if same(*pair):
-            equal.union(*pair)
-    return sorted(sorted(group) for group in equal.groups())
+    return sorted(map(sorted, joined(pair for pair in pairs if same(*pair))))

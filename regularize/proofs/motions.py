@@ -23,8 +23,6 @@ from regularize.reduction.closed_part import loops_of
 from regularize.reduction.cuts import Cut, independent_rows, outside
 from regularize.tolerances import EXACT
 
-SEVERAL = "a joint with several freedoms is in a loop that moves for its lengths"
-
 
 def motion(
     graph: Graph, part: Block, freedoms: dict[EdgeId, Space], kept: dict[EdgeId, Space]
@@ -56,7 +54,7 @@ def motion(
     if found is None:
         screws = {e: space[0] for e, space in freedoms.items() if space}
         if any(len(space) > 1 for space in freedoms.values()):
-            raise NotExact(SEVERAL)
+            raise NotExact("a joint with several freedoms is in a loop that moves for its lengths")
         loops = [[(e, c.cycle.direction(graph, e)) for e in c.cycle.edges] for c in part.cuts]
         curve = curve_of([[pair for pair in loop if pair[0] in screws] for loop in loops], screws)
         moves = {names[EdgeId(e)]: [*map(_table, pair)] for e, pair in curve.moves.items()}

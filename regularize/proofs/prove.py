@@ -23,7 +23,7 @@ from regularize.proofs.families import exact_geometries, families
 from regularize.proofs.geometry import with_parallel_bars
 from regularize.proofs.incidence import NotExact
 from regularize.proofs.modular import Exhausted, bounded
-from regularize.proofs.motions import SEVERAL, without_seen
+from regularize.proofs.motions import without_seen
 from regularize.proofs.verifier import Space, fingerprint, verify
 from regularize.reduction.block import Block
 from regularize.reduction.reduce import as_reduction
@@ -67,14 +67,9 @@ def prove(model: Model) -> dict[str, Any]:
                 reason = f"{seen} only seen to be redundant: {error}" if seen else str(error)
                 names = [reduction.graph.edges[e].name for e in part.order]
                 undecided.append({"cuts": names, "reason": reason})
-    document = {
-        **HEAD,
-        "model": reduction.mechanism.name,
-        "parts": proved,
-        "undecided": undecided,
-        "bounds": [bound(reduction.graph, part) for part in parts],
-    }
-    return _signed(document)
+    document = {"model": reduction.mechanism.name, "parts": proved, "undecided": undecided}
+    bounds = [bound(reduction.graph, part) for part in parts]
+    return _signed({**HEAD, **document, "bounds": bounds})
 
 
 def _in_digits(part: Block, digits: int) -> Block:
@@ -112,8 +107,7 @@ def _part(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
 
 def _geometries(graph: Graph, part: Block, rtol: float) -> Iterator[dict[EdgeId, Space]]:
     """Exact joints near those of a part: relations of its axes, then of special lengths."""
-    held = {each.edge.index: each.space for each in part.held}
-    whole = replace(part, screws=part.screws | held)
+    whole = replace(part, screws=part.screws | {each.edge.index: each.space for each in part.held})
     for rounding in ROUNDINGS:
         yield from exact_geometries(graph, whole, max(rtol, 10.0 * rounding), rounding)
     for rounding in ROUNDINGS[1:3]:
@@ -136,7 +130,7 @@ def moving(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
         NotExact: No exact mechanism near the part was found that moves so.
     """
     if any(np.linalg.matrix_rank(s[3:], tol=rtol) < s.shape[1] > 1 for s in part.screws.values()):
-        raise NotExact(SEVERAL)  # such a joint is part of no leg either
+        raise NotExact("a joint that slides and turns is in a loop that moves for its lengths")
     reason, tried = NotExact("they are of no family that is known"), list[dict[EdgeId, Space]]()
     every = (
         each

@@ -86,17 +86,21 @@ def tried_reduction(reduction: Reduction) -> TriedReduction:
     format = written_as(mechanism)
     try:
         report = isostatic_in(reduction, format)
-        with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
-            findings = write_isostatic(report, Path(folder) / file_name(mechanism, format), format)
+        findings, after = report.findings, report.result
+        better = after.redundant < reduction.redundant
+        better &= after.finite_mobility == reduction.finite_mobility
+        if better and not any(each.severity == "error" for each in findings):
+            with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
+                path = Path(folder) / file_name(mechanism, format)
+                findings = write_isostatic(report, path, format)
     except RegularizeError as error:
         return TriedReduction(reason=str(error))
     errors = [each.message for each in findings if each.severity == "error"]
-    less = report.result.redundant < reduction.redundant
-    if errors or not less or report.result.finite_mobility != reduction.finite_mobility:
+    if errors or not better:
         return TriedReduction(reason=(*errors, "it would be no better")[0])
     lost = sum(each.severity == "warning" for each in findings)
     command = shlex.join(["regularize", "reduce", *words, "-o", "reduced/"])
-    gone = reduction.redundant - report.result.redundant
+    gone = reduction.redundant - after.redundant
     return TriedReduction(f"{command} --fail-on error" if lost else command, lost, gone)
 
 
