@@ -39,6 +39,8 @@ COST = {"cylindrical": 1, "universal": 2, "spherical": 2, "slotted": 3}
 COST_OF_PAIRS = {"planar": 2, "point_on_line": 3, "line_in_plane": 3, "parallel": 4}
 COST_OF_PAIRS |= dict.fromkeys(HIGHER_PAIRS, 4) | COST_OF_PAIRS
 
+COMPOSITE = frozenset({"slotted", *HIGHER_PAIRS})
+
 #: A pin in a slot is no standard joint, but it is the only one that gives way within the plane of
 #: a planar loop, where equal cranks fight each other. It is proposed where nothing else helps.
 STANDARD = ("cylindrical", "universal", "spherical")
@@ -203,7 +205,7 @@ class Stressed:
 
     def _forces(self, e: EdgeId) -> Array:
         """Directions of the forces that self-stress brings into a joint, in its frame, (k, 3)."""
-        cell = next((cell for cell in self.reduction.cells if e in cell.edges), None)
+        cell = self.reduction.cell_at.get(e)
         held = [] if cell is None else self.states(cell.edges).held.get(e, [])
         forces = np.hstack([np.zeros((3, 0)), *(wrenches[:3] for _, wrenches in held)])
         u, s, _ = np.linalg.svd(forces, full_matrices=False)
@@ -307,7 +309,7 @@ class _Replacement(NamedTuple):
     @property
     def kind(self) -> str:
         """Its kind as a joint's."""
-        return "composite" if self.after in ("slotted", *HIGHER_PAIRS) else self.after
+        return "composite" if self.after in COMPOSITE else self.after
 
 
 def _replacements(joint: Joint, forces: Array, q: Array) -> Iterator[_Replacement]:
