@@ -112,7 +112,8 @@ class Block:
     @cached_property
     def unproved(self) -> int:
         """Redundant rows that no proof takes away, kept or not; none where nothing is derived."""
-        return self.proved * (self.surplus + sum(cut.numerical.shape[1] for cut in self.cuts))
+        rows = self.surplus + sum(cut.numerical.shape[1] for cut in self.cuts)
+        return int(rows) if self.proved else 0
 
     @property
     def proved(self) -> bool:

@@ -143,5 +143,5 @@ def lowest_place(every: Sequence[Descents]) -> Lowest | None:
         seen = looks([down for _, down, _ in begun], [starts for _, _, starts in begun])
         for (each, down, starts), look in zip(begun, seen, strict=True):
             vars(each)["own"] = each.followed(down, starts, look)
-    found = [(each.own.ratio, i) for i, each in enumerate(every) if each.own is not None]
-    return every[min(found)[1]].lowest if found else None
+    ratios = [(each.own.ratio, i) for i, each in enumerate(every) if each.own is not None]
+    return every[min(ratios)[1]].lowest if ratios else None

@@ -220,7 +220,7 @@ def _candidates(
     usual = [{n: tuple(k for k in each if k not in ODD) for n, each in s.items()} for s in sources]
     every_source = (*usual, *sources)
     for i, kinds in enumerate(every_source):
-        if kinds in every_source[:i]:
+        if kinds in every_source[:i] or not any(kinds.values()):
             continue
         for motors in (False, True) if driven else (False,):
             options = [
