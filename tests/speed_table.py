@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -67,7 +69,8 @@ def main(folder: Path, limit: float = float("inf")) -> None:
     with tempfile.TemporaryDirectory() as out:
         for verb in (CHECK, *VERBS.values()):  # what they load is loaded before they are forked
             words = [w.replace("MODEL", "assets/planar_fourbar.urdf") for w in verb]
-            regularize([word.replace("OUT", f"{out}/first") for word in words])
+            with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+                regularize([word.replace("OUT", f"{out}/first") for word in words])
         checked = [(*seconds(file, CHECK, out), file) for file in files]
         for took, status, file in sorted(checked, key=lambda each: -each[0]):
             rest = VERBS if status in (0, 1, -24) and time.monotonic() < end else {}
