@@ -23,7 +23,7 @@ from regularize.mechanism.graph import part_of
 from regularize.modes.sampling import spread_configurations
 from regularize.reduction import abreast, certificate
 from regularize.reduction.certificate import CONFIGURATIONS, MANY, Certifier
-from regularize.reduction.conditioning import lowest_places
+from regularize.reduction.conditioning import lowest_place
 from regularize.reduction.congruent import Figure
 from regularize.reduction.context import Context
 from regularize.report.forms.view import evidence
@@ -345,10 +345,11 @@ def test_places_where_rows_are_weakest_are_those_of_each_loop_by_itself(
     loops_side_by_side: Any,
 ) -> None:
     every = loops_side_by_side.reduction.certificate.descents
-    found, alone = lowest_places(every), [down.lowest for down in every]
-    assert len(found) == len(every) == 6
-    for place, own in zip(found, alone, strict=True):
-        assert own is not None
+    lowest, alone = lowest_place(every), [replace(down).lowest for down in every]
+    assert lowest is not None and len(every) == 6
+    assert lowest.ratio == min(down.own.ratio for down in every)
+    for place, own in zip((down.lowest for down in every), alone, strict=True):
+        assert place is not None and own is not None
         np.testing.assert_allclose(place.q, own.q, atol=1e-12)
         assert place.ratio == pytest.approx(own.ratio, rel=1e-9)
 

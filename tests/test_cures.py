@@ -16,10 +16,11 @@ from test_advice import CASES, kinds_of
 import regularize as rg
 from regularize.commands.fix import KINDS
 from regularize.mechanism import joint
-from regularize.repair import proposals
+from regularize.repair import proposals, provable
 from regularize.repair.advice import advise
 from regularize.repair.provable import gaining_changes
 from regularize.statics import joint_changes
+from regularize.statics.cure import changed
 from regularize.statics.joint_changes import Stressed
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -234,6 +235,37 @@ def test_nothing_is_seen_where_no_state_of_self_stress_is_clear() -> None:
     block, states = stressed.seen(cell.edges, options)
     assert options and states == 0
     assert [block(option).shape for option in options] == [(0, option.gain) for option in options]
+
+
+@pytest.mark.parametrize("windows", [8, 9])
+def test_regions_of_many_states_take_all_that_the_whole_does(
+    windows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of four loops and a half each; then what is left across them. All that is taken counts."""
+    reduction = rg.reduce(mechanisms.n_fourbar(windows))
+    (cell,) = reduction.cells
+    kinds = ("spherical", "cylindrical")
+    for module in (joint_changes, provable):
+        monkeypatch.setattr(module, "EQUATIONS", 10)  # what each loop holds alone
+    monkeypatch.setattr(provable, "REGION", 13)
+    stressed = Stressed(reduction)
+    (found,) = provable.taking(stressed, [cell], [stressed.options(cell.edges, set(), kinds)])
+    assert len({change.joint for change in found}) == len(found)
+    assert sum(change.gain for change in found) == reduction.redundant == 3 * windows
+    after = rg.reduce(changed(reduction, found))
+    assert (after.redundant, after.mobility) == (0, reduction.mobility)
+
+
+def test_no_choice_of_kinds_is_looked_through_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def counted(stressed: Any, cells: Any, options: Any) -> Any:
+        asked.append(tuple(option for own in options for option in own))
+        return provable.taking(stressed, cells, options)
+
+    monkeypatch.setattr(proposals, "taking", counted)
+    assert proposals.proposals(rg.reduce(mechanisms.n_fourbar(2)), (), {})
+    assert len(set(asked)) == len(asked) > 1
 
 
 @pytest.mark.slow

@@ -225,8 +225,7 @@ def _largest(moves: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
 
 def _proved(reduction: Reduction, edges: tuple[EdgeId, ...]) -> bool:
     """Whether the loops close, and their rows are reduced with proof."""
-    inside = set(edges)
-    return all(part.proved for part in reduction.parts if part.edges[0] in inside)
+    return all(part.proved for part in reduction.parts_of(reduction.cell_at[edges[0]]))
 
 
 def _explains_more(one: Reduction, other: Reduction) -> bool:

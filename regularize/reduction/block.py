@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -88,7 +89,7 @@ class Block:
     needed_at: Lowest | None = None
     ungrouped: Ungrouped | None = None
 
-    @property
+    @cached_property
     def constraints(self) -> int:
         """Constraint rows of the unreduced cuts."""
         return sum(cut.constraints for cut in self.cuts)
@@ -98,15 +99,21 @@ class Block:
         """Rows on joints that hold bodies in groups."""
         return tuple(row for held in self.held for row in held.rows)
 
-    @property
+    @cached_property
     def kept(self) -> int:
         """Rows kept, with those that hold bodies in groups."""
         return sum(cut.kept for cut in self.cuts) + len(self.rows)
 
-    @property
+    @cached_property
     def surplus(self) -> int:
         """Redundant rows that are still among those kept."""
         return self.kept + sum(cut.edge.freedoms for cut in self.cuts) - self.rank
+
+    @cached_property
+    def unproved(self) -> int:
+        """Redundant rows that no proof takes away, kept or not; none where nothing is derived."""
+        rows = self.surplus + sum(cut.numerical.shape[1] for cut in self.cuts)
+        return int(rows) if self.proved else 0
 
     @property
     def proved(self) -> bool:

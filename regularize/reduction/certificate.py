@@ -78,9 +78,9 @@ class Certificate:
         None where there is nothing to look for, since nothing was removed or nothing moves, or
         there are too many loops.
         """
-        from regularize.reduction.conditioning import lowest_places  # where it is asked for
+        from regularize.reduction.conditioning import lowest_place  # where it is asked for
 
-        return min(lowest_places(self.descents), key=lambda place: place.ratio, default=None)
+        return lowest_place(self.descents)
 
     @classmethod
     def of_all(cls, found: Sequence[Certificate], counted: Sequence[Certificate]) -> Certificate:

@@ -104,9 +104,18 @@ class Descents:
         stride = -(-len(mobility.configurations) * loops // 200)
         return down, mobility.configurations[::-stride]
 
-    @cached_property
+    @property
     def lowest(self) -> Lowest | None:
-        """The lowest place that they come to, in coordinates of the mechanism.
+        """The lowest place that they come to, in coordinates of the mechanism; see ``own``."""
+        if self.own is None:
+            return None
+        q = np.array(self.q)
+        q[self.graph.columns(self.mobility.edges)] = self.own.q
+        return replace(self.own, q=read_only(q))
+
+    @cached_property
+    def own(self) -> Lowest | None:
+        """The lowest place that they come to, in coordinates of the component.
 
         They are longer where a first look comes near, or nothing is proved. None where there is
         nothing to look for.
@@ -121,21 +130,18 @@ class Descents:
         place = down.lowest(starts, THOROUGH if self.numerical else Effort(), seen=seen)
         if not self.numerical and place is not None and place.missing:
             place = down.lowest(starts, THOROUGH)
-        if place is None:
-            return None
-        q = np.array(self.q)
-        q[self.graph.columns(self.mobility.edges)] = place.q
-        return replace(place, q=read_only(q))
+        return place
 
 
-def lowest_places(every: Sequence[Descents]) -> list[Lowest]:
-    """The lowest places of all coupled components where there are any, first looks abreast."""
-    new = [each for each in every if "lowest" not in vars(each)]
+def lowest_place(every: Sequence[Descents]) -> Lowest | None:
+    """The lowest place of all coupled components, if any has one; first looks abreast."""
+    new = [each for each in every if "own" not in vars(each)]
     if len(new) > 1:
         from regularize.reduction.descent import looks  # where it is asked for
 
         begun = [(each, *found) for each in new if (found := each.begun()) is not None]
         seen = looks([down for _, down, _ in begun], [starts for _, _, starts in begun])
         for (each, down, starts), look in zip(begun, seen, strict=True):
-            vars(each)["lowest"] = each.followed(down, starts, look)
-    return [each.lowest for each in every if each.lowest is not None]
+            vars(each)["own"] = each.followed(down, starts, look)
+    ratios = [(each.own.ratio, i) for i, each in enumerate(every) if each.own is not None]
+    return every[min(ratios)[1]].lowest if ratios else None

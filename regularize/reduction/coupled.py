@@ -271,7 +271,7 @@ def _firm(down: Descents, rtol: float) -> bool:
     # What rests on evidence alone is measured by what was asked for.
     if down.needless or down.numerical:
         return True
-    return down.lowest is None or down.lowest.ratio > rtol
+    return down.own is None or down.own.ratio > rtol
 
 
 def _cuts(parts: Sequence[Block]) -> list[Cut]:

@@ -64,45 +64,63 @@ def best_cut(screws: Sequence[Array], cuts: Iterable[int], rtol: float) -> LoopC
     algebra, least = subalgebra.lie_closure(every, rtol), subalgebra.span(every, rtol).shape[1]
     if algebra.shape[1] == least:
         return LoopCut(next(iter(cuts)), 0, algebra)
-    found: list[LoopCut] = []
+    found, chains = list[LoopCut](), Chains(screws, rtol)
     for joint in cuts:
         for end in (0, 1):
-            found.append(LoopCut(joint, end, relative_twists(screws, joint, end, rtol, least)))
+            found.append(LoopCut(joint, end, relative_twists(chains, joint, end, least)))
             if found[-1].space.shape[1] == least:
                 return found[-1]
     return min(found, key=lambda cut: cut.space.shape[1])
 
 
-def relative_twists(
-    screws: Sequence[Array], joint: int, end: int, rtol: float, least: int = 0
-) -> Array:
-    """The space Δ (eq. 27) of a cut, as seen from one of its bodies; shape (6, d).
+class Chains:
+    """What the chains of a loop's joints let move, each of them followed once.
 
     Args:
         screws: As of ``best_cut``.
+        rtol: Tolerance of dimensions.
+    """
+
+    def __init__(self, screws: Sequence[Array], rtol: float) -> None:
+        """Take the spaces of the joints."""
+        self.freedoms, self.rtol = [subalgebra.span(each) for each in screws], rtol
+        self._known: dict[tuple[int, int], list[Array]] = {}
+
+    def walked(self, first: int, count: int, step: int) -> Array:
+        """All twists of the last body of a chain relative to the first, seen from the last; (6, d).
+
+        Args:
+            first: Its first joint, counted around the loop.
+            count: How many joints it has.
+            step: 1 along the loop, -1 against it.
+        """
+        places = len(self.freedoms)
+        known = self._known.setdefault((first % places, step), [subalgebra.ZERO])
+        while len(known) <= count and known[-1].shape[1] < 6:
+            Z = self.freedoms[(first + step * (len(known) - 1)) % places]
+            moved = subalgebra.saturation(known[-1], Z, self.rtol)
+            known.append(subalgebra.sum_(moved, Z, self.rtol))
+        return known[count] if count < len(known) else subalgebra.FULL
+
+
+def relative_twists(chains: Chains, joint: int, end: int, least: int = 0) -> Array:
+    """The space Δ (eq. 27) of a cut, as seen from one of its bodies; shape (6, d).
+
+    Args:
+        chains: Those of the loop.
         joint: The cut.
         end: The body: 0 before the joint, 1 behind it.
-        rtol: Tolerance of dimensions.
         least: Dimension at which to stop.
     """
-    others, Z = [*screws[joint + 1 :], *screws[:joint]], subalgebra.span(screws[joint])
+    Z, rtol, others = chains.freedoms[joint], chains.rtol, len(chains.freedoms) - 1
     space = subalgebra.FULL
-    for b in range(len(others) + 1):
-        chains = walked(others[b:], rtol), walked(others[:b][::-1], rtol)
-        near, far = chains if end == 0 else chains[::-1]
+    for b in range(others + 1):
+        sides = chains.walked(joint + 1 + b, others - b, 1), chains.walked(joint + b, b, -1)
+        near, far = sides if end == 0 else sides[::-1]
         moving = subalgebra.sum_(subalgebra.saturation(far, Z, rtol), Z, rtol)
         space = subalgebra.intersection(space, subalgebra.sum_(near, moving, rtol), rtol)
         if space.shape[1] <= least:
             break
-    return space
-
-
-def walked(chain: Iterable[Array], rtol: float) -> Array:
-    """All twists of the last body of a chain relative to the first, seen from the last; (6, d)."""
-    space = subalgebra.ZERO
-    for screws in chain:
-        Z = subalgebra.span(screws)
-        space = subalgebra.sum_(subalgebra.saturation(space, Z, rtol), Z, rtol)
     return space
 
 

@@ -116,8 +116,17 @@ class Reduction:
 
     def parts_of(self, cell: CellMobility) -> list[Block]:
         """The blocks of a coupled component."""
-        inside = set(self.cells[place_of(cell, self.cells)].edges)
-        return [part for part in self.parts if part.edges[0] in inside]
+        if self.cell_at.get(cell.edges[0]) is not cell:
+            place_of(cell, self.cells)  # says that it is none of them
+        return self._parts_at[cell.edges[0]]
+
+    @cached_property
+    def _parts_at(self) -> dict[EdgeId, list[Block]]:
+        """The blocks of each coupled component, by its first edge."""
+        found: dict[EdgeId, list[Block]] = {cell.edges[0]: [] for cell in self.cells}
+        for part in self.parts:
+            found[self.cell_at[part.edges[0]].edges[0]].append(part)
+        return found
 
     def cycles(self, cell: CellMobility) -> list[Cycle]:
         """Short independent loops of a coupled component."""

@@ -217,10 +217,10 @@ def _candidates(
         large = sum(cell.equations for cell in cells) > EQUATIONS
         every = dict.fromkeys(() if large else standard, (*COST, *COST_OF_PAIRS))
         sources = [standard, *([held] if any(held.values()) else []), every]
-    usual = [{name: [k for k in each if k not in ODD] for name, each in s.items()} for s in sources]
+    usual = [{n: tuple(k for k in each if k not in ODD) for n, each in s.items()} for s in sources]
     every_source = (*usual, *sources)
     for i, kinds in enumerate(every_source):
-        if kinds in every_source[:i]:
+        if kinds in every_source[:i] or not any(kinds.values()):
             continue
         for motors in (False, True) if driven else (False,):
             options = [

@@ -15,13 +15,17 @@ from regularize.lie.screw import Array
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import sized_loops
+from regularize.loops.least_norm import clearest_columns
+from regularize.mechanism.graph import EdgeId
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.statics.cure import changed
-from regularize.statics.joint_changes import JointChange, Stressed
-from regularize.tolerances import NEGLIGIBLE
+from regularize.statics.joint_changes import EQUATIONS, JointChange, Stressed
+
+#: States of self-stress of a region: of an even number of loops, of which planar ones have three.
+REGION = 396
 
 
 def provable_changes(
@@ -72,6 +76,8 @@ def taking(
     for taken, cell, own in zip(found, cells, options, strict=True):
         if own:
             each = _Taking(own, taken, *stressed.seen(cell.edges, own))
+            if each.states > EQUATIONS:
+                each = _across(each, stressed, cell.edges)
             alike.setdefault(each.shape, []).append(each)
     for together in alike.values():
         _take(together, stressed.reduction.rtol)
@@ -101,12 +107,53 @@ class _Taking:
         return (self.states, *((joints[each.joint], each.gain) for each in self.options))
 
 
+def _across(every: _Taking, stressed: Stressed, edges: Sequence[EdgeId]) -> _Taking:
+    """Take what regions of many states have by themselves, so that no matrix is of all states.
+
+    Returns:
+        What joints see that lie across regions, of the states that are left of each.
+    """
+    held, joints = stressed.states(edges).held, stressed.reduction.graph.edges
+    regions = {
+        joints[e].joint.name: {
+            place // REGION for r, _ in held[e] for place in (r.start, r.stop - 1)
+        }
+        for e in edges
+    }
+    inside: dict[int, list[JointChange]] = {}
+    for option in every.options:
+        own = regions[option.joint]
+        inside.setdefault(next(iter(own)) if len(own) == 1 else -1, []).append(option)
+    across, spaces = inside.pop(-1, []), list[Array]()
+    if not inside:
+        return every
+    for i, first in enumerate(range(0, every.states, REGION)):
+        count = min(REGION, every.states - first)
+
+        def part(option: JointChange, first: int = first) -> Array:
+            return every.block(option)[first : first + REGION]
+
+        free = np.eye(count)[None]
+        if i in inside:
+            _take([_Taking(inside[i], every.found, part, count)], stressed.reduction.rtol, free)
+        left = clearest_columns(free[0], round(float(np.trace(free[0]))))
+        spaces.append(np.linalg.qr(free[0][:, left])[0])
+    ends = np.cumsum([0, *(space.shape[1] for space in spaces)])
+
+    def block(option: JointChange) -> Array:
+        seen, found = every.block(option), np.zeros((ends[-1], option.gain))
+        for i in regions[option.joint]:
+            found[ends[i] : ends[i + 1]] = spaces[i].T @ seen[i * REGION : (i + 1) * REGION]
+        return found
+
+    return _Taking(across, every.found, block, int(ends[-1]))
+
+
 def _take(
     cells: Sequence[_Taking],
     rtol: float,
+    free: Array | None = None,
     first: int = 0,
-    seen: Array | None = None,
-    count: int = 0,
     taken: Set[int] = frozenset(),
 ) -> None:
     """Take what cells of one shape have independent of what they took before, all of them at once.
@@ -114,40 +161,38 @@ def _take(
     Args:
         cells: The cells, of which the same options were taken.
         rtol: Tolerance of ranks.
+        free: What is left of their states, as projectors that are changed in place, shape (cells,
+            states, states); by default all.
         first: The option to go on with.
-        seen: What those that are taken see, orthonormal in its first columns, shape (cells, states,
-            states).
-        count: How many columns that are.
         taken: Places of the joints that are changed already.
     """
     (states, *places), taken = cells[0].shape, {*taken}
-    every = np.zeros((len(cells), states, states)) if seen is None else seen
+    free = np.tile(np.eye(states), (len(cells), 1, 1)) if free is None else free
+    left = round(float(np.trace(free[0])))
     for k, (place, gain) in enumerate(places[first:], start=first):
-        if count == states:
+        if not left:
             return
-        if place in taken or gain > states - count:
+        if place in taken or gain > left:
             continue
-        space = every[:, :, :count]
-        rest = np.array([cell.block(cell.options[k]) for cell in cells])
+        seen = np.array([cell.block(cell.options[k]) for cell in cells])
         # Of many loops' states a joint sees few, and so do most of those that are taken.
-        rows = np.flatnonzero(rest.any(axis=(0, 2)))
-        along = np.swapaxes(space[:, rows], 1, 2) @ rest[:, rows]
-        met = np.flatnonzero(np.abs(along).max(axis=(0, 2), initial=0.0) > NEGLIGIBLE)
-        rest -= space[:, :, met] @ along[:, met]
+        rows = np.flatnonzero(seen.any(axis=(0, 2)))
+        rest = np.swapaxes(np.swapaxes(seen[:, rows], 1, 2) @ free[:, rows], 1, 2)
         u, s, _ = np.linalg.svd(rest, full_matrices=False)
         good = np.sum(s > rtol, axis=1) == gain
         for cell, goes in zip(cells, good, strict=True):
             cell.found.extend([cell.options[k]] if goes else [])
         if good.any():
-            more = every if good.all() else every[good]
-            more[:, :, count : count + gain] = u[good]
+            more, new = (free, u) if good.all() else (free[good], u[good])
+            at = np.flatnonzero(new.any(axis=(0, 2)))
+            more[:, at[:, None], at] -= new[:, at] @ np.swapaxes(new[:, at], 1, 2)
             if not good.all():
                 some = [cell for cell, goes in zip(cells, good, strict=True) if goes]
-                _take(some, rtol, k + 1, more, count + gain, taken | {place})
+                _take(some, rtol, more, k + 1, taken | {place})
                 cells = [cell for cell, goes in zip(cells, good, strict=True) if not goes]
-                every = every[~good]
+                free = free[~good]
             else:
-                count, taken = count + gain, taken | {place}
+                left, taken = left - gain, taken | {place}
 
 
 def without_implied(

@@ -311,7 +311,7 @@ def _closure_twists(reduction: Reduction) -> dict[EdgeId, Array]:
 def _category(part: Block, cut: Cut, algebra: GeneratedAlgebra) -> str:
     seen = cut.numerical.shape[1]
     removed = cut.constraints - cut.kept - seen
-    left = part.surplus + sum(each.numerical.shape[1] for each in part.cuts) if part.proved else 0
+    left = part.unproved
     # What is left over is a loop's own where it has no others beside it.
     if removed and (left <= 0 or len(part.cuts) > 1):
         return "trivial" if removed <= 6 - algebra.dimension else "exceptional"

@@ -118,9 +118,9 @@ def _shaky(
 
 def _idle_couplings(reduction: Reduction, cell: CellMobility) -> Iterator[Diagnostic]:
     """Couplings that say what loops and other couplings say wherever the mechanism went."""
-    graph, inside = reduction.graph, set(cell.edges)
+    graph = reduction.graph
     coupled = [c for c in graph.couplings if set(c.columns) <= set(graph.columns(cell.edges))]
-    proved = sum(6 * len(p.cuts) - p.rank for p in reduction.parts if p.edges[0] in inside)
+    proved = sum(6 * len(p.cuts) - p.rank for p in reduction.parts_of(cell))
     visited = cell.configurations
     if not coupled or not len(visited) or cell.redundant <= proved:
         return

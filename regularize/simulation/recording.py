@@ -121,7 +121,7 @@ def near_limits(
     """
     chosen = slice(None, None, -(-len(time) // most))
     for cell in reduction.cells:
-        parts = [part for part in reduction.parts if part.edges[0] in cell.edges]
+        parts = reduction.parts_of(cell)
         if not any(part.held or part.parallelograms for part in parts):
             continue
         from regularize.reduction.descent import Descent  # few proofs have limits

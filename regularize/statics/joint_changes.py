@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -38,6 +38,8 @@ COST = {"cylindrical": 1, "universal": 2, "spherical": 2, "slotted": 3}
 #: Joints of four freedoms: bearings that float and rails with play, then what is no part to buy.
 COST_OF_PAIRS = {"planar": 2, "point_on_line": 3, "line_in_plane": 3, "parallel": 4}
 COST_OF_PAIRS |= dict.fromkeys(HIGHER_PAIRS, 4) | COST_OF_PAIRS
+
+COMPOSITE = frozenset({"slotted", *HIGHER_PAIRS})
 
 #: A pin in a slot is no standard joint, but it is the only one that gives way within the plane of
 #: a planar loop, where equal cranks fight each other. It is proposed where nothing else helps.
@@ -140,7 +142,7 @@ class Stressed:
         self.reduction = reduction
         self.known: dict[tuple[JointChange, ...], Any] = {}
         self._known: dict[tuple[object, ...], list[_Replacement]] = {}
-        self._changes: dict[EdgeId, dict[str, list[JointChange]]] = {}
+        self._changes: dict[EdgeId, _Changes] = {}
         self._states: dict[Sequence[EdgeId], _States] = {}
         self._assembled = with_coordinates(reduction.mechanism, reduction.q)
         self._coupled = {name for c in reduction.mechanism.couplings for name, _, _ in c.terms}
@@ -176,11 +178,14 @@ class Stressed:
             return []
         if e not in self._changes:
             self._changes[e] = self._of_each_kind(e)
-        every = self._changes[e].items()
-        return [change for kind, changes in every if kind in kinds for change in changes]
+        every, change = self._changes[e]
+        for each in every:
+            if each.after in kinds and every[each] is None:
+                every[each] = change(each)
+        return [made for each, made in every.items() if made and each.after in kinds]
 
-    def _of_each_kind(self, e: EdgeId) -> dict[str, list[JointChange]]:
-        """Every change of a joint, by the new kind."""
+    def _of_each_kind(self, e: EdgeId) -> _Changes:
+        """What a joint may become, and what makes the changes that are asked for."""
         edge = self.reduction.graph.edges[e]
         joint = self._assembled.joint(edge.joint.name)
         forces = self._forces(e) if joint.kind == "spherical" else np.zeros((0, 3))
@@ -192,18 +197,19 @@ class Stressed:
             self._known[key] = list(_replacements(joint, forces, q))
         loops, poses = self.reduction.loops, self.reduction.reference.T_world_node[0]
         R = (poses[loops.row(edge.parent)] @ edge.T_parent)[:3, :3]
-        to_world, found = screw.adjoint(self.equilibrium.origin(e)), dict[str, list[JointChange]]()
-        for each in self._known[key]:
+        to_world = screw.adjoint(self.equilibrium.origin(e))
+
+        def change(each: _Replacement) -> JointChange:
             make = partial(changed_joint, joint, each.kind, each.screws, each.shift, each.own)
             seen = None if each.choice is None else read_only(R @ each.choice)
             added = read_only(to_world @ each.gained)
-            change = JointChange(joint.name, joint.kind, each.after, make, added, seen)
-            found.setdefault(each.after, []).append(change)
-        return found
+            return JointChange(joint.name, joint.kind, each.after, make, added, seen)
+
+        return dict.fromkeys(self._known[key]), change
 
     def _forces(self, e: EdgeId) -> Array:
         """Directions of the forces that self-stress brings into a joint, in its frame, (k, 3)."""
-        cell = next((cell for cell in self.reduction.cells if e in cell.edges), None)
+        cell = self.reduction.cell_at.get(e)
         held = [] if cell is None else self.states(cell.edges).held.get(e, [])
         forces = np.hstack([np.zeros((3, 0)), *(wrenches[:3] for _, wrenches in held)])
         u, s, _ = np.linalg.svd(forces, full_matrices=False)
@@ -285,7 +291,8 @@ class _States:
     known: dict[JointChange, Array] = field(default_factory=dict)
 
 
-class _Replacement(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Replacement:
     """What a joint may become.
 
     Attributes:
@@ -307,7 +314,13 @@ class _Replacement(NamedTuple):
     @property
     def kind(self) -> str:
         """Its kind as a joint's."""
-        return "composite" if self.after in ("slotted", *HIGHER_PAIRS) else self.after
+        return "composite" if self.after in COMPOSITE else self.after
+
+
+#: Changes of one joint that were asked for, by what it may become; and what makes them.
+_Changes: TypeAlias = tuple[
+    dict[_Replacement, JointChange | None], Callable[[_Replacement], JointChange]
+]
 
 
 def _replacements(joint: Joint, forces: Array, q: Array) -> Iterator[_Replacement]:
@@ -330,7 +343,7 @@ def _replacements(joint: Joint, forces: Array, q: Array) -> Iterator[_Replacemen
         before = screw.adjoint(screw.inverse(shift)) @ body_jacobian(joint, q)
         new = subalgebra.residual(subalgebra.span(before), body_jacobian(replacement, x))
         gained = screw.adjoint(shift @ motion(replacement, x)) @ subalgebra.span(new)
-        yield made._replace(gained=np.asarray(gained))
+        yield replace(made, gained=np.asarray(gained))
 
 
 def _looser(joint: Joint, forces: Array) -> Iterator[tuple[str, Array, Array, Array | None]]:
