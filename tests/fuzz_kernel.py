@@ -128,9 +128,14 @@ def changed(arguments: list[Any], others: list[Any], rng: np.random.Generator) -
     return found
 
 
-def one_step(arguments: list[Any]) -> list[Any]:
-    """Of a motion that might go on for years the next step, by its time and where samples are."""
+def in_time(name: str, arguments: list[Any]) -> list[Any]:
+    """Few steps of Newton's method, and the next one of a motion, by its time and its samples."""
     found = [*arguments]
+    if name == "project" and len(found) > 2 and isinstance(found[2], np.ndarray):
+        found[2] = np.array(found[2])
+        found[2][..., 3:4] = np.minimum(found[2][..., 3:4], 100)
+    if name != "advance":
+        return found
     if len(found) > 8 and all(isinstance(found[i], np.ndarray) and found[i].size for i in (2, 8)):
         found[8] = np.array(found[8])
         found[8][..., 1:2] = np.minimum(found[8][..., 1:2], found[2].flat[0])
@@ -169,8 +174,7 @@ def fuzz(library: Path, count: int, seed: int) -> None:
         other = pool[int(rng.integers(len(pool)))][2]
         arguments = changed(arguments, other, rng) if k >= first else pool[k][2]
         entry, name = (entry, name) if k >= first else pool[k][:2]
-        if name == "advance":
-            arguments = one_step(arguments)
+        arguments = in_time(name, arguments)
         reached[:] = 0
         try:
             outcomes["none" if entry(*arguments) is None else "computed"] += 1

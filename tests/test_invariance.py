@@ -272,6 +272,7 @@ def test_walks_leave_singular_poses_at_any_size(factor: float) -> None:
         (8100102, 2, 9),
         (8200652, 2, 9),
         (8200809, 2, 9),
+        (8400123, 0, 9),
     ],
 )
 def test_what_once_depended_on_order_tree_or_format(seed: int, way: int, most: int) -> None:

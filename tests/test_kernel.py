@@ -438,6 +438,13 @@ def test_every_entry_asks_for_arrays_of_its_lengths() -> None:
     assert asked > 100 and {"step_terms", "motion_between"} <= known.keys()
 
 
+@pytest.mark.parametrize("steps", [3e9, np.inf, np.nan, -1.0])
+def test_no_number_of_steps_keeps_the_kernel_for_hours(steps: float) -> None:
+    robot = rg.to_pinocchio(ASSETS / "planar_fourbar.urdf")
+    unreached = np.array([-1.0, -1.0, -1.0, steps, 1e-9])
+    assert robot.kernel.project(robot.q0, np.zeros(robot.nv), unreached) is None
+
+
 #: The kernel from elsewhere, and tests that use it.
 TESTED_ELSEWHERE = """
 import importlib.util, sys, pytest

@@ -93,7 +93,7 @@ def near_each_other(
     # Of one origin that is off by errors alone, the way along an axis is no length.
     errors = along < 250.0 * TOGETHER
     # Slides lie anywhere: their frames tell lengths only where axes have none that a file can tell.
-    if apart > 10.0 * UNNOTICED:
+    if apart > UNNOTICED * along:
         along = turning
     if (parallel or concurrent) and (apart < COINCIDENT * along or errors):
         return list(edges), 0.0

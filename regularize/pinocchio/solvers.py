@@ -29,7 +29,7 @@ from regularize.pinocchio.split import Split, naming
 from regularize.pinocchio.styles import PROXIMAL, Anchor, anchor_models, rigid_models
 from regularize.pinocchio.tree_states import TreeStates
 from regularize.reduction.reduce import Reduction
-from regularize.step.compiled import Kernel, Tables, compiled
+from regularize.step.compiled import Tables, compiled, which
 from regularize.step.elimination import tables_of
 from regularize.step.multibody import MultibodyTree
 from regularize.tolerances import Tolerances
@@ -156,7 +156,7 @@ class ConstrainedTree:
     @cached_property
     def kernel(self) -> Any:
         """The compiled step; None where there is none or it does not know a row."""
-        return None if Kernel is None or self.tables is None else compiled(self.tables)
+        return None if which() == "Python" or self.tables is None else compiled(self.tables)
 
     @cached_property
     def states(self) -> TreeStates:

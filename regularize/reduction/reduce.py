@@ -116,7 +116,7 @@ class Reduction:
 
     def parts_of(self, cell: CellMobility) -> list[Block]:
         """The blocks of a coupled component."""
-        if self.cell_at.get(cell.edges[0]) is not cell:
+        if not isinstance(cell, CellMobility) or self.cell_at.get(cell.edges[0]) is not cell:
             place_of(cell, self.cells)  # says that it is none of them
         return self._parts_at[cell.edges[0]]
 

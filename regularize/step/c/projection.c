@@ -1,5 +1,8 @@
 /* Configurations and velocities that close the loops, nearest to given ones. */
 
+/* Steps of Newton's method that are never more. */
+#define MOST_STEPS 1000.0
+
 /* A quaternion times that of a rotation vector, of length one again. */
 static void turn_quaternion(const double *rotation, double *q) {
     const double angle = sqrt(dot(rotation, rotation)), w = q[3];
@@ -123,10 +126,11 @@ static int newton_step(const Tables *t, Workspace *w, const double *const *in,
 static int project(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
     const int nq = t->size[nq_size], nv = t->size[nv_size], rows = t->size[rows_size];
     const double wanted = in[2][0], borne = in[2][1], same = in[2][2];
+    const int rounds = (int)fmin(fmax(in[2][3], 0.0), MOST_STEPS);
     double *q = w->trial, least = INFINITY, error = INFINITY, length = INFINITY;
     int stalled = 0;
     for (int i = 0; i < nq; ++i) q[i] = in[0][i];
-    for (int round = 0; round <= (int)in[2][3]; ++round) {
+    for (int round = 0; round <= rounds; ++round) {
         double size = 0.0, largest = 0.0;
         if (row_errors(t, w, q, w->values)) return 1;
         for (int r = 0; r < rows; ++r) {
