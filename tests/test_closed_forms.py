@@ -299,6 +299,30 @@ def test_no_samples_and_infinite_inputs():
     assert not solution.solve(np.nan).assembled.any()
 
 
+@pytest.mark.slow
+def test_branches_of_many_loops_are_made_one_by_one() -> None:
+    """Of 17 four-bars there are too many to be computed at once; of 70 more than have numbers."""
+    joints = [
+        replace(j, name=f"{j.name}{k}", parent=at(j.parent, k), child=at(j.child, k))
+        for k in range(70)
+        for j in mechanisms.planar_fourbar().joints
+        for at in [lambda body, k: body if body == "ground" else f"{body}{k}"]
+    ]
+    some, every = (rg.Mechanism.of_joints("many", joints[: 4 * n]) for n in (17, 70))
+    solution = rg.closed_form(some, [f"A{k}" for k in range(17)])
+    assert len(solution.branches) == 2**17
+    assert solution.branches[5].signs == (*[1] * 14, -1, 1, -1)
+    assert solution.branches[-1].name.count("negative") == 17
+    values = np.zeros(17)
+    one = solution.solve(values, branch=5)
+    alone = rg.closed_form(mechanisms.planar_fourbar(), ["A"]).solve(0.0)
+    assert np.allclose(one.q.reshape(17, 4), alone.q[[0] * 14 + [1, 0, 1]])
+    with pytest.raises(rg.ModelError, match="131072 branches, and 65536"):
+        solution.solve(values)
+    with pytest.raises(rg.ModelError, match="70 steps"):
+        rg.closed_form(every, [f"A{k}" for k in range(70)])
+
+
 def test_inputs_are_a_list():
     with pytest.raises(TypeError, match="inputs is a list of names; got 'crank'"):
         rg.closed_form(mechanisms.planar_fourbar(), "crank")

@@ -32,7 +32,7 @@ from regularize.lie.screw import Array, read_only
 from regularize.loops.kinematics import sized_loops
 from regularize.loops.projection import project
 from regularize.mechanism.graph import Graph, coordinate_names
-from regularize.modes.closed_form.branches import WORDS, branches_of
+from regularize.modes.closed_form.branches import WORDS, Branches
 from regularize.modes.closed_form.elementary import Code, Line
 from regularize.modes.closed_form.operations import Lowering
 from regularize.modes.closed_form.plan import Plan
@@ -190,6 +190,8 @@ def _charts(
             solution = closed_form(graph, inputs)
         except ModelError:
             continue  # these coordinates depend on each other
+        if len(solution.plan.choices) > STEPS:
+            return  # the loops are as many, whatever they are formulas of
         known = solution.plan.known.coordinates
         names = coordinate_names(graph.mechanism)
         wanted = [names.index(name) for name in (*motors, *joints)]
@@ -213,6 +215,8 @@ def _open_charts(
             for added in islice(combinations(others, more), TRIES):
                 given = inputs_of(graph, (*own, *added))
                 plan = Planner(graph, given.columns, PRECISION).plan()
+                if len(plan.choices) > STEPS:
+                    return
                 if {*wanted} <= plan.known.coordinates.keys() and len(plan.gaps) >= more:
                     found = _chart(graph, given, plan, wanted, q, branch)
                     if found is not None:
@@ -252,7 +256,7 @@ def _chart(
     z = q[list(given.columns)]
     signs = _stored_signs(plan, raw[len(raw) - len(alone) :], q[alone], z)
     if branch is not None:
-        every = branches_of(steps, [WORDS[step.role] for step in steps])
+        every = Branches(steps, [WORDS[step.role] for step in steps])
         signs = np.array(every[index_of(branch, len(every), "branch")].signs, dtype=float)
     if signs is None:
         return None

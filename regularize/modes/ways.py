@@ -12,6 +12,7 @@ from regularize.lie.screw import Array
 from regularize.mechanism.graph import coordinate_names
 from regularize.modes.body_pose import COORDINATES
 from regularize.modes.closed_form import ClosedForm
+from regularize.modes.closed_form.branches import MOST_AT_ONCE
 from regularize.modes.configurations import AssemblyModes, configurations
 from regularize.words import counted, listed
 
@@ -31,7 +32,8 @@ def described(solution: ClosedForm, *, most: int = 8) -> Iterator[str]:
         if loop.reason:
             yield f"    {loop.reason}"
     if solution.solved:
-        stored = solution.stored_branch if len(solution.branches) > 1 else None
+        few = 1 < len(solution.branches) <= MOST_AT_ONCE
+        stored = solution.stored_branch if few else None
         if 1 < len(solution.branches) <= most:
             for k, branch in enumerate(solution.branches):
                 yield f"  way {k}: {branch.name}{', as the model stands' if k == stored else ''}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
-from typing import TypeVar
+from typing import TypeVar, overload
 
 import numpy as np
 from numpy import bool_, intp
 from numpy.typing import NDArray
 
+from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.mechanism.graph import Graph
 from regularize.mechanism.named_columns import ShortRepr
@@ -20,6 +20,8 @@ from regularize.modes.frame_motion import Configurations
 
 Entries = TypeVar("Entries", Array, NDArray[np.bool_])
 
+#: Branches that are computed at once at most, and steps whose combinations have numbers.
+MOST_AT_ONCE, MOST_STEPS = 2**16, 62
 #: What the two solutions of a step are called where nothing tells up from down.
 WORDS = {
     "elbow": ("bent to the positive side", "bent to the negative side"),
@@ -50,22 +52,49 @@ class Branch:
         return tuple((sign,) for sign in self.signs)
 
 
-def branches_of(steps: Sequence[Step], words: Sequence[tuple[str, str]]) -> tuple[Branch, ...]:
-    """All combinations of both solutions of steps, by words for positive and negative ones."""
-    found = []
-    for index, signs in enumerate(product((1, -1), repeat=len(steps))):
+class Branches(Sequence[Branch]):
+    """All combinations of both solutions of steps, each made when it is asked for.
+
+    Args:
+        steps: The steps with two solutions, the first of which changes last.
+        words: What their positive and negative ones are called.
+
+    Raises:
+        ModelError: There are more of them than can be numbered.
+    """
+
+    def __init__(self, steps: Sequence[Step], words: Sequence[tuple[str, str]]) -> None:
+        if len(steps) > MOST_STEPS:
+            raise ModelError(
+                f"{len(steps)} steps with two solutions each have more combinations than can be "
+                "numbered: ask for the loops in parts"
+            )
+        self._steps, self._words = tuple(steps), tuple(words)
+
+    def __len__(self) -> int:
+        return int(2 ** len(self._steps))
+
+    @overload
+    def __getitem__(self, index: int) -> Branch: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Branch, ...]: ...
+    def __getitem__(self, index: int | slice) -> Branch | tuple[Branch, ...]:
+        if isinstance(index, slice):
+            return tuple(self[k] for k in range(len(self))[index])
+        index = range(len(self))[index]
+        bits = f"{index:b}".zfill(len(self._steps))[: len(self._steps)]
         parts = [
-            f"{step.role} {step.joint} {pair[0 if sign > 0 else 1]}".strip()
-            for step, pair, sign in zip(steps, words, signs, strict=True)
+            f"{step.role} {step.joint} {pair[int(bit)]}".strip()
+            for step, pair, bit in zip(self._steps, self._words, bits, strict=True)
         ]
-        found.append(Branch(index, ", ".join(parts) or "the only one", signs))
-    return tuple(found)
+        signs = tuple(1 - 2 * int(bit) for bit in bits)
+        return Branch(index, ", ".join(parts) or "the only one", signs)
 
 
 def branch_words(steps: Sequence[Step], few: int = 8) -> Iterator[str]:
     """What the index of a branch means, a line each: names of few, bits of many."""
     if 2 ** len(steps) <= few:
-        for branch in branches_of(steps, [WORDS[step.role] for step in steps]):
+        for branch in Branches(steps, [WORDS[step.role] for step in steps]):
             yield f"branch {branch.index}: {branch.name}"
         return
     for k, step in enumerate(steps):

@@ -12,10 +12,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.errors import ModelError
 from regularize.lie.screw import Array
 from regularize.loops.constraints import CHUNK
 from regularize.mechanism.graph import Graph
-from regularize.modes.closed_form.branches import Branch, Solutions
+from regularize.modes.closed_form.branches import MOST_AT_ONCE, Branch, Solutions
 from regularize.modes.closed_form.plan import Plan
 from regularize.modes.closed_form.program import CLOSED, LOST, Programs
 from regularize.modes.loop_system import LoopSystem
@@ -37,7 +38,7 @@ class Evaluation:
         self._programs = Programs(plan, graph.freedoms, len(self.columns))
         self._checks = slice(self._n + self._steps, self._n + self._steps + len(plan.gaps))
         self._both = [(1.0, -1.0)] * self._steps
-        self._every = np.ones(2**self._steps, dtype=bool)
+        self._every = np.ones(min(2**self._steps, MOST_AT_ONCE), dtype=bool)
         self._every.setflags(write=False)
 
     @cached_property
@@ -56,7 +57,8 @@ class Evaluation:
         return self.closure.projected(q, steps=40, until=ROUNDING, within=EXACT.same)
 
     def one(self, x: Sequence[float], branch: Branch | None) -> Solutions:
-        """All branches, or one, at one input."""
+        """All branches, or one, at one input; see ``many`` for errors."""
+        self._few(branch)
         try:
             rows, assembled, near = self._programs.nested(
                 *x, *(branch.choices if branch else self._both)
@@ -77,7 +79,12 @@ class Evaluation:
         return Solutions(self._graph, results[:, :n], known, results[:, n:])
 
     def many(self, x: Array, branch: Branch | None) -> Solutions:
-        """All branches, or one, at many inputs of shape (N, inputs)."""
+        """All branches, or one, at many inputs of shape (N, inputs).
+
+        Raises:
+            ModelError: There are too many branches.
+        """
+        self._few(branch)
         branches = 1 if branch is not None else 2**self._steps
         results = np.empty((self._rows, branches, len(x)))
         assembled = np.empty((branches, len(x)), dtype=bool)
@@ -86,6 +93,13 @@ class Evaluation:
         results.setflags(write=False)
         assembled.setflags(write=False)
         return Solutions(self._graph, results[: self._n].T, assembled.T, self._margin(results).T)
+
+    def _few(self, branch: Branch | None) -> None:
+        if branch is None and 2**self._steps > MOST_AT_ONCE:
+            raise ModelError(
+                f"there are {2**self._steps} branches, and {MOST_AT_ONCE} are computed at once at "
+                "most: name one (branch=…), or ask for the loops in parts"
+            )
 
     def _solved(self, x: Array, branch: Branch | None, results: Array) -> NDArray[np.bool_]:
         """Enter the results of some inputs, (results, branches, N); which are assembled."""

@@ -19,9 +19,9 @@ from regularize.modes.closed_form.branch_continuation import BranchContinuation
 from regularize.modes.closed_form.branches import (
     WORDS,
     Branch,
+    Branches,
     Solutions,
     Track,
-    branches_of,
     spread,
 )
 from regularize.modes.closed_form.codegen import Listing
@@ -62,7 +62,7 @@ class ClosedForm:
         found = plan.known.coordinates
         self.unknowns = tuple(n for c, n in enumerate(self._names) if c not in found)
         self._choices = plan.choices
-        self.branches = branches_of(self._choices, [WORDS[step.role] for step in self._choices])
+        self.branches = Branches(self._choices, [WORDS[step.role] for step in self._choices])
         self._refuted = None if self.unknowns else self._unclosed()
         self.loops = solved_loops(graph, plan, self._names, self._refuted)
 
