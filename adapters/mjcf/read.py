@@ -18,6 +18,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.quantities import MASSLESS, principal
 from regularize.adapters.mjcf import joint_values
 from regularize.adapters.mjcf.compiled import Compiled, MeshShape, compiled
@@ -197,11 +198,8 @@ def _body(model: Model, i: int) -> Body:
         w = m if model.compiled.weighed is None else model.compiled.weighed
         if not np.any(w.body_iquat[i]):
             source = model.compiled.source("body", model.body_names[i])
-            raise ReadError(
-                source.path,
-                "the quaternion of the inertia is zero; leave it out, or give a rotation",
-                line=source.line,
-                element=source.element,
+            raise FilePlace(source.path, source.element, source.line).error(
+                "the quaternion of the inertia is zero; leave it out, or give a rotation"
             )
         matrix = principal(model.rotation(w.body_iquat[i]), w.body_inertia[i])
         inertia = Inertia(float(w.body_mass[i]), w.body_ipos[i], matrix)
