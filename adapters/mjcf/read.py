@@ -72,6 +72,8 @@ def _read(
     m, path = source.model, source.path
     written = [m.body(i).name for i in range(m.nbody)]
     bodies = _named(written, (f"body_{i}" for i in range(m.nbody)))
+    stems = [f"{bodies[body]}_joint" for body in m.jnt_bodyid]
+    joints = _named([m.joint(i).name for i in range(m.njnt)], stems)
     q, shown = _reference(m, path, keyframe)
     model = Model(
         path,
@@ -80,7 +82,7 @@ def _read(
         files=[*source.files],
         compiled=source,
         body_names=bodies,
-        joint_names=_joint_names(m, bodies),
+        joint_names=joints,
         start=poses(m, m.qpos0),
         reference=poses(m, q),
     )
@@ -111,11 +113,6 @@ def _named(names: list[str], stems: Iterable[str]) -> list[str]:
         found.append(name or unique(stem, taken))
         taken.add(found[-1])
     return found
-
-
-def _joint_names(m: Any, bodies: list[str]) -> list[str]:
-    stems = [f"{bodies[body]}_joint" for body in m.jnt_bodyid]
-    return _named([m.joint(i).name for i in range(m.njnt)], stems)
 
 
 def _reference(m: Any, path: str, keyframe: str | bool | None) -> tuple[Array, str | None]:
