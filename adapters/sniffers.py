@@ -24,11 +24,7 @@ def root_tag(head: bytes) -> str | None:
 
 def has_root(*tags: str) -> Callable[[bytes], bool]:
     """A sniffer for XML formats that are known by the tag of their root element."""
-
-    def sniff(head: bytes) -> bool:
-        return root_tag(head) in tags
-
-    return sniff
+    return lambda head: root_tag(head) in tags
 
 
 def is_native(head: bytes) -> bool:

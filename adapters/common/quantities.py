@@ -84,9 +84,8 @@ def principal(R: Array, diagonal: ArrayLike) -> Array:
 
 def is_zero(inertia: Inertia) -> bool:
     """Whether a mass or a principal moment is zero, and none is below."""
-    inertia_matrix = _principal_moments(inertia)
     return not is_impossible(inertia) and (
-        inertia.mass == 0.0 or bool(inertia_matrix[0] <= ROUNDING)
+        inertia.mass == 0.0 or bool(_principal_moments(inertia)[0] <= ROUNDING)
     )
 
 
@@ -103,5 +102,5 @@ def is_flatter_than_flat(inertia: Inertia) -> bool:
 
 def _principal_moments(inertia: Inertia) -> Array:
     """Principal moments as shares of the largest magnitude, ascending, shape (3,)."""
-    inertia_matrix = np.linalg.eigvalsh(inertia.matrix)
-    return np.asarray(inertia_matrix / (np.max(np.abs(inertia_matrix)) or 1.0))
+    moments = np.linalg.eigvalsh(inertia.matrix)
+    return np.asarray(moments / (np.max(np.abs(moments)) or 1.0))

@@ -34,7 +34,12 @@ class SlackPatcher(XmlPatcher):
             found.edits += _scaled(_link(self, name), share)
         for links in wanted.links:
             place = _link(self, links.carrier)
-            _refuse_massless(links)
+            if any(body.inertia is None or body.inertia.mass == 0.0 for body in links.bodies):
+                raise UnsupportedExport(
+                    f"the slack links of joint `{links.joint.name}` would stand on "
+                    f"`{links.carrier}`, which has no mass to share with them, and engines move "
+                    "no links without mass: give it mass"
+                )
             for each in self.slack_elements(links, place):
                 beside = place if each.tag == "link" else _last_joint(place)
                 found.edits.append(beside.after(text_of(each, beside)))
@@ -104,13 +109,3 @@ def _scaled(link: Node, share: float) -> Iterator[Edit]:
             value = float(each.document.text[slice(*span)])
             if value:
                 yield each.document.edit(*span, number(share * value))
-
-
-def _refuse_massless(links: SlackLinks) -> None:
-    """Refuse links without mass on a moving body: engines cannot accelerate them."""
-    if any(body.inertia is None or body.inertia.mass == 0.0 for body in links.bodies):
-        raise UnsupportedExport(
-            f"the slack links of joint `{links.joint.name}` would stand on `{links.carrier}`, "
-            "which has no mass to share with them, and engines move no links without mass: give "
-            "it mass"
-        )

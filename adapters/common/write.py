@@ -202,7 +202,9 @@ def spanning(mechanism: Mechanism) -> Spanning:
     driven = {each.joint for each in mechanism.actuators}
     driven |= {joint.name for joint in mechanism.joints if joint.actuated}
     driven |= {name for coupling in mechanism.couplings for name, _, _ in coupling.terms}
-    for joint in sorted(mechanism.joints, key=lambda j: (j.closure, _late(j, j.name in driven))):
+    late = {"fixed": 0, "revolute": 3, "spherical": 4}  # the easily closed ones last
+    order = {j.name: 1 if j.name in driven else late.get(j.kind, 2) for j in mechanism.joints}
+    for joint in sorted(mechanism.joints, key=lambda j: (j.closure, order[j.name])):
         if joined[joint.parent] == joined[joint.child]:
             cuts.add(joint.name)
             continue
@@ -221,11 +223,6 @@ def spanning(mechanism: Mechanism) -> Spanning:
             tree.append(joint if away else reversed_joint(joint))
     closures = tuple(joint for joint in mechanism.joints if joint.name in cuts)
     return Spanning(tuple(tree), closures, tuple(turned))
-
-
-def _late(joint: Joint, driven: bool) -> int:
-    """How late a joint is taken into the tree: fixed ones first, easily closed ones last."""
-    return {"fixed": 0, "revolute": 3, "spherical": 4}.get(joint.kind, 2) if not driven else 1
 
 
 def reference_poses(mechanism: Mechanism, tree: Sequence[Joint]) -> dict[str, Array]:

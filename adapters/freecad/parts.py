@@ -135,10 +135,7 @@ class Parts:
 
     def target(self, link: Object) -> Object:
         """What a link stands for in the end."""
-        item = link
-        for target in self._targets(link):
-            item = target
-        return item
+        return [link, *self._targets(link)][-1]
 
     def end(self, joint: Object, name: str) -> End:
         """What ``Reference1`` or ``Reference2`` of a joint refers to.

@@ -61,12 +61,8 @@ class PartShapes:
     cards: dict[str, str] = field(default_factory=dict)
 
     def findings(self, body: str) -> Iterator[Diagnostic]:
-        """What to say of the part's mass properties.
-
-        A part whose shapes are not all known has none to compute them from.
-        """
+        """What to say of the part's mass properties."""
         if self.unknown:
-            self.shapes.clear()
             yield Diagnostic(
                 "REG014",
                 "warning",
@@ -95,7 +91,7 @@ def shapes_of(parts: Parts, part: Object) -> PartShapes:
     """The shapes of a part of an assembly, those of links and containers included."""
     found = PartShapes(part)
     _add(parts, part, np.eye(4), found, None, 0)
-    if found.unknown:
+    if found.unknown:  # then there are none to compute mass properties from
         found.shapes = []
     return found
 

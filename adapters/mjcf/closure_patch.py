@@ -80,10 +80,7 @@ class MjcfClosures:
 
         MuJoCo has no equality of five rows: of the six rows of two connects one is redundant.
         """
-        sites = self.m.eq_objtype[i] == mujoco.mjtObj.mjOBJ_SITE
-        ends = [int(self.m.eq_obj1id[i]), int(self.m.eq_obj2id[i])]
-        bodies = [int(self.m.site_bodyid[end]) if sites else end for end in ends]
-        names = [self.m.body(body).name for body in bodies]
+        names = [self.m.body(body).name for body in self._bodies(i)]
         if not all(names):
             raise ModelError(
                 f"joint {wanted.joint.name!r}: a connect names its bodies; give them names"
@@ -113,7 +110,7 @@ class MjcfClosures:
         """Equality constraints that make up a closure, with their elements, in file order."""
         if len(self.rows) != self.m.neq or joint.source is None:
             return []
-        ends = [self._ends(i) for i in range(self.m.neq)]
+        ends = [{*self._bodies(i)} for i in range(self.m.neq)]
         own = next((i for i, row in enumerate(self.rows) if row.source == joint.source), None)
         if own is None:
             return []
@@ -129,16 +126,16 @@ class MjcfClosures:
         found = [(i, self.rows[i].source) for i in alike]
         return [(i, self.patcher.document(source.path).at(source)) for i, source in found]
 
-    def _ends(self, i: int) -> frozenset[int]:
-        numbers_ = [int(self.m.eq_obj1id[i]), int(self.m.eq_obj2id[i])]
-        if self.m.eq_objtype[i] == mujoco.mjtObj.mjOBJ_SITE:
-            numbers_ = [int(self.m.site_bodyid[number]) for number in numbers_]
-        return frozenset(numbers_)
+    def _bodies(self, i: int) -> list[int]:
+        """Numbers of the two bodies, of sites of those that carry them."""
+        ends = [int(self.m.eq_obj1id[i]), int(self.m.eq_obj2id[i])]
+        sites = self.m.eq_objtype[i] == mujoco.mjtObj.mjOBJ_SITE
+        return [int(self.m.site_bodyid[end]) if sites else end for end in ends]
 
     def _by_bodies(self, i: int, place: Node) -> Iterator[Edit]:
         """A connect of two sites written by bodies and an anchor, where they coincide at rest."""
         sites = [int(self.m.eq_obj1id[i]), int(self.m.eq_obj2id[i])]
-        bodies = [self.m.body(int(self.m.site_bodyid[site])).name for site in sites]
+        bodies = [self.m.body(body).name for body in self._bodies(i)]
         if not all(bodies) or not self._coincide(sites):
             return
         anchor = self.m.site_pos[sites[int(bodies[0] == WORLD)]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -145,18 +145,11 @@ def _weighed(
 def _compile(
     roots: Sequence[Node], spec: Any, *, massive: bool = False, opened: bool = False
 ) -> tuple[Any, dict[int, MeshShape], frozenset[int], list[str]]:
-    """Compile a ``mujoco.MjSpec``, which is changed.
+    """Compile a ``mujoco.MjSpec``, which is changed; ``massive`` gives every body a mass.
 
-    Args:
-        roots: The root elements of the file and of those that it includes.
-        spec: What MuJoCo loaded.
-        massive: Whether every body without mass properties gets some.
-        opened: Whether the meshes that make up the mass of a body are opened.
-
-    Returns:
-        The ``mujoco.MjModel``, None if meshes were to be opened and there is none; the mesh of each
-        geom that showed one; the bodies whose mass properties are unknown; and what was taken out
-        before compiling, in words.
+    Where the meshes that make up masses are to be ``opened`` and there is none, there is no model.
+    Beside it: the mesh of each geom that showed one, the bodies of unknown mass properties, and
+    what was taken out before compiling, in words.
     """
     path = roots[0].path
     try:
@@ -264,10 +257,8 @@ def _attached(root: Node, above: tuple[str, ...]) -> list[Node]:
     return found
 
 
-def _names(root: Node) -> Iterator[str]:
-    for node in root.walk():
-        if node.tag == "include":
-            yield node.text("file")
+def _names(root: Node) -> list[str]:
+    return [node.text("file") for node in root.walk() if node.tag == "include"]
 
 
 def _refused(path: str, error: Exception) -> ReadError:
@@ -297,18 +288,11 @@ def _without_files(spec: Any) -> list[str]:
 
 
 def _stand_in(spec: Any, folder: str | None) -> tuple[list[tuple[Any, MeshShape]], list[Any]]:
-    """Replace meshes and height fields by small balls.
+    """Replace meshes and height fields by small balls; geoms with their meshes, and weighing balls.
 
     The ball has a mass of 1 where the mesh would have given the body its mass properties, which
-    are unknown then: it only serves to satisfy the compiler.
-
-    Args:
-        spec: The model.
-        folder: Where mesh files lie that are to be opened where they make up a mass, and stay; None
-            to open none.
-
-    Returns:
-        Geoms with their meshes, and the balls that make up the mass of a body.
+    are unknown then: it only serves to satisfy the compiler. Meshes that make up a mass stay where
+    they are found in the folder.
     """
     files = {mesh.name: mesh for mesh in spec.meshes}
     pairs, weighing, kept = [], [], set[str]()

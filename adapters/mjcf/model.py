@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -135,7 +134,15 @@ def close_by_sites(model: Model, close: str | None) -> None:
         model.joints[joint.name] = replace(joint, position=position, actuated=actuated)
 
     def lines(one: str, other: str, axis: bool) -> tuple[str, ...]:
-        return tuple(_line(one, other, marks))
+        """What to write for a ball at two sites, or at the frames of two bodies."""
+        sites = [name in marks for name in (one, other)]
+        if any(sites) != all(sites):
+            return ()
+        kind, rest = ("site", "") if all(sites) else ("body", ' anchor="0 0 0"')
+        return (
+            f'a ball joint, in <equality>: <connect name="{one}-{other}" {kind}1="{one}" '
+            f'{kind}2="{other}"{rest}/>',
+        )
 
     report_loop_candidates(model, pose, lines, marks)
 
@@ -153,14 +160,3 @@ def _unused(model: Model) -> dict[str, tuple[str, Array]]:
         for i in range(m.nsite)
         if i not in used and (name := m.site(i).name) and name not in model.body_names
     }
-
-
-def _line(one: str, other: str, marks: Container[str]) -> Iterator[str]:
-    """What to write for a ball at two sites, or at the frames of two bodies."""
-    sites = [name in marks for name in (one, other)]
-    if all(sites) or not any(sites):
-        kind, rest = ("site", "") if all(sites) else ("body", ' anchor="0 0 0"')
-        yield (
-            f'a ball joint, in <equality>: <connect name="{one}-{other}" {kind}1="{one}" '
-            f'{kind}2="{other}"{rest}/>'
-        )

@@ -18,6 +18,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.quantities import MASSLESS, principal
 from regularize.adapters.mjcf import joint_values
 from regularize.adapters.mjcf.compiled import Compiled, MeshShape, compiled
@@ -71,6 +72,8 @@ def _read(
     m, path = source.model, source.path
     written = [m.body(i).name for i in range(m.nbody)]
     bodies = _named(written, (f"body_{i}" for i in range(m.nbody)))
+    stems = [f"{bodies[body]}_joint" for body in m.jnt_bodyid]
+    joints = _named([m.joint(i).name for i in range(m.njnt)], stems)
     q, shown = _reference(m, path, keyframe)
     model = Model(
         path,
@@ -79,7 +82,7 @@ def _read(
         files=[*source.files],
         compiled=source,
         body_names=bodies,
-        joint_names=_joint_names(m, bodies),
+        joint_names=joints,
         start=poses(m, m.qpos0),
         reference=poses(m, q),
     )
@@ -110,11 +113,6 @@ def _named(names: list[str], stems: Iterable[str]) -> list[str]:
         found.append(name or unique(stem, taken))
         taken.add(found[-1])
     return found
-
-
-def _joint_names(m: Any, bodies: list[str]) -> list[str]:
-    stems = [f"{bodies[body]}_joint" for body in m.jnt_bodyid]
-    return _named([m.joint(i).name for i in range(m.njnt)], stems)
 
 
 def _reference(m: Any, path: str, keyframe: str | bool | None) -> tuple[Array, str | None]:
@@ -197,11 +195,8 @@ def _body(model: Model, i: int) -> Body:
         w = m if model.compiled.weighed is None else model.compiled.weighed
         if not np.any(w.body_iquat[i]):
             source = model.compiled.source("body", model.body_names[i])
-            raise ReadError(
-                source.path,
-                "the quaternion of the inertia is zero; leave it out, or give a rotation",
-                line=source.line,
-                element=source.element,
+            raise FilePlace(source.path, source.element, source.line).error(
+                "the quaternion of the inertia is zero; leave it out, or give a rotation"
             )
         matrix = principal(model.rotation(w.body_iquat[i]), w.body_inertia[i])
         inertia = Inertia(float(w.body_mass[i]), w.body_ipos[i], matrix)

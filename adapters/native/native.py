@@ -244,13 +244,6 @@ def _joint(value: Value) -> Joint:
     return _record(Joint, value, position=lambda position: position.numbers(freedoms))
 
 
-def _terms(value: Value) -> tuple[tuple[str, int, float], ...]:
-    return tuple(
-        (term["joint"].text(), term["freedom"].integer(), term["coefficient"].number())
-        for term in value.items()
-    )
-
-
 def _elastic(value: Value) -> Beam | Modes:
     if value.get("shapes") is None:
         return _record(Beam, value)
@@ -299,7 +292,10 @@ MEMBERS: Mapping[str, Callable[[Value], Any]] = {
     "tolerance": read_tolerance,
     "gains": partial(_record, ActuatorGains),
     "severity": _severity,
-    "terms": _terms,
+    "terms": lambda value: tuple(
+        (term["joint"].text(), term["freedom"].integer(), term["coefficient"].number())
+        for term in value.items()
+    ),
 }
 #: Frames that a file states although the library has a default for them.
 NEEDED = ("T_body_geometry", "T_parent_joint", "T_child_joint")

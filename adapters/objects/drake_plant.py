@@ -246,9 +246,8 @@ def _motion(joint: Any, kind: str) -> tuple[Array, Array]:
         return screws, q
     if kind == "fixed":
         return joint_screws(kind), np.zeros(0)
-    T = np.array(joint.GetDefaultPose().GetAsMatrix4()) if kind == "free" else None
-    if T is not None:
-        return np.eye(6), log(T)
+    if kind == "free":
+        return np.eye(6), log(np.array(joint.GetDefaultPose().GetAsMatrix4()))
     from pydrake.math import RollPitchYaw  # as above
 
     return joint_screws(kind), log_rotation(RollPitchYaw(q).ToRotationMatrix().matrix())

@@ -16,7 +16,6 @@ import numpy as np
 from regularize.adapters.cad.draft import CadDraft
 from regularize.adapters.cad.occurrences import DEEPEST, InstancePath, Occurrences, SubAssembly
 from regularize.adapters.common.draft import Side
-from regularize.adapters.common.located import Located
 from regularize.adapters.common.values import Value, read_json
 from regularize.lie.screw import inverse, transform
 from regularize.mechanism.mechanism import Joint, Mechanism
@@ -145,7 +144,9 @@ class _Reader:
         name = scope.title + (_name(data) or identity)
         if kind == "mateGroup":
             members = [scope.path + _path(e, "occurrence") for e in data.each("occurrences")]
-            self._fasten(name, members, feature)
+            kept = [path for path in members if not self._is_suppressed(path)]
+            if kept:
+                self.tree.fasten(name, kept, feature)
             return
         mate = data.maybe("mateType", Value.text, "") if kind == "mate" else kind
         entities = data.each("matedEntities") if kind == "mate" else []
@@ -164,11 +165,6 @@ class _Reader:
         added = self.draft.join(name, PAIRS[mate], first, second, source=feature.source)
         if added is not None:
             self.joint[scope.path, identity] = added
-
-    def _fasten(self, name: str, paths: list[InstancePath], at: Located) -> None:
-        kept = [path for path in paths if not self._is_suppressed(path)]
-        if kept:
-            self.tree.fasten(name, kept, at)
 
     def _leave_out(self, feature: Value) -> None:
         self.tree.unread.append((_name(feature["featureData"]) or feature.where, feature))

@@ -6,7 +6,6 @@ this module every frame has one full name, from the root of the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -109,8 +108,7 @@ class Frames:
             name = self.known(entry.attached_to, entry.node)
         return WORLD
 
-    def _circle(self, names: Iterable[str]) -> Exception:
-        names = [*names]
+    def _circle(self, names: list[str]) -> Exception:
         shown = " -> ".join(names[:6])
         return self.entries[names[0]].node.error(
             f"the frames {shown} refer to one another in a circle; break it"

@@ -37,7 +37,7 @@ from regularize.adapters.common.write import (
 )
 from regularize.adapters.common.xml import Node
 from regularize.adapters.sdf.draft import pose_of
-from regularize.adapters.sdf.write import TYPES
+from regularize.adapters.sdf.write import TYPES, add_ends
 from regularize.errors import UnsupportedExport
 from regularize.lie.screw import Array, axis_of, unit
 from regularize.mechanism.joint import perpendiculars
@@ -179,10 +179,7 @@ def _placed_edits(patcher: XmlPatcher, wanted: Sequence[MovedJoint]) -> Iterator
     """The edits that put joints elsewhere on their bodies, in a file of one model.
 
     By the letter of SDF the file's pose is assembled: links say where they are in their model, and
-    joints where they are on their children.
-
-    Raises:
-        UnsupportedExport: Poses are written in other frames than these.
+    joints where they are on their children. Poses in other frames than these are refused.
     """
     mechanism, new = patcher.mechanism, {each.before.name: each.after for each in wanted}
     joints = tuple(new.get(joint.name, joint) for joint in mechanism.joints)
@@ -274,9 +271,8 @@ def _slack_link(body: Body, carrier: Node) -> Any:
     element = etree.Element("link", name=body.name)
     pose = carrier.child("pose")
     if pose is not None:
-        text = pose.content
         element.append(etree.Element("pose", {key: pose.get(key) or "" for key in pose.spans}))
-        element[0].text = text
+        element[0].text = pose.content
     if body.inertia is not None:
         inertial = add(element, "inertial")
         add(inertial, "pose", numbers([*body.inertia.center, 0.0, 0.0, 0.0]))
@@ -290,10 +286,8 @@ def _slack_link(body: Body, carrier: Node) -> Any:
 def _slack_joint(joint: Joint) -> Any:
     kind = "prismatic" if np.any(joint.screws[:3]) else "revolute"
     element = etree.Element("joint", name=joint.name, type=kind)
-    add(element, "parent", joint.parent)
-    add(element, "child", joint.child)
+    add_ends(element, joint.parent, joint.child)
     T = joint.T_child_joint
     add(element, "pose", numbers([*T[:3, 3], *rpy(T[:3, :3])]))
-    direction = joint.screws[:3, 0] if kind == "prismatic" else joint.screws[3:, 0]
-    add(add(element, "axis"), "xyz", numbers(direction))
+    add(add(element, "axis"), "xyz", numbers(_direction(joint.screws[:, 0])))
     return element

@@ -70,14 +70,13 @@ def read(path: str, *, close: str | None = None) -> Mechanism:
 
 def _read_constraint(node: Node, scope: Scope, draft: SdfDraft) -> None:
     """Add the closing joint of one of Drake's constraints."""
-
-    def named(end: Node) -> Side:
-        return draft.side(end, scope)
-
-    def between(first: str, second: str, at: Node) -> Array:
-        return draft.frames.relative(first, second)
-
-    closures.read_drake(node, draft, named, between, None)
+    closures.read_drake(
+        node,
+        draft,
+        lambda end: draft.side(end, scope),
+        lambda first, second, _: draft.frames.relative(first, second),
+        None,
+    )
 
 
 def _unused_frames(draft: SdfDraft) -> dict[str, Side]:

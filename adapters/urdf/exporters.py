@@ -87,7 +87,13 @@ def _close(entry: Value, draft: UrdfDraft) -> None:
     close_loop(entry, kind, *sides, draft, screws=screws, limits=_limits(entry, written))
     _compare(entry, T_child_joint[:3, :3], child, draft)
     if kind == "fixed":
-        _doubt(entry, draft)
+        name = entry.maybe("name", Value.text, entry.where)
+        draft.skip(
+            f"closing joint `{name}` is fixed: the exporter also writes ball joints and planar "
+            "joints so",
+            entry.source,
+            "if it is one of these in the assembly, write `type: ball` or `type: planar`",
+        )
 
 
 def _parallel(axis: Array, R_root_joint: Array, links: tuple[str, str], draft: UrdfDraft) -> Array:
@@ -126,16 +132,6 @@ def _compare(entry: Value, R_child_joint: Array, child: str, draft: UrdfDraft) -
             "export both files together, from one state of the assembly",
             joints=(entry.maybe("name", Value.text, ""),),
         )
-
-
-def _doubt(entry: Value, draft: UrdfDraft) -> None:
-    name = entry.maybe("name", Value.text, entry.where)
-    draft.skip(
-        f"closing joint `{name}` is fixed: the exporter also writes ball joints and planar "
-        "joints so",
-        entry.source,
-        "if it is one of these in the assembly, write `type: ball` or `type: planar`",
-    )
 
 
 def close_listed(file: str, draft: UrdfDraft) -> None:

@@ -32,7 +32,7 @@ import numpy as np
 
 from regularize._io.input_files import read_bytes
 from regularize.adapters.common.draft import Side
-from regularize.adapters.common.values import Value, read_yaml
+from regularize.adapters.common.values import Value, read_tolerance, read_yaml
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.errors import ReadError
 from regularize.escape import suggestion
@@ -195,7 +195,9 @@ def find(path: str, loops: str | os.PathLike[str] | bool | None) -> list[LoopFil
     if loops is False:
         return []
     if loops is not None and not isinstance(loops, bool):
-        return [_of_any_layout(os.fspath(loops))]
+        file = os.fspath(loops)
+        known = next((layout for layout, key in LAYOUTS.items() if _has(file, key)), None)
+        return [_gepetto(file) if known is None else _named(known, file)]
     folder = os.path.dirname(path)
     named = []
     for layout, key in LAYOUTS.items():
@@ -211,13 +213,6 @@ def find(path: str, loops: str | os.PathLike[str] | bool | None) -> list[LoopFil
     if loops and not found:
         raise ReadError(path, f"no loop description {' or '.join(names)} beside it; name the file")
     return found
-
-
-def _of_any_layout(path: str) -> LoopFile:
-    for layout, key in LAYOUTS.items():
-        if _has(path, key):
-            return _named(layout, path)
-    return _gepetto(path)
 
 
 def _has(path: str, key: re.Pattern[bytes]) -> bool:
@@ -252,11 +247,6 @@ def add_tolerances(path: str, draft: UrdfDraft) -> None:
     Raises:
         ReadError: There is no such joint, or no such unit.
     """
-    from regularize.adapters.common.values import (
-        read_tolerance,  # where there is such a file
-        read_yaml,
-    )
-
     stated = read_yaml(path, "`tolerances:` with the names of joints").members("tolerances")
     for name, value in stated.items():
         if name not in draft.joints:

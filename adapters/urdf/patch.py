@@ -153,16 +153,13 @@ class UrdfPatcher(SlackPatcher):
         return [*self._typed(place, wanted), *_axes(place, wanted)]
 
     def _tree_joint(self, place: Node, wanted: WantedKind, found: Patch) -> list[Edit]:
-        if wanted.kind not in TREE_TYPES and not (wanted.kind == "spherical" and self._has_balls):
+        # Where joints of the tree are balls already, no reader of plain URDF is lost.
+        balls = any(j.kind == "spherical" and not j.closure for j in self.mechanism.joints)
+        if wanted.kind not in TREE_TYPES and not (wanted.kind == "spherical" and balls):
             others = ", which is what Pinocchio and ROS read; a closing joint holds more kinds"
             raise self.refuse(wanted, TREE_TYPES, others)
         self._lost(place, wanted, found)
         return [*self._typed(place, wanted), *_axes(place, wanted)]
-
-    @property
-    def _has_balls(self) -> bool:
-        """Whether joints of the tree are balls already, so that no reader of plain URDF is lost."""
-        return any(j.kind == "spherical" and not j.closure for j in self.mechanism.joints)
 
     def _typed(self, place: Node, wanted: WantedKind) -> list[Edit]:
         endless = wanted.kind == "revolute" and place.child("limit") is None

@@ -155,7 +155,15 @@ def read_links(draft: UrdfDraft) -> None:
             friction=partial(_friction, of_link=rough.get(name)),
         )
         draft.add_body(Body(name, inertia, shapes, node.source), node)
-    _judge(draft)
+    ideal = [body for body in draft.bodies.values() if body.inertia and is_zero(body.inertia)]
+    if ideal:
+        draft.note(
+            "REG014",
+            f"a mass or a moment of inertia of zero: {listed(body.name for body in ideal)}",
+            ideal[0].source,
+            "dynamics can be singular with it: give the value, or join the link to another one by "
+            "a fixed joint",
+        )
 
 
 def _friction(shape: Node, of_link: float | None) -> float | None:
@@ -188,19 +196,6 @@ def _inertia(link: str, node: Node | None, draft: UrdfDraft) -> Inertia | None:
         )
         return None
     return read_inertia(mass.number("value"), inertia, pose(node.child("origin")), None)
-
-
-def _judge(draft: UrdfDraft) -> None:
-    """Report the mass properties of idealised bodies, which are zero."""
-    ideal = [body for body in draft.bodies.values() if body.inertia and is_zero(body.inertia)]
-    if ideal:
-        draft.note(
-            "REG014",
-            f"a mass or a moment of inertia of zero: {listed(body.name for body in ideal)}",
-            ideal[0].source,
-            "dynamics can be singular with it: give the value, or join the link to another one by "
-            "a fixed joint",
-        )
 
 
 def _colors(root: Node) -> dict[str, Color]:

@@ -228,10 +228,7 @@ class _UrdfWriter(Writing):
         self._close(Joint(name, twin, joint.child, "fixed", screws, frame, frame))
 
     def _close(self, joint: Joint) -> None:
-        if self.plus:
-            self._loop(joint)
-        else:
-            self._pair(joint)
+        (self._loop if self.plus else self._pair)(joint)
 
     def _pair(self, joint: Joint) -> None:
         """Two links that mark the frames which a YAML constraint brings together."""

@@ -192,11 +192,7 @@ def read(
 
 
 def _explain_emptiness(path: str) -> None:
-    """Say of a file of macros alone which it defines, and who calls them.
-
-    Raises:
-        ReadError: It defines macros.
-    """
+    """Refuse a file of macros alone: say which it defines, and who calls them."""
     source = source_of(Path(path))
     if not source.macros:
         return

@@ -9,7 +9,7 @@ where :math:`r` is in degrees per unit of length and has the sign with which the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -73,25 +73,25 @@ def join(prim: Any, reading: Stage) -> None:
             rod = distance_joint(name, first, second, T, length, source, closure=closure)
             reading.joints[name] = rod
         return
-    moves = motion(prim, reading.places.unit)
+    kind, screws, limits, freedoms = motion(prim, reading.places.unit)
     schemas = prim.GetPrimTypeInfo().GetAppliedAPISchemas()
     joint = joint_between(
         name,
-        moves.kind,
+        kind,
         first,
         second,
-        moves.screws,
+        screws,
         actuated=any(schema.startswith("PhysicsDriveAPI") for schema in schemas),
         closure=closure,
-        limits=moves.limits,
+        limits=limits,
         source=source,
     )
     position = joint_position(joint, reading.between(first, second))
-    values = JointValues(prim, moves.names, reading)
+    values = JointValues(prim, freedoms, reading)
     reading.joints[name] = values.apply(replace(joint, position=position))
     values.add_drives(joint)
     reading.joint_names[str(prim.GetPath())] = name
-    reading.freedoms[name] = moves.names
+    reading.freedoms[name] = freedoms
 
 
 def _length(prim: Any, name: str, reading: Stage) -> float | None:
@@ -171,25 +171,13 @@ def _index(freedoms: tuple[str, ...], axis: str | None) -> int:
     return freedoms.index(axis) if axis in freedoms else 0
 
 
-@dataclass(frozen=True, eq=False)
-class PrimMotion:
-    """What a joint lets move.
+def motion(prim: Any, unit: float) -> tuple[str, Array, JointLimits | None, tuple[str, ...]]:
+    """What a joint prim lets move, on a stage whose unit of length is so many metres.
 
-    Attributes:
-        kind: Kind of the joint.
-        screws: Its freedoms in the joint frame, shape (6, f).
-        limits: Bounds in radians and metres, or None.
-        names: Name of each freedom, as in ``rotX``.
+    Returns:
+        The kind of the joint, its freedoms in the joint frame, shape (6, f), their bounds in
+        radians and metres if there are any, and their names, as in ``rotX``.
     """
-
-    kind: str
-    screws: Array
-    limits: JointLimits | None
-    names: tuple[str, ...]
-
-
-def motion(prim: Any, unit: float) -> PrimMotion:
-    """Freedoms of a joint prim on a stage whose unit of length is so many metres."""
     type_ = str(prim.GetTypeName())
     if type_ not in FREEDOMS:
         bounds = _generic(prim)
@@ -206,7 +194,7 @@ def motion(prim: Any, unit: float) -> PrimMotion:
     scales = [unit if name.startswith("trans") else math.pi / 180.0 for name in names]
     scaled = np.array([*bounds.values()]).reshape(-1, 2) * np.array(scales)[:, None]
     bounded = kind not in ("spherical", "fixed", "free") and np.any(np.isfinite(scaled))
-    return PrimMotion(kind, screws, JointLimits.of(scaled) if bounded else None, names)
+    return kind, screws, JointLimits.of(scaled) if bounded else None, names
 
 
 def _generic(prim: Any) -> dict[str, tuple[float, float]]:

@@ -133,11 +133,9 @@ class JointValues:
         return np.array([none if value is None else value for value in found])
 
     def _first(self, key: str, name: str, words: tuple[tuple[str, bool], ...]) -> float | None:
-        for word, degrees in words:
-            value = self._scaled(key, name, word.replace("?", self._drive_axis(name)), degrees)
-            if value is not None:
-                return value
-        return None
+        axis = self._drive_axis(name)
+        values = (self._scaled(key, name, w.replace("?", axis), degrees) for w, degrees in words)
+        return next((value for value in values if value is not None), None)
 
     def _scaled(self, key: str, name: str, attribute: str, degrees: bool) -> float | None:
         """A finite number of an attribute in SI units; None where it is absent or infinite."""

@@ -156,15 +156,13 @@ class UsdPatcher(Patcher):
     ) -> Iterator[Edit]:
         """Limits of a generic joint that are there already, opened or closed."""
         added, schemas = [], []
-        limited = {name for name in GENERIC if f"PhysicsLimitAPI:{name}" in self._applied(wanted)}
+        applied = [str(name) for name in self._prim(wanted.joint).GetAppliedSchemas()]
+        limited = {name for name in GENERIC if f"PhysicsLimitAPI:{name}" in applied}
         for name in GENERIC:
             spans = [places.attribute(place, f"limit:{name}:physics:{e}") for e in ("low", "high")]
             values = ("-inf", "inf") if name in free else ("1", "-1")
-            if name in free and name in limited and not _is_locked(places, spans):
-                continue
-            if name in free and name not in limited:
-                continue
-            if name not in free and name in limited and _is_locked(places, spans):
+            locked = name in limited and _is_locked(places, spans)
+            if locked != (name in free):  # it is as it is to be
                 continue
             if name not in limited:
                 schemas.append(f"PhysicsLimitAPI:{name}")
@@ -177,9 +175,6 @@ class UsdPatcher(Patcher):
             yield places.with_schemas(place, schemas)
         if added:
             yield places.with_lines(place, added)
-
-    def _applied(self, wanted: WantedKind) -> Collection[str]:
-        return [str(name) for name in self._prim(wanted.joint).GetAppliedSchemas()]
 
     def _place(self, prim: Any) -> tuple[UsdPlaces, PrimPlace]:
         """The text of the prim's strongest definition."""

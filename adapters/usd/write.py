@@ -103,7 +103,10 @@ class _UsdWriter(Writing):
         if mechanism.ground != WORLD:
             ground = self.define(f"{mechanism.ground}_to_world", "PhysicsFixedJoint")
             add_joint(ground, (None, np.eye(4)), (self.paths[mechanism.ground], np.eye(4)))
-        self._couple()
+        for mimic in self.mimics():
+            one, other = mimic.follower, mimic.leader
+            ends = one.joint, one.axis, other.joint, other.axis
+            self._follow(*ends, mimic.multiplier, mimic.offset)
         add_motors(self)
 
     def define(self, name: str, kind: str) -> Any:
@@ -186,12 +189,6 @@ class _UsdWriter(Writing):
             self.call(joint, first + k, WrittenCoordinate(part.name, k))
 
     # -- couplings
-
-    def _couple(self) -> None:
-        for mimic in self.mimics():
-            one, other = mimic.follower, mimic.leader
-            ends = one.joint, one.axis, other.joint, other.axis
-            self._follow(*ends, mimic.multiplier, mimic.offset)
 
     def _follow(
         self, one: str, axis: int, other: str, axis2: int, multiplier: float, offset: float

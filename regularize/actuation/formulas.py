@@ -234,17 +234,8 @@ def compiled(
     functions: Mapping[str, Any] = NUMPY,
 ) -> Program:
     """A function of some variables that returns all results, on arrays."""
-    body = [f"return ({''.join(f'{line.name}, ' for line in results)})"]
-    used = {line.name for line in results}
-    for line in reversed(results[0].code.needed(results)):
-        assignment = line.assignment(language)
-        if assignment is not None:
-            # What is not used again makes room in the processor's cache.
-            last = {x for x in line.used if x.startswith("v")} - used
-            used |= last
-            body += [f"del {', '.join(sorted(last))}"] if last else []
-            body.append(assignment)
-    source = [f"def program({', '.join(given)}):", *(f"    {x}" for x in reversed(body)), ""]
+    body = results[0].code.statements(results, language)
+    source = [f"def program({', '.join(given)}):", *(f"    {line}" for line in body), ""]
     namespace = dict(functions)
     exec(compile("\n".join(source), "<actuation map>", "exec"), namespace)
     program: Program = namespace["program"]

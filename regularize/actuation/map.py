@@ -255,17 +255,14 @@ class Together(Domain):
 
     def contains(self, theta: Array) -> NDArray[np.bool_]:
         """Which motor values lie in it, (N, k) to (N,)."""
-        parts = [each.domain.contains(theta[:, each.motors]) for each in self._drives]
+        drives = () if self.whole is None else self.whole.drives
+        parts = [each.domain.contains(theta[:, each.motors]) for each in drives]
         return np.asarray(np.logical_and.reduce(parts))
 
     def samples(self, count: int, rng: np.random.Generator) -> Array:
         """Random motor values in it, shape (count, k)."""
         assert self.whole is not None
         return self.whole.samples(count, int(rng.integers(2**31)))
-
-    @property
-    def _drives(self) -> tuple[Drive, ...]:
-        return self.whole.drives if self.whole is not None else ()
 
 
 @validation.validated(motors=validation.NAMES, joints=validation.NAMES)

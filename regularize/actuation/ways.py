@@ -137,8 +137,9 @@ class Way:
         for way in cls._tried(chart, back, x, z):
             if not way.steps:
                 return way
+            check = compiled([*way.parameters, *way.steps], [line.name for line in way.given])
             with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-                values = np.stack([np.broadcast_to(v, len(x)) for v in way._check(*x.T)], axis=-1)
+                values = np.stack([np.broadcast_to(v, len(x)) for v in check(*x.T)], axis=-1)
             n = z.shape[1]
             # Newton's steps may end where rounding of the formulas ends, not of the numbers.
             off = np.abs(values[:, :n] - z).max(axis=0) / (1.0 + np.abs(z).max(axis=0))
@@ -196,10 +197,6 @@ class Way:
             )
         ]
         return replace(self, steps=(*self.steps, *beyond))
-
-    @cached_property
-    def _check(self) -> Program:
-        return compiled([*self.parameters, *self.steps], [line.name for line in self.given])
 
     @cached_property
     def program(self) -> Program:

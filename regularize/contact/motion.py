@@ -114,11 +114,7 @@ def motion_of_events(
 
 
 def _ground(contacts: Any) -> Ground | None:
-    """The ground among what may be touched.
-
-    Raises:
-        ModelError: There is something else, or several.
-    """
+    """The ground among what may be touched; anything else, or several, are refused."""
     if contacts is None:
         return None
     found = [*contacts] if isinstance(contacts, Sequence) else [contacts]

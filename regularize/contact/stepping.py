@@ -134,10 +134,7 @@ class SteppedEngine:
     def _held(self, hindrances: Hindrances, unhindered: Array, root: Array) -> Array:
         """The velocity (nv,) with the impulses that keep a robot from where it may not go.
 
-        Args:
-            hindrances: What may touch or stop.
-            unhindered: Velocity without impulses, shape (nv,).
-            root: Its square takes joint impulses to velocities, shape (f, nv).
+        The square of the root, (f, nv), takes joint impulses to velocities.
         """
         around, velocity, found = self.around, unhindered, True
         last, self._places = self._impulses, np.full_like(self._places, np.nan)
@@ -167,15 +164,9 @@ class SteppedEngine:
         return np.asarray(velocity)
 
     def _within_bounds(self, q: Array, gaps: Array, x: Array) -> tuple[Array, Array]:
-        """A configuration near q that is within the bounds that held before, on closed loops.
+        """A configuration near q within the bounds that held before, loops closed; its coordinates.
 
-        Args:
-            q: Configuration after the step, shape (nq,).
-            gaps: Distances from bounds before it, shape (stops,).
-            x: Coordinates before it, shape (n,).
-
-        Returns:
-            It, and its coordinates, shape (n,).
+        Distances from bounds (stops,) and coordinates (n,) are those before the step.
         """
         robot, stops = self.robot, self.around.stops
         now, watched = stops.coordinates(q, x), gaps > -EXACT.closed

@@ -72,7 +72,8 @@ def setting_of(
         raise ModelError("nothing is varied: name what the map is drawn over")
     body = pose if pose is None or isinstance(pose, str) else pose.body
     given = [*ranges, *at]
-    full = {name: _full(name, body) for name in given}
+    of_body = () if body is None else COORDINATES
+    full = {name: f"{body}.{name}" if name in of_body else name for name in given}
     both = {full[name] for name in ranges} & {full[name] for name in at}
     if both:
         raise ModelError(f"{min(both)!r} is varied, and held at a value too; leave one out")
@@ -91,11 +92,12 @@ def setting_of(
     graph, names = build(mechanism), list(dict.fromkeys(full.values()))
     if by_pose and pose is not None:
         pose = pose if isinstance(pose, BodyPose) else BodyPose(pose)
-        found = posed(mechanism, pose)
-        if not set(by_pose) <= set(found.inputs):
-            found = posed(mechanism, BodyPose(pose.body, tuple(dict.fromkeys(by_pose)), pose.point))
-        graph = build(found.mechanism)
-        names = [*(n for n in names if n not in found.inputs), *found.inputs]
+        whole, posing = posed(mechanism, pose)
+        if not set(by_pose) <= set(posing):
+            pose = BodyPose(pose.body, tuple(dict.fromkeys(by_pose)), pose.point)
+            whole, posing = posed(mechanism, pose)
+        graph = build(whole)
+        names = [*(n for n in names if n not in posing), *posing]
     else:
         names += [n for n in actuated_coordinates(mechanism) if n not in names]
     inputs = inputs_of(graph, names)
@@ -117,10 +119,6 @@ def setting_of(
         body,
         columns,
     )
-
-
-def _full(name: str, body: str | None) -> str:
-    return f"{body}.{name}" if body is not None and name in COORDINATES else name
 
 
 def check_points(ranges: Sequence[Range], samples: int, most: int = 10**6) -> None:

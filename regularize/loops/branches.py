@@ -336,12 +336,9 @@ class BranchPoint:
         return LocalMobility(0, evidence, self.q, nothing, self.found.motions)
 
     def _followed(self, motions: Array, radius: float, halves: int) -> tuple[Array, Array]:
-        """Where infinitesimal motions and their opposites lead, as ``_drawn_back`` gives it.
+        """Where infinitesimal motions (N, k) and their opposites lead, as ``_drawn_back`` gives it.
 
-        Args:
-            motions: Unit vectors in the basis of infinitesimal motions, shape (N, k).
-            radius: Distance that is tried first; halves of it where it is too far.
-            halves: How often the way is halved.
+        The radius is tried first, and halves of it where it is too far.
         """
         # Exactly along the tangent of a cusp no correction leads to either side.
         beside = motions + 0.02 * self.rng.normal(size=motions.shape)
@@ -358,15 +355,10 @@ class BranchPoint:
         return q, ways
 
     def _drawn_back(self, steps: Array, halves: int) -> tuple[Array, Array, Mask]:
-        """Where steps lead, and halves of the way there, and halves of those, and so on.
+        """Where scaled steps (N, n) lead, and halves of the way there, and halves of those.
 
-        Args:
-            steps: Scaled steps from the configuration, shape (N, n).
-            halves: How often the way is halved.
-
-        Returns:
-            Configurations and the scaled ways to them, shape (halves + 1, good ones, n), and which
-            are good, shape (N,): those that halves of the way lead to all the time.
+        Configurations and scaled ways to them, (halves + 1, good ones, n), and which are good (N,):
+        those that halves of the way lead to all the time.
         """
         good = np.ones(len(steps), dtype=bool)
         q, ways = np.zeros((2, halves + 1, *steps.shape))

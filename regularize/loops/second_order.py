@@ -272,13 +272,7 @@ def vanishing_spaces(forms: Array, level: float, directions: Array) -> list[Arra
 
 
 def _spread(vectors: Array, most: int, apart: float) -> Array:
-    """Some of many unit vectors, opposite ones once, each far from the others, shape (N, k).
-
-    Args:
-        vectors: Shape (M, k).
-        most: Largest number of them.
-        apart: Least distance of one of them to the others and their opposites.
-    """
+    """Some of many unit vectors (M, k), opposite ones once, each far ``apart`` from the others."""
     kept: list[Array] = []
     distances = np.full(len(vectors), np.inf)
     while len(kept) < most and len(vectors) and distances.max() > apart:

@@ -159,11 +159,7 @@ def _null(rows: Array) -> Array:
 
 
 def _rigid(name: str, mass: Array) -> Inertia:
-    """Mass properties of a rigid body from its mass matrix about the origin.
-
-    Raises:
-        ModelError: It is that of no rigid body.
-    """
+    """Mass properties from a mass matrix about the origin, refused if no rigid body has it."""
     m = float(np.trace(mass[:3, :3]) / 3)
     moment = (mass[3:, :3] - mass[:3, 3:]) / (2 * m)
     center = np.array([moment[2, 1], moment[0, 2], moment[1, 0]])

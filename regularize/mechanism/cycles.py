@@ -48,7 +48,7 @@ class Cycle:
 def walk(graph: Graph, edges: Sequence[EdgeId]) -> Cycle:
     """Order the edges of a simple cycle, starting at its lowest edge from its parent side."""
     start = min(edges)
-    at = _incident(graph, edges)
+    at = edges_at(graph, edges)
     order, nodes = [start], [graph.edges[start].parent]
     node = graph.edges[start].child
     while node != nodes[0]:
@@ -98,7 +98,7 @@ def candidate_cycles(
                 continue
             cycle = frozenset(edges).union(*(chains[c][2] for c in (*first, *second)))
             if not set(first) & set(second) and all(
-                len(touching) == 2 for touching in _incident(graph, cycle).values()
+                len(touching) == 2 for touching in edges_at(graph, cycle).values()
             ):
                 found.add(cycle)
     return [
@@ -160,7 +160,7 @@ def summed_cycles(graph: Graph, basis: Sequence[Cycle], candidates: Sequence[Cyc
 
 def _is_cycle(graph: Graph, edges: frozenset[EdgeId]) -> bool:
     """Whether the edges make one closed walk through distinct nodes."""
-    at = _incident(graph, edges)
+    at = edges_at(graph, edges)
     if any(len(touching) != 2 for touching in at.values()):
         return False
     return len(nodes_of(graph, walk(graph, sorted(edges)).edges)) == len(at)
@@ -217,7 +217,7 @@ def _shortest_paths(
     return paths
 
 
-def _incident(graph: Graph, edges: Iterable[EdgeId]) -> dict[NodeId, list[EdgeId]]:
+def edges_at(graph: Graph, edges: Iterable[EdgeId]) -> dict[NodeId, list[EdgeId]]:
     """Those of the edges that touch each node."""
     at: dict[NodeId, list[EdgeId]] = {}
     for e in edges:

@@ -59,21 +59,11 @@ class BodyPose(ShortRepr):
     point: ArrayLike | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class WithPose:
-    """A mechanism with the chain of a pose.
+def posed(mechanism: Mechanism, pose: BodyPose | str) -> tuple[Mechanism, tuple[str, ...]]:
+    """The mechanism with the coordinates of a body's pose among its own, at the end.
 
-    Attributes:
-        mechanism: The mechanism; the joints of the chain are its last ones.
-        inputs: Names of the coordinates of the pose that are given, such as ``platform.x``.
-    """
-
-    mechanism: Mechanism
-    inputs: tuple[str, ...]
-
-
-def posed(mechanism: Mechanism, pose: BodyPose | str) -> WithPose:
-    """The mechanism with the coordinates of a body's pose among its own.
+    Returns:
+        It, and the names of the coordinates that are given, such as ``platform.x``.
 
     Raises:
         ModelError: There is no such body, it does not move, or it has no such coordinates.
@@ -99,7 +89,7 @@ def posed(mechanism: Mechanism, pose: BodyPose | str) -> WithPose:
         bodies=(*mechanism.bodies, *bodies),
         joints=(*mechanism.joints, *chain),
     )
-    return WithPose(whole, tuple(f"{pose.body}.{name}" for name in given))
+    return whole, tuple(f"{pose.body}.{name}" for name in given)
 
 
 def with_pose(
@@ -112,8 +102,8 @@ def with_pose(
     graph = as_graph(model)
     if pose is None:
         return graph, inputs
-    found = posed(graph.mechanism, pose)
-    return build(found.mechanism), [*inputs, *found.inputs]
+    whole, given = posed(graph.mechanism, pose)
+    return build(whole), [*inputs, *given]
 
 
 def _named(pose: BodyPose, vary: Sequence[str]) -> tuple[str, ...]:

@@ -287,7 +287,9 @@ def projections(invariance: Invariance, unknown: int) -> Iterator[LoopProjection
         left = relevant & ~members
         if left.bit_count() == 1:
             u = left.bit_length() - 1
-            if _matches(chain.items[u], kind):
+            item = chain.items[u]
+            seen = ("point", "direction", "line") if item.kind == "R" else ("point", "plane")
+            if item.simple and kind in seen:
                 cost = 2 * (m - segment.length - 1)
                 yield LoopProjection(u, (segment,), f"seen {kind}", 1, cost)
     # Most segments share their motions with others: those are compared once.
@@ -312,12 +314,6 @@ def projections(invariance: Invariance, unknown: int) -> Iterator[LoopProjection
         solutions = _solutions(chain.items[u], *kinds)
         if solutions and kinds in MEASURES:
             yield LoopProjection(u, (a, b), MEASURES[kinds], solutions, m - a.length - b.length - 1)
-
-
-def _matches(item: ElementaryMotion, kind: str) -> bool:
-    return item.simple and kind in (
-        ("point", "direction", "line") if item.kind == "R" else ("point", "plane")
-    )
 
 
 def _solutions(item: ElementaryMotion, a: str, b: str) -> int:

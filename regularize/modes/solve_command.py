@@ -66,19 +66,18 @@ def run(arguments: argparse.Namespace) -> int:
     by_pose = texts is not None or not values or any(name.startswith(f"{body}.") for name in values)
     named = arguments.inputs or [name for name in values if not name.startswith(f"{body}.")]
     if body and by_pose:
-        found = posed(mechanism, pose_with(body, arguments.point))
-        mechanism = found.mechanism
+        mechanism, posing = posed(mechanism, pose_with(body, arguments.point))
         if texts is not None:
-            if len(texts) != len(found.inputs):
+            if len(texts) != len(posing):
                 raise ModelError(
                     f"--pose {arguments.pose}: {len(texts)} values; the pose of {body!r} is given "
-                    f"by {', '.join(found.inputs)}"
+                    f"by {', '.join(posing)}"
                 )
-            given = [f"{name}={text}" for name, text in zip(found.inputs, texts, strict=True)]
-            for name in {*found.inputs} & {*values}:
+            given = [f"{name}={text}" for name, text in zip(posing, texts, strict=True)]
+            for name in {*posing} & {*values}:
                 raise ModelError(f"--at {name}=…: --pose {arguments.pose} gives it already")
             values |= assignments(given, "--pose", units)
-        inputs = [*named, *found.inputs]
+        inputs = [*named, *posing]
     else:
         inputs = _inputs(mechanism, named)
     solution = closed_form(mechanism, inputs)

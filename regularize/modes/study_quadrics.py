@@ -79,12 +79,12 @@ def poses(conditions: Conditions, circles: int, planar: bool) -> Poses | None:
     if (circles, spheres, planar) not in POSES:
         return None
     count = POSES[circles, spheres, planar]
-    start = _start(circles, spheres, planar)
-    if len(start.z) < count:
+    start, ends = _start(circles, spheres, planar)
+    if len(ends) < count:
         return None
     N = len(conditions.a)
-    system = _Quadrics(start.conditions, conditions, planar)
-    z = np.repeat(start.z[None], N, axis=0).reshape(N * count, -1)
+    system = _Quadrics(start, conditions, planar)
+    z = np.repeat(ends[None], N, axis=0).reshape(N * count, -1)
     rows = np.repeat(np.arange(N), count)
     with np.errstate(over="ignore", invalid="ignore"):  # some may lead to infinity
         z, good = system.followed(z, rows)
@@ -106,16 +106,9 @@ def poses(conditions: Conditions, circles: int, planar: bool) -> Poses | None:
     return Poses(rows[order], system.pose(z[order].real), h[order], complete)
 
 
-class _Start(NamedTuple):
-    """Complex conditions for one sample and all solutions, shape (K, n)."""
-
-    conditions: Conditions
-    z: Complex
-
-
 @cache
-def _start(circles: int, spheres: int, planar: bool) -> _Start:
-    """Generic conditions with all their solutions."""
+def _start(circles: int, spheres: int, planar: bool) -> tuple[Conditions, Complex]:
+    """Generic complex conditions, one sample, with all their solutions, shape (K, n)."""
     rng = np.random.default_rng(7)
     count = POSES[circles, spheres, planar]
     first = _random(rng, circles, spheres, planar)
@@ -140,7 +133,7 @@ def _start(circles: int, spheres: int, planar: bool) -> _Start:
         for end in ends[good]:
             if np.abs(found - end).max(axis=1).min() > EXACT.same:
                 found = np.vstack([found, end])
-    return _Start(first, found)
+    return first, found
 
 
 def _random(rng: np.random.Generator, circles: int, spheres: int, planar: bool) -> Conditions:

@@ -162,7 +162,7 @@ def idealise(
     assumed: list[Candidate] = []
     others: list[OtherIdeal] = []
     for cell in written.cells:
-        proved, offered = _proved(written, cell.edges), []
+        proved, offered = all(part.proved for part in written.parts_of(cell)), []
         loops = sized_loops(written.graph, written.q, cell.edges)
         gap = largest_error(loops, written.q[loops.columns])
         if CLOSED < gap <= UNSEEN:
@@ -221,11 +221,6 @@ def _largest(moves: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
     """Largest move in metres and turn in radians, each of any joint."""
     both = np.array([*moves.values(), (0.0, 0.0)]).max(axis=0)
     return float(both[0]), float(both[1])
-
-
-def _proved(reduction: Reduction, edges: tuple[EdgeId, ...]) -> bool:
-    """Whether the loops close, and their rows are reduced with proof."""
-    return all(part.proved for part in reduction.parts_of(reduction.cell_at[edges[0]]))
 
 
 def _explains_more(one: Reduction, other: Reduction) -> bool:

@@ -109,13 +109,10 @@ def pedestal(tip: Array, up: Array, height: float) -> Any:
 
 
 def _turned(points: Array, profile: Sequence[tuple[int, float]], sections: int) -> Any:
-    """What a lathe makes, about a line that may bend.
+    """What a lathe makes, about a line (n, 3) that may bend; no two neighbours on it are the same.
 
-    Args:
-        points: Of the line, no two neighbours the same, shape (n, 3).
-        profile: From one end to the other: the number of a point and a radius there. Only the
-            first and the last radius may be zero.
-        sections: Number of sides.
+    The profile has the number of a point and a radius there, from one end to the other. Only the
+    first and the last radius may be zero.
     """
     steps = np.diff(points, axis=0)
     ways = steps / np.linalg.norm(steps, axis=1)[:, None]

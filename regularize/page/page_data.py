@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -137,7 +137,7 @@ def kinematics_data(reduction: Reduction, length: float) -> dict[str, Any]:
         "turns": turns.tolist(),
         "names": coordinate_names(r.mechanism),
         "limits": [
-            _bounds(pair)
+            [float(x) if np.isfinite(x) else None for x in pair]
             for pair in zip(
                 limits_of(r.mechanism, "lower"), limits_of(r.mechanism, "upper"), strict=True
             )
@@ -227,10 +227,6 @@ def _loop(cut: Cut, r: Reduction) -> dict[str, Any]:
 
 def _frame(T: Array) -> Any:
     return _plain(T[:3].ravel())
-
-
-def _bounds(pair: Iterable[float]) -> list[float | None]:
-    return [float(x) if np.isfinite(x) else None for x in pair]
 
 
 def _plain(values: Any) -> Any:

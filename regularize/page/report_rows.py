@@ -31,7 +31,8 @@ def report_rows(report: Analysis, drawing: Drawing, references: References) -> I
     yield from rows.findings()
     yield from rows.loops(drawing)
     yield from rows.named("What moves", ("body", "motion"), view.moving_together(report))
-    yield from _pairs("Why", ("what", "reason"), view.why(report))
+    why = [[*map(escape, pair)] for pair in view.why(report)]
+    yield from _table("Why", ("what", "reason"), why)
     untrusted = view.untrusted_together(report)
     yield from rows.named("Reactions that cannot be trusted", ("joint", "undetermined"), untrusted)
     yield from _lack_of_fit(report)
@@ -183,11 +184,11 @@ class _Rows:
             '</caption><thead><tr><th scope="col">direction</th><th scope="col">status</th>'
             '<th scope="col">already fixed by</th><th scope="col">residual</th></tr></thead><tbody>'
         )
-        for row in loop_view.rows(loop):
+        for direction, status, because, residual in loop_view.rows(loop):
             yield (
-                f'<tr><th scope="row">{escape(row.direction)}</th>'
-                f'<td class="status-{row.status}">{row.status}</td>'
-                f"<td>{escape(row.because)}</td><td>{escape(row.residual)}</td></tr>"
+                f'<tr><th scope="row">{escape(direction)}</th>'
+                f'<td class="status-{status}">{status}</td>'
+                f"<td>{escape(because)}</td><td>{escape(residual)}</td></tr>"
             )
         yield "</tbody></table></div>"
         yield from (f"<p>Why: {escape(sentence)}.</p>" for sentence in loop_view.reasons(loop))
@@ -223,10 +224,6 @@ def _advice(line: str) -> str:
         return escape(line)
     options = re.sub(r"(?<!\S)--?[\w-]+", r'<span class="option">\g<0></span>', escape(command))
     return f"{escape(words)}: <code>regularize {options}</code>"
-
-
-def _pairs(title: str, heads: tuple[str, str], pairs: list[tuple[str, str]]) -> Iterator[str]:
-    yield from _table(title, heads, [(escape(left), escape(right)) for left, right in pairs])
 
 
 def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -31,7 +31,7 @@ from regularize.pinocchio.multibody_reading import (
 from regularize.pinocchio.robot import Robot
 from regularize.pinocchio.spanning_tree import aligned
 from regularize.pinocchio.styles import Anchor, anchors_of, joint_closure, row_covectors
-from regularize.pinocchio.tree import TreeJoint
+from regularize.pinocchio.tree import TreeJoint, body_places
 from regularize.reduction.numerical import Numerical
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.statics.cure import NoCure
@@ -176,11 +176,7 @@ def augmented(
             *(() if regular else (massless_ends(),)),
         ),
         _coordinates=coordinates,
-        places={
-            body: (place[node][0], place[node][1] @ graph.T_node_body[body])
-            for body, node in graph.node_of.items()
-            if node in place
-        },
+        places=body_places(graph, place),
         _made=again,
         _lifted=lifted,
     )

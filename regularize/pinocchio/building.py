@@ -18,7 +18,7 @@ import pinocchio as pin
 
 from regularize.errors import ReadError
 from regularize.files import load
-from regularize.mechanism.body import Body, Geometry
+from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.source import Model, as_mechanism
@@ -55,7 +55,12 @@ def geometry_model(
             try:
                 solid, file = _solid(shape, mechanism.path, package_dirs)
             except ReadError as error:
-                findings.append(_left_out(body, shape, error))
+                message = f"a shape of body `{body.name}` is left out: {error.reason}"
+                packed = "://" in (shape.uri or "")
+                help = ("say where its package is: package_dirs=[...]",) if packed else ()
+                findings.append(
+                    Diagnostic("REG013", "warning", message, source=body.source, help=help)
+                )
                 continue
             scale = np.broadcast_to(shape.size, 3) if shape.kind == "mesh" else np.ones(3)
             place = T_joint_body * pin.SE3(shape.T_body_geometry)
@@ -73,18 +78,6 @@ def body_frame(model: Any, body: str) -> int:
         if model.existBodyName(name):
             return int(model.getFrameId(name, pin.FrameType.BODY))
     return 0
-
-
-def _left_out(body: Body, shape: Geometry, error: ReadError) -> Diagnostic:
-    return Diagnostic(
-        "REG013",
-        "warning",
-        f"a shape of body `{body.name}` is left out: {error.reason}",
-        source=body.source,
-        help=("say where its package is: package_dirs=[...]",)
-        if "://" in (shape.uri or "")
-        else (),
-    )
 
 
 def _solid(shape: Geometry, path: str | None, package_dirs: Sequence[str]) -> tuple[Any, str]:

@@ -100,12 +100,7 @@ class Environments:
 
     @cached_property
     def _kernel(self) -> Any:
-        """The kernel, with a row for every drive.
-
-        Raises:
-            ModelError: A joint has not one coordinate of its own, or drives follow from each other.
-            UnsupportedExport: A joint is a cut, or there is no compiled kernel.
-        """
+        """The kernel, with a row for every drive; refused where joints cannot be driven so."""
         robot = self.robot
         if not self.drives:
             return robot.kernel

@@ -17,7 +17,7 @@ from regularize.pinocchio.coordinates import ModelCoordinates, joint_values, lef
 from regularize.pinocchio.multibody_reading import is_massive
 from regularize.pinocchio.robot import Robot
 from regularize.pinocchio.styles import Anchor, row_closures, weld_closures
-from regularize.pinocchio.tree import TreeBuilder
+from regularize.pinocchio.tree import TreeBuilder, body_places
 from regularize.reduction.rank_loss import rank_losses
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.step.posing import poses_of
@@ -106,7 +106,7 @@ def _robot(
         joints=tuple(builder.joints),
         findings=findings if massive else (*findings, massless_ends()),
         _coordinates=coordinates,
-        places=builder.body_places(),
+        places=body_places(reduction.graph, builder.place),
         _made=made,
     )
 

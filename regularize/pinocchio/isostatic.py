@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 
 from regularize.errors import UnsupportedExport
+from regularize.escape import unique
 from regularize.lie import screw, subalgebra
 from regularize.lie.screw import Array
 from regularize.mechanism.diagnostic import Diagnostic
@@ -51,17 +52,20 @@ def slack(
     count = len(weld.implied)
     share = None if body.inertia is None else body.inertia.scaled(1.0 / (count + 1))
     links = [
-        Body(_unused(f"{body.name}_slack{k + 1}", names), share, source=body.source)
+        Body(unique(f"{body.name}_slack{k + 1}", names), share, source=body.source)
         for k in range(count)
     ]
+    names |= {link.name for link in links}
     chain = [body.name, *(link.name for link in links)]
     added = []
     for k, axis in enumerate(weld.implied):
         kind = KINDS[axis // 3]
         direction = np.eye(3)[axis % 3]
+        name = unique(slack_name(joint.name, axis), names)
+        names.add(name)
         added.append(
             Joint(
-                _unused(slack_name(joint.name, axis), names),
+                name,
                 chain[k],
                 chain[k + 1],
                 kind,
@@ -124,15 +128,6 @@ def _carrier(reduction: Reduction, weld: Weld) -> tuple[NodeId, Array]:
     poses = reduction.reference.T_world_node[0]
     T_world_frame = poses[loops.row(cut.node)] @ weld.T_node_frame
     return other, screw.inverse(poses[loops.row(other)]) @ T_world_frame
-
-
-def _unused(name: str, taken: set[str]) -> str:
-    """The name, numbered if it is taken; it is taken from then on."""
-    unique, k = name, 2
-    while unique in taken:
-        unique, k = f"{name}_{k}", k + 1
-    taken.add(unique)
-    return unique
 
 
 @dataclass(frozen=True)

@@ -165,11 +165,9 @@ class PairPatcher(Patcher):
 
 
 def _rebuilt(model: Any, new: Mapping[str, Joint]) -> tuple[Any, dict[int, Array]]:
-    """A copy of a model with some joints replaced.
+    """A copy of a model with some joints replaced, and where the frames of bodies behind these are.
 
-    Returns:
-        The copy, and where the frames of bodies behind replaced joints are, seen from the joints'
-        frames: shape (4, 4) by the joint's index, which stays.
+    They are seen from the joints' frames, (4, 4), by the joint's index, which stays.
     """
     if not new:
         return pin.Model(model), {}

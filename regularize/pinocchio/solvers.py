@@ -223,13 +223,8 @@ class ConstrainedTree:
         """Acceleration by an orthonormal basis of the admissible velocities, shape (nv,).
 
         For dependent rows too, and for trees with massless ends, where the mass matrix is singular
-        although the mechanism has mass in every direction in which it can move.
-
-        Args:
-            q: Configuration, shape (nq,).
-            v: Velocity, shape (nv,).
-            tau: Joint forces, shape (nv,).
-            wanted: What is added to the rates of the rows, shape (m,).
+        although the mechanism has mass in every direction in which it can move. What is ``wanted``
+        is added to the rates of the rows, shape (m,).
         """
         terms = self.states.terms(q, v)
         inertias = np.diag(terms.M)

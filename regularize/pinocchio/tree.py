@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,15 +75,6 @@ class TreeBuilder:
         """Add an operational frame at a place of the tree."""
         frame = TreeFrame(name, "OP_FRAME", place[0], place[1] @ T_node_frame)
         self.tree.frames.append(frame)
-
-    def body_places(self) -> dict[str, tuple[int, Array]]:
-        """Joint that carries each body, and the body's frame in that joint's frame."""
-        graph, place = self.graph, self.place
-        return {
-            name: (place[node][0], place[node][1] @ graph.T_node_body[name])
-            for node in place
-            for name in graph.members[node]
-        }
 
     def _descend(self, root: NodeId) -> None:
         """Visit nodes depth-first: Pinocchio's algorithms rely on that order."""
@@ -198,6 +189,17 @@ class TreeBuilder:
     def _unused(self, name: str) -> str:
         taken = any(frame.name == name for frame in self.tree.frames)
         return f"{name}/body" if taken or name == "universe" else name
+
+
+def body_places(
+    graph: Graph, place: Mapping[NodeId, tuple[int, Array]]
+) -> dict[str, tuple[int, Array]]:
+    """Joint that carries each body, and the body's frame in that joint's frame."""
+    return {
+        name: (place[node][0], place[node][1] @ graph.T_node_body[name])
+        for node in place
+        for name in graph.members[node]
+    }
 
 
 def alphabetical(mechanism: Mechanism) -> dict[str, int]:

@@ -8,7 +8,7 @@ is found is no more than a guess until ``verifier`` has put it into the closure 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,23 +26,13 @@ DEGREES = (8, 8, 4)
 Polynomial = dict[tuple[int, int, int], int]
 #: Joints of a loop with the sense in which it passes them.
 Loop = Sequence[tuple[EdgeId, int]]
-
-
-@dataclass(frozen=True)
-class MotionCurve:
-    """A curve in space and functions on it.
-
-    Attributes:
-        relations: A polynomial in x and y, and one in x, y and z.
-        moves: Of each joint the denominator and the numerator of its half-angle tangent.
-    """
-
-    relations: tuple[Polynomial, Polynomial]
-    moves: dict[EdgeId, tuple[Polynomial, Polynomial]]
+#: The relations of a curve, in x and y and in x, y and z; and of each joint the denominator and the
+#: numerator of its half-angle tangent there.
+MotionCurve = tuple[list[Polynomial], dict[EdgeId, tuple[Polynomial, Polynomial]]]
 
 
 def curve_of(loops: Sequence[Loop], screws: dict[EdgeId, Vector]) -> MotionCurve:
-    """The curve along which loops move from their reference pose.
+    """The curve in space along which loops move from their reference pose.
 
     Args:
         loops: The loops.
@@ -174,7 +164,7 @@ def _found(
         half = len(known) // 2
         below = _polynomial([-c for c in known[half:]], names)
         moves[e] = (below, _polynomial(known[:half], names))
-    return MotionCurve((relations[0], relations[1]), moves)
+    return relations, moves
 
 
 def _polynomial(known: Sequence[int], names: Sequence[tuple[int, int]]) -> Polynomial:
@@ -209,8 +199,9 @@ def _series(
         for loop, products in zip(loops, partial, strict=True):
             products[0].append([0] * 8)
             for at, (e, sense) in enumerate(loop):
-                lower = zip(series[e][1:k], products[at][k - 1 : 0 : -1], strict=True)
-                known = [sum(column) for column in zip(*_scaled(lower), strict=True)] or [0] * 8
+                pairs = zip(series[e][1:k], products[at][k - 1 : 0 : -1], strict=True)
+                lower = ([factor * x for x in q] for factor, q in pairs)
+                known = [sum(column) for column in zip(*lower, strict=True)] or [0] * 8
                 moved = _turned(known, screws[e], sense)
                 products[at + 1].append(_sum(products[at][k], moved, prime))
             right += [-products[-1][k][c] % prime for c in (5, 6, 7, 1, 2, 3)]
@@ -227,10 +218,6 @@ def _series(
                 added = _sum(added, step, prime)
                 products[at + 1][k] = _sum(products[at + 1][k], added, prime)
     return series
-
-
-def _scaled(pairs: Iterable[tuple[int, list[int]]]) -> list[list[int]]:
-    return [[factor * x for x in q] for factor, q in pairs]
 
 
 def _sum(a: Sequence[int], b: Sequence[int], prime: int) -> list[int]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from regularize.lie.screw import Array
+from regularize.mechanism.cycles import edges_at
 from regularize.mechanism.graph import EdgeId, Graph, NodeId
 from regularize.proofs.dual_quaternions import Exact, exact_vector
 from regularize.proofs.geometry import UNITS, integral
@@ -98,10 +99,7 @@ def _chains(
     graph: Graph, edges: Sequence[EdgeId]
 ) -> Iterator[tuple[tuple[NodeId, NodeId], tuple[EdgeId, ...]]]:
     """The chains between the two bodies that have more joints than two, if there are just two."""
-    at: dict[NodeId, list[EdgeId]] = {}
-    for e in edges:
-        for node in (graph.edges[e].parent, graph.edges[e].child):
-            at.setdefault(node, []).append(e)
+    at = edges_at(graph, edges)
     ends = [node for node, own in at.items() if len(own) > 2]
     for e in at[ends[0]] if len(ends) == 2 else ():
         chain, node = [e], ends[0]

@@ -56,9 +56,10 @@ def motion(
         if any(len(space) > 1 for space in freedoms.values()):
             raise NotExact("a joint with several freedoms is in a loop that moves for its lengths")
         loops = [[(e, c.cycle.direction(graph, e)) for e in c.cycle.edges] for c in part.cuts]
-        curve = curve_of([[pair for pair in loop if pair[0] in screws] for loop in loops], screws)
-        moves = {names[EdgeId(e)]: [*map(_table, pair)] for e, pair in curve.moves.items()}
-        found = {"because": "motion", "curve": [*map(_table, curve.relations)], "moves": moves}
+        moving = [[pair for pair in loop if pair[0] in screws] for loop in loops]
+        relations, moved = curve_of(moving, screws)
+        moves = {names[EdgeId(e)]: [*map(_table, pair)] for e, pair in moved.items()}
+        found = {"because": "motion", "curve": [*map(_table, relations)], "moves": moves}
     rows = kept | {c.edge.index: _like(c, kept[c.edge.index]) for c in part.cuts}
     loops_by_cut = {names[e]: [names[each] for each in cycle.edges] for e, cycle in own.items()}
     rest = {names[c.edge.index]: written(rows[c.edge.index]) for c in part.cuts}

@@ -165,14 +165,7 @@ def _roots(series: Array, noise: float, most: int) -> Roots | None:
 
 
 class _Factors:
-    """Exact factors of all hinges, loop by loop.
-
-    Args:
-        loops: The loops.
-        axes: Unit screws of the hinges.
-        roots: Their factors.
-        rounding: How far a number may be moved to a simpler one.
-    """
+    """Exact factors of all hinges near their roots, loop by loop; hinges are unit screws."""
 
     def __init__(
         self,
@@ -266,7 +259,8 @@ class _Factors:
                     own.append(h if sense > 0 else conjugated(h))
                 if any(np.cross(own[0][1:4], h[1:4]).any() for h in own):
                     raise ZeroDivisionError
-                if e in self.found and not _same(self.found[e], own):
+                # The same factors, in whatever order.
+                if sorted(map(tuple, self.found.get(e, own))) != sorted(map(tuple, own)):
                     raise ZeroDivisionError
                 self.found.setdefault(e, tuple(own))
             return True
@@ -320,10 +314,6 @@ def _root(x: Fraction) -> Fraction:
 
 
 _ONE = np.eye(8, dtype=int)[0]
-
-
-def _same(one: Sequence[Dual], other: Sequence[Dual]) -> bool:
-    return sorted(map(tuple, one)) == sorted(map(tuple, other))
 
 
 def _turned(vector: Exact, target: Array, rounding: float) -> Exact:

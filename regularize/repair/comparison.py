@@ -124,12 +124,8 @@ def _other_freedoms(after: Mechanism, wanted: Sequence[WantedKind]) -> list[str]
         known[joint.name] = known.get(joint.name, 0) + joint.freedoms
     for each in wanted:
         name = each.joint.name
-        freedoms = sum(known.get(part, 0) for part in (name, *_added(name)))
+        parts = (name, f"{name}_slide", f"{name}_turn")  # what a body gets for one joint
+        freedoms = sum(known.get(part, 0) for part in parts)
         if freedoms != each.replacement.freedoms:
             wrong.append(f"joint `{name}` has {freedoms} freedoms and is not {each.kind}")
     return wrong
-
-
-def _added(name: str) -> tuple[str, ...]:
-    """Names of the joints that a body gets beside one of its joints."""
-    return tuple(f"{name}_{what}" for what in ("slide", "turn"))

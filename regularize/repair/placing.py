@@ -65,10 +65,7 @@ class Placing:
                     "another folder, or edit it in place"
                 )
         order = [*(path for path in kept if path != self.main), self.main]
-        found = {}
-        for path in order:
-            found[kept[path]] = self._bytes(path, moved, target)
-        return found
+        return {kept[path]: self._bytes(path, moved, target) for path in order}
 
     def _beside(self, path: str, target: Path) -> Path | None:
         """Where a further file goes; None for one that the model can refer to where it is."""

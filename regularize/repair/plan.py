@@ -307,17 +307,20 @@ def wanted_kinds(mechanism: Mechanism, changes: Collection[JointChange]) -> tupl
 
 def named_kinds(reduction: Reduction, joints: Mapping[str, str]) -> tuple[WantedKind, ...]:
     """The joints that the user names, made what she says."""
-    mechanism, wanted = reduction.mechanism, []
+    mechanism = reduction.mechanism
     joints = {name: in_kinds(words) for name, words in joints.items()}
-    for name, words in joints.items():
-        if mechanism.joint(name).kind != words.partition(":")[0]:
-            wanted.append(name)
-    offered = _offered(reduction, {name: joints[name] for name in wanted})
+    wanted = {
+        name: words
+        for name, words in joints.items()
+        if mechanism.joint(name).kind != words.partition(":")[0]
+    }
+    offered = _offered(reduction, wanted)
     return tuple(
-        WantedKind(joint, joints[name].partition(":")[0], replacement)
-        for name in wanted
+        WantedKind(
+            joint, words.partition(":")[0], offered.get(name) or of_another_kind(joint, words)
+        )
+        for name, words in wanted.items()
         for joint in [mechanism.joint(name)]
-        for replacement in [offered.get(name) or of_another_kind(joint, joints[name])]
     )
 
 

@@ -158,13 +158,8 @@ def _take(
 ) -> None:
     """Take what cells of one shape have independent of what they took before, all of them at once.
 
-    Args:
-        cells: The cells, of which the same options were taken.
-        rtol: Tolerance of ranks.
-        free: What is left of their states, as projectors that are changed in place, shape (cells,
-            states, states); by default all.
-        first: The option to go on with.
-        taken: Places of the joints that are changed already.
+    They took the same options so far, and go on with the ``first``. What is left of their states
+    is ``free``, as projectors that are changed in place, (cells, states, states); by default all.
     """
     (states, *places), taken = cells[0].shape, {*taken}
     free = np.tile(np.eye(states), (len(cells), 1, 1)) if free is None else free

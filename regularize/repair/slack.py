@@ -11,7 +11,7 @@ from regularize.errors import UnsupportedExport
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
 from regularize.pinocchio.isostatic import ClosureChange, slack
-from regularize.pinocchio.welds import Weld, chosen_welds
+from regularize.pinocchio.welds import chosen_welds
 from regularize.reduction.numerical import Numerical
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.provable import gaining_changes, referred, same_motion
@@ -71,8 +71,11 @@ def _planned(
     findings: list[Diagnostic] = []
     chosen = chosen_welds(kept)
     for weld in chosen:
-        joint = before.joint(weld.cut.edge.joint.name)
-        if joint.closure and _idle(weld) and not referred(before, joint):
+        cut = weld.cut.edge.joint
+        joint = before.joint(cut.name)
+        # A cut joint without rows of its own holds nothing that other joints do not hold.
+        idle = len(weld.rows) == (0 if weld.point else cut.freedoms)
+        if joint.closure and idle and not referred(before, joint):
             removed.append(joint.name)
             changes.pop(joint.name, None)
         elif weld.implied:
@@ -93,11 +96,6 @@ def _planned(
     )
     seen = sum(weld.cut.numerical.shape[1] for weld in chosen)
     return SlackPlan(tuple(changes.values()), wanted, expected, seen)
-
-
-def _idle(weld: Weld) -> bool:
-    """Whether a cut joint holds nothing that other joints do not hold."""
-    return len(weld.rows) == (0 if weld.point else weld.cut.edge.joint.freedoms)
 
 
 def _links(before: Mechanism, expected: Mechanism, change: ClosureChange) -> SlackLinks:

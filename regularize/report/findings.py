@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -330,13 +329,13 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
         missed = None if loop is None else _contradiction(reduction, loop)
         left = gap_words(gap.translation, gap.rotation)
         if loop is not None and missed is not None:
-            left = gap_words(*_amounts(missed.twist))
+            left = gap_words(*_amounts(missed[0]))
             message = (
                 f"loop `{loop.name}` cannot be closed: its redundant equations contradict each "
                 f"other at joint `{loop.closing}`; {left} stay open"
             )
             ways = [
-                _advice(reduction, loop, missed),
+                _advice(reduction, loop, *missed),
                 "or let joint frames move as little as closes it: --absorb-gaps",
             ]
         else:
@@ -358,46 +357,36 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
         )
 
 
-class _Missed(NamedTuple):
-    """By what the frames of a closing joint miss each other, and whether that is idle.
-
-    A twist about the loop's point, ground axes, metres; idle is what no other joint could move by.
-    """
-
-    twist: Array
-    idle: bool
-
-
 def _amounts(twist: Array) -> tuple[float, float]:
     """Metres and radians of a twist."""
     return float(np.linalg.norm(twist[:3])), float(np.linalg.norm(twist[3:]))
 
 
-def _advice(reduction: Reduction, loop: LoopReport, missed: _Missed) -> str:
+def _advice(reduction: Reduction, loop: LoopReport, missed: Array, idle: bool) -> str:
     """By how much and where a loop stays open, and what can be done about it."""
-    slid, turned = _amounts(missed.twist)
+    slid, turned = _amounts(missed)
     ways = []
     if slid > CLOSED * loop.part.length:
-        along = axis_words(missed.twist[:3] / slid)
-        ways.append((f"{millimetres(slid)} along {along}", f"by {point_words(missed.twist[:3])}"))
+        along = axis_words(missed[:3] / slid)
+        ways.append((f"{millimetres(slid)} along {along}", f"by {point_words(missed[:3])}"))
     if turned > CLOSED:
-        about = f"{degrees(turned)} about {axis_words(missed.twist[3:] / turned)}"
+        about = f"{degrees(turned)} about {axis_words(missed[3:] / turned)}"
         ways.append((about, f"through {about}"))
     return (
         f"the two frames of `{loop.closing}` miss each other by "
         f"{listed([miss for miss, _ in ways])}"
-        f"{', which does not matter for the motion' if missed.idle else ''}: move that on "
+        f"{', which does not matter for the motion' if idle else ''}: move that on "
         f"`{reduction.graph.nodes[loop.cut.edge.parent]}` {listed([move for _, move in ways])} "
         f"(axes of the ground), or relax `{loop.closing}` there"
-        f"{'' if missed.idle else '; then see whether the loop moves as it should'}"
+        f"{'' if idle else '; then see whether the loop moves as it should'}"
     )
 
 
-def _contradiction(reduction: Reduction, loop: LoopReport) -> _Missed | None:
-    """What stays open and lies where the other joints of the loop can never move.
+def _contradiction(reduction: Reduction, loop: LoopReport) -> tuple[Array, bool] | None:
+    """What stays open and lies where the other joints of the loop can never move, as idle.
 
     Where these can move everywhere, but too few equations are independent, all that the closing
-    joint itself does not allow.
+    joint itself does not allow. It is a twist about the loop's point, ground axes, metres.
     """
     part, cut = loop.part, loop.cut
     others = [part.screws[e] for e in cut.cycle.edges if e != cut.edge.index]
@@ -410,4 +399,4 @@ def _contradiction(reduction: Reduction, loop: LoopReport) -> _Missed | None:
     if np.linalg.norm(outside) <= 0.5 * np.linalg.norm(error) if idle else not reduction.redundant:
         return None
     slid = part.length * outside[:3] + screw.cross(outside[3:], loop.point - part.center)
-    return _Missed(np.concatenate([slid, outside[3:]]), idle)
+    return np.concatenate([slid, outside[3:]]), idle

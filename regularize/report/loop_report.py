@@ -244,10 +244,8 @@ def _loop_report(
     algebra = loop_algebra(part.screws, cut.cycle, rtol)
     motion = in_world(algebra.type, part.center, part.length)
     T_world = reduction.reference.T_world_node[0, reduction.loops.row(cut.edge.parent)]
-    joint_origin = (T_world @ cut.edge.T_parent)[:3, 3]
-    point = (
-        motion.point if motion.name == "spherical" and motion.point is not None else (joint_origin)
-    )
+    center = motion.point if motion.name == "spherical" else None
+    point = (T_world @ cut.edge.T_parent)[:3, 3] if center is None else center
     joints = tuple(graph.edges[e].joint.name for e in edges)
     trivial = 0 < cut.constraints - cut.kept == 6 - algebra.dimension
     is_open = not (part.proved or reduction.assembly.closed)

@@ -155,14 +155,11 @@ def _velocity_words(
     how = "turn" if pitch == 0.0 else "screw"
     line = f"the axis along {axis_words(axis)} through {point_words(point)}"
     text = f"to first order {name} could {how} about {line}"
-    rods = [n for n in moved if n != node and degree[n] == 2 and node in _neighbours(graph, n)]
+    beside = {graph.edges[e].other(node) for e in graph.adjacency[node]}
+    rods = [n for n in moved if n != node and degree[n] == 2 and n in beside]
     if pitch == 0.0 and degree[node] > 2 and len(rods) == degree[node]:
         text += ", which the lines of all its rods meet"
     return text
-
-
-def _neighbours(graph: Graph, node: NodeId) -> set[NodeId]:
-    return {graph.edges[e].other(node) for e in graph.adjacency[node]}
 
 
 def _rods(
@@ -174,14 +171,11 @@ def _rods(
         edges = [e for e in graph.adjacency[node] if e in lines]
         if len(edges) != 2 or not graph.members[node] or node == graph.ground:
             continue
-        points = []
-        for e in edges:
-            edge = graph.edges[e]
-            frame = places[loops.row(edge.parent)] @ edge.T_parent
-            points.append(frame[:3, 3])
+        ends = [graph.edges[e] for e in edges]
+        points = [(places[loops.row(end.parent)] @ end.T_parent)[:3, 3] for end in ends]
         way = points[1] - points[0]
         length = float(np.linalg.norm(way))
-        own = lines[edges[1]] * (1.0 if graph.edges[edges[1]].child == node else -1.0)
+        own = lines[edges[1]] * (1.0 if ends[1].child == node else -1.0)
         force, moment = own[3:], own[:3] - np.cross(points[1], own[3:])
         along = float(force @ way) / max(length, np.finfo(float).tiny)
         aside = np.linalg.norm(force - along * way / max(length, np.finfo(float).tiny))

@@ -10,6 +10,7 @@ or in the configuration, or by a baseline of what was known before.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
@@ -97,10 +98,8 @@ def divided(
 
 def in_comments(mechanism: Mechanism) -> tuple[Suppression, ...]:
     """What comments in the model's own files accept."""
-    found: list[Suppression] = []
-    for path in filter(None, (mechanism.path, *mechanism.files)):
-        found += _comments(path)
-    return tuple(found)
+    paths = filter(None, (mechanism.path, *mechanism.files))
+    return tuple(found for path in paths for found in _comments(path))
 
 
 def unexplained(suppressions: Sequence[Suppression]) -> Iterator[Diagnostic]:
@@ -133,15 +132,10 @@ def _comments(path: str) -> Iterator[Suppression]:
             codes,
             "comment",
             reason,
-            None if whole else _literal(path),
+            None if whole else glob.escape(path),
             None if whole else line,
             source=Source(path, line),
         )
-
-
-def _literal(path: str) -> str:
-    """A pattern that matches the path alone."""
-    return re.sub(r"([\[*?])", r"[\1]", path)
 
 
 def fingerprint(model: str, finding: Diagnostic) -> str:

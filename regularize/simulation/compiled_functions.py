@@ -46,11 +46,7 @@ def _owned(place: int | None, data: int | None, signature: str, owner: object) -
 
 
 def _address(function: LowLevelCallable, what: str, signature: str) -> tuple[int, int | None]:
-    """Addresses of a function and of its data.
-
-    Raises:
-        ModelError: It has another signature.
-    """
+    """Addresses of a function, refused if it has another signature, and of its data."""
     if " ".join(function.signature.replace("const ", "").split()) != signature:
         raise ModelError(
             f"{what} as a LowLevelCallable has the signature {signature!r}; got "
@@ -66,18 +62,7 @@ def _address(function: LowLevelCallable, what: str, signature: str) -> tuple[int
 
 
 class _Compiled:
-    """A compiled function.
-
-    Args:
-        function: The function.
-        what: What messages call it.
-
-    Attributes:
-        owned: It and its data, for the kernel.
-
-    Raises:
-        ModelError: It has another signature.
-    """
+    """A compiled function, by what messages call it; with its data ``owned`` for the kernel."""
 
     _signature: str
     _prototype: Callable[[int], Any]

@@ -303,11 +303,7 @@ class CompiledSteps:
         return Sample(t, q, v, float(work), multipliers[len(multipliers) - self._drives :])
 
     def _raise(self) -> None:
-        """Raise what a function of forces or motions raised.
-
-        Raises:
-            BaseException: That.
-        """
+        """Raise what a function of forces or motions raised."""
         for each in self._called:
             if each.error is not None:
                 raise each.error

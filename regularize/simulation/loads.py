@@ -220,11 +220,7 @@ def _on_body(robot: Robot, name: str, load: ArrayLike | BodyLoad) -> tuple[int, 
 
 
 def _number(value: Any, name: str) -> float:
-    """What a function of time returned.
-
-    Raises:
-        ModelError: It is no number.
-    """
+    """What a function of time returned, refused if it is no number."""
     if not isinstance(value, (str, bytes)):
         with suppress(TypeError, ValueError):
             return float(value)

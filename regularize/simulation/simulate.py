@@ -227,12 +227,7 @@ def simulate(
 
 
 def _check(options: Mapping[str, Any]) -> None:
-    """Refuse options that there are not, and values that they cannot have.
-
-    Raises:
-        TypeError: Saying where it has gone, or what was meant.
-        ModelError: A value makes no sense.
-    """
+    """Refuse options that there are not, saying what was meant, and values that make no sense."""
     for name, value in options.items():
         if name in OPTIONS:
             if value is not None:
@@ -246,11 +241,7 @@ def _check(options: Mapping[str, Any]) -> None:
 
 
 def _check_stepped(options: Mapping[str, Any], solver: Solver | MuJoCo) -> None:
-    """Refuse what steps of fixed length do not know.
-
-    Raises:
-        ModelError: Naming it.
-    """
+    """Refuse what steps of fixed length do not know, by its name."""
     what, events = None, options.get("limits") == "events"
     if events and (options.get("contacts") or options.get("h")):
         raise ModelError(
@@ -287,13 +278,7 @@ def _motions(
 
 
 def _cut_elsewhere(mechanism: Mechanism, branch: int | None, named_joints: set[str]) -> Mechanism:
-    """A mechanism whose loops are not cut at the named joints if that can be avoided.
-
-    Args:
-        mechanism: The mechanism.
-        branch: Which of the components that meet at its pose it is to be on, or None.
-        named_joints: Names of joints that need coordinates.
-    """
+    """A mechanism whose loops are not cut at the named joints if that can be avoided."""
     if branch is not None:
         mechanism = on_branch(mechanism, branch)
     for name in named_joints:
@@ -305,13 +290,9 @@ def _cut_elsewhere(mechanism: Mechanism, branch: int | None, named_joints: set[s
 def _robot(
     model: Mechanism | Reduction | Robot, solver: Solver | MuJoCo, plain: bool, events: bool
 ) -> Robot:
-    """The robot in the solver's style, with closed loops.
+    """The robot in the solver's style, loops closed; for ``events`` their joints need coordinates.
 
-    Args:
-        model: What it is made of.
-        solver: What integrates it.
-        plain: Whether nothing else is said of its coordinates, so that another style may stand in.
-        events: Whether joints with bounds or dry friction need coordinates.
+    Where it is ``plain``, nothing else is said of coordinates: another style may stand in.
     """
     style = "legacy" if isinstance(solver, MuJoCo) else solver.style
     if isinstance(model, Robot):

@@ -254,13 +254,7 @@ def left_here(
 def _single_ranks(
     graph: Graph, cells: Iterable[Sequence[EdgeId]], reduction: Reduction
 ) -> Iterator[tuple[EdgeId, int]]:
-    """Ranks of those cells that are one loop, closed as stored, by their first edges.
-
-    Args:
-        graph: Of the changed mechanism.
-        cells: Some of its coupled components.
-        reduction: Of the mechanism as it is, whose parts tell where each is, and how large.
-    """
+    """Ranks of those cells that are one loop, closed as stored, by their first edges."""
     edges, before = graph.edges, reduction.graph.edges
     part_of = {before[e].joint.name: part for part in reduction.parts for e in part.edges}
     whole = LoopKinematics(graph, graph.every_edge, graph.tree)
@@ -281,10 +275,8 @@ def _single_ranks(
         alike.setdefault(len(signs), []).append(own)
     for together in alike.values():
         first, lengths, centers, columns, ways = map(list, zip(*together, strict=True))
-        twists, length = (
-            state.screws[0, np.array(columns, dtype=np.intp)],
-            np.array(lengths)[:, None, None],
-        )
+        twists = state.screws[0, np.array(columns, dtype=np.intp)]
+        length = np.array(lengths)[:, None, None]
         linear = twists[..., :3] + screw.cross(twists[..., 3:], np.array(centers)[:, None])
         rows = np.concatenate([linear / length, twists[..., 3:]], axis=-1)
         rows *= np.where(twists[..., 3:].any(axis=-1, keepdims=True), 1.0, length)

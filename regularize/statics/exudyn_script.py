@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -160,19 +159,6 @@ def _bodies(placed: PlacedJoints) -> Iterator[str]:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Held:
-    """Axes of a frame on one of two bodies.
-
-    Attributes:
-        frame: The frame in the ground, shape (4, 4).
-        axes: Which of its six directions are held.
-    """
-
-    frame: Array
-    axes: tuple[int, ...]
-
-
 def _joint(placed: PlacedJoints, joint: Joint) -> Iterator[str]:
     if joint.kind not in HELD:
         raise UnsupportedExport(
@@ -183,9 +169,9 @@ def _joint(placed: PlacedJoints, joint: Joint) -> Iterator[str]:
     first, second = joint.parent, joint.child
     if cut is not None and cut.on_child and joint.kind != "universal":
         first, second = second, first
-    held = _held(placed, joint)
-    axes = [int(k in held.axes) for k in range(6)]
-    ends = [screw.inverse(placed.body(name)) @ held.frame for name in (first, second)]
+    frame, held = _held(placed, joint)
+    axes = [int(k in held) for k in range(6)]
+    ends = [screw.inverse(placed.body(name)) @ frame for name in (first, second)]
     places = ", ".join(f"{_list(T[:3, 3])}, {_list(T[:3, :3])}" for T in ends)
     call = f"joint({joint.name!a}, {first!a}, {second!a}, {axes}, {places})"
     passive = joint.dynamics
@@ -201,7 +187,7 @@ def _joint(placed: PlacedJoints, joint: Joint) -> Iterator[str]:
     rest -= float(placed.reduction.q[column])
     # Seen from the child the joint goes the other way; so does its axis in the frame.
     sign = 1.0 if first == joint.parent else -1.0
-    if placed.freedoms(joint)[:, 0] @ _along(placed, joint, held.frame) < 0.0:
+    if placed.freedoms(joint)[:, 0] @ _along(placed, joint, frame) < 0.0:
         sign = -sign
     kind = "torsion" if joint.kind == "revolute" else "linear"
     yield f"{kind}({call}, {stiffness!r}, {damping!r}, {float(sign * rest)!r})"
@@ -214,8 +200,8 @@ def _along(placed: PlacedJoints, joint: Joint, frame: Array) -> Array:
     return np.concatenate(parts)
 
 
-def _held(placed: PlacedJoints, joint: Joint) -> _Held:
-    """The frame of a joint and its axes: all that its kind holds, or enough of those of a cut."""
+def _held(placed: PlacedJoints, joint: Joint) -> tuple[Array, tuple[int, ...]]:
+    """The frame of a joint in the ground, and which axes are held: all of its kind, or enough."""
     T, every = placed.frame(joint), HELD[joint.kind]
     own = placed.freedoms(joint)
     R = np.eye(3)
@@ -237,7 +223,7 @@ def _held(placed: PlacedJoints, joint: Joint) -> _Held:
     frame = T @ screw.transform(R, point)
     keep = placed.rows(joint.name).shape[1]
     if keep == len(every):
-        return _Held(frame, every)
+        return frame, every
     implied = placed.rows(joint.name, implied=True)
     tried = [] if not keep else [*_turned(joint, frame)]
     found = max(
@@ -250,7 +236,7 @@ def _held(placed: PlacedJoints, joint: Joint) -> _Held:
             f"EXUDYN: no axes of joint {joint.name!r} stand for the rows that are kept; choose "
             "another cut"
         )
-    return _Held(tried[found[1]] if tried else frame, found[2])
+    return tried[found[1]] if tried else frame, found[2]
 
 
 def _turned(joint: Joint, frame: Array) -> Iterator[Array]:

@@ -326,10 +326,7 @@ _Changes: TypeAlias = tuple[
 def _replacements(joint: Joint, forces: Array, q: Array) -> Iterator[_Replacement]:
     """Kinds with more freedoms in the same position.
 
-    Args:
-        joint: The joint as it is.
-        forces: Directions in which a ball joint may give way, in its frame, shape (k, 3).
-        q: Coordinates of the joint where its freedoms are looked at.
+    A ball may give way along ``forces`` in the joint's frame, (k, 3); freedoms are looked at at q.
     """
     at_zero = replace(joint, position=np.zeros(joint.freedoms))
     for after, screws, shift, choice in _looser(joint, forces):

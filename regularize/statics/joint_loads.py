@@ -248,9 +248,8 @@ def joint_forces(
     # A held coordinate's force is what the wrench has along it; elsewhere it was given.
     motor = np.where(free_to_take, equilibrium.along_freedoms(settled) - within, forces)
     method = "unique" if not stress.shape[1] else "elastic" if compliances else "minimum norm"
-    joints = _joints(equilibrium, settled, free, motor)
     return JointForces(
-        joints=joints,
+        joints=_joints(equilibrium, settled, free, motor),
         eliminated=_eliminated(reduction, equilibrium, settled),
         states=stress.shape[1],
         method=method,

@@ -111,8 +111,6 @@ def _one_to_one(pairing: Pairing) -> bool:
     )
     names = {body.name for body in pairing.before.bodies}
     twins = [b for b, of in pairing.bodies.items() if b != of and b != pairing.after.ground]
-    return kinds and not twins and names == {*pairing.bodies.values()} and _loops(pairing)
-
-
-def _loops(pairing: Pairing) -> bool:
+    if not kinds or twins or names != {*pairing.bodies.values()}:
+        return False
     return build(pairing.before).loops == build(pairing.after).loops

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from regularize.adapters.common.serial import serial, slide_name, twin_name
 from regularize.mechanism.joint import reversed_joint
-from regularize.mechanism.mechanism import Body, Joint, Mechanism
+from regularize.mechanism.mechanism import Joint, Mechanism
 
 #: Kinds of joints that some formats nest or leave out without naming them.
 UNNAMED = ("fixed", "free")
@@ -87,13 +87,14 @@ def pair(before: Mechanism, after: Mechanism) -> Pairing:
     joints: dict[str, tuple[Joint, ...]] = {}
     slides: dict[str, Joint] = {}
     for joint in before.joints:
-        names = [joint.name] if joint.name in there else _row(joint)
+        names = [joint.name] if joint.name in there else [part.name for part in serial(joint)]
         row = [there[name] for name in names if name in there]
         if len(row) < len(names):
             row = []
         for part in list(row):
             slide = there.get(slide_name(part.name))
-            if slide is not None and part.kind == "revolute" and _has_screw(joint):
+            turns = part.kind == "revolute" and joint.kind in ("helical", "composite")
+            if slide is not None and turns:
                 slides[part.name] = slide
         for a, b in ((joint.parent, joint.child), (joint.child, joint.parent)):
             if not row and (joint.kind, a, b) in ends:
@@ -113,14 +114,6 @@ def pair(before: Mechanism, after: Mechanism) -> Pairing:
     return Pairing(before, after, bodies, joints, slides, added)
 
 
-def _has_screw(joint: Joint) -> bool:
-    return joint.kind in ("helical", "composite")
-
-
-def _row(joint: Joint) -> list[str]:
-    return [part.name for part in serial(joint)]
-
-
 def _bodies(before: Mechanism, after: Mechanism) -> dict[str, str]:
     names = {body.name for body in before.bodies}
     turned = [reversed_joint(joint) for joint in before.joints]
@@ -135,7 +128,12 @@ def _bodies(before: Mechanism, after: Mechanism) -> dict[str, str]:
             found[body.name] = twins[body.name]
     _rename(before, after, found)
     # A link without mass that a fixed joint holds is a frame, which some formats need for a loop.
-    bare = {b.name for b in after.bodies if b.name not in found and not b.geometry and _empty(b)}
+    bare = {
+        body.name
+        for body in after.bodies
+        if body.name not in found and not body.geometry
+        if body.inertia is None or body.inertia.mass == 0.0
+    }
     for joint in after.joints:
         for one, other in ((joint.parent, joint.child), (joint.child, joint.parent)):
             if joint.kind == "fixed" and not joint.closure and one in found and other in bare:
@@ -159,10 +157,6 @@ def _rename(before: Mechanism, after: Mechanism, found: dict[str, str]) -> None:
                     found.setdefault(there, far)
         if len(found) == known:
             return
-
-
-def _empty(body: Body) -> bool:
-    return body.inertia is None or body.inertia.mass == 0.0
 
 
 def _led(

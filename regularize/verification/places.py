@@ -57,7 +57,8 @@ class Placement:
         if joint.kind == "fixed" and joint.closure:
             [part] = self.pairing.joints[joint.name]
             gaps = [_gap(self.before, joint), _gap(self.after, part)]
-            worst = max(worst, self._largest(gaps[1] - gaps[0]))
+            off = np.abs(gaps[1] - gaps[0])
+            worst = max(worst, float(np.max(off[:3])) / self.size, float(np.max(off[3:])))
         return worst
 
     def worst(self) -> float:
@@ -111,9 +112,6 @@ class Placement:
             basis = np.linalg.qr(one)[0]
             return float(np.max(np.abs(two - basis @ (basis.T @ two)), initial=0.0))
         return float(np.max(np.abs(two - one), initial=0.0))
-
-    def _largest(self, twist: Array) -> float:
-        return float(max(np.max(np.abs(twist[:3])) / self.size, np.max(np.abs(twist[3:]))))
 
     @cached_property
     def _center(self) -> Array:

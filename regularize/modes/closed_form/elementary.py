@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 
 import numpy as np
@@ -167,6 +167,20 @@ class Code:
         """The lines that results depend on, in order."""
         of = self.lines
         return [of[k] for k in needed((x.index for x in results), lambda k: of[k].arguments)]
+
+    def statements(self, results: Sequence[Line], language: Mapping[str, str]) -> list[str]:
+        """The body of a function in Python that returns results, in order."""
+        body = [f"return ({''.join(f'{line.name}, ' for line in results)})"]
+        used = {line.name for line in results}
+        for line in reversed(self.needed(results)):
+            assignment = line.assignment(language)
+            if assignment is not None:
+                # What is not used again makes room in the processor's cache.
+                last = {x for x in line.used if x.startswith("v")} - used
+                used |= last
+                body += [f"del {', '.join(sorted(last))}"] if last else []
+                body.append(assignment)
+        return body[::-1]
 
     def scalar(self, value: Line | float) -> Line:
         """A number as a line; lines pass through."""

@@ -120,16 +120,7 @@ class Programs:
         found = [*self._coordinates, *self._margins, *self._plan.gaps, *self.pivots]
         results = lowering.lines(tape, found)
         head = ", ".join([*first, *self._inputs, *(f"s{i}" for i in range(tape.signs))])
-        body, used = [f"return ({_listed(results)})"], {line.name for line in results}
-        for line in reversed(lowering.code.needed(results)):
-            assignment = line.assignment(ARRAYS)
-            if assignment is not None:
-                # What is not used again makes room in the processor's cache.
-                last = {x for x in line.used if x.startswith("v")} - used
-                used |= last
-                body += [f"del {', '.join(sorted(last))}"] if last else []
-                body.append(assignment)
-        lines = [f"    {line}" for line in reversed(body)]
+        lines = [f"    {line}" for line in lowering.code.statements(results, ARRAYS)]
         return _compiled([f"def program({head}):", *lines], _ON_ARRAYS)
 
     def evaluate(self, inputs: Array, branch: Branch | None, results: Array) -> None:

@@ -19,23 +19,6 @@ SHOWN = 4
 SPATIAL = {"full": "spatial"}
 
 
-@dataclass(frozen=True)
-class EquationRow:
-    """One direction at a closing joint.
-
-    Attributes:
-        direction: ``translation along Y``.
-        status: ``kept``, ``redundant`` or ``free``.
-        because: The joints that fix it already, or that it belongs to.
-        residual: Closure error at the assembled pose with its unit, empty for a freedom.
-    """
-
-    direction: str
-    status: str
-    because: str
-    residual: str
-
-
 @dataclass(frozen=True, eq=False)
 class Group:
     """Loops that are alike: same motion, same joints count, same equations.
@@ -98,15 +81,19 @@ def motion(loop: LoopReport) -> str:
     return motion_words(loop.motion) + of
 
 
-def rows(loop: LoopReport) -> list[EquationRow]:
-    """The six directions at the closing joint: translations first, then along X, Y, Z."""
+def rows(loop: LoopReport) -> list[tuple[str, str, str, str]]:
+    """The six directions at the closing joint: translations first, then along X, Y, Z.
+
+    Of each its words, whether it is ``kept``, ``redundant`` or ``free``, the joints that fix it
+    already or that it belongs to, and the closure error with its unit, empty for a freedom.
+    """
     found = [
         *((e.direction, "kept", "", residual(e)) for e in loop.kept),
         *((e.direction, "redundant", _because(loop, e), residual(e)) for e in loop.removed),
         *((direction, "free", f"{loop.closing} moves here", "") for direction in loop.free),
     ]
     return [
-        EquationRow(direction.words("translation", "rotation"), status, because, error)
+        (direction.words("translation", "rotation"), status, because, error)
         for direction, status, because, error in sorted(found, key=lambda row: _order(row[0]))
     ]
 

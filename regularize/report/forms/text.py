@@ -124,7 +124,8 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
         yield from _listed("What to change", view.advice(report), verbosity)
         yield from _findings(report, detail, verbosity)
         yield from _motions(report, detail)
-        yield from _reasons(report)
+        for subject, text in view.why(report):
+            yield from (Text(f"Why {subject}", "bold"), Padding(Text(text), INDENT), Text())
         yield from _reactions(report, detail)
         yield from _section(*view.lack_of_fit(report))
         yield from _listed("What to do", view.remedies(report), verbosity)
@@ -182,10 +183,8 @@ def _diagnostic(diagnostic: Diagnostic, sourced: bool = True) -> RenderableType:
 def _loop(loop: LoopReport, ground: str) -> Group:
     """The loop as a chain, its motion, and the directions at its closing joint."""
     table = _grid(f"at {loop.closing}", "status", "already fixed by", "residual")
-    for row in loop_view.rows(loop):
-        table.add_row(
-            row.direction, Text(row.status, STATUS[row.status]), Text(row.because), row.residual
-        )
+    for direction, status, because, residual in loop_view.rows(loop):
+        table.add_row(direction, Text(status, STATUS[status]), Text(because), residual)
     facts: list[RenderableType] = [
         _chain(loop, ground),
         Text.assemble(("motion  ", "dim"), loop_view.motion(loop)),
@@ -252,13 +251,6 @@ def _motions(report: Analysis, detail: Detail) -> Iterator[RenderableType]:
         more = (f"{rest} more kinds of motion", "-v shows all")
         moves = [*moves[: detail.moves], more]
     yield from _section("What moves", moves)
-
-
-def _reasons(report: Analysis) -> Iterator[RenderableType]:
-    for subject, text in view.why(report):
-        yield Text(f"Why {subject}", "bold")
-        yield Padding(Text(text), INDENT)
-        yield Text()
 
 
 def _reactions(report: Analysis, detail: Detail) -> Iterator[RenderableType]:
