@@ -232,8 +232,8 @@ def _candidates(
     names = coordinate_names(graph.mechanism)
     others = [names[c] for e in single for c in e.columns if names[c] not in both]
     first = [tuple(motors), tuple(joints)]
-    rest = [c for c in combinations([*both, *others], k) if c not in first]
-    yield from dict.fromkeys([*first, *rest[:TRIES]])
+    rest = (c for c in combinations([*both, *others], k) if c not in first)
+    yield from dict.fromkeys([*first, *islice(rest, TRIES)])
 
 
 def _chart(
