@@ -175,6 +175,18 @@ def test_what_is_written_is_no_more_exact_than_what_was_read(suffix: str, tmp_pa
         assert rg.load(path).digits == digits
 
 
+@pytest.mark.parametrize("digits", [0, 1, 5, 12, 70])
+def test_no_file_is_believed_that_its_numbers_say_next_to_nothing(
+    digits: int, tmp_path: Path
+) -> None:
+    """With one digit all joints would be parallel; with twelve numbers are as good as exact."""
+    path = tmp_path / "said.urdf"
+    text = (ASSETS / "planar_fourbar.urdf").read_text()
+    comment = f"<!-- numbers with {digits} significant digits -->"
+    path.write_text(text.replace("</robot>", f"{comment}</robot>"))
+    assert rg.load(path).digits is None
+
+
 def rounded_schmidt() -> rg.Mechanism:
     """A Schmidt coupling off by what a CAD solver leaves open, with mass."""
     noisy = noise_table.noisy(noise_table.schmidt(), 5e-7)

@@ -28,7 +28,7 @@ from regularize.mechanism.mechanism import Mechanism
 LARGEST_NUMBER = 1e15
 #: What a writer says, in a comment, of numbers that are rounded and written in full all the same.
 DIGITS = "numbers with {} significant digits"
-_SAID = re.compile(DIGITS.format(r"(\d\d?)").encode())
+_SAID = re.compile(DIGITS.format(r"(\b[6-9]|\b1[01])").encode())
 # Numbers with a fraction, without sign and exponent, and not inside words.
 _NUMBER = re.compile(rb"(?<![\w.])\d*\.\d+(?![\w.]*[A-DF-Za-df-z_])")
 

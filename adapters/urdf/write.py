@@ -228,7 +228,10 @@ class _UrdfWriter(Writing):
         self._close(Joint(name, twin, joint.child, "fixed", screws, frame, frame))
 
     def _close(self, joint: Joint) -> None:
-        (self._loop if self.plus else self._pair)(joint)
+        if self.plus:
+            self._loop(joint)
+        else:
+            self._pair(joint)
 
     def _pair(self, joint: Joint) -> None:
         """Two links that mark the frames which a YAML constraint brings together."""

@@ -58,7 +58,7 @@ class Evaluation:
 
     def one(self, x: Sequence[float], branch: Branch | None) -> Solutions:
         """All branches, or one, at one input; see ``many`` for errors."""
-        self._few(branch)
+        self._refuse_too_many(branch)
         try:
             rows, assembled, near = self._programs.nested(
                 *x, *(branch.choices if branch else self._both)
@@ -84,7 +84,7 @@ class Evaluation:
         Raises:
             ModelError: There are too many branches.
         """
-        self._few(branch)
+        self._refuse_too_many(branch)
         branches = 1 if branch is not None else 2**self._steps
         results = np.empty((self._rows, branches, len(x)))
         assembled = np.empty((branches, len(x)), dtype=bool)
@@ -94,7 +94,7 @@ class Evaluation:
         assembled.setflags(write=False)
         return Solutions(self._graph, results[: self._n].T, assembled.T, self._margin(results).T)
 
-    def _few(self, branch: Branch | None) -> None:
+    def _refuse_too_many(self, branch: Branch | None) -> None:
         if branch is None and 2**self._steps > MOST_AT_ONCE:
             raise ModelError(
                 f"there are {2**self._steps} branches, and {MOST_AT_ONCE} are computed at once at "
