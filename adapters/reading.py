@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize._io.input_files import read_bytes, read_head
+from regularize.adapters.common.input_files import read_bytes, read_head
 from regularize.adapters.common.validation import significant_digits, validated, with_external_files
 from regularize.adapters.registry import Adapter, adapter_named, adapters, builtin_of, readable
 from regularize.adapters.sniffers import HEAD

@@ -278,8 +278,8 @@ OBJECTS: tuple[Adapter, ...] = (
         title="pinocchio.Model, alone or as (model, [constraint models])",
         module="pinocchio",
         accepts=sniffers.is_pinocchio,
-        reader="regularize.pinocchio.pair:read",
-        patcher="regularize.pinocchio.pair:PairPatcher",
+        reader="regularize.dynamics.pinocchio.pair:read",
+        patcher="regularize.dynamics.pinocchio.pair:PairPatcher",
     ),
     Adapter(
         name="newton",

@@ -20,11 +20,11 @@ from PIL import Image
 
 import regularize as rg
 from regularize.checking import Report
-from regularize.page import html
-from regularize.page.artist import draw
-from regularize.page.movie import movie, swing
-from regularize.page.picture import Painter, picture, saved
-from regularize.page.scene import ghost_poses
+from regularize.guests.page import html
+from regularize.guests.page.artist import draw
+from regularize.guests.page.movie import movie, swing
+from regularize.guests.page.picture import Painter, picture, saved
+from regularize.guests.page.scene import ghost_poses
 from regularize.report.forms import view
 from regularize.words import counted, listed
 

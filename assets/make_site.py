@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 
 import regularize as rg
-from regularize.page import html
+from regularize.guests.page import html
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSETS = ROOT / "assets"

@@ -15,23 +15,25 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regularize.actuation.map import ActuationMap as ActuationMap
-    from regularize.actuation.map import actuation_map as actuation_map
-    from regularize.actuation.states import closed_states as closed_states
-    from regularize.actuation.twin import serial_twin as serial_twin
+    from regularize.adapters.shapes.density import with_density as with_density
     from regularize.assembly_builder import AssemblyBuilder as AssemblyBuilder
     from regularize.assembly_builder import assembly as assembly
     from regularize.checking import Report as Report
     from regularize.checking import check as check
     from regularize.checking import check_each as check_each
-    from regularize.contact import Ground as Ground
-    from regularize.design.metamodel import Metamodel as Metamodel
-    from regularize.design.metamodel import metamodel as metamodel
-    from regularize.design.reduced_dynamics import reduced_model as reduced_model
-    from regularize.design.sweep import Sweep as Sweep
-    from regularize.design.sweep import sweep as sweep
-    from regularize.design.workspace import WorkspaceMap as WorkspaceMap
-    from regularize.design.workspace import workspace as workspace
+    from regularize.dynamics.pinocchio.augmenting import augment as augment
+    from regularize.dynamics.pinocchio.building import build_model as build_model
+    from regularize.dynamics.pinocchio.exporting import to_pinocchio as to_pinocchio
+    from regularize.dynamics.pinocchio.importing import Closure as Closure
+    from regularize.dynamics.pinocchio.importing import from_pinocchio as from_pinocchio
+    from regularize.dynamics.pinocchio.robot import Robot as Robot
+    from regularize.dynamics.simulation import MuJoCo as MuJoCo
+    from regularize.dynamics.simulation import Solver as Solver
+    from regularize.dynamics.simulation.loads import BodyLoad as BodyLoad
+    from regularize.dynamics.simulation.minimal_dynamics import minimal_dynamics as minimal_dynamics
+    from regularize.dynamics.simulation.partitioning import partition as partition
+    from regularize.dynamics.simulation.simulate import simulate as simulate
+    from regularize.dynamics.simulation.simulation import Simulation as Simulation
     from regularize.errors import ClosureLost as ClosureLost
     from regularize.errors import MissingExtra as MissingExtra
     from regularize.errors import ModelError as ModelError
@@ -48,6 +50,23 @@ if TYPE_CHECKING:
     from regularize.errors import UnsupportedExport as UnsupportedExport
     from regularize.files import load as load
     from regularize.files import save as save
+    from regularize.guests.actuation.map import ActuationMap as ActuationMap
+    from regularize.guests.actuation.map import actuation_map as actuation_map
+    from regularize.guests.actuation.states import closed_states as closed_states
+    from regularize.guests.actuation.twin import serial_twin as serial_twin
+    from regularize.guests.contact import Ground as Ground
+    from regularize.guests.design.metamodel import Metamodel as Metamodel
+    from regularize.guests.design.metamodel import metamodel as metamodel
+    from regularize.guests.design.reduced_dynamics import reduced_model as reduced_model
+    from regularize.guests.design.sweep import Sweep as Sweep
+    from regularize.guests.design.sweep import sweep as sweep
+    from regularize.guests.design.workspace import WorkspaceMap as WorkspaceMap
+    from regularize.guests.design.workspace import workspace as workspace
+    from regularize.guests.modes.body_pose import BodyPose as BodyPose
+    from regularize.guests.modes.closed_form import closed_form as closed_form
+    from regularize.guests.modes.configurations import configurations as configurations
+    from regularize.guests.page.showing import ShownPage as ShownPage
+    from regularize.guests.page.showing import show as show
     from regularize.loops.assembly import Assembly as Assembly
     from regularize.loops.assembly import assemble as assemble
     from regularize.mechanism.body import Beam as Beam
@@ -61,61 +80,42 @@ if TYPE_CHECKING:
     from regularize.mechanism.motion_groups import compose as compose
     from regularize.mechanism.motion_groups import meet as meet
     from regularize.mechanism.motion_groups import motion_group as motion_group
-    from regularize.modes.body_pose import BodyPose as BodyPose
-    from regularize.modes.closed_form import closed_form as closed_form
-    from regularize.modes.configurations import configurations as configurations
-    from regularize.nominal.absorb import absorb_gaps as absorb_gaps
-    from regularize.nominal.idealise import Idealised as Idealised
-    from regularize.nominal.idealise import idealise as idealise
-    from regularize.page.showing import ShownPage as ShownPage
-    from regularize.page.showing import show as show
-    from regularize.pinocchio.augmenting import augment as augment
-    from regularize.pinocchio.building import build_model as build_model
-    from regularize.pinocchio.exporting import to_pinocchio as to_pinocchio
-    from regularize.pinocchio.importing import Closure as Closure
-    from regularize.pinocchio.importing import from_pinocchio as from_pinocchio
-    from regularize.pinocchio.isostatic import isostatic as isostatic
-    from regularize.pinocchio.robot import Robot as Robot
     from regularize.proofs.prove import prove as prove
     from regularize.proofs.verifier import Verdict as Verdict
     from regularize.proofs.verifier import verify as verify
     from regularize.reduction.reduce import Reduction as Reduction
     from regularize.reduction.reduce import reduce as reduce
-    from regularize.repair.advice import cures as cures
-    from regularize.repair.fix import fix as fix
+    from regularize.repair.fix.advice import cures as cures
+    from regularize.repair.fix.fix import fix as fix
+    from regularize.repair.nominal.absorb import absorb_gaps as absorb_gaps
+    from regularize.repair.nominal.idealise import Idealised as Idealised
+    from regularize.repair.nominal.idealise import idealise as idealise
+    from regularize.repair.statics.absolute_rows import absolute_rows as absolute_rows
+    from regularize.repair.statics.cures import cure as cure
+    from regularize.repair.statics.isostatic import isostatic as isostatic
+    from regularize.repair.statics.joint_loads import joint_forces as joint_forces
+    from regularize.repair.statics.reactions import reactions as reactions
+    from regularize.repair.statics.reactions import self_stress as self_stress
     from regularize.report.misfit import Misfit as Misfit
     from regularize.report.misfit import misfit as misfit
-    from regularize.shapes.density import with_density as with_density
-    from regularize.simulation import MuJoCo as MuJoCo
-    from regularize.simulation import Solver as Solver
-    from regularize.simulation.loads import BodyLoad as BodyLoad
-    from regularize.simulation.minimal_dynamics import minimal_dynamics as minimal_dynamics
-    from regularize.simulation.partitioning import partition as partition
-    from regularize.simulation.simulate import simulate as simulate
-    from regularize.simulation.simulation import Simulation as Simulation
-    from regularize.statics.absolute_rows import absolute_rows as absolute_rows
-    from regularize.statics.cures import cure as cure
-    from regularize.statics.joint_loads import joint_forces as joint_forces
-    from regularize.statics.reactions import reactions as reactions
-    from regularize.statics.reactions import self_stress as self_stress
 
 from regularize.errors import MissingPinocchio as MissingPinocchio
 from regularize.escape import did_you_mean
-from regularize.guests import absent
+from regularize.services import absent
 from regularize.version import __version__ as __version__
 
 #: Public names by the module that they are loaded from when they are first asked for.
 _HOMES = {
-    "actuation.map": "ActuationMap actuation_map",
-    "actuation.states": "closed_states",
-    "actuation.twin": "serial_twin",
+    "guests.actuation.map": "ActuationMap actuation_map",
+    "guests.actuation.states": "closed_states",
+    "guests.actuation.twin": "serial_twin",
     "assembly_builder": "AssemblyBuilder assembly",
     "checking": "Report check check_each",
-    "contact": "Ground",
-    "design.metamodel": "Metamodel metamodel",
-    "design.reduced_dynamics": "reduced_model",
-    "design.sweep": "Sweep sweep",
-    "design.workspace": "WorkspaceMap workspace",
+    "guests.contact": "Ground",
+    "guests.design.metamodel": "Metamodel metamodel",
+    "guests.design.reduced_dynamics": "reduced_model",
+    "guests.design.sweep": "Sweep sweep",
+    "guests.design.workspace": "WorkspaceMap workspace",
     "errors": (
         "ClosureLost MissingExtra MissingPinocchio ModelError NoInertia NotClosed "
         "NotFinite NotTaken OutsideWorkspace ReadError RegularizeError SingularConfiguration "
@@ -128,35 +128,35 @@ _HOMES = {
     "mechanism.joint": "Joint",
     "mechanism.mechanism": "Coupling Mechanism",
     "mechanism.motion_groups": "compose meet motion_group",
-    "modes.body_pose": "BodyPose",
-    "modes.closed_form": "closed_form",
-    "modes.configurations": "configurations",
-    "nominal.absorb": "absorb_gaps",
-    "nominal.idealise": "Idealised idealise",
-    "page.showing": "ShownPage show",
-    "pinocchio.augmenting": "augment",
-    "pinocchio.building": "build_model",
-    "pinocchio.exporting": "to_pinocchio",
-    "pinocchio.importing": "Closure from_pinocchio",
-    "pinocchio.isostatic": "isostatic",
-    "pinocchio.robot": "Robot",
+    "guests.modes.body_pose": "BodyPose",
+    "guests.modes.closed_form": "closed_form",
+    "guests.modes.configurations": "configurations",
+    "repair.nominal.absorb": "absorb_gaps",
+    "repair.nominal.idealise": "Idealised idealise",
+    "guests.page.showing": "ShownPage show",
+    "dynamics.pinocchio.augmenting": "augment",
+    "dynamics.pinocchio.building": "build_model",
+    "dynamics.pinocchio.exporting": "to_pinocchio",
+    "dynamics.pinocchio.importing": "Closure from_pinocchio",
+    "repair.statics.isostatic": "isostatic",
+    "dynamics.pinocchio.robot": "Robot",
     "proofs.prove": "prove",
     "proofs.verifier": "Verdict verify",
     "reduction.reduce": "Reduction reduce",
-    "repair.fix": "fix",
-    "repair.advice": "cures",
+    "repair.fix.fix": "fix",
+    "repair.fix.advice": "cures",
     "report.misfit": "Misfit misfit",
-    "shapes.density": "with_density",
-    "simulation.loads": "BodyLoad",
-    "simulation.minimal_dynamics": "minimal_dynamics",
-    "simulation.partitioning": "partition",
-    "simulation.simulate": "simulate",
-    "simulation.simulation": "Simulation",
-    "simulation": "MuJoCo Solver",
-    "statics.absolute_rows": "absolute_rows",
-    "statics.cures": "cure",
-    "statics.joint_loads": "joint_forces",
-    "statics.reactions": "reactions self_stress",
+    "adapters.shapes.density": "with_density",
+    "dynamics.simulation.loads": "BodyLoad",
+    "dynamics.simulation.minimal_dynamics": "minimal_dynamics",
+    "dynamics.simulation.partitioning": "partition",
+    "dynamics.simulation.simulate": "simulate",
+    "dynamics.simulation.simulation": "Simulation",
+    "dynamics.simulation": "MuJoCo Solver",
+    "repair.statics.absolute_rows": "absolute_rows",
+    "repair.statics.cures": "cure",
+    "repair.statics.joint_loads": "joint_forces",
+    "repair.statics.reactions": "reactions self_stress",
 }
 #: What has gone, and what does the same.
 _REPLACED = {"Path": "simulate", "path": "simulate"}
@@ -165,7 +165,7 @@ _ABSENT = absent()  # guests may have been left out
 _HOME = {
     name: home
     for home, names in _HOMES.items()
-    if home.partition(".")[0] not in _ABSENT
+    if home.removeprefix("guests.").partition(".")[0] not in _ABSENT
     for name in names.split()
 }
 

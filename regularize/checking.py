@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from regularize.errors import RegularizeError
-from regularize.guests import guest
 from regularize.lie.directions import SLIGHT
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.elastic import has_elastic, segments
@@ -16,10 +15,11 @@ from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.source import Model, as_mechanism
 from regularize.reduction.context import portion
 from regularize.reduction.reduce import Reduction, on_branch, reduce
+from regularize.repair.statics.per_joint import PerJoint
+from regularize.repair.statics.reactions import reactions
 from regularize.report.analysis import Analysis
 from regularize.report.findings import by_severity
-from regularize.statics.per_joint import PerJoint
-from regularize.statics.reactions import reactions
+from regularize.services import guest
 from regularize.validation import EXECUTOR, FUNCTION, LIST, POSITIVE, WHOLE, validated
 from regularize.words import counted, listed
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
-import regularize._io.console as streams
+import regularize.adapters.common.console as streams
 from regularize.commands import (
     bench,
     check,
@@ -32,7 +32,7 @@ from regularize.commands.files import check_named
 from regularize.commands.options import listed_in_columns, width, wrapped
 from regularize.errors import MissingPinocchio, RegularizeError
 from regularize.escape import did_you_mean, displayed
-from regularize.guests import present
+from regularize.services import present
 
 #: Modules of verbs, with those of the guests that are there.
 VERBS = (

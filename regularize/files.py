@@ -64,15 +64,21 @@ def load(
         mechanism = read(source, format=format, **options)
     massless = (body for body in mechanism.bodies if body.inertia is None and body.geometry)
     if any(body.name != mechanism.ground for body in massless):
-        from regularize.shapes.density import with_materials  # files of shapes are opened there
+        from regularize.adapters.shapes.density import (
+            with_materials,  # files of shapes are opened there
+        )
 
         mechanism = with_materials(mechanism)
     if absorb_gaps:
-        from regularize.nominal.absorb import with_gaps_absorbed  # only where it is asked for
+        from regularize.repair.nominal.absorb import (
+            with_gaps_absorbed,  # only where it is asked for
+        )
 
         mechanism = with_gaps_absorbed(mechanism)
     if as_designed:
-        from regularize.nominal.idealise import idealise  # the analysis, where it is asked for
+        from regularize.repair.nominal.idealise import (
+            idealise,  # the analysis, where it is asked for
+        )
 
         meant = idealise(mechanism)
         mechanism = replace(meant.mechanism, findings=(*mechanism.findings, *meant.findings))
@@ -101,11 +107,15 @@ def save(
             is for refuses the file; nothing is written then.
     """
     if format == "exudyn":
-        from regularize.statics.exudyn_script import write_exudyn  # nobody reads a program back
+        from regularize.repair.statics.exudyn_script import (
+            write_exudyn,  # nobody reads a program back
+        )
 
         return write_exudyn(model, path)
     mechanism = as_mechanism(model)
-    from regularize.verification.writing import write_verified  # needed where models are written
+    from regularize.repair.verification.writing import (
+        write_verified,  # needed where models are written
+    )
 
     return write_verified(mechanism, path, written_format(path, format))
 

@@ -26,14 +26,14 @@ OF_FORMATS = {
 }
 GUESTS = ("design", "integrations", "modes", "page", "special")
 #: Guests that have been deleted; with the readers of mates go the formats that are made of them.
-GONE = {name for name in GUESTS if not (ROOT / "regularize" / name).is_dir()}
+GONE = {name for name in GUESTS if not (ROOT / "regularize" / "guests" / name).is_dir()}
 NO_FORMATS = {name for name in OF_FORMATS if not (ROOT / "adapters" / name).is_dir()}
 NO_FORMATS |= {*OF_FORMATS} if "cad" in NO_FORMATS else set()
 
 
 def _imports_what_is_gone(path: Path) -> bool:
     """Whether a test file is about a guest that has been deleted: it imports it."""
-    of_guests = rf"^(from|import) regularize[. ](import )?({'|'.join(sorted(GONE))})\b"
+    of_guests = rf"^(from|import) regularize\.guests[. ](import )?({'|'.join(sorted(GONE))})\b"
     return bool(re.search(of_guests, path.read_text("utf-8"), re.M))
 
 

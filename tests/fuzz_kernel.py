@@ -41,7 +41,7 @@ SPECIAL = (0.0, -0.0, 1.0, -1.0, np.pi, 1e-320, 1e-9, 1e9, 1e308, np.inf, -np.in
 def build(folder: Path, level: str = "-O1", *, led: bool = True) -> Path:
     """The kernel under sanitizers as an extension; one that is led says where it went."""
     made, include = folder / "_compiled.so", sysconfig.get_paths()["include"]
-    source = str(ROOT / "regularize" / "step" / "c" / "module.c")
+    source = str(ROOT / "regularize" / "dynamics" / "step" / "c" / "module.c")
     flags = ["-std=c99", level, "-g", "-fPIC", "-fno-omit-frame-pointer"]
     flags += [f"-I{include}", f"-I{np.get_include()}", *WATCHED]
     parts = [str(folder / "module.o")]
@@ -145,7 +145,7 @@ def in_time(name: str, arguments: list[Any]) -> list[Any]:
 def fuzz(library: Path, count: int, seed: int) -> None:
     """Call entries so many times, from what has reached new blocks before."""
     import regularize as rg
-    from regularize.step.compiled import numbers
+    from regularize.dynamics.step.compiled import numbers
 
     spec = importlib.util.spec_from_file_location("_compiled", library)
     assert spec is not None and spec.loader is not None

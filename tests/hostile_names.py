@@ -33,9 +33,9 @@ from markdown_it import MarkdownIt
 
 import regularize as rg
 from regularize.cli import main
-from regularize.editor.analysed import Analysed, Mirror
-from regularize.tape.array_code import warp_source
-from regularize.tape.graph import StraightLine
+from regularize.dynamics.tape.array_code import warp_source
+from regularize.dynamics.tape.graph import StraightLine
+from regularize.guests.editor.analysed import Analysed, Mirror
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = "__attribute__((constructor)) void pwned(void){}"

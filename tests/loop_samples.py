@@ -8,9 +8,13 @@ from scipy.spatial.transform import Rotation
 from screws import joint_screws
 
 import regularize as rg
-from regularize.modes.six_motions.eigen_loop import distinct
-from regularize.modes.six_motions.elementary_loop import certified, error_and_derivative, product
-from regularize.modes.six_motions.pencil import (
+from regularize.guests.modes.six_motions.eigen_loop import distinct
+from regularize.guests.modes.six_motions.elementary_loop import (
+    certified,
+    error_and_derivative,
+    product,
+)
+from regularize.guests.modes.six_motions.pencil import (
     Arrangement,
     Pencil,
     assembled,

@@ -559,7 +559,7 @@ def test_pinocchio_from_sdf_has_mass_matrix_and_gravity_of_mujoco(tmp_path: Path
 def assert_same_dynamics(mechanism: Any, m: Any) -> None:
     """Compare mass matrix and gravity terms at a random configuration to 1e-9."""
     pin = pytest.importorskip("pinocchio")
-    from regularize.pinocchio.exporting import to_pinocchio
+    from regularize.dynamics.pinocchio.exporting import to_pinocchio
 
     robot = to_pinocchio(rg.reduce(mechanism, keep_cuts=True))
     data = mujoco.MjData(m)

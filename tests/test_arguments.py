@@ -17,9 +17,9 @@ from test_door import TAKE_MODELS
 
 import regularize as rg
 from regularize import validation
+from regularize.dynamics.step import compiled
 from regularize.mechanism.joint_limits import JointLimits
-from regularize.statics.joint_loads import compliance_roots
-from regularize.step import compiled
+from regularize.repair.statics.joint_loads import compliance_roots
 from regularize.validation import vector
 
 FOURBAR = Path(__file__).resolve().parents[1] / "assets" / "planar_fourbar.urdf"
@@ -165,7 +165,7 @@ def test_methods_of_a_robot_without_the_compiled_kernel(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("regularize.step.compiled.Kernel", None)
+    monkeypatch.setattr("regularize.dynamics.step.compiled.Kernel", None)
     robot = rg.to_pinocchio(given()["Reduction"])
     assert robot.computed_by == "Python"
     assert complaints_of_methods(robot) == []
@@ -242,7 +242,7 @@ def test_states_that_are_none(
     kernel: str, method: str, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if kernel == "Python":
-        monkeypatch.setattr("regularize.step.compiled.Kernel", None)
+        monkeypatch.setattr("regularize.dynamics.step.compiled.Kernel", None)
     robot = rg.to_pinocchio(given()["Reduction"])
     function, known = getattr(robot, method), right()
     state = [known[name] for name in names]

@@ -15,11 +15,11 @@ import regularize as rg
 from regularize.loops.kinematics import sized_loops
 from regularize.loops.projection import project
 from regularize.mechanism.graph_building import build
-from regularize.nominal.candidates import candidates, nearly_closed, possible
-from regularize.nominal.nearest import nearest
-from regularize.nominal.places import JointPlaces
-from regularize.nominal.relations import Axes, AxisRelation, missed_relations
 from regularize.reduction.context import aligned
+from regularize.repair.nominal.candidates import candidates, nearly_closed, possible
+from regularize.repair.nominal.nearest import nearest
+from regularize.repair.nominal.places import JointPlaces
+from regularize.repair.nominal.relations import Axes, AxisRelation, missed_relations
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 

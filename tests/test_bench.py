@@ -16,13 +16,13 @@ import pytest
 from on_demand import OnDemand, needs
 
 import regularize as rg
-from regularize._io.input_files import changes
+from regularize.adapters.common.input_files import changes
 from regularize.cli import main
-from regularize.page.bench import Session
+from regularize.guests.page.bench import Session
 
 pytestmark = needs("aiohttp", "watchfiles")
 client_side: Any = OnDemand("aiohttp.test_utils")
-server_side: Any = OnDemand("regularize.page.bench.server")
+server_side: Any = OnDemand("regularize.guests.page.bench.server")
 
 
 def panel(session: Session) -> str:
@@ -287,7 +287,7 @@ def test_the_address_is_said_and_opened_unless_told_not_to(
         assert (session.trial.report.mechanism.path, port) == (str(crank), 8080)
         ready("http://here/", "http://here/once")
 
-    monkeypatch.setattr("regularize.page.bench.server.serve", serve)
+    monkeypatch.setattr("regularize.guests.page.bench.server.serve", serve)
     for more, pages in (["--no-browser"], []), ([], ["http://here/once"]):
         assert main(["bench", str(crank), "--port", "8080", *more]) == 0
         assert capsys.readouterr().out == "http://here/\n"
@@ -299,7 +299,7 @@ def test_what_the_bench_cannot_be_opened_with(
 ) -> None:
     assert main(["bench", str(crank), "--port", "70000"]) != 0
     assert "--port 70000: expected 0 to 65535" in capsys.readouterr().err
-    monkeypatch.delitem(sys.modules, "regularize.page.bench.server")
+    monkeypatch.delitem(sys.modules, "regularize.guests.page.bench.server")
     monkeypatch.setitem(sys.modules, "aiohttp", None)
     assert main(["bench", str(crank)]) != 0
     assert "the bench takes aiohttp: pip install" in capsys.readouterr().err

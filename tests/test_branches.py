@@ -15,13 +15,13 @@ from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 
 import regularize as rg
+from regularize.guests.page import html
+from regularize.guests.page.animation import motions
+from regularize.guests.page.artist import draw
+from regularize.guests.page.picture import picture, saved
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.loops.projection import moved
 from regularize.loops.second_order import Jets, second_order
-from regularize.page import html
-from regularize.page.animation import motions
-from regularize.page.artist import draw
-from regularize.page.picture import picture, saved
 from regularize.reduction.reduce import on_branch
 from regularize.report.mobility_findings import mobility_findings
 from regularize.report.rules import rule

@@ -15,19 +15,19 @@ from scipy.spatial.transform import Rotation
 
 import regularize as rg
 from regularize.cli import main
-from regularize.guests import service
+from regularize.guests.modes.sampling import spread_configurations
 from regularize.lie.screw import Array
 from regularize.loops.continuation import Continuation, random_walks
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.graph import part_of
-from regularize.modes.sampling import spread_configurations
 from regularize.reduction import abreast, certificate
 from regularize.reduction.certificate import CONFIGURATIONS, MANY, Certifier
 from regularize.reduction.conditioning import lowest_place
 from regularize.reduction.congruent import Figure
 from regularize.reduction.context import Context
+from regularize.repair.statics.cure import changed
 from regularize.report.forms.view import evidence
-from regularize.statics.cure import changed
+from regularize.services import service
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
@@ -129,7 +129,7 @@ def test_what_is_not_solved_for_is_walked_to(lacking: int, monkeypatch: pytest.M
     def found(*arguments: Any) -> np.ndarray:
         return spread_configurations(*arguments)[lacking:]
 
-    monkeypatch.setattr("regularize.modes.sampling.spread_configurations", found)
+    monkeypatch.setattr("regularize.guests.modes.sampling.spread_configurations", found)
     certificate = rg.reduce(model("planar_fourbar"), configurations=MANY).certificate
     assert certificate.holds and certificate.solved == MANY - CONFIGURATIONS - lacking
     assert certificate.configurations >= MANY
@@ -229,7 +229,7 @@ def test_couplings_without_loops_are_not_solved_for(monkeypatch: pytest.MonkeyPa
         asked.append(len(loops.chords))
         return np.zeros((0, loops.freedoms))
 
-    monkeypatch.setattr("regularize.modes.sampling.spread_configurations", watched)
+    monkeypatch.setattr("regularize.guests.modes.sampling.spread_configurations", watched)
     joints = [
         rg.Joint.in_world("one", "ground", "a", "revolute", (0, 0, 1)),
         rg.Joint.in_world("two", "a", "b", "revolute", (0, 0, 1), (1, 0, 0)),

@@ -16,11 +16,11 @@ from test_compiled_steps import ASSETS, compare, compiled, fourbar, on_a_base, w
 from test_simulate import pendulum
 
 import regularize as rg
-from regularize.simulation.all_coordinates import AllCoordinates
-from regularize.simulation.expression import parse
-from regularize.simulation.integrator import Integrator
-from regularize.simulation.loads import Loads
-from regularize.simulation.prescribed import Drives, prescribed
+from regularize.dynamics.simulation.all_coordinates import AllCoordinates
+from regularize.dynamics.simulation.expression import parse
+from regularize.dynamics.simulation.integrator import Integrator
+from regularize.dynamics.simulation.loads import Loads
+from regularize.dynamics.simulation.prescribed import Drives, prescribed
 
 MOTION = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_double, ctypes.POINTER(ctypes.c_double), ctypes.c_void_p
@@ -46,7 +46,7 @@ def both(
     monkeypatch.undo()
     with monkeypatch.context() as patch:
         patch.setattr(
-            "regularize.simulation.dormand_prince.CompiledSteps.of", lambda *_, **__: None
+            "regularize.dynamics.simulation.dormand_prince.CompiledSteps.of", lambda *_, **__: None
         )
         python = rg.simulate(robot, duration=0.5, rtol=1e-10, drive=drive, **options)
     size = float(np.max(np.abs(python.drive_forces)))

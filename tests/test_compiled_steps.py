@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy.integrate import DOP853
 
 import regularize as rg
-from regularize.simulation import dormand_prince
-from regularize.simulation.dormand_prince import CompiledSteps
-from regularize.step.compiled import Kernel
-from regularize.step.multibody import frame_about
+from regularize.dynamics.simulation import dormand_prince
+from regularize.dynamics.simulation.dormand_prince import CompiledSteps
+from regularize.dynamics.step.compiled import Kernel
+from regularize.dynamics.step.multibody import frame_about
 
 ASSETS = Path(__file__).parent.parent / "assets"
 FILES = [

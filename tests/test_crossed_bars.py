@@ -11,10 +11,10 @@ from noise_table import noisy
 from screws import exp
 
 import regularize as rg
+from regularize.guests.special.planar import similar_triangles
 from regularize.mechanism.graph import EdgeId
 from regularize.proofs.special import special_lengths
 from regularize.proofs.verifier import Space
-from regularize.special.planar import similar_triangles
 
 ANYWHERE = exp(np.array([0.1, 2.0, 0.3, 0.7, -0.4, 1.1]))
 

@@ -16,12 +16,12 @@ from test_advice import CASES, kinds_of
 import regularize as rg
 from regularize.commands.fix import KINDS
 from regularize.mechanism import joint
-from regularize.repair import proposals, provable
-from regularize.repair.advice import advise
-from regularize.repair.provable import gaining_changes
-from regularize.statics import joint_changes
-from regularize.statics.cure import changed
-from regularize.statics.joint_changes import Stressed
+from regularize.repair.fix import proposals, provable
+from regularize.repair.fix.advice import advise
+from regularize.repair.fix.provable import gaining_changes
+from regularize.repair.statics import joint_changes
+from regularize.repair.statics.cure import changed
+from regularize.repair.statics.joint_changes import Stressed
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"

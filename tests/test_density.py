@@ -17,10 +17,10 @@ from simulation_cases import (
 )
 
 import regularize as rg
+from regularize.adapters.shapes import solids
+from regularize.adapters.shapes.density import _weighed, shape_inertia
+from regularize.adapters.shapes.meshes import _member, _of_stage, cad_shape, find_mesh
 from regularize.mechanism.body import Geometry
-from regularize.shapes import solids
-from regularize.shapes.density import _weighed, shape_inertia
-from regularize.shapes.meshes import _member, _of_stage, cad_shape, find_mesh
 
 TURN = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 
@@ -196,7 +196,7 @@ def test_missing_and_broken_meshes_are_errors(tmp_path: Path) -> None:
 
 def test_formats_of_extras_name_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "part.dae").write_text("<COLLADA/>")
-    monkeypatch.setattr("regularize.shapes.meshes._installed", lambda module: False)
+    monkeypatch.setattr("regularize.adapters.shapes.meshes._installed", lambda module: False)
     monkeypatch.setattr(trimesh, "load", lambda *_, **__: _raise(ValueError("no loader")))
     shape = Geometry("mesh", (1, 1, 1), uri="part.dae")
     with pytest.raises(rg.MissingExtra, match=r"pip install 'pin-regularize\[meshes\]'"):

@@ -14,11 +14,11 @@ from parallel_robots import ROBOTS
 from random_mechanisms import random_network
 
 import regularize as rg
+from regularize.dynamics.simulation.recording import near_limits
 from regularize.loops.kinematics import sized_loops
 from regularize.reduction.cuts import without_rows
 from regularize.reduction.descent import THOROUGH, Descent, slope_of_all, slope_of_kept
 from regularize.reduction.rank_loss import place_words, rank_losses
-from regularize.simulation.recording import near_limits
 from regularize.tolerances import EXACT
 
 ASSETS = Path(__file__).parent.parent / "assets"

@@ -10,10 +10,10 @@ from mechanisms import coordinate_names
 from test_metamodel import four_bar, sixteen
 
 import regularize as rg
-from regularize.design.axes import from_limits
-from regularize.design.equation_of_motion import pack, unpack
-from regularize.design.plot import figure
-from regularize.design.workspace import followed
+from regularize.guests.design.axes import from_limits
+from regularize.guests.design.equation_of_motion import pack, unpack
+from regularize.guests.design.plot import figure
+from regularize.guests.design.workspace import followed
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 

@@ -21,10 +21,10 @@ from regularize.adapters.common.xml import Node, XmlDocument
 from regularize.adapters.urdf.patch import UrdfPatcher
 from regularize.adapters.usd.patch import UsdPlaces
 from regularize.mechanism.diagnostic import Source
-from regularize.repair import provable
-from regularize.repair.comparison import unwanted
-from regularize.repair.moving import closed_in_file
-from regularize.repair.plan import FixPlan, named_kinds
+from regularize.repair.fix import provable
+from regularize.repair.fix.comparison import unwanted
+from regularize.repair.fix.moving import closed_in_file
+from regularize.repair.fix.plan import FixPlan, named_kinds
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 Y = (0, 1, 0)

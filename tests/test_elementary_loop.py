@@ -21,18 +21,18 @@ from mechanisms import bennett, sarrus, turned_round
 from screws import joint_screws
 
 import regularize as rg
-from regularize.loops.kinematics import LoopKinematics
-from regularize.mechanism.graph import spanning_tree
-from regularize.mechanism.graph_building import build
-from regularize.modes.loop_chain import chain_of, loops_of
-from regularize.modes.six_motions.eigen_loop import EigenLoop
-from regularize.modes.six_motions.elementary_loop import (
+from regularize.guests.modes.loop_chain import chain_of, loops_of
+from regularize.guests.modes.six_motions.eigen_loop import EigenLoop
+from regularize.guests.modes.six_motions.elementary_loop import (
     ElementaryLoop,
     NotElementary,
     error_and_derivative,
     product,
 )
-from regularize.modes.six_motions.pencil import arrangements
+from regularize.guests.modes.six_motions.pencil import arrangements
+from regularize.loops.kinematics import LoopKinematics
+from regularize.mechanism.graph import spanning_tree
+from regularize.mechanism.graph_building import build
 
 WORDS = {
     "R": "revolute",

@@ -20,12 +20,12 @@ from pinocchio_rows import rows_of_pinocchio
 from test_kernel import of_dense_algebra
 
 import regularize as rg
-from regularize.pinocchio.closure_rows import ConstraintRows
-from regularize.pinocchio.multibody_reading import multibody_tree_of, tree_of
-from regularize.pinocchio.split import Split
-from regularize.step.compiled import Kernel, compiled
-from regularize.step.elimination import plane_sections, step_sections, tables_of
-from regularize.step.multibody import MultibodyTree
+from regularize.dynamics.pinocchio.closure_rows import ConstraintRows
+from regularize.dynamics.pinocchio.multibody_reading import multibody_tree_of, tree_of
+from regularize.dynamics.pinocchio.split import Split
+from regularize.dynamics.step.compiled import Kernel, compiled
+from regularize.dynamics.step.elimination import plane_sections, step_sections, tables_of
+from regularize.dynamics.step.multibody import MultibodyTree
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 pytestmark = pytest.mark.skipif(Kernel is None, reason="without a compiled kernel")

@@ -16,10 +16,10 @@ import screws
 from closed_form_cases import CASES
 
 import regularize as rg
-from regularize.modes.closed_form.codegen import C_KEYWORDS, C_RESERVED, c_name, python_name
-from regularize.modes.closed_form.elementary import ARRAYS, C99, PYTHON
-from regularize.modes.closed_form.operations import Lowering
-from regularize.modes.closed_form.program import _ON_ARRAYS, _ON_NUMBERS
+from regularize.guests.modes.closed_form.codegen import C_KEYWORDS, C_RESERVED, c_name, python_name
+from regularize.guests.modes.closed_form.elementary import ARRAYS, C99, PYTHON
+from regularize.guests.modes.closed_form.operations import Lowering
+from regularize.guests.modes.closed_form.program import _ON_ARRAYS, _ON_NUMBERS
 
 NO_NAMES = ["", "2a", "a b", "a-b", "solve\n", None, 3, "a.b"]
 FUNCTIONS = {

@@ -17,11 +17,11 @@ import pytest
 import trimesh
 
 import regularize as rg
+from regularize.guests.page.animation import branch_numbers
+from regularize.guests.page.html import index, render
+from regularize.guests.page.page_data import kinematics_data
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.page.animation import branch_numbers
-from regularize.page.html import index, render
-from regularize.page.page_data import kinematics_data
 from regularize.report.forms.listing import line_of
 
 VOID = {"meta", "link", "input", "br"}

@@ -25,12 +25,12 @@ from test_packaging import loaded_by
 
 import regularize as rg
 from regularize.cli import main
-from regularize.pinocchio.closure_rows import ConstraintRows
-from regularize.pinocchio.multibody_reading import multibody_tree_of, tree_of
-from regularize.pinocchio.split import Split
-from regularize.step import compiled as compiled_module
-from regularize.step.compiled import Kernel, Tables, compiled, which
-from regularize.step.elimination import tables_of
+from regularize.dynamics.pinocchio.closure_rows import ConstraintRows
+from regularize.dynamics.pinocchio.multibody_reading import multibody_tree_of, tree_of
+from regularize.dynamics.pinocchio.split import Split
+from regularize.dynamics.step import compiled as compiled_module
+from regularize.dynamics.step.compiled import Kernel, Tables, compiled, which
+from regularize.dynamics.step.elimination import tables_of
 from regularize.validation import numbers
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -380,7 +380,7 @@ def test_exported_headers_are_c_and_names_are_checked(tmp_path: Path) -> None:
 def test_dynamics_are_computed_by_what_was_built() -> None:
     """Where a run says what it expects: compiled code, or Python where there is no compiler."""
     assert which() == os.environ.get("REGULARIZE_EXPECTED", which())
-    sources = Path(rg.__file__).parent / "step" / "c"
+    sources = Path(rg.__file__).parent / "dynamics" / "step" / "c"
     assert {"kernel.c", "module.c", "tables.h"} <= {path.name for path in sources.iterdir()}
 
 
@@ -405,8 +405,8 @@ def test_what_goes_with_a_step_is_no_dense_algebra(
     def dense(*_: object, **__: object) -> None:
         raise AssertionError("a dense matrix of the whole robot was factorized")
 
-    monkeypatch.setattr("regularize.pinocchio.tree_states.TreeStates.terms", dense)
-    monkeypatch.setattr("regularize.pinocchio.tree_states.TreeStates.dense", dense)
+    monkeypatch.setattr("regularize.dynamics.pinocchio.tree_states.TreeStates.terms", dense)
+    monkeypatch.setattr("regularize.dynamics.pinocchio.tree_states.TreeStates.dense", dense)
     for solver in ("solve", "lstsq", "svd", "qr", "inv", "pinv"):
         monkeypatch.setattr(f"numpy.linalg.{solver}", dense)
     u = robot.project_velocity(robot.q0, v)
@@ -448,7 +448,7 @@ def test_no_number_of_steps_keeps_the_kernel_for_hours(steps: float) -> None:
 #: The kernel from elsewhere, and tests that use it.
 TESTED_ELSEWHERE = """
 import importlib.util, sys, pytest
-name = "regularize.step._compiled"
+name = "regularize.dynamics.step._compiled"
 spec = importlib.util.spec_from_file_location(name, sys.argv[1])
 sys.modules[name] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(sys.modules[name])

@@ -14,11 +14,11 @@ from mechanisms import n_fourbar
 from pinocchio_cases import mass_matrix
 
 import regularize as rg
-from regularize.pinocchio import forces
-from regularize.pinocchio.closure_rows import ConstraintRows
-from regularize.pinocchio.multibody_reading import multibody_tree_of, tree_of
-from regularize.step.compiled import Kernel, compiled
-from regularize.step.elimination import tables_of
+from regularize.dynamics.pinocchio import forces
+from regularize.dynamics.pinocchio.closure_rows import ConstraintRows
+from regularize.dynamics.pinocchio.multibody_reading import multibody_tree_of, tree_of
+from regularize.dynamics.step.compiled import Kernel, compiled
+from regularize.dynamics.step.elimination import tables_of
 
 pytestmark = pytest.mark.skipif(Kernel is None, reason="without a compiled kernel")
 

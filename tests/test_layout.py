@@ -19,14 +19,14 @@ import regularize.adapters
 ROOT = Path(__file__).resolve().parents[1] / "regularize"
 #: Verbs that guests bring along: they are of the command line.
 VERBS = {
-    "regularize.actuation.actuate_command",
-    "regularize.actuation.states_command",
-    "regularize.actuation.twin_command",
-    "regularize.design.metamodel_command",
-    "regularize.design.workspace_command",
-    "regularize.editor.lsp",
-    "regularize.modes.solve_command",
-    "regularize.modes.ways",
+    "regularize.guests.actuation.actuate_command",
+    "regularize.guests.actuation.states_command",
+    "regularize.guests.actuation.twin_command",
+    "regularize.guests.design.metamodel_command",
+    "regularize.guests.design.workspace_command",
+    "regularize.guests.editor.lsp",
+    "regularize.guests.modes.solve_command",
+    "regularize.guests.modes.ways",
 }
 
 #: So many files of the tests look inside of the package.
@@ -58,9 +58,22 @@ def imports() -> nx.DiGraph:
     return graph
 
 
+#: The storeys of the house from the ground up; files beside them are taken as rooms of their own.
+STOREYS = ("lie", "mechanism", "loops", "reduction", "proofs", "adapters", "repair")
+USES = ("dynamics", "report", "commands")
+#: Packages whose folders are rooms.
+HALLS = ("repair", "dynamics", "guests")
+
+
 def package_of(module: str) -> str:
-    """The package, or the module itself where it lies at the top."""
+    """The storey, or the module itself where it lies at the top."""
     return module.split(".")[1] if "." in module else "__init__"
+
+
+def room_of(module: str) -> str:
+    """The room: a storey, or a folder of a storey that has some."""
+    parts = module.split(".")
+    return ".".join(parts[1:3]) if len(parts) > 3 and parts[1] in HALLS else package_of(module)
 
 
 @cache
@@ -70,37 +83,53 @@ def package_imports() -> nx.DiGraph:
     return nx.DiGraph((a, b) for a, b in pairs if a != b)
 
 
+@cache
+def room_imports() -> nx.DiGraph:
+    """Which room imports which."""
+    pairs = ((room_of(a), room_of(b)) for a, b in imports().edges if a not in VERBS)
+    return nx.DiGraph((a, b) for a, b in pairs if a != b)
+
+
 @pytest.mark.slow
 def test_the_model_needs_no_more_than_screws() -> None:
     graph = package_imports()
     assert nx.descendants(graph, "lie") == {"tolerances"}
-    assert nx.descendants(graph, "mechanism") == {"errors", "escape", "guests", "lie", "tolerances"}
-
-
-MODES = pytest.param("modes", marks=pytest.mark.guests("modes"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("package", ["loops", "reduction", MODES])
-def test_mathematics_needs_no_simulation_and_no_words(package: str) -> None:
-    above = {"adapters", "commands", "page", "report", "pinocchio", "simulation"}
-    assert nx.descendants(package_imports(), package) & above == set()
+    below = {"errors", "escape", "lie", "services", "tolerances"}
+    assert nx.descendants(graph, "mechanism") == below
 
 
 @pytest.mark.slow
-def test_what_is_written_is_verified_without_words_and_pictures() -> None:
-    """It stands beside the report: on adapters and the reduction, below the commands."""
+@pytest.mark.parametrize("storey", [*STOREYS, *USES, "guests"])
+def test_imports_go_down_a_storey_only(storey: str) -> None:
     graph = package_imports()
-    above = {"commands", "page", "report", "simulation", "design", "pinocchio"}
-    assert nx.descendants(graph, "verification") & above == set()
+    lower = STOREYS[: STOREYS.index(storey)] if storey in STOREYS else (*STOREYS, *USES)
+    above = {*STOREYS, *USES, "guests", "page"} - {storey, *lower}
+    assert nx.descendants(graph, storey) & above == set()
+
+
+MODES = pytest.param("guests.modes", marks=pytest.mark.guests("modes"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("room", ["repair.verification", MODES])
+def test_what_needs_no_words_and_no_simulation(room: str) -> None:
+    above = {"commands", "report", "dynamics.simulation", "dynamics.pinocchio"}
+    assert nx.descendants(room_imports(), room) & above == set()
 
 
 @pytest.mark.slow
 @pytest.mark.guests("integrations")
 def test_other_programs_need_no_more_than_the_robot() -> None:
-    graph = package_imports()
-    assert set(graph.successors("integrations")) <= {"errors", "lie", "pinocchio"}
-    assert set(graph.predecessors("integrations")) == set()
+    graph = room_imports()
+    assert {*graph.successors("guests.integrations")} <= {"errors", "lie", "dynamics.pinocchio"}
+    assert {*graph.predecessors("guests.integrations")} == set()
+
+
+@pytest.mark.slow
+def test_no_room_needs_one_that_needs_it() -> None:
+    graph = room_imports()
+    assert graph.number_of_edges() > 100
+    assert [c for c in nx.strongly_connected_components(graph) if len(c) > 1] == []
 
 
 @pytest.mark.slow
@@ -133,7 +162,7 @@ def test_the_reduction_stands_on_its_own() -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.split(".")[1] for name in run.stdout.split() if name.startswith("regularize.")}
     assert loaded == {
-        "guests",
+        "services",
         "validation",
         "escape",
         "errors",

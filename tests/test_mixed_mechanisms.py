@@ -14,8 +14,8 @@ import screws
 from mechanisms import spherical_9r
 
 import regularize as rg
-from regularize.modes.configurations import AssemblyModes, ConfigurationFinder
-from regularize.modes.loop_system import Multistart, searched
+from regularize.guests.modes.configurations import AssemblyModes, ConfigurationFinder
+from regularize.guests.modes.loop_system import Multistart, searched
 
 FOURBAR, LOOP = ("A", "B", "C", "S"), ("S", *(f"j{i}" for i in range(1, 7)))
 

@@ -16,14 +16,14 @@ from test_closed_form_special import double_wishbone
 from test_elementary_loop import random_ring
 
 import regularize as rg
+from regularize.guests.modes.closed_form.evaluation import Evaluation, unclosed_branch
+from regularize.guests.modes.configurations import AssemblyModes, ConfigurationFinder
+from regularize.guests.modes.inputs import freedoms_of, inputs_of, numbers, together
+from regularize.guests.modes.loop_system import LoopSystem, Multistart, searched
+from regularize.guests.modes.sampling import ClosedBranch, closed_branch, nearest_modes
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.graph import coordinate_names, spanning_tree
 from regularize.mechanism.graph_building import build
-from regularize.modes.closed_form.evaluation import Evaluation, unclosed_branch
-from regularize.modes.configurations import AssemblyModes, ConfigurationFinder
-from regularize.modes.inputs import freedoms_of, inputs_of, numbers, together
-from regularize.modes.loop_system import LoopSystem, Multistart, searched
-from regularize.modes.sampling import ClosedBranch, closed_branch, nearest_modes
 
 X, Y, _ = np.eye(3)
 ASSETS = Path(__file__).resolve().parents[1] / "assets"

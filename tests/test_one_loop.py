@@ -17,16 +17,16 @@ from test_partition import OPEN, closed, five_bars
 from test_shaky import Build, each
 
 import regularize as rg
+from regularize.dynamics.simulation.partitioning import NotIndependent, choose, complete_pivoting
 from regularize.lie import screw, subalgebra
 from regularize.mechanism.graph_building import build
-from regularize.nominal.axis_relations import AxisRelations, elements
 from regularize.reduction.block import reduce_part
 from regularize.reduction.closing import closings
 from regularize.reduction.context import Context
 from regularize.reduction.motion_spaces import MotionSpaces
 from regularize.reduction.one_loop import Chains, best_cut, kept_rows, relative_twists
 from regularize.reduction.propagation import Propagation
-from regularize.simulation.partitioning import NotIndependent, choose, complete_pivoting
+from regularize.repair.nominal.axis_relations import AxisRelations, elements
 from regularize.tolerances import EXACT, ROUNDING, RTOL, Tolerances
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"

@@ -81,8 +81,12 @@ def test_a_check_loads_no_library_that_only_few_mechanisms_need() -> None:
         *("scipy", "networkx", "pinocchio", "trimesh", "numpy.ma", "yaml", "difflib", "email"),
         *("concurrent.futures", "importlib.metadata", "zipfile", "logging", "tempfile"),
         *("regularize.proofs.verifier", "regularize.adapters.urdf.objects"),
-        *("regularize.shapes.solids", "regularize.reduction.congruent", "regularize.adapters.sdf"),
-        *("regularize.reduction.many_loops", "regularize.nominal.axis_relations"),
+        *(
+            "regularize.adapters.shapes.solids",
+            "regularize.reduction.congruent",
+            "regularize.adapters.sdf",
+        ),
+        *("regularize.reduction.many_loops", "regularize.repair.nominal.axis_relations"),
     }
     model = Path(__file__).parents[1] / "assets" / "planar_fourbar.urdf"
     # What a report advises is tried on a copy of the file, as `fix` does it.
@@ -96,12 +100,12 @@ def test_a_simulation_of_one_loop_loads_no_library_that_only_few_mechanisms_need
         *("scipy", "networkx", "trimesh", "lxml", "yaml", "importlib.metadata", "email"),
         *("difflib", "concurrent.futures", "logging", "tempfile", "zipfile"),
         *(
-            "regularize.shapes.solids",
+            "regularize.adapters.shapes.solids",
             "regularize.reduction.congruent",
             "regularize.reduction.virtual_joints",
         ),
         *("regularize.reduction.many_loops", "regularize.adapters.urdf"),
-        *("regularize.pinocchio.derivatives", "regularize.pinocchio.welds"),
+        *("regularize.dynamics.pinocchio.derivatives", "regularize.repair.statics.welds"),
     }
     model = Path(__file__).parents[1] / "assets" / "benchmarks" / "bricard.json"
     code = f"import regularize; regularize.simulate({str(model)!r}, duration=0.01)"

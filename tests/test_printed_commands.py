@@ -107,7 +107,7 @@ def test_what_dimensions_make_redundant_is_tried_where_it_is_quick(
     path = assets / "bennett.urdf"
     tried = rg.check(path).trials
     assert any(each.command for each in tried)
-    monkeypatch.setattr("regularize.repair.isostatic_file.SPECIAL", 5)
+    monkeypatch.setattr("regularize.repair.fix.isostatic_file.SPECIAL", 5)
     assert not any(each.command or each.reason for each in rg.check(path).trials)
 
 

@@ -13,13 +13,13 @@ import pytest
 import screws
 
 import regularize as rg
+from regularize.dynamics.simulation.recording import jumps, passed
 from regularize.lie import screw, subalgebra
 from regularize.lie.motion_type import MotionType
 from regularize.mechanism.mechanism import no_inertia
 from regularize.report.loop_report import _steps
 from regularize.report.nearly import _place
 from regularize.report.reasons import _met_words, _sized, _wrench_words
-from regularize.simulation.recording import jumps, passed
 from regularize.tolerances import PARALLEL
 from regularize.words import motion_words, plural
 

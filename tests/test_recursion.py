@@ -14,12 +14,12 @@ from closed_form_cases import CASES, ring
 from test_elementary_loop import random_ring
 
 import regularize as rg
+from regularize.guests.modes.assembly_plan import AssemblyPlan
+from regularize.guests.modes.configurations import ConfigurationFinder
+from regularize.guests.modes.loop_system import LoopSystem, Multistart, searched
 from regularize.loops.projection import approach
 from regularize.mechanism.graph import Graph
 from regularize.mechanism.graph_building import build
-from regularize.modes.assembly_plan import AssemblyPlan
-from regularize.modes.configurations import ConfigurationFinder
-from regularize.modes.loop_system import LoopSystem, Multistart, searched
 from regularize.tolerances import EXACT
 
 

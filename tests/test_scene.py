@@ -14,15 +14,15 @@ import pytest
 import trimesh
 
 import regularize as rg
+from regularize.guests.page.animation import motions
+from regularize.guests.page.artist import draw
+from regularize.guests.page.drawing import REDUNDANT, camera
+from regularize.guests.page.glyphs import path
+from regularize.guests.page.picture import SHEET, Painter, picture, saved
+from regularize.guests.page.scene import scene
+from regularize.guests.page.shapes import decimated, mesh_of
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.connections import DisjointSets
-from regularize.page.animation import motions
-from regularize.page.artist import draw
-from regularize.page.drawing import REDUNDANT, camera
-from regularize.page.glyphs import path
-from regularize.page.picture import SHEET, Painter, picture, saved
-from regularize.page.scene import scene
-from regularize.page.shapes import decimated, mesh_of
 from regularize.report.forms.loop_view import _because
 
 

@@ -16,11 +16,11 @@ from test_outputs import side_by_side
 
 import regularize as rg
 from regularize.cli import main
+from regularize.guests.page.animation import SPACING, motions
+from regularize.guests.page.movie import movie, swing
+from regularize.guests.page.played_motion import PlayedMotion
 from regularize.loops.continuation import Continuation
 from regularize.loops.projection import project
-from regularize.page.animation import SPACING, motions
-from regularize.page.movie import movie, swing
-from regularize.page.played_motion import PlayedMotion
 
 
 @pytest.fixture(scope="module")

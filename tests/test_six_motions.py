@@ -11,21 +11,21 @@ from hypothesis.extra.numpy import arrays
 from loop_samples import apart, closed_by, dh_link, pencil, random_constants
 from scipy.sparse.csgraph import connected_components
 
-from regularize.modes.grouping import firsts_of, labels_of, table_of
-from regularize.modes.six_motions.candidates import (
+from regularize.guests.modes.grouping import firsts_of, labels_of, table_of
+from regularize.guests.modes.six_motions.candidates import (
     completed,
     fitted,
     gap,
     remaining,
 )
-from regularize.modes.six_motions.elementary_loop import (
+from regularize.guests.modes.six_motions.elementary_loop import (
     certified,
     error_and_derivative,
     newton,
     product,
     screws_of,
 )
-from regularize.modes.six_motions.pencil import (
+from regularize.guests.modes.six_motions.pencil import (
     AXIS,
     BASIS,
     INVERSE,

@@ -21,9 +21,9 @@ from test_adapters_freecad import MOVE, Builder, load, number, placed
 
 import regularize as rg
 from regularize.adapters.freecad.distance import Pick, distance_reading
-from regularize.shapes import solids
-from regularize.shapes.meshes import _member, cad_shape, find_mesh, shape_file
-from regularize.shapes.solids import ShapeElement, stored_shape
+from regularize.adapters.shapes import solids
+from regularize.adapters.shapes.meshes import _member, cad_shape, find_mesh, shape_file
+from regularize.adapters.shapes.solids import ShapeElement, stored_shape
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "fcstd"
 pytestmark = needs("OCP")

@@ -16,15 +16,15 @@ from test_kernel import every_joint
 from test_pinocchio import states as states_with_closed_loops
 
 import regularize as rg
+from regularize.dynamics.pinocchio import multibody_reading, welds
+from regularize.dynamics.pinocchio.closure_rows import ConstraintRows
+from regularize.dynamics.pinocchio.multibody_reading import multibody_tree_of, tree_of
+from regularize.dynamics.pinocchio.tree_states import TreeStates
+from regularize.dynamics.simulation.all_coordinates import acceleration_near
+from regularize.dynamics.step.compiled import Kernel, compiled
+from regularize.dynamics.step.elimination import tables_of
+from regularize.dynamics.step.posing import poses_of
 from regularize.lie import screw
-from regularize.pinocchio import multibody_reading, welds
-from regularize.pinocchio.closure_rows import ConstraintRows
-from regularize.pinocchio.multibody_reading import multibody_tree_of, tree_of
-from regularize.pinocchio.tree_states import TreeStates
-from regularize.simulation.all_coordinates import acceleration_near
-from regularize.step.compiled import Kernel, compiled
-from regularize.step.elimination import tables_of
-from regularize.step.posing import poses_of
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 needs_kernel = pytest.mark.skipif(Kernel is None, reason="without a compiled kernel")

@@ -23,6 +23,8 @@ from test_exact_arithmetic import dual, few, small
 from test_proofs import change_motion, motions, proved_by_its_motion
 
 import regularize as rg
+from regularize.guests.special import focal
+from regularize.guests.special.symmetric import schatz, symmetric
 from regularize.proofs.document import match
 from regularize.proofs.dual_quaternions import (
     Dual,
@@ -38,8 +40,6 @@ from regularize.proofs.modular import Series, Terms, relation_of
 from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.proofs.verifier import distance, fingerprint, product, verify
 from regularize.report.analysis import Analysis
-from regularize.special import focal
-from regularize.special.symmetric import schatz, symmetric
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 FAMILIES = {

@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 
 import regularize as rg
-from regularize._io import output_files
-from regularize._io.console import prepared
-from regularize._io.output_files import write_all, write_bytes
-from regularize._io.worker_processes import WorkerProcesses, survives
+from regularize.adapters.common import output_files
+from regularize.adapters.common.console import prepared
+from regularize.adapters.common.output_files import write_all, write_bytes
+from regularize.adapters.common.worker_processes import WorkerProcesses, survives
 from regularize.cli import main
 from regularize.commands import checking
 
@@ -394,7 +394,7 @@ def test_workers_end_when_their_pool_asks_them_to() -> None:
 def test_the_time_of_a_report_counts_from_where_the_process_began(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("regularize._io.console.BEGAN", time.perf_counter() - 1e6)
+    monkeypatch.setattr("regularize.adapters.common.console.BEGAN", time.perf_counter() - 1e6)
     monkeypatch.setattr("sys.argv", ["regularize", "check", FOURBAR])
     main()
     assert " in 10000" in capsys.readouterr().out
@@ -404,7 +404,7 @@ def test_the_time_of_a_report_counts_from_where_the_process_began(
 
 @pytest.mark.slow
 def test_what_is_superseded_is_left_at_once_and_the_thread_lives_on() -> None:
-    make_worker = pytest.importorskip("regularize.editor.server").Worker
+    make_worker = pytest.importorskip("regularize.guests.editor.server").Worker
 
     def endless() -> None:
         begun.set()

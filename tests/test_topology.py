@@ -16,6 +16,11 @@ from mechanisms import X, Y, Z, leg
 from screws import joint_screws, unit
 
 import regularize as rg
+from regularize.guests.modes.closed_form.tape import AXES, Tape
+from regularize.guests.modes.common_normals import AxisLine, _common_normal
+from regularize.guests.modes.invariance import UnmovedSegment, _solutions
+from regularize.guests.modes.loop_chain import ElementaryMotion, loops_of, next_coupled
+from regularize.guests.modes.sampling import nearest_modes, spread_configurations
 from regularize.mechanism.cycles import (
     _is_cycle,
     candidate_cycles,
@@ -34,11 +39,6 @@ from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import body_jacobian
 from regularize.mechanism.joint_limits import JointLimits
 from regularize.mechanism.mechanism import Actuator
-from regularize.modes.closed_form.tape import AXES, Tape
-from regularize.modes.common_normals import AxisLine, _common_normal
-from regularize.modes.invariance import UnmovedSegment, _solutions
-from regularize.modes.loop_chain import ElementaryMotion, loops_of, next_coupled
-from regularize.modes.sampling import nearest_modes, spread_configurations
 from regularize.reduction.cuts import cut_of
 
 

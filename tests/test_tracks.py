@@ -9,15 +9,15 @@ import pytest
 from closed_form_cases import CASES, Z, ring
 
 import regularize as rg
+from regularize.guests.modes.closed_form.branches import Branch
+from regularize.guests.modes.closed_form.planner import Planner
+from regularize.guests.modes.closed_form.solver import ClosedForm, solved_loops, why_not
+from regularize.guests.modes.grouping import Turns
+from regularize.guests.modes.inputs import inputs_of
+from regularize.guests.modes.sampling import closed_branch, nearest_modes
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph import coordinate_names, spanning_tree
 from regularize.mechanism.graph_building import build
-from regularize.modes.closed_form.branches import Branch
-from regularize.modes.closed_form.planner import Planner
-from regularize.modes.closed_form.solver import ClosedForm, solved_loops, why_not
-from regularize.modes.grouping import Turns
-from regularize.modes.inputs import inputs_of
-from regularize.modes.sampling import closed_branch, nearest_modes
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 

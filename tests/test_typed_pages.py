@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "assets" / "handbook").glob("*.md"))]
 #: A guest of which some pages take modules.
-INTEGRATIONS = ROOT / "regularize" / "integrations"
+INTEGRATIONS = ROOT / "regularize" / "guests" / "integrations"
 #: Packages that come without types of their own.
 UNTYPED = ("crocoddyl", "coal", "pinocchio", "pink", "urchin", "qpsolvers", "trimesh", "mujoco")
 
@@ -25,7 +25,7 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     for page in PAGES:
         blocks = re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.S | re.M)
-        if any("regularize.integrations" in block for block in blocks) > INTEGRATIONS.is_dir():
+        if any("guests.integrations" in block for block in blocks) > INTEGRATIONS.is_dir():
             continue
         if blocks:
             name = page.stem.lower().replace("-", "_")

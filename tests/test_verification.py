@@ -20,13 +20,13 @@ from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import reversed_joint
 from regularize.mechanism.joint_limits import JointDynamics, JointLimits
 from regularize.mechanism.mechanism import Actuator, ActuatorGains, PrescribedMotion
-from regularize.verification import writing
-from regularize.verification.differences import differences, mesh_place
-from regularize.verification.motions import motion_differences
-from regularize.verification.pairing import pair
-from regularize.verification.places import Placement
-from regularize.verification.preparing import _reference, prepared
-from regularize.verification.writing import _called
+from regularize.repair.verification import writing
+from regularize.repair.verification.differences import differences, mesh_place
+from regularize.repair.verification.motions import motion_differences
+from regularize.repair.verification.pairing import pair
+from regularize.repair.verification.places import Placement
+from regularize.repair.verification.preparing import _reference, prepared
+from regularize.repair.verification.writing import _called
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regularize._io.input_files import read_bytes
 from regularize.adapters.cad.draft import SLIDING, CadDraft, expression_of
 from regularize.adapters.cad.relations import TURNING, Relation
 from regularize.adapters.common.draft import Side
+from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.located import Located
 from regularize.adapters.common.pairs import PARALLEL
 from regularize.adapters.common.quantities import principal

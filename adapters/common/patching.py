@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, TypeAlias
 
-from regularize._io.input_files import read_bytes
 from regularize.adapters.common.edits import (
     Edit,
     EditedText,
@@ -23,6 +22,7 @@ from regularize.adapters.common.edits import (
     WantedSlack,
     still,
 )
+from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.xml import Node, XmlDocument
 from regularize.adapters.common.xml_text import decode
 from regularize.errors import ModelError, UnsupportedExport

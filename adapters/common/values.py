@@ -22,7 +22,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from regularize._io.input_files import read_bytes
+from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.located import Located
 from regularize.errors import ModelError, ReadError
 from regularize.escape import suggestion

@@ -2,7 +2,7 @@
 
 A writer derives from ``Writing``, adds elements with ``add``, notes under which name it wrote each
 coordinate, and says what it makes of things that the format has otherwise. What is lost need not be
-said here: ``regularize.verification`` reads the file back and finds it::
+said here: ``regularize.repair.verification`` reads the file back and finds it::
 
     writing = Writing("SDF", mechanism, etree.Element("sdf", version="1.11"))
     link = add(writing.root, "link", name="arm")
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from lxml import etree
 
-from regularize._io.output_files import write_text
+from regularize.adapters.common.output_files import write_text
 from regularize.adapters.common.validation import DIGITS
 from regularize.lie.screw import Array, quaternion_of, transform
 from regularize.mechanism.connections import DisjointSets

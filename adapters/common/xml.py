@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize._io.input_files import read_bytes
 from regularize.adapters.common import xml_text
 from regularize.adapters.common.edits import Edit, EditedText, LineIndex
+from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.located import Located
 from regularize.errors import ReadError, RegularizeError
 from regularize.lie.screw import Array

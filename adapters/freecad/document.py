@@ -19,10 +19,10 @@ import numpy as np
 from regularize.adapters.common.located import Located
 from regularize.adapters.common.xml import Node, XmlDocument
 from regularize.adapters.common.xml_text import decode
+from regularize.adapters.shapes.solids import CadShape, stored_shape
 from regularize.errors import ReadError
 from regularize.lie.screw import Array, exp, transform, unit
 from regularize.mechanism.diagnostic import Source
-from regularize.shapes.solids import CadShape, stored_shape
 
 #: Largest ``Document.xml`` that is read, in bytes, and most members of an archive.
 LARGEST = 128 * 1024 * 1024

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from regularize.adapters.freecad.document import Library, Object
+from regularize.adapters.shapes.solids import ShapeElement
 from regularize.errors import MissingExtra, ReadError
 from regularize.lie.screw import Array
-from regularize.shapes.solids import ShapeElement
 
 #: Deepest nesting of groups, links and sub-assemblies.
 DEEPEST = 64

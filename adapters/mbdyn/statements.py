@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize._io.input_files import read_bytes
+from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.located import Located
 from regularize.adapters.common.quantities import rotation_rpy
 from regularize.lie.screw import IDENTITY, Array, transform, unit

@@ -12,7 +12,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from regularize._io.console import collected
+from regularize.adapters.common.console import collected
 from regularize.adapters.common.xml import Node, parse
 from regularize.adapters.mjcf.size_limits import NOT_FOUND, check_sizes, without_plugins
 from regularize.errors import ReadError
@@ -84,7 +84,7 @@ def compiled(path: str) -> Compiled:
         check_sizes(each)
     making = any(node.tag in MAKING for top in (*roots, *attached) for node in top.walk())
     if making:
-        from regularize._io.worker_processes import survives  # with all that pools take
+        from regularize.adapters.common.worker_processes import survives  # with all that pools take
 
         if not survives(lambda: _weighed(roots), SECONDS):
             raise ReadError(path, f"MuJoCo ends the process that reads it, or takes {SECONDS} s")

@@ -15,7 +15,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from regularize._io.console import collected
+from regularize.adapters.common.console import collected
 from regularize.adapters.common.write import numbers
 
 #: How long the models move, in s, and in how many steps at most.

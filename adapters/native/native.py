@@ -15,8 +15,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from regularize._io.output_files import write_text
 from regularize.adapters.common.edits import Edit, EditedText, MovedJoint, Patch, WantedKind, tidy
+from regularize.adapters.common.output_files import write_text
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.values import Value, read_json, read_tolerance
 from regularize.errors import ModelError

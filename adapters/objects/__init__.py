@@ -19,7 +19,7 @@ from typing import Any
 
 from lxml import etree
 
-from regularize._io.console import collected
+from regularize.adapters.common.console import collected
 from regularize.adapters.reading import by_content, read
 from regularize.adapters.registry import adapter_named, readable
 from regularize.errors import ReadError, RegularizeError, UnknownFormat

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-from regularize._io.packages import Packages
 from regularize.adapters.common import closures
 from regularize.adapters.common.closures import Attachment
 from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.links import Color, read_inertia, read_shapes
+from regularize.adapters.common.packages import Packages
 from regularize.adapters.common.xml import Node, is_true, parse
 from regularize.adapters.sdf.draft import (
     MODEL,

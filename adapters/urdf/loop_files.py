@@ -30,8 +30,8 @@ from pathlib import Path
 
 import numpy as np
 
-from regularize._io.input_files import read_bytes
 from regularize.adapters.common.draft import Side
+from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.values import Value, read_tolerance, read_yaml
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.errors import ReadError

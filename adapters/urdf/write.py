@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from regularize._io.output_files import write_text
+from regularize.adapters.common.output_files import write_text
 from regularize.adapters.common.quantities import NAMES, six
 from regularize.adapters.common.serial import axis_in_frame, in_a_row, standard, twin_name
 from regularize.adapters.common.write import (

@@ -20,9 +20,9 @@ from pathlib import Path
 import xacrodoc
 from lxml import etree
 
-from regularize._io.input_files import read_bytes
-from regularize._io.packages import Packages, folders_below
 from regularize.adapters.common.edits import EditedText
+from regularize.adapters.common.input_files import read_bytes
+from regularize.adapters.common.packages import Packages, folders_below
 from regularize.adapters.common.validation import with_external_files
 from regularize.adapters.common.xml import XmlDocument
 from regularize.adapters.urdf.read import read_root

@@ -9,7 +9,7 @@ from typing import Any
 
 from pxr import Sdf, Tf
 
-from regularize._io.input_files import check_regular
+from regularize.adapters.common.input_files import check_regular
 from regularize.errors import ReadError
 
 #: Prims that a stage may come to; a few lines of references of references can ask for any number.

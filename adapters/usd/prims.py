@@ -15,11 +15,11 @@ from pxr import Gf, Sdf, UsdGeom, UsdPhysics, Vt
 
 from regularize.adapters.common.serial import axis_in_frame, standard
 from regularize.adapters.common.write import quaternion
+from regularize.adapters.shapes.meshes import load_mesh
 from regularize.errors import RegularizeError
 from regularize.lie.screw import Array, transform
 from regularize.mechanism.joint import joint_screws, perpendiculars
 from regularize.mechanism.mechanism import Geometry, Joint, Mechanism
-from regularize.shapes.meshes import load_mesh
 
 EXACT = "exact"
 NAME = "regularize:name"

@@ -17,7 +17,7 @@ import pinocchio as pin
 from pink.tasks import FrameTask, Task
 
 import regularize as rg
-from regularize.integrations.pink import LoopTask
+from regularize.guests.integrations.pink import LoopTask
 
 MODEL = Path(__file__).resolve().parents[1] / "delta_parallelograms.urdf"
 RADIUS, STEPS, STEP = 0.05, 100, 0.02

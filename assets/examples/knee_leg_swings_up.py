@@ -19,7 +19,7 @@ import numpy as np
 import pinocchio as pin
 
 import regularize as rg
-from regularize.integrations.crocoddyl import LoopDynamics
+from regularize.guests.integrations.crocoddyl import LoopDynamics
 
 MODEL = Path(__file__).resolve().parents[1] / "knee_leg.urdf"
 MOTORS = ["hip_yaw", "hip_roll", "hip_pitch", "knee_front", "ankle_pitch", "ankle_roll"]

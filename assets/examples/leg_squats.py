@@ -17,7 +17,7 @@ import pinocchio as pin
 from pink.tasks import FrameTask
 
 import regularize as rg
-from regularize.integrations.pink import LoopTask
+from regularize.guests.integrations.pink import LoopTask
 
 MODEL = Path(__file__).resolve().parents[1] / "knee_leg.urdf"
 DEPTH, STEPS, STEP = 0.12, 200, 0.01

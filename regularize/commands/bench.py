@@ -8,7 +8,7 @@ import sys
 from regularize.commands.files import add_reading_options, reading_options
 from regularize.commands.options import option
 from regularize.errors import RegularizeError
-from regularize.guests import guest
+from regularize.services import guest
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from regularize._io.output_files import write_text
+from regularize.adapters.common.output_files import write_text
 from regularize.commands.files import (
     OutputAction,
     add_branch,
@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
     status, files = _once(arguments)
     if not arguments.watch:
         return status
-    from regularize._io.input_files import changes
+    from regularize.adapters.common.input_files import changes
 
     for changed in changes(lambda: files):
         sys.stderr.write(f"regularize: changed: {displayed(', '.join(changed))}\n")

@@ -13,17 +13,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from regularize._io.console import delayed_progress
+from regularize.adapters.common.console import delayed_progress
 from regularize.checking import Report, check
 from regularize.commands.configuration import Configuration, configuration, entries_of, known_before
 from regularize.commands.files import WouldBeLost, load_model
 from regularize.commands.verify import write_proof
 from regularize.errors import RegularizeError
 from regularize.escape import displayed, json_text
-from regularize.guests import guest
 from regularize.report.forms import listing, text
 from regularize.report.forms.listing import SummaryLine
 from regularize.report.suppression import Suppression
+from regularize.services import guest
 from regularize.version import SCHEMAS, __version__
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ def _in_pool(
     from concurrent.futures import as_completed  # one model needs no other processes
     from concurrent.futures.process import BrokenProcessPool
 
-    from regularize._io.worker_processes import WorkerProcesses
+    from regularize.adapters.common.worker_processes import WorkerProcesses
 
     with WorkerProcesses(jobs) as pool:
         running = {pool.submit(work, path): i for i, path in paths.items()}

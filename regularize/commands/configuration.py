@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regularize._io.input_files import read_bytes
+from regularize.adapters.common.input_files import read_bytes
 from regularize.errors import ReadError
 
 if TYPE_CHECKING:

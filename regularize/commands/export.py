@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _write_c(mechanism: Mechanism, arguments: argparse.Namespace) -> int:
     """Write the dynamics of the reduced model as C source."""
-    from regularize.pinocchio.exporting import to_pinocchio
+    from regularize.dynamics.pinocchio.exporting import to_pinocchio
     from regularize.reduction.reduce import reduce
 
     robot = to_pinocchio(reduce(mechanism))

@@ -124,7 +124,7 @@ def files_of(mechanism: Mechanism, outputs: Sequence[Output] = ()) -> Iterator[s
     names = {output.path.name for output in outputs}
     for shape in (shape for body in mechanism.bodies for shape in body.geometry):
         if shape.uri is not None and Path(shape.uri).name in names:
-            from regularize.shapes.meshes import find_mesh
+            from regularize.adapters.shapes.meshes import find_mesh
 
             try:
                 yield str(find_mesh(shape.uri, mechanism.path))
@@ -271,7 +271,7 @@ def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False)
         mechanism = on_branch(mechanism, arguments.branch)
     if not arguments.density:
         return mechanism
-    from regularize.shapes.density import with_density
+    from regularize.adapters.shapes.density import with_density
 
     return with_density(mechanism, _densities(arguments.density))
 

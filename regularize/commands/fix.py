@@ -12,7 +12,7 @@ from regularize.commands.options import option
 from regularize.errors import RegularizeError
 
 if TYPE_CHECKING:
-    from regularize.repair.fix import Fix
+    from regularize.repair.fix.fix import Fix
 
 KINDS = (
     "revolute (hinge, pin), prismatic (slide, slider), spherical (ball, locating_bearing), fixed "
@@ -54,7 +54,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Change the model; 1 if something is lost or stays redundant, or the model is locked."""
-    from regularize.repair.fix import fix
+    from regularize.repair.fix.fix import fix
 
     joints = _joints(arguments.joint)
     found = fix(

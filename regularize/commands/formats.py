@@ -24,7 +24,7 @@ def _files(adapter: Adapter) -> str:
 def run(arguments: argparse.Namespace) -> int:
     """Print each format in two lines: what it is for, and what it is."""
     from regularize.adapters import adapters
-    from regularize.step.compiled import which
+    from regularize.dynamics.step.compiled import which
 
     known = adapters().values()
     most = max(len(adapter.name) for adapter in known) + 2

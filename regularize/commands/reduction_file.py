@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regularize._io.output_files import write_text
+from regularize.adapters.common.output_files import write_text
 from regularize.errors import RegularizeError
 from regularize.escape import json_text
 from regularize.files import written_format
 from regularize.lie.screw import Array
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
-from regularize.pinocchio.isostatic import Isostatic
 from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.cuts import Cut
 from regularize.reduction.rank_loss import nearest_entry
 from regularize.reduction.reduce import Reduction
-from regularize.repair.isostatic_file import file_name, write_isostatic, written_as
+from regularize.repair.fix.isostatic_file import file_name, write_isostatic, written_as
+from regularize.repair.statics.isostatic import Isostatic
 from regularize.report.held_bodies import held_entries
 from regularize.version import SCHEMAS, __version__
 

@@ -6,11 +6,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from regularize._io.output_files import write_bytes
+from regularize.adapters.common.output_files import write_bytes
 from regularize.commands.files import OutputAction, add_branch, add_model, add_no_meshes, load_model
 from regularize.commands.options import count, option
 from regularize.escape import displayed
-from regularize.guests import guest
+from regularize.services import guest
 
 SUFFIXES = (".glb", ".html", ".svg", ".png")
 

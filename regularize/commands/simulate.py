@@ -10,19 +10,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize._io.console import delayed_progress
-from regularize._io.input_files import check_regular
+from regularize.adapters.common.console import delayed_progress
+from regularize.adapters.common.input_files import check_regular
 from regularize.commands.files import OutputAction, add_branch, add_model, load_model
 from regularize.commands.options import LOADS, RATES, assignments, fitted, option, units_of
 from regularize.errors import ModelError, RegularizeError
-from regularize.guests import guest
 from regularize.mechanism.quantity import SECONDS, value_of
+from regularize.services import guest
 
 if TYPE_CHECKING:
+    from regularize.dynamics.simulation.prescribed import Drive
+    from regularize.dynamics.simulation.simulate import SimulationOptions
+    from regularize.dynamics.simulation.simulation import Simulation
     from regularize.mechanism.mechanism import Mechanism
-    from regularize.simulation.prescribed import Drive
-    from regularize.simulation.simulate import SimulationOptions
-    from regularize.simulation.simulation import Simulation
 
 ENGINES = ("rows", "anchors", "slack", "legacy", "mujoco")
 
@@ -124,9 +124,9 @@ def table(path: Path) -> tuple[list[float], list[float]]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Simulate, write what was asked for and print the figures of the run."""
-    from regularize.simulation import FINEST, MuJoCo, Solver
-    from regularize.simulation.simulate import simulate
-    from regularize.simulation.simulation import motion_file, plot_file
+    from regularize.dynamics.simulation import FINEST, MuJoCo, Solver
+    from regularize.dynamics.simulation.simulate import simulate
+    from regularize.dynamics.simulation.simulation import motion_file, plot_file
 
     duration = positive(arguments.duration, "--duration", 0.0, math.inf, SECONDS)
     rtol = positive(arguments.rtol, "--rtol", FINEST, 1.0)

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize._io.input_files import read_bytes
-from regularize._io.output_files import write_text
+from regularize.adapters.common.input_files import read_bytes
+from regularize.adapters.common.output_files import write_text
 from regularize.commands.files import add_model_options, load_model, reads_model
 from regularize.commands.options import option, positive
 from regularize.errors import ReadError, RegularizeError

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize import guests
+from regularize import services
 from regularize.lie.screw import Array
 from regularize.loops.constraints import View
 from regularize.loops.continuation import Continuation, drive
@@ -116,7 +116,7 @@ class Search:
         loops, start, free = self.loops, self.start, self.free
         yield start
         if not free.all():
-            candidates = guests.service("assembly candidates")
+            candidates = services.service("assembly candidates")
             ways = candidates and candidates(loops, start, ~free)
             yield from () if ways is None else ways
             yield self._continued()

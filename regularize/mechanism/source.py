@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from os import PathLike
 from typing import Any, Protocol, TypeAlias
 
-from regularize import guests
+from regularize import services
 from regularize.errors import NotTaken
 from regularize.mechanism.graph import Graph
 from regularize.mechanism.graph_building import build
@@ -40,7 +40,7 @@ def as_mechanism(model: Model, format: str | None = None) -> Mechanism:
     mechanism = model if isinstance(model, Mechanism) else getattr(model, "mechanism", None)
     if isinstance(mechanism, Mechanism):
         return mechanism
-    load = guests.service("load")
+    load = services.service("load")
     if load is None:
         raise not_taken(model)
     read: Mechanism = load(model, format=format)

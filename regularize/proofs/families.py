@@ -36,7 +36,7 @@ Family: TypeAlias = Callable[[Graph, Block, float, float], Iterator[Found]]
 #: What is said of joints that move as found without belonging to a family.
 UNNAMED = "none with a name"
 #: The package of named families that comes with this one, and may be deleted.
-NAMED = "regularize.special"
+NAMED = "regularize.guests.special"
 #: Entry points of other packages' families.
 GROUP = "regularize.families"
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
-from regularize import guests
+from regularize import services
 from regularize.lie.screw import Array
 from regularize.loops.constraints import CHUNK, in_parts
 from regularize.loops.continuation import Continuation, random_walks
@@ -138,7 +138,7 @@ class Certifier:
         """
         loops = rows.loops
         many = self.configurations >= MANY * max(1, len(loops.chords)) ** 2
-        sampler = guests.service("spread configurations") if many else None
+        sampler = services.service("spread configurations") if many else None
         many = sampler is not None
         rng = self.context.rng()
         count = CONFIGURATIONS if many else self.configurations

@@ -1,1 +1,1 @@
-"""The user's own model files, changed as little as possible: plan, patch, verify, put in place."""
+"""What a model needs to be mended: forces, what was meant, changes, and files written."""

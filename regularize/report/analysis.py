@@ -13,14 +13,20 @@ from regularize.errors import ModelError
 from regularize.lie.directions import SLIGHT
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.mechanism.mechanism import Mechanism, shortened
-from regularize.nominal.idealise import Idealised, idealise
-from regularize.nominal.other_lengths import with_other_lengths
 from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.block import Block
 from regularize.reduction.rank_loss import nearest_entry
 from regularize.reduction.reduce import Reduction
-from regularize.repair.advice import advise
-from regularize.repair.proposals import Advice
+from regularize.repair.fix.advice import advise
+from regularize.repair.fix.proposals import Advice
+from regularize.repair.nominal.idealise import Idealised, idealise
+from regularize.repair.nominal.other_lengths import with_other_lengths
+from regularize.repair.statics.cure import Cure
+from regularize.repair.statics.cures import TRIES, cures, freeing
+from regularize.repair.statics.joint_changes import JointChange
+from regularize.repair.statics.passive_freedoms import PassiveBody, passive_bodies
+from regularize.repair.statics.per_joint import PerJoint
+from regularize.repair.statics.reactions import Reaction, reactions
 from regularize.report.designed import BindingJoint, as_designed, binding_joints
 from regularize.report.findings import by_severity, findings
 from regularize.report.held_bodies import held_entries
@@ -31,18 +37,12 @@ from regularize.report.motion import BodyMotion, moving
 from regularize.report.platform_motion import PlatformMotion, platforms
 from regularize.report.reasons import Reason, reasons
 from regularize.report.suppression import Suppressed, Suppression, divided, in_comments, unexplained
-from regularize.statics.cure import Cure
-from regularize.statics.cures import TRIES, cures, freeing
-from regularize.statics.joint_changes import JointChange
-from regularize.statics.passive_freedoms import PassiveBody, passive_bodies
-from regularize.statics.per_joint import PerJoint
-from regularize.statics.reactions import Reaction, reactions
 from regularize.validation import NAMES, TEXT, instance, relative, several, validated
 from regularize.version import SCHEMAS, __version__
 from regularize.words import LISTED, counted
 
 if TYPE_CHECKING:
-    from regularize.repair.isostatic_file import TriedReduction
+    from regularize.repair.fix.isostatic_file import TriedReduction
 
 #: Changes of joint types that are proposed.
 CURES = 3
@@ -228,7 +228,7 @@ class Analysis:
         Both are tried where they are asked for, so that no command is printed that refuses.
         """
         # What writes files is loaded where a report is printed.
-        from regularize.repair.isostatic_file import (
+        from regularize.repair.fix.isostatic_file import (
             TriedReduction,
             tried_numerically,
             tried_reduction,

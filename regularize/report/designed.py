@@ -13,11 +13,11 @@ from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.quantity import STIFFNESS
-from regularize.nominal.idealise import Idealised
-from regularize.nominal.places import JointPlaces
-from regularize.nominal.relations import AxisRelation
 from regularize.reduction.mobility import CellMobility
-from regularize.statics.per_joint import PerJoint, per_joint
+from regularize.repair.nominal.idealise import Idealised
+from regularize.repair.nominal.places import JointPlaces
+from regularize.repair.nominal.relations import AxisRelation
+from regularize.repair.statics.per_joint import PerJoint, per_joint
 from regularize.tolerances import EXACT
 from regularize.words import LISTED, counted, degrees, listed, millimetres, names
 

@@ -17,14 +17,14 @@ from regularize.proofs.special import SpecialLengths
 from regularize.reduction.block import Block
 from regularize.reduction.rank_loss import rank_losses
 from regularize.reduction.reduce import Reduction
+from regularize.repair.statics.cure import Cure
+from regularize.repair.statics.passive_freedoms import PassiveBody
+from regularize.repair.statics.reactions import Reaction
+from regularize.repair.statics.releases import too_stiff
 from regularize.report.held_bodies import limits, untried
 from regularize.report.loop_report import LoopReport, closure_error
 from regularize.report.mobility_findings import mobility_findings
 from regularize.report.nearly import in_world, nearly_special
-from regularize.statics.cure import Cure
-from regularize.statics.passive_freedoms import PassiveBody
-from regularize.statics.reactions import Reaction
-from regularize.statics.releases import too_stiff
 from regularize.tolerances import UNNOTICED, UNSEEN
 from regularize.words import (
     counted,

@@ -18,7 +18,7 @@ from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
-from regularize.statics.passive_freedoms import PassiveBody
+from regularize.repair.statics.passive_freedoms import PassiveBody
 from regularize.words import counted, listed, names, noise_words
 
 

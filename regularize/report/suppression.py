@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
-from regularize._io.input_files import read_bytes
+from regularize.adapters.common.input_files import read_bytes
 from regularize.errors import ReadError
 from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.mechanism.mechanism import Mechanism

@@ -35,8 +35,8 @@ from families import FAMILIES
 from measuring import ASSETS, finish, timed
 
 import regularize as rg
+from regularize.dynamics.pinocchio.split import Split
 from regularize.mechanism.body import Inertia
-from regularize.pinocchio.split import Split
 
 SIZES = (1, 5, 20, 50, 200)
 #: Velocities beyond which dense factorisations are left out: seconds each, and nobody's way.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.integrations.crocoddyl import LoopDynamics
+from regularize.guests.integrations.crocoddyl import LoopDynamics
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import regularize as rg
-from regularize.page.movie import movie
+from regularize.guests.page.movie import movie
 
 encoder = pytest.importorskip("imageio_ffmpeg")
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.repair.advice import held_kinds, untried_files
+from regularize.repair.fix.advice import held_kinds, untried_files
+from regularize.repair.statics.releases import release_command
 from regularize.report.analysis import Analysis, model_entry
 from regularize.report.forms.loop_view import groups
 from regularize.report.loop_report import Component
 from regularize.report.mobility_findings import branches_meant, more_on_branches
-from regularize.statics.releases import release_command
 from regularize.tolerances import VANISHING
 from regularize.words import (
     LISTED,

@@ -1,0 +1,213 @@
+"""Mass properties from shapes, for bodies that state none.
+
+Nothing here is invented: the density is that of the material that the file gives a shape, or one
+that the user gives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from numbers import Real
+
+import numpy as np
+
+from regularize.adapters.shapes.meshes import cad_shape, load_mesh
+from regularize.adapters.shapes.solids import EXCHANGE, scaled
+from regularize.errors import MissingExtra, ModelError, ReadError
+from regularize.lie.screw import Array
+from regularize.mechanism.body import Body, Geometry, Inertia
+from regularize.mechanism.diagnostic import Diagnostic, Severity
+from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.source import Model, as_mechanism
+
+
+def with_density(model: Model, density: float | Mapping[str, float]) -> Mechanism:
+    """The mechanism with mass properties for the bodies that state none, from their shapes.
+
+    The visual shapes count where a body has any, for they show the part; else those for collisions.
+    Overlaps count twice. Bodies that state mass properties, and the ground, stay as they are; where
+    the file gives a shape a material, the density is that of the material.
+
+    Args:
+        model: The mechanism.
+        density: Density of all parts in kg/m³, or of the bodies named; the entry ``""`` is that of
+            all others.
+
+    Raises:
+        ModelError: A density is not a positive number, or there is no body of a name.
+        ReadError: A mesh is not found, or cannot be read.
+        MissingExtra: A mesh format needs a package that is not installed.
+    """
+    mechanism = as_mechanism(model)
+    given = density if isinstance(density, Mapping) else {"": density}
+    for value in given.values():
+        if not isinstance(value, Real):
+            raise TypeError(f"a density is a positive number of kg/m³; got {value!r:.60}")
+        if not 0.0 < value < math.inf:
+            raise ModelError(f"a density is a positive number of kg/m³, got {value}")
+    findings: list[Diagnostic] = []
+    for name in (name for name in given if name):
+        body = mechanism.body(name)
+        if body.inertia is not None or name == mechanism.ground:
+            why = "is the ground" if name == mechanism.ground else "states its mass properties"
+            findings.append(_finding("note", f"`{name}` {why}: its density is not used", body))
+    bodies = []
+    for body in mechanism.bodies:
+        chosen = given.get(body.name, given.get(""))
+        if body.inertia is None and body.name != mechanism.ground and chosen is not None:
+            inertia, found = _weighed(body, chosen, mechanism.path)
+            body, findings = replace(body, inertia=inertia), [*findings, *found]
+        bodies.append(body)
+    findings = [*mechanism.findings, *findings]
+    return replace(mechanism, bodies=tuple(bodies), findings=tuple(findings))
+
+
+def with_materials(mechanism: Mechanism) -> Mechanism:
+    """The mechanism with mass properties for the bodies whose shapes have a material in the file.
+
+    A body stays without where the material of one of its shapes is not known, or a shape cannot be
+    read; the latter is said.
+    """
+    bodies, findings = [], [*mechanism.findings]
+    for body in mechanism.bodies:
+        shapes = _with_material(body)
+        if body.inertia is None and body.name != mechanism.ground and shapes:
+            try:
+                inertia, found = _weighed(replace(body, geometry=shapes), None, mechanism.path)
+            except (ReadError, MissingExtra) as error:
+                inertia, found = (
+                    None,
+                    [_finding("note", f"`{body.name}` keeps no mass properties: {error}", body)],
+                )
+            body, findings = replace(body, inertia=inertia), [*findings, *found]
+        bodies.append(body)
+    return replace(mechanism, bodies=tuple(bodies), findings=tuple(findings))
+
+
+def _with_material(body: Body) -> tuple[Geometry, ...]:
+    """The shapes to be touched, or else those to be seen, if the file may give each a material."""
+    for touched in (True, False):
+        shapes = tuple(shape for shape in body.geometry if shape.collision is touched)
+        known = (s.density or (s.uri or "").lower().endswith(EXCHANGE) for s in shapes)
+        if shapes and all(known):
+            return shapes
+    return ()
+
+
+def _weighed(
+    body: Body, density: float | None, path: str | None
+) -> tuple[Inertia | None, list[Diagnostic]]:
+    """Mass properties of a body, and what to say about them."""
+    shapes, parts = shown(body), []
+    if not shapes:
+        words = f"`{body.name}` has neither mass properties nor shapes to compute them from"
+        return None, [_finding("note", words, body)]
+    for shape in shapes:
+        part = shape_inertia(shape, density, path)
+        if part is None and density is None:
+            return None, []
+        if part is None:
+            words = (
+                f"mesh `{shape.uri}` of `{body.name}` is not closed, so it has no volume: "
+                "the body keeps no mass properties"
+            )
+            help = "repair the mesh, or write an inertia into the model"
+            return None, [_finding("warning", words, body, help)]
+        parts.append(part.transformed(shape.T_body_geometry))
+    total = Inertia.total(parts)
+    of = {shape.density for shape in shapes} - {None}
+    at = f"at {density:g} kg/m³" if density is not None and not of else "by their material"
+    words = f"mass of `{body.name}` computed from its shapes {at}: {total.mass:.4g} kg"
+    return total, [_finding("note", words, body)]
+
+
+def _finding(severity: Severity, message: str, body: Body, *help: str) -> Diagnostic:
+    return Diagnostic("REG018", severity, message, source=body.source, help=help)
+
+
+def shown(body: Body) -> tuple[Geometry, ...]:
+    """The visual shapes of a body, or those for collisions where it has no visual ones."""
+    visual = tuple(shape for shape in body.geometry if not shape.collision)
+    return visual or body.geometry
+
+
+def shape_inertia(
+    shape: Geometry, density: float | None, path: str | None = None
+) -> Inertia | None:
+    """Mass properties of one shape in its own frame.
+
+    None for a mesh that is not closed, and without a density.
+
+    Args:
+        shape: The shape; cylinders and capsules stand along Z, about the origin.
+        density: kg/m³, where the file gives the shape no material.
+        path: The model file, beside which meshes are looked for.
+    """
+    chosen = density if shape.density is None else shape.density
+    if shape.kind == "mesh":
+        return _mesh_inertia(shape, chosen, path)
+    if chosen is None:
+        return None
+    volume, moments = _SOLIDS[shape.kind](*(float(value) for value in shape.size))
+    return Inertia(chosen * volume, np.zeros(3), chosen * np.diag(moments))
+
+
+def _box(x: float, y: float, z: float) -> tuple[float, list[float]]:
+    volume = x * y * z
+    return volume, [volume * (a * a + b * b) / 12 for a, b in ((y, z), (x, z), (x, y))]
+
+
+def _sphere(radius: float) -> tuple[float, list[float]]:
+    volume = 4 / 3 * math.pi * radius**3
+    return volume, [0.4 * volume * radius**2] * 3
+
+
+def _ellipsoid(*radii: float) -> tuple[float, list[float]]:
+    volume, (a, b, c) = 4 / 3 * math.pi * math.prod(radii), (r * r for r in radii)
+    return volume, [0.2 * volume * each for each in (b + c, a + c, a + b)]
+
+
+def _cylinder(radius: float, length: float) -> tuple[float, list[float]]:
+    volume = math.pi * radius**2 * length
+    across = volume * (3 * radius**2 + length**2) / 12
+    return volume, [across, across, volume * radius**2 / 2]
+
+
+def _capsule(radius: float, length: float) -> tuple[float, list[float]]:
+    """A cylinder of that length between two half balls."""
+    tube, (across, _, along) = _cylinder(radius, length)
+    ball, (moment, _, _) = _sphere(radius)
+    # Each half ball has its centre of mass 3/8 of the radius above its flat side.
+    lift = length / 2 + 3 * radius / 8
+    across += moment - ball * (3 * radius / 8) ** 2 + ball * lift**2
+    return tube + ball, [across, across, along + moment]
+
+
+_SOLIDS: dict[str, Callable[..., tuple[float, list[float]]]] = {
+    "box": _box,
+    "sphere": _sphere,
+    "ellipsoid": _ellipsoid,
+    "cylinder": _cylinder,
+    "capsule": _capsule,
+}
+
+
+def _mesh_inertia(shape: Geometry, density: float | None, path: str | None) -> Inertia | None:
+    found = cad_shape(shape.uri or "", path)
+    if found is not None:
+        inertia = found.inertia(density)
+        scale: Array = np.broadcast_to(shape.size, 3)
+        return None if inertia is None else scaled(inertia, scale)
+    if density is None:
+        return None
+    mesh = load_mesh(shape, path)
+    if not mesh.is_watertight:
+        return None
+    mesh.density = density
+    properties = mesh.mass_properties
+    mass, matrix = float(properties.mass), np.asarray(properties.inertia)
+    if mass < 0.0:  # the faces look inwards
+        mass, matrix = -mass, -matrix
+    return Inertia(mass, np.asarray(properties.center_mass), (matrix + matrix.T) / 2)

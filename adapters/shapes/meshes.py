@@ -1,0 +1,284 @@
+"""Files of shapes: where a model's URIs lead, triangles of meshes, STEP and IGES."""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+
+from regularize.adapters.common.input_files import check_regular, read_bytes
+from regularize.adapters.common.packages import FOLDERS, Packages
+from regularize.adapters.shapes import solids
+from regularize.adapters.shapes.solids import MILLIMETRE, STORED, CadShape, ocp, stored_shape, tried
+from regularize.errors import MissingExtra, ReadError
+from regularize.mechanism.body import Geometry
+
+#: Units of mass in STEP files, in kg, by the prefix that stands before gram.
+PREFIXES = {"$": 1e-3, ".KILO.": 1.0, ".MEGA.": 1e3, ".MILLI.": 1e-6}
+
+
+@cache
+def shape_file(path: Path) -> CadShape:
+    """The shape in a STEP, IGES or BREP file, with the densities that STEP gives its materials.
+
+    Raises:
+        ReadError: The file cannot be read, or a part of it.
+        MissingExtra: OpenCASCADE is not installed.
+    """
+    if path.suffix.lower() in STORED:
+        return stored_shape(read_bytes(str(path)), str(path))
+    data = read_bytes(str(path))
+    step = path.suffix.lower() in (".step", ".stp")
+
+    def read() -> CadShape:
+        reader = (
+            ocp("STEPCAFControl").STEPCAFControl_Reader()
+            if step
+            else ocp("IGESCAFControl").IGESCAFControl_Reader()
+        )
+        document = ocp("TDocStd").TDocStd_Document(
+            ocp("TCollection").TCollection_ExtendedString("BinXCAF")
+        )
+        if step:
+            reader.SetMatMode(True)
+        status = reader.ReadFile(str(path))
+        if step:
+            _check_whole(reader.Reader().WS().Model(), str(path))
+        if status != ocp("IFSelect").IFSelect_ReturnStatus.IFSelect_RetDone or not reader.Transfer(
+            document
+        ):
+            raise ReadError(str(path), "is no STEP or IGES file that OpenCASCADE reads")
+        return _collected(document, str(path), _mass_unit(data) if step else None)
+
+    control = "STEPCAFControl" if step else "IGESCAFControl"
+    return tried(read, (control, "TDF", "TDocStd", "XCAFDoc"), str(path), len(data))
+
+
+def _check_whole(model: Any, path: str) -> None:
+    """OpenCASCADE goes on without entities that it cannot parse: the shape would be another."""
+    check = None if model is None else model.GlobalCheck(True)
+    if check is not None and check.HasFailed():
+        said = check.CFail(1).removeprefix("Undefined Parsing: ")
+        found = re.fullmatch(r"Line (\d+): (.*)", said)
+        line, reason = (int(found[1]), found[2]) if found else (None, said)
+        raise ReadError(path, f"is damaged, says OpenCASCADE: {reason}", line=line)
+
+
+def _mass_unit(data: bytes) -> float | None:
+    """The unit of mass of a STEP file in kg; None where it has none, or several."""
+    text = data.decode("latin-1")
+    units = {
+        "".join(entity.split())
+        for entity in re.findall(r"#\d+\s*=\s*(\([^;]*\bMASS_UNIT\b[^;]*\))\s*;", text)
+    }
+    found = re.search(r"SI_UNIT\(([^,]*),\.GRAM\.\)", units.pop()) if len(units) == 1 else None
+    return None if found is None else PREFIXES.get(found[1])
+
+
+def _collected(document: Any, path: str, mass_unit: float | None) -> CadShape:
+    """Every part of a document at its places, with the density of its material.
+
+    OpenCASCADE converts the unit of length in a density to millimetres and leaves that of mass.
+    """
+    tools = ocp("XCAFDoc")
+    tool = tools.XCAFDoc_DocumentTool.ShapeTool_s(document.Main())
+    parts: list[Any] = []
+    densities: list[float | None] = []
+
+    def labels(method: Any, *arguments: Any) -> list[Any]:
+        found = _label_sequence()
+        method(*arguments, found)
+        return [found.Value(k + 1) for k in range(found.Length())]
+
+    def add(label: Any, place: Any) -> None:
+        shapes = tools.XCAFDoc_ShapeTool
+        if shapes.IsReference_s(label):
+            target = ocp("TDF").TDF_Label()
+            shapes.GetReferredShape_s(label, target)
+            add(target, place.Multiplied(shapes.GetLocation_s(label)))
+        elif shapes.IsAssembly_s(label):
+            for component in labels(shapes.GetComponents_s, label):
+                add(component, place)
+        else:
+            density = tools.XCAFDoc_MaterialTool.GetDensityForShape_s(label)
+            parts.append(shapes.GetShape_s(label).Moved(place))
+            unit = mass_unit or 0.0
+            densities.append(density * unit / MILLIMETRE**3 or None)
+
+    for label in labels(tool.GetFreeShapes):
+        add(label, ocp("TopLoc").TopLoc_Location())
+    if not parts:
+        raise ReadError(path, "holds no shape")
+    return CadShape(tuple(parts), tuple(densities))
+
+
+def _label_sequence() -> Any:
+    """An empty sequence of labels, whose name differs between versions 7 and 8."""
+    tools = ocp("TDF")
+    if hasattr(tools, "TDF_LabelSequence"):
+        return tools.TDF_LabelSequence()
+    return ocp("collections").Sequence_TDF_Label()
+
+
+#: Mesh formats that need another package, its module and the extra that brings it.
+EXTRAS = {".dae": ("collada", "meshes"), ".zae": ("collada", "meshes")}
+#: Suffixes of USD stages, whose meshes are prims.
+STAGES = (".usd", ".usda", ".usdc", ".usdz")
+#: Between an archive and its member in a URI.
+INSIDE = "#"
+
+
+def cad_shape(uri: str, path: str | None) -> CadShape | None:
+    """The shape of a CAD system that a URI means; None where it means a mesh.
+
+    Args:
+        uri: A file as the model names it, ``archive.FCStd#member`` for a shape that FreeCAD stores,
+            ``#member`` for one in the model's own file.
+        path: The model file.
+
+    Raises:
+        ReadError: The file is not found, or cannot be read.
+        MissingExtra: OpenCASCADE is not installed.
+    """
+    archive, inside, member = uri.partition(INSIDE)
+    if inside and member.lower().endswith(solids.STORED):
+        file = find_mesh(archive, path) if archive or path is None else Path(path)
+        if not file.is_file():
+            raise ReadError(str(file), "is not there any more, and with it the shape")
+        return _member(file, member, file.stat().st_mtime_ns)
+    if not uri.lower().endswith(solids.SUFFIXES):
+        return None
+    return shape_file(find_mesh(uri, path))
+
+
+@lru_cache(maxsize=256)
+def _member(file: Path, member: str, _saved: int, largest: int = 2**27) -> CadShape:
+    """A shape stored in an archive, which may be saved again meanwhile; at most 128 MB of it."""
+    name = f"{file}/{member}"
+    try:
+        with zipfile.ZipFile(file) as archive, archive.open(member) as stream:
+            data = stream.read(largest + 1)
+    except (KeyError, zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError) as error:
+        raise ReadError(name, f"cannot be read ({error})") from error
+    if len(data) > largest:
+        raise ReadError(name, f"unpacks to more than {largest} bytes; not read for safety")
+    return solids.stored_shape(data, name)
+
+
+def load_mesh(shape: Geometry, path: str | None) -> Any:
+    """The mesh of a shape as one ``trimesh.Trimesh``, scaled to metres.
+
+    Raises:
+        ReadError: The file is not found, or cannot be read.
+        MissingExtra: Its format needs a package that is not installed.
+    """
+    uri = shape.uri or ""
+    found = cad_shape(uri, path)
+    if found is not None:
+        mesh = found.mesh()
+    elif uri.startswith("/") and path is not None and Path(path).suffix.lower() in STAGES:
+        mesh = _of_stage(uri, path)
+    else:
+        mesh = _triangles(find_mesh(uri, path))
+    mesh.apply_transform(np.diag([*np.broadcast_to(shape.size, 3), 1.0]))
+    return mesh
+
+
+def _of_stage(prim: str, path: str) -> Any:
+    """The mesh of a prim of a USD stage, in the prim's own frame and units."""
+    import trimesh
+
+    try:
+        from pxr import Usd, UsdGeom
+    except ImportError as error:
+        raise MissingExtra(Path(path).name, "usd-core", "usd") from error
+    stage = Usd.Stage.Open(path)
+    found = UsdGeom.Mesh(stage.GetPrimAtPath(prim))
+    if not found or not found.GetPointsAttr().Get():
+        raise ReadError(path, f"the mesh `{prim}` has no points there")
+    corners = np.asarray(found.GetFaceVertexIndicesAttr().Get() or [])
+    counts = np.asarray(found.GetFaceVertexCountsAttr().Get() or [])
+    starts = np.cumsum(counts) - counts
+    # A polygon is a fan of triangles about its first corner.
+    fans = [
+        corners[[start, start + k, start + k + 1]]
+        for start, count in zip(starts, counts, strict=True)
+        for k in range(1, count - 1)
+    ]
+    points = np.asarray(found.GetPointsAttr().Get(), dtype=np.float64)
+    return trimesh.Trimesh(points, np.reshape(fans, (-1, 3)))
+
+
+def _triangles(file: Path) -> Any:
+    import trimesh  # loaded where there is a mesh to read
+
+    suffix = file.suffix.lower()
+    module, extra = EXTRAS.get(suffix, ("trimesh[easy]", "meshes"))
+    check_regular(str(file))
+    try:
+        loaded = trimesh.load(file, force="scene")
+    except ImportError as error:
+        raise MissingExtra(f"{file.name} ({suffix})", module, extra) from error
+    # Loaders of other people's files fail in any way they like.
+    except Exception as error:
+        if suffix in EXTRAS and not _installed(module):
+            raise MissingExtra(f"{file.name} ({suffix})", module, extra) from error
+        reason = " ".join(str(error).split())
+        raise ReadError(str(file), f"is not a mesh that can be read: {reason[:120]}") from error
+    return loaded.to_mesh() if hasattr(loaded, "to_mesh") else loaded
+
+
+def _installed(module: str) -> bool:
+    import trimesh
+
+    return bool(trimesh.util.has_module(module))
+
+
+def find_mesh(uri: str, path: str | None) -> Path:
+    """The file that a mesh URI means: beside the model, above it, or in a package around it.
+
+    Raises:
+        ReadError: There is none.
+    """
+    found = next((file for file in _candidates(uri, path) if file.is_file()), None)
+    if found is None:
+        raise ReadError(
+            path or uri,
+            f"the mesh `{uri}` is not found beside the model, in the folders above it or in a "
+            "package around it",
+        )
+    return found
+
+
+def _candidates(uri: str, path: str | None, levels: int = 5) -> Iterator[Path]:
+    """Where the file may be: also in that many folders above the model."""
+    name = unquote(uri.split("://", 1)[-1]).lstrip("/") if "://" in uri else uri
+    base = Path(path).resolve().parent if path is not None else Path.cwd()
+    if os.path.isabs(name):
+        yield Path(name)
+    if uri.startswith("file://"):
+        yield Path("/" + name)
+    tails = [name]
+    if "://" in uri and "/" in name:
+        tails.append(name.split("/", 1)[1])  # the package's own folder
+    for folder in (base, *[*base.parents][:levels]):
+        yield from (folder / tail for tail in tails)
+    if len(tails) == 2 and path is not None and Path(path).exists():
+        told = (os.environ.get(variable) for variable in FOLDERS)
+        found = _packages(path, os.stat(path).st_mtime_ns, *told).find(name.partition("/")[0])
+        if found is not None:
+            yield found / tails[1]
+
+
+@lru_cache(maxsize=1)
+def _packages(path: str, *state: Any) -> Packages:
+    """Packages around a model, looked for once while model and environment are as they were."""
+    return Packages(Path(path))

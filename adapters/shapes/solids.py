@@ -1,0 +1,267 @@
+"""Solid shapes of CAD systems, by OpenCASCADE: what their faces are, mass properties, triangles.
+
+Files of CAD systems are in millimetres, or converted to them on reading; what is given out is in
+metres. The package ``cadquery-ocp-novtk`` is imported where a shape is opened and nowhere else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regularize.adapters.common.worker_processes import SECONDS, survives
+from regularize.errors import MissingExtra, ReadError
+from regularize.lie.screw import Array
+from regularize.mechanism.body import Inertia
+
+if TYPE_CHECKING:
+    import trimesh
+
+MILLIMETRE = 1e-3
+#: Files of whole parts or assemblies that are read, by suffix.
+EXCHANGE = (".step", ".stp", ".iges", ".igs")
+#: Shapes as FreeCAD stores them: as text, or in binary form.
+STORED = (".brp", ".brep", ".bin")
+#: Heads of the sections of such a file.
+_COUNT = re.compile(
+    rb"^(?:Locations|Curve2ds|Curves|Polygon3D|PolygonOnTriangulations|Surfaces|Triangulations"
+    rb"|TShapes) (\d+)",
+    re.MULTILINE,
+)
+SUFFIXES = (*EXCHANGE, *STORED)
+#: A shape as text: its heading, and the number of the root after the last shape that is listed.
+HEADING = re.compile(rb"\s*(DBRep_DrawableShape\s+)?CASCADE Topology V\d")
+ENDING = re.compile(rb"\*\s+[-+ie]?\d+ \d+\s*(0\s*)?$")
+
+
+@dataclass(frozen=True)
+class ShapeElement:
+    """A face, an edge or a vertex.
+
+    Attributes:
+        kind: ``plane``, ``cylinder``, ``cone``, ``sphere``, ``torus``, ``line``, ``circle``,
+            ``point`` or ``other``.
+        radius: Radius of a cylinder, sphere or circle in metres; 0 for the others.
+    """
+
+    kind: str
+    radius: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class CadShape:
+    """A shape, in parts of one material each.
+
+    Attributes:
+        parts: OpenCASCADE's shapes, in millimetres.
+        densities: Density of each part in kg/m³, None where the file gives it no material.
+    """
+
+    parts: tuple[Any, ...]
+    densities: tuple[float | None, ...]
+
+    def elements(self) -> dict[str, ShapeElement]:
+        """What each ``Face3``, ``Edge1`` and ``Vertex2`` is, numbered as FreeCAD numbers them."""
+        found = {f"Vertex{k + 1}": ShapeElement("point") for k in range(len(self._all("VERTEX")))}
+        adaptors = ocp("BRepAdaptor")
+        for name, what, adaptor in (
+            ("Face", "FACE", adaptors.BRepAdaptor_Surface),
+            ("Edge", "EDGE", adaptors.BRepAdaptor_Curve),
+        ):
+            for k, part in enumerate(self._all(what)):
+                found[f"{name}{k + 1}"] = _element(adaptor(_cast(name, part)))
+        return found
+
+    def inertia(self, density: float | None) -> Inertia | None:
+        """Mass properties in the frame of the shape; None without a solid, or without a density.
+
+        Args:
+            density: Density of the parts to which the file gives no material, kg/m³.
+        """
+        found = []
+        for part, own in zip(self.parts, self.densities, strict=True):
+            material = density if own is None else own
+            solids = _every(part, "SOLID")
+            if solids and material is None:
+                return None
+            found += [_weighed(solid, float(material or 0.0)) for solid in solids]
+        return Inertia.total(found) if found else None
+
+    def mesh(self, fineness: float = 0.3) -> trimesh.Trimesh:
+        """Triangles of all faces, in metres.
+
+        Args:
+            fineness: Largest angle between neighbouring triangles in radians.
+        """
+        import trimesh  # loaded where triangles are asked for
+
+        mesher, tool = ocp("BRepMesh").BRepMesh_IncrementalMesh, ocp("BRep").BRep_Tool
+        location = ocp("TopLoc").TopLoc_Location
+        pieces = []
+        for part in self.parts:
+            mesher(part, 1.0, True, fineness, False)
+            for face in _every(part, "FACE"):
+                place = location()
+                found = tool.Triangulation_s(_cast("Face", face), place)
+                if found is None:
+                    continue
+                move = place.Transformation()
+                nodes = [found.Node(k + 1).Transformed(move) for k in range(found.NbNodes())]
+                corners = [found.Triangle(k + 1).Get() for k in range(found.NbTriangles())]
+                points = MILLIMETRE * np.array([(p.X(), p.Y(), p.Z()) for p in nodes])
+                faces = np.array(corners)[:, -3:] - 1
+                if face.Orientation() == ocp("TopAbs").TopAbs_Orientation.TopAbs_REVERSED:
+                    faces = faces[:, ::-1]
+                pieces.append(trimesh.Trimesh(points, faces, process=False))
+        mesh = trimesh.util.concatenate(pieces) if pieces else trimesh.Trimesh()
+        mesh.merge_vertices()
+        return mesh
+
+    def _all(self, what: str) -> list[Any]:
+        return [each for part in self.parts for each in _every(part, what)]
+
+
+def stored_shape(data: bytes, name: str) -> CadShape:
+    """A shape as FreeCAD stores it, without the placement of the object that it belongs to.
+
+    Args:
+        data: Content of the file.
+        name: Its name, for messages; ``.bin`` ends that of a shape in binary form.
+
+    Raises:
+        ReadError: The shape is damaged, or there is none.
+        MissingExtra: OpenCASCADE is not installed.
+    """
+    binary = name.endswith(".bin")
+    # OpenCASCADE itself goes astray in text that is cut off.
+    if not binary and not (HEADING.match(data) and ENDING.search(data)):
+        raise ReadError(name, "is empty or cut off: no shape can be read from it")
+
+    # OpenCASCADE believes what a file says of how many there are, and makes room for all of them.
+    if any(int(found[1][:20]) > len(data) for found in _COUNT.finditer(data)):
+        raise ReadError(name, "is damaged: it says that more follows than it has bytes")
+
+    def read() -> CadShape:
+        shape = ocp("TopoDS").TopoDS_Shape()
+        if binary:
+            ocp("BinTools").BinTools.Read_s(shape, io.BytesIO(data))
+        else:
+            ocp("BRepTools").BRepTools.Read_s(shape, io.BytesIO(data), ocp("BRep").BRep_Builder())
+        if shape.IsNull():
+            raise ReadError(name, "holds no shape")
+        return CadShape((shape.Located(ocp("TopLoc").TopLoc_Location()),), (None,))
+
+    return tried(read, ("BinTools", "BRep", "BRepTools"), name, len(data))
+
+
+def tried(read: Callable[[], CadShape], modules: tuple[str, ...], name: str, size: int) -> CadShape:
+    """What is read from a file of so many bytes, once a copy of this process has come through it.
+
+    Raises:
+        ReadError: The copy did not, or OpenCASCADE raises an exception.
+    """
+
+    def use() -> None:
+        found = read()
+        found.elements()
+        found.inertia(1.0)
+
+    for module in (*modules, "BRepAdaptor", "BRepGProp", "GProp", "TopExp", "TopLoc", "TopoDS"):
+        ocp(module)  # a copy of this process finds them loaded
+    if not survives(use, SECONDS * (1 + size // 2**20)):
+        raise ReadError(name, "is damaged: OpenCASCADE ends the process that reads it")
+    try:
+        with _silence():
+            return read()
+    except ReadError:
+        raise
+    except Exception as error:  # exceptions of OpenCASCADE have no common base
+        raise ReadError(name, f"is no shape that OpenCASCADE reads: {error}") from error
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep OpenCASCADE from writing to standard output what it thinks of a file."""
+    messenger = ocp("Message").Message.DefaultMessenger_s()
+    printers = list(messenger.Printers())
+    for printer in printers:
+        messenger.RemovePrinter(printer)
+    try:
+        yield
+    finally:
+        for printer in printers:
+            messenger.AddPrinter(printer)
+
+
+def scaled(inertia: Inertia, scale: Array) -> Inertia:
+    """Mass properties of the same shape, its axes stretched or mirrored, density unchanged.
+
+    Args:
+        inertia: Mass properties in the frame of the shape.
+        scale: Factor along each axis, shape (3,).
+    """
+    # The integrals of x xᵀ over the mass, of which the inertia is the trace less themselves.
+    second = np.eye(3) * np.trace(inertia.matrix) / 2 - inertia.matrix
+    volume = abs(float(np.prod(scale)))
+    second = volume * np.diag(scale) @ second @ np.diag(scale)
+    matrix = np.eye(3) * np.trace(second) - second
+    return Inertia(volume * inertia.mass, scale * inertia.center, matrix)
+
+
+def _weighed(solid: Any, density: float) -> Inertia:
+    """Mass properties of a solid, whichever way its faces look."""
+    properties = ocp("GProp").GProp_GProps()
+    ocp("BRepGProp").BRepGProp.VolumeProperties_s(solid, properties)
+    center, matrix = properties.CentreOfMass(), properties.MatrixOfInertia()
+    rows = [[matrix.Value(i, j) for j in (1, 2, 3)] for i in (1, 2, 3)]
+    sign = -1.0 if properties.Mass() < 0.0 else 1.0
+    return Inertia(
+        sign * density * MILLIMETRE**3 * properties.Mass(),
+        MILLIMETRE * np.array([center.X(), center.Y(), center.Z()]),
+        sign * density * MILLIMETRE**5 * np.array(rows),
+    )
+
+
+def _element(adaptor: Any) -> ShapeElement:
+    kind = adaptor.GetType().name.removeprefix("GeomAbs_").lower()
+    if kind in ("cylinder", "sphere", "circle"):
+        return ShapeElement(kind, MILLIMETRE * getattr(adaptor, kind.title())().Radius())
+    return ShapeElement(kind if kind in ("plane", "cone", "torus", "line") else "other")
+
+
+def _every(shape: Any, what: str) -> list[Any]:
+    """The different faces, edges, … of a shape, in OpenCASCADE's order."""
+    found = _shape_map()
+    ocp("TopExp").TopExp.MapShapes_s(
+        shape, getattr(ocp("TopAbs").TopAbs_ShapeEnum, f"TopAbs_{what}"), found
+    )
+    return [found.FindKey(k + 1) for k in range(found.Extent())]
+
+
+def ocp(module: str) -> Any:
+    """A module of OpenCASCADE."""
+    try:
+        return importlib.import_module(f"OCP.{module}")
+    except ImportError as error:
+        raise MissingExtra("the shape of a CAD file", "OCP", "brep") from error
+
+
+def _cast(kind: str, shape: Any) -> Any:
+    """A shape as a ``TopoDS_Face`` or the like."""
+    casts = ocp("TopoDS").TopoDS
+    return (getattr(casts, f"{kind}_s", None) or getattr(casts, kind))(shape)
+
+
+def _shape_map() -> Any:
+    """An empty map of shapes, whose name differs between versions 7 and 8."""
+    tools = ocp("TopTools")
+    if hasattr(tools, "TopTools_IndexedMapOfShape"):
+        return tools.TopTools_IndexedMapOfShape()
+    return ocp("collections").IndexedMap_TopoDS_Shape_TopTools_ShapeMapHasher()

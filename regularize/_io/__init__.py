@@ -1,1 +1,0 @@
-"""Streams, files, processes and text that comes from outside."""

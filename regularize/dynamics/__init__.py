@@ -1,0 +1,1 @@
+"""Motion: the step in C, recorded programs, Pinocchio's models, simulation."""

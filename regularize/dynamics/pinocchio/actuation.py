@@ -1,0 +1,153 @@
+r"""Actuators: the forces that they need for a motion, and the motions that they make.
+
+With the velocities N that the rows leave free, the rows S that pick the actuated ones, and weights
+W, the actuator forces are the smallest ones, :math:`\tau^T W \tau`, of those that leave least unmet
+of :math:`N^T (S^T \tau - M a - n)`. Let L be the motions that remain with all actuators locked,
+orthonormal. Then
+
+.. math::
+
+    (S^T W^{-1} S + L L^T) \, z + J^T \lambda = M a + n, \qquad J z = 0,
+
+gives :math:`\tau = W^{-1} S z`, and :math:`L L^T (M a + n)` is what no actuator can meet. It is the
+equation of a constrained motion; see ``derivatives``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regularize.dynamics.pinocchio import pin
+from regularize.errors import ModelError
+from regularize.lie.screw import Array, read_only
+from regularize.mechanism.mechanism import Mechanism
+from regularize.tolerances import VANISHING
+
+
+def actuated_joints(mechanism: Mechanism, given: Sequence[str] | None) -> Sequence[str]:
+    """Names of the actuated joints, by default of those that the model marks.
+
+    Raises:
+        ModelError: The model marks none and none is given.
+    """
+    names = [joint.name for joint in mechanism.joints if joint.actuated] if given is None else given
+    if given is None and not names:
+        raise ModelError(
+            "the model does not say which joints are actuated; name them: actuated=[...]"
+        )
+    return names
+
+
+@dataclass(frozen=True, eq=False)
+class Actuation:
+    """Which velocities are actuated, and what force counts for how much.
+
+    Attributes:
+        joints: Name of the joint of every actuator.
+        index: Their indices in v, shape (k,).
+        weights: Cost of the square of every force, shape (k,).
+    """
+
+    joints: tuple[str, ...]
+    index: NDArray[np.intp]
+    weights: Array
+
+    @classmethod
+    def of(
+        cls, joints: tuple[str, ...], index: NDArray[np.intp], weights: ArrayLike | None
+    ) -> Actuation:
+        """Actuators of the given joints, all of the same weight where none is given.
+
+        Raises:
+            ModelError: A joint is named twice, or there is not one positive weight per actuator.
+        """
+        if len(set(index.tolist())) < len(index):
+            raise ModelError(f"an actuated joint is named twice: {', '.join(joints)}")
+        given = np.ones(len(index)) if weights is None else np.asarray(weights, dtype=np.float64)
+        if given.shape != index.shape or not np.all(given > 0.0):
+            raise ModelError(
+                f"weights must be one positive number for each of the {len(index)} actuated "
+                f"freedoms, not {np.asarray(weights).tolist()}"
+            )
+        return cls(joints, index, read_only(given))
+
+    def split(self, free: Array) -> ActuatorSplit:
+        """Free velocities by what the actuators see of them.
+
+        Args:
+            free: Velocities that keep the loops closed, orthonormal, shape (nv, n).
+        """
+        scale = 1.0 / np.sqrt(self.weights)
+        u, s, vt = np.linalg.svd(scale[:, None] * free[self.index])
+        rank = int(np.sum(s > VANISHING * s[:1].sum()))
+        forces = scale[:, None] * u[:, :rank] / s[:rank]
+        return ActuatorSplit(forces, free @ vt[:rank].T, free @ vt[rank:].T)
+
+
+@dataclass(frozen=True, eq=False)
+class ActuatorSplit:
+    """Free velocities, split into those that actuators drive and those that they do not see.
+
+    Attributes:
+        forces: Actuator forces that do unit work on the driven velocities, shape (k, r).
+        driven: Orthonormal velocities that the actuators drive, shape (nv, r).
+        locked: Those that remain with all actuators locked, shape (nv, n - r).
+    """
+
+    forces: Array
+    driven: Array
+    locked: Array
+
+    def motions(self) -> Array:
+        """Velocities per unit rate of each actuator, least squares if they conflict, (nv, k)."""
+        return np.asarray(self.driven @ self.forces.T)
+
+
+def frame_jacobian(
+    model: Any, data: Any, q: Array, frame: str | int, relative_to: str | int | None
+) -> Array:
+    """Twist of a frame about its own origin, ground axes, by the model's velocities, (6, nv).
+
+    Args:
+        model: The ``pinocchio.Model``.
+        data: Its data, to compute in.
+        q: Configuration, shape (nq,).
+        frame: Name or index of a frame of the model.
+        relative_to: Frame whose motion is subtracted, or None for the ground.
+
+    Raises:
+        ModelError: There is no such frame.
+    """
+    pin.computeJointJacobians(model, data, q)
+    target, axes = frame_index(model, frame), pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+    jacobian = np.array(pin.getFrameJacobian(model, data, target, axes))
+    if relative_to is not None:
+        base = frame_index(model, relative_to)
+        carried = np.array(pin.getFrameJacobian(model, data, base, axes))
+        pin.updateFramePlacement(model, data, target)
+        pin.updateFramePlacement(model, data, base)
+        arm = data.oMf[target].translation - data.oMf[base].translation
+        carried[:3] -= pin.skew(arm) @ carried[3:]
+        jacobian -= carried
+    return jacobian
+
+
+def frame_index(model: Any, frame: str | int) -> int:
+    """Index of a frame given by name or index.
+
+    Raises:
+        ModelError: There is no such frame.
+    """
+    if isinstance(frame, str):
+        if not model.existFrame(frame):
+            known = ", ".join(f.name for f in model.frames[1:])
+            raise ModelError(f"the model has no frame {frame!r}; it has: {known}")
+        return int(model.getFrameId(frame))
+    if not 0 <= frame < model.nframes:
+        raise ModelError(f"the model has no frame {frame}; it has {model.nframes}")
+    return frame

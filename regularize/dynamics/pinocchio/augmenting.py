@@ -1,0 +1,282 @@
+"""The caller's own Pinocchio model with loops: what closes them without redundant rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pickle import PicklingError
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from regularize.dynamics.pinocchio.closure_rows import ClosureRows, ConstraintRows
+from regularize.dynamics.pinocchio.coordinates import ModelCoordinates
+from regularize.dynamics.pinocchio.exporting import left_over, massless_ends, opened, to_pinocchio
+from regularize.dynamics.pinocchio.importing import body_names, from_pinocchio
+from regularize.dynamics.pinocchio.multibody_reading import (
+    MimicJoint,
+    is_massive,
+    mimic_of,
+    series_of,
+    tree_of,
+)
+from regularize.dynamics.pinocchio.robot import Robot
+from regularize.dynamics.pinocchio.spanning_tree import aligned
+from regularize.dynamics.pinocchio.styles import Anchor, anchors_of, joint_closure, row_covectors
+from regularize.dynamics.pinocchio.tree import TreeJoint, body_places
+from regularize.errors import ModelError, UnsupportedExport
+from regularize.lie import screw
+from regularize.lie.screw import Array, read_only
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.graph import Edge, Graph, NodeId
+from regularize.mechanism.joint import Joint
+from regularize.reduction.numerical import Numerical
+from regularize.reduction.reduce import Reduction, reduce
+from regularize.repair.statics.cure import NoCure
+from regularize.repair.statics.cures import cure, freeing
+from regularize.repair.statics.releases import too_stiff
+from regularize.tolerances import NEGLIGIBLE, RTOL
+from regularize.validation import ARRAY, FLAG, LIST, POSITIVE, TEXT, WHOLE, named, validated
+
+
+@validated(
+    closures=LIST,
+    q0=ARRAY,
+    kinds=named(TEXT),
+    style=TEXT,
+    rtol=POSITIVE,
+    numerical=FLAG | TEXT,
+    seed=WHOLE,
+)
+def augment(
+    model: Any,
+    closures: Iterable[Any],
+    q0: Array | None = None,
+    *,
+    kinds: Mapping[str, str] | None = None,
+    style: str = "rows",
+    rtol: float = RTOL,
+    numerical: Numerical = False,
+    seed: int = 0,
+) -> Robot:
+    """The caller's model with closed loops, without the rows that can never matter.
+
+    The model is not changed: ``robot.model is model``, with its joints, names, indices and sizes.
+
+    Args:
+        model: A ``pinocchio.Model``.
+        closures: What closes the loops: ``regularize.Closure`` entries, Pinocchio's
+            ``RigidConstraintModel`` entries and ``ConstraintModel`` entries (point and frame
+            anchors), mixed as you like; limit and friction constraints are those of joints.
+        q0: Configuration to start from, shape (nq,); by default the neutral one. Where the loops
+            are open there, ``robot.q0`` closes them.
+        kinds: New kinds of closures by name, as ``robot.findings`` proposes them where a closure is
+            stiffer than the mechanism: ``{"closure 0": "revolute:0,1,0"}`` makes the first one a
+            hinge through its origin, along Y of the ground.
+        style: What ``robot.constraint_models`` holds for Pinocchio's solvers. ``rows``: nothing;
+            the robot's own methods are exact for everything. ``anchors``: ``ConstraintModel``
+            entries for ``ConstraintCholeskyDecomposition``, the proximal and the ADMM solver;
+            implied rows carry a compliance. ``legacy``: ``RigidConstraintModel`` entries for
+            ``constraintDynamics`` and ``lcaba``, with the ``ProximalSettings`` that they need.
+        rtol: Tolerance of ranks and geometric relations; see ``reduce``.
+        numerical: Also remove rows on numerical evidence; see ``reduce``.
+        seed: Seed of all random choices.
+
+    Raises:
+        ModelError: A joint or a closure is of a type that has no counterpart here, or a closure
+            names a joint or frame that the model does not have.
+        UnsupportedExport: The style is unknown, or does not know the kind of a closure.
+    """
+    mechanism = from_pinocchio(model, closures, q0)
+    again = partial(reduce, keep_cuts=True, rtol=rtol, numerical=numerical, seed=seed)
+    reduction = again(mechanism)
+    if kinds:
+        change = cure(reduction, kinds)
+        if isinstance(change, NoCure):
+            raise ModelError(
+                f"closures of the kinds {dict(kinds)} let nothing move that is locked: {change}"
+            )
+        reduction = again(change.reduction.mechanism)
+    found = (*opened(reduction), *too_stiff(reduction, freeing(reduction)))
+    return augmented(CallersModel(model), reduction, style, found)
+
+
+def augmented(
+    own: CallersModel,
+    reduction: Reduction,
+    style: str = "rows",
+    findings: tuple[Diagnostic, ...] = (),
+    *,
+    composite: bool = True,
+) -> Robot:
+    """A model with the rows of a reduction of its own mechanism.
+
+    Args:
+        own: The ``pinocchio.Model`` that the mechanism was read from.
+        reduction: Of that mechanism, cut at the closures.
+        style: ``rows``, ``anchors`` or ``legacy``; see ``augment``.
+        findings: What the analysis of the loops found.
+        composite: Whether joints stay as they are; otherwise the model is another one, in which
+            they are series of joints with the same coordinates, and every joint has coordinates.
+    """
+    model = own.model
+    again = partial(augmented, own, reduction, style, findings, composite=composite)
+    reduction = reduction if style == "rows" else reduction.by_cuts
+    graph, names = reduction.graph, body_names(model)
+    held = [row for held in reduction.held for row in held.rows]
+    mimicking = set(model.mimicking_joints)
+    inside = [cut for cut in reduction.cuts if cut.edge.split]
+    if (mimicking or inside) and not composite:
+        return to_pinocchio(reduction, composite=False)
+    edges = {i: _edges(model, i, graph, names) for i in range(1, model.njoints)}
+    # In both models the parts of a joint follow each other, and the last one carries the body.
+    counts = [1 if composite else len(series_of(joint)) for joint in model.joints]
+    if not composite:
+        model = in_series(model)
+    ends = np.cumsum(counts) - 1
+    joints: list[TreeJoint] = []
+    place: dict[NodeId, tuple[int, Array]] = {}
+    for i, name in enumerate(names):
+        at = (int(ends[i]), screw.inverse(graph.T_node_body[name]))
+        place.setdefault(graph.node_of[name], at)
+        if i > 0 and i not in mimicking:
+            joints.append(TreeJoint(int(ends[i]) - counts[i] + 1, edges[i], False))
+    tree = tree_of(model)
+    coordinates = ModelCoordinates(graph, tree, joints, mimics=True, held=held)
+    lifted, places, beyond = None, dict(place), 0
+    if inside:
+        from regularize.dynamics.pinocchio.lifting import (  # few loops close like that
+            hang,
+            lifted_states,
+        )
+
+        lifted = partial(lifted_states, places=dict(place), graph=graph, cuts=inside)
+        second = tree_of(model)
+        beyond = sum(len(hang(second, places, graph, cut).freedoms) for cut in inside)
+    closures = [
+        joint_closure(places, cut, cut.T_node_frame, row_covectors(cut)) for cut in reduction.cuts
+    ]
+    q0 = read_only(coordinates.configuration(reduction.q))
+    rows = coordinates.velocity_rows(), coordinates.targets, coordinates.velocity_curves()
+    regular = is_massive(tree, q0)
+    return Robot(
+        tree=tree,
+        constraints=ConstraintRows(closures, *rows, beyond),
+        style=style,
+        _anchors=_anchors(model, closures, style),
+        rank=tree.nv - reduction.mobility,
+        # Pinocchio's factorisations know no mimic joints.
+        massive=regular and not mimicking,
+        reduction=reduction,
+        q0=q0,
+        joints=tuple(joints),
+        findings=(
+            *reduction.mechanism.findings,
+            *findings,
+            *left_over(reduction, style),
+            *(() if regular else (massless_ends(),)),
+        ),
+        _coordinates=coordinates,
+        places=body_places(graph, place),
+        _made=again,
+        _lifted=lifted,
+    )
+
+
+def _anchors(model: Any, closures: Sequence[ClosureRows], style: str) -> list[Anchor]:
+    """What Pinocchio's own solvers hold closures by."""
+    if style == "rows":
+        return []
+    if style not in ("anchors", "legacy"):
+        raise UnsupportedExport(f"unknown style {style!r}; known: rows, anchors, legacy")
+    if len(model.mimicking_joints):
+        names = ", ".join(repr(model.names[int(i)]) for i in model.mimicking_joints)
+        raise UnsupportedExport(
+            f"Pinocchio's constraint models refuse mimic joints ({names}); use the style 'rows'"
+        )
+    rigid = style == "legacy"
+    return [anchor for closure in closures for anchor in anchors_of(closure, rigid)]
+
+
+def _edges(model: Any, index: int, graph: Graph, names: Sequence[str]) -> tuple[Edge, ...]:
+    """What one joint of the model became, in the order in which it moves."""
+    joint_to = {joint.child: joint for joint in graph.mechanism.joints if not joint.closure}
+    chain: list[Joint] = []
+    body = names[index]
+    while body != names[model.parents[index]]:
+        chain.insert(0, joint_to[body])
+        body = chain[0].parent
+    return tuple(edge for joint in chain for edge in graph.edges if edge.joint is joint)
+
+
+def in_series(model: Any) -> Any:
+    """The same model, its joints in series whose axes stay; coordinates are the same."""
+    result, ends = pin.Model(), [0]
+    result.name, result.gravity = model.name, model.gravity
+    for i in range(1, model.njoints):
+        end, placement = ends[model.parents[i]], model.jointPlacements[i]
+        for k, part in enumerate(series_of(model.joints[i])):
+            name = model.names[i] if k == 0 else f"{model.names[i]}/{k + 1}"
+            end = result.addJoint(end, part.model, placement * pin.SE3(part.placement), name)
+            placement = pin.SE3.Identity()
+        result.appendBodyToJoint(end, model.inertias[i], placement)
+        ends.append(end)
+    for field in ("armature", "rotorInertia", "rotorGearRatio", "damping", "friction"):
+        if hasattr(model, field):
+            setattr(result, field, np.array(getattr(model, field)))
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class CallersModel:
+    """A model that may be copied and pickled, mimic joints included.
+
+    Attributes:
+        model: The ``pinocchio.Model``.
+    """
+
+    model: Any
+
+    def __deepcopy__(self, memo: Any) -> CallersModel:
+        """Another model; Pinocchio copies all types of joints."""
+        return CallersModel(self.model.copy())
+
+    def __reduce__(self) -> tuple[Callable[..., CallersModel], tuple[Any, ...]]:
+        """A pickled model loses what mimics, so that goes along.
+
+        Raises:
+            PicklingError: A mimic joint does not move, so that its kind cannot be told.
+        """
+        mimics = {int(i): mimic_of(self.model, int(i)) for i in self.model.mimicking_joints}
+        for i, mimic in mimics.items():
+            if mimic.screw is None:
+                raise PicklingError(f"joint {self.model.names[i]!r} mimics with a scaling of zero")
+        return restored, (self.model, mimics)
+
+
+def restored(model: Any, mimics: Mapping[int, MimicJoint]) -> CallersModel:
+    """The model that was pickled.
+
+    Args:
+        model: The model without what mimics.
+        mimics: What its mimic joints do, by their index.
+    """
+    tree = pin.Model()
+    for i in range(1, model.njoints):
+        joint = model.joints[i] if i not in mimics else _moving(mimics[i])
+        tree.addJoint(model.parents[i], joint, model.jointPlacements[i], model.names[i])
+    for i, mimic in mimics.items():
+        tree = pin.transformJointIntoMimic(tree, mimic.primary, i, mimic.scaling, mimic.offset)
+    for i in mimics:
+        model.joints[i] = tree.joints[i]
+    return CallersModel(model)
+
+
+def _moving(mimic: MimicJoint) -> Any:
+    """The joint model that a mimic joint moves by."""
+    assert mimic.screw is not None, "checked when it was pickled"
+    axis, _, pitch = screw.axis_of(mimic.screw)
+    letter = "P" if pitch is None else "H" if abs(pitch) > NEGLIGIBLE else "R"
+    return aligned(letter, axis, pitch or 0.0)

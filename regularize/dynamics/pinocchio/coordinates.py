@@ -1,0 +1,263 @@
+"""The mechanism's coordinates, couplings and joint values in terms of the Pinocchio model's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regularize.dynamics.pinocchio.spanning_tree import SpanningTree
+from regularize.dynamics.pinocchio.tree import TreeJoint
+from regularize.dynamics.step.multibody import CurvedEntry
+from regularize.errors import UnsupportedExport
+from regularize.lie.screw import Array, read_only
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.graph import CouplingRow, Graph
+from regularize.mechanism.joint import Joint
+from regularize.repair.statics.passive_joints import dynamics_of, limits_of
+
+
+class ModelCoordinates:
+    """Where the coordinates of a mechanism are in the model of its spanning tree.
+
+    In exponential coordinates about the neutral configuration, as of ``pinocchio.integrate``, the
+    model's joints are a linear map of the mechanism's: a joint that the tree passes backwards has
+    its freedoms in the opposite order, and a group joint then the opposite twist.
+
+    Args:
+        graph: The mechanism's graph.
+        tree: The tree.
+        joints: How its joints stand for the mechanism's.
+        mimics: Whether the couplings are mimic joints of the model, and no rows.
+        held: Rows beside the couplings.
+
+    Attributes:
+        columns: Which of the mechanism's coordinates each velocity of the model is, -1 for slack
+            joints; of ball joints the one that is nearest, shape (nv,).
+        backwards: Indices of ball joints and free ones that the tree passes backwards, and their
+            coordinates among those of the mechanism.
+        coupling: Coupling rows over all joint coordinates of the mechanism, shape (C, n), zero
+            where a curve is.
+        offset: Their right-hand sides, shape (C,).
+        curves: Of couplings that are not linear the place, the coordinate, and its function.
+
+    Raises:
+        UnsupportedExport: A coupling acts on a cut, which has no coordinate in the model.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        tree: SpanningTree,
+        joints: Sequence[TreeJoint],
+        *,
+        mimics: bool = False,
+        held: Sequence[CouplingRow] = (),
+    ) -> None:
+        self.graph, self.tree = graph, tree
+        self._neutral = tree.space.neutral
+        self.backwards = [
+            (joint.index, list(joint.edges[0].columns))
+            for joint in joints
+            if joint.reversed and joint.edges[0].group
+        ]
+        self._map: Array = np.zeros((tree.nv, graph.freedoms))
+        for joint in joints:
+            at = tree.idx_vs[joint.index]
+            for edge in joint.edges:
+                block = np.eye(edge.freedoms)
+                if edge.group:
+                    # A ball joint of the model has the rotation of a free one.
+                    block = edge.screws[-edge.freedoms :] * (-1.0 if joint.reversed else 1.0)
+                elif joint.reversed:
+                    block = block[::-1]
+                self._map[at : at + edge.freedoms, list(edge.columns)] = block
+                at += edge.freedoms
+        nearest = np.argmax(np.abs(self._map), axis=1) if graph.freedoms else np.zeros(0, int)
+        self.columns = np.where(np.any(self._map, axis=1), nearest, -1)
+        self._planar = [(p.coordinate, p.rate) for p in tree.links if p.kind == "planar"]
+        self._back, self._start = self._map.T.copy(), np.zeros(graph.freedoms)
+        couplings = (*(() if mimics else graph.couplings), *held)
+        for row in graph.couplings if mimics else ():
+            (own, primary), coefficients = row.columns, row.coefficients
+            self._back[own] = -coefficients[1] * self._back[primary]
+            self._start[own] = row.offset
+        self.coupling = self._couplings(couplings)
+        self.offset = read_only([c.offset for c in couplings])
+        self.curves = [(k, c.columns[-1], c.curve) for k, c in enumerate(couplings) if c.curve]
+
+    def configuration(self, coordinates: Array) -> Array:
+        """Configuration of the model from the mechanism's joint coordinates (n,), shape (nq,)."""
+        step = self._map @ np.asarray(coordinates)
+        q = self.tree.space.integrate(self._neutral, step)
+        for k, i in self._planar:
+            # The coordinates here are two slides and a turn, not a step in the plane's group.
+            q[k : k + 4] = step[i], step[i + 1], np.cos(step[i + 2]), np.sin(step[i + 2])
+        return q
+
+    def of_tree(self, q: Array, step: Array | None = None) -> Array:
+        """The mechanism's coordinates that the model has, zero at the cuts, shape (..., n).
+
+        Args:
+            q: Configurations, shape (..., nq).
+            step: Tangent steps to them from where all joints are at zero, where they are known.
+        """
+        if step is None:
+            step = self.tree.space.difference(self._neutral, np.asarray(q))
+        for k, i in self._planar:
+            step[..., i : i + 2] = q[..., k : k + 2]
+            step[..., i + 2] = np.arctan2(q[..., k + 3], q[..., k + 2])
+        return np.asarray(step @ self._back.T + self._start)
+
+    def velocity_index(self, joint: str, freedom: int = 0) -> int:
+        """Index in v, a and tau of a joint's freedom.
+
+        Raises:
+            UnsupportedExport: The joint is a cut, so the model has no coordinate for it.
+        """
+        self.graph.mechanism.joint(joint)
+        columns = [c for e in self.graph.edges if e.joint.name == joint for c in e.columns]
+        rows = np.flatnonzero(self._map[:, columns[freedom : freedom + 1]])
+        if len(rows):
+            return int(rows[0])
+        raise UnsupportedExport(
+            f"joint {joint!r} closes a loop and has no coordinate in the model; choose other "
+            "cuts: reduce(mechanism, cuts=[...]), or the style 'anchors'"
+        )
+
+    def coupled(self, q: Array) -> Array:
+        """Errors of the couplings, shape (C,)."""
+        if not len(self.coupling):
+            return np.zeros(0)
+        x = self.of_tree(q)
+        errors = np.asarray(self.coupling @ x - self.offset)
+        for row, column, curve in self.curves:
+            errors[row] += curve(x[column])
+        return errors
+
+    @property
+    def curved(self) -> bool:
+        """Whether rates of the mechanism's coordinates are no constant map of velocities."""
+        return bool(self._planar)
+
+    @property
+    def velocities(self) -> Array:
+        """Velocities by rates of the mechanism's coordinates, shape (nv, n)."""
+        return self._map
+
+    @property
+    def rates(self) -> Array:
+        """Rates of the mechanism's coordinates by velocities, zero at the cuts, shape (n, nv)."""
+        return self._back
+
+    def velocity_rows(self) -> Array:
+        """Coupling rows on the model's velocities, shape (C, nv), 1 where there is a curve."""
+        rows = self.coupling @ self._back
+        for row, velocity, _ in self.velocity_curves():
+            rows[row, velocity] = 1.0
+        return read_only(rows)
+
+    def velocity_curves(self) -> tuple[CurvedEntry, ...]:
+        """The curves as functions of the coordinate that a velocity of the model is the rate of."""
+        linear, found = self.coupling @ self._back, []
+        for row, column, curve in self.curves:
+            (velocity,) = np.flatnonzero(self._back[column]).tolist()
+            scale, shift = float(self._back[column, velocity]), float(self._start[column])
+            whole = curve.along(scale, shift).plus(float(linear[row, velocity]))
+            found.append((row, velocity, whole))
+        return tuple(found)
+
+    @property
+    def targets(self) -> Array:
+        """Values that the coupling rows have on the model's coordinates, shape (C,)."""
+        return np.asarray(self.offset - self.coupling @ self._start)
+
+    def _couplings(self, couplings: Sequence[CouplingRow]) -> Array:
+        """Coupling rows over all joint coordinates, shape (C, n)."""
+        graph = self.graph
+        rows = np.zeros((len(couplings), graph.freedoms))
+        present = np.any(self._map != 0.0, axis=0)
+        for row, coupling in zip(rows, couplings, strict=True):
+            for column, coefficient in zip(coupling.columns, coupling.coefficients, strict=True):
+                if not present[column]:
+                    name = next(e.name for e in graph.edges if column in e.columns)
+                    raise UnsupportedExport(
+                        f"coupling {coupling.name!r} acts on joint {name!r}, which is a cut and "
+                        "has no coordinate; choose other cuts: reduce(mechanism, cuts=[...]), or "
+                        "the style 'anchors'"
+                    )
+                row[column] += coefficient
+            if coupling.curve is not None:
+                row[coupling.columns[-1]] = 0.0
+        return read_only(rows)
+
+
+#: Values of a joint's dynamics that a Pinocchio model holds.
+HELD = ("damping", "friction", "armature")
+
+
+def joint_values(coordinates: ModelCoordinates) -> dict[str, Array]:
+    """Limits and dynamics of the tree's joints, by the names of the arrays of a Pinocchio model.
+
+    What the mechanism leaves open is infinite, bounds that a URDF ``<limit>`` leaves out are zero,
+    and components of unit quaternions get bounds just beyond one: as by Pinocchio's own readers.
+    """
+    mechanism, tree = coordinates.graph.mechanism, coordinates.tree
+    found: dict[str, Array] = {}
+    own = np.flatnonzero(coordinates.columns >= 0)
+    columns = coordinates.columns[own]
+    for key in HELD:
+        values = np.zeros(tree.nv)
+        values[own] = dynamics_of(mechanism, key)[columns]
+        found[key] = values
+    found["lowerDryFrictionLimit"] = -found["friction"]
+    for key in ("velocity", "effort"):
+        bounds = np.full(tree.nv, np.inf)
+        bounds[own] = limits_of(mechanism, key)[columns]
+        found[f"upper{key.capitalize()}Limit"] = bounds
+        found[f"lower{key.capitalize()}Limit"] = -bounds
+    for key, sign in (("lower", -1.0), ("upper", 1.0)):
+        bounds = limits_of(mechanism, key, unstated=0.0)
+        positions = np.full(tree.nq, sign * np.inf)
+        for j in range(1, tree.njoints):
+            q, v = tree.idx_qs[j], tree.idx_vs[j]
+            if tree.nqs[j] != tree.nvs[j]:
+                end = q + tree.nqs[j]
+                positions[end - 4 : end] = sign * 1.01
+                continue
+            for k, column in enumerate(coordinates.columns[v : v + tree.nvs[j]]):
+                positions[q + k] = bounds[column] if column >= 0 else sign * np.inf
+        found[f"{key}PositionLimit"] = positions
+    return found
+
+
+def left_out(joints: Sequence[Joint], cut: Sequence[Joint]) -> list[Diagnostic]:
+    """Findings about values that a Pinocchio model has no place for.
+
+    Args:
+        joints: All joints of the mechanism.
+        cut: Those that close loops and have no coordinate in the model.
+    """
+    springs = [j for j in joints if np.any(j.dynamics.stiffness)]
+    held = [j for j in cut if any(np.any(getattr(j.dynamics, key)) for key in HELD)]
+    bounded = [j for j in cut if j.limits is not None]
+    known = "the robot's passive_forces and simulations count them"
+    elsewhere = "choose other cuts: reduce(mechanism, cuts=[...]), or the style 'anchors'"
+    closing = "not in the Pinocchio model: they close loops, and have no coordinate there"
+    found = (
+        ("REG325", "springs of {} are not in the Pinocchio model, which has none", springs, known),
+        ("REG325", f"damping, friction and armature of {{}} are {closing}", held, elsewhere),
+        ("REG324", f"limits of {{}} are {closing}", bounded, elsewhere),
+    )
+    return [
+        Diagnostic(
+            code,
+            "warning",
+            text.format(", ".join(f"`{joint.name}`" for joint in those)),
+            joints=tuple(joint.name for joint in those),
+            source=those[0].source,
+            help=(help_,),
+        )
+        for code, text, those, help_ in found
+        if those
+    ]

@@ -1,0 +1,210 @@
+r"""Derivatives of constrained dynamics, forward and inverse, with respect to the state.
+
+Differentiating :math:`M a + n = \tau + J^T \lambda` and :math:`J a + \gamma = 0` gives one linear
+system for all derivatives of the acceleration. The equation of ``actuation`` that gives the forces
+of actuators is that of a constrained motion, with the actuators' costs in the place of masses, so
+it is differentiated in the same way. Where actuators leave something locked, velocities that they
+do not see turn with the loops, and unmet forces with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regularize.dynamics.pinocchio.actuation import Actuation
+from regularize.dynamics.pinocchio.dense import DenseState
+from regularize.dynamics.pinocchio.split import Split, Stabilization
+from regularize.lie.screw import Array, read_only
+
+
+@dataclass(frozen=True, eq=False)
+class AccelerationDerivatives:
+    """The acceleration and its derivatives.
+
+    Attributes:
+        a: Acceleration, shape (nv,).
+        ddq_dq: By tangent steps of the configuration, as of ``pinocchio.integrate``, (nv, nv).
+        ddq_dv: By the velocity, shape (nv, nv).
+        ddq_dtau: By the joint forces, shape (nv, nv).
+    """
+
+    a: Array
+    ddq_dq: Array
+    ddq_dv: Array
+    ddq_dtau: Array
+
+    @classmethod
+    def of(cls, parts: Iterable[Array]) -> AccelerationDerivatives:
+        """From arrays of its own, which become read-only."""
+        whole = cls(*parts)
+        for part in (whole.a, *whole):
+            part.setflags(write=False)
+        return whole
+
+    def __iter__(self) -> Iterator[Array]:
+        """The three derivatives, so that they can be unpacked."""
+        return iter((self.ddq_dq, self.ddq_dv, self.ddq_dtau))
+
+
+@dataclass(frozen=True, eq=False)
+class InverseDynamicsDerivatives:
+    """The actuator forces for an acceleration, and their derivatives.
+
+    Attributes:
+        tau: Actuator forces and torques, shape (k,).
+        dtau_dq: By tangent steps of the configuration, as of ``pinocchio.integrate``, (k, nv).
+        dtau_dv: By the velocity, shape (k, nv).
+        dtau_da: By the acceleration, shape (k, nv).
+    """
+
+    tau: Array
+    dtau_dq: Array
+    dtau_dv: Array
+    dtau_da: Array
+
+    def __iter__(self) -> Iterator[Array]:
+        """The three derivatives, so that they can be unpacked."""
+        return iter((self.dtau_dq, self.dtau_dv, self.dtau_da))
+
+
+def acceleration_derivatives(
+    at: DenseState, rank: int, v: Array, tau: Array, terms: Stabilization | None = None
+) -> AccelerationDerivatives:
+    """Derivatives of the acceleration under joint forces; see ``Robot.dynamics_derivatives``.
+
+    Args:
+        at: The tree's equations at the state.
+        rank: Number of independent rows.
+        v: Velocity, shape (nv,).
+        tau: Joint forces, shape (nv,).
+        terms: Baumgarte's.
+    """
+    M, jacobian, bias, nv = at.mass_matrix, at.jacobian, at.bias, len(v)
+    if terms is not None:
+        bias = bias + terms.of(jacobian @ v)
+    force, parts = tau - at.needed, Split.of(jacobian, rank)
+    answer, taken = parts.inverse(M)
+    a = answer @ force - taken @ bias
+    forces, rates = at.changes(a, parts.solve_transposed(M @ a - force))
+    if terms is not None:
+        rates[:, :nv] += terms.by_q(at.values_by_q(), jacobian)
+        rates[:, nv:] += terms.rate * jacobian
+    by_state = -answer @ forces - taken @ rates
+    return AccelerationDerivatives.of((a, by_state[:, :nv], by_state[:, nv:], answer))
+
+
+class DenseMotionForces:
+    """What a motion needs of a tree with its rows, by dense algebra.
+
+    Args:
+        at: The tree's equations at the state.
+        moving: The same at the configuration with a velocity.
+        a: Acceleration, shape (nv,).
+    """
+
+    def __init__(self, at: DenseState, moving: Callable[[Array], DenseState], a: Array) -> None:
+        self._at, self._moving, self._a = at, moving, a
+        self.jacobian, self.needed = at.jacobian, at.needed + at.mass_matrix @ a
+
+    def forces_by_motion(self, multipliers: Array) -> Array:
+        """How forces, less those of held multipliers, change with q, v and a, (nv, 3 nv)."""
+        forces, _ = self._at.changes(self._a, multipliers)
+        return np.hstack([forces, self._at.mass_matrix])
+
+    def rows_by_configuration(self, velocity: Array) -> Array:
+        """How the rows' values at a fixed velocity change with the configuration, (m, nv)."""
+        return self._moving(velocity).values_by_q()
+
+
+class CompiledMotionForces:
+    """The same by the compiled step.
+
+    Args:
+        kernel: The compiled step.
+        state: Configuration (nq,), velocity and acceleration (nv,).
+    """
+
+    def __init__(self, kernel: Any, *state: Array) -> None:
+        self._kernel, self._state = kernel, state
+        self.needed, self._mass, self.jacobian = kernel.inverse_terms(*state)
+
+    def forces_by_motion(self, multipliers: Array) -> Array:
+        """How forces, less those of held multipliers, change with q, v and a, (nv, 3 nv)."""
+        found = self._kernel.force_changes(*self._state, multipliers)
+        return np.concatenate([found.reshape(len(self._mass), -1), self._mass], axis=1)
+
+    def rows_by_configuration(self, velocity: Array) -> Array:
+        """How the rows' values at a fixed velocity change with the configuration, (m, nv)."""
+        return np.asarray(self._kernel.row_changes(self._state[0], velocity))
+
+
+def actuator_derivatives(
+    motion: DenseMotionForces | CompiledMotionForces, rank: int, actuation: Actuation
+) -> InverseDynamicsDerivatives:
+    """Derivatives of actuator forces; see ``Robot.inverse_dynamics_derivatives``.
+
+    Args:
+        motion: What the motion needs.
+        rank: Number of independent rows.
+        actuation: The actuators.
+    """
+    index, needed, nv = actuation.index, motion.needed, len(motion.needed)
+    parts = Split.of(motion.jacobian, rank)
+    split = actuation.split(parts.free)
+    locked = split.locked
+    cost = locked @ locked.T
+    cost[index, index] += 1.0 / actuation.weights
+    answer, taken = parts.inverse(cost)
+    z = answer @ needed
+    multipliers = parts.solve_transposed(needed - cost @ z)
+    unmet = locked @ (locked.T @ needed)
+    forces = motion.forces_by_motion(multipliers)
+    # Velocities z and unmet forces stay on the loops while the loops move.
+    forces -= locked @ (locked.T @ forces)
+    if locked.shape[1]:
+        turned = parts.solve(motion.rows_by_configuration(unmet))
+        forces[:, :nv] += turned - split.motions() @ turned[index]
+    change = answer[index] @ forces
+    change[:, :nv] -= taken[index] @ motion.rows_by_configuration(z - unmet)
+    return _of_actuators(actuation, z, np.split(change, 3, axis=1))
+
+
+def fully_actuated(
+    kernel: Any, state: Sequence[Array], actuation: Actuation, nv: int, rank: int
+) -> InverseDynamicsDerivatives | None:
+    """The same in one go, by the compiled step.
+
+    Args:
+        kernel: The compiled step.
+        state: Configuration (nq,), velocity and acceleration (nv,).
+        actuation: The actuators.
+        nv: Length of velocities.
+        rank: Number of independent rows.
+
+    Returns:
+        None where a motion is left with all actuators locked.
+    """
+    index = actuation.index
+    if len(index) < nv - rank:
+        return None
+    cost = np.zeros(nv)
+    cost[index] = 1.0 / actuation.weights
+    found = kernel.actuated_derivatives(*state, cost)
+    if found is None:
+        return None
+    z, by_q, by_v, by_force, M = found
+    changes = [by_q[index], by_v[index], by_force[index] @ M]
+    return _of_actuators(actuation, z, changes)
+
+
+def _of_actuators(
+    actuation: Actuation, z: Array, changes: Sequence[Array]
+) -> InverseDynamicsDerivatives:
+    """Forces of the actuators from z, and their derivatives from those of its actuated entries."""
+    cost = actuation.weights
+    parts = [read_only(change / cost[:, None]) for change in changes]
+    return InverseDynamicsDerivatives(read_only(z[actuation.index] / cost), *parts)

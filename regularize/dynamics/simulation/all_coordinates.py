@@ -1,0 +1,222 @@
+r"""Equations of motion in all coordinates of the tree, under the rows that close its loops.
+
+Coordinates whose motion is prescribed are given; with d for them and r for the others,
+
+.. math::
+    M_{rr} a_r = \tau_r - n_r - M_{rd} a_d + J_r^T \lambda, \qquad
+    J_r a_r = -\gamma - J_d a_d,
+
+and what they need beyond the joint forces is :math:`(M a + n - \tau - J^T \lambda)_d`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regularize.dynamics.pinocchio.constraints import RobotConstraints
+from regularize.dynamics.pinocchio.robot import Robot
+from regularize.dynamics.pinocchio.solvers import Acceleration
+from regularize.dynamics.pinocchio.split import MasslessMotion, Split, TreeTerms
+from regularize.dynamics.simulation.loads import Loads
+from regularize.dynamics.simulation.prescribed import Drives
+from regularize.errors import NotFinite
+from regularize.lie.screw import Array
+from regularize.loops.projection import project
+from regularize.tolerances import EXACT
+
+#: Part of the kinetic energy up to which the energy balance is corrected.
+CORRECTED = 1e-4
+#: Fraction of the best conditioning met so far below which all states are projected.
+DEPENDENT = 0.1
+
+
+class AllCoordinates:
+    """Equations of motion of a robot in all coordinates of its tree.
+
+    Args:
+        robot: The robot.
+        loads: Joint forces and torques.
+        drives: Coordinates that follow prescribed motions.
+
+    Attributes:
+        closed: Errors of the rows that are good enough.
+        careful: Whether every state needs to be projected, whether or not it looks closed.
+        name: What results call them.
+        compiled: Whether the kernel may integrate them by itself.
+    """
+
+    compiled = True
+
+    def __init__(self, robot: Robot, loads: Loads, drives: Drives | None = None) -> None:
+        self.robot, self.loads, self.name = robot, loads, robot.style
+        self.drives = Drives.of(robot, {}) if drives is None else drives
+        held = self.drives.held(robot)
+        self._held = held if held.any() else None
+        self._given, self._rest = self.drives.velocities, np.flatnonzero(~held)
+        self._constraints = self._near = RobotConstraints(robot)
+        self._accelerate: Acceleration = robot.forward_dynamics
+        self.closed = 0.1 * min(robot.tolerances.closed, EXACT.closed)
+        self._best = 0.0
+        self._dependent = self._leaping = False
+        self.careful = True  # before it has looked
+
+    def look(self, t: float, q: Array, v: Array) -> bool:
+        """Choose the acceleration's form near a state, and how careful to be there.
+
+        Returns:
+            Whether two motions have crossed since the last look, as far as it knows.
+        """
+        rank = self.robot.rank
+        if rank == 0:
+            self.careful = False
+            return False
+        rows = self.robot.jacobian(q)[:, self._rest]
+        left, values, _ = np.linalg.svd(rows, full_matrices=False)
+        ratio = float(values[rank - 1] / values[0]) if len(values) >= rank else 0.0
+        self._accelerate = acceleration_near(self.robot, left)
+        # Where rows depend on each other, combinations stand for them in the neighbourhood.
+        if rank < len(rows):
+            self._near = RobotConstraints(self.robot, combined=left[:, :rank].T)
+        self._dependent = ratio < max(DEPENDENT * self._best, self.robot.tolerances.singular)
+        self._best = max(self._best, ratio)
+        self.careful = self._dependent
+        return False
+
+    def leaping(self, over: bool) -> None:
+        """Begin or end to be careful whatever the configuration."""
+        self._leaping = over
+        self.careful = over or self._dependent
+
+    def project(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        """The nearest configuration with closed loops, and the velocity without what opens them."""
+        q, v = self.with_drives(t, q, v)
+        if self.robot.rows == 0 or not (np.isfinite(q).all() and np.isfinite(v).all()):
+            return q, v  # numbers that are none are those of a step that went much too far
+        driven = tuple(self._given.tolist())
+        kernel = self.robot.driven_kernel(driven) if self.robot.stepped else None
+        if kernel is not None:
+            limits = (0.0 if self._leaping else self.closed, self.robot.tolerances.singular)
+            found = kernel.close_motion(q, v, np.array([*limits, len(driven)]))
+            if found is not None:
+                return found[0], found[1]
+        until = 0.0 if self._leaping else None
+        constraints = self._constraints if self.careful else self._near
+        q = project(
+            constraints,
+            q[None],
+            held=self._held,
+            tolerances=self.robot.tolerances,
+            until=until,
+            steps=4,
+        ).q[0]
+        rows = constraints.jacobian(q[None])[0]
+        opening, rest = rows @ v, self._rest
+        rows = rows if self._held is None else rows[:, rest]
+        if self.careful:
+            change = np.linalg.pinv(rows, rcond=self.robot.tolerances.singular) @ opening
+        else:
+            change = rows.T @ np.linalg.solve(rows @ rows.T, opening)
+        v = np.array(v)
+        v[rest] -= change
+        return q, v
+
+    def with_drives(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        """A state with driven coordinates where they have to be."""
+        if self._held is not None:
+            position, rate, _ = self.drives.at(t)
+            q, v = np.array(q), np.array(v)
+            q[self.drives.positions], v[self._given] = position, rate
+        return q, v
+
+    def astray(self, t: float, q: Array, v: Array) -> float:
+        """Distance of driven coordinates and their rates from what is prescribed, relative."""
+        position, rate, _ = self.drives.at(t)
+        found = np.concatenate([q[self.drives.positions], v[self._given]])
+        wanted = np.concatenate([position, rate])
+        return float(np.max(np.abs(found - wanted) / np.maximum(1.0, np.abs(wanted)), initial=0.0))
+
+    def acceleration(self, t: float, q: Array, v: Array) -> tuple[Array, float]:
+        """Acceleration, shape (nv,), and the power of joint forces and drives in W.
+
+        What springs do is left out: they store it.
+        """
+        try:
+            working = self.loads.working(t, q, v)
+            tau = working + self.loads.springs(q)
+            if self._held is None:
+                return self._accelerate(q, v, tau), float(working @ v)
+            a, needed = self._driven(t, q, v, tau)
+        except NotFinite:  # a step that went much too far
+            return np.full(len(v), np.nan), np.nan
+        return a, float(working @ v + needed @ v[self._given])
+
+    def drive_forces(self, t: float, q: Array, v: Array) -> Array:
+        """Forces and torques of the drives beyond the joint forces, shape (k,)."""
+        if self._held is None:
+            return np.zeros(0)
+        return self._driven(t, q, v, self.loads(t, q, v))[1]
+
+    def _driven(self, t: float, q: Array, v: Array, tau: Array) -> tuple[Array, Array]:
+        """Acceleration, and the forces of the drives."""
+        robot, rest, given = self.robot, self._rest, self._given
+        M, still, jacobian, bias = robot.states.terms(q, v)
+        rows = jacobian[:, rest]
+        if not np.isfinite(rows).all():  # a step that went much too far
+            return np.full(len(v), np.nan), np.full(len(given), np.nan)
+        parts = Split.of(rows, robot.rank)
+        a = np.zeros(len(v))
+        a[given] = self.drives.at(t)[2]
+        force = tau - still - M @ a
+        try:
+            a[rest] = parts.response(M[np.ix_(rest, rest)], force[rest], -bias - jacobian @ a)
+        except MasslessMotion as error:
+            velocity = np.zeros(len(v))
+            velocity[rest] = error.velocity
+            with robot.massive_motion():
+                raise MasslessMotion(velocity) from error
+        needed = M @ a + still - tau
+        multipliers = parts.solve_transposed(needed[rest])
+        return a, np.asarray(needed[given] - jacobian[:, given].T @ multipliers)
+
+    def balanced(self, q: Array, v: Array, total: float, most: float) -> tuple[Array, float]:
+        """The velocity, lengthened or shortened so that the energy has a given value.
+
+        Next to standstill, where that would take more than an integration's error, it is left
+        alone, and so it is where motions are prescribed.
+
+        Args:
+            q: The configuration, shape (nq,).
+            v: Its velocity, shape (nv,).
+            total: The energy wanted, in J.
+            most: Part of the kinetic energy that is corrected at most.
+
+        Returns:
+            The velocity, shape (nv,), and the energy in J that had to be added.
+        """
+        kinetic, potential = self.robot.energies(q, v)
+        missing = total - kinetic - potential
+        small = abs(missing) <= most * kinetic
+        if missing == 0.0 or not small or self._held is not None:
+            return v, 0.0
+        return np.asarray(v * np.sqrt(1.0 + missing / kinetic)), missing
+
+
+def acceleration_near(robot: Robot, left: Array) -> Acceleration:
+    """``forward_dynamics`` in a form that is quick near a configuration.
+
+    Where rows depend on each other, as many combinations of them as are independent are chosen at a
+    configuration, and stand for all rows in its neighbourhood.
+
+    Args:
+        robot: The robot.
+        left: Left singular vectors of the Jacobian there, shape (m, m).
+    """
+    if robot.rank == robot.rows or robot.style == "legacy" or not robot.massive:
+        return robot.forward_dynamics
+    combine = left[:, : robot.rank].T
+
+    def accelerate(q: Array, v: Array, tau: Array) -> Array:
+        M, needed, jacobian, bias = robot.states.terms(q, v)
+        return TreeTerms(M, needed, combine @ jacobian, combine @ bias).acceleration(tau)
+
+    return accelerate

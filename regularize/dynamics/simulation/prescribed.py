@@ -1,0 +1,274 @@
+"""Prescribed motions of joints over time, and the coordinates of a model that they fix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regularize.dynamics.simulation.compiled_functions import (
+    CompiledMotion,
+    MotionCalledBack,
+    compiled_or_own,
+)
+from regularize.errors import ModelError
+from regularize.lie.screw import Array
+
+if TYPE_CHECKING:
+    from scipy import LowLevelCallable
+    from scipy.interpolate import CubicSpline
+
+    from regularize.dynamics.pinocchio.robot import Robot
+
+#: A prescribed motion: time to position, velocity and acceleration.
+Prescribed: TypeAlias = Callable[[float], tuple[float, float, float]]
+#: What a user may write for one: a value, an expression of the time t, a function of the time that
+#: returns the position, or the position, its rate and its acceleration, or a table of times and
+#: positions, through which a cubic spline goes; functions may be compiled ones.
+Drive: TypeAlias = (
+    "float | str | Callable[[float], Any] | tuple[ArrayLike, ArrayLike] | LowLevelCallable"
+)
+
+#: Forms of motions, as in ``drives.c``.
+FORMS = ("expression", "table", "function")
+#: Distance in seconds of the values that a function without rates is differentiated by: with seven
+#: of them truncation and rounding are about 1e-9 of the acceleration.
+SPACING = 1e-3
+#: Largest position and rate of a drive in rad, m and their rates: beyond it, it is a slip.
+FASTEST = 1e6
+#: Weights of these values in the first two derivatives (Fornberg 1988, table 1).
+FIRST = np.array([-1 / 60, 3 / 20, -3 / 4, 0, 3 / 4, -3 / 20, 1 / 60])
+SECOND = np.array([1 / 90, -3 / 20, 3 / 2, -49 / 18, 3 / 2, -3 / 20, 1 / 90])
+
+
+def prescribed(joint: str, motion: Drive, duration: float) -> Prescribed:
+    """A prescribed motion from what the user writes.
+
+    Args:
+        joint: Name of the joint, for messages.
+        motion: What the user writes.
+        duration: Time in seconds up to which it is needed.
+
+    Raises:
+        ModelError: It is no expression, no table that lasts as long, or gives no finite numbers.
+    """
+    from regularize.dynamics.simulation.expression import (  # where something is driven
+        constant,
+        parse,
+    )
+
+    what = f"the motion of joint {joint!r}"
+    given = compiled_or_own(motion, what, partial(CompiledMotion, what=what))
+    if isinstance(given, str):
+        found: Prescribed = parse(given)
+    elif isinstance(given, CompiledMotion):
+        found = given
+    elif callable(given):
+        found = _differentiated(given)
+    elif isinstance(given, tuple):
+        found = _spline(joint, given, duration)
+    else:
+        found = constant(given)
+    checked = CheckedMotion(joint, found)
+    for t in np.linspace(0.0, duration, 101).tolist():
+        checked(t)
+    return checked
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CheckedMotion:
+    """A prescribed motion whose values are looked at.
+
+    Attributes:
+        joint: Name of the joint, for messages.
+        found: The motion.
+    """
+
+    joint: str
+    found: Prescribed
+
+    def __call__(self, t: float) -> tuple[float, float, float]:
+        """Position, rate and acceleration at a time.
+
+        Raises:
+            ModelError: They are no finite numbers, or too large.
+        """
+        values = self.found(t)
+        if len(values) != 3 or not np.all(np.isfinite(values)):
+            raise ModelError(
+                f"the motion of joint {self.joint!r} has to be three finite numbers, position, "
+                f"rate and acceleration, got {values} at {t:g} s"
+            )
+        if max(abs(values[0]), abs(values[1])) > FASTEST:
+            raise ModelError(
+                f"joint {self.joint!r} would be driven to {values[0]:g} rad or m at "
+                f"{values[1]:g} per second at {t:g} s, which no machine does"
+            )
+        return values
+
+
+def _differentiated(motion: Callable[[float], Any]) -> Prescribed:
+    """A function with rates as it is, one without them by central differences."""
+
+    def found(t: float) -> tuple[float, float, float]:
+        value = motion(t)
+        if np.ndim(value):
+            return tuple(float(x) for x in value)  # type: ignore[return-value]
+        around = np.array([float(motion(t + k * SPACING)) for k in range(-3, 4)])
+        return float(value), float(FIRST @ around) / SPACING, float(SECOND @ around) / SPACING**2
+
+    return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Spline:
+    """A cubic spline through a table.
+
+    Attributes:
+        curve: The spline.
+    """
+
+    curve: CubicSpline
+
+    def __call__(self, t: float) -> tuple[float, float, float]:
+        """Position, rate and acceleration at a time."""
+        return float(self.curve(t)), float(self.curve(t, 1)), float(self.curve(t, 2))
+
+
+def _spline(joint: str, table: tuple[ArrayLike, ArrayLike], duration: float) -> Spline:
+    """A cubic spline through a table."""
+    times, values = (np.array(column, dtype=np.float64) for column in table)
+    if times.ndim != 1 or times.shape != values.shape or len(times) < 2:
+        raise ModelError(
+            f"the motion of joint {joint!r} needs as many times as positions, 2 or more"
+        )
+    if not (np.all(np.isfinite(values)) and np.all(np.diff(times) > 0.0)):
+        raise ModelError(
+            f"the motion of joint {joint!r} needs increasing times and finite positions"
+        )
+    if times[0] > 0.0 or times[-1] < duration:
+        raise ModelError(
+            f"the motion of joint {joint!r} is given from {times[0]:g} s to {times[-1]:g} s, but "
+            f"the simulation goes from 0 s to {duration:g} s"
+        )
+    from scipy.interpolate import CubicSpline  # takes longer to load than a motion to compute
+
+    return Spline(CubicSpline(times, values))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Drives:
+    """Coordinates of a model that follow prescribed motions.
+
+    Attributes:
+        names: Names of the joints.
+        motions: How each moves.
+        velocities: Their indices in v, shape (k,).
+        positions: Their indices in q, shape (k,).
+    """
+
+    names: tuple[str, ...]
+    motions: tuple[Prescribed, ...]
+    velocities: NDArray[np.intp]
+    positions: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, robot: Robot, motions: Mapping[str, Prescribed]) -> Drives:
+        """The coordinates of the named joints.
+
+        Raises:
+            ModelError: A name is unknown, or its joint has several freedoms.
+            UnsupportedExport: A joint is a cut; choose other cuts.
+        """
+        indices = []
+        for name in motions:
+            freedoms = robot.reduction.mechanism.joint(name).freedoms
+            if freedoms != 1:
+                raise ModelError(f"joint {name!r} has {freedoms} freedoms; drive joints with one")
+            indices.append(robot.velocity_index(name))
+        places = [robot.position_index(index) for index in indices]
+        return cls(
+            tuple(motions),
+            tuple(motions.values()),
+            np.array(indices, dtype=np.intp),
+            np.array(places, dtype=np.intp),
+        )
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def at(self, t: float) -> Array:
+        """Positions, velocities and accelerations at a time, shape (3, k)."""
+        return np.array([motion(t) for motion in self.motions]).reshape(-1, 3).T
+
+    def held(self, robot: Robot) -> NDArray[np.bool_]:
+        """Which velocities of a robot are given, shape (nv,)."""
+        held = np.zeros(robot.nv, dtype=bool)
+        held[self.velocities] = True
+        return held
+
+    def begun(self, robot: Robot, q: Array) -> Array:
+        """The configuration in which the drives begin, reached from a closed one, shape (nq,).
+
+        Raises:
+            NotIndependent: The motions of some of the joints follow from each other.
+            ModelError: The loops do not let them get there.
+        """
+        # Loaded where something is driven.
+        from regularize.dynamics.pinocchio.following import led
+        from regularize.dynamics.simulation.partitioning import NotIndependent, tied
+
+        free = robot.split(q).free
+        dependent = tied(free[self.velocities], robot.reduction.rtol)
+        if dependent:
+            raise NotIndependent([self.names[i] for i in dependent], free.shape[1])
+        target = self.at(0.0)[0]
+        reached, arrived = led(robot, q, self.velocities, target - q[self.positions])
+        if not arrived:
+            listed = [
+                ", ".join(f"{n} = {x:.6g}" for n, x in zip(self.names, values, strict=True))
+                for values in (target, reached[self.positions])
+            ]
+            raise ModelError(
+                f"the drives begin at {listed[0]}, but the loops let the joints move to "
+                f"{listed[1]} only; begin nearer to it: q=..., or change the drive"
+            )
+        reached[self.positions] = target
+        return reached
+
+
+def drive_numbers(drives: Drives, capsules: list[Any]) -> tuple[Array, list[MotionCalledBack]]:
+    """Drives as ``drives.c`` reads them, and the Python functions among them.
+
+    Expressions and tables need no Python. Functions are added to capsules, by whose number they go.
+    """
+    called: list[MotionCalledBack] = []
+    result = [np.array([len(drives)], dtype=np.float64)]
+    places = zip(drives.motions, drives.velocities, drives.positions, strict=True)
+    for motion, velocity, position in places:
+        form, numbers = _form(motion, called, capsules)
+        result += [np.array([velocity, position, FORMS.index(form), len(numbers)], float), numbers]
+    return np.concatenate(result), called
+
+
+def _form(
+    motion: Prescribed, called: list[MotionCalledBack], capsules: list[Any]
+) -> tuple[str, Array]:
+    """The form of a motion, and its numbers."""
+    from regularize.dynamics.simulation.expression import Expression  # where something is driven
+
+    found = motion.found if isinstance(motion, CheckedMotion) else motion
+    if isinstance(found, Expression) and (numbers := found.numbers()) is not None:
+        return "expression", np.array(numbers)
+    if isinstance(found, Spline):
+        return "table", np.concatenate([found.curve.x, found.curve.c.ravel()])
+    if isinstance(found, CompiledMotion):
+        capsules.append(found.owned)
+    else:
+        called.append(MotionCalledBack(motion))
+        capsules.append(called[-1].owned)
+    return "function", np.array([float(len(capsules))])

@@ -1,0 +1,369 @@
+"""One way through a simulation: steps of an engine, samples on the way, a report at the end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from regularize.dynamics.pinocchio.robot import Robot
+from regularize.dynamics.simulation.simulation import Simulation
+from regularize.escape import listed
+from regularize.lie.screw import Array, read_only
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.graph import coordinate_names
+from regularize.reduction.reduce import Reduction
+from regularize.repair.statics.passive_joints import limits_of
+from regularize.tolerances import EXACT, UNNOTICED
+
+#: Findings about what the arrays of a Pinocchio model lack, which simulations count by themselves.
+COUNTED = ("REG324", "REG325")
+#: Change of the energy balance that the tolerance explains, relative to the energy that came and
+#: went: in relative tolerances of the integrator, for every step where nothing is corrected, and at
+#: most, or in these if they are loose.
+JUMP, EVERY, LARGEST, LOOSE = 1e2, 10.0, 1e-3, 10.0
+#: Part of the energy that rounding may change, and what it may change where there is none, in J.
+ROUNDING, NOTHING = 1e-10, 1e-12
+
+
+def joint_findings(robot: Robot, coordinates: Array, v: Array) -> tuple[Diagnostic, ...]:
+    """Findings about limits that are not enforced, friction that is regularised, rotors left out.
+
+    Args:
+        robot: The robot that was simulated.
+        coordinates: The mechanism's joint coordinates, shape (N, n).
+        v: Velocities of the model, shape (N, nv).
+    """
+    joints = robot.reduction.mechanism.joints
+    found = [*_limits(robot, coordinates, v)]
+    rough = [joint for joint in joints if np.any(joint.dynamics.friction)]
+    if rough:
+        found.append(
+            Diagnostic(
+                "REG317",
+                "note",
+                f"dry friction of {listed((j.name for j in rough), 8)} is regularised: it falls "
+                "off at low rates, so that joints creep where they would stick",
+                joints=tuple(joint.name for joint in rough),
+                source=rough[0].source,
+                help=(
+                    "ask for steps in which it sticks: h=1e-3, --step 1e-3",
+                    "ask for a lower rate of slipping (slip=)",
+                ),
+            )
+        )
+    cut = [c.edge.joint for c in robot.constraints.closures if c.edge is not None]
+    heavy = [joint for joint in cut if np.any(joint.dynamics.armature)]
+    if heavy:
+        found.append(
+            Diagnostic(
+                "REG325",
+                "warning",
+                f"rotors of {listed((j.name for j in heavy), 8)} are left out, since these joints "
+                "close loops",
+                joints=tuple(joint.name for joint in heavy),
+                source=heavy[0].source,
+                help=("use the engine 'anchors', which has all joints in its tree",),
+            )
+        )
+    return tuple(found)
+
+
+def _limits(robot: Robot, coordinates: Array, v: Array) -> list[Diagnostic]:
+    mechanism = robot.reduction.mechanism
+    limited = [j for j in mechanism.joints if j.limits is not None]
+    if not limited:
+        return []
+    names, beyond = coordinate_names(mechanism), []
+    rates = v @ robot.passive.coordinates.rates.T
+    speed = np.max(np.abs(rates), axis=0) - limits_of(mechanism, "velocity")
+    over = np.max(coordinates, axis=0) - limits_of(mechanism, "upper")
+    under = limits_of(mechanism, "lower") - np.min(coordinates, axis=0)
+    for name, passed, fast in zip(names, np.maximum(over, under), speed, strict=True):
+        # What an integration's error adds to a bound that is met is not worth a word.
+        if passed > UNNOTICED:
+            beyond.append(f"`{name}` goes {passed:.3g} beyond its bounds")
+        if fast > UNNOTICED:
+            beyond.append(f"`{name}` is {fast:.3g} faster than it may")
+    what = f"limits of {listed((j.name for j in limited), 8)} are not enforced"
+    ending = "the motion keeps to those of positions and rates" if not beyond else ""
+    return [
+        Diagnostic(
+            "REG316",
+            "warning" if beyond else "note",
+            f"{what}: {ending or ', '.join(beyond[:8]) + (' …' if len(beyond) > 8 else '')}",
+            joints=tuple(joint.name for joint in limited),
+            source=limited[0].source,
+            help=(
+                "ask for steps that keep them: limits=True, --limits",
+                "stop or drive these joints by forces, or prescribe their motion",
+            ),
+        )
+    ]
+
+
+def near_limits(
+    reduction: Reduction, time: Array, coordinates: Array, most: int = 500
+) -> Iterator[Diagnostic]:
+    """Findings where rows that rest on groups or parallelograms come near their limits (REG228).
+
+    The smallest singular values of the kept rows and of all equations are compared with those at
+    the assembled pose.
+
+    Args:
+        reduction: Of the mechanism.
+        time: In seconds, shape (N,).
+        coordinates: Of all joints, shape (N, n).
+        most: Number of samples that are looked at.
+    """
+    chosen = slice(None, None, -(-len(time) // most))
+    for cell in reduction.cells:
+        parts = reduction.parts_of(cell)
+        if not any(part.held or part.parallelograms for part in parts):
+            continue
+        from regularize.reduction.descent import Descent  # few proofs have limits
+
+        watched = Descent.of(reduction.graph, reduction.coupled, reduction.q, cell, reduction.cuts)
+        joints = (reduction.graph.edges[e].joint.name for e in cell.edges)
+        columns = reduction.graph.columns(cell.edges)
+        begin = watched.smallest(reduction.q[None, columns])
+        along = watched.smallest(coordinates[chosen][:, columns])
+        left = np.min([now / then for now, then in zip(along, begin, strict=True)], axis=0)
+        worst = int(np.argmin(left))
+        if left[worst] < math.sqrt(EXACT.apart):
+            yield Diagnostic(
+                "REG228",
+                "warning",
+                f"at {time[chosen][worst]:.4g} s the motion is near a pose where the proof of the "
+                f"kept equations ends: their smallest singular value, or that of all equations, is "
+                f"{left[worst]:.2g} of what it is at the assembled pose",
+                joints=tuple(dict.fromkeys(joints)),
+                help=("see REG227 of the report: regularize check",),
+            )
+
+
+def passed(crossed: Sequence[float], leapt: Sequence[float]) -> tuple[Diagnostic, ...]:
+    """What was done at singular configurations.
+
+    Args:
+        crossed: Times in seconds at which two motions crossed, and the motion went straight on.
+        leapt: Those at which it could not be followed within the tolerance.
+    """
+    found = []
+    if crossed:
+        found.append(
+            Diagnostic(
+                "REG313",
+                "warning",
+                "the motion goes straight on at a singular configuration, where it may branch off: "
+                + _times(crossed),
+                help=("stay away from it, or add a part that leads the mechanism through",),
+            )
+        )
+    found += [
+        Diagnostic(
+            "REG314",
+            "warning",
+            "two motions of the mechanism come so near to each other that rounding decided which "
+            f"one was followed: at {time:.4g} s",
+            help=(
+                "if they should cross, write the dimensions with more digits",
+                "if they should not, change the dimensions until they stay apart",
+            ),
+        )
+        for time in leapt
+    ]
+    return tuple(found)
+
+
+def explained(rtol: float, steps: int = 0) -> float:
+    """Part of the energy that errors within a relative tolerance explain, after so many steps."""
+    return min((JUMP + EVERY * steps) * rtol, max(LARGEST, LOOSE * rtol))
+
+
+def jumps(
+    time: Array, balance: Array, moved: Array, part: float, begin: float | None = None
+) -> tuple[Diagnostic, ...]:
+    """Where the energy balance is not kept.
+
+    Args:
+        time: Times in seconds, shape (N,).
+        balance: Energy less the work of joint forces in J, shape (N,).
+        moved: Kinetic energy, and potential energy and work that came or went, in J, shape (N,).
+        part: How much of that errors explain; infinite where it is not looked at.
+        begin: The balance where the motion begins, in J; by default that of the first sample.
+    """
+    if not np.isfinite(part):
+        return ()
+    off = np.abs(balance - (balance[0] if begin is None else begin))
+    rounding = ROUNDING * float(np.max(np.abs(balance))) + NOTHING
+    wrong = ~(off <= rounding + part * np.maximum.accumulate(moved))
+    if not wrong.any():
+        return ()
+    first = int(np.argmax(wrong))
+    return (
+        Diagnostic(
+            "REG315",
+            "error",
+            f"the energy balance is off by {off[first]:.2g} J at {time[first]:.6g} s: "
+            "the motion is wrong from there on, or a little before",
+            help=("ask for a smaller relative error: rtol, --rtol",),
+        ),
+    )
+
+
+def _times(times: Sequence[float]) -> str:
+    more = len(times) - 1
+    return f"at {times[0]:.4g} s" + (f" and {more} more time{'s' * (more > 1)}" if more else "")
+
+
+@dataclass(eq=False)
+class Counters:
+    """What a simulation has cost.
+
+    Attributes:
+        steps: Accepted steps.
+        crossings: When motions crossed, and this one went straight on, in seconds.
+        leaps: When steps began among them that pass a singular configuration beyond the tolerance,
+            in seconds.
+        rejected: Rejected steps.
+        correction: Sum of what was corrected in the energy balance, without sign, in J.
+        evaluations: Evaluations of the acceleration.
+    """
+
+    steps: int = 0
+    crossings: list[float] = field(default_factory=list)
+    leaps: list[float] = field(default_factory=list)
+    rejected: int = 0
+    correction: float = 0.0
+    evaluations: int = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sample:
+    """A motion at one time.
+
+    Attributes:
+        time: In seconds.
+        q: Configuration, shape (nq,).
+        v: Velocity, shape (nv,).
+        work: What joint forces and drives have put in so far, in J.
+        drive_forces: Forces and torques of the drives beyond the joint forces, shape (k,).
+    """
+
+    time: float
+    q: Array
+    v: Array
+    work: float
+    drive_forces: Array = field(default_factory=lambda: np.zeros(0))
+
+
+class Engine(Protocol):
+    """Equations of motion with a method that integrates them.
+
+    Attributes:
+        counters: What it has cost so far.
+        total: Energy less the work where the motion begins, in J.
+    """
+
+    counters: Counters
+    total: float
+
+    @property
+    def name(self) -> str:
+        """What results call it."""
+
+    @property
+    def explained(self) -> float:
+        """Part of the energy that its errors explain; infinite where that is not looked at."""
+
+    def ends(self, times: Array) -> Array:
+        """Times nearest to given ones at which it knows the motion."""
+
+    @property
+    def end(self) -> float:
+        """End of the step made last, at first the beginning, in seconds."""
+
+    def step(self, until: float, sampled: float) -> None:
+        """Make one step that does not pass a time, or several up to the one that passes another."""
+
+    def sample(self, t: float) -> Sample:
+        """The motion at a time within the step made last."""
+
+    def advance(self) -> None:
+        """Go to the end of the step made last."""
+
+
+def record(
+    engine: Engine, times: Array, progress: Callable[[float], None] | None = None
+) -> list[Sample]:
+    """The motion at increasing times.
+
+    Args:
+        engine: Where the motion begins.
+        times: In seconds, none before the beginning.
+        progress: Called after every step with the fraction done.
+    """
+    samples = [engine.sample(float(t)) for t in times if t <= engine.end]
+    waiting, last = list(times[len(samples) :]), float(times[-1])
+    while waiting:
+        engine.step(last, float(waiting[0]))
+        while waiting and waiting[0] <= engine.end:
+            samples.append(engine.sample(float(waiting.pop(0))))
+        engine.advance()
+        if progress is not None:
+            progress(min(1.0, engine.end / last))
+    return samples
+
+
+def simulation_of(
+    robot: Robot, samples: Sequence[Sample], engine: Engine, drives: Sequence[str]
+) -> Simulation:
+    """A recorded motion with its checks, all on the full model.
+
+    Args:
+        robot: The model.
+        samples: The motion.
+        engine: What integrated it.
+        drives: Names of the driven joints.
+    """
+    time, work = np.array([(sample.time, sample.work) for sample in samples]).T
+    q, v = (np.array([getattr(sample, name) for sample in samples]) for name in "qv")
+    forces = np.array([sample.drive_forces for sample in samples]).reshape(len(time), len(drives))
+    coordinates = robot.states.coordinates(robot.passive.coordinates, q)
+    errors = None if robot.kernel is None else robot.kernel.residual(q)
+    if errors is None:
+        errors = np.array([robot.residual(sample) for sample in q])
+    kinetic, gravity = robot.states.energies(q, v)
+    stored = gravity + [robot.passive.energy(sample) for sample in q]
+    energy = kinetic + stored - work
+    moved = kinetic + np.abs(stored - stored[0]) + np.abs(work)
+    counters = engine.counters
+    return Simulation(
+        robot=robot,
+        time=read_only(time),
+        q=read_only(q),
+        v=read_only(v),
+        coordinates=read_only(coordinates),
+        names=coordinate_names(robot.reduction.mechanism),
+        energy=read_only(energy),
+        closure=read_only(np.max(np.abs(errors), axis=1, initial=0.0)),
+        steps=counters.steps,
+        leaps=len(counters.leaps),
+        correction=counters.correction,
+        rejected=counters.rejected,
+        evaluations=counters.evaluations,
+        engine=engine.name,
+        findings=(
+            *(finding for finding in robot.findings if finding.code not in COUNTED),
+            *joint_findings(robot, coordinates, v),
+            *near_limits(robot.reduction, time, coordinates),
+            *passed(counters.crossings, counters.leaps),
+            *jumps(time, energy, moved, engine.explained, engine.total),
+        ),
+        drives=tuple(drives),
+        drive_forces=read_only(forces),
+    )

@@ -1,0 +1,350 @@
+/* The kernel as a Python module, on NumPy arrays.
+ *
+ * Kernel(integers, reals, contiguous): tables as int32 and float64 arrays, and a function that makes
+ * a contiguous array of float64 of anything. Each entry of kernel.c is a method. It takes
+ * arrays of one state, or of N states with a leading axis (those without it are shared), then a tuple
+ * of functions where forces are among them, and, if wanted, a number of threads. It returns an array or a tuple of arrays, or None where a state
+ * needs another way of computing. The interpreter is released while several states are computed.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <limits.h>
+
+#include "arrays.c"
+#include "kernel.c"
+#include "functions.c"
+
+#ifndef _WIN32
+#include <pthread.h>
+#endif
+
+#define MOST_THREADS 64
+
+typedef struct {
+    PyObject_HEAD
+    Tables tables;
+    PyObject *integers, *reals, *contiguous;
+    Workspace *spare[MOST_THREADS]; /* those that nobody uses */
+    int spares;
+} Kernel;
+
+/* ModelError and NotFinite of regularize.errors. */
+static PyObject *refused, *not_finite;
+
+/* How many real numbers a workspace has. */
+static size_t workspace_length(const Tables *t) {
+    size_t length = 0;
+#define ROOM(name, count, of) length += (size_t)(count) * (size_t)t->size[of##_size];
+    WORKSPACE(ROOM)
+#undef ROOM
+    return length;
+}
+
+/* Where the arrays of one call are, and the caller's functions. */
+typedef struct {
+    const Function *functions;
+    int functions_count;
+    const Entry *entry;
+    const Tables *tables;
+    const double *in[MOST_ARRAYS];
+    double *out[MOST_ARRAYS];
+    size_t in_step[MOST_ARRAYS], out_step[MOST_ARRAYS]; /* numbers from one state to the next */
+} Call;
+
+/* Some of a call's states, with a workspace. */
+typedef struct {
+    const Call *call;
+    Workspace *w;
+    Py_ssize_t begin, end;
+    int failed;
+} Share;
+
+static Py_ssize_t length_of(const Tables *t, const Shape *shape) {
+    return (Py_ssize_t)shape->times * t->size[shape->rows] * t->size[shape->columns];
+}
+
+static void *run_share(void *argument) {
+    Share *share = argument;
+    const Call *call = share->call;
+    share->failed = 0;
+    share->w->functions = call->functions, share->w->functions_count = call->functions_count;
+    for (Py_ssize_t n = share->begin; n < share->end && !share->failed; ++n) {
+        const double *in[MOST_ARRAYS];
+        double *out[MOST_ARRAYS];
+        for (int i = 0; i < call->entry->inputs; ++i) in[i] = call->in[i] + n * call->in_step[i];
+        for (int i = 0; i < call->entry->outputs; ++i) {
+            out[i] = call->out[i] + n * call->out_step[i];
+        }
+        share->failed = call->entry->run(call->tables, share->w, in, out);
+    }
+    return NULL;
+}
+
+/* Run so many parts of some size, each but the first in a thread of its own. */
+static void run_parts(void *(*run)(void *), void *parts, size_t size, int count) {
+    char *part = parts;
+#ifndef _WIN32
+    pthread_t threads[MOST_THREADS];
+    int running[MOST_THREADS];
+    for (int i = 1; i < count; ++i) {
+        running[i] = pthread_create(&threads[i], NULL, run, part + size * (size_t)i) == 0;
+    }
+    run(part);
+    for (int i = 1; i < count; ++i) {
+        if (running[i]) {
+            pthread_join(threads[i], NULL);
+        } else {
+            run(part + size * (size_t)i);
+        }
+    }
+#else
+    for (int i = 0; i < count; ++i) run(part + size * (size_t)i);
+#endif
+}
+
+/* Compute all shares; whether one failed. */
+static int run_shares(Share *shares, int count) {
+    int failed = 0;
+    run_parts(run_share, shares, sizeof *shares, count);
+    for (int i = 0; i < count; ++i) failed |= shares[i].failed;
+    return failed;
+}
+
+/* The spares are for one thread at a time: the interpreter's lock sees to it, where there is one. */
+#ifndef Py_GIL_DISABLED
+#undef Py_BEGIN_CRITICAL_SECTION
+#undef Py_END_CRITICAL_SECTION
+#define Py_BEGIN_CRITICAL_SECTION(object) {
+#define Py_END_CRITICAL_SECTION() }
+#endif
+
+/* A workspace, its numbers behind it. */
+static Workspace *borrow(Kernel *self) {
+    Workspace *w = NULL;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    if (self->spares > 0) w = self->spare[--self->spares];
+    Py_END_CRITICAL_SECTION();
+    if (w != NULL) return w;
+    const size_t length = workspace_length(&self->tables) * sizeof(double);
+    w = PyMem_RawMalloc(sizeof(Workspace) + length);
+    if (w != NULL) open_workspace(&self->tables, w, (double *)(w + 1));
+    return w;
+}
+
+static void give_back(Kernel *self, Workspace *w) {
+    Workspace *beyond = w;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    if (w != NULL && self->spares < MOST_THREADS) self->spare[self->spares++] = w, beyond = NULL;
+    Py_END_CRITICAL_SECTION();
+    PyMem_RawFree(beyond);
+}
+
+/* Run an entry on its arrays; N < 0 stands for one state without leading axis. */
+static int compute(Kernel *self, const Call *call, Py_ssize_t N, int threads) {
+    Share shares[MOST_THREADS];
+    const Py_ssize_t count = N < 0 ? 1 : N;
+    int used = 0, failed = 0;
+    if (count == 0) return 0;
+    if (threads > count) threads = (int)count;
+    for (; used < threads; ++used) {
+        Share share = {call, borrow(self), count * used / threads, count * (used + 1) / threads, 0};
+        shares[used] = share;
+        if (share.w == NULL) break;
+    }
+    if (used < threads) {
+        PyErr_NoMemory();
+        failed = -1;
+    } else if (count == 1) {
+        failed = run_shares(shares, 1);
+    } else {
+        Py_BEGIN_ALLOW_THREADS
+        failed = run_shares(shares, threads);
+        Py_END_ALLOW_THREADS
+    }
+    for (int i = 0; i < used; ++i) give_back(self, shares[i].w);
+    return failed;
+}
+
+/* Whether all numbers are finite: zero times each is. Two sums do not wait for each other. */
+static int are_finite(const double *numbers, Py_ssize_t count) {
+    double even = 0.0, odd = 0.0;
+    Py_ssize_t i = 0;
+    for (; i + 1 < count; i += 2) even += 0.0 * numbers[i], odd += 0.0 * numbers[i + 1];
+    if (i < count) even += 0.0 * numbers[i];
+    return even + odd == 0.0;
+}
+
+/* Check the inputs' shapes, and find the number of states; -2 if one is wrong. */
+static Py_ssize_t states_of(const Tables *t, const Entry *entry, const Numbers *views, Call *call) {
+    Py_ssize_t N = -1;
+    for (int i = 0; i < entry->inputs; ++i) {
+        const Py_ssize_t length = length_of(t, &entry->in[i]);
+        const int batch = views[i].axes == 2, any = entry->in[i].times == 0;
+        if (views[i].axes < 1 || views[i].axes > 2 - any ||
+            (!any && views[i].shape[batch] != length)) {
+            PyErr_Format(refused, "%s: argument %d must have shape (%zd,) or (N, %zd)",
+                         entry->name, i + 1, length, length);
+            return -2;
+        }
+        if (any && !are_drives(t, views[i].numbers, views[i].count)) {
+            PyErr_Format(refused, "%s: argument %d holds no drives", entry->name, i + 1);
+            return -2;
+        }
+        /* Numbers that are not of the tree, such as a bound, may be infinite. */
+        const int of_machine = entry->in[i].rows != one_size;
+        if (of_machine && !are_finite(views[i].numbers, views[i].count)) {
+            PyErr_Format(not_finite, "%s: argument %d must consist of finite numbers", entry->name,
+                         i + 1);
+            return -2;
+        }
+        if (batch && N >= 0 && views[i].shape[0] != N) {
+            PyErr_Format(refused, "%s: arguments of different lengths %zd and %zd",
+                         entry->name, N, views[i].shape[0]);
+            return -2;
+        }
+        if (batch) N = views[i].shape[0];
+        call->in[i] = views[i].numbers;
+        call->in_step[i] = batch ? (size_t)length : 0;
+    }
+    return N;
+}
+
+static PyObject *call_entry(Kernel *self, PyObject *const *arguments, Py_ssize_t count, int index) {
+    const Entry *entry = &entries[index];
+    Numbers views[MOST_ARRAYS];
+    PyObject *arrays[MOST_ARRAYS], *found = NULL;
+    Call call;
+    int viewed = 0, made = 0, threads = 1, failed = 1, wanted = entry->inputs;
+    Function *functions = NULL;
+    call.entry = entry, call.tables = &self->tables, call.functions_count = 0;
+    for (int i = 0; i < entry->inputs; ++i) wanted += entry->in[i].times == 0; /* functions */
+    if (count == wanted + 1) {
+        PyObject *given = arguments[count - 1];
+        PyObject *whole = PyNumber_Index(given);
+        if (whole == NULL) return PyErr_Format(PyExc_TypeError, "threads is a whole number");
+        int beyond;
+        const long asked = PyLong_AsLongAndOverflow(whole, &beyond);
+        Py_DECREF(whole);
+        threads = beyond || asked > MOST_THREADS ? MOST_THREADS + 1 : asked < 1 ? 0 : (int)asked;
+    }
+    if (count != wanted && count != wanted + 1) {
+        return PyErr_Format(PyExc_TypeError, "%s takes %d arrays", entry->name, wanted);
+    }
+    if (threads < 1 || threads > MOST_THREADS) {
+        return PyErr_Format(refused, "threads must be 1 to %d", MOST_THREADS);
+    }
+    for (; viewed < entry->inputs; ++viewed) {
+        if (view_numbers(self->contiguous, arguments[viewed], &views[viewed]) < 0) goto end;
+    }
+    if (wanted > entry->inputs) {
+        functions = view_functions(arguments[wanted - 1], &call.functions_count);
+        if (functions == NULL) goto end;
+    }
+    call.functions = functions;
+    const Py_ssize_t N = states_of(&self->tables, entry, views, &call);
+    if (N == -2) goto end;
+    for (; made < entry->outputs; ++made) {
+        const Shape *shape = &entry->out[made];
+        const long rows = (long)shape->times * self->tables.size[shape->rows];
+        const long columns = self->tables.size[shape->columns];
+        const int flat = shape->columns == one_size;
+        arrays[made] = make_array(rows, columns, flat, N, &call.out[made]);
+        if (arrays[made] == NULL) goto end;
+        call.out_step[made] = (size_t)(rows * columns);
+    }
+    failed = compute(self, &call, N, threads);
+    if (failed > 0) {
+        found = Py_NewRef(Py_None);
+    } else if (failed == 0 && made == 1) {
+        found = Py_NewRef(arrays[0]);
+    } else if (failed == 0 && (found = PyTuple_New(made)) != NULL) {
+        for (int i = 0; i < made; ++i) PyTuple_SET_ITEM(found, i, Py_NewRef(arrays[i]));
+    }
+end:
+    PyMem_Free(functions);
+    for (int i = 0; i < viewed; ++i) Py_DECREF(views[i].array);
+    for (int i = 0; i < made; ++i) Py_DECREF(arrays[i]);
+    return found;
+}
+
+#define METHOD(name)                                                                               \
+    static PyObject *method_##name(PyObject *self, PyObject *const *arguments, Py_ssize_t count) { \
+        return call_entry((Kernel *)self, arguments, count, entry_##name);                         \
+    }
+ENTRIES(METHOD)
+#undef METHOD
+
+#include "environments.c"
+#include "rollout.c"
+
+#define METHOD(name) {#name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL, NULL},
+static PyMethodDef methods[] = {
+    ENTRIES(METHOD){"rollout", kernel_rollout, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+#undef METHOD
+
+/* Whether arrays have the form of tables; what they hold is what Python made. */
+static int are_tables(PyObject *integers, PyObject *reals) {
+    if (!is_plain(integers, NPY_INT) || !is_plain(reals, NPY_DOUBLE)) return 0;
+    const int *number = PyArray_DATA((PyArrayObject *)integers);
+    const npy_intp count = PyArray_SIZE((PyArrayObject *)integers);
+    return count > number_of_sizes && number[1] - number[0] == number_of_sizes;
+}
+
+static PyObject *kernel_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+    PyObject *integers, *reals, *contiguous;
+    static char *names[] = {"integers", "reals", "contiguous", NULL};
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OOO", names, &integers, &reals,
+                                     &contiguous)) {
+        return NULL;
+    }
+    if (!are_tables(integers, reals)) {
+        return PyErr_Format(PyExc_ValueError, "these arrays hold no tables of a tree");
+    }
+    Kernel *self = (Kernel *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    self->integers = Py_NewRef(integers), self->reals = Py_NewRef(reals);
+    self->contiguous = Py_NewRef(contiguous);
+    open_tables(&self->tables, PyArray_DATA((PyArrayObject *)integers),
+                PyArray_DATA((PyArrayObject *)reals));
+    return (PyObject *)self;
+}
+
+static void kernel_dealloc(PyObject *object) {
+    Kernel *self = (Kernel *)object;
+    while (self->spares > 0) PyMem_RawFree(self->spare[--self->spares]);
+    Py_DECREF(self->integers);
+    Py_DECREF(self->reals);
+    Py_DECREF(self->contiguous);
+    Py_TYPE(object)->tp_free(object);
+}
+
+static PyTypeObject kernel_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "regularize.dynamics.step._compiled.Kernel",
+    .tp_basicsize = sizeof(Kernel),
+    .tp_dealloc = kernel_dealloc,
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_methods = methods,
+    .tp_new = kernel_new,
+};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "_compiled", .m_size = -1};
+
+PyMODINIT_FUNC PyInit__compiled(void) {
+    import_array();
+    PyObject *errors = PyImport_ImportModule("regularize.errors");
+    if (errors == NULL) return NULL;
+    refused = PyObject_GetAttrString(errors, "ModelError");
+    not_finite = PyObject_GetAttrString(errors, "NotFinite");
+    Py_DECREF(errors);
+    if (refused == NULL || not_finite == NULL) return NULL;
+    PyObject *made = PyModule_Create(&module);
+    if (made == NULL || PyType_Ready(&kernel_type) < 0) return NULL;
+    if (PyModule_AddObjectRef(made, "Kernel", (PyObject *)&kernel_type) < 0) {
+        Py_DECREF(made);
+        return NULL;
+    }
+#ifdef Py_GIL_DISABLED
+    PyUnstable_Module_SetGIL(made, Py_MOD_GIL_NOT_USED);
+#endif
+    return made;
+}

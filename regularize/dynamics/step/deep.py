@@ -1,0 +1,323 @@
+r"""Elimination in body coordinates, for loops that lie far from the last body in common.
+
+In joint coordinates all joints before a body are coupled by its inertia, so that deep branches are
+dense. Here unknowns are the accelerations of bodies as well, all about one point in the axes of the
+ground. A body at an end of the tree is replaced by its parent,
+
+.. math:: A_i = A_p + J_i a_i,
+
+its joint's acceleration is eliminated, and so is every row as soon as what was eliminated resists
+it. What is coupled then are bodies at the front, however deep the tree (as in the constrained
+articulated-body algorithm of Sathya and Carpentier, Constrained articulated body dynamics
+algorithms, 2024, which softens rows instead).
+
+When a row may be eliminated is a matter of numbers, not of the pattern alone: it is found once, at
+one configuration, and the order is kept. The kernel watches that the row's pivot stays sound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regularize.dynamics.step.clusters import BodyPrograms, Cluster, Program, Row, unknowns_of
+from regularize.dynamics.step.multibody import MultibodyTree
+from regularize.dynamics.step.posing import Posed
+from regularize.lie.screw import Array
+from regularize.tolerances import TINY
+
+#: Operations of a program, by their numbers in ``deep.c``.
+OPERATIONS = ("replace", "eliminate")
+
+
+@dataclass(eq=False, repr=False)
+class _Cell:
+    """A number, a vector or a matrix that the kernel stores: where, and its value as a sample."""
+
+    place: int
+    value: Array
+
+
+class Front:
+    """The elimination of a cluster, at a sample.
+
+    Args:
+        tree: The tree.
+        cluster: The cluster.
+        rows: All rows.
+        posed: The sample.
+        rank: Place of each unknown among all: of columns k, and of -1 - r for rows.
+        cells: Where numbers may be stored.
+
+    Attributes:
+        limit: How many times what it has a body's inertia may grow by the elimination of a row.
+        armature: Inertia of every column beside that of the bodies.
+    """
+
+    limit = 1e3
+    armature = 0.0
+
+    def __init__(
+        self,
+        tree: MultibodyTree,
+        cluster: Cluster,
+        rows: Sequence[Row],
+        posed: Posed,
+        rank: Mapping[int, int],
+        cells: int,
+    ) -> None:
+        self.tree, self.cluster, self.posed, self.rank = tree, cluster, posed, rank
+        self.program = Program(cells=cells)
+        #: What the parent of all feels of a pivot is compared with the whole cluster.
+        self.outside = posed.inertias[[cluster.parent, *cluster.links]].sum(axis=0)
+        self.inertia: dict[int, _Cell] = {}
+        #: Of two bodies, rows belonging to the first one.
+        self.pair: dict[tuple[int, int], _Cell] = {}
+        self.pivot: dict[int, _Cell] = {}
+        self.vector: dict[int, dict[int, _Cell]] = {}
+        self.entry: dict[int, dict[int, _Cell]] = {}
+        #: Columns that constant rows still wait for.
+        self.missing: dict[int, set[int]] = {}
+        self.children = dict.fromkeys((*cluster.links, cluster.parent), 0)
+        self.start = tree.columns()
+        for b in cluster.links:
+            self.inertia[b] = self._cell(posed.inertias[b].copy())
+            self.children[tree.links[b - 1].parent] += 1
+        if cluster.parent:
+            self.inertia[cluster.parent] = self._cell(np.zeros((6, 6)))
+        self.program.bodies = [cell.place for cell in self.inertia.values()]
+        self.program.bodies += [] if cluster.parent else [-1]
+        left = {i: len(posed.covectors[i]) for i in cluster.loops}
+        for r in cluster.rows:
+            self._add_row(r, rows[r], left)
+
+    def _add_row(self, r: int, row: Row, left: dict[int, int]) -> None:
+        """Store the covector of a loop's row on both links, or the entries of a constant one."""
+        s = -1 - r
+        self.pivot[s], self.vector[s], self.entry[s] = self._cell(np.zeros(())), {}, {}
+        self.missing[s] = set()
+        if row.loop >= 0:
+            loop = self.tree.loops[row.loop]
+            covector = self.posed.covectors[row.loop][-left[row.loop]]
+            left[row.loop] -= 1
+            for link, sign in ((loop.first, -1.0), (loop.second, 1.0)):
+                if link in self.inertia:
+                    self.vector[s][link] = self._cell(sign * covector)
+                self.program.rows.append(self.vector[s][link].place if link in self.inertia else -1)
+            return
+        self.missing[s] = set(row.columns)
+        for k, value in zip(row.columns, row.coefficients or (), strict=True):
+            self.entry[s][k] = self._cell(np.array(value))
+            self.entry.setdefault(k, {})[s] = self.entry[s][k]
+            self.program.entries.append(self.entry[s][k].place)
+
+    def _cell(self, value: Array) -> _Cell:
+        cell = _Cell(self.program.cells, value)
+        self.program.cells += value.size
+        return cell
+
+    def run(self) -> Program:
+        """Eliminate everything."""
+        left = set(self.cluster.links)
+        while left:
+            ends = [b for b in left if not self.children[b]]
+            b = min(ends, key=lambda b: (self._size(b), -b))
+            left.remove(b)
+            self._replace(b)
+            for k in range(self.start[b], self.start[b + 1]):
+                self._eliminate(k)
+            while (row := self._ready()) is not None:
+                self._eliminate(row)
+        if self.vector:
+            raise ArithmeticError("rows depend on each other at the sample")
+        return self.program
+
+    def _parent(self, b: int) -> int:
+        return self.tree.links[b - 1].parent
+
+    def _near(self, b: int) -> tuple[list[int], list[int]]:
+        """Scalars and bodies that a body is coupled to."""
+        scalars = [s for s, vectors in self.vector.items() if b in vectors]
+        return scalars, [j if i == b else i for i, j in self.pair if b in (i, j)]
+
+    def _size(self, b: int) -> int:
+        """How many numbers a body is coupled to where its parent stands for it."""
+        p = self._parent(b)
+        mine, others = self._near(b), self._near(p)
+        return len({*mine[0], *others[0]}) + 6 * len({*mine[1], *others[1]} - {b, p})
+
+    def _pair(self, i: int, j: int) -> tuple[_Cell | None, bool]:
+        """The cell of two bodies, and whether its rows belong to the first one."""
+        if (i, j) in self.pair:
+            return self.pair[i, j], True
+        return self.pair.get((j, i)), False
+
+    def _replace(self, b: int) -> None:
+        """Let the parent stand for a body; its columns become scalars."""
+        p, columns = self._parent(b), range(self.start[b], self.start[b + 1])
+        gone = p not in self.inertia
+        self.children[p] -= 1
+        scalars, bodies = self._near(b)
+        J, M = self.posed.columns, self.inertia.pop(b)
+        both, rows_are_parents = self._pair(p, b)
+        if both is not None:
+            self.pair.pop((p, b) if rows_are_parents else (b, p))
+            bodies.remove(p)
+        for k in columns:
+            self.pivot[k], self.vector[k] = self._cell(np.zeros(())), {}
+            self.entry.setdefault(k, {})
+        code = [OPERATIONS.index("replace"), b, M.place, -1 if gone else self.inertia[p].place]
+        code += [-1 if both is None else both.place, rows_are_parents, len(scalars)]
+        for s in scalars:
+            mine = self.vector[s].pop(b)
+            theirs = self.vector[s].get(p)
+            code += [mine.place, -1 if theirs is None or gone else theirs.place]
+            for k in columns:
+                cell = self._entry(s, k)
+                cell.value = cell.value + mine.value @ J[k]
+                code.append(cell.place)
+            if theirs is not None:
+                theirs.value = theirs.value + mine.value
+            elif not gone:
+                self.vector[s][p] = mine
+        code.append(len(bodies))
+        for j in bodies:
+            mine_, rows_are_j = self._pair(j, b)
+            assert mine_ is not None, "they are coupled"
+            self.pair.pop((j, b) if rows_are_j else (b, j))
+            theirs_, same = (None, True) if gone else self._pair(j, p)
+            code += [mine_.place, rows_are_j, -1 if theirs_ is None else theirs_.place, same]
+            matrix = mine_.value if rows_are_j else mine_.value.T
+            for k in columns:
+                self.vector[k][j] = self._cell(matrix @ J[k])
+                code.append(self.vector[k][j].place)
+            if theirs_ is not None:
+                theirs_.value = theirs_.value + (matrix if same else matrix.T)
+            elif not gone:
+                self.pair[(j, p) if rows_are_j else (p, j)] = mine_
+        B = np.zeros((6, 6)) if both is None else both.value
+        B = B if rows_are_parents else B.T
+        for k in columns:
+            force = M.value @ J[k]
+            code += [self.rank[k], self.pivot[k].place]
+            self.pivot[k].value = self.armature + J[k] @ force
+            for i in range(columns.start, k):
+                cell = self._entry(k, i)
+                cell.value = cell.value + J[i] @ force
+                code.append(cell.place)
+            if not gone:
+                self.vector[k][p] = self._cell(force + B @ J[k])
+            code.append(-1 if gone else self.vector[k][p].place)
+            for row in self.missing.values():
+                row.discard(k)
+        if not gone:
+            self.inertia[p].value = self.inertia[p].value + M.value + B + B.T
+        self._emit(code)
+
+    def _entry(self, s: int, t: int) -> _Cell:
+        """The cell of two scalars."""
+        if t not in self.entry[s]:
+            self.entry[s][t] = self.entry.setdefault(t, {})[s] = self._cell(np.zeros(()))
+        return self.entry[s][t]
+
+    def _emit(self, code: list[int]) -> None:
+        self.program.starts.append(len(self.program.code))
+        self.program.code += [int(x) for x in code]
+
+    def _ready(self) -> int | None:
+        """The row that can be eliminated with the least change, if one changes little enough."""
+        best: tuple[float, int] | None = None
+        for s, vectors in self.vector.items():
+            pivot = float(self.pivot[s].value)
+            if s >= 0 or self.missing[s] or not pivot < 0.0:
+                continue
+            growth = max((self._growth(j, cell.value) for j, cell in vectors.items()), default=0.0)
+            growth /= -pivot
+            if growth < self.limit and (best is None or growth < best[0]):
+                best = growth, s
+        return None if best is None else best[1]
+
+    def _growth(self, body: int, vector: Array) -> float:
+        """What a unit pivot adds to a body's inertia, as a part of what it has."""
+        M = self.outside if body == self.cluster.parent else self.inertia[body].value
+        scale = np.sqrt(np.maximum(np.diag(M), TINY))
+        return float(np.max(vector**2 / scale**2))
+
+    def _eliminate(self, s: int) -> None:
+        """Eliminate a scalar."""
+        d = float(self.pivot[s].value)
+        if not (d > 0.0 if s >= 0 else d < 0.0):
+            raise ArithmeticError("masses or rows are not independent at the sample")
+        scalars = {t: c for t, c in self.entry.pop(s).items() if t in self.vector}
+        vectors = self.vector.pop(s)
+        for t in scalars:
+            self.entry[t].pop(s)
+        code = [OPERATIONS.index("eliminate"), self.rank[s], self.pivot[s].place, len(scalars)]
+        code += [x for t, c in scalars.items() for x in (c.place, self.rank[t])]
+        code.append(len(vectors))
+        code += [x for j, c in vectors.items() for x in (c.place, j, self.inertia[j].place)]
+        names, bodies = list(scalars), list(vectors)
+        for n, t in enumerate(names):
+            for u in names[n:]:
+                cell = self.pivot[t] if t == u else self._entry(t, u)
+                cell.value = cell.value - scalars[t].value * scalars[u].value / d
+                code.append(cell.place)
+            for j in bodies:
+                if j not in self.vector[t]:
+                    self.vector[t][j] = self._cell(np.zeros(6))
+                cell = self.vector[t][j]
+                cell.value = cell.value - scalars[t].value / d * vectors[j].value
+                code.append(cell.place)
+        for n, i in enumerate(bodies):
+            for j in bodies[n:]:
+                change = np.outer(vectors[i].value, vectors[j].value) / d
+                if i == j:
+                    self.inertia[i].value = self.inertia[i].value - change
+                    continue
+                found, rows_are_i = self._pair(i, j)
+                if found is None:
+                    found, rows_are_i = self._cell(np.zeros((6, 6))), True
+                    self.pair[i, j] = found
+                found.value = found.value - (change if rows_are_i else change.T)
+                code += [found.place, rows_are_i]
+        self._emit(code)
+
+
+class MinimumNormFront(Front):
+    """The same for the shortest velocities: bodies have no mass, and every column the same one."""
+
+    armature = 1.0
+
+    def _growth(self, body: int, vector: Array) -> float:
+        """What a unit pivot adds to the inertia that a body's columns feel, by what they have."""
+        columns = self.posed.columns[self.start[body] : self.start[body + 1]]
+        return float(np.max((columns @ vector) ** 2, initial=0.0))
+
+
+def deep_program(
+    tree: MultibodyTree,
+    cluster: Cluster,
+    rows: Sequence[Row],
+    posed: Posed,
+    first: int,
+    programs: BodyPrograms,
+    front: type[Front] = Front,
+) -> Program | None:
+    """The program of a cluster; None where rows depend on each other at the sample.
+
+    Args:
+        tree: The tree.
+        cluster: The cluster.
+        rows: All rows.
+        posed: The sample.
+        first: Place of the cluster's first unknown among all.
+        programs: Those of the clusters before.
+        front: How it is eliminated.
+    """
+    rank = {unknown: first + n for n, unknown in enumerate(unknowns_of(tree, cluster))}
+    try:
+        return front(tree, cluster, rows, posed, rank, programs.cells[-1]).run()
+    except ArithmeticError:
+        return None

@@ -1,0 +1,211 @@
+r"""Patterns of factors :math:`L D L^T` of sparse symmetric matrices, found once.
+
+A row has a pivot as soon as what was eliminated resists it. Where loops share a crank, all but the
+crank can be eliminated loop by loop then, and nothing couples the loops but the crank. Whether a
+pivot is sound is a matter of numbers, found once at a sample; the kernel watches over it, and
+solves in another way where it is not.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from regularize.dynamics.step.clusters import Cluster, Row, way_up
+from regularize.dynamics.step.multibody import MultibodyTree
+from regularize.dynamics.step.posing import Posed
+
+
+class PivotEligibility:
+    """The equations of a cluster at a sample, as they are while unknowns are eliminated.
+
+    Args:
+        tree: The tree.
+        cluster: The cluster; what hangs on it counts as if it were rigid.
+        rows: All rows.
+        posed: The sample.
+        share: Part of what all columns make of a row's pivot that is enough of it.
+    """
+
+    def __init__(
+        self,
+        tree: MultibodyTree,
+        cluster: Cluster,
+        rows: Sequence[Row],
+        posed: Posed,
+        *,
+        share: float = 0.05,
+    ) -> None:
+        start, bodies = tree.columns(), posed.inertias.copy()
+        for b in range(len(tree.links), 0, -1):
+            bodies[tree.links[b - 1].parent] += bodies[b]
+        columns = [k for b in cluster.links for k in range(start[b], start[b + 1])]
+        self._place = {x: i for i, x in enumerate([*columns, *(-1 - r for r in cluster.rows)])}
+        H = np.zeros((len(columns), len(columns)))
+        for b in cluster.links:
+            mine = slice(start[b], start[b + 1])
+            forces = bodies[b] @ posed.columns[mine].T
+            for p in way_up(tree, b, cluster.parent):
+                above = slice(start[p], start[p + 1])
+                block = posed.columns[above] @ forces
+                at = [self._place[k] for k in range(above.start, above.stop)]
+                to = [self._place[k] for k in range(mine.start, mine.stop)]
+                H[np.ix_(at, to)], H[np.ix_(to, at)] = block, block.T
+        H[np.diag_indices_from(H)] += [
+            tree.armature[tree.links[b - 1].rate + k - start[b]]
+            for b in cluster.links
+            for k in range(start[b], start[b + 1])
+        ]
+        J = np.zeros((len(cluster.rows), len(columns)))
+        passed: dict[int, int] = {}
+        for i, r in enumerate(cluster.rows):
+            row = rows[r]
+            places = [self._place[k] for k in row.columns]
+            if row.coefficients is not None:
+                J[i, places] = row.coefficients
+                continue
+            loop = tree.loops[row.loop]
+            n = passed[row.loop] = passed.get(row.loop, -1) + 1
+            seconds = {
+                k for b in way_up(tree, loop.second, 0) for k in range(start[b], start[b + 1])
+            }
+            signs = [1.0 if k in seconds else -1.0 for k in row.columns]
+            J[i, places] = signs * (posed.columns[[*row.columns]] @ posed.covectors[row.loop][n])
+        self._matrix = np.block([[H, J.T], [J, np.zeros((len(J), len(J)))]])
+        self._pivots: list[float] = []
+        self._enough = share * np.einsum("ij,ji->i", J, np.linalg.solve(H, J.T))
+
+    def eliminate(self, unknown: int, others: Iterable[int]) -> None:
+        """Take what an unknown's pivot makes of the entries of those that it is coupled to."""
+        K, i, at = self._matrix, self._place[unknown], [self._place[x] for x in others]
+        if unknown < 0 or K[i, i] == 0.0:
+            self._pivots.append(-float(K[i, i]))
+        if K[i, i] == 0.0:  # rows that came sooner leave nothing: this order is none
+            return
+        K[np.ix_(at, at)] -= np.outer(K[at, i], K[at, i] / K[i, i])
+
+    def of(self, row: int) -> bool:
+        """Whether the pivot of a row, an unknown -1 - r, is sound."""
+        i = self._place[row]
+        return bool(-self._matrix[i, i] > self._enough[i - len(self._matrix)])
+
+    @property
+    def clearness(self) -> float:
+        """Least pivot of the rows as a part of the largest one; 0 where any unknown has none."""
+        return min(self._pivots) / max(self._pivots)
+
+
+@dataclass(eq=False, repr=False)
+class Pattern:
+    """Where the entries of factors are, and where they go.
+
+    Unknowns have any numbers; a column k of a cluster is k, and a row r of it -1 - r.
+
+    Attributes:
+        order: Unknowns in the order of their elimination.
+        start: Where the entries of each begin: its pivot, then those below, and their number.
+        below: For each entry the place in ``order`` of the unknown that it belongs to.
+        block: How each pivot changes what is below it. Where the entries are, for each unknown
+            there, its first ones, no list of them is needed; and where the next unknown is the
+            first below and has all others below, both are of a block: -n for an unknown before n
+            more of its block, n for the last one of n. 0 where a list is needed.
+        update: Entries that pivots with such a list change, in turn.
+        widest: Most unknowns of a block, as in ``factors.c``.
+    """
+
+    order: list[int] = field(default_factory=list)
+    start: list[int] = field(default_factory=lambda: [0])
+    below: list[int] = field(default_factory=list)
+    block: list[int] = field(default_factory=list)
+    update: list[int] = field(default_factory=list)
+    widest: int = 5
+    _place: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def place(self, one: int, two: int) -> int:
+        """Where the entry of two unknowns is."""
+        return self._place[one, two] if (one, two) in self._place else self._place[two, one]
+
+    def skip(self, unknowns: Sequence[int]) -> None:
+        """Add unknowns of a cluster that is eliminated in another way."""
+        self.order += unknowns
+        self.start += [len(self.below)] * len(unknowns)
+        self.block += [0] * len(unknowns)
+
+    def eliminate(self, structs: Mapping[int, set[int]]) -> None:
+        """Add a cluster: its unknowns in order, each with the neighbours that are left then."""
+        first = len(self.order)
+        rank = {unknown: first + k for k, unknown in enumerate(structs)}
+        sorted_structs, solids = [], []
+        for unknown, neighbours in structs.items():
+            below = sorted(neighbours, key=rank.__getitem__)
+            sorted_structs.append(below)
+            for other in (unknown, *below):
+                self._place[unknown, other] = len(self.below)
+                self.below.append(rank[other])
+            self.order.append(unknown)
+            self.start.append(len(self.below))
+        for below in sorted_structs:
+            rows = [[self._place[one, two] for two in below[k:]] for k, one in enumerate(below)]
+            begun = (self.start[rank[one]] for one in below)
+            solid = all(
+                row == [*range(at, at + len(row))] for at, row in zip(begun, rows, strict=True)
+            )
+            solids.append(solid)
+            self.update += [] if solid else [place for row in rows for place in row]
+        behind = zip([*structs][1:], sorted_structs[1:], strict=True)
+        nested = [
+            below == [x, *beyond]
+            for below, (x, beyond) in zip(sorted_structs[:-1], behind, strict=True)
+        ]
+        self.block += self._blocks(solids, [*nested, False])
+
+    def _blocks(self, solids: Sequence[bool], nested: Sequence[bool]) -> list[int]:
+        """Blocks of unknowns that need no list and are, with what is below them, the next's."""
+        result: list[int] = []
+        while len(result) < len(solids):
+            first = len(result)
+            width = 1
+            while width < self.widest and nested[first + width - 1] and solids[first + width]:
+                width += 1
+            result += [k - width for k in range(1, width)]
+            result.append(width if solids[first] else 0)
+        return result
+
+
+def least_degree(
+    adjacent: dict[int, set[int]],
+    waiting: dict[int, set[int]],
+    ready: PivotEligibility | None = None,
+) -> dict[int, set[int]]:
+    """Unknowns in an order of least degree, each with the neighbours that are left then.
+
+    Args:
+        adjacent: Neighbours of each unknown; it is used up.
+        waiting: Columns that each row comes behind; they are used up.
+        ready: Where some of these are enough: which rows need not wait any longer.
+    """
+
+    def waits(x: int) -> bool:
+        return bool(waiting.get(x)) and (ready is None or not ready.of(x))
+
+    heap = [(len(near), x) for x, near in adjacent.items() if not waits(x)]
+    heapq.heapify(heap)
+    done: dict[int, set[int]] = {}
+    while heap:
+        degree, x = heapq.heappop(heap)
+        if x in done or degree != len(adjacent[x]) or waits(x):
+            continue
+        near = done[x] = adjacent.pop(x)
+        if ready is not None:
+            ready.eliminate(x, near)
+        for y in near:
+            adjacent[y] |= near
+            adjacent[y] -= {x, y}
+            if y in waiting:
+                waiting[y].discard(x)
+            if not waits(y):
+                heapq.heappush(heap, (len(adjacent[y]), y))
+    return done

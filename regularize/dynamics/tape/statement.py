@@ -1,0 +1,313 @@
+"""The dynamics of a tree with closed loops as a program, as in ``kinematics.c`` and ``step.c``.
+
+The ground is turned so that the first axis is z there: of what moves in a plane nothing else is
+left of vectors than what is in the plane, and folds away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from math import factorial
+
+import numpy as np
+
+from regularize.dynamics.step.clusters import Cluster, Row, clusters_of, rows_of
+from regularize.dynamics.step.multibody import Link, MultibodyTree, frame_about
+from regularize.dynamics.tape.graph import Number, Recording
+from regularize.dynamics.tape.vectors import (
+    Vector,
+    cross,
+    dot,
+    minus,
+    plus,
+    product,
+    quaternion,
+    rotate,
+    times,
+    turned,
+)
+from regularize.errors import UnsupportedExport
+from regularize.lie.curve import TERMS, Curve
+from regularize.lie.screw import Array
+
+#: Entries of poses that differ from a whole number by no more are that number.
+WHOLE = 2e-15
+
+
+def whole(values: Array) -> Array:
+    """Numbers, where they are whole but for their last digit without that."""
+    near = np.rint(values)
+    return np.where(np.abs(values - near) <= WHOLE, near, values)
+
+
+class TracedTree:
+    """A tree's tables as constants of a program.
+
+    Args:
+        tape: The program.
+        tree: The tree.
+    """
+
+    def __init__(self, tape: Recording, tree: MultibodyTree) -> None:
+        self.tape, self.tree = tape, tree
+        _, sections = tree.sections()
+        self.parent = [int(x) for x in sections["parent"]]
+        self.column = [int(x) for x in sections["column"]]
+        self.rate = [int(x) for x in sections["rate"]]
+        self.own = [bool(x) for x in sections["own"]]
+        self.ratio = [float(x) for x in sections["ratio"]]
+        self.links = len(self.parent)
+        self.zero, self.one = tape.number(0.0), tape.number(1.0)
+        poses = np.asarray(sections["placement"]).reshape(-1, 4, 3)
+        axis = next((poses[b, :3, 2] for b in range(1, self.links) if not self.parent[b]), None)
+        turn = np.eye(3) if axis is None else _onto_z(axis)
+        on_ground = np.array(self.parent) == 0
+        on_ground[0] = False
+        poses = poses.copy()
+        poses[on_ground] = _turned_poses(turn, poses[on_ground])
+        self.rotation = whole(poses[:, :3])
+        self.place = _clean(poses[:, 3])
+        self.inertia = np.asarray(sections["inertia"]).reshape(-1, 10)
+        self.armature = np.asarray(sections["armature"])
+        self.gravity = whole(turn @ np.asarray(tree.gravity))
+        frames = {
+            name: np.asarray(sections[name]).reshape(-1, 4, 3).copy()
+            for name in ("first_frame", "second_frame")
+        }
+        self.row_point = np.asarray(sections["row_point"]).reshape(-1, 3).copy()
+        self.covector = np.asarray(sections["covector"]).reshape(-1, 6).copy()
+        self.row = [int(x) for x in sections["row"]]
+        for i, loop in enumerate(tree.loops):
+            if loop.first == 0:
+                frames["first_frame"][i : i + 1] = _turned_poses(
+                    turn, frames["first_frame"][i : i + 1]
+                )
+                self.row_point[i] = turn @ self.row_point[i]
+                these = slice(self.row[i], self.row[i + 1])
+                self.covector[these] = (self.covector[these].reshape(-1, 2, 3) @ turn.T).reshape(
+                    -1, 6
+                )
+            if loop.second == 0:
+                frames["second_frame"][i : i + 1] = _turned_poses(
+                    turn, frames["second_frame"][i : i + 1]
+                )
+        self.covector, self.row_point = _clean(self.covector), _clean(self.row_point)
+        self.first_frame, self.second_frame = frames["first_frame"], frames["second_frame"]
+        for poses in frames.values():
+            poses[:, :3], poses[:, 3] = whole(poses[:, :3]), _clean(poses[:, 3])
+
+    def numbers(self, values: Array) -> Vector:
+        """Constants."""
+        return [self.tape.number(float(x)) for x in np.ravel(values)]
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """All rows: of loops, of couplings, and of what follows others."""
+        return rows_of(self.tree)
+
+    @cached_property
+    def clusters(self) -> list[Cluster]:
+        """Parts that loops couple, from the leaves inwards."""
+        return clusters_of(self.tree, self.rows)
+
+
+def _clean(values: Array) -> Array:
+    """Numbers without those that are rounding beside the largest one."""
+    return np.where(np.abs(values) <= WHOLE * np.max(np.abs(values), initial=0.0), 0.0, values)
+
+
+def _turned_poses(turn: Array, poses: Array) -> Array:
+    """Poses (n, 4, 3) in turned axes."""
+    result = poses.copy()
+    result[:, :3] = turn @ poses[:, :3]
+    result[:, 3] = poses[:, 3] @ turn.T
+    return result
+
+
+def _onto_z(axis: Array) -> Array:
+    """A rotation that takes an axis onto z."""
+    return np.asarray(whole(frame_about(axis / np.linalg.norm(axis))[:3, :3].T))
+
+
+class PlacedLinks:
+    """Where all links are.
+
+    Attributes:
+        R: Rotations of the links.
+        p: Their origins.
+        arm: From the origins of their parents.
+        motion: Twist of each column about its link's origin.
+
+    Args:
+        of: The tree.
+        q: The configuration.
+    """
+
+    def __init__(self, of: TracedTree, q: Sequence[Number]) -> None:
+        self.of, self.q = of, q
+        zero = of.zero
+        self.R: list[Vector] = [of.numbers(np.eye(3))]
+        self.p: list[Vector] = [[zero] * 3]
+        self.arm: list[Vector] = [[zero] * 3]
+        self.motion: list[Vector] = []
+        for b, link in enumerate(of.tree.links, start=1):
+            parent, at = of.parent[b], q[link.coordinate : link.coordinate + link.coordinates]
+            arm = rotate(self.R[parent], of.numbers(of.place[b]))
+            placed = self._placed(b)
+            R, columns = placed, list[Vector]()
+            none = [zero] * 3
+            if link.kind in ("revolute", "continuous"):
+                value, c, s = self._angle(link, at)
+                if _turns_about_z(of.rotation[b]) and link.kind == "revolute":
+                    placed = self.R[parent]
+                    more = float(np.arctan2(of.rotation[b][1, 0], of.rotation[b][0, 0]))
+                    c, s = (of.tape.unary(name, value + more) for name in ("cos", "sin"))
+                R = turned(placed, c, s)
+                axis = R[2::3]
+                along = times(link.pitch, axis)
+                columns = [[*along, *axis]]
+                if link.pitch:
+                    arm = plus(arm, times(value, along))
+            elif link.kind == "prismatic":
+                axis = placed[2::3]
+                columns = [[*axis, *none]]
+                arm = plus(arm, times(at[0] * link.scaling + link.offset, axis))
+            elif link.kind == "spherical":
+                R = product(placed, quaternion(at))
+                columns = [[*none, *R[i::3]] for i in range(3)]
+            elif link.kind == "free":
+                arm = plus(arm, rotate(placed, at[:3]))
+                R = product(placed, quaternion(at[3:]))
+                columns = [[*R[i::3], *none] for i in range(3)]
+                columns += [[*none, *R[i::3]] for i in range(3)]
+            else:
+                arm = plus(arm, rotate(placed, [at[0], at[1], zero]))
+                R = turned(placed, at[2], at[3])
+                columns = [[*R[i::3], *none] for i in range(2)] + [[*none, *R[2::3]]]
+            self.R.append(R)
+            self.arm.append(arm)
+            self.p.append(plus(self.p[parent], arm))
+            self.motion += columns
+
+    def _placed(self, b: int) -> Vector:
+        """Rotation of a link's placement."""
+        of, fixed = self.of, self.of.rotation[b]
+        if np.array_equal(fixed, np.eye(3)):
+            return self.R[of.parent[b]]
+        return product(self.R[of.parent[b]], of.numbers(fixed))
+
+    def _angle(self, link: Link, at: Sequence[Number]) -> tuple[Number, Number, Number]:
+        """Value, cosine and sine of a turning link."""
+        tape, scaling, offset = self.of.tape, link.scaling, link.offset
+        if link.kind == "continuous":
+            if scaling == 1.0 and offset == 0.0 and not link.pitch:
+                return self.of.zero, at[0], at[1]
+            value = tape.binary("atan2", at[1], at[0]) * scaling + offset
+        else:
+            value = at[0] * scaling + offset
+        return value, tape.unary("cos", value), tape.unary("sin", value)
+
+    def point(self, b: int, place: Array) -> Vector:
+        """Where a point of a link is."""
+        return plus(self.p[b], rotate(self.R[b], self.of.numbers(place)))
+
+    def covectors(self, i: int) -> list[Vector]:
+        """Rows of a closure in ground axes."""
+        R, of = self.R[self.of.tree.loops[i].first], self.of
+        return [
+            [*rotate(R, of.numbers(w[:3])), *rotate(R, of.numbers(w[3:]))]
+            for w in of.covector[of.row[i] : of.row[i + 1]]
+        ]
+
+    def row_entries(self, i: int) -> dict[int, Vector]:
+        """Entries of a closure's rows by column."""
+        of, loop = self.of, self.of.tree.loops[i]
+        x, rows = self.point(loop.first, of.row_point[i]), self.covectors(i)
+        result: dict[int, Vector] = {}
+        ways = (set(_way(of, loop.second)), set(_way(of, loop.first)))
+        for way, other, sign in ((ways[0], ways[1], 1.0), (ways[1], ways[0], -1.0)):
+            for b in sorted(way - other):
+                for k in range(of.column[b], of.column[b + 1]):
+                    S = self.motion[k]
+                    lever = cross(S[3:], minus(x, self.p[b])) if _moves(S[3:]) else [of.zero] * 3
+                    twist = [*plus(S[:3], lever), *S[3:]]
+                    result[k] = [dot(w, twist) * sign for w in rows]
+        return result
+
+    def rows_on_velocities(self) -> list[dict[int, Number]]:
+        """All rows on velocities."""
+        of = self.of
+        rows: list[dict[int, Number]] = [{} for _ in range(of.tree.rows)]
+        for i in range(len(of.tree.loops)):
+            for k, entries in self.row_entries(i).items():
+                for r, entry in enumerate(entries, start=of.row[i]):
+                    if not entry.is_number(0.0):
+                        known = rows[r].get(of.rate[k], of.zero)
+                        rows[r][of.rate[k]] = known + entry * of.ratio[k]
+        for r, coupling in enumerate(of.tree.couplings, start=of.row[-1]):
+            rows[r] = {int(j): of.tape.number(coupling[j]) for j in np.flatnonzero(coupling)}
+        for (r, j), (_, slope, _) in self.curves.items():
+            rows[r][j] = slope
+        return rows
+
+    @cached_property
+    def curves(self) -> dict[tuple[int, int], Vector]:
+        """Of each row and velocity where couplings have a function: it and two derivatives."""
+        of, found = self.of, {}
+        links = {link.rate: link for link in of.tree.links if not link.follows}
+        for row, velocity, curve in of.tree.curves:
+            link = links[velocity]
+            x = self.q[link.coordinate]
+            if link.kind == "continuous":
+                x = of.tape.binary("atan2", self.q[link.coordinate + 1], x)
+            found[of.row[-1] + row, velocity] = [_derivative(of, curve, x, k) for k in range(3)]
+        return found
+
+
+def _derivative(of: TracedTree, curve: Curve, x: Number, order: int) -> Number:
+    """A derivative of a function; behind each break its cubic grows by what it has more there."""
+    cubes = [0.0, *np.diff([piece[3] for piece in curve.pieces])]
+    parts = [(curve.origins[0], curve.pieces[0])]
+    parts += [(b, (0.0, 0.0, 0.0, c, 0.0)) for b, c in zip(curve.breaks, cubes[1:], strict=True)]
+    total = of.zero
+    for k, (origin, piece) in enumerate(parts):
+        d = x - origin
+        if k:
+            d = of.tape.binary("maximum", d, of.zero)
+        value = of.zero
+        for power in range(TERMS - 1, order - 1, -1):
+            value = value * d + piece[power] * factorial(power) / factorial(power - order)
+        total = total + value
+    return total
+
+
+def _moves(a: Sequence[Number]) -> bool:
+    return not all(x.is_number(0.0) for x in a)
+
+
+def _way(of: TracedTree, b: int) -> list[int]:
+    """A link and all that it hangs on."""
+    way = []
+    while b:
+        way.append(b)
+        b = of.parent[b]
+    return way
+
+
+def _turns_about_z(R: Array) -> bool:
+    """Whether a rotation is one about z, but none of nothing."""
+    return bool(R[2, 2] == 1.0 and not np.array_equal(R, np.eye(3)))
+
+
+def require_known(tree: MultibodyTree) -> None:
+    """Refuse a tree whose equations have no factors by an order that is found once.
+
+    Raises:
+        UnsupportedExport: Its rows depend on each other, or its mass matrix is singular.
+    """
+    if not tree.massive or tree.rank != tree.rows:
+        raise UnsupportedExport(
+            "straight-line code needs independent rows and a tree in which every joint moves mass; "
+            "choose the style 'rows', and other cuts where a body behind a cut has no mass"
+        )

@@ -1,0 +1,264 @@
+"""A step of fixed length as a program: what ``environments.c`` computes, without its choices.
+
+Two rounds bring the configuration onto the loops, and two the velocity, by one factorisation of the
+rows. Where that is not enough, margins say so, and whoever calls takes another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regularize.dynamics.step.multibody import closing_of
+from regularize.dynamics.tape.elimination import Entries, Factors
+from regularize.dynamics.tape.graph import Number
+from regularize.dynamics.tape.motion_equations import Accelerated
+from regularize.dynamics.tape.statement import PlacedLinks, TracedTree
+from regularize.dynamics.tape.vectors import (
+    Vector,
+    cross,
+    dot,
+    minus,
+    plus,
+    product,
+    quaternion,
+    rotate,
+    rotate_back,
+    times,
+)
+from regularize.errors import UnsupportedExport
+from regularize.lie.screw import Array
+
+#: Errors of the rows that are left at most; squares of angles up to which series are enough.
+CLOSED, NEAR, TURN = 1e-12, 1e-4, 0.25
+#: Pivots of the rows' products by their weights below which they are in doubt.
+CLEAR = 1e-6
+_SUPPORTED = ("fixed", "revolute", "spherical", "free")
+
+
+def step(
+    of: TracedTree, q: Sequence[Number], v: Sequence[Number], tau: Sequence[Number], h: Number
+) -> tuple[Vector, list[Number]]:
+    """The next q and v and the largest error of rows left; what is positive where that holds.
+
+    Raises:
+        UnsupportedExport: A loop is closed by a joint whose errors take a search.
+    """
+    unknown = sorted({closing_of(loop) for loop in of.tree.loops} - {*_SUPPORTED})
+    if unknown:
+        raise UnsupportedExport(
+            f"no straight-line code closes loops by {', '.join(unknown)} joints"
+        )
+    tape, nv = of.tape, of.tree.nv
+    at = PlacedLinks(of, q)
+    dynamics = Accelerated(at, v, tau)
+    margins = dynamics.margins()
+    v = [v[i] + h * dynamics.a[i] for i in range(nv)]
+    q = integrated(of, q, [h * x for x in v], margins)
+    if of.tree.rows == 0:
+        return [*q, *v, of.zero], margins
+    at = PlacedLinks(of, q)
+    rows = at.rows_on_velocities()
+    factors = _products(of, rows)
+    margins += factors.margins(CLEAR)
+    for _ in range(2):
+        change = _shortest(of, factors, rows, errors(at, q, margins))
+        q = integrated(of, q, change, margins)
+        at = PlacedLinks(of, q)
+    left = of.zero
+    for error in errors(at, q, margins):
+        left = tape.binary("maximum", left, tape.unary("absolute", error))
+    margins.append(CLOSED - left)
+    rows = at.rows_on_velocities()
+    for _ in range(2):
+        speeds = [tape.sum([entry * v[j] for j, entry in row.items()]) for row in rows]
+        v = plus(v, _shortest(of, factors, rows, speeds))
+    return [*q, *v, left], margins
+
+
+def _products(of: TracedTree, rows: Sequence[dict[int, Number]]) -> Factors:
+    """Factors of the rows beside an identity."""
+    entries: Entries = {(j, j): of.one for j in range(of.tree.nv)}
+    entries |= {(j, -1 - r): x for r, row in enumerate(rows) for j, x in row.items()}
+    touched = sorted({j for row in rows for j in row})
+    unknowns = [*touched, *(-1 - r for r in range(len(rows)))]
+    entries = {k: x for k, x in entries.items() if k[0] in set(unknowns)}
+    return Factors.of(of.tape, entries, unknowns)
+
+
+def _shortest(
+    of: TracedTree, factors: Factors, rows: Sequence[dict[int, Number]], values: Sequence[Number]
+) -> Vector:
+    """The change along the rows by which they change by minus some values."""
+    sides = {x: -values[-1 - x] if x < 0 else of.zero for x in factors.order}
+    found = factors.back(factors.forth(sides), {})
+    change = [of.zero] * of.tree.nv
+    for r, row in enumerate(rows):
+        for j, entry in row.items():
+            change[j] = change[j] - entry * found[-1 - r]
+    return change
+
+
+def integrated(
+    of: TracedTree, q: Sequence[Number], change: Sequence[Number], margins: list[Number]
+) -> Vector:
+    """The configuration after a tangent step; turns that are too wide spoil the margins."""
+    tape, result = of.tape, list(q)
+    for link in of.tree.links:
+        if link.follows:
+            continue
+        i, u = link.coordinate, change[link.rate : link.rate + link.freedoms]
+        if link.kind in ("revolute", "prismatic"):
+            result[i] = q[i] + u[0]
+        elif link.kind == "continuous":
+            result[i : i + 2] = _turned_pair(of, q[i : i + 2], u[0])
+        elif link.kind == "planar":
+            square = u[2] * u[2]
+            margins.append(TURN - square)
+            sine, versine = _series(square, 1), _series(square, 2)
+            x = u[0] * sine - u[1] * u[2] * versine
+            y = u[1] * sine + u[0] * u[2] * versine
+            result[i] = q[i] + q[i + 2] * x - q[i + 3] * y
+            result[i + 1] = q[i + 1] + q[i + 3] * x + q[i + 2] * y
+            result[i + 2 : i + 4] = _turned_pair(of, q[i + 2 : i + 4], u[2])
+        else:
+            if link.kind == "free":
+                moved = rotate(quaternion(q[i + 3 : i + 7]), _screwed(list(u[:3]), list(u[3:])))
+                result[i : i + 3] = plus(q[i : i + 3], moved)
+                i, u = i + 3, u[3:]
+            square = dot(u, u)
+            margins.append(TURN - square)
+            result[i : i + 4] = _turned_quaternion(tape.unary, q[i : i + 4], u, square)
+    return result
+
+
+def _turned_pair(of: TracedTree, pair: Sequence[Number], angle: Number) -> Vector:
+    c, s = of.tape.unary("cos", angle), of.tape.unary("sin", angle)
+    x, y = pair[0] * c - pair[1] * s, pair[0] * s + pair[1] * c
+    length = of.tape.unary("sqrt", x * x + y * y)
+    return [x / length, y / length]
+
+
+def _series(square: Number, start: int) -> Number:
+    """The sum of (-square)^k / (2 k + start)!: sin(x)/x, (1 - cos x)/x^2 and (x - sin x)/x^3."""
+    factorials = np.cumprod([1.0, *range(1, 2 * 7 + start + 1)])
+    total: Number | float = 1.0 / factorials[2 * 7 + start]
+    for k in range(6, -1, -1):
+        total = 1.0 / float(factorials[2 * k + start]) - square * total
+    assert isinstance(total, Number)
+    return total
+
+
+def _screwed(v: Vector, o: Vector) -> Vector:
+    """Where the origin goes along a twist."""
+    square, once = dot(o, o), cross(o, v)
+    return plus(plus(v, times(_series(square, 2), once)), times(_series(square, 3), cross(o, once)))
+
+
+def _turned_quaternion(
+    unary: object, q: Sequence[Number], u: Sequence[Number], square: Number
+) -> Vector:
+    """A quaternion times that of a rotation vector, of length one again."""
+    quarter = square * 0.25
+    r = times(_series(quarter, 1) * 0.5, u)
+    cosine = 1.0 - quarter * _series(quarter, 2)
+    x, w = list(q[:3]), q[3]
+    turned = [a + cosine * b + w * c for a, b, c in zip(cross(x, r), x, r, strict=True)]
+    turned.append(cosine * w - dot(x, r))
+    length = unary("sqrt", dot(turned, turned))  # type: ignore[operator]
+    inverse = 1.0 / length
+    return [a * inverse for a in turned]
+
+
+def errors(at: PlacedLinks, q: Sequence[Number], margins: list[Number]) -> Vector:
+    """Errors of all rows; see ``residual.c``."""
+    of = at.of
+    found: Vector = []
+    for i, loop in enumerate(of.tree.loops):
+        kind = closing_of(loop)
+        if kind == "revolute":
+            error = _hinge_error(at, i, margins)
+        else:
+            error = _frame_error(at, i, kind, margins)
+        rows = of.covector[of.row[i] : of.row[i + 1]]
+        found += [dot(of.numbers(row), error) for row in rows]
+    own = of.tree.own_columns()
+    places = {link.rate: link for link in of.tree.links if not link.follows}
+    assert own.keys() >= set(places)
+    targets = zip(of.tree.couplings, of.tree.targets, strict=True)
+    for r, (coupling, target) in enumerate(targets, start=of.row[-1]):
+        total = of.tape.number(-float(target))
+        for j in np.flatnonzero(coupling):
+            if (r, int(j)) in at.curves:
+                total = total + at.curves[r, int(j)][0]
+                continue
+            link = places.get(int(j))
+            if link is None or link.kind not in ("revolute", "prismatic", "continuous"):
+                raise UnsupportedExport("a coupling of joints without single coordinates")
+            value = q[link.coordinate]
+            if link.kind == "continuous":
+                value = of.tape.binary("atan2", q[link.coordinate + 1], q[link.coordinate])
+            total = total + value * float(coupling[j])
+        found.append(total)
+    return found
+
+
+def _seen(at: PlacedLinks, i: int, second: Array) -> tuple[Vector, Vector]:
+    """The second closing frame's origin less the first's, and the second link's R, in the first."""
+    of, loop = at.of, at.of.tree.loops[i]
+    R = at.R[loop.first]
+    place = rotate_back(R, minus(at.point(loop.second, second[3]), at.p[loop.first]))
+    d = minus(place, of.numbers(of.first_frame[i][3]))
+    return d, product([*_transposed(R)], at.R[loop.second])
+
+
+def _transposed(R: Sequence[Number]) -> Vector:
+    return [*R[0::3], *R[1::3], *R[2::3]]
+
+
+def _hinge_error(at: PlacedLinks, i: int, margins: list[Number]) -> Vector:
+    of, loop = at.of, at.of.tree.loops[i]
+    mine, other = of.first_frame[i], of.second_frame[i]
+    theirs = rotate(at.R[loop.second], of.numbers(other[:3, 2]))
+    d, _ = _seen(at, i, other)
+    axis = of.numbers(mine[:3, 2])
+    seen = rotate_back(at.R[loop.first], theirs)
+    turn = cross(axis, seen)
+    square = dot(turn, turn)
+    if not square.constant:
+        margins += [NEAR - square, dot(axis, seen)]
+    factor = 1.0 + square * (1.0 / 6.0 + square * (3.0 / 40.0 + square * (5.0 / 112.0)))
+    rest = 1.0 / 12.0 + square * (1.0 / 720.0 + square * (1.0 / 30240.0)) * factor * factor
+    return _of_turn(of, i, mine[3], d, times(factor, turn), rest)
+
+
+def _of_turn(of: TracedTree, i: int, place: Array, d: Vector, turn: Vector, rest: Number) -> Vector:
+    """The twist about the rows' point of a turn and a way."""
+    swept = cross(turn, d)
+    twice = cross(turn, swept)
+    linear = [a - 0.5 * b + rest * c for a, b, c in zip(d, swept, twice, strict=True)]
+    arm = of.numbers(place - of.row_point[i])
+    return [*plus(linear, cross(arm, turn)), *turn]
+
+
+def _frame_error(at: PlacedLinks, i: int, kind: str, margins: list[Number]) -> Vector:
+    of = at.of
+    mine, other = of.first_frame[i], of.second_frame[i]
+    d, between = _seen(at, i, other)
+    if kind == "free":
+        return [of.zero] * 6
+    if kind == "spherical":
+        return [*d, of.zero, of.zero, of.zero]
+    # A weld: the rotation from the first frame to the second one, in the first one's axes.
+    F = of.numbers(mine[:3])
+    R = product(product(_transposed(F), between), of.numbers(other[:3]))
+    trace = R[0] + R[4] + R[8]
+    root = of.tape.unary("sqrt", trace + 1.0)
+    scale = 0.5 / root
+    v = [(R[7] - R[5]) * scale, (R[2] - R[6]) * scale, (R[3] - R[1]) * scale]
+    sine = dot(v, v)
+    margins += [NEAR - sine, trace]
+    factor = 2.0 + sine * (1.0 / 3.0 + sine * (3.0 / 20.0 + sine * (5.0 / 56.0)))
+    rest = 1.0 / 12.0 + sine * (1.0 / 180.0 + sine * (1.0 / 420.0))
+    return _of_turn(of, i, mine[3], d, rotate(F, times(factor, v)), rest)

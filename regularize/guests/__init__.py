@@ -1,0 +1,1 @@
+"""What can be deleted: each package here may go, and everything else works."""

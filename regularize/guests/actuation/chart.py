@@ -1,0 +1,357 @@
+r"""Charts: motors and joints of one subsystem as formulas of the same few coordinates.
+
+What drives a joint through a loop is a formula of the motors, or the motors are formulas of the
+joints, or both are formulas of others; seldom is there more than one of them. With such coordinates
+:math:`z`, a chart is :math:`\theta(z)` and :math:`q(z)`, and the map is one through the inverse of
+the other.
+
+Where no coordinates that are as few have formulas of all, charts have more of them, and closure
+equations :math:`c(z) = 0` that hold among them. Together with these, motors and joints are as many
+as coordinates again; all of them are solved by Newton's method, and proved, as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, islice
+
+import numpy as np
+from scipy.linalg import null_space, qr
+
+from regularize.errors import ModelError
+from regularize.guests.actuation.formulas import (
+    Program,
+    compiled,
+    copied,
+    derivatives,
+    total,
+)
+from regularize.guests.modes.closed_form.branches import WORDS, Branches
+from regularize.guests.modes.closed_form.elementary import Code, Line
+from regularize.guests.modes.closed_form.operations import Lowering
+from regularize.guests.modes.closed_form.plan import Plan
+from regularize.guests.modes.closed_form.planner import Planner
+from regularize.guests.modes.closed_form.solver import closed_form
+from regularize.guests.modes.inputs import Inputs, index_of, inputs_of, turning_of
+from regularize.lie.screw import Array, read_only
+from regularize.loops.kinematics import sized_loops
+from regularize.loops.projection import project
+from regularize.mechanism.graph import Graph, coordinate_names
+from regularize.tolerances import EXACT, ROUNDING
+
+TURN = 2.0 * np.pi
+#: Other coordinates are tried as parameters in so many ways at most.
+TRIES = 12
+#: Two ways to close each of more steps than these are more branches than are looked at.
+STEPS = 14
+#: So many coordinates more than motors may be parameters, and angles below which axes are parallel.
+MORE, PRECISION = 3, 1e-9
+#: Closures whose derivatives are smaller beside the largest follow from the others.
+DEPENDENT = 1e-7
+#: Of so many charts with closures the one is taken that is farthest from where its formulas fail.
+CHARTS = 4
+#: How far closures are followed to see whether all vanish where some do, radians and metres.
+NUDGE = 1e-2
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """Formulas of a subsystem.
+
+    Attributes:
+        names: The coordinates that all is a formula of.
+        code: The formulas' code; its variables are ``z0``, ``z1`` …
+        parameters: These variables.
+        motors: Formulas of the motors.
+        joints: Formulas of the joints.
+        closures: Formulas of what vanishes where loops are closed, scaled; k of each of the motors
+            and joints, and c of these, make n = k + c parameters.
+        bounded: Formulas of coordinates that have limits.
+        bounds: Their lower and upper limits, shape (bounded, 2).
+        margins: Scaled discriminants: positive where the branch exists.
+        start: Parameters at the stored pose, shape (n,).
+    """
+
+    names: tuple[str, ...]
+    code: Code
+    parameters: tuple[Line, ...]
+    motors: tuple[Line, ...]
+    joints: tuple[Line, ...]
+    closures: tuple[Line, ...]
+    bounded: tuple[Line, ...]
+    bounds: Array
+    margins: tuple[Line, ...]
+    start: Array
+
+    @cached_property
+    def given(self) -> list[str]:
+        """Names of the variables."""
+        return [line.name for line in self.parameters]
+
+    def first(self, lines: Sequence[Line]) -> list[list[Line]]:
+        """Formulas of derivatives by the parameters."""
+        return derivatives(lines, self.parameters)
+
+    def side(self, back: bool) -> list[Line]:
+        """Motors, or joints, and closures, (n,)."""
+        return [*(self.joints if back else self.motors), *self.closures]
+
+    @cached_property
+    def values(self) -> Program:
+        """Motors and closures, joints and closures, and margins."""
+        return self.program([*self.side(False), *self.side(True), *self.margins])
+
+    @cached_property
+    def slopes(self) -> Program:
+        """Derivatives of both sides by the parameters, row by row."""
+        rows = self.first([*self.side(False), *self.side(True)])
+        return self.program([x for row in rows for x in row])
+
+    @cached_property
+    def curvatures(self) -> Program:
+        """Second derivatives of both sides by the parameters."""
+        rows = self.first([*self.side(False), *self.side(True)])
+        return self.program([y for row in rows for each in self.first(row) for y in each])
+
+    def program(self, lines: Sequence[Line]) -> Program:
+        """A function of the parameters that gives some formulas."""
+        return compiled(lines, self.given)
+
+    def arrays(self, program: Program, z: Array) -> Array:
+        """What a program gives at parameters (N, k), shape (N, results)."""
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            found = program(*np.ascontiguousarray(z.T))
+        return np.stack([np.broadcast_to(x, len(z)) for x in found], axis=-1)
+
+
+def stored_configuration(graph: Graph) -> Array:
+    """The closed configuration nearest to the stored one, shape (n,).
+
+    Raises:
+        ModelError: The loops do not close there.
+    """
+    found = project(sized_loops(graph, graph.position), graph.position[None], damped=True)
+    if not found.error[0] <= 1e3 * EXACT.closed:
+        raise ModelError("the loops do not close near the stored pose; see regularize check")
+    return np.asarray(found.q[0])
+
+
+def chart_of(
+    graph: Graph, motors: Sequence[str], joints: Sequence[str], branch: int | None = None
+) -> Chart | None:
+    """Formulas of motors and joints by as many coordinates as there are of each.
+
+    Args:
+        graph: The subsystem alone.
+        motors: Coordinates of the motors.
+        joints: Coordinates of the joints, as many.
+        branch: Index of the branch of ``rg.closed_form`` of the motors, or of the joints where
+            motors have none; by default the one on which the mechanism stands as stored.
+    """
+    known = stored_configuration(graph)
+    closed = _charts(graph, motors, joints, _candidates(graph, motors, joints), branch, known)
+    found = next(closed, None)
+    if found is not None:
+        return found
+    some = [*islice(_open_charts(graph, motors, joints, branch, known), CHARTS)]
+    return max((c for c in some if len(c.names) == len(some[0].names)), key=_regular, default=None)
+
+
+def _regular(chart: Chart) -> float:
+    """How far the stored pose is from where the formulas fail: the least scaled discriminant."""
+    margins = chart.arrays(chart.values, chart.start[None])[0, 2 * len(chart.parameters) :]
+    slopes = chart.arrays(chart.slopes, chart.start[None]).reshape(2, len(chart.start), -1)
+    if not (np.isfinite(slopes).all() and np.isfinite(margins).all()):
+        return -1.0
+    return float(np.min([*margins, *(1.0 / np.linalg.cond(slopes))]))
+
+
+def chart_by(
+    graph: Graph, motors: Sequence[str], joints: Sequence[str], names: Sequence[str]
+) -> Chart | None:
+    """Formulas of motors and joints by given coordinates, on the branch of the stored pose."""
+    known = stored_configuration(graph)
+    return next(_charts(graph, motors, joints, [tuple(names)], None, known), None)
+
+
+def _charts(
+    graph: Graph,
+    motors: Sequence[str],
+    joints: Sequence[str],
+    candidates: Iterable[tuple[str, ...]],
+    branch: int | None,
+    q: Array,
+) -> Iterator[Chart]:
+    """Those of some coordinates that there are."""
+    for inputs in candidates:
+        try:
+            solution = closed_form(graph, inputs)
+        except ModelError:
+            continue  # these coordinates depend on each other
+        if len(solution.plan.choices) > STEPS:
+            return  # the loops are as many, whatever they are formulas of
+        known = solution.plan.known.coordinates
+        names = coordinate_names(graph.mechanism)
+        wanted = [names.index(name) for name in (*motors, *joints)]
+        if set(wanted) <= known.keys() and (solution.solved or solution.unknowns):
+            found = _chart(graph, solution.given, solution.plan, wanted, q, branch)
+            if found is not None:
+                yield found
+
+
+def _open_charts(
+    graph: Graph, motors: Sequence[str], joints: Sequence[str], branch: int | None, q: Array
+) -> Iterator[Chart]:
+    """Charts with closures: of the motors, or the joints, and as few more coordinates as do."""
+    names = coordinate_names(graph.mechanism)
+    wanted = [names.index(name) for name in (*motors, *joints)]
+    single = [names[c] for e in graph.edges if not e.group for c in e.columns]
+    for more in range(1, MORE + 1):
+        sides = [side for side in (tuple(motors), tuple(joints)) if {*side} <= {*single}]
+        for own in dict.fromkeys(sides):
+            others = [name for name in single if name not in own]
+            for added in islice(combinations(others, more), TRIES):
+                given = inputs_of(graph, (*own, *added))
+                plan = Planner(graph, given.columns, PRECISION).plan()
+                if len(plan.choices) > STEPS:
+                    return
+                if {*wanted} <= plan.known.coordinates.keys() and len(plan.gaps) >= more:
+                    found = _chart(graph, given, plan, wanted, q, branch)
+                    if found is not None:
+                        yield found
+
+
+def _candidates(
+    graph: Graph, motors: Sequence[str], joints: Sequence[str]
+) -> Iterator[tuple[str, ...]]:
+    """Sets of coordinates that all might be formulas of, the best first."""
+    k, both = len(motors), list(dict.fromkeys([*motors, *joints]))
+    single = [e for e in graph.edges if not e.group]
+    names = coordinate_names(graph.mechanism)
+    others = [names[c] for e in single for c in e.columns if names[c] not in both]
+    first = [tuple(motors), tuple(joints)]
+    rest = (c for c in combinations([*both, *others], k) if c not in first)
+    yield from dict.fromkeys([*first, *islice(rest, TRIES)])
+
+
+def _chart(
+    graph: Graph, given: Inputs, plan: Plan, wanted: Sequence[int], q: Array, branch: int | None
+) -> Chart | None:
+    """The chart of a plan on one branch; None where the stored pose is on none."""
+    steps, tape, known = plan.choices, plan.tape, plan.known.coordinates
+    if len(steps) > STEPS:
+        return None
+    alone = [c for e in graph.edges if not e.group for c in e.columns if c in known]
+    limits = limits_of(graph)
+    driven = {*wanted[: len(wanted) // 2]}
+    limited = [c for c in alone if c not in driven and np.isfinite(limits[c]).any()]
+    lowering = Lowering(careful=False)
+    margins = [s.discriminant * (1.0 / s.size) for s in steps if s.discriminant is not None]
+    results = [known[c] for c in (*wanted, *limited, *alone)]
+    more = len(given.columns) - len(wanted) // 2
+    gaps = lowering.lines(tape, plan.gaps) if more else []
+    raw, discriminants = lowering.lines(tape, results), lowering.lines(tape, margins)
+    z = q[list(given.columns)]
+    signs = _stored_signs(plan, raw[len(raw) - len(alone) :], q[alone], z)
+    if branch is not None:
+        every = Branches(steps, [WORDS[step.role] for step in steps])
+        signs = np.array(every[index_of(branch, len(every), "branch")].signs, dtype=float)
+    if signs is None:
+        return None
+    code = Code()
+    parameters = [code.variable(f"z{i}") for i in range(len(z))]
+    values = {f"x{i}": line for i, line in enumerate(parameters)}
+    values |= {f"s{i}": code.scalar(float(s)) for i, s in enumerate(signs)}
+    lines = copied([*raw[: len(raw) - len(alone)], *discriminants, *gaps], code, values)
+    turning = turning_of(graph)
+    for place, c in enumerate([*wanted, *limited]):
+        if turning[c] and lines[place].operation not in ("variable", "constant"):
+            middle = np.mean(limits[c]) if np.isfinite(limits[c]).all() else q[c]
+            away = total(lines[place], code.scalar(float(middle)), -1.0)
+            turned = code.enter("remainder", away, code.scalar(TURN))
+            lines[place] = total(turned, code.scalar(float(middle)))
+    k, n = len(wanted) // 2, len(wanted) + len(limited)
+    last = n + len(discriminants)
+    closures = _independent(lines[last:], parameters, z, more)
+    if closures is None:
+        return None
+    return Chart(
+        given.names,
+        code,
+        tuple(parameters),
+        tuple(lines[:k]),
+        tuple(lines[k : 2 * k]),
+        closures,
+        tuple(lines[2 * k : n]),
+        read_only(limits[limited]).reshape(-1, 2),
+        tuple(lines[n:last]),
+        read_only(z),
+    )
+
+
+def _independent(
+    gaps: Sequence[Line], parameters: Sequence[Line], z: Array, count: int
+) -> tuple[Line, ...] | None:
+    """So many gaps that decide all of them about a pose; None where there are not so many.
+
+    What vanishes there with some of them does all over the branch, as they are analytic.
+    """
+    if not count:
+        return ()
+    names = [line.name for line in parameters]
+    rows = derivatives(gaps, parameters)
+    program = compiled([*gaps, *(x for row in rows for x in row)], names)
+
+    def at(place: Array) -> tuple[Array, Array]:
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            flat = np.array([float(x) for x in program(*map(np.float64, place))])
+        return flat[: len(gaps)], flat[len(gaps) :].reshape(len(gaps), len(z))
+
+    slopes = at(z)[1]
+    if not np.isfinite(slopes).all():
+        return None
+    _, triangle, order = qr(slopes.T, mode="economic", pivoting=True)
+    sizes = np.abs(np.diag(triangle))
+    if int((sizes > DEPENDENT * max(float(sizes[0]), 1.0)).sum()) != count:
+        return None
+    chosen, moved = (
+        sorted(order[:count].tolist()),
+        z + NUDGE * null_space(slopes[order[:count]])[:, 0],
+    )
+    for _ in range(8):
+        values, slopes = at(moved)
+        if not (np.isfinite(values).all() and np.isfinite(slopes).all()):
+            return None
+        moved = moved - np.linalg.lstsq(slopes[chosen], values[chosen], rcond=None)[0]
+    if not np.abs(at(moved)[0]).max() <= EXACT.same:
+        return None
+    return tuple(gaps[i] for i in chosen)
+
+
+def _stored_signs(plan: Plan, lines: Sequence[Line], q: Array, z: Array) -> Array | None:
+    """Signs of the branch on which coordinates are those stored; None where they are on none."""
+    count = plan.tape.signs
+    bits = np.arange(2**count)[:, None] >> np.arange(count)[::-1] & 1
+    every = np.asarray(1.0 - 2.0 * bits, dtype=np.float64)
+    if not lines:
+        return np.asarray(every[0])
+    given = [*(f"x{i}" for i in range(len(z))), *(f"s{i}" for i in range(count))]
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        found = compiled(lines, given)(*map(np.float64, z), *every.T)
+    away = np.stack([np.broadcast_to(x, len(every)) for x in found], axis=-1) - q
+    away = np.abs(away - TURN * np.round(away / TURN)).max(axis=1)
+    if not np.isfinite(away).any():
+        return None
+    best = int(np.nanargmin(away))
+    return np.asarray(every[best]) if away[best] <= EXACT.apart + ROUNDING else None
+
+
+def limits_of(graph: Graph) -> Array:
+    """Lower and upper limit of every coordinate, infinite where there is none, shape (n, 2)."""
+    rows = [np.zeros((0, 2))]
+    for joint in graph.mechanism.joints:
+        none = np.full((joint.freedoms, 2), np.inf) * [-1.0, 1.0]
+        rows.append(none if joint.limits is None else np.asarray(joint.limits).reshape(-1, 2))
+    return np.concatenate(rows)

@@ -1,0 +1,332 @@
+"""Maps from motors to joints: positions, rates, torques and inertia, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product as combined
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regularize import validation
+from regularize.errors import ModelError
+from regularize.guests.actuation.chart import MORE, chart_by, chart_of
+from regularize.guests.actuation.domain import Domain
+from regularize.guests.actuation.drive import Drive, Subsystems, made
+from regularize.guests.actuation.polynomial import MapPolynomial, polynomial_of
+from regularize.guests.actuation.source import (
+    array_function,
+    c_source,
+    casadi_function,
+    python_source,
+    written,
+)
+from regularize.guests.actuation.subsystems import (
+    driven_joints,
+    motors_of,
+    subsystems,
+    undecided,
+    with_balls,
+)
+from regularize.guests.modes.inputs import inputs_of, numbers
+from regularize.lie.screw import Array, read_only
+from regularize.mechanism.graph_building import build
+from regularize.mechanism.source import Model, as_mechanism
+
+#: Boxes of the domain of several subsystems together.
+BOXES = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class ActuationMap(Subsystems):
+    """What motors and the joints that they drive tell of each other, on one branch.
+
+    Motor values theta and joint values q are in rad and m, counted from the zeros of the model's
+    joints; arrays have the shape (k,) or (N, k). Outside of the domain every method raises
+    ``ModelError``, or gives NaN where ``strict=False``.
+    """
+
+    def __repr__(self) -> str:
+        way = ", ".join(self.motor_names), ", ".join(self.joint_names)
+        return f"<ActuationMap {way[0]:.60} to {way[1]:.60}: {self.domain!r}>"
+
+    # Positions -----------------------------------------------------------------------------------
+
+    def joints(self, theta: ArrayLike, *, strict: bool = True) -> Array:
+        """Joint values of motor values, (k,) or (N, k)."""
+        return self._other(theta, back=False, strict=strict)
+
+    def motors(self, q: ArrayLike, *, strict: bool = True) -> Array:
+        """Motor values of joint values, (k,) or (N, k)."""
+        return self._other(q, back=True, strict=strict)
+
+    def _other(self, given: ArrayLike, *, back: bool, strict: bool) -> Array:
+        x, single = self._values(given, "q" if back else "theta")
+        result = np.empty_like(x)
+        for each in self.drives:
+            own, other = (each.joints, each.motors) if back else (each.motors, each.joints)
+            result[:, other] = each.solved(x[:, own], back)[0]
+        if strict and not np.isfinite(result).all():
+            self._refuse(x, result, back)
+        return result[0] if single else result
+
+    def _refuse(self, x: Array, result: Array, back: bool) -> None:
+        worst = x[int(np.flatnonzero(~np.isfinite(result).all(axis=1))[0])]
+        names = self.joint_names if back else self.motor_names
+        values = ", ".join(f"{n} = {v:.6g}" for n, v in zip(names, worst, strict=True))
+        raise ModelError(
+            f"{values} is outside of the map's domain (limits, a singularity, or where nothing is "
+            "proved); see .domain, or ask with strict=False for NaN"
+        )
+
+    # Rates, torques, inertia ---------------------------------------------------------------------
+
+    def jacobian(self, theta: ArrayLike, *, strict: bool = True) -> Array:
+        """Derivatives of joints by motors dq/dtheta, shape (k, k) or (N, k, k)."""
+        return self._blocks(theta, 2, lambda each, z: each.jacobian(z), strict)
+
+    def hessian(self, theta: ArrayLike, *, strict: bool = True) -> Array:
+        """Second derivatives of joints by motors, shape (k, k, k) or (N, k, k, k)."""
+        return self._blocks(theta, 3, lambda each, z: each.hessian(z), strict)
+
+    def _blocks(
+        self, given: ArrayLike, axes: int, of: Callable[[Drive, Array], Array], strict: bool
+    ) -> Array:
+        x, single = self._values(given, "theta")
+        k = len(self.motor_names)
+        result = np.zeros((len(x), *(k,) * axes))
+        bad = np.zeros(len(x), dtype=bool)
+        for each in self.drives:
+            z = each.solved(x[:, each.motors], back=False)[1]
+            bad |= ~np.isfinite(z).all(axis=1)
+            places = np.ix_(range(len(x)), each.joints, *[each.motors] * (axes - 1))
+            result[places] = of(each, z)
+        result[bad] = np.nan
+        if strict and bad.any():
+            self._refuse(x, np.where(bad[:, None], np.nan, x), back=False)
+        return result[0] if single else result
+
+    def joint_torque(self, theta: ArrayLike, tau_m: ArrayLike, *, strict: bool = True) -> Array:
+        """Joint torques that motor torques are, by power: J^-T tau_m; N m and N, (k,) or (N, k)."""
+        J = self.jacobian(theta, strict=strict)
+        tau = numbers(tau_m, "tau_m")
+        shape = np.broadcast_shapes(J.shape[:-1], tau.shape)
+        right = np.broadcast_to(tau, shape)[..., None]
+        return np.asarray(np.linalg.solve(np.swapaxes(J, -1, -2), right)[..., 0])
+
+    def motor_torque(self, theta: ArrayLike, tau_q: ArrayLike, *, strict: bool = True) -> Array:
+        """Motor torques of joint torques: J^T tau_q; N m and N, shape (k,) or (N, k)."""
+        J, tau = self.jacobian(theta, strict=strict), numbers(tau_q, "tau_q")
+        return np.asarray(np.einsum("...ji,...j->...i", J, tau))
+
+    def reflected_inertia(self, theta: ArrayLike, J_m: ArrayLike, *, strict: bool = True) -> Array:
+        """Inertia that rotors have at the joints: J^-T J_m J^-1, shape (k, k) or (N, k, k).
+
+        Args:
+            theta: Motor values.
+            J_m: Inertia of each motor, kg m² or kg, shape (k,), or all of them, shape (k, k).
+            strict: As of ``joints``.
+        """
+        given = numbers(J_m, "J_m")
+        rotors = np.diag(given) if given.ndim == 1 else given
+        k = len(self.motor_names)
+        if rotors.shape != (k, k):
+            raise ModelError(f"J_m has the shape {given.shape}; it needs ({k},) or ({k}, {k})")
+        inverse = np.linalg.inv(self.jacobian(theta, strict=strict))
+        return np.asarray(np.swapaxes(inverse, -1, -2) @ rotors @ inverse)
+
+    def margin(self, theta: ArrayLike) -> Array:
+        """Distance from singularities: 0 at one, NaN outside of the domain, shape () or (N,).
+
+        The least of the scaled discriminants of the branch, and of the reciprocal conditions of
+        the derivatives of motors and joints by the parameters that they are formulas of.
+        """
+        x, single = self._values(theta, "theta")
+        least = np.full(len(x), np.inf)
+        for each in self.drives:
+            z = each.solved(x[:, each.motors], back=False)[1]
+            good = np.flatnonzero(np.isfinite(z).all(axis=1))
+            n, own = z.shape[1], np.full(len(x), np.nan)
+            values = each.chart.arrays(each.chart.values, z[good])[:, 2 * n :]
+            ratios = [_reciprocal_condition(matrix) for matrix in each.slopes(z[good])]
+            own[good] = np.min([values.min(axis=1, initial=np.inf), *ratios], axis=0)
+            least = np.minimum(least, own)
+        return least[0] if single else least
+
+    # Domain --------------------------------------------------------------------------------------
+
+    @cached_property
+    def domain(self) -> Domain:
+        """Boxes of motor values on which the map is single-valued and regular, (boxes, k)."""
+        if len(self.drives) == 1 and self.drives[0].motors == tuple(range(len(self.motor_names))):
+            return self.drives[0].domain
+        parts = [each.domain for each in self.drives]
+        while np.prod([float(len(p.lower)) for p in parts]) > BOXES:
+            largest = max(range(len(parts)), key=lambda i: len(parts[i].lower))
+            parts[largest] = _larger_half(parts[largest])
+        k, chosen = len(self.motor_names), [*combined(*(range(len(p.lower)) for p in parts))]
+        corners = np.empty((2, len(chosen), k))
+        order = [m for each in self.drives for m in each.motors]
+        for i, part in enumerate(parts):
+            rows, own = [c[i] for c in chosen], list(self.drives[i].motors)
+            corners[0][:, own], corners[1][:, own] = part.lower[rows], part.upper[rows]
+        bounds = np.empty((k, 2))
+        bounds[order] = np.concatenate([p.bounds for p in parts])
+        lower, upper = map(read_only, corners)
+        return Together(
+            lower, upper, self.proved, bounds, np.zeros(0, dtype=bool), self.share, self
+        )
+
+    def samples(self, count: int, seed: int = 0) -> Array:
+        """Random motor values in the domain, shape (count, k)."""
+        rng, theta = np.random.default_rng(seed), np.empty((count, len(self.motor_names)))
+        for each in self.drives:
+            theta[:, each.motors] = each.domain.samples(count, rng)
+        return theta
+
+    # Forms ---------------------------------------------------------------------------------------
+
+    def to_c(self, path: str | PathLike[str] | None = None, name: str | None = None) -> str:
+        """C99 source that needs ``math.h`` alone; written to a path where one is given.
+
+        ``int NAME_joints(const double *theta, double *q)``, ``int NAME_motors(const double *q,
+        double *theta)`` and ``int NAME_jacobian(const double *theta, double *J)`` return 0, or 1
+        outside of the domain, with NaN. NAME is by default the file's.
+        """
+        return written(c_source, self, path, name)
+
+    def to_python(self, path: str | PathLike[str] | None = None) -> str:
+        """A module of ``joints(theta)``, ``motors(q)``, ``jacobian(theta)`` that needs numpy alone.
+
+        Arrays have the shape (..., k); outside of the domain there is NaN.
+        """
+        return written(python_source, self, path, None)
+
+    def to_jax(self, *, back: bool = False) -> Callable[[Any], Any]:
+        """A function of (..., k) for JAX: joints of motors, or back; use 64 bit."""
+        return array_function(self, back, "jax.numpy")
+
+    def to_torch(self, *, back: bool = False) -> Callable[[Any], Any]:
+        """The same for tensors of PyTorch."""
+        return array_function(self, back, "torch")
+
+    def to_casadi(self, *, back: bool = False) -> Any:
+        """A CasADi ``Function`` from (k,) to (k,): joints of motors, or back."""
+        return casadi_function(self, back)
+
+    def polynomial(self, tolerance: float) -> MapPolynomial:
+        """Polynomials of the motors that are the joints within a tolerance, rad and m.
+
+        Their error is bounded by affine arithmetic all over the domain. Where one polynomial is not
+        as good, the domain is cut in pieces with one each.
+
+        Raises:
+            ModelError: No polynomials that are tried can be shown to be as good.
+        """
+        parts = [polynomial_of(each, tolerance) for each in self.drives]
+        error = max(part.error for part in parts)
+        return MapPolynomial(tuple(parts), error, self.motor_names, self.joint_names)
+
+    def _values(self, given: ArrayLike, what: str) -> tuple[Array, bool]:
+        """Values as (N, k), and whether they were of one state."""
+        x, k = numbers(given, what), len(self.motor_names)
+        if k == 1 and (x.ndim == 0 or (x.ndim == 1 and len(x) != 1)):
+            return x.reshape(-1, 1), x.ndim == 0
+        if x.ndim not in (1, 2) or x.shape[-1] != k:
+            names = self.joint_names if what == "q" else self.motor_names
+            raise ModelError(f"{what} has the shape {x.shape}; it needs (N, {k}): {[*names]}")
+        return np.atleast_2d(x), x.ndim == 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Together(Domain):
+    """The domain of several subsystems; its boxes are products of theirs."""
+
+    whole: ActuationMap | None = None
+
+    @property
+    def share(self) -> float:
+        """Which part of the range of the motors it covers."""
+        return self.part
+
+    def contains(self, theta: Array) -> NDArray[np.bool_]:
+        """Which motor values lie in it, (N, k) to (N,)."""
+        drives = () if self.whole is None else self.whole.drives
+        parts = [each.domain.contains(theta[:, each.motors]) for each in drives]
+        return np.asarray(np.logical_and.reduce(parts))
+
+    def samples(self, count: int, rng: np.random.Generator) -> Array:
+        """Random motor values in it, shape (count, k)."""
+        assert self.whole is not None
+        return self.whole.samples(count, int(rng.integers(2**31)))
+
+
+@validation.validated(motors=validation.NAMES, joints=validation.NAMES)
+def actuation_map(
+    model: Model,
+    motors: Sequence[str] | None = None,
+    joints: Sequence[str] | None = None,
+    *,
+    branch: int | None = None,
+) -> ActuationMap:
+    """The map between motors and the joints that they drive through closed loops.
+
+    Every subsystem (the loops that share bodies, or that couplings tie) is found by its motors and
+    is a map of its own, whatever else the model has. It is made of closed forms: of joints by
+    motors, of motors by joints, or of both by others; Newton's steps, written out, do the rest.
+    Where there are none, formulas of a few coordinates more leave closure equations to those steps.
+
+    Args:
+        model: The model.
+        motors: Joints with motors, or single coordinates such as ``wrist[1]``; by default those
+            within loops that the model says are actuated.
+        joints: Joints that they drive, as many coordinates in every subsystem as motors; by default
+            a chain from its base to the body that carries what comes after it, or to the heaviest.
+        branch: Branch of ``rg.closed_form`` of the subsystem; by default the one of the stored
+            pose.
+
+    Raises:
+        ModelError: A name is unknown, motors and joints do not fit, or there are no such formulas.
+    """
+    graph = build(replace(as_mechanism(model), actuators=(), motions=()))
+    motors = motors_of(graph) if motors is None else motors
+    kept = [*inputs_of(graph, motors).columns, *inputs_of(graph, joints or ()).columns]
+    graph = with_balls(graph, kept)
+    joints = driven_joints(graph, motors) if joints is None else joints
+    given = inputs_of(graph, motors), inputs_of(graph, joints)
+    if len(given[0].names) != len(given[1].names):
+        raise ModelError(
+            f"{len(given[0].names)} motor coordinates and {len(given[1].names)} of joints: a map "
+            "that can be inverted needs as many"
+        )
+    drives = []
+    for part, own in subsystems(graph, *(each.columns for each in given)):
+        names = [[each.names[i] for i in places] for each, places in zip(given, own, strict=True)]
+        chart = chart_of(part, names[0], names[1], branch)
+        if chart is None:
+            raise ModelError(
+                f"no map of {', '.join(names[0])} and {', '.join(names[1])}: "
+                + undecided(part, names[0], names[1], len(names[0]) + MORE)
+            )
+        mirror = (
+            chart_by(part, names[0], names[1], names[1]) if chart.names == tuple(names[0]) else None
+        )
+        drives.append(made(own, chart, mirror, part, names))
+    return ActuationMap(given[0].names, given[1].names, tuple(drives))
+
+
+def _reciprocal_condition(matrices: Array) -> Array:
+    s = np.linalg.svd(matrices, compute_uv=False)
+    return np.asarray(s[:, -1] / np.maximum(s[:, 0], 1e-300))
+
+
+def _larger_half(domain: Domain) -> Domain:
+    """The larger half of the boxes."""
+    order = np.argsort(-np.prod(domain.upper - domain.lower, axis=1))[: len(domain.lower) // 2]
+    return Domain(
+        domain.lower[order], domain.upper[order], domain.proved, domain.bounds, domain.inside
+    )

@@ -1,0 +1,262 @@
+"""Maps drawn: joints as surfaces over motors, or curves, with the domain and singularities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from html import escape
+from itertools import permutations
+
+import numpy as np
+from scipy.ndimage import label
+
+from regularize.errors import RegularizeError
+from regularize.guests.actuation.chart import Chart, chart_of
+from regularize.guests.actuation.drive import stored_range
+from regularize.guests.actuation.prover import Grown, grown
+from regularize.guests.actuation.subsystems import driven_joints, motors_of, subsystems
+from regularize.guests.modes.inputs import inputs_of, turning_of
+from regularize.lie.screw import Array
+from regularize.mechanism.graph import coordinate_names
+from regularize.mechanism.graph_building import build
+from regularize.mechanism.mechanism import Mechanism
+from regularize.tolerances import NEGLIGIBLE
+
+#: Subsystems that are drawn at most, and loops of each: their formulas take a second.
+MOST, LOOPS = 4, 3
+#: Lines of a surface by each motor, points of a curve, and by which part the search for
+#: singularities goes beyond the domain, on how many places of each parameter.
+MESH, POINTS, BEYOND, PLACES = 16, 200, 0.6, 61
+#: How often edges of its grid are halved, and how far beyond the frame they are drawn.
+HALVES, ASIDE = 10, 0.15
+#: Size of a picture, the place of its origin and of its axes, in pixels.
+WIDTH, HEIGHT, LEFT, RIGHT, UP = 340, 300, (-110.0, 75.0), (150.0, 52.0), 120.0
+#: Colours from the least value to the largest.
+COLORS = np.array([[47, 90, 170], [60, 170, 150], [245, 200, 75]])
+
+
+def figures(mechanism: Mechanism) -> Iterator[str]:
+    """Figures as HTML of what one or two motors that the model names drive through loops."""
+    try:
+        graph = build(replace(mechanism, actuators=(), motions=()))
+        if not any(len(cell) for cell in graph.cells):
+            return
+        motors = motors_of(graph)
+        given = inputs_of(graph, motors), inputs_of(graph, driven_joints(graph, motors))
+        parts = [*subsystems(graph, *(each.columns for each in given))]
+    except RegularizeError:  # no motors, or the report says what is wrong
+        return
+    for part, own in parts[:MOST]:
+        names = [[each.names[i] for i in places] for each, places in zip(given, own, strict=True)]
+        if len(names[0]) > 2 or not 0 < part.loops <= LOOPS:
+            continue
+        try:
+            chart = chart_of(part, names[0], names[1])
+            if chart is None or chart.closures:
+                continue
+            found = grown(chart, stored_range(part, names[0], chart), sampled=len(names[0]) > 1)
+        except RegularizeError:
+            continue
+        if (found.owner >= 0).any():
+            columns = [coordinate_names(part.mechanism).index(n) for each in names for n in each]
+            turns = [bool(turning_of(part)[c]) for c in columns]
+            yield _figure(found, names, turns)
+
+
+def _figure(found: Grown, names: Sequence[Sequence[str]], turns: Sequence[bool]) -> str:
+    """The pictures of all joints of a subsystem."""
+    (motors, joints), domain = names, found.domain
+    units = [(180.0 / np.pi, "°") if turn else (1000.0, " mm") for turn in turns]
+    singular, axes = _singular(found), list[str]()
+    for name, bounds, unit in zip(motors, domain.bounds, units, strict=False):
+        axes.append(f"{escape(name)} {_range(bounds, unit)}")
+    draw = _curve if len(motors) == 1 else _surface
+    parts = []
+    for i, name in enumerate(joints):
+        if name in motors:
+            continue
+        picture = draw(found, i, singular, units[len(motors) + i], axes)
+        by = escape(", ".join(motors))
+        parts.append(f"<div><strong>{escape(name)}</strong> by {by}{picture}</div>")
+    how = "proved" if domain.proved else "followed numerically, not proved"
+    told = f"Grey: where the map holds ({how}). "
+    told += "Red: singularities." if singular else "No singularity was found about it."
+    body = f"<div>{''.join(parts)}</div><figcaption>{told}</figcaption>"
+    return f'<figure class="map">{body}</figure>'
+
+
+def _range(bounds: Iterable[float], unit: tuple[float, str]) -> str:
+    low, high = (f"{unit[0] * x:.3g}{unit[1]}" for x in bounds)
+    return f"{low} to {high}"
+
+
+def _svg(label: str, parts: Iterable[str]) -> str:
+    head = f'<svg viewBox="{-WIDTH / 2:g} -150 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">'
+    return f"{head}{''.join(parts)}</svg>"
+
+
+def _path(points: Array, kind: str, *, closed: bool = False, color: str = "") -> str:
+    d = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    fill = f' fill="{color}"' if color else ""
+    return f'<path class="{kind}" d="M{d}{"Z" if closed else ""}"{fill}/>'
+
+
+def _placed(found: Grown, theta: Array, height: Array | float) -> Array:
+    """Where motor values and a height from 0 to 1 are seen, (N, 2) to (N, 2)."""
+    low, high = found.domain.bounds.T
+    x, y = ((theta - low) / (high - low)).T
+    return np.stack(
+        [
+            LEFT[0] * x + RIGHT[0] * y,
+            LEFT[1] * x + RIGHT[1] * y - 20.0 - UP * np.asarray(height) * np.ones(len(theta)),
+        ],
+        axis=1,
+    )
+
+
+def _surface(
+    found: Grown,
+    joint: int,
+    singular: Sequence[Array],
+    unit: tuple[float, str],
+    axes: Sequence[str],
+) -> str:
+    """A joint over two motors, seen from above one corner; the farthest faces first."""
+    (low, high), n = found.domain.bounds.T, MESH + 1
+    steps = np.linspace(1e-6, 1.0 - 1e-6, n)
+    theta = low + (high - low) * np.stack(np.meshgrid(steps, steps, indexing="ij"), -1).reshape(
+        -1, 2
+    )
+    chart = found.prover.chart
+    q = chart.arrays(chart.values, found.parameters(theta))[:, len(chart.parameters) + joint]
+    least, most = float(np.nanmin(q)), float(np.nanmax(q))
+    level = (q - least) / max(most - least, NEGLIGIBLE)
+    seen, level = _placed(found, theta, 0.25 + 0.75 * level).reshape(n, n, 2), level.reshape(n, n)
+    parts = []
+    for a, b in zip(found.domain.lower, found.domain.upper, strict=True):
+        corners = np.array([[a[0], a[1]], [b[0], a[1]], [b[0], b[1]], [a[0], b[1]]])
+        parts.append(_path(_placed(found, corners, 0.0), "domain", closed=True))
+    parts += [_path(_placed(found, line, 0.0), "singular") for line in singular]
+    corners = np.array([[low[0], low[1]], [high[0], low[1]], high, [low[0], high[1]]])
+    parts.append(_path(_placed(found, corners, 0.0), "frame", closed=True))
+    order = sorted(np.ndindex(n - 1, n - 1), key=sum)
+    for i, j in order:
+        face = level[i : i + 2, j : j + 2]
+        if np.isfinite(face).all():
+            corner = seen[[i, i + 1, i + 1, i], [j, j, j + 1, j + 1]]
+            tint = [np.interp(float(face.mean()), (0.0, 0.5, 1.0), c) for c in COLORS.T]
+            color = "#" + "".join(f"{round(x):02x}" for x in tint)
+            parts.append(_path(corner, "face", closed=True, color=color))
+    parts.append(f'<text y="-136">{_range((least, most), unit)}</text>')
+    places = ((-90, 120), (75, 140))
+    for (x, y), text in zip(places, axes, strict=True):
+        parts.append(f'<text x="{x}" y="{y}">{text}</text>')
+    return _svg("a surface over two motors", parts)
+
+
+def _curve(
+    found: Grown, _: int, singular: Sequence[Array], unit: tuple[float, str], axes: Sequence[str]
+) -> str:
+    """A joint by its motor: thick where the map holds, thin where formulas go on."""
+    chart, domain = found.prover.chart, found.domain
+    x0, x1 = (float(x) for x in domain.bounds[0])
+    theta = np.linspace(x0, x1, POINTS + 1)[:, None]
+    inner = chart.arrays(chart.values, found.parameters(theta))[:, :2]
+    outer = chart.arrays(chart.values, _about(found, POINTS))[:, :2]
+    outer[(outer[:, 0] < x0) | (outer[:, 0] > x1)] = np.nan
+    every = np.concatenate([inner[:, 1], outer[:, 1]])
+    least, most = float(np.nanmin(every)), float(np.nanmax(every))
+
+    def seen(points: Array) -> Array:
+        x = (points[:, 0] - x0) / (x1 - x0) - 0.5
+        y = (points[:, 1] - least) / max(most - least, NEGLIGIBLE) - 0.5
+        return np.stack([300.0 * x, -230.0 * y], axis=1)
+
+    parts = []
+    for a, b in zip(domain.lower[:, 0], domain.upper[:, 0], strict=True):
+        box = np.array([[a, least], [b, least], [b, most], [a, most]])
+        parts.append(_path(seen(box), "domain", closed=True))
+    for line in singular:
+        at = np.array([[line[0, 0], least], [line[0, 0], most]])
+        parts.append(_path(seen(at), "singular"))
+    for points, kind in ((outer, "beyond"), (inner, "joint")):
+        turned = np.abs(np.diff(points[:, 1], append=points[-1, 1])) > np.pi
+        ends = np.flatnonzero(~np.isfinite(points).all(axis=1) | turned)
+        for piece in np.split(points, ends + 1):
+            piece = piece[np.isfinite(piece).all(axis=1)]
+            if len(piece) > 1:
+                parts.append(_path(seen(piece), kind))
+    parts.append(f'<text y="-132">{_range((least, most), unit)}</text>')
+    parts.append(f'<text y="140">{axes[0]}</text>')
+    return _svg("a curve over one motor", parts)
+
+
+def _about(found: Grown, count: int) -> Array:
+    """Parameters on a grid about those of the domain, so many of each, (count^k, k)."""
+    _, z = found.samples(500, np.random.default_rng(0))
+    low, high = np.nanmin(z, axis=0), np.nanmax(z, axis=0)
+    more = BEYOND * (high - low)
+    axes = [np.linspace(a - m, b + m, count) for a, b, m in zip(low, high, more, strict=True)]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(low))
+
+
+def _singular(found: Grown) -> list[Array]:
+    """Pieces of where derivatives of either side vanish, or a branch ends, as motor values (k, k).
+
+    Seen on a grid of the chart's parameters: where a sign differs along an edge of a triangle, of
+    which a corner is connected to the stored pose without any such change.
+    """
+    chart, bounds = found.prover.chart, found.domain.bounds
+    k = len(bounds)
+    shape = (POINTS if k == 1 else PLACES,) * k
+    z = _about(found, shape[0])
+    signs = _signed(chart, z)[1].reshape(*shape, -1)
+    home = int(np.argmin(np.abs(z - chart.start).sum(axis=1)))
+    sheet, _ = label((signs * _signed(chart, chart.start[None])[1][0] > 0.0).all(axis=-1))
+    own, places = sheet == sheet.flat[home], z.reshape(*shape, k)
+    ends = []
+    for column, function in enumerate(np.moveaxis(signs, -1, 0)):
+        for corners in _simplices(function):
+            f, x = function[corners], places[corners]
+            crossed = [
+                (x[a], x[b], column)
+                for a, b in permutations(range(len(f)), 2)
+                if f[a] * f[b] < 0.0 and own[corners][a]
+            ]
+            ends += crossed[:k] if len(crossed) >= k else []
+    if not ends:
+        return []
+    inner, outer, which = (np.array(each) for each in zip(*ends, strict=True))
+    rows = np.arange(len(which))
+    sign = np.sign(_signed(chart, inner)[1][rows, which])
+    for _ in range(HALVES):
+        middle = 0.5 * (inner + outer)
+        same = (_signed(chart, middle)[1][rows, which] * sign > 0.0)[:, None]
+        inner, outer = np.where(same, middle, inner), np.where(same, outer, middle)
+    theta = _signed(chart, inner)[0].reshape(-1, k, k)
+    slack = ASIDE * np.ptp(bounds, axis=1)
+    inside = (theta >= bounds[:, 0] - slack) & (theta <= bounds[:, 1] + slack)
+    return [piece for piece, good in zip(theta, inside.all(axis=(1, 2)), strict=True) if good]
+
+
+def _signed(chart: Chart, z: Array) -> tuple[Array, Array]:
+    """Motor values, and what vanishes at singularities: determinants and scaled discriminants."""
+    k = z.shape[1]
+    values = chart.arrays(chart.values, z)
+    with np.errstate(invalid="ignore"):
+        sizes = np.linalg.det(chart.arrays(chart.slopes, z).reshape(len(z), 2, k, k))
+    return values[:, :k], np.column_stack([sizes, values[:, 2 * k :]])
+
+
+def _simplices(function: Array) -> Iterator[tuple[Array, ...]]:
+    """Edges, or triangles, of a grid on which a function changes its sign, as indices."""
+    if function.ndim == 1:
+        for i in np.flatnonzero(function[:-1] * function[1:] < 0.0):
+            yield (np.array([i, i + 1]),)
+        return
+    n = len(function) - 1
+    corners = [function[a : a + n, b : b + n] for a in (0, 1) for b in (0, 1)]
+    low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
+    for i, j in np.argwhere((low < 0.0) & (high > 0.0)):
+        yield np.array([i, i + 1, i]), np.array([j, j, j + 1])
+        yield np.array([i + 1, i + 1, i]), np.array([j, j + 1, j + 1])

@@ -1,0 +1,324 @@
+"""Polynomials in place of a map, with a bound of their error all over the domain.
+
+The bound is one of affine arithmetic on the boxes of the proof: at each, the error in the middle
+and what its derivative makes of it, which is small where the fit is good. Boxes are halved until
+the bound is met.
+
+Polynomials of maps in the forms of robot descriptions: MJCF equalities, URDF mimic joints.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product as combined
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regularize.errors import ModelError
+from regularize.guests.actuation.affine_forms import bounds_of
+from regularize.guests.actuation.drive import Drive
+from regularize.guests.actuation.formulas import copied, derivatives, total
+from regularize.guests.actuation.prover import Grown
+from regularize.guests.actuation.ways import Fit
+from regularize.guests.modes.closed_form.elementary import Line
+from regularize.lie.screw import Array
+from regularize.tolerances import NEGLIGIBLE
+
+#: Degree of MuJoCo's polynomials of joints.
+QUARTIC = 4
+
+
+def single(fit: Fit, joint: int, names: tuple[str, str]) -> Array:
+    """Coefficients of a joint by powers of its only motor, at most five, the constant one first.
+
+    Raises:
+        ModelError: The polynomial is of a higher degree.
+    """
+    weights = fit.weights[:, joint]
+    found = np.polynomial.Polynomial(weights)(
+        np.polynomial.Polynomial([-fit.center[0] / fit.scale[0], 1.0 / fit.scale[0]])
+    )
+    coefficients = np.atleast_1d(found.coef)
+    if len(coefficients) > QUARTIC + 1:
+        raise ModelError(
+            f"{names[1]} by {names[0]} is a polynomial of degree {len(coefficients) - 1}, and MJCF "
+            f"holds degree {QUARTIC}; ask for a larger tolerance, or narrow the motors' limits"
+        )
+    return np.asarray(np.pad(coefficients, (0, QUARTIC + 1 - len(coefficients))))
+
+
+def linear(fit: Fit, joint: int, motors: Sequence[str], name: str) -> tuple[float, Array]:
+    """Offset and multipliers of a joint by its motors.
+
+    Raises:
+        ModelError: The polynomial is not linear.
+    """
+    degree = max(sum(p) for p in fit.powers)
+    if degree > 1:
+        raise ModelError(
+            f"{name} by {', '.join(motors)} is a polynomial of degree {degree}, which is not "
+            "linear; ask for a larger tolerance, or narrow the motors' limits"
+        )
+    table = {p: float(w) for p, w in zip(fit.powers, fit.weights[:, joint], strict=True)}
+    units = [tuple(int(i == j) for i in range(len(motors))) for j in range(len(motors))]
+    slopes = np.array([table.get(unit, 0.0) for unit in units]) / fit.scale
+    offset = table.get((0,) * len(motors), 0.0) - float(slopes @ fit.center)
+    return offset, np.asarray(slopes)
+
+
+def plain(names: Sequence[str], form: str) -> None:
+    """Refuse single coordinates of joints with several, which the form cannot name."""
+    for name in names:
+        if name.endswith("]"):
+            raise ModelError(f"{form} names whole joints: {name!r} is one coordinate of several")
+
+
+def mjcf(fit: Fit, motors: Sequence[str], joints: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Elements for MJCF's ``<tendon>`` and ``<equality>`` that hold joints to motors."""
+    plain([*motors, *joints], "MJCF")
+    tendons, rows = list[str](), list[str]()
+    for i, name in enumerate(joints):
+        if len(motors) == 1:
+            numbers = _numbers(single(fit, i, (motors[0], name)))
+            pair = f"joint1={quoteattr(name)} joint2={quoteattr(motors[0])}"
+            rows.append(f'<joint {pair} polycoef="{numbers}"/>')
+            continue
+        offset, slopes = linear(fit, i, motors, name)
+        own = quoteattr(f"{name}_of_motors")
+        parts = [(name, 1.0), *zip(motors, (-slopes).tolist(), strict=True)]
+        terms = "".join(f"<joint joint={quoteattr(n)} coef={_quoted(c)}/>" for n, c in parts)
+        tendons.append(f"<fixed name={own}>{terms}</fixed>")
+        rows.append(f'<tendon tendon1={own} polycoef="{_numbers([offset, 0, 0, 0, 0])}"/>')
+    return tendons, rows
+
+
+def urdf(fit: Fit, motors: Sequence[str], joints: Sequence[str]) -> dict[str, str]:
+    """Elements ``<mimic>`` for URDF, by the joint that they belong to."""
+    plain([*motors, *joints], "URDF")
+    if len(motors) != 1:
+        raise ModelError(
+            f"a URDF mimic joint follows one other; {', '.join(joints)} follow {', '.join(motors)}"
+        )
+    found = {}
+    for i, name in enumerate(joints):
+        offset, (slope,) = linear(fit, i, motors, name)
+        told = f"multiplier={_quoted(float(slope))} offset={_quoted(offset)}"
+        found[name] = f"<mimic joint={quoteattr(motors[0])} {told}/>"
+    return found
+
+
+def _quoted(value: float) -> str:
+    return f'"{float(value)!r}"'
+
+
+def _numbers(values: Sequence[float] | Array) -> str:
+    return " ".join(repr(float(x)) for x in values)
+
+
+#: Degrees that are tried, in order.
+DEGREES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
+#: How often the domain is halved where one polynomial does not do, by the number of motors.
+HALVINGS = {1: 6, 2: 3}
+#: Boxes that are bounded at most, and at a time.
+BOXES, CHUNK = 60_000, 2000
+
+
+@dataclass(frozen=True, eq=False)
+class DrivePolynomial:
+    """Polynomials of one subsystem.
+
+    Attributes:
+        motors: Which of the map's motors it has.
+        joints: Which of its joints.
+        fits: The polynomials of each piece of the domain, in scaled motor values.
+        error: Bound of their error, rad or m.
+        grown: The domain.
+        pieces: Which piece each of its leaves is part of.
+    """
+
+    motors: tuple[int, ...]
+    joints: tuple[int, ...]
+    fits: tuple[Fit, ...]
+    error: float
+    grown: Grown
+    pieces: NDArray[np.intp]
+
+    def __call__(self, x: Array) -> Array:
+        """Joint values, (N, k) to (N, k); with several pieces NaN outside of the domain."""
+        if len(self.fits) == 1:
+            return self.fits[0](x)
+        leaf, q = self.grown.leaf_of(x), np.full_like(x, np.nan)
+        for i, fit in enumerate(self.fits):
+            own = (leaf >= 0) & (self.pieces[leaf] == i)
+            q[own] = fit(x[own])
+        return q
+
+    @property
+    def fit(self) -> Fit:
+        """The only piece.
+
+        Raises:
+            ModelError: There are several, which no form of a robot description holds.
+        """
+        if len(self.fits) > 1:
+            raise ModelError(
+                f"the polynomials have {len(self.fits)} pieces, and MJCF and URDF hold one: ask "
+                "for a larger tolerance, or narrow the motors' limits"
+            )
+        return self.fits[0]
+
+
+@dataclass(frozen=True, eq=False)
+class MapPolynomial:
+    """Polynomials of the motors that are nearly the joints.
+
+    Attributes:
+        parts: Those of each subsystem.
+        error: Bound of the error of each joint all over the domain, rad or m.
+        motor_names: Names of the motors.
+        joint_names: Names of the joints.
+    """
+
+    parts: tuple[DrivePolynomial, ...]
+    error: float
+    motor_names: tuple[str, ...]
+    joint_names: tuple[str, ...]
+
+    @property
+    def coefficients(self) -> Array | tuple[Array, ...]:
+        """By monomial and joint, (monomials, k); a tuple of them for several pieces."""
+        every = tuple(fit.weights for part in self.parts for fit in part.fits)
+        return every[0] if len(every) == 1 else every
+
+    def __call__(self, theta: Array) -> Array:
+        """Joint values, (k,) or (N, k); beyond the domain they mean nothing."""
+        x = np.atleast_2d(np.asarray(theta, dtype=np.float64))
+        q = np.empty_like(x)
+        for part in self.parts:
+            q[:, part.joints] = part(x[:, part.motors])
+        return q[0] if np.ndim(theta) == 1 else q
+
+    def to_mjcf(self) -> str:
+        """``<tendon>`` and ``<equality>`` for MJCF: each joint held to its motors within ``error``.
+
+        One motor is a ``polycoef``, several are a fixed tendon. MuJoCo counts joints from the
+        model's ``qpos0``, which has to be zero for them.
+
+        Raises:
+            ModelError: The degree is above four, or above one for several motors.
+        """
+        parts = [mjcf(part.fit, *self._names(part)) for part in self.parts]
+        tendons, rows = ([x for part in parts for x in part[side]] for side in (0, 1))
+        lines = ["<tendon>", *(f"  {x}" for x in tendons), "</tendon>"] if tendons else []
+        return "\n".join([*lines, "<equality>", *(f"  {x}" for x in rows), "</equality>", ""])
+
+    def to_urdf(self) -> dict[str, str]:
+        """``<mimic>`` elements for URDF by joint, where the joints are linear within ``error``.
+
+        Raises:
+            ModelError: They are not, or follow several motors.
+        """
+        parts = [urdf(part.fit, *self._names(part)) for part in self.parts]
+        return {name: element for part in parts for name, element in part.items()}
+
+    def _names(self, part: DrivePolynomial) -> tuple[list[str], list[str]]:
+        names = [self.motor_names[i] for i in part.motors]
+        return names, [self.joint_names[i] for i in part.joints]
+
+
+def polynomial_of(drive: Drive, tolerance: float) -> DrivePolynomial:
+    """The polynomial of least degree whose error can be shown to be within a tolerance.
+
+    Where there is none, the domain is halved along all axes, again and again, and each piece has
+    its own.
+
+    Raises:
+        ModelError: None can.
+    """
+    if not tolerance > 0.0:
+        raise ModelError(f"a tolerance is a positive number, in rad or m; got {tolerance!r}")
+    known, best = drive.grown, np.inf
+    most = min(HALVINGS.get(known.prover.k, 1), known.prover.depth)
+    for halvings in range(most + 1):
+        blocks = known.leaves.corner >> (known.prover.depth - halvings)
+        pieces = np.unique(blocks, axis=0, return_inverse=True)[1].ravel()
+        theta, z = known.samples(4000 * 2**halvings, np.random.default_rng(2))
+        k, n = theta.shape[1], z.shape[1]
+        q, own = (
+            drive.chart.arrays(drive.chart.values, z)[:, n : n + k],
+            pieces[known.leaf_of(theta)],
+        )
+        found, best = list[tuple[Fit, float]](), 0.0
+        for i in range(int(pieces.max()) + 1):
+            fit, error = _least(drive, theta[own == i], q[own == i], pieces == i, tolerance)
+            best = max(best, error)
+            if fit is None:
+                break
+            found.append((fit, error))
+        else:
+            fits = tuple(fit for fit, _ in found)
+            return DrivePolynomial(drive.motors, drive.joints, fits, best, known, pieces)
+    raise ModelError(
+        f"no polynomial of degree {DEGREES[-1]} or less can be shown to be within {tolerance:.3g}, "
+        f"nor pieces of 1/{2**most} of the range; the best was off by {best:.3g} at samples"
+    )
+
+
+def _least(
+    drive: Drive, theta: Array, q: Array, own: NDArray[np.bool_], tolerance: float
+) -> tuple[Fit | None, float]:
+    """The fit of least degree on some leaves, and its bound; else the best error at samples."""
+    best = np.inf
+    for degree in DEGREES:
+        if len(theta) < 2 * math.comb(degree + theta.shape[1], degree):
+            break
+        fit = Fit.of(theta, q, degree)
+        seen = float(np.abs(fit(theta) - q).max())
+        best = min(best, seen)
+        if seen <= 0.9 * tolerance:
+            error = _bound(drive, fit, tolerance, own)
+            if error <= tolerance:
+                return fit, error
+    return None, best
+
+
+def _bound(drive: Drive, fit: Fit, tolerance: float, own: NDArray[np.bool_]) -> float:
+    """Bound of the error of polynomials over some leaves; above the tolerance where not met."""
+    chart, leaves = drive.chart, drive.grown.leaves
+    k, names = len(chart.parameters), dict(zip(chart.given, chart.parameters, strict=True))
+    approximate = copied(fit.lines(chart.motors), chart.code, names)
+    errors = [total(a, b, -1.0) for a, b in zip(approximate, chart.joints, strict=True)]
+    slopes = [x for row in derivatives(errors, chart.parameters) for x in row]
+    low, high = leaves.low[own], leaves.high[own]
+    z, r = 0.5 * (low + high), 0.5 * (high - low) * (1.0 + NEGLIGIBLE)
+    ways, largest, count = np.array([*combined((-0.5, 0.5), repeat=k)]), 0.0, 0
+    while len(z):
+        count += len(z)
+        if count > BOXES:
+            return np.inf
+        bound = np.concatenate(
+            [
+                _at(errors, slopes, chart.given, z[i : i + CHUNK], r[i : i + CHUNK])
+                for i in range(0, len(z), CHUNK)
+            ]
+        )
+        good = bound <= tolerance
+        largest = max(largest, float(bound[good].max(initial=0.0)))
+        z, r = z[~good], r[~good]
+        z = (z[:, None] + ways * r[:, None]).reshape(-1, k)
+        r = np.repeat(0.5 * r, len(ways), axis=0) * (1.0 + NEGLIGIBLE)
+    return largest + 1e-13  # rounding of what evaluates it
+
+
+def _at(
+    errors: Sequence[Line], slopes: Sequence[Line], names: Sequence[str], z: Array, r: Array
+) -> Array:
+    """Bounds of errors over boxes, the largest of each, shape (N,)."""
+    middle = np.abs(bounds_of(errors, names, z, np.zeros_like(z))).max(axis=0)
+    rates = np.abs(bounds_of(slopes, names, z, r)).max(axis=0).reshape(len(z), -1, z.shape[1])
+    bound = middle + np.einsum("nij,nj->ni", rates, r)
+    return np.asarray(np.where(np.isfinite(bound), bound * (1.0 + NEGLIGIBLE), np.inf).max(axis=1))

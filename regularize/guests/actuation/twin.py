@@ -1,0 +1,351 @@
+"""Serial twins: the model without loops, its joints driven in place of the motors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from regularize.errors import ModelError, RegularizeError
+from regularize.guests.actuation.chart import limits_of, stored_configuration
+from regularize.guests.actuation.map import ActuationMap, actuation_map
+from regularize.guests.actuation.subsystems import base_of
+from regularize.guests.design.reduced_dynamics import reduced_model
+from regularize.lie.screw import IDENTITY, Array, inverse
+from regularize.mechanism.body import Body, Inertia
+from regularize.mechanism.graph import EdgeId, Graph, NodeId, coordinate_names, nodes_of
+from regularize.mechanism.graph_building import build
+from regularize.mechanism.joint import Joint, motion, relative_pose
+from regularize.mechanism.joint_limits import JointLimits
+from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.source import Model, as_mechanism
+
+#: States at which inertias are compared, and by how much the largest difference is widened.
+SAMPLES, WIDER = 500, 1.1
+#: How far joints that no motor drives are moved where they have no limits, rad and m.
+REACH = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class SerialTwin:
+    """A model without loops.
+
+    Attributes:
+        mechanism: The tree: cranks and rods are part of the bodies that they are next to.
+        map: The map between its joints and the motors.
+        error: By which part its joint-space inertia is off, 2-norm, at most: the largest of
+            hundreds of states all over the domain, a tenth wider. Sampled, not proved. NaN where
+            some moving body has no mass properties.
+    """
+
+    mechanism: Mechanism
+    map: ActuationMap
+    error: float
+
+    def __repr__(self) -> str:
+        off = f"inertia within {100 * self.error:.3g} %"
+        return (
+            f"<SerialTwin {self.mechanism.name!r:.60}: {len(self.map.joint_names)} joints, {off}>"
+        )
+
+
+def serial_twin(
+    model: Model, motors: Sequence[str] | None = None, joints: Sequence[str] | None = None
+) -> SerialTwin:
+    """The model without its loops, whose joints are driven in place of the motors.
+
+    Bodies of the loops that the joints do not carry become part of the nearest one that they do.
+    What joints have from rods, cranks and rotors is their armature: the number that is nearest to
+    it all over the domain, in parts of the inertia.
+    Limits, speeds and torques are those that the motors allow anywhere in the domain.
+
+    Args:
+        model: The model.
+        motors: As of ``rg.actuation_map``.
+        joints: Joints that stay: chains from the base of each subsystem.
+
+    Raises:
+        ModelError: Joints are no chains from the base, or other loops are left.
+    """
+    mechanism = as_mechanism(model)
+    graph, m = build(mechanism), actuation_map(mechanism, motors, joints)
+    kept = _kept(graph, m)
+    bodies, tree = _tree(graph, kept)
+    names = {joint.name for joint in tree}
+    own = [a for a in mechanism.actuators if a.joint in names - {*kept.values()}]
+    halved = {a.motor for a in mechanism.actuators if a not in own}
+    twin = replace(
+        mechanism,
+        name=f"{mechanism.name}_twin",
+        bodies=tuple(bodies),
+        joints=tuple(tree),
+        couplings=tuple(
+            c for c in mechanism.couplings if {n for n, *_ in c.terms} <= names - {*kept.values()}
+        ),
+        actuators=tuple(a for a in own if a.motor is None or a.motor not in halved),
+        motions=(),
+    )
+    if build(twin).blocks:
+        left = sorted({build(twin).edges[e].joint.name for b in build(twin).blocks for e in b})
+        raise ModelError(
+            f"loops of {', '.join(left[:6])} are left: name their motors and joints too"
+        )
+    theta = m.samples(SAMPLES)
+    q = m.joints(theta)
+    twin = _driven(twin, m, theta, q, mechanism)
+    return _compared(mechanism, twin, m, theta, q)
+
+
+def _kept(graph: Graph, m: ActuationMap) -> dict[EdgeId, str]:
+    """Edges of loops that stay, and their joints."""
+    names = coordinate_names(graph.mechanism)
+    columns = {names.index(name) for name in m.joint_names}
+    loops = {e for cell in graph.cells for e in cell}
+    kept = {}
+    for edge in graph.edges:
+        own = {*edge.columns}
+        if edge.index in loops and own & columns:
+            kept[edge.index] = edge.joint.name
+    return kept
+
+
+def _tree(graph: Graph, kept: Mapping[EdgeId, str]) -> tuple[list[Body], list[Joint]]:
+    """Bodies and joints of the tree."""
+    mechanism, names = graph.mechanism, {*kept.values()}
+    driven = {e for cell in graph.cells if {*cell} & kept.keys() for e in cell}
+    cells = [cell for cell in graph.cells if {*cell} & kept.keys()]
+    bases = {base_of(graph, cell) for cell in cells}
+    # A base that other loops move is carried where joints that stay lead to it.
+    carried = bases - {
+        n for cell in cells for n in nodes_of(graph, cell) if n != base_of(graph, cell)
+    }
+    stiff = {e for e in driven if not graph.edges[e].freedoms}
+    while True:  # joints that stay carry bodies from the base on, and so do welds
+        new = {
+            n: e
+            for e in (*stiff, *kept)
+            for a, n in [_ends(graph, e), _ends(graph, e)[::-1]]
+            if a in carried and n not in carried
+        }
+        if not new:
+            break
+        carried |= new.keys()
+        names |= {graph.edges[e].joint.name for e in new.values()}
+    loose = [name for e, name in kept.items() if not {*_ends(graph, e)} <= carried]
+    if loose:
+        base = ", ".join(sorted(graph.nodes[n] for n in bases))
+        raise ModelError(
+            f"joint {loose[0]!r} is not carried by the base ({base}) through joints that stay; "
+            "name a chain of joints from there"
+        )
+    for node in {n for e in driven for n in _ends(graph, e)} - carried:
+        for e in {*graph.adjacency[node]} - driven:
+            raise ModelError(
+                f"{graph.edges[e].joint.name!r} hangs on {graph.nodes[node]!r}, which more joints "
+                f"move than there are motors: no tree of {', '.join(sorted(kept.values()))} "
+                "carries it; keep its loops, or name other joints"
+            )
+    home = _homes(graph, driven - kept.keys(), bases, carried)
+    bodies = _lumped(graph, home)
+    left = {body.name for body in bodies}
+    gone = {graph.edges[e].joint.name for e in driven} - names
+    joints = [j for j in mechanism.joints if j.name not in gone and {j.parent, j.child} <= left]
+    return bodies, [replace(j, closure=False) for j in joints]
+
+
+def _ends(graph: Graph, e: EdgeId) -> tuple[NodeId, NodeId]:
+    return graph.edges[e].parent, graph.edges[e].child
+
+
+def _homes(
+    graph: Graph, edges: set[EdgeId], bases: set[NodeId], carried: set[NodeId]
+) -> dict[NodeId, tuple[NodeId, Array]]:
+    """For each node that is not carried the next one that is, and its pose there as stored."""
+    q = stored_configuration(graph)
+    # By the base first: armature can stand for what moves, and for nothing that does not.
+    home = {node: (node, IDENTITY) for node in bases}
+    while True:
+        found = {}
+        for e in sorted(edges):
+            edge = graph.edges[e]
+            for a, b, back in ((edge.parent, edge.child, False), (edge.child, edge.parent, True)):
+                if a in home and b not in home and b not in found and b not in carried:
+                    T = _pose(graph, e, q)
+                    node, at = home[a]
+                    found[b] = node, at @ (inverse(T) if back else T)
+        if not found:
+            break
+        home |= found
+    return {node: entry for node, entry in home.items() if node not in carried}
+
+
+def _pose(graph: Graph, e: EdgeId, q: Array) -> Array:
+    """Pose of an edge's child node in its parent node."""
+    edge = graph.edges[e]
+    return np.asarray(edge.T_parent @ motion(edge, q[list(edge.columns)]) @ inverse(edge.T_child))
+
+
+def _lumped(graph: Graph, home: Mapping[NodeId, tuple[NodeId, Array]]) -> list[Body]:
+    """All bodies that stay, with the mass properties and shapes of those that do not."""
+    mechanism = graph.mechanism
+    added: dict[str, list[tuple[Body, Array]]] = {}
+    gone = set()
+    for node, (owner, T) in home.items():
+        target = graph.members[owner][0]
+        for name in graph.members[node]:
+            at = inverse(graph.T_node_body[target]) @ T @ graph.T_node_body[name]
+            added.setdefault(target, []).append((mechanism.body(name), at))
+            gone.add(name)
+    bodies = []
+    for body in mechanism.bodies:
+        if body.name in gone:
+            continue
+        parts = added.get(body.name, [])
+        own = [body.inertia] if body.inertia is not None else []
+        own += [b.inertia.transformed(T) for b, T in parts if b.inertia is not None]
+        shapes = tuple(
+            replace(g, T_body_geometry=T @ g.T_body_geometry) for b, T in parts for g in b.geometry
+        )
+        inertia = Inertia.total(own) if own else None
+        grounded = body.name == mechanism.ground and body.inertia is None
+        bodies.append(
+            replace(
+                body,
+                inertia=None if grounded else inertia,
+                geometry=body.geometry + shapes,
+            )
+        )
+    return bodies
+
+
+def _driven(
+    twin: Mechanism, m: ActuationMap, theta: Array, q: Array, mechanism: Mechanism
+) -> Mechanism:
+    """The twin with limits, speeds and torques of its driven joints from those of the motors."""
+    G = m.jacobian(theta)
+    effort, speed = (_rated(mechanism, m.motor_names, what) for what in ("effort", "velocity"))
+    # What one joint can have while the others have none is at least this everywhere.
+    torque = _weighted(np.abs(np.linalg.inv(np.swapaxes(G, 1, 2))), effort)
+    rate = _weighted(np.abs(G), speed)
+    values = {
+        name: (q[:, i].min(), q[:, i].max(), rate[:, i].min(), torque[:, i].min())
+        for i, name in enumerate(m.joint_names)
+    }
+    joints = []
+    for joint in twin.joints:
+        own = _coordinates(joint)
+        if not own or own[0] not in values:
+            joints.append(joint)
+            continue
+        low, high, v, tau = np.array(
+            [values.get(n, (-np.inf, np.inf, np.inf, np.inf)) for n in own]
+        ).T
+        stated = np.asarray(joint.limits) if joint.limits is not None else None
+        if stated is not None:
+            low, high = np.maximum(low, stated[:, 0]), np.minimum(high, stated[:, 1])
+        rated = {"velocity": v if np.isfinite(v).all() else None}
+        rated["effort"] = tau if np.isfinite(tau).all() else None
+        limits = JointLimits(low, high, **rated)
+        joints.append(replace(joint, actuated=True, limits=limits, closure=False))
+    return replace(twin, joints=tuple(joints))
+
+
+def _weighted(weights: Array, values: Array) -> Array:
+    """Sums of values by weights, (N, k); what has no weight counts for nothing, be it infinite."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(weights > 0.0, weights * values, 0.0).sum(axis=-1))
+
+
+def _rated(mechanism: Mechanism, names: Sequence[str], what: str) -> Array:
+    """A limit of motors, infinite where the model is silent."""
+    found = []
+    for name in names:
+        joint = mechanism.joint(name.partition("[")[0] if name.endswith("]") else name)
+        values = getattr(joint.limits, what, None)
+        freedom = int(name.rpartition("[")[2][:-1]) if name.endswith("]") else 0
+        found.append(np.inf if values is None else float(values[freedom]))
+    return np.array(found)
+
+
+def _compared(
+    mechanism: Mechanism, twin: Mechanism, m: ActuationMap, theta: Array, q: Array
+) -> SerialTwin:
+    """The twin with the armature that it lacks in the mean, and by what its inertia is off."""
+    names = coordinate_names(twin)
+    held = [e for e in build(twin).edges if e.joint.kind == "free"]
+    base = {names[c] for e in held for c in e.columns}
+    moving = [name for name in names if name not in base]
+    rng, limits = np.random.default_rng(0), limits_of(build(twin))
+    x = np.empty((len(q), len(moving)))
+    stored = build(twin).position
+    for i, name in enumerate(moving):
+        c = names.index(name)
+        low = max(limits[c, 0], stored[c] - REACH)
+        high = min(limits[c, 1], stored[c] + REACH)
+        x[:, i] = rng.uniform(min(low, high), max(low, high), len(q))
+    own = [moving.index(name) for name in m.joint_names]
+    x[:, own] = q
+    fixed = [_without_base(each) for each in (mechanism, twin)]
+    try:
+        with np.errstate(all="ignore"):
+            wanted, have = (reduced_model(each, moving).H(x) for each in fixed)
+    except RegularizeError:
+        return SerialTwin(twin, m, float("nan"))
+    good = np.isfinite(wanted).all(axis=(1, 2)) & np.isfinite(have).all(axis=(1, 2))
+    if not good.any():
+        return SerialTwin(twin, m, float("nan"))
+    lacks = (wanted - have)[good]
+    size = np.linalg.norm(wanted[good], 2, axis=(1, 2))
+    armature = [_constant(lacks[:, i, i], size) for i in range(len(moving))]
+    added = {name: armature[moving.index(name)] for name in m.joint_names}
+    twin = replace(twin, joints=tuple(_with_armature(joint, added) for joint in twin.joints))
+    for name in m.joint_names:
+        lacks[:, moving.index(name), moving.index(name)] -= added[name]
+    off = np.linalg.norm(lacks, 2, axis=(1, 2)) / size
+    return SerialTwin(twin, m, float(WIDER * off.max() + 1e-9))
+
+
+def _constant(values: Array, sizes: Array) -> float:
+    """The number that is nearest to all values in parts of their sizes, not negative.
+
+    Near singularities motors weigh a thousand times what they do elsewhere: the middle of what is
+    lacking would be far too much wherever the joint is used.
+    """
+    none, every = 0.0, float(np.max(np.abs(values) / sizes))
+    for _ in range(50):
+        part = 0.5 * (none + every)
+        met = np.max(values - part * sizes) <= np.min(values + part * sizes)
+        none, every = (none, part) if met else (part, every)
+    return max(0.0, 0.5 * float(np.max(values - every * sizes) + np.min(values + every * sizes)))
+
+
+def _without_base(mechanism: Mechanism) -> Mechanism:
+    """The mechanism on the ground where it floats, and without forces of joints."""
+    free = next((j for j in mechanism.joints if j.kind == "free"), None)
+    if free is None:
+        return mechanism
+    fixed = Joint(
+        free.name,
+        free.parent,
+        free.child,
+        "fixed",
+        np.zeros((6, 0)),
+        T_parent_joint=relative_pose(free, free.position),
+    )
+    joints = tuple(fixed if j is free else j for j in mechanism.joints)
+    return replace(mechanism, joints=joints, actuators=(), motions=())
+
+
+def _with_armature(joint: Joint, added: Mapping[str, float]) -> Joint:
+    own = _coordinates(joint)
+    if not any(name in added for name in own):
+        return joint
+    values = np.array([added.get(name, 0.0) for name in own])
+    return replace(joint, dynamics=replace(joint.dynamics, armature=values))
+
+
+def _coordinates(joint: Joint) -> list[str]:
+    """Names of a joint's coordinates."""
+    single = joint.freedoms == 1
+    return [joint.name if single else f"{joint.name}[{i}]" for i in range(joint.freedoms)]

@@ -1,0 +1,231 @@
+"""Choosing the actuator coordinates of a mechanism and the branch of its dynamics in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regularize import validation
+from regularize.dynamics.simulation.fixed_coordinates import with_passive_freedoms_fixed
+from regularize.dynamics.simulation.loads import BodyLoad
+from regularize.errors import ModelError, NotClosed, SingularInputs
+from regularize.guests.design.actuator_dynamics import ReducedModel, mass_properties
+from regularize.guests.design.continuation import ActuatedLoops
+from regularize.guests.design.quasi_static import quasi_static
+from regularize.lie.screw import Array, read_only
+from regularize.loops.assembly import Assembly, assemble
+from regularize.loops.kinematics import sized_loops
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.elastic import (
+    has_elastic,
+    loads_on_segments,
+    segment_at,
+    segments,
+    spring_joints,
+)
+from regularize.mechanism.graph import ColumnId, actuated_coordinates, columns_of, coordinate_names
+from regularize.mechanism.mechanism import Inertia
+from regularize.mechanism.source import Model, as_mechanism
+from regularize.reduction.cuts import ReducedLoops, outside
+from regularize.reduction.reduce import Reduction, as_reduction
+from regularize.reduction.reduce import reduce as reduce_loops
+from regularize.repair.statics.passive_joints import PassiveJoints
+
+
+@validation.validated(
+    inputs=validation.NAMES,
+    start=validation.named(validation.NUMBER),
+    closed=validation.FLAG,
+    payloads=validation.named(validation.instance(Inertia)),
+    wrenches=validation.named(validation.ARRAY),
+    loads=validation.named(validation.ARRAY | validation.instance(BodyLoad)),
+    forces=validation.named(validation.FUNCTION),
+    motors=validation.NAMES,
+)
+def reduced_model(
+    model: Model,
+    inputs: Sequence[str] | None = None,
+    *,
+    start: Mapping[str, float] | None = None,
+    closed: bool = True,
+    payloads: Mapping[str, Inertia] | None = None,
+    wrenches: Mapping[str, ArrayLike] | None = None,
+    loads: Mapping[str, ArrayLike | BodyLoad] | None = None,
+    forces: Mapping[str, Callable[[Array], ArrayLike]] | None = None,
+    motors: Sequence[str] | None = None,
+) -> ReducedModel:
+    """The dynamics of a mechanism in the coordinates of its actuators.
+
+    Args:
+        model: The mechanism, or what ``reduce`` made of it.
+        inputs: Names of the actuated coordinates: a joint, or ``joint[1]`` for one of several
+            freedoms. As many as the mechanism has freedoms, passive ones aside: bodies that can
+            spin between two spherical joints are held, and named in ``findings``. By default those
+            of the joints that the model says are actuated, and of the springs of elastic bodies as
+            many as are independent. Where inputs are named and none of these springs, these follow
+            quasi-statically: in balance with gravity, springs and loads, without inertia of theirs.
+        start: Values of some joint coordinates from which the loops are closed; they choose the
+            branch and need not be met exactly. By default the model's own.
+        closed: Use the closed form of the configurations where there is one; otherwise paths are
+            followed by Newton corrections, which takes longer.
+        payloads: Mass properties in the body's frame that bodies carry beside their own, by name.
+        wrenches: Constant wrenches on bodies by name, at the origin of the body, ground axes,
+            force in N first, moment in N m.
+        loads: The same as ``simulate`` takes them: six such numbers, or a ``BodyLoad``, which may
+            act at a point and turn with the body.
+        forces: Forces in N or N m along coordinates, named as inputs are, as functions of their
+            values: one that gets the values at N configurations, shape (N,), and gives as many.
+        motors: Coordinates on which motors act where these are not the inputs: more than there
+            are freedoms, fewer, or others. ``motor_efforts`` shares efforts out among them.
+
+    Raises:
+        ModelError: An input is unknown, repeated or not a coordinate of its own, or the number of
+            inputs differs from the mobility.
+        NotClosed: The loops cannot be closed.
+        SingularConfiguration: The inputs do not determine the motion where the branch begins.
+    """
+    rigid = as_mechanism(model)
+    reduction = reduce_loops(segments(rigid)) if has_elastic(rigid) else as_reduction(model)
+    acting = [
+        *loads_on_segments(rigid, {n: _load(n, w) for n, w in (wrenches or {}).items()}).items(),
+        *loads_on_segments(rigid, {n: _load(n, w) for n, w in (loads or {}).items()}).items(),
+    ]
+    payloads = {segment_at(rigid, n, i.center): i for n, i in (payloads or {}).items()}
+    findings: tuple[Diagnostic, ...] = ()
+    if inputs is None:
+        inputs = actuated_coordinates(reduction.mechanism)
+        inputs = given = _with_springs(reduction, inputs, spring_joints(rigid))
+        if not inputs:
+            raise ModelError("the model does not say which joints are actuated; name the inputs")
+    else:
+        springs, given = spring_joints(rigid), tuple(inputs)
+        if not any(name.partition("[")[0] in springs for name in inputs):
+            inputs = _with_springs(reduction, inputs, springs)
+    if len(inputs) < reduction.mobility:
+        mechanism, findings = with_passive_freedoms_fixed(reduction)
+        if findings:
+            reduction = reduce_loops(mechanism, rtol=reduction.rtol, seed=reduction.seed)
+    columns = _columns(reduction, inputs)
+    if len(columns) != reduction.mobility:
+        raise ModelError(
+            f"the mechanism has {reduction.mobility} freedoms, and {len(columns)} inputs are "
+            f"named: {list(inputs)}; name one joint coordinate per freedom"
+        )
+    graph = reduction.coupled
+    assembly = reduction.assembly if start is None else _started(reduction, start)
+    q = assembly.q
+    loops = sized_loops(graph, q, tree=reduction.tree)
+    reduced = ReducedLoops(loops, reduction.cuts)
+    if not assembly.closed:
+        gap = max(assembly.after, key=lambda gap: (gap.translation, gap.rotation))
+        raise NotClosed(gap.joint, gap.translation, gap.rotation)
+    tolerances = reduction.tolerances
+    equations = ActuatedLoops(loops, reduced, columns, q, search=closed, tolerances=tolerances)
+    if equations.clearance(q[None])[0] < tolerances.rank:
+        joints = equations.moving_joints(q[None])
+        raise SingularInputs(inputs, q[columns].tolist(), q[columns].tolist(), joints)
+    masses = mass_properties(loops, payloads)
+    findings += tuple(
+        Diagnostic(
+            "REG303",
+            "note",
+            f"body `{name}` states no mass properties and moves without mass",
+            source=graph.mechanism.body(name).source,
+        )
+        for name in masses.missing
+    )
+    passive = PassiveJoints.of(graph)
+    rough = [joint for joint in graph.mechanism.joints if np.any(joint.dynamics.friction)]
+    if rough:
+        named = ", ".join(f"`{joint.name}`" for joint in rough)
+        findings += (
+            Diagnostic(
+                "REG325",
+                "warning",
+                f"dry friction of {named} is not in the reduced model, whose forces are linear in "
+                "the rates and their products",
+                joints=tuple(joint.name for joint in rough),
+                source=rough[0].source,
+                help=("simulate the mechanism itself, which regularises dry friction",),
+            ),
+        )
+    made = ReducedModel(
+        tuple(inputs),
+        equations,
+        masses,
+        read_only(graph.mechanism.gravity),
+        passive,
+        tuple((reduction.mechanism.body(name).name, load) for name, load in acting),
+        findings,
+        tuple(_columns(reduction, motors or ())),
+        tuple(zip(_columns(reduction, [*(forces or ())]), (forces or {}).values(), strict=True)),
+    )
+    return made if len(given) == len(inputs) else quasi_static(made, given)
+
+
+def _load(name: str, value: ArrayLike | BodyLoad) -> BodyLoad:
+    if isinstance(value, BodyLoad):
+        return value
+    wrench = read_only(value)
+    if wrench.shape != (6,):
+        raise ModelError(f"the wrench on body {name!r} has shape {wrench.shape}, not (6,)")
+    return BodyLoad(*np.reshape(wrench, (2, 3)))
+
+
+def _with_springs(
+    reduction: Reduction, inputs: Sequence[str], springs: Sequence[str]
+) -> tuple[str, ...]:
+    """Inputs and as many coordinates of springs as the others leave free, the loops closed.
+
+    Coordinates that close the loops are taken among those of no spring first, the best conditioned
+    ones, so that springs are inputs wherever they can be.
+    """
+    from scipy.linalg import qr
+
+    if not springs:
+        return tuple(inputs)
+    names = coordinate_names(reduction.mechanism)
+    elastic = [k for k, name in enumerate(names) if name.rpartition("[")[0] in springs]
+    elastic += [k for k, name in enumerate(names) if name in springs]
+    rows = reduction.loops.jacobian(reduction.reference)[0]
+    left = [k for k in range(len(names)) if k not in elastic and names[k] not in inputs]
+    dependent: list[int] = []
+    for among in (left, elastic):
+        others = outside(rows[:, dependent].T, rows[:, among].T).T
+        _, R, order = qr(others, mode="economic", pivoting=True)
+        size = np.abs(np.diag(R))
+        dependent += [among[k] for k in order[: int(np.sum(size > 1e-9))]]
+    free = [k for k in sorted(elastic) if k not in dependent]
+    return (*inputs, *(names[k] for k in free))
+
+
+def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[ColumnId]:
+    names = coordinate_names(reduction.mechanism)
+    known = {name: ColumnId(i) for i, name in enumerate(names)}
+    grouped = {c: e.joint for e in reduction.graph.edges if e.group for c in e.columns}
+    columns = []
+    for name in inputs:
+        if name not in known:
+            joint = reduction.mechanism.joint(name)
+            raise ModelError(
+                f"joint {name!r} has {joint.freedoms} freedoms; name one of them: {name}[0]"
+            )
+        if known[name] in grouped:
+            joint = grouped[known[name]]
+            raise ModelError(
+                f"joint {joint.name!r} is {joint.kind}: its freedoms have no coordinates that an "
+                "actuator could hold one by one; actuate other joints"
+            )
+        columns.append(known[name])
+    if len(set(columns)) != len(columns):
+        raise ModelError(f"an input is named twice: {list(inputs)}")
+    return columns
+
+
+def _started(reduction: Reduction, start: Mapping[str, float]) -> Assembly:
+    """The loops closed from given values of some coordinates, which need not be met exactly."""
+    q = np.array(reduction.q)
+    q[columns_of(coordinate_names(reduction.mechanism), start)] = list(start.values())
+    return assemble(reduction.graph, q)

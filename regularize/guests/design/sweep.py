@@ -1,0 +1,224 @@
+"""Studies over parameters: what a mechanism is like where lengths or places of joints differ."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regularize import validation
+from regularize.errors import ModelError
+from regularize.guests.design.plot import new_figure, saved
+from regularize.lie import screw
+from regularize.lie.screw import Array, read_only
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.named_columns import ShortRepr
+from regularize.mechanism.source import Model, as_mechanism
+from regularize.reduction.reduce import Reduction, reduce
+from regularize.repair.statics.absolute_rows import PlacedJoints
+
+#: Configurations of the certificate at each point.
+CONFIGURATIONS = 10
+#: Columns that a plot shows.
+MEASURES = ("mobility", "redundant", "kept", "singular", "condition")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sweep(ShortRepr):
+    """A mechanism at all combinations of some parameters, one row each.
+
+    Attributes:
+        names: The parameters.
+        values: Their values, shape (N, parameters); the last one changes first.
+        closed: Whether the loops can be closed there, shape (N,); what follows is NaN or False
+            where they cannot.
+        mobility: Freedoms at generic configurations, shape (N,).
+        redundant: Equations that depend on the others, shape (N,).
+        kept: Equations that the reduction keeps, shape (N,).
+        singular: Whether the assembled pose is singular, shape (N,).
+        condition: Condition number of the kept rows there, shape (N,).
+    """
+
+    names: tuple[str, ...]
+    values: Array
+    closed: Array
+    mobility: Array
+    redundant: Array
+    kept: Array
+    singular: Array
+    condition: Array
+
+    def columns(self) -> dict[str, Array]:
+        """The table by columns."""
+        found = dict(zip(self.names, self.values.T, strict=True))
+        return found | {name: getattr(self, name) for name in ("closed", *MEASURES)}
+
+    def rows(self) -> list[dict[str, float | bool]]:
+        """The table, one dictionary for each combination."""
+        columns = self.columns()
+        return [
+            {name: column[i].item() for name, column in columns.items()}
+            for i in range(len(self.values))
+        ]
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the table as ``.csv`` or ``.npz``, or a picture of the condition."""
+        return saved(self.columns(), lambda: self._figure("condition"), Path(path))
+
+    def plot(self, path: str | os.PathLike[str], what: str = "condition") -> Path:
+        """Draw one column over one parameter, or as a map over two.
+
+        Args:
+            path: The picture.
+            what: ``condition``, ``mobility``, ``redundant``, ``kept`` or ``singular``.
+
+        Raises:
+            ModelError: There is no such column, or more than two parameters.
+            MissingExtra: matplotlib is not installed.
+        """
+        return saved(self.columns(), lambda: self._figure(what), Path(path))
+
+    def _figure(self, what: str) -> Any:
+        if what not in MEASURES or len(self.names) > 2:
+            raise ModelError(f"a plot shows one of {MEASURES} over one parameter or two")
+        figure, shown = new_figure(6.4, 4.8), getattr(self, what).astype(float)
+        axes = figure.add_subplot(xlabel=self.names[0])
+        if len(self.names) == 1:
+            axes.plot(self.values[:, 0], shown, ".-")
+            axes.set_ylabel(what)
+        else:
+            x, y = (np.unique(column) for column in self.values.T)
+            drawn = axes.pcolormesh(x, y, shown.reshape(len(x), len(y)).T, shading="nearest")
+            axes.set_ylabel(self.names[1])
+            figure.colorbar(drawn, label=what)
+        return figure
+
+
+@validation.validated(parameters=validation.named(validation.ARRAY), seed=validation.WHOLE)
+def sweep(
+    model: Model | Callable[..., Model], parameters: Mapping[str, ArrayLike], *, seed: int = 0
+) -> Sweep:
+    """Analyse a mechanism at all combinations of values of some parameters.
+
+    Example:
+        >>> found = sweep("assets/planar_fourbar.urdf", {"coupler.length": [0.3, 0.4]})
+        >>> found.mobility.tolist()
+        [1.0, 1.0]
+
+    Args:
+        model: A mechanism, or a function that makes one of the parameters.
+        parameters: Values by names. Of a function: of its arguments. Of a mechanism:
+            ``BODY.length`` is the distance in m between the frames of the two joints that a body
+            has, and the second of them moves; ``JOINT.x``, ``.y`` and ``.z`` are where the frame
+            of a joint stands in the ground's axes at the assembled pose, with both its bodies. The
+            loops are then closed anew from there.
+        seed: Seed of all random choices.
+
+    Raises:
+        ModelError: There is no such parameter, or a body has not two joints.
+    """
+    if not parameters:
+        raise ModelError('name parameters and their values, for example {"crank.length": [0.1]}')
+    names = tuple(parameters)
+    columns = [np.atleast_1d(np.asarray(parameters[name], dtype=float)) for name in names]
+    values = np.array([*itertools.product(*columns)]).reshape(-1, len(names))
+    made = _maker(model, names)
+    found = [_one(made(dict(zip(names, row.tolist(), strict=True))), seed) for row in values]
+    results = [np.array(column) for column in zip(*found, strict=True)]
+    for column in results:
+        column.setflags(write=False)
+    return Sweep(names, read_only(values), *results)
+
+
+def _one(model: Model, seed: int) -> tuple[bool, float, float, float, bool, float]:
+    """A row of the table behind the parameters."""
+    reduction: Reduction = reduce(model, configurations=CONFIGURATIONS, seed=seed)
+    if not reduction.assembly.closed:
+        return False, np.nan, np.nan, np.nan, False, np.nan
+    singular = any(cell.here.rank < cell.generic.rank for cell in reduction.cells)
+    condition = float(reduction.condition()[0])
+    counts = (float(reduction.mobility), float(reduction.redundant), float(reduction.kept))
+    return True, *counts, singular, condition
+
+
+def _maker(
+    model: Model | Callable[..., Model], names: tuple[str, ...]
+) -> Callable[[dict[str, float]], Model]:
+    if callable(model) and not hasattr(model, "mechanism"):
+        taken = inspect.signature(model).parameters
+        known = any(each.kind is each.VAR_KEYWORD for each in taken.values())
+        for name in names:
+            if name not in taken and not known:
+                raise ModelError(f"the function has no argument {name!r}, it has {[*taken]}")
+        function = model
+        return lambda values: function(**values)
+    mechanism = as_mechanism(model)
+    placed = PlacedJoints.of(reduce(mechanism, configurations=0))
+    changes = [_change(placed, name) for name in names]
+
+    def changed(values: dict[str, float]) -> Mechanism:
+        result = placed.reduction.mechanism
+        for change, value in zip(changes, values.values(), strict=True):
+            result = change(result, value)
+        return result
+
+    return changed
+
+
+Change = Callable[[Mechanism, float], Mechanism]
+
+
+def _change(placed: PlacedJoints, name: str) -> Change:
+    """What a parameter of a mechanism does to it."""
+    mechanism = placed.reduction.mechanism
+    owner, _, what = name.rpartition(".")
+    if what == "length":
+        body = mechanism.body(owner).name
+        joints = [j.name for j in mechanism.joints if body in (j.parent, j.child)]
+        if len(joints) != 2:
+            raise ModelError(f"body {body!r} has {len(joints)} joints; a length needs two")
+        return lambda model, value: _with_length(model, body, joints, value)
+    if what not in ("x", "y", "z"):
+        raise ModelError(f"no parameter {name!r}: say BODY.length, JOINT.x, JOINT.y or JOINT.z")
+    joint, axis = mechanism.joint(owner), "xyz".index(what)
+    start = placed.frame(joint)[axis, 3]
+
+    def move(model: Mechanism, value: float) -> Mechanism:
+        way = screw.transform(None, np.eye(3)[axis] * (value - start))
+        one, two = placed.body(joint.parent), placed.body(joint.child)
+        now = model.joint(joint.name)
+        shifted = replace(
+            now,
+            T_parent_joint=screw.inverse(one) @ way @ one @ now.T_parent_joint,
+            T_child_joint=screw.inverse(two) @ way @ two @ now.T_child_joint,
+        )
+        return _with(model, shifted)
+
+    return move
+
+
+def _with_length(model: Mechanism, body: str, joints: list[str], value: float) -> Mechanism:
+    """The mechanism with the frames of two joints of a body so far from each other."""
+    one, two = (model.joint(name) for name in joints)
+    ends = ["T_parent_joint" if j.parent == body else "T_child_joint" for j in (one, two)]
+    first, second = getattr(one, ends[0])[:3, 3], np.array(getattr(two, ends[1]))
+    way = second[:3, 3] - first
+    length = float(np.linalg.norm(way))
+    if length == 0.0 or value <= 0.0:
+        raise ModelError(f"body {body!r}: a length is positive, now {length:g} m, wanted {value:g}")
+    second[:3, 3] = first + way * (value / length)
+    changed: dict[str, Any] = {ends[1]: second}
+    return _with(model, replace(two, **changed))
+
+
+def _with(model: Mechanism, joint: Joint) -> Mechanism:
+    joints = tuple(joint if each.name == joint.name else each for each in model.joints)
+    return replace(model, joints=joints)

@@ -1,0 +1,340 @@
+"""What a text of a model comes to: findings at their lines, tables of loops, the edit of `fix`.
+
+Readers and the programs behind them open files. What is not saved yet stands in a folder of its
+own, from which sidecars, meshes and included files are found by the same relative names; nothing
+is put into the user's folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from regularize.adapters import adapter_named, adapters, root_tag
+from regularize.checking import Report, check
+from regularize.errors import ReadError, RegularizeError
+from regularize.escape import displayed
+from regularize.files import load
+from regularize.mechanism.diagnostic import Diagnostic, Severity, Source
+from regularize.mechanism.mechanism import Body, Coupling, Joint, Mechanism
+from regularize.repair.fix.fix import Fix, fix
+from regularize.report.forms.loop_view import motion
+from regularize.report.forms.view import counts, verdict
+from regularize.words import counted
+
+#: Entries of a folder that are linked; of larger ones only these, and the rest is not found.
+MOST = 2000
+
+
+class Mirror:
+    """A document that is being typed, as a file: its text, and links to all around its place.
+
+    Args:
+        path: Where the document is, or will be, saved.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._folder = tempfile.TemporaryDirectory(prefix="regularize-editor-")
+        top = Path(self._folder.name)
+        self._place = top / "folder" / path.name
+        self._place.parent.mkdir()
+        self._link(path.parent.parent, top, path.parent.name)
+        self._link(path.parent, self._place.parent, path.name)
+
+    @staticmethod
+    def _link(source: Path, target: Path, left_out: str) -> None:
+        with contextlib.suppress(OSError):  # folders that are not there, or cannot be read
+            for entry in sorted(os.listdir(source))[:MOST]:
+                if entry != left_out and not (target / entry).exists():
+                    (target / entry).symlink_to(source / entry)
+
+    def put(self, text: str) -> Path:
+        """The file with a text."""
+        self._link(self.path.parent, self._place.parent, self.path.name)  # what has come since
+        self._place.write_text(text, encoding="utf-8", newline="")
+        return self._place
+
+    def real(self, path: str) -> Path:
+        """The user's own file that a path in the mirror leads to."""
+        place = Path(path)
+        return self.path if place == self._place else place.resolve()
+
+    def named(self, text: str) -> str:
+        """A message with the user's names of files."""
+        words = text.replace(str(self._place), self.path.name)
+        return words.replace(f"{self._place.parent}{os.sep}", "")
+
+    def close(self) -> None:
+        """Take it away."""
+        self._folder.cleanup()
+
+
+#: Formats that are typed, the first ones by root elements and the last by its first words.
+TYPED = ("xacro", "urdf", "sdf", "mjcf", "usd")
+#: Configurations for the certificate while somebody types; the counts do not depend on them.
+CONFIGURATIONS = 8
+_PRIM = re.compile(r'\s*(?:def|over|class)\b[^"#]*"([^"]+)"')
+_NAME = re.compile(r"@name='([^']*)'")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A finding at its line.
+
+    Attributes:
+        line: Counted from 0.
+        code: As of ``Diagnostic``; empty where the text cannot be read.
+        severity: As of ``Diagnostic``.
+        message: The sentence, and what to do.
+    """
+
+    line: int
+    code: str
+    severity: Severity
+    message: str
+
+
+class Repair(NamedTuple):
+    """The edit of `fix`.
+
+    Attributes:
+        title: What it does.
+        edits: Files, first characters, those after the last ones, and what stands there then.
+        gone: Codes of findings that it leaves none of.
+    """
+
+    title: str
+    edits: list[tuple[Path, int, int, str]]
+    gone: frozenset[str]
+
+
+def format_of(text: str, path: Path, before: str | None = None) -> str | None:
+    """The format of a text that is typed; None for what is none of these.
+
+    Args:
+        text: The text.
+        path: Where it is saved; its suffix decides where the text is broken.
+        before: What the same document was when it was last understood.
+    """
+    head = text[:4096].encode()
+    for name in TYPED:
+        adapter = adapter_named(name)
+        if adapter is not None and adapter.sniff is not None and adapter.sniff(head):
+            return name
+    if root_tag(head) is not None:
+        return None  # some other XML
+    suffix = path.suffix.lower()
+    by_suffix = (n for n in TYPED if suffix in adapters()[n].suffixes and suffix != ".xml")
+    return before or next(by_suffix, None)
+
+
+class Analysed:
+    """A text, analysed.
+
+    Args:
+        text: The text.
+        format: Its format, of ``TYPED``.
+        mirror: The place of its document.
+        before: An earlier text of the document; where it says the same in other words, what was
+            found in it stands, at other lines.
+    """
+
+    def __init__(
+        self, text: str, format: str, mirror: Mirror, before: Analysed | None = None
+    ) -> None:
+        self.text, self.format, self._mirror = text, format, mirror
+        self.lines = text.splitlines() or [""]
+        self.report: Report | None = None
+        self.problems: list[Problem] = []
+        try:
+            self.mechanism = load(str(mirror.put(text)), format=format)
+            self._said = _said(self.mechanism)
+            if before is not None and before.report and before._said == self._said:
+                self.report = before.report
+                diagnostics = [*self.mechanism.findings, *_moved(self.report, self.mechanism)]
+            else:
+                self.report = check(self.mechanism, configurations=CONFIGURATIONS)
+                diagnostics = [*self.report.diagnostics]
+        except RegularizeError as error:
+            source = None
+            reason = str(error)
+            if isinstance(error, ReadError):
+                source, reason = Source(error.path, error.line, error.element), error.reason
+            self.problems = [Problem(self._line(source), "", "error", mirror.named(reason))]
+            return
+        for found in diagnostics:
+            words = "\n".join([found.message, *(f"→ {each}" for each in found.help)])
+            line = self._line(found.source)
+            self.problems.append(Problem(line, found.code, found.severity, mirror.named(words)))
+
+    def _line(self, source: Source | None) -> int:
+        """The line of the text that a finding belongs to; that of the root where there is none."""
+        if source is None or self._mirror.real(source.path) != self._mirror.path:
+            return self.root
+        if self.format == "usd":
+            return self._prims.get(source.element or "", self.root)
+        named = _NAME.findall(source.element or "")
+        if self.format == "xacro":  # lines are those of what it expands to
+            return self._written(named[-1]) if named else self.root
+        return min(max((source.line or self.root + 1) - 1, 0), len(self.lines) - 1)
+
+    @cached_property
+    def root(self) -> int:
+        """Line of the root element, or of the first prim."""
+        start = re.compile(r"\s*(<(robot|sdf|mujoco)\b|def\b)")
+        return next((k for k, line in enumerate(self.lines) if start.match(line)), 0)
+
+    @cached_property
+    def _prims(self) -> dict[str, int]:
+        """Line of every prim of a USD text by its path."""
+        found, path, depth = dict[str, int](), list[tuple[str, int]](), 0
+        for k, line in enumerate(self.lines):
+            bare = re.sub(r'"[^"]*"', "", line).partition("#")[0]
+            match = _PRIM.match(line)
+            if match:
+                path = [each for each in path if each[1] < depth]
+                path.append((match[1], depth))
+                found["/" + "/".join(name for name, _ in path)] = k
+            depth += bare.count("{") - bare.count("}")
+            path = [each for each in path if each[1] <= depth]
+        return found
+
+    def _written(self, name: str) -> int:
+        """The line of a xacro text that an element of that name comes from."""
+        for k, line in enumerate(self.lines):
+            for given in re.findall(r'\bname\s*=\s*"([^"]*)"', line):
+                parts = re.split(r"\$\{[^}]*\}|\$\([^)]*\)", given)
+                if any(parts) and re.fullmatch(".*".join(map(re.escape, parts)), name):
+                    return k
+        return self.root
+
+    @property
+    def lens(self) -> str:
+        """Mobility and redundancy in a few words; empty where the text cannot be read."""
+        if self.report is None:
+            return ""
+        r = self.report.reduction
+        mobility = r.mobility if r.finite_mobility is None else r.finite_mobility
+        return f"mobility {mobility}, {r.redundant} redundant"
+
+    def hover(self, line: int) -> str:
+        """The loops through the joint or body at a line as Markdown; empty where there is none."""
+        if self.report is None:
+            return ""
+        mechanism, named = self.mechanism, self._names_at(self.mechanism, line)
+        loops = [
+            loop
+            for loop in self.report.loops
+            if named & {*loop.joints} or named & {*loop.bodies} or line == self.root
+        ]
+        if not loops:
+            return ""
+        parts = [f"**{_cell(verdict(self.report)[1])}**", _cell(counts(self.report)), ""]
+        parts += ["| loop | joints | motion | class | equations | kept | redundant |"]
+        parts += ["|---|---|---|---|---|---|---|"]
+        for loop in loops[:20]:
+            words = ", ".join(loop.joints)
+            numbers = loop.cut.constraints, loop.cut.kept, loop.redundant
+            cells = [
+                loop.name,
+                words,
+                motion(loop),
+                self.report.kinds[loop.name],
+                *map(str, numbers),
+            ]
+            parts.append(f"| {' | '.join(map(_cell, cells))} |")
+        for loop in loops[:20]:
+            if loop.removed:
+                labels = ", ".join(each.label for each in loop.removed)
+                parts += ["", _cell(f"{loop.name}: at {loop.closing} can go: {labels}")]
+        for name in sorted(named & {joint.name for joint in mechanism.joints}):
+            shaky = [r for r in self.report.reactions if r.joint == name and not r.unique]
+            if shaky:
+                parts += ["", _cell(f"{name}: its reactions depend on stiffness and play")]
+        return "\n".join(parts)
+
+    def _names_at(self, mechanism: Mechanism, line: int) -> set[str]:
+        """Names of the joints and bodies whose element a line is in."""
+        elements: tuple[Joint | Body, ...] = (*mechanism.joints, *mechanism.bodies)
+        starts = [
+            (self._line(each.source), each.name)
+            for each in elements
+            if each.source is not None and self._mirror.real(each.source.path) == self._mirror.path
+        ]
+        above = [start for start, _ in starts if start <= line]
+        if not above or line <= self.root:
+            return set()
+        at = max(above)
+        if self.format != "usd":  # not behind the end of that element
+            tag = re.match(r"\s*<([\w:.-]+)", self.lines[at])
+            between = self.lines[at:line]
+            if tag and any(f"</{tag[1]}>" in each for each in between):
+                return set()
+            if tag and between and re.search(r"/>\s*$", self.lines[at]):
+                return set()
+        return {name for start, name in starts if start == at}
+
+    @property
+    def redundant(self) -> int:
+        """Redundant equations; none where the text cannot be read."""
+        return 0 if self.report is None else self.report.reduction.redundant
+
+    @cached_property
+    def fixed(self) -> Repair | None:
+        """The repair; None where there is nothing to repair, or the file cannot hold it."""
+        if self.report is None or not self.redundant:
+            return None
+        try:
+            found = fix(str(self._mirror.put(self.text)), format=self.format)
+        except RegularizeError:
+            return None
+        if found.placing is None or not found.placing.edits:
+            return None
+        left = {d.code for d in check(found.mechanism, configurations=CONFIGURATIONS).diagnostics}
+        edits = [(self._mirror.real(e.path), e.start, e.end, e.text) for e in found.placing.edits]
+        gone = {d.code for d in self.report.diagnostics} - left
+        return Repair(_title(found), edits, frozenset(gone)) if gone else None
+
+
+def _said(mechanism: Mechanism) -> bytes:
+    """All that a model says but where it says it, as bytes to be compared."""
+    parts: dict[str, Any] = {
+        part: tuple(replace(each, source=None) for each in getattr(mechanism, part))
+        for part in ("bodies", "joints", "couplings", "actuators", "motions")
+    }
+    return pickle.dumps(replace(mechanism, findings=(), **parts))
+
+
+def _moved(report: Report, mechanism: Mechanism) -> Iterator[Diagnostic]:
+    """What the analysis found, where the same elements stand now."""
+    parts: tuple[Body | Joint | Coupling, ...]
+    parts = (*mechanism.bodies, *mechanism.joints, *mechanism.couplings)
+    places = {each.source.element: each.source for each in parts if each.source is not None}
+    read = {*report.mechanism.findings}
+    for found in report.diagnostics:
+        if found not in read:
+            old = found.source
+            yield replace(found, source=old and places.get(old.element, old))
+
+
+def _title(found: Fix) -> str:
+    """What a repair does, in one line."""
+    changes = [f"{each.joint.name} {each.kind}" for each in found.changes]
+    what = ", ".join(changes[:3]) + (f" and {len(changes) - 3} more" if changes[3:] else "")
+    left = found.reduction.redundant
+    head = f"leave {counted(left, 'redundant equation')}" if left else "make isostatic"
+    return displayed(f"{head.capitalize()}: {what}" if what else head.capitalize())
+
+
+def _cell(text: str) -> str:
+    """Text that is no Markdown, whatever a model's names hold."""
+    return re.sub(r"([\\`*_{}\[\]<>|#!])", r"\\\1", displayed(text))

@@ -1,0 +1,207 @@
+r"""Equations for one unknown of a loop, from what a projection measures on both ways around it.
+
+For an angle x and for a translation s they are (Klein and Kecskeméthy, eq. 4)
+
+.. math:: A \cos x + B \sin x + C = 0, \qquad A s^2 + 2 B s + C = 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from regularize.guests.modes.closed_form import motions, operations
+from regularize.guests.modes.closed_form.motions import (
+    Known,
+    cosine_sine,
+    direction_of,
+    position_of,
+)
+from regularize.guests.modes.closed_form.tape import Scalar
+from regularize.guests.modes.invariance import Element, LoopProjection
+from regularize.guests.modes.loop_chain import ElementaryMotion, LoopChain
+from regularize.lie.screw import Array
+from regularize.tolerances import ROUNDING, VANISHING
+
+Coefficients: TypeAlias = tuple[Scalar, Scalar, Scalar]
+
+
+@dataclass(frozen=True, eq=False)
+class UnivariateEquation:
+    """An equation for one unknown.
+
+    Attributes:
+        turning: Whether the unknown is an angle.
+        coefficients: A, B and C.
+        size: Size of the terms, for what counts as rounding.
+    """
+
+    turning: bool
+    coefficients: Coefficients
+    size: float
+
+    def vanishes(self, least: Callable[[Array], float] = np.min) -> bool:
+        """Whether the unknown drops out at generic inputs; ``least`` as of ``vanishes``."""
+        return vanishes(self.coefficients[:2], self.size, least)
+
+    def solved(self) -> tuple[Scalar, ...]:
+        """Both solutions, by a new choice: cosine and sine or translation; then discriminant."""
+        tape = self.coefficients[2].tape
+        solve = operations.circle if self.turning else operations.quadratic
+        return solve(tape, *self.coefficients, tape.sign(), ROUNDING * self.size)
+
+
+def both_views(chain: LoopChain, known: Known, p: LoopProjection) -> tuple[Element, Element]:
+    """The element in front of and behind the unknown motion, which moves one into the other."""
+    (segment,) = p.segments
+    m, u = len(chain), p.unknown
+    ahead = _turns(segment.first, 2 * u + 1, m)
+    behind = _turns(2 * u, segment.last, m)
+    right = known.carried(chain, segment.base, segment.first + ahead, 2 * u + 1)
+    left = known.carried(chain, segment.tip, segment.last, 2 * u + behind)
+    return left, right
+
+
+def _turns(frame: int, least: int, m: int) -> int:
+    """Whole turns around the loop that bring ``frame`` to ``least`` or beyond, once around."""
+    return 2 * m * -((frame - least) // (2 * m))
+
+
+def views(
+    chain: LoopChain, known: Known, p: LoopProjection
+) -> tuple[Element, Element, Element, Element]:
+    """The elements of two segments, seen from in front of and behind the unknown motion.
+
+    Then those that they meet around the rest of the loop, seen from in front of the first segment.
+    """
+    m, frame = len(chain), 2 * p.unknown
+    a, b = p.segments
+    to_b = b.first + _turns(b.first, a.last, m)
+    inside = frame + _turns(frame, a.last, m)
+    if not (a.last <= inside and inside + 1 <= to_b):
+        a, b = b, a
+        to_b = b.first + _turns(b.first, a.last, m)
+        inside = frame + _turns(frame, a.last, m)
+    left = known.carried(chain, a.tip, a.last, inside)
+    right = known.carried(chain, b.base, to_b, inside + 1)
+    around = a.first + _turns(a.first, b.last, m)
+    other = known.carried(chain, b.tip, b.last, around)
+    return left, right, other, known.carried(chain, a.base, a.first, a.first)
+
+
+def equation(chain: LoopChain, known: Known, p: LoopProjection) -> UnivariateEquation | None:
+    """The equation of two segments; None where it has not that form."""
+    left, right, other, base = views(chain, known, p)
+    item = chain.items[p.unknown]
+    across = item.kind == "R" and all(_along_z(e) for e in (left, right) if e.kind == "line")
+    value = _measure(other, base, across)
+    if item.kind == "R":
+        coefficients = _turned(left, right, item.shift, value)
+    else:
+        coefficients = _slid(left, rotated(known, item, right), value)
+    return coefficients and UnivariateEquation(item.kind == "R", coefficients, size_of(chain, p))
+
+
+def rotated(known: Known, item: ElementaryMotion, e: Element) -> Element:
+    """An element carried through the part of a prismatic motion that does not change."""
+    c, s = (known.tape.scalar(x) for x in cosine_sine(item.angle))
+    return motions.about_z(c, s, known.tape.scalar(item.shift)).element(e)
+
+
+def _measure(a: Element, b: Element, across: bool) -> Scalar:
+    """The value of the projection; ``across`` takes the distance of two lines, not their moment."""
+    if a.position is None or b.position is None:
+        return _scalar(direction_of(a) @ direction_of(b))
+    gap, da, db = b.position - a.position, a.direction, b.direction
+    direction = da if da is not None else db
+    if direction is None:
+        return _scalar(gap @ gap)
+    if da is not None and db is not None and not across:
+        return _scalar(gap @ motions.cross(da, db))
+    along = _scalar(gap @ direction)
+    if "plane" in (a.kind, b.kind):
+        return along if da is not None else -along
+    return _scalar(gap @ gap) - along * along
+
+
+def _scalar(product: Any) -> Scalar:
+    """The product of two vectors, for which numpy knows no type."""
+    assert isinstance(product, Scalar)
+    return product
+
+
+def _along_z(e: Element) -> bool:
+    return e.direction is not None and all(x.constant == 0.0 for x in e.direction[:2])
+
+
+def _turned(left: Element, right: Element, shift: float, value: Scalar) -> Coefficients | None:
+    """Left and right measured with right turned by the unknown angle about z, minus the value."""
+
+    def bilinear(a: motions.Vector, b: motions.Vector) -> tuple[Scalar, Scalar, Scalar]:
+        """Factors of cosine, sine and one in a . R b."""
+        return a[0] * b[0] + a[1] * b[1], a[1] * b[0] - a[0] * b[1], a[2] * b[2]
+
+    p, q, u, w = left.position, right.position, left.direction, right.direction
+    if p is None or q is None:
+        A, B, C = bilinear(direction_of(left), direction_of(right))
+        return A, B, C - value
+    q = motions.array([q[0], q[1], q[2] + shift])
+    if "plane" in (left.kind, right.kind):
+        if u is not None:
+            A, B, C = bilinear(u, q)
+            return A, B, C - u @ p - value
+        A, B, C = bilinear(p, direction_of(right))
+        return A, B, C - q @ direction_of(right) - value
+    lines = [e for e in (left, right) if e.kind == "line"]
+    if all(_along_z(e) for e in lines):
+        if lines:
+            p, q = p * np.array([1.0, 1.0, 0.0]), q * np.array([1.0, 1.0, 0.0])
+        A, B, C = bilinear(p, q)
+        return A * -2.0, B * -2.0, _scalar(p @ p) + q @ q - C * 2.0 - value
+    if u is not None and w is not None:
+        # (q - p) . (u x w) = -(u . (q x w) + w . (p x u)), with right turned.
+        first, second = bilinear(u, motions.cross(q, w)), bilinear(motions.cross(p, u), w)
+        A, B, C = (-(a + b) for a, b in zip(first, second, strict=True))
+        return A, B, C - value
+    return None
+
+
+def _slid(left: Element, right: Element, value: Scalar) -> Coefficients:
+    """Coefficients in the translation of right along z; the first is zero where it is linear."""
+    tape, u, w = value.tape, left.direction, right.direction
+    gap = position_of(right) - position_of(left)
+    if u is None and w is None:
+        return tape.scalar(1.0), gap[2], gap @ gap - value
+    direction = u if u is not None else direction_of(right)
+    if "plane" in (left.kind, right.kind) or (u is not None and w is not None):
+        normal = direction if u is not None else -direction
+        if u is not None and w is not None:
+            normal = motions.cross(u, w)
+        return tape.scalar(0.0), normal[2] * 0.5, gap @ normal - value
+    along = _scalar(gap @ direction)
+    A = tape.scalar(1.0) - direction[2] * direction[2]
+    return A, gap[2] - along * direction[2], gap @ gap - along * along - value
+
+
+def size_of(chain: LoopChain, p: LoopProjection) -> float:
+    """Size of the terms of an equation, for what counts as rounding."""
+    kinds = {segment.base.kind for segment in p.segments}
+    if kinds == {"direction"}:
+        return 1.0
+    return chain.size if kinds & {"plane"} or kinds == {"line"} else chain.size**2
+
+
+def vanishes(
+    values: Sequence[Scalar], size: float, least: Callable[[Array], float] = np.min
+) -> bool:
+    """Whether quantities with terms of a size are all zero at generic inputs.
+
+    Their smallest value at all inputs tells whether they vanish on any branch of what came before,
+    the largest, as ``least``, whether they do on all.
+    """
+    largest = reduce(np.maximum, [np.abs(v.probe) for v in values])
+    return not float(least(largest)) > VANISHING * size

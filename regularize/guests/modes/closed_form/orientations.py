@@ -1,0 +1,173 @@
+"""Orientations of spherical joints that follow from the rest of their loop.
+
+A body between two spherical joints that a third joint of it holds rotates passively otherwise.
+The body can turn about the line of the two centres only, as the carrier of a wheel between the
+wishbones of its suspension. A point of it has a known distance from another point across one more
+loop, as the tie rod has, which gives A cos x + B sin x + C = 0 for the angle of that turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TypeAlias
+
+import numpy as np
+
+from regularize.guests.modes.closed_form import motions, operations
+from regularize.guests.modes.closed_form.equation import (
+    UnivariateEquation,
+    size_of,
+    vanishes,
+    views,
+)
+from regularize.guests.modes.closed_form.motions import Known, Matrix, Vector, position_of
+from regularize.guests.modes.closed_form.tape import Scalar
+from regularize.guests.modes.invariance import CENTER, Invariance, LoopProjection, UnmovedSegment
+from regularize.guests.modes.loop_chain import LoopChain
+
+#: Position of a spherical joint in its loop, and the rotation from behind it to in front of it.
+Orientation: TypeAlias = tuple[int, Matrix]
+
+
+def last_rotation(chain: LoopChain, known: Known) -> Orientation | None:
+    """That of a spherical joint that is the last unknown rotation of its loop."""
+    left = [i for i, item in enumerate(chain.items) if item.kind != "P" and not known.has(item)]
+    if len(left) != 1 or chain.items[left[0]].kind != "S":
+        return None
+    return left[0], np.column_stack([known.axis_around(chain, left[0], k) for k in range(3)])
+
+
+def rod(chain: LoopChain, known: Known) -> Orientation | None:
+    """That of the first of two spherical joints that are left in a loop.
+
+    The body between them does not rotate about their line.
+    """
+    left = [i for i, item in enumerate(chain.items) if not known.has(item)]
+    if len(left) != 2 or any(chain.items[i].kind != "S" for i in left):
+        return None
+    u, w = left
+    m, tape = len(chain), known.tape
+    v = motions.position_of(known.carried(chain, CENTER, 2 * w, 2 * u + 1))
+    goal = motions.position_of(known.carried(chain, CENTER, 2 * w + 1, 2 * u + 2 * m))
+    length = v @ v
+    if vanishes([length], chain.size**2):
+        return None
+    # The turn from v to the goal about their common normal: two reflections. Where they are
+    # opposite to each other, any normal will do.
+    middle = motions.array([*operations.across(tape, v + goal, v - goal)])
+    first = v * (tape.scalar(-2.0) / length)
+    second = middle * -2.0
+    x, y, z = (
+        _reflected(_reflected(e, v, first), middle, second)
+        for e in motions.constants(tape, np.eye(3))
+    )
+    return u, np.column_stack([x, y, z])
+
+
+def _reflected(x: Vector, normal: Vector, scaled: Vector) -> Vector:
+    """X + (normal . x) scaled, where scaled is normal by -2 over its square."""
+    return np.asarray(x + scaled * (normal @ x))
+
+
+#: Ways to find an orientation, by the reason that is given for it; the first come first.
+ORIENTATIONS: dict[str, Callable[[LoopChain, Known], Orientation | None]] = {
+    "orientation of the rest": last_rotation,
+    "direction of the rod, no spin": rod,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class PassiveRotation:
+    """A spherical joint known up to a turn.
+
+    Attributes:
+        columns: Coordinates of the joint.
+        turn: Rotation from the child's to the parent's frame without the turn.
+        axis: Unit vector of the turn in the child's frame.
+    """
+
+    columns: tuple[int, ...]
+    turn: Matrix
+    axis: Vector
+
+    def turned(self, c: Scalar, s: Scalar) -> Matrix:
+        """Rotation from the child's to the parent's frame with the turn."""
+        return np.asarray(self.turn @ _rotation(self.axis, c, s))
+
+
+def passive_rotations(
+    loops: Sequence[Invariance], known: Known
+) -> Iterator[tuple[PassiveRotation, UnivariateEquation, LoopChain, LoopProjection]]:
+    """All spins that one more loop determines: each with what is equated there, and how."""
+    for loop in loops:
+        passive = _known_up_to_a_turn(loop.chain, known)
+        if passive is None:
+            continue
+        for other in loops:
+            for p in _distances(other, known, passive.columns):
+                yield passive, _equation(other.chain, known, p, passive), other.chain, p
+
+
+def _known_up_to_a_turn(chain: LoopChain, known: Known) -> PassiveRotation | None:
+    """A spherical joint of a loop with two, its rotation without the turn and the axis of that."""
+    found = rod(chain, known)
+    if found is None:
+        return None
+    u, turn = found
+    item, m = chain.items[u], len(chain)
+    w = next(i for i, other in enumerate(chain.items) if i != u and not known.has(other))
+    if item.sign > 0:
+        line = position_of(known.carried(chain, CENTER, 2 * w, 2 * u + 1))
+    else:
+        # Traversed from child to parent, the child's frame is the one in front.
+        turn = turn.T
+        line = position_of(known.carried(chain, CENTER, 2 * w + 1, 2 * u + 2 * m))
+    square = (line @ line).constant
+    if square is None:
+        return None
+    return PassiveRotation(item.columns, turn, line * (1.0 / square**0.5))
+
+
+def _distances(
+    loop: Invariance, known: Known, columns: tuple[int, ...]
+) -> Iterator[LoopProjection]:
+    """Pairs of points of a loop between which nothing but one spherical joint is unknown."""
+    items, m = loop.chain.items, len(loop.chain)
+    unknown = sum(1 << i for i, item in enumerate(items) if not known.has(item))
+    own = next((i for i, item in enumerate(items) if item.columns == columns), None)
+    if own is None:
+        return
+    points: list[tuple[UnmovedSegment, int]] = [
+        (segment, members)
+        for segment, members, kind in loop.members
+        if kind == "point" and not members >> own & 1
+    ]
+    for (a, of_a), (b, of_b) in combinations(points, 2):
+        if not of_a & of_b and unknown & ~(of_a | of_b) == 1 << own and (of_a | of_b) & unknown:
+            yield LoopProjection(
+                own, (a, b), "distance between points", 2, m - a.length - b.length - 1
+            )
+
+
+def _equation(
+    chain: LoopChain, known: Known, p: LoopProjection, passive: PassiveRotation
+) -> UnivariateEquation:
+    """That of the distance of two points, one of them turned by the unknown angle."""
+    turn, axis = passive.turn, passive.axis
+    left, right, other, base = (position_of(e) for e in views(chain, known, p))
+    forward = chain.items[p.unknown].sign > 0
+    on_parent, on_child = (left, right) if forward else (right, left)
+    seen, along = turn.T @ on_parent, axis * (axis @ on_child)
+    across, ahead, gap = on_child - along, motions.cross(axis, on_child), other - base
+    C = on_parent @ on_parent + on_child @ on_child - (seen @ along) * 2.0
+    coefficients = (seen @ across) * -2.0, (seen @ ahead) * -2.0, C - gap @ gap
+    return UnivariateEquation(True, coefficients, size_of(chain, p))
+
+
+def _rotation(axis: Vector, c: Scalar, s: Scalar) -> Matrix:
+    """Rotation about a unit vector (Rodrigues)."""
+    x, y, z = axis
+    around = motions.array([[c, -z * s, y * s], [z * s, c, -x * s], [-y * s, x * s, c]])
+    return np.asarray(np.outer(axis, axis) * (c.tape.scalar(1.0) - c) + around)

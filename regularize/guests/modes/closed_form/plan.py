@@ -1,0 +1,159 @@
+"""The order in which the unknowns of a mechanism's loops follow from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from regularize.guests.modes.closed_form import motions
+from regularize.guests.modes.closed_form.equation import size_of
+from regularize.guests.modes.closed_form.motions import Known
+from regularize.guests.modes.closed_form.tape import Scalar, Tape
+from regularize.guests.modes.invariance import AXES, CENTER, LoopProjection
+from regularize.guests.modes.loop_chain import LoopChain, linear_terms
+from regularize.mechanism.cycles import Cycle
+from regularize.mechanism.graph import CouplingRow
+from regularize.tolerances import EXACT
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One unknown found.
+
+    Attributes:
+        joint: Name of the joint.
+        kind: ``R``, ``P`` or ``S``; the letter of the motion.
+        reason: What it follows from, in words.
+        solutions: 1 or 2.
+        cycle: The loop that was used.
+        discriminant: Positive where two solutions are real; None where there is one.
+        size: Size of the discriminant's terms.
+        columns: Coordinates that it gives.
+        role: What the choice means: ``elbow``, ``shoulder``, ``wrist``, ``stroke`` or empty.
+    """
+
+    joint: str
+    kind: str
+    reason: str
+    solutions: int
+    cycle: Cycle | None
+    columns: tuple[int, ...]
+    discriminant: Scalar | None = None
+    size: float = 1.0
+    role: str = ""
+
+
+def step_of(
+    chain: LoopChain, p: LoopProjection, solutions: int, discriminant: Scalar | None = None
+) -> Step:
+    """The step that a projection gives."""
+    item = chain.items[p.unknown]
+    ends = [
+        " ".join(
+            dict.fromkeys(chain.items[(s.start + k) % len(chain)].name for k in range(s.length))
+        )
+        for s in p.segments
+    ]
+    between = " and ".join(end for end in ends if end)
+    kinds = {segment.base.kind for segment in p.segments}
+    role = ""
+    if solutions == 2:
+        role = "stroke" if item.kind == "P" else "shoulder"
+        if item.kind == "R" and kinds == {"point"}:
+            role = "elbow"
+        elif item.kind == "R" and kinds == {"direction"}:
+            role = "wrist"
+    return Step(
+        item.name,
+        item.kind,
+        f"{p.measure} ({between})" if between else p.measure,
+        solutions,
+        chain.cycle,
+        item.columns,
+        discriminant,
+        chain.size**2 if item.kind == "P" else size_of(chain, p) ** 2,
+        role,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Program and order of the solution.
+
+    Attributes:
+        tape: The program.
+        known: What it computes.
+        steps: One per unknown found, in order.
+        chains: The loops that were looked at.
+        divisors: Scaled quantities that unique slides are divided by.
+        squares: Squares of scaled vectors that unique angles are seen by.
+        gaps: Closure errors of solutions that are not solutions of all equations, if there are.
+        inconsistent: Whether no choice of branches closes all loops.
+    """
+
+    tape: Tape
+    known: Known
+    steps: list[Step]
+    chains: tuple[LoopChain, ...]
+    divisors: tuple[Scalar, ...]
+    squares: tuple[Scalar, ...]
+    gaps: list[Scalar]
+    inconsistent: bool
+
+    @property
+    def choices(self) -> list[Step]:
+        """Steps with two solutions."""
+        return [step for step in self.steps if step.discriminant is not None]
+
+
+def closure_gaps(
+    known: Known, chains: Iterable[LoopChain], couplings: Iterable[CouplingRow], plain: Set[int]
+) -> tuple[list[Scalar], bool]:
+    """Errors that do not vanish for all choices of branches, and whether they do for none.
+
+    Couplings are those that gave no coordinate, plain columns no angles up to whole turns.
+    """
+    gaps = [gap for chain in chains for gap in _gaps(known, chain)]
+    turned = []
+    for row in couplings:
+        if set(row.columns) <= set(known.coordinates):
+            gap = _coupling_gap(known, row, plain)
+            if not set(row.columns) <= plain:
+                turned.append(gap)
+            elif not float(np.max(np.abs(gap.probe))) <= EXACT.singular:
+                gaps.append(gap)
+    worst = reduce(np.maximum, [np.abs(gap.probe) for gap in gaps], np.zeros(1))
+    return [*gaps, *turned], bool(np.all(worst > EXACT.singular))
+
+
+def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Scalar:
+    """Error of a coupling of known coordinates; angles that were found count up to whole turns."""
+    total = known.tape.scalar(-coupling.offset)
+    turns = []
+    if coupling.curve is not None:
+        total = total + coupling.curve.of(known.coordinates[coupling.columns[-1]])
+    for column, k in linear_terms(coupling):
+        total = total + known.coordinates[column] * k
+        if column not in plain and column in known.rotations and k:
+            turns.append(abs(k))
+    if not turns:
+        return total
+    # sin(x / 2) vanishes, to first order, at whole turns and nowhere else.
+    turn = min(turns)
+    return known.tape.cosine_sine(total * (0.5 / turn))[1] * (2.0 * turn)
+
+
+def _gaps(known: Known, chain: LoopChain) -> Iterator[Scalar]:
+    """Closure errors of a solved loop, relative to its size, that are more than rounding."""
+    if not all(known.has(item) for item in chain.items):
+        return
+    # Two axes of a frame tell where the third one is.
+    for place, size in ((AXES[0], 1.0), (AXES[2], 1.0), (CENTER, chain.size)):
+        start, end = (known.carried(chain, place, 0, frame) for frame in (0, 2 * len(chain)))
+        of = motions.direction_of if place.kind == "direction" else motions.position_of
+        for x in of(end) - of(start):
+            if not float(np.max(np.abs(x.probe))) <= EXACT.singular * size:
+                yield x * (1.0 / size)

@@ -1,0 +1,291 @@
+"""Finding the order in which the unknowns of a mechanism's loops follow from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from regularize.errors import ModelError
+from regularize.guests.modes.closed_form import motions, operations
+from regularize.guests.modes.closed_form.equation import (
+    both_views,
+    equation,
+    rotated,
+    vanishes,
+)
+from regularize.guests.modes.closed_form.motions import (
+    Known,
+    Matrix,
+    SymbolicMotion,
+    direction_of,
+    position_of,
+)
+from regularize.guests.modes.closed_form.orientations import ORIENTATIONS, passive_rotations, rod
+from regularize.guests.modes.closed_form.plan import (
+    Plan,
+    Step,
+    closure_gaps,
+    step_of,
+)
+from regularize.guests.modes.closed_form.tape import Scalar, Tape
+from regularize.guests.modes.invariance import (
+    Invariance,
+    LoopProjection,
+    UnmovedSegment,
+    projections,
+)
+from regularize.guests.modes.loop_chain import LoopChain, chain_of, coupled, loops_of, next_coupled
+from regularize.lie.screw import Array
+from regularize.mechanism.graph import Graph, breadth_first
+from regularize.tolerances import ROUNDING
+
+
+class Planner:
+    """Looks for one unknown after the other.
+
+    Joints outside all loops that are no inputs keep their stored coordinates. Angles, and distances
+    relative to the size of a loop, below ``rtol`` count as none.
+    """
+
+    def __init__(self, graph: Graph, inputs: Sequence[int], rtol: float) -> None:
+        self.graph, self._rtol = graph, rtol
+        basis, self._sums = loops_of(graph)
+        self.loops = [Invariance(chain_of(graph, cycle), rtol) for cycle in basis]
+        tables = [f"`{row.name}`" for row in graph.couplings if row.curve and row.curve.breaks]
+        if tables:
+            raise ModelError(
+                "closed forms are made of polynomials alone; couplings by tables: "
+                f"{', '.join(tables)}"
+            )
+        self.tape = Tape()
+        self.known = Known(self.tape)
+        self.steps: list[Step] = []
+        self._divisors: list[Scalar] = []
+        self._squares: list[Scalar] = []
+        given: dict[int, Scalar] = {}
+        sizes = {
+            column: loop.chain.size
+            for loop in self.loops
+            for item in loop.chain.items
+            if item.kind == "P"
+            for column in item.columns
+        }
+        for column in inputs:
+            given[column] = self.tape.input(sizes.get(column, 1.0))
+        in_loops = {c for cell in graph.cells for c in graph.columns(cell)}
+        for column in set(range(graph.freedoms)) - in_loops - set(inputs):
+            given[column] = self.tape.scalar(float(graph.position[column]))
+        self._plain = set(given)
+        self._used: set[str] = set()
+        self._ways: dict[Invariance, dict[int, list[LoopProjection]]] = {}
+        self._vain: set[tuple[int, tuple[UnmovedSegment, ...]]] = set()
+        for edge in graph.edges:
+            own = [column for column in edge.columns if column in given]
+            if not edge.group:
+                for column in own:
+                    self.known.coordinates[column] = given[column]
+            elif own:
+                self.known.give_group_input(edge, [given[column] for column in own])
+
+    @cached_property
+    def all_loops(self) -> list[Invariance]:
+        """Independent loops and the sums of them."""
+        return self.loops + [Invariance(chain_of(self.graph, c), self._rtol) for c in self._sums]
+
+    def plan(self, *, folding: bool = True) -> Plan:
+        """Find as many unknowns as possible.
+
+        With folding, equations may be used that leave an angle free on some branches.
+        """
+        while self._plainly():
+            pass
+        while folding and self._folded():
+            while self._plainly():
+                pass
+        chains = tuple(loop.chain for loop in self.loops)
+        left = [c for c in self.graph.couplings if c.name not in self._used]
+        gaps, inconsistent = closure_gaps(self.known, chains, left, self._plain)
+        divisors, squares = tuple(self._divisors), tuple(self._squares)
+        return Plan(
+            self.tape, self.known, self.steps, chains, divisors, squares, gaps, inconsistent
+        )
+
+    # One step each; true where an unknown was found -----------------------------------------------
+
+    def _plainly(self) -> bool:
+        return self._coupled() or self._projected() or self._ball() or self._by_passive_rotation()
+
+    def _coupled(self) -> bool:
+        """A coupling with one coordinate left, the others not being angles up to whole turns."""
+        values = self.known.coordinates
+        found = next_coupled(self.graph.couplings, values.keys(), self._plain)
+        if found is None:
+            return False
+        coupling, column = found
+        values[column] = coupled(coupling, column, values, self.tape.scalar(0.0))
+        self._plain.add(column)
+        self._used.add(coupling.name)
+        joint = next(e.joint.name for e in self.graph.edges if column in e.columns)
+        self.steps.append(Step(joint, "K", f"coupling {coupling.name}", 1, None, (column,)))
+        return True
+
+    def _projected(self) -> bool:
+        """The cheapest projection that determines an unknown, unique ones first.
+
+        Sums of loops are looked at where independent ones determine nothing uniquely.
+        """
+        return (
+            self._any(self.loops, 1) or self._any(self.all_loops, 1) or self._any(self.all_loops, 2)
+        )
+
+    def _any(self, loops: Sequence[Invariance], solutions: int) -> bool:
+        """The cheapest projection of some loops with so many solutions."""
+        options = [(loop.chain, p) for loop in loops for p in self._of(loop, solutions)]
+        for chain, p in sorted(options, key=lambda option: option[1].cost):
+            if (self._by_views if len(p.segments) == 1 else self._equated)(chain, p):
+                return True
+            # Coefficients that vanish consist of what is known, so that they vanish for good.
+            self._vain.add((p.unknown, p.segments))
+        return False
+
+    def _folded(self) -> bool:
+        """An equation that leaves the angle free on some branches only: where axes coincide."""
+        return any(
+            len(p.segments) == 2
+            and loop.chain.items[p.unknown].kind == "R"
+            and self._equated(loop.chain, p, least=np.max)
+            for loop in self.all_loops
+            for p in self._ways[loop][self._unknown(loop)]
+        )
+
+    def _of(self, loop: Invariance, solutions: int) -> list[LoopProjection]:
+        """Ways to find one more unknown of a loop that were not tried in vain."""
+        unknown = self._unknown(loop)
+        if unknown not in self._ways.setdefault(loop, {}):
+            self._ways[loop] = {unknown: list(projections(loop, unknown))}
+        return [
+            p
+            for p in self._ways[loop][unknown]
+            if p.solutions == solutions and (p.unknown, p.segments) not in self._vain
+        ]
+
+    def _unknown(self, loop: Invariance) -> int:
+        """Motions of a loop that are not known as a set of bits."""
+        items = enumerate(loop.chain.items)
+        return sum(1 << i for i, item in items if not self.known.has(item))
+
+    def _ball(self) -> bool:
+        """A spherical joint that is the last unknown rotation of its loop, or has a rod behind."""
+        for reason, orientation in ORIENTATIONS.items():
+            for loop in self.all_loops:
+                found = orientation(loop.chain, self.known)
+                if found is not None and (
+                    orientation is not rod or self._rotates_passively(loop.chain)
+                ):
+                    self._give_ball(loop.chain, *found, reason)
+                    return True
+        return False
+
+    def _by_passive_rotation(self) -> bool:
+        """A spherical joint of a body that turns about the line to another one."""
+        for passive, found, chain, p in passive_rotations(self.all_loops, self.known):
+            if not found.vanishes():
+                c, s, discriminant = found.solved()
+                self._give_rotation(passive.columns, passive.turned(c, s))
+                self.steps.append(step_of(chain, p, 2, discriminant))
+                return True
+        return False
+
+    def _rotates_passively(self, chain: LoopChain) -> bool:
+        """Whether the two spherical joints left in a loop are all that holds what is between."""
+        left = {item.columns for item in chain.items if not self.known.has(item)}
+        graph, cycle = self.graph, chain.cycle
+        cut = [e for e in cycle.edges if graph.edges[e].columns in left]
+        rest = set(graph.every_edge) - set(cut)
+        ends = graph.edges[cut[0]].parent, graph.edges[cut[0]].child
+        return ends[1] not in {node for _, node in breadth_first(graph, ends[0], rest)}
+
+    def _all_turned_but(self, chain: LoopChain, u: int) -> bool:
+        """Whether the orientation of the rest of a loop is known."""
+        return all(
+            i == u or item.kind == "P" or self.known.has(item) for i, item in enumerate(chain.items)
+        )
+
+    # Solutions -----------------------------------------------------------------------------------
+
+    def _by_views(self, chain: LoopChain, p: LoopProjection) -> bool:
+        """The unknown motion that carries one view of an element into the other."""
+        item, tape = chain.items[p.unknown], self.tape
+        left, right = both_views(chain, self.known, p)
+        if item.kind == "P":
+            right = rotated(self.known, item, right)
+            gap = position_of(left) - position_of(right)
+            shift = gap[2]
+            if left.direction is not None:
+                if vanishes([left.direction[2]], 1.0):
+                    return False
+                shift = self._quotient(gap @ left.direction, left.direction[2])
+            self.known.coordinates[item.columns[0]] = shift
+            self.steps.append(step_of(chain, p, 1))
+            return True
+        across = left.kind != "direction" and all(
+            e.direction is None or all(x.constant == 0.0 for x in e.direction[:2])
+            for e in (left, right)
+        )
+        w, v = (position_of(e) if across else direction_of(e) for e in (left, right))
+        square = v[0] * v[0] + v[1] * v[1]
+        size = chain.size if across else 1.0
+        if vanishes([square], size**2):
+            return False
+        if square.constant is None and self._all_turned_but(chain, p.unknown):
+            # The element may come to lie on the axis. The x axis behind the motion never does.
+            across, size = False, 1.0
+            v = motions.constants(tape, np.eye(3)[0])
+            w = self.known.axis_around(chain, p.unknown, 0)
+            square = tape.scalar(1.0)
+        x, y = v[0] * w[0] + v[1] * w[1], v[0] * w[1] - v[1] * w[0]
+        if square.constant is None:
+            self._squares.append(square * (1.0 / size**2))
+        c, s = operations.unit(tape, x, y, square.probe, (10 * ROUNDING * size) ** 2)
+        self.known.give_angle(item, c, s)
+        self.steps.append(step_of(chain, p, 1))
+        return True
+
+    def _equated(
+        self, chain: LoopChain, p: LoopProjection, least: Callable[[Array], float] = np.min
+    ) -> bool:
+        """Solutions of the equation of two segments."""
+        item, found = chain.items[p.unknown], equation(chain, self.known, p)
+        if found is None or found.vanishes(least):
+            return False
+        A, B, C = found.coefficients
+        if not found.turning and A.constant == 0.0:
+            self.known.coordinates[item.columns[0]] = self._quotient(-C, B * 2.0)
+            self.steps.append(step_of(chain, p, 1))
+            return True
+        *solution, discriminant = found.solved()
+        if found.turning:
+            self.known.give_angle(item, *solution)
+        else:
+            (self.known.coordinates[item.columns[0]],) = solution
+        self.steps.append(step_of(chain, p, 2, discriminant))
+        return True
+
+    def _quotient(self, a: Scalar, b: Scalar) -> Scalar:
+        """A slide as a quotient, whose divisor may vanish at special inputs."""
+        if b.constant is None:
+            self._divisors.append(b)
+        return a / b
+
+    def _give_rotation(self, columns: tuple[int, ...], forward: Matrix) -> None:
+        """Set a spherical joint by its rotation from child to parent."""
+        motion = SymbolicMotion(forward, motions.constants(self.tape, np.zeros(3)))
+        self.known.give_group(columns, motion, operations.rotation_vector(self.tape, forward))
+
+    def _give_ball(self, chain: LoopChain, u: int, turn: Matrix, reason: str) -> None:
+        item = chain.items[u]
+        forward = turn if item.sign > 0 else turn.T
+        self._give_rotation(item.columns, forward)
+        self.steps.append(Step(item.name, "S", reason, 1, chain.cycle, item.columns))

@@ -1,0 +1,328 @@
+"""All configurations of a mechanism for given inputs, each loop by the best method that it has.
+
+The order of the loops and what solves them is the ``AssemblyPlan``: formulas, eigenvalues, all
+poses of a platform by homotopy, or iteration from many starts. Where others than iteration leave a
+doubt, iteration over all loops looks for what may be missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regularize import validation
+from regularize.adapters.common.console import progress_bar
+from regularize.errors import ModelError
+from regularize.guests.modes.assembly_plan import AssemblyPlan
+from regularize.guests.modes.assembly_steps import PartialSolutions
+from regularize.guests.modes.body_pose import BodyPose, with_pose
+from regularize.guests.modes.closed_form.solver import closed_form
+from regularize.guests.modes.frame_motion import Configurations
+from regularize.guests.modes.grouping import Turns, table_of
+from regularize.guests.modes.inputs import node_of, require_fitting_inputs, whole
+from regularize.guests.modes.loop_system import LoopSystem, Multistart, searched
+from regularize.lie.screw import Array, read_only
+from regularize.loops.constraints import CHUNK
+from regularize.mechanism.graph import Graph
+from regularize.mechanism.source import Model
+from regularize.tolerances import VANISHING
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the configurations rest on.
+
+    Attributes:
+        loops: One sentence per loop: how it was solved, or why not.
+        regularity: Smallest by largest singular value of the matrix polynomial of the worst loop
+            that is solved by eigenvalues; of rounding size where its determinant vanishes
+            identically; NaN without eigenvalues; shape (...).
+        certificate: The largest number of Kantorovich of these loops at each configuration; up to
+            one half it proves that there is one and only one configuration of each near it;
+            infinite where there is no proof, NaN by formulas; shape (..., solutions).
+        starts: Random starts of the iteration, shape (...).
+    """
+
+    loops: tuple[str, ...]
+    regularity: Array
+    certificate: Array
+    starts: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class AssemblyModes(Configurations):
+    """Configurations of a mechanism at some inputs; leading axes are those of the inputs.
+
+    Attributes:
+        graph: The mechanism's graph.
+        q: Coordinates of all joints in radians and metres, filled up with NaN, shape
+            (..., solutions, n).
+        found: Which entries are configurations, shape (..., solutions).
+        complete: Whether there are no others: every loop is solved by construction of a closed
+            form, or by eigenvalues of a regular matrix polynomial that are all accounted for, or
+            as many poses of a platform were proved, complex ones included, as there can be; all
+            of them isolated. Slides of more than ten thousand sizes of their loop do not count.
+            Never where a loop is iterated; shape (...).
+        method: The least of what the loops need: ``closed form``, ``eigenvalues``, ``homotopy`` or
+            ``iteration``; ``evidence.loops`` says what each is solved by.
+        residual: Largest closure error, lengths in sizes of the mechanism, (..., solutions).
+        evidence: What it rests on.
+    """
+
+    graph: Graph
+    q: Array
+    found: NDArray[np.bool_]
+    complete: NDArray[np.bool_]
+    method: str
+    residual: Array
+    evidence: Evidence
+
+    def __repr__(self) -> str:
+        sure = "complete" if np.all(self.complete) else "there may be others"
+        return f"<AssemblyModes: {int(np.sum(self.found))} by {self.method}, {sure}>"
+
+    @property
+    def counts(self) -> NDArray[np.intp]:
+        """Number of configurations at each input, shape (...)."""
+        return np.asarray(np.sum(self.found, axis=-1))
+
+
+def within_a_turn(q: Array, system: LoopSystem) -> Array:
+    """The same configurations (K, n) with angles that were found between -pi and pi.
+
+    Angles that are coupled to others count their turns.
+    """
+    coupled = {column for row in system.graph.couplings for column in row.columns}
+    given = set(range(q.shape[1])) - set(system.unknown.tolist())
+    return Turns(system.graph, given | coupled).near(q, np.zeros(q.shape[1]))
+
+
+def packed(
+    results: PartialSolutions, plan: AssemblyPlan, system: LoopSystem, shape: tuple[int, ...]
+) -> AssemblyModes:
+    """The list as a table of each sample's configurations, in order of their coordinates."""
+    N = len(results.complete)
+    results = replace(results, q=within_a_turn(results.q, system))
+    keys = np.round(results.q[:, system.unknown], 8)
+    order = np.lexsort((*keys.T[::-1], results.rows))
+    rows = results.rows[order]
+
+    def spread(values: Array) -> Array:
+        table = table_of(rows, values[order], N)
+        return read_only(table.reshape(*shape, *table.shape[1:]))
+
+    residual = spread(system.error(results.q))
+    return AssemblyModes(
+        system.graph,
+        spread(results.q),
+        np.isfinite(residual),
+        results.complete.reshape(shape),
+        plan.method,
+        residual,
+        Evidence(
+            plan.sentences,
+            read_only(results.regularity.reshape(shape)),
+            spread(results.certificate),
+            results.starts.reshape(shape),
+        ),
+    )
+
+
+#: Configurations that there is room for at once: some kilobytes each.
+ROOM = 65536
+
+
+class ConfigurationFinder:
+    """Finds all configurations of a mechanism for values of some inputs.
+
+    Arguments as of ``configurations``.
+
+    Attributes:
+        graph: The mechanism's graph.
+        inputs: Names of the input coordinates, in the order of the values.
+
+    Raises:
+        ModelError: An input is unknown, or the inputs are too few or cannot all be chosen freely.
+    """
+
+    def __init__(
+        self,
+        model: Model | Graph,
+        inputs: Sequence[str] = (),
+        *,
+        pose: BodyPose | str | None = None,
+        by: str | None = None,
+        seed: int = 0,
+        rtol: float = VANISHING,
+    ) -> None:
+        self.graph, inputs = with_pose(model, inputs, pose)
+        self._by = by
+        if by is not None:
+            node_of(self.graph, by)
+        self._form = closed_form(self.graph, inputs, rtol=rtol)
+        self.inputs, self._seed, self._rtol = self._form.inputs, seed, rtol
+        within = {c for cell in self.graph.cells for c in self.graph.columns(cell)}
+        unknown = np.array(sorted(within - set(self._form.columns)), dtype=np.intp)
+        self._system = LoopSystem(self.graph, unknown, by_body=self._by)
+        if not self._form.solved:
+            require_fitting_inputs(self._system, self._form.given, seed=seed)
+
+    def __repr__(self) -> str:
+        return f"<ConfigurationFinder of {self.graph.mechanism.name!r} for {[*self.inputs]}>"
+
+    @cached_property
+    def _plan(self) -> AssemblyPlan:
+        unknown = self._system.unknown
+        form, rtol, seed = self._form, self._rtol, self._seed
+        return AssemblyPlan(self.graph, unknown, form, by_body=self._by, rtol=rtol, seed=seed)
+
+    @property
+    def method(self) -> str:
+        """The least needed: ``closed form``, ``eigenvalues``, ``homotopy`` or ``iteration``."""
+        return self._plan.method
+
+    def find(
+        self,
+        values: ArrayLike | Mapping[str, ArrayLike],
+        *,
+        starts: int = 64,
+        rounds: int = 30,
+        progress: bool = False,
+    ) -> AssemblyModes:
+        """All configurations at some values of the inputs.
+
+        Args:
+            values: Inputs in radians and metres, shape (..., inputs), in the order of ``inputs``;
+                for one input also shape (...); or one array per input, by name.
+            starts: Random starts of each sample in a round of the iteration, where it is needed.
+            rounds: Largest number of rounds; three without anything new end it.
+            progress: Show progress on standard error.
+
+        Raises:
+            ModelError: The values do not fit the inputs.
+        """
+        search = Multistart(whole(starts, "starts"), whole(rounds, "rounds"), self._seed)
+        x = self._form.given.values(values)
+        if not np.all(np.isfinite(x)):
+            raise ModelError("the values of the inputs need to be finite")
+        shape = x.shape[:-1]
+        q = np.repeat(self.graph.position[None], math.prod(shape), axis=0)
+        q[:, list(self._form.columns)] = x.reshape(len(q), len(self.inputs))
+        size = min(CHUNK, max(1, ROOM // self._plan.ways))
+        parts = [q[k : k + size] for k in range(0, max(1, len(q)), size)]
+        with progress_bar(
+            progress, len(parts), f"{len(q)} configurations of the inputs"
+        ) as advance:
+            found = [self._found(part, search, advance) for part in parts]
+        return packed(PartialSolutions.joined(found), self._plan, self._system, shape)
+
+    def _found(
+        self, q: Array, search: Multistart, advance: Callable[[float], None]
+    ) -> PartialSolutions:
+        """Configurations of samples whose inputs are entered, shape (N, n)."""
+        done = 0.0
+
+        def round_done() -> None:
+            nonlocal done
+            step = min(1.0 / search.rounds, 1.0 - done)
+            done += step
+            advance(step)
+
+        search = replace(search, advance=round_done)
+        found = self._plan.run(q, search)
+        found = self._completed(self._closed(found), q, search)
+        advance(1.0 - done)
+        return found
+
+    def _closed(self, found: PartialSolutions) -> PartialSolutions:
+        """What closes all loops, every configuration once."""
+        system = self._system
+        q, closed = system.projected(found.q, steps=3)
+        kept = np.flatnonzero(closed)
+        return _chosen(found, q, kept[system.distinct(found.rows[kept], q[kept])])
+
+    def _completed(self, found: PartialSolutions, q: Array, search: Multistart) -> PartialSolutions:
+        """With what iteration over all loops finds where the others leave a doubt."""
+        doubtful = np.flatnonzero(~found.certain)
+        if not len(doubtful):
+            return found
+        place = np.full(len(q), -1, dtype=np.intp)
+        place[doubtful] = np.arange(len(doubtful))
+        ours = place[found.rows] >= 0
+        known = place[found.rows[ours]], found.q[ours]
+        rows, more, used = searched(self._system, q[doubtful], known, search)
+        # Those that were known come first among equal ones and keep their certificates.
+        unproved = np.nan if self.method == "closed form" else np.inf
+        every = replace(
+            found,
+            rows=np.concatenate([found.rows, doubtful[rows]]),
+            q=np.concatenate([found.q, more]),
+            certificate=np.concatenate([found.certificate, np.full(len(rows), unproved)]),
+            starts=found.starts + np.bincount(doubtful, used, minlength=len(q)).astype(np.intp),
+        )
+        return _chosen(every, every.q, self._system.distinct(every.rows, every.q))
+
+
+def _chosen(found: PartialSolutions, q: Array, kept: NDArray[np.intp]) -> PartialSolutions:
+    """Some of the configurations, corrected."""
+    certificate = found.certificate[kept]
+    return replace(found, rows=found.rows[kept], q=q[kept], certificate=certificate)
+
+
+@validation.validated(
+    inputs=validation.NAMES,
+    values=validation.ARRAY | validation.named(validation.ARRAY),
+    pose=validation.instance(BodyPose) | validation.TEXT,
+    by=validation.TEXT,
+    starts=validation.WHOLE,
+    rounds=validation.WHOLE,
+    seed=validation.WHOLE,
+    rtol=validation.POSITIVE,
+    progress=validation.FLAG,
+)
+def configurations(
+    model: Model | Graph,
+    inputs: Sequence[str],
+    values: ArrayLike | Mapping[str, ArrayLike],
+    *,
+    pose: BodyPose | str | None = None,
+    by: str | None = None,
+    starts: int = 64,
+    rounds: int = 30,
+    seed: int = 0,
+    rtol: float = VANISHING,
+    progress: bool = False,
+) -> AssemblyModes:
+    """Find all real configurations of a mechanism's loops for given inputs.
+
+    Joints outside all loops that are no inputs keep their stored coordinates. For many calls on
+    one mechanism use a ``ConfigurationFinder``.
+
+    Args:
+        model: The mechanism, or its graph.
+        inputs: Names of the joints whose coordinates are given, or of single coordinates of joints
+            with several, such as ``wrist[1]``.
+        values: Inputs in radians and metres, shape (..., inputs), in this order; for one input
+            also shape (...); or one array per input, by name.
+        pose: A body whose pose is given too, by its name or with the coordinates that are wanted;
+            they come after the other inputs, named as ``platform.x``.
+        by: A body: configurations in which it has the same pose count as one. A platform of Gough
+            and Stewart has at most 40 poses; its legs can be assembled in many ways at each.
+        starts: Random starts of each sample in a round of the iteration, where it is needed.
+        rounds: Largest number of rounds; three without anything new end it.
+        seed: Seed of the starts and of arbitrary choices of the eigenvalue method.
+        rtol: Angles, and distances relative to the size of a loop, that count as none when axes
+            are compared for a closed form.
+        progress: Show progress on standard error.
+
+    Raises:
+        ModelError: An input is unknown, the inputs are too few or cannot all be chosen freely, or
+            the values do not fit.
+    """
+    finder = ConfigurationFinder(model, inputs, pose=pose, by=by, seed=seed, rtol=rtol)
+    return finder.find(values, starts=starts, rounds=rounds, progress=progress)

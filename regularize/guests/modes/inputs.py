@@ -1,0 +1,302 @@
+"""The coordinates that are given: their names and columns, and values for them.
+
+Whether inputs determine a mechanism: freedoms that they leave, and inputs that are too many.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import qr
+
+from regularize.errors import ModelError
+from regularize.escape import did_you_mean
+from regularize.guests.modes.loop_system import LoopSystem
+from regularize.lie.screw import Array
+from regularize.loops.finite import followed_velocities
+from regularize.loops.kinematics import LoopKinematics
+from regularize.mechanism.graph import ColumnId, Graph, NodeId, coordinate_names
+from regularize.reduction.mobility import generic_configurations
+from regularize.tolerances import EXACT, Tolerances
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Names and columns of the inputs, in the order of their values.
+
+    Attributes:
+        names: Names of their coordinates.
+        columns: Their positions among all coordinates.
+        joints: What each was asked for by: its own name, or that of a joint as a whole.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[int, ...]
+    joints: tuple[str, ...]
+
+    def values(self, values: ArrayLike | Mapping[str, ArrayLike], what: str = "values") -> Array:
+        """Values as an array of shape (..., inputs).
+
+        Args:
+            values: The same; for one input also of shape (...); or one array per input, by name,
+                and of shape (..., k) for a joint with k freedoms.
+            what: What they are, for messages.
+
+        Raises:
+            ModelError: They are no real numbers, or do not fit the inputs.
+        """
+        if isinstance(values, Mapping):
+            return self._by_name(values, what)
+        x = numbers(values, what)
+        count = len(self.names)
+        if count == 1 and (x.ndim == 0 or x.shape[-1] != 1):
+            return x[..., None]
+        if x.ndim == 0 or x.shape[-1] != count:
+            named = f": {', '.join(self.names)}" if self.names else ""
+            raise ModelError(
+                f"{what} of shape {x.shape}; the last axis needs {count} inputs{named}"
+            )
+        return x
+
+    def _by_name(self, values: Mapping[str, ArrayLike], what: str) -> Array:
+        given = {name: numbers(each, f"{what} of {name!r}") for name, each in values.items()}
+        for joint in set(self.joints) & set(given):
+            whole = given.pop(joint)
+            own = [name for name, of in zip(self.names, self.joints, strict=True) if of == joint]
+            if len(own) > 1 and (not whole.ndim or whole.shape[-1] != len(own)):
+                raise ModelError(
+                    f"{what} of {joint!r} have the shape {whole.shape}; the last axis needs "
+                    f"{len(own)}: {', '.join(own)}"
+                )
+            each = np.moveaxis(whole, -1, 0) if len(own) > 1 else [whole]
+            given.update(zip(own, each, strict=True))
+        if set(given) != set(self.names):
+            raise ModelError(f"{what} for {sorted(map(str, values))}; inputs are {[*self.names]}")
+        if not values:
+            return np.zeros(0)
+        return np.stack(together({name: given[name] for name in self.names}), axis=-1)
+
+
+def numbers(values: ArrayLike, what: str) -> Array:
+    """Values as an array of float64, any shape; what is no real number is refused in words.
+
+    NaN and infinity pass.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ModelError(f"{what}: lists of different lengths; give an array of numbers") from error
+    if array.dtype.kind not in "fiu" and not all(map(_real, array.flat)):
+        example = next(value for value in array.flat if not _real(value))
+        raise ModelError(f"{what}: {_shown(example)} is no real number; give SI units")
+    try:
+        return np.asarray(array, dtype=np.float64)
+    except OverflowError as error:
+        raise ModelError(f"{what}: a number that is too large") from error
+
+
+def together(arrays: Mapping[str, Array]) -> list[Array]:
+    """Arrays of one shape by numpy's rules of broadcasting; the keys are for messages."""
+    try:
+        return [np.asarray(a) for a in np.broadcast_arrays(*arrays.values())]
+    except ValueError as error:
+        shapes = ", ".join(f"{what} {array.shape}" for what, array in arrays.items())
+        raise ModelError(f"shapes that do not fit together: {shapes}") from error
+
+
+def index_of(value: int, count: int, what: str) -> int:
+    """A position between 0 and ``count``, numpy's integers included."""
+    if type(value) is not int and not _whole(value):
+        raise ModelError(f"a {what} is given by its index, a whole number, not {_shown(value)}")
+    if not 0 <= value < count:
+        raise ModelError(f"there is no {what} {value}; there are {count}, counted from 0")
+    return int(value)
+
+
+def whole(value: int, what: str) -> int:
+    """A whole number of one or more."""
+    if not _whole(value) or value < 1:
+        raise ModelError(f"{what} needs to be a whole number of at least one, not {_shown(value)}")
+    return int(value)
+
+
+def at_least_zero(value: float, what: str) -> float:
+    """A finite number that is not negative."""
+    if not _real(value) or not 0.0 <= float(value) < math.inf:
+        raise ModelError(f"{what} needs to be a number of at least zero, not {_shown(value)}")
+    return float(value)
+
+
+def node_of(graph: Graph, body: str) -> NodeId:
+    """The node of a body.
+
+    Raises:
+        ModelError: There is no such body.
+    """
+    if body not in graph.node_of:
+        names = [each.name for each in graph.mechanism.bodies]
+        raise ModelError(f"there is no body {body!r}{did_you_mean(body, names)}")
+    return graph.node_of[body]
+
+
+def turning_of(graph: Graph) -> NDArray[np.bool_]:
+    """Which coordinates are angles, shape (n,)."""
+    turning = np.zeros(graph.freedoms, dtype=bool)
+    for edge in graph.edges:
+        turning[list(edge.columns)] = np.any(edge.screws[3:] != 0.0, axis=0)
+    return turning
+
+
+def inputs_of(graph: Graph, inputs: Sequence[str]) -> Inputs:
+    """The inputs of some names, of joints or of single coordinates such as ``wrist[1]``.
+
+    Raises:
+        ModelError: A name is unknown or given twice, or a joint that turns about a point or moves
+            freely is given in part.
+    """
+    names = coordinate_names(graph.mechanism)
+    joints = {joint.name for joint in graph.mechanism.joints}
+    columns: list[int] = []
+    whole: list[str] = []
+    for name in inputs:
+        if name in joints:
+            own = [c for e in graph.edges if e.joint.name == name for c in e.columns]
+        elif name in names:
+            own = [ColumnId(names.index(name))]
+        else:
+            raise ModelError(f"there is no joint or coordinate {name!r}{did_you_mean(name, names)}")
+        if not own:
+            raise ModelError(f"joint {name!r} cannot move: it is no input")
+        if set(own) & set(columns):
+            raise ModelError(f"input {name!r} is given twice")
+        columns += own
+        whole += [name] * len(own)
+    for edge in graph.edges:
+        given = set(edge.columns) & set(columns)
+        if edge.group and given and len(given) < edge.freedoms:
+            raise ModelError(
+                f"the coordinates of {edge.joint.kind} joint {edge.joint.name!r} mean nothing one "
+                f"by one; give them all: {edge.joint.name!r}"
+            )
+    return Inputs(tuple(names[c] for c in columns), tuple(columns), tuple(whole))
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def _real(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def _shown(value: object) -> str:
+    """A value in a message: short, and with its type where that is the fault."""
+    value = value.item() if isinstance(value, np.generic) else value
+    text = repr(value)
+    text = text if len(text) <= 40 else f"{text[:37]}..."
+    return f"{text} ({type(value).__name__})"
+
+
+@dataclass(frozen=True)
+class Freedoms:
+    """What some inputs leave of a mechanism's freedoms.
+
+    Attributes:
+        independent: How many of the inputs can be chosen freely.
+        left: Freedoms that are left with all inputs given; rods that spin about themselves between
+            two ball joints do not count.
+        further: Names of as many coordinates that would take these freedoms as further inputs;
+            empty where no single ones do.
+    """
+
+    independent: int
+    left: int
+    further: tuple[str, ...]
+
+
+def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) -> Freedoms | None:
+    """Freedoms at generic configurations that are connected with the stored one.
+
+    None where the loops are open at the stored configuration. All coordinates but the inputs, whose
+    columns are given, are unknown in the equations.
+    """
+    loops, rng = system.loops, np.random.default_rng(seed)
+    stored, _ = system.projected(system.graph.position[None])
+    if system.error(stored)[0] > EXACT.same:
+        return None
+    walked = generic_configurations(loops, stored[0], Tolerances.of(EXACT.same), rng=rng)
+    q = np.concatenate([stored, walked.reshape(-1, loops.freedoms)])
+    generic, motions = clearest(loops, q, EXACT.same)
+    allowed = motions.T
+    U, given, _ = np.linalg.svd(allowed[:, list(columns)])
+    independent = int(np.sum(given > EXACT.same))
+    locked = U[:, independent:].T @ allowed
+    real = locked[:0]
+    if len(locked) > system.passive_rotations:
+        headings = rng.normal(size=(3 * len(locked) + 6, len(locked))) @ locked
+        headings /= np.max(np.abs(headings), axis=1, keepdims=True)
+        headings[:, system.held] = 0.0  # what is in no loop moves, and says nothing
+        real = followed_velocities(loops, generic, headings, system.held)
+    left = max(0, len(real) - system.passive_rotations)
+    return Freedoms(independent, left, _further(system, real, left))
+
+
+def clearest(loops: LoopKinematics, q: Array, rtol: float) -> tuple[Array, Array]:
+    """The configuration (n,) whose rank is clearest, and a basis of its velocities, shape (n, s).
+
+    Of closed configurations, shape (N, n): the rank is lower at special ones only.
+    """
+    jacobian = loops.jacobian(loops.state(q)) * loops.units
+    _, values, vectors = np.linalg.svd(jacobian)
+    ranks = np.sum(values > rtol * values[:, :1], axis=1)
+    rank = int(np.max(ranks))
+    last = values[:, rank - 1] / values[:, 0] if rank else np.ones(len(q))
+    best = int(np.argmax(np.where(ranks == rank, last, 0.0)))
+    return q[best], vectors[best, rank:].T
+
+
+def require_fitting_inputs(system: LoopSystem, inputs: Inputs, *, seed: int = 0) -> None:
+    """Refuse inputs that leave freedoms, and those that cannot all be chosen.
+
+    Raises:
+        ModelError: They are too few or too many.
+    """
+    freedoms = freedoms_of(system, inputs.columns, seed=seed)
+    if freedoms is None:
+        return
+    given = ", ".join(inputs.names)
+    surplus, left = len(inputs.names) - freedoms.independent, freedoms.left
+    if surplus:
+        raise ModelError(
+            f"the inputs {given} cannot be chosen freely: "
+            f"{freedoms.independent} of them determine the rest; leave out {surplus}"
+        )
+    if left:
+        held, every = f"with {given} given" if given else "without inputs", len(inputs.names) + left
+        such = f", such as {', '.join(freedoms.further)}" if freedoms.further else ""
+        raise ModelError(
+            f"{held} the loops keep {left} of {every} freedom{'s'[: every > 1]} and their "
+            f"configurations have no end; give {left} more input{'s'[: left > 1]}{such}"
+        )
+
+
+def _further(system: LoopSystem, real: Array, left: int) -> tuple[str, ...]:
+    """Coordinates that take the freedoms that are left, those of joints at the ground first."""
+    graph = system.graph
+    weights = np.zeros(graph.freedoms)
+    for edge in graph.edges:
+        if not edge.group:
+            weights[list(edge.columns)] = 3.0 if graph.ground in (edge.parent, edge.child) else 1.0
+    if not left or not len(real):
+        return ()
+    R, order = qr(real * weights, mode="r", pivoting=True)
+    taken = np.sum(np.abs(np.diagonal(R)) > EXACT.same)
+    names = coordinate_names(graph.mechanism)
+    return tuple(names[int(c)] for c in np.sort(order[:left])) if taken >= left else ()

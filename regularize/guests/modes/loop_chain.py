@@ -1,0 +1,322 @@
+r"""Independent loops of a mechanism, their couplings, and each loop as a chain of motions.
+
+A loop is a cyclic chain of elementary motions and links,
+
+.. math:: M_0 L_0 M_1 L_1 \dots M_{m-1} L_{m-1} = I
+
+as in Klein and Kecskeméthy, eq. 1. The frames before and after a motion have their z axes on the
+joint axis and their x axes on the common normals with the neighbouring axes (Denavit and
+Hartenberg), so that parallel, perpendicular and intersecting axes show as zeros and ones. All of it
+follows from the joints' own geometry; the loop need not be closed at the file's zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from regularize.guests.modes.common_normals import SNAP, AxisLine, frames
+from regularize.lie import screw
+from regularize.lie.screw import Array
+from regularize.mechanism.cycles import Cycle, minimum_cycle_basis, walk
+from regularize.mechanism.graph import ColumnId, CouplingRow, Edge, EdgeId, Graph, nodes_of
+from regularize.tolerances import EXACT, ROUNDING
+
+#: Loops with more elementary joints than this are left out when loops are added to each other.
+LONGEST = 16
+
+
+@dataclass(frozen=True)
+class LoopSolution:
+    """How one loop is solved, or why it is not.
+
+    Attributes:
+        joints: Its joints in order.
+        solved: Whether all its coordinates follow from the inputs in closed form.
+        steps: One sentence per unknown found with this loop.
+        reason: Why it is not solved; empty where it is.
+    """
+
+    joints: tuple[str, ...]
+    solved: bool
+    steps: tuple[str, ...]
+    reason: str = ""
+
+    def __str__(self) -> str:
+        parts = [*self.steps, self.reason] if self.reason else self.steps
+        return f"{' '.join(self.joints)}: {'; '.join(parts) or 'nothing left to solve'}"
+
+
+def loops_of(graph: Graph) -> tuple[list[Cycle], list[Cycle]]:
+    """A basis of independent loops, and the further loops that two or three of them add up to."""
+    basis = [cycle for block in graph.blocks for cycle in minimum_cycle_basis(graph, block)]
+    further: dict[frozenset[int], Cycle] = {}
+    sets = [frozenset(cycle.edges) for cycle in basis]
+    for count in (2, 3):
+        if len(basis) > (24 if count == 2 else 8):
+            break
+        for group in combinations(sets, count):
+            total: frozenset[EdgeId] = frozenset()
+            for edges in group:
+                total = total ^ edges
+            if 1 < len(total) <= LONGEST and total not in further and _simple(graph, total):
+                further[total] = walk(graph, sorted(total))
+    return basis, sorted(further.values(), key=lambda cycle: (cycle.length, cycle.edges))
+
+
+def _simple(graph: Graph, edges: frozenset[EdgeId]) -> bool:
+    """Whether the edges form one simple cycle."""
+    touched: dict[int, int] = {}
+    for e in edges:
+        for node in (graph.edges[e].parent, graph.edges[e].child):
+            touched[node] = touched.get(node, 0) + 1
+    if any(count != 2 for count in touched.values()):
+        return False
+    return len(walk(graph, sorted(edges)).edges) == len(edges) == len(nodes_of(graph, edges))
+
+
+def joint_names(graph: Graph, edges: Sequence[int]) -> tuple[str, ...]:
+    """Names of the joints of some edges, each once, in order."""
+    return tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges))
+
+
+def next_coupled(
+    couplings: Sequence[CouplingRow], known: Set[int], plain: Set[int]
+) -> tuple[CouplingRow, int] | None:
+    """A coupling with one coordinate left, and this coordinate.
+
+    Angles that are known up to whole turns, which are not ``plain``, determine nothing.
+    """
+    for coupling in couplings:
+        left = set(coupling.columns) - known
+        if len(left) == 1 and set(coupling.columns) - left <= plain:
+            (column,) = left
+            argument = coupling.curve is not None and column == coupling.columns[-1]
+            if _factor(coupling, column) != 0.0 and not argument:
+                return coupling, column
+    return None
+
+
+def coupled(coupling: CouplingRow, column: int, values: Mapping[int, Any], zero: Any) -> Any:
+    """One coordinate of a coupling from the others' values by column, ``zero`` of their kind."""
+    total = zero + coupling.offset
+    for other, k in linear_terms(coupling):
+        if other != column:
+            total = total - values[other] * k
+    if coupling.curve is not None:
+        x = values[coupling.columns[-1]]
+        total = total - (coupling.curve(x) if isinstance(x, np.ndarray) else coupling.curve.of(x))
+    return total * (1.0 / _factor(coupling, column))
+
+
+def linear_terms(coupling: CouplingRow) -> list[tuple[ColumnId, float]]:
+    """Columns and coefficients without that of a curve's argument."""
+    terms = [*zip(coupling.columns, coupling.coefficients, strict=True)]
+    return terms if coupling.curve is None else terms[:-1]
+
+
+def _factor(coupling: CouplingRow, column: int) -> float:
+    terms = zip(coupling.columns, coupling.coefficients, strict=True)
+    return float(sum(k for c, k in terms if c == column))
+
+
+@dataclass(frozen=True, eq=False)
+class ElementaryMotion:
+    """An elementary motion of a loop.
+
+    Attributes:
+        kind: ``R``, ``P``, ``S`` (spherical) or ``F`` (free).
+        edge: Its joint.
+        columns: Its coordinates among all coordinates of the mechanism.
+        sign: +1 where the loop passes from parent to child.
+        before: Frame in front of the motion at zero coordinates, in the loop's frame, (4, 4).
+        after: Frame behind the motion at zero coordinates, shape (4, 4).
+        angle: Rotation about z between the two frames at zero coordinates.
+        shift: Translation along z between them, in metres.
+        pitch: Translation in metres per radian; zero but for helical joints.
+        scale: Radians or metres per unit of the coordinate; one but for composite joints.
+    """
+
+    kind: str
+    edge: Edge
+    columns: tuple[int, ...]
+    sign: int
+    before: Array
+    after: Array
+    angle: float = 0.0
+    shift: float = 0.0
+    pitch: float = 0.0
+    scale: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """Name of the joint."""
+        return self.edge.joint.name
+
+    @property
+    def simple(self) -> bool:
+        """Whether it is a turn or a slide of as much as its coordinate says."""
+        return self.kind in "RP" and self.pitch == 0.0 and self.scale == 1.0
+
+    @property
+    def fixed(self) -> Array:
+        """What is left of a turn or slide at zero coordinates: a motion about and along z."""
+        return about_z(np.array(self.angle), np.array(self.shift))
+
+    def transforms(self, q: Array) -> Array:
+        """The motion between the frames at coordinates of all joints, (N, n), (N, 4, 4)."""
+        if self.kind in "SF":
+            T = screw.exp(q[:, list(self.columns)] @ self.edge.screws.T)
+            return T if self.sign > 0 else screw.inverse(T)
+        x = q[:, self.columns[0]] * self.scale
+        if self.kind == "P":
+            return about_z(np.full_like(x, self.angle), self.shift + x)
+        return about_z(self.angle + x, self.shift + self.pitch * x)
+
+
+@dataclass(frozen=True, eq=False)
+class LoopChain:
+    """A loop, cut open nowhere.
+
+    Attributes:
+        items: The motions in order.
+        links: Constant transforms that follow each of them, shape (m, 4, 4).
+        size: Largest distance within the loop in metres.
+        cycle: Where in the graph it is.
+    """
+
+    items: tuple[ElementaryMotion, ...]
+    links: Array
+    size: float
+    cycle: Cycle
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+def chain_of(graph: Graph, cycle: Cycle) -> LoopChain:
+    """The chain of a cycle of the graph."""
+    lines, closing = _lines(graph, cycle)
+    first = next((i for i, line in enumerate(lines) if line.point is not None), 0)
+    # The chain starts at a motion with a place, so that translations can take theirs from it.
+    moved = [line.moved(closing) for line in lines[:first]]
+    lines, m = lines[first:] + moved, len(lines)
+    points: list[Array] = []
+    for line in lines:
+        previous = points[-1] if points else np.zeros(3)
+        points.append(previous if line.point is None else line.point)
+    places = np.array([*points, (closing @ [*points[0], 1.0])[:3]])
+    size = float(np.max(np.ptp(places, axis=0)))
+    # Where all axes meet in one point, what is left of their distances is rounding.
+    edges = [graph.edges[e] for e in cycle.edges]
+    reach = max(np.max(np.abs(T[:3, 3])) for e in edges for T in (e.T_parent, e.T_child))
+    size = size if size > EXACT.closed * reach else 1.0
+    lines = [replace(line, point=point) for line, point in zip(lines, points, strict=True)]
+    befores, afters = frames(lines, closing, size)
+    items, links = [], np.zeros((m, 4, 4))
+    for i, line in enumerate(lines):
+        relative = screw.inverse(befores[i]) @ afters[i]
+        angle = float(np.arctan2(relative[1, 0], relative[0, 0])) if line.kind in "RP" else 0.0
+        shift = float(relative[2, 3]) if line.kind in "RP" else 0.0
+        following = befores[i + 1] if i + 1 < m else closing @ befores[0]
+        links[i] = _snapped(screw.inverse(afters[i]) @ following, size)
+        items.append(
+            ElementaryMotion(
+                line.kind,
+                line.edge,
+                line.columns,
+                line.sign,
+                befores[i],
+                afters[i],
+                _snap_angle(angle),
+                0.0 if abs(shift) <= SNAP * size else shift,
+                0.0 if abs(line.pitch) <= SNAP * size else line.pitch,
+                line.scale,
+            )
+        )
+    return LoopChain(tuple(items), links, size, cycle)
+
+
+def _lines(graph: Graph, cycle: Cycle) -> tuple[list[AxisLine], Array]:
+    """The motions at zero coordinates in the frame of the first joint, and the loop's gap."""
+    lines: list[AxisLine] = []
+    frame, behind = np.eye(4), _ends(graph, cycle, 0)[0]
+    for k, node in enumerate(cycle.nodes):
+        edge = graph.edges[cycle.edges[k]]
+        into, out = _ends(graph, cycle, k)
+        frame = frame @ _relative(behind, into)
+        lines += _edge_lines(edge, frame, 1 if node == edge.parent else -1)
+        behind = out
+    return lines, frame @ _relative(behind, _ends(graph, cycle, 0)[0])
+
+
+def _ends(graph: Graph, cycle: Cycle, k: int) -> tuple[Array, Array]:
+    """Frames of a joint on the bodies in front of it and behind it."""
+    edge = graph.edges[cycle.edges[k]]
+    ends = edge.T_parent, edge.T_child
+    return ends if cycle.nodes[k] == edge.parent else ends[::-1]
+
+
+def _relative(a: Array, b: Array) -> Array:
+    """Pose of frame b in frame a; exact differences where both are far from their origin."""
+    rotation = a[:3, :3].T
+    return screw.transform(rotation @ b[:3, :3], rotation @ (b[:3, 3] - a[:3, 3]))
+
+
+def _edge_lines(edge: Edge, frame: Array, sign: int) -> list[AxisLine]:
+    if edge.group:
+        kind = "S" if edge.joint.kind == "spherical" else "F"
+        return [AxisLine(kind, edge, edge.columns, sign, None, frame[:3, 3], frame)]
+    lines = []
+    order = range(edge.freedoms) if sign > 0 else reversed(range(edge.freedoms))
+    for k in order:
+        world = screw.adjoint(frame) @ edge.screws[:, k]
+        direction, point, _ = screw.axis_of(world)
+        # In the joint's own frame, where it is exact.
+        v, w = edge.screws[:3, k], edge.screws[3:, k]
+        length = float(np.linalg.norm(v if point is None else w))
+        length = 1.0 if np.isclose(length, 1.0, rtol=0.0, atol=ROUNDING) else length
+        # Traversed backwards, a joint turns about the opposite axis; its coordinate stays.
+        column, along = (edge.columns[k],), sign * direction
+        if point is None:
+            lines.append(AxisLine("P", edge, column, sign, along, None, frame, 0.0, length))
+        else:
+            point = frame[:3, 3] if _on_line(frame[:3, 3], point, direction) else point
+            pitch = float(v @ w) / length**2
+            lines.append(AxisLine("R", edge, column, sign, along, point, frame, pitch, length))
+    return lines
+
+
+def about_z(angle: Array, shift: Array) -> Array:
+    """Turns about and slides along z, shape (..., 4, 4)."""
+    T = np.zeros((*np.shape(angle), 4, 4))
+    T[..., 2, 2] = T[..., 3, 3] = 1.0
+    T[..., 0, 0] = T[..., 1, 1] = np.cos(angle)
+    T[..., 1, 0] = np.sin(angle)
+    T[..., 0, 1] = -T[..., 1, 0]
+    T[..., 2, 3] = shift
+    return T
+
+
+def _on_line(q: Array, point: Array, direction: Array) -> bool:
+    off = np.linalg.norm(screw.cross(q - point, direction))
+    return bool(off <= ROUNDING * max(1.0, float(np.linalg.norm(q))))
+
+
+def _snap_angle(angle: float) -> float:
+    quarter = np.round(angle / (np.pi / 2)) * np.pi / 2
+    return float(quarter) if abs(angle - quarter) <= SNAP else angle
+
+
+def _snapped(T: Array, size: float) -> Array:
+    T = T.copy()
+    rotation = T[:3, :3]
+    near = np.abs(rotation - np.round(rotation)) <= SNAP
+    rotation[near] = np.round(rotation[near])
+    small = np.abs(T[:3, 3]) <= SNAP * size
+    T[:3, 3][small] = 0.0
+    return T

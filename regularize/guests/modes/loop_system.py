@@ -1,0 +1,301 @@
+r"""Closure equations of loops with some coordinates unknown: projection, rates, what is the same.
+
+The derivatives of the equations give the rates of every solution, so that none is chosen again:
+
+.. math:: J_f \dot q_f = -J_i \dot x, \qquad J_f \ddot q_f = -J_i \ddot x - \dot J \dot q
+
+Configurations are searched for from many random starts at once: by Levenberg and Marquardt's method
+(Moré 1978, with one damping per start) on the closure errors of all loops, then by Newton's for the
+last digits. New starts are made until several rounds in a row have found nothing new. The list that
+comes out is never known to be complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from regularize.guests.modes.grouping import firsts_of
+from regularize.lie.screw import Array
+from regularize.loops.constraints import CHUNK, in_parts
+from regularize.loops.kinematics import State, sized_loops
+from regularize.loops.least_norm import least_norm
+from regularize.loops.projection import moved, project
+from regularize.mechanism.graph import Graph
+from regularize.tolerances import EXACT
+
+#: Steps by which velocities of the null space are tried, radians or sizes of the loops.
+NUDGE = 1e-4
+
+
+class LoopSystem:
+    """Closure equations of all loops of a mechanism for some unknown coordinates.
+
+    Args:
+        graph: The mechanism's graph.
+        unknown: Columns that are looked for.
+        length: Length by which closure errors are divided, in metres; by default the size of the
+            mechanism.
+        by_body: The body whose pose tells configurations apart; by default all do.
+
+    Attributes:
+        loops: Kinematics of all joints.
+        held: Which coordinates are known, shape (n,).
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        unknown: NDArray[np.intp],
+        *,
+        length: float | None = None,
+        by_body: str | None = None,
+    ) -> None:
+        self._by_body = by_body
+        self.graph, self.unknown = graph, unknown
+        self.loops = sized_loops(graph, graph.position, length=length)
+        self.held = ~np.isin(np.arange(graph.freedoms), unknown)
+
+    def error(self, q: Array) -> Array:
+        """Largest closure error, shape (K,)."""
+        residual = in_parts(lambda part: self.loops.residual(self.loops.state(part)), q)
+        return np.asarray(np.max(np.abs(residual), axis=1, initial=0.0))
+
+    def gap(self, q: Array) -> Array:
+        """Largest gap of a loop, by the largest coordinate where that is above one, shape (K,)."""
+        errors = self.loops.residual(self.loops.state(q))[:, : 6 * len(self.loops.chords)]
+        size = np.maximum(1.0, np.max(np.abs(q), axis=1, initial=0.0))
+        return np.asarray(np.max(np.abs(errors), axis=1, initial=0.0) / size)
+
+    def equations(self, q: Array) -> tuple[Array, Array]:
+        """Closure errors (K, m) and their derivative by the unknown coordinates (K, m, u)."""
+        state = self.loops.state(q)
+        jacobian = self.loops.residual_jacobian(state) * self.loops.units
+        return self.loops.residual(state), jacobian[..., self.unknown]
+
+    def projected(
+        self,
+        q: Array,
+        *,
+        damped: bool = False,
+        steps: int = 8,
+        until: float | None = None,
+        within: float = EXACT.closed,
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Configurations (K, n) closed with the known coordinates held, and which of them are.
+
+        Damped ones may be far away. No step of Newton's method is made beyond so many, nor where
+        errors are below ``until``, by default a tenth of what is closed; what errs by no more than
+        ``within`` counts as closed.
+        """
+        close = partial(
+            project, self.loops, held=self.held, damped=damped, steps=steps, until=until
+        )
+        parts = [close(q[k : k + CHUNK]) for k in range(0, len(q), CHUNK)]
+        if not parts:
+            return q, np.zeros(0, dtype=bool)
+        result = np.concatenate([part.q for part in parts])
+        result[:, self.held] = q[:, self.held]  # whole turns of ball joints included
+        return result, np.concatenate([part.error for part in parts]) <= within
+
+    def derivatives(self, q: Array, given: Sequence[Array]) -> Array:
+        """Velocities of configurations (K, n), or accelerations, shape (K, n).
+
+        They are the least ones where links may turn by themselves, and NaN where the known
+        coordinates cannot move like that. Given are rates of all coordinates, of which the known
+        ones count, and for accelerations the rates of these, (K, n) each.
+        """
+        loops, free = self.loops, ~self.held
+        state, units = loops.state(q), loops.units[free]
+        jacobian = loops.jacobian(state)
+        rows = jacobian[..., free] * units
+        result, bias = np.zeros_like(q), np.zeros(jacobian.shape[:2])
+        for rates in given:
+            result = np.where(self.held, rates, 0.0)
+            for _ in range(2):  # the second time for the rounding of the first
+                gap = (jacobian @ result[..., None])[..., 0] + bias
+                # Slides of nearly parallel axes are long: all but the rounding counts.
+                result[:, free] -= units * least_norm(rows, gap, EXACT.closed)
+            left = np.abs((jacobian @ result[..., None])[..., 0] + bias)
+            terms = (np.abs(jacobian) @ np.abs(result)[..., None])[..., 0] + np.abs(bias)
+            wrong = left.max(axis=1, initial=0.0) > EXACT.same * terms.max(axis=1, initial=0.0)
+            result[wrong] = np.nan
+            bias = loops.bias(state, result)
+        return result
+
+    def distinct(self, rows: NDArray[np.intp], q: Array) -> NDArray[np.intp]:
+        """Indices of different configurations of each sample, by the poses of the bodies."""
+        return firsts_of(rows, self.poses(q), EXACT.same)
+
+    def poses(self, q: Array) -> Array:
+        """What tells configurations from each other: poses of the bodies, shape (K, m).
+
+        Bodies that can move with nothing else changing (a rod spinning between two ball joints) do
+        not count.
+        """
+        return in_parts(self._poses, q)
+
+    def _poses(self, q: Array) -> Array:
+        state = self.loops.state(q)
+        poses = self.bodies(state)
+        if self._by_body is not None:
+            poses[
+                :, np.arange(poses.shape[1]) != self.loops.row(self.graph.node_of[self._by_body])
+            ] = 0.0
+            return poses.reshape(len(q), 12 * poses.shape[1])
+        poses[self._passive(q, state)] = 0.0
+        return poses.reshape(len(q), 12 * poses.shape[1])
+
+    def away(self, stored: Array, q: Array) -> Array:
+        """Largest difference of the poses of bodies from those of one configuration, shape (K,).
+
+        Bodies that can move with nothing else changing do not count.
+        """
+        start = self.loops.state(stored)
+        counts = ~self._passive(np.atleast_2d(stored), start)[0]
+
+        def difference(part: Array) -> Array:
+            change = self.bodies(self.loops.state(part)) - self.bodies(start)
+            return np.asarray(np.max(np.abs(change[:, counts]), axis=(1, 2, 3), initial=0.0))
+
+        return in_parts(difference, q)
+
+    def bodies(self, state: State) -> Array:
+        """Poses of all bodies with lengths divided by that of the loops, shape (K, nodes, 3, 4)."""
+        poses = state.T_world_node[:, :, :3].copy()
+        poses[..., 3] /= self.loops.length
+        return poses
+
+    @cached_property
+    def passive_rotations(self) -> int:
+        """Number of legs between two unknown ball joints, which spin with nothing else moving."""
+        return len(passive_legs(self.graph, self.unknown.tolist()))
+
+    def isolated(self, q: Array) -> NDArray[np.bool_]:
+        """Whether nothing but legs that spin can move to first order, shape (K,)."""
+        return in_parts(self._isolated, q)
+
+    def _isolated(self, q: Array) -> NDArray[np.bool_]:
+        _, jacobian = self.equations(q)
+        sizes = np.linalg.svd(jacobian, compute_uv=False)
+        rank = np.sum(sizes > EXACT.singular * sizes[:, :1], axis=1)
+        return np.asarray(len(self.unknown) - rank <= self.passive_rotations)
+
+    def _passive(self, q: Array, state: State) -> NDArray[np.bool_]:
+        """Which nodes move along the null space of the closure equations, shape (K, nodes)."""
+        passive = np.zeros(state.T_world_node.shape[:2], dtype=bool)
+        u = len(self.unknown)
+        if not u:
+            return passive
+        _, jacobian = self.equations(q)
+        _, sizes, V = np.linalg.svd(jacobian, full_matrices=jacobian.shape[1] < u)
+        null = np.ones((len(q), u), dtype=bool)
+        null[:, : sizes.shape[1]] = sizes <= EXACT.singular * sizes[:, :1]
+        if not null.any():
+            return passive
+        # An arbitrary velocity of the null space moves whatever can move; three do so for sure.
+        step = np.zeros_like(q)
+        for weights in np.random.default_rng(1).normal(size=(3, u)):
+            step[:, self.unknown] = NUDGE * ((weights * null)[:, None] @ V)[:, 0]
+            ahead, behind = (
+                self.loops.state(moved(self.loops, q, sense * step)).T_world_node
+                for sense in (1.0, -1.0)
+            )
+            change = np.max(np.abs(ahead - behind), axis=(2, 3))
+            passive |= change > NUDGE**2 * max(1.0, self.loops.length)
+        return passive
+
+    def random(self, q: Array, rng: np.random.Generator) -> Array:
+        """Configurations with random values of the unknown coordinates, shape (K, n)."""
+        q = np.array(q)
+        for edge in self.graph.edges:
+            columns = [c for c in edge.columns if not self.held[c]]
+            if not columns:
+                continue
+            if edge.group:
+                turns = iter(Rotation.from_quat(rng.normal(size=(len(q), 4))).as_rotvec().T)
+            for column in columns:
+                if not np.any(edge.screws[3:, edge.columns.index(column)]):
+                    q[:, column] = rng.normal(scale=self.loops.length, size=len(q))
+                elif edge.group:
+                    q[:, column] = next(turns)
+                else:
+                    q[:, column] = rng.uniform(-np.pi, np.pi, size=len(q))
+        return q
+
+
+def passive_legs(graph: Graph, unknown: Iterable[int]) -> set[frozenset[str]]:
+    """Names of the ball joints, in unknown columns, at the ends of legs that touch nothing else."""
+    columns = set(unknown)
+    balls = {e.index: e for e in graph.edges if e.joint.kind == "spherical"}
+    balls = {index: edge for index, edge in balls.items() if edge.columns[0] in columns}
+    legs: set[frozenset[str]] = set()
+    for ball in balls.values():
+        for node in (ball.parent, ball.child):
+            edge = ball.index
+            while len(graph.adjacency[node]) == 2:
+                edge = next(e for e in graph.adjacency[node] if e != edge)
+                node = graph.edges[edge].other(node)
+                if edge in balls:
+                    legs.add(frozenset((ball.name, balls[edge].name)))
+                    break
+    return {leg for leg in legs if len(leg) == 2}
+
+
+@dataclass(frozen=True)
+class Multistart:
+    """How long is searched.
+
+    Attributes:
+        starts: Starts of each sample in a round.
+        rounds: Largest number of rounds.
+        seed: Seed of the starts.
+        advance: Called after every round.
+        patience: Rounds without anything new after which the search ends.
+    """
+
+    starts: int = 64
+    rounds: int = 30
+    seed: int = 0
+    advance: Callable[[], None] = lambda: None
+    patience: int = 3
+
+
+def searched(
+    system: LoopSystem, q: Array, known: tuple[NDArray[np.intp], Array], search: Multistart
+) -> tuple[NDArray[np.intp], Array, NDArray[np.intp]]:
+    """Look for configurations of N samples from random starts.
+
+    The samples q, shape (N, n), hold the known coordinates. Of configurations that are known
+    already the samples (K,) and the coordinates (K, n) are given.
+
+    Returns:
+        Samples and coordinates of all configurations, and the number of starts of each sample.
+    """
+    rng = np.random.default_rng(search.seed)
+    rows, found = known
+    poses = system.poses(found)
+    used = np.zeros(len(q), dtype=np.intp)
+    quiet = np.zeros(len(q), dtype=np.intp)
+    for _ in range(search.rounds):
+        open_ = np.flatnonzero(quiet < search.patience)
+        if not len(open_):
+            break
+        before = np.bincount(rows, minlength=len(q))
+        batch = np.repeat(open_, search.starts)
+        ended, closed = system.projected(system.random(q[batch], rng), damped=True)
+        rows = np.concatenate([rows, batch[closed]])
+        found = np.concatenate([found, ended[closed]])
+        poses = np.concatenate([poses, system.poses(ended[closed])])
+        kept = firsts_of(rows, poses, EXACT.same)
+        rows, found, poses = rows[kept], found[kept], poses[kept]
+        search.advance()
+        used[open_] += search.starts
+        fresh = np.bincount(rows, minlength=len(q)) > before
+        quiet[open_] = np.where(fresh[open_], 0, quiet[open_] + 1)
+    return rows, found, used

@@ -1,0 +1,258 @@
+"""The report as one HTML file: scripts, styles and data inside, in light and dark colours."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import PurePath
+from urllib.parse import quote
+
+import numpy as np
+
+from regularize.guests.page.animation import branch_numbers
+from regularize.guests.page.artist import draw
+from regularize.guests.page.drawing import Drawing, camera, web
+from regularize.guests.page.page_data import page_data
+from regularize.guests.page.played_motion import PlayedMotion
+from regularize.guests.page.references import References
+from regularize.guests.page.report_rows import footer, report_rows
+from regularize.lie.screw import Array
+from regularize.report.analysis import Analysis
+from regularize.report.forms import view
+from regularize.report.forms.listing import SummaryLine
+from regularize.services import present
+from regularize.tolerances import VANISHING
+from regularize.words import counted
+
+#: Scripts of a page, those that others need first.
+SCRIPTS = (
+    *("bus", "kinematics", "camera", "scene", "labels", "furniture", "stage"),
+    *("motion", "trajectory", "report", "page"),
+)
+
+
+def render(
+    report: Analysis,
+    *,
+    meshes: bool = True,
+    budget: int = 3_000_000,
+    trajectory: PlayedMotion | None = None,
+    panel: str = "",
+    script: str = "",
+) -> str:
+    """The page of one model.
+
+    Args:
+        report: What to show.
+        meshes: Whether to show shapes that are files.
+        budget: Bytes that shapes may take; larger ones lose detail.
+        trajectory: A motion to play.
+        panel: HTML that stands before the report's rows.
+        script: What brings it to life; it may speak to ``regularize.guests.page``.
+    """
+    drawing, references = draw(report, meshes=meshes), References(report)
+    data = page_data(drawing, references, budget=budget, trajectory=trajectory)
+    runs = [scripts(), *([script] if script else ())]
+    name, counts = view.headline(report)
+    level, sentence = view.verdict(report)
+    body = [
+        f"<header><h1>{escape(PurePath(name).name)}</h1>",
+        f'<p class="meta">{escape(name)} · {escape(counts)}</p>',
+        f'<p class="verdict {level}">{escape(sentence)}</p>',
+        f"<p>{escape(view.counts(report))}</p>",
+        *(f"<p>{escape(each.words)}.</p>" for each in report.platforms),
+        "</header>",
+        '<div class="page"><div class="view">',
+        *_figure(report, drawing),
+        '</div><main id="report-rows">',
+        panel,
+        *report_rows(report, drawing, references),
+        *_maps(report),
+        "</main></div>",
+        *footer(report),
+        f'<script type="application/json" id="report">{_json(report.as_dict())}</script>',
+        f'<script type="application/json" id="scene">{_json(data)}</script>',
+        *(f"<script>{each}</script>" for each in runs),
+    ]
+    return _page(f"{PurePath(name).name}: {sentence}", body, runs, "'self'" if script else "'none'")
+
+
+def _maps(report: Analysis) -> Iterator[str]:
+    """What motors make of joints through loops, where a guest draws it."""
+    figures = [x for of in present("actuation.map_picture") for x in of.figures(report.mechanism)]
+    yield from ["<h2>From motors to joints</h2>", *figures] if figures else ()
+
+
+def frame(report: Analysis, *, height: int = 720, trajectory: PlayedMotion | None = None) -> str:
+    """The page as a frame of another one, such as a notebook.
+
+    Args:
+        report: What to show.
+        height: Of the frame in pixels.
+        trajectory: A motion to play.
+    """
+    page = escape(render(report, budget=1_000_000, trajectory=trajectory), quote=True)
+    style = f"width:100%;height:{height}px;border:0"
+    return f'<iframe srcdoc="{page}" style="{style}" title="{escape(repr(report))}"></iframe>'
+
+
+def scripts() -> str:
+    """All scripts of the page as one, which keeps its names to itself."""
+    inside = "\n".join(asset(f"{name}.js") for name in SCRIPTS)
+    return f'(function () {{\n"use strict";\n{inside}}})();'
+
+
+def index(lines: Mapping[str, SummaryLine]) -> str:
+    """The page of many models, with a link to each."""
+    rows = []
+    for page, line in lines.items():
+        level = line.worst or "good"
+        cells = "".join(f'<td class="number">{n}</td>' for n in line.numbers.values())
+        codes = " ".join(line.codes) or "none"
+        rows.append(
+            f'<tr><th scope="row"><a href="{quote(page)}">{escape(line.path)}</a></th>{cells}'
+            f'<td class="{level}">{escape(codes)}</td></tr>'
+        )
+    head = "".join(
+        f'<th scope="col" class="number">{title}</th>'
+        for title in ("loops", "Grübler count", "mobility", "redundant", "droppable")
+    )
+    body = [
+        f"<header><h1>{len(rows)} models</h1></header><main>",
+        f'<div class="scroll"><table><thead><tr><th scope="col">model</th>{head}'
+        f'<th scope="col">findings</th></tr></thead><tbody>{"".join(rows)}</tbody></table></div>',
+        "</main>",
+    ]
+    return _page(f"{len(rows)} models", body)
+
+
+def _page(
+    title: str, body: Iterable[str], runs: Sequence[str] = (), speaks_to: str = "'none'"
+) -> str:
+    """A whole page, on which these scripts run, and nothing that a name may smuggle in."""
+    hashes = (base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in runs)
+    allowed = " ".join(f"'sha256-{each}'" for each in hashes) or "'none'"
+    policy = (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
+        f"img-src data: blob:; connect-src {speaks_to}; base-uri 'none'; form-action 'none'"
+    )
+    return "\n".join(
+        [
+            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<link rel="icon" href="data:,">',
+            f"<title>{escape(title)}</title>",
+            f"<style>{asset('page.css')}</style></head><body>",
+            *body,
+            "</body></html>\n",
+        ]
+    )
+
+
+def asset(name: str) -> str:
+    """A script or a style sheet that stands on pages."""
+    return files("regularize.guests.page").joinpath("scripts", name).read_text(encoding="utf-8")
+
+
+def _json(data: object) -> str:
+    """JSON that cannot end the script element that it stands in."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("</", "<\\/").replace("<!--", "<\\u0021--")
+
+
+def _figure(report: Analysis, drawing: Drawing) -> Iterator[str]:
+    label = escape(f"{report.mechanism.name} with {counted(len(report.loops), 'loop')}", quote=True)
+    yield f'<figure><div class="stage" id="stage" data-label="{label}">'
+    yield schematic(drawing)
+    yield '<div class="tools" hidden>'
+    for name in ("fit", "home", "front", "side", "top", "iso"):
+        act = 'data-act="fit"' if name == "fit" else f'data-view="{name}"'
+        yield f'<button type="button" {act}>{name.capitalize()}</button>'
+    yield '<button type="button" data-act="image">PNG</button>'
+    yield '<details><summary>Show</summary><div class="layers">'
+    layers = {
+        "bodies": "bodies",
+        "joints": "joints",
+        "axes": "axes",
+        "redundant": "redundant directions",
+        "ground": "ground, axes, scale",
+        "names": "names",
+    }
+    if drawing.branch_colors:
+        layers["branches"] = "branches"
+    for value, words in layers.items():
+        yield f'<label><input type="checkbox" value="{value}" checked>{words}</label>'
+    yield '</div></details></div><div class="card" role="status" hidden></div></div>'
+    yield '<div class="controls" id="motion" hidden><div class="freedoms"></div><div class="line">'
+    yield '<label hidden>assembled <select class="ways"></select></label>'
+    yield '<label hidden>on <select class="branches"></select></label>'
+    yield '<button type="button" class="search">Other ways to assemble</button>'
+    yield '<button type="button" class="reset">Reset</button>'
+    yield '<output class="closure quiet"></output></div></div>'
+    yield '<div class="controls" id="trajectory" hidden><div class="line">'
+    yield '<button type="button">Play</button><label>time <input type="range" step="any"></label>'
+    yield '<output></output></div><div class="plots"></div></div><figcaption>Arrows are axes. '
+    if report.reduction.removed:
+        yield (
+            '<span class="swatch" style="background:var(--accent)"></span>Redundant equations at '
+            "the closing joints: a straight double arrow is a force, a ring a moment, that the "
+            "model leaves undetermined. "
+        )
+    if drawing.branch_colors:
+        yield "Bent arrows show where joints go on each motion that meets here: "
+        yield ", ".join(
+            f'<span class="swatch" style="background:rgb{color[:3]}"></span>{escape(name)}'
+            for name, color in drawing.branch_colors.items()
+        )
+        more = len(branch_numbers(report.reduction)) - len(drawing.branch_colors)
+        yield f"; {more} more are in the list." if more > 0 else "."
+    yield "</figcaption></figure>"
+
+
+def schematic(drawing: Drawing, width: int = 720, height: int = 480, margin: int = 48) -> str:
+    """Links as lines, joints as circles, closing joints with redundant equations filled; SVG.
+
+    Sizes are in pixels; the margin is kept free on every side.
+    """
+    r = drawing.report.reduction
+    poses, view = r.reference.T_world_node[0], camera(drawing)[:2]
+
+    def seen(node: int, point: Array) -> Array:
+        T = poses[node]
+        return np.asarray(view @ (T[:3, :3] @ point + T[:3, 3]))
+
+    lines = [
+        (seen(r.loops.row(node), start), seen(r.loops.row(node), end), color)
+        for node, start, end, color in drawing.links
+    ]
+    names = [(seen(r.loops.row(label.node), label.point), label) for label in drawing.labels]
+    points = np.array([p for a, b, _ in lines for p in (a, b)] + [p for p, _ in names])
+    points = points.reshape(-1, 2) if len(points) else np.zeros((1, 2))
+    low, high = points.min(axis=0), points.max(axis=0)
+    room = np.array([width, height]) - 2.0 * margin
+    scale = float(np.min(room / np.maximum(high - low, VANISHING)))
+
+    def place(point: Array) -> str:
+        x, y = (point - 0.5 * (low + high)) * [scale, -scale] + [0.5 * width, 0.5 * height]
+        return f"{x:.0f} {y:.0f}"
+
+    title = escape(drawing.report.mechanism.name or "mechanism")
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">'
+        f'<title>{title}</title><g stroke-width="5" stroke-linecap="round">'
+    ]
+    parts += [f'<path d="M{place(a)}L{place(b)}" stroke="{web(color)}"/>' for a, b, color in lines]
+    parts.append('</g><g font-size="13" font-family="system-ui, sans-serif">')
+    redundant = {wrench.joint for wrench in drawing.wrenches}
+    for point, label in names:
+        x, y = place(point).split()
+        fill = "#cc1448" if label.text in redundant else "#fff"
+        parts.append(f'<circle cx="{x}" cy="{y}" r="5" fill="{fill}" stroke="#666"/>')
+        parts.append(f'<text x="{int(x) + 9}" y="{int(y) - 9}">{escape(label.text)}</text>')
+    parts.append("</g></svg>")
+    return "".join(parts)

@@ -1,0 +1,234 @@
+"""Everything that the scripts of a page work on, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from regularize.errors import RegularizeError
+from regularize.guests.page.animation import Driver, branch_name, branch_numbers, drivers
+from regularize.guests.page.drawing import Drawing
+from regularize.guests.page.played_motion import PlayedMotion
+from regularize.guests.page.references import References
+from regularize.guests.page.scene_data import scene_data
+from regularize.lie import screw
+from regularize.lie.curve import Curve
+from regularize.lie.screw import Array
+from regularize.mechanism.graph import Edge, coordinate_names
+from regularize.reduction.cuts import Cut
+from regularize.reduction.reduce import Reduction
+from regularize.repair.statics.passive_joints import limits_of
+from regularize.report.analysis import Analysis
+from regularize.services import guest
+from regularize.tolerances import UNNOTICED
+
+
+def page_data(
+    drawing: Drawing, references: References, *, budget: int, trajectory: PlayedMotion | None = None
+) -> dict[str, Any]:
+    """The picture, the parts, and how the mechanism moves; shapes may take a budget of bytes."""
+    r = drawing.report.reduction
+    kinematics = kinematics_data(r, drawing.length)
+    return {
+        **scene_data(drawing, references, budget),
+        **references.data(),
+        "kinematics": kinematics,
+        "branches": list(_branches(r)),
+        "modes": list(_modes(r, [f["column"] for f in kinematics["freedoms"] if f["branch"] < 2])),
+        "advice": list(_advice(drawing.report, references)),
+        "trajectory": None if trajectory is None else trajectory.as_dict(),
+    }
+
+
+def _advice(report: Analysis, references: References) -> Iterator[dict[str, Any]]:
+    """For each way to change joints: which, and the freedoms that it gives them.
+
+    ``twists`` are those of body ``mover`` as node ``node`` sees them, linear part first.
+    """
+    r = report.reduction
+    edges = {edge.joint.name: edge for edge in reversed(r.graph.edges)}
+    for entry in report.advice:
+        gives = []
+        for change in entry.changes:
+            edge = edges[change.joint]
+            # What stands still does so in the preview.
+            still = edge.child == r.graph.ground
+            base, mover = (edge.child, edge.parent) if still else (edge.parent, edge.child)
+            T = screw.inverse(r.reference.T_world_node[0, r.loops.row(base)])
+            shapes = [
+                {
+                    "shape": "moment" if part else "force",
+                    "direction": _plain(T[:3, :3] @ each.covector[3 * part : 3 * part + 3]),
+                }
+                for each in change.freedoms
+                for part in [int(each.kind == "angular")]
+            ]
+            given = screw.adjoint(T) @ (-change.added if still else change.added)
+            at = edge.T_child if still else edge.T_parent
+            gives.append(
+                {
+                    "ref": references.joints[change.joint],
+                    "loop": "",
+                    "node": r.loops.row(base),
+                    "mover": r.loops.row(mover),
+                    "point": _plain(at[:3, 3]),
+                    "shapes": shapes,
+                    "twists": [_plain(column) for column in given.T],
+                }
+            )
+        yield {"refs": [each["ref"] for each in gives], "gives": gives}
+
+
+def _branches(r: Reduction, most: int = 40) -> list[dict[str, Any]]:
+    """A configuration on each of the motions that meet at the pose; none where there is one."""
+    if not r.assembly.closed:
+        return []
+    return [
+        {"number": k, "name": branch_name(r, k), "q": _plain(r.on_branch(k))}
+        for k in branch_numbers(r)[:most]
+    ]
+
+
+def _modes(
+    r: Reduction, columns: list[int], loops: int = 3, most: int = 16
+) -> list[dict[str, Any]]:
+    """Other ways to assemble with the freedoms where they are, where formulas give them quickly."""
+    if not r.assembly.closed or not 0 < r.graph.loops <= loops:
+        return []
+    names = coordinate_names(r.mechanism)
+    try:
+        form = guest("modes.closed_form").closed_form(r.graph, [names[k] for k in columns])
+        if not form.solved or not 1 < len(form.branches) <= most:
+            return []
+        found = form.solve(r.q[columns])
+    except RegularizeError:  # these inputs do not determine the others, or there are no formulas
+        return []
+    home = r.reference.T_world_node[0]
+    modes = []
+    for branch, q, there in zip(form.branches, found.q, found.assembled, strict=True):
+        if not there:
+            continue
+        poses = r.loops.state(q).T_world_node[0]
+        if float(np.max(np.abs(poses - home))) > UNNOTICED * max(1.0, r.loops.length):
+            modes.append({"name": f"way {branch.index}: {branch.name}", "q": _plain(q)})
+    return modes
+
+
+def kinematics_data(reduction: Reduction, length: float) -> dict[str, Any]:
+    """The mechanism of a length as a product of exponentials with its kept rows; SI, radians.
+
+    Transforms are the first three rows of their matrix, one after the other (12 numbers). Nodes
+    are given by their row among the poses. Rows of ``kept``, ``own`` (the closing joint's freedoms)
+    and ``implied`` are covectors in the cut frame, linear part first and divided by ``length``.
+    """
+    r, loops, graph = reduction, reduction.loops, reduction.graph
+    turns = np.zeros(graph.freedoms, dtype=bool)
+    for edge in graph.edges:
+        turns[list(edge.columns)] = np.any(edge.screws[3:] != 0.0, axis=0)
+    place = {cut.edge.index: k for k, cut in enumerate(r.cuts)}
+    couplings = r.coupled.couplings
+    own = len(graph.couplings)
+    return {
+        "nodes": len(loops.nodes),
+        "length": _plain(length),
+        "q": _plain(r.q),
+        "turns": turns.tolist(),
+        "names": coordinate_names(r.mechanism),
+        "limits": [
+            [float(x) if np.isfinite(x) else None for x in pair]
+            for pair in zip(
+                limits_of(r.mechanism, "lower"), limits_of(r.mechanism, "upper"), strict=True
+            )
+        ],
+        "joints": [_joint(edge, r) for edge in graph.edges],
+        "tree": [
+            [e, loops.row(graph.edges[e].other(node)), loops.row(node)] for e, node in loops.tree
+        ],
+        "loops": [_loop(cut, r) for cut in r.cuts],
+        "couplings": [
+            {
+                "columns": list(row.columns),
+                "coefficients": _plain(row.coefficients),
+                "offset": _plain(row.offset),
+                "implied": k >= own,
+                **({"curve": _curve(row.curve)} if row.curve else {}),
+            }
+            for k, row in enumerate(couplings)
+        ],
+        "cells": [
+            {
+                "columns": list(graph.columns(cell)),
+                "loops": [place[e] for e in cell if e in place],
+                "couplings": [
+                    k
+                    for k, row in enumerate(couplings)
+                    if set(row.columns) <= set(graph.columns(cell))
+                ],
+            }
+            for cell in graph.cells
+        ],
+        "freedoms": [_freedom(driver, r) for driver in (drivers(r) if r.assembly.closed else ())],
+    }
+
+
+def _curve(curve: Curve) -> dict[str, Any]:
+    """A function in polynomial pieces, as ``lie.curve`` has it."""
+    return {name: _plain(getattr(curve, name)) for name in ("breaks", "origins", "pieces")}
+
+
+def _freedom(driver: Driver, r: Reduction, frames: int = 36) -> dict[str, Any]:
+    """A coordinate to drive, those to hold, and where velocities do not tell, the way itself.
+
+    Where loops are shaky all along, what velocities allow leads away from the motion, so the page
+    is given configurations of it.
+    """
+    path = None
+    if driver.heading is not None:
+        motion = driver.run(r, frames)
+        path = None if motion is None else _plain(motion.q)
+    return {
+        "column": driver.column,
+        "held": list(driver.others),
+        "branch": driver.branch,
+        "path": path,
+    }
+
+
+def _joint(edge: Edge, r: Reduction) -> dict[str, Any]:
+    return {
+        "name": edge.joint.name,
+        "parent": r.loops.row(edge.parent),
+        "child": r.loops.row(edge.child),
+        "columns": list(edge.columns),
+        "screws": [_plain(column) for column in edge.screws.T],
+        "group": edge.group,
+        "before": _frame(edge.T_parent),
+        "after": _frame(edge.T_child),
+    }
+
+
+def _loop(cut: Cut, r: Reduction) -> dict[str, Any]:
+    chord = r.loops.chords.index(cut.edge.index)
+    signs = r.loops.incidence[chord]
+    implied = np.hstack([cut.removed, cut.thinned, cut.numerical])
+    return {
+        "joint": cut.edge.index,
+        "node": r.loops.row(cut.node),
+        "frame": _frame(cut.T_node_frame),
+        "length": _plain(cut.length),
+        "kept": [_plain(row) for row in cut.rows.T],
+        "own": [_plain(row) for row in cut.freedoms.T],
+        "implied": [_plain(row) for row in implied.T],
+        "signs": [[int(k), int(signs[k])] for k in np.flatnonzero(signs)],
+    }
+
+
+def _frame(T: Array) -> Any:
+    return _plain(T[:3].ravel())
+
+
+def _plain(values: Any) -> Any:
+    """Numbers without the noise of rounding, which would make the page long."""
+    return (np.round(np.asarray(values, dtype=np.float64), 14) + 0.0).tolist()

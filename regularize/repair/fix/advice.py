@@ -1,0 +1,121 @@
+"""Advice: which joints to change first, and what the user's own file can hold, which is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from regularize.adapters import adapter_named
+from regularize.adapters.common.patching import Patcher
+from regularize.errors import RegularizeError
+from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.source import Model
+from regularize.reduction.reduce import Reduction, as_reduction
+from regularize.repair.fix.proposals import Advice, proposals, ranked
+from regularize.repair.fix.reading import reading_words
+from regularize.repair.statics import cures as statics
+from regularize.repair.statics.cure import Cure
+
+#: Entries of a list of advice.
+MOST = 5
+#: Changed files that are written elsewhere, read and analysed; of models of so many equations one,
+#: and of larger ones none.
+FILES, LARGE, LARGEST = 3, 100, 3000
+
+
+def advise(reduction: Reduction, known: Sequence[Cure] = ()) -> tuple[Advice, ...]:
+    """What to change first, at most five ways, the best first.
+
+    Args:
+        reduction: Of the mechanism.
+        known: Cures that were found before; those that free a locked mechanism come first.
+    """
+    if not reduction.assembly.closed or not (reduction.redundant or known):
+        return ()
+    held = held_kinds(reduction.mechanism)
+    free = [cure for cure in known if cure.freed]
+    entries = [_freed(cure) for cure in free[:MOST]]
+    if not entries:
+        entries = ranked(reduction, proposals(reduction, known, held), held)
+    found: list[Advice] = []
+    model = tuple(reading_words(reduction.mechanism))
+    untried = untried_files(reduction)
+    files = FILES if sum(cell.equations for cell in reduction.cells) < LARGE else 1
+    for entry in entries:
+        can = not untried and all(c.after in held.get(c.joint, ()) for c in entry.changes)
+        if can and files == 0:
+            continue  # whether the file can hold it is not known
+        files -= can
+        found.append(_in_file(entry, model) if can else entry)
+    first = next((i for i, each in enumerate(found) if each.in_file), 0)
+    last = [found.pop(first)] if first >= MOST else []
+    return (*found[: MOST - len(last)], *last)
+
+
+def untried_files(reduction: Reduction) -> bool:
+    """Whether a model is so large that no changed file of it is tried."""
+    return sum(cell.equations for cell in reduction.cells) > LARGEST
+
+
+def _freed(cure: Cure) -> Advice:
+    left = cure.reduction.redundant
+    removes = cure.written.redundant - left
+    return Advice(cure.changes, removes, left, cure.mobility, False, cure.written)
+
+
+def _in_file(entry: Advice, model: tuple[str, ...]) -> Advice:
+    """The entry as one that the file holds, where it does."""
+    from regularize.repair.fix.fix import tried  # what writes files, where one is tried
+
+    try:
+        tried(entry.reduction, entry.changes, entry.left)
+    except RegularizeError:
+        return entry
+    return replace(entry, in_file=True, model=model, verified=True)
+
+
+def cures(
+    model: Model,
+    *,
+    limit: int = 5,
+    keep: Collection[str] = (),
+    idle: bool = False,
+    kinds: Collection[str] | Mapping[str, Collection[str]] | None = None,
+    tries: int = 100,
+) -> tuple[Cure, ...]:
+    """Propose smallest sets of joint changes that take all redundancy away; see ``statics.cures``.
+
+    Those come first that the file of the mechanism can hold.
+    """
+    options: dict[str, Any] = {"keep": keep, "idle": idle, "tries": tries}
+    reduction = as_reduction(model)
+    found = statics.cures(reduction, limit=limit, kinds=kinds, **options)
+    held = held_kinds(reduction.mechanism) if found and kinds is None else {}
+    if not any(held.values()) or any(cure.freed for cure in found):
+        return found
+
+    def foreign(cure: Cure) -> bool:
+        return any(change.after not in held[change.joint] for change in cure.changes)
+
+    if all(map(foreign, found)):
+        found = statics.cures(reduction, limit=limit, kinds=held, **options) + found
+    return tuple(sorted(found, key=foreign)[:limit])
+
+
+def held_kinds(mechanism: Mechanism) -> dict[str, Collection[str]]:
+    """What ``fix`` can make of each joint in the file of a mechanism; empty where there is none."""
+    try:
+        patcher = _patcher(mechanism)
+        return {} if patcher is None else {j.name: patcher.kinds(j) for j in mechanism.joints}
+    except RegularizeError:  # the file is another one by now, or its package is not installed
+        return {}
+
+
+def _patcher(mechanism: Mechanism) -> Patcher | None:
+    """What edits the file of a mechanism; None where there is no file, or nothing edits it."""
+    adapter = adapter_named(mechanism.format)
+    if mechanism.path is None or adapter is None or not adapter.installed:
+        return None
+    made = adapter.load_patcher()
+    return None if made is None else made(mechanism)

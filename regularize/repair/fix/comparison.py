@@ -1,0 +1,131 @@
+"""What must not differ between a model and the same model with some joints changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from regularize.adapters.common.edits import WantedKind
+from regularize.lie.screw import Array
+from regularize.mechanism.mechanism import Inertia, Joint, Mechanism
+from regularize.reduction.reduce import Reduction
+from regularize.repair.fix.plan import FixPlan
+from regularize.repair.verification.comparison import SAME
+from regularize.repair.verification.differences import differences
+from regularize.words import is_slack
+
+
+def unwanted(
+    before: Mechanism, after: Mechanism, planned: FixPlan, reduction: Reduction | None
+) -> list[str]:
+    """What a changed model, as it was read, has that nobody wanted, or lacks; in words.
+
+    ``reduction`` is that of the changed model; None where its counts are known to be as meant.
+    """
+    if planned.expected is not None:
+        before = planned.expected
+        after = _named(after, before)
+    known = {joint.name for joint in before.joints}
+    changed = {each.joint.name for each in planned.wanted}
+    concerned = changed | {
+        joint.name
+        for joint in after.joints
+        if joint.name not in known and joint.name.startswith(tuple(f"{name}_" for name in changed))
+    }
+    # Mobility, masses and places are compared below, places in the frames of bodies: another joint
+    # may lead to them now. MuJoCo names meshes without the folder of its compiler.
+    ignored = {"REG320", "REG322", "REG323", *(["REG328"] if before.format == "mjcf" else [])}
+    wrong = [
+        finding.message.removeprefix("the file: ")
+        for finding in differences(before, after, motions=False)
+        if finding.severity != "note"
+        and finding.code not in ignored
+        and not (finding.joints and {*finding.joints} <= concerned)
+    ]
+    wrong += _elsewhere(before, after, changed)
+    wrong += _other_freedoms(after, planned.wanted)
+    old = planned.reduction
+    if planned.isostatic and reduction is not None:
+        if reduction.redundant > planned.left:
+            wrong.append(f"{reduction.redundant} constraint equations stay redundant")
+        if reduction.mobility != old.mobility:
+            wrong.append(f"the mobility is {reduction.mobility} instead of {old.mobility}")
+        elif reduction.finite_mobility != old.finite_mobility and old.finite_mobility is not None:
+            finite = f"{reduction.finite_mobility} instead of {old.finite_mobility}"
+            wrong.append(f"the mobility by finite motions is {finite}")
+    return wrong
+
+
+def other_counts(one: Reduction, other: Reduction) -> str:
+    """What two analyses of one model count differently, in words; empty where they agree."""
+    pairs = [
+        (what, getattr(one, what), getattr(other, what))
+        for what in ("mobility", "redundant", "remaining")
+    ]
+    return "; ".join(f"{what} is {b} instead of {a}" for what, a, b in pairs if a != b)
+
+
+def _named(after: Mechanism, expected: Mechanism) -> Mechanism:
+    """The changed model under the names that are expected of closing joints.
+
+    Some files name none, and readers call them after their links.
+    """
+    known = {joint.name for joint in after.joints}
+    names = {(j.parent, j.child): j.name for j in expected.joints if j.name not in known}
+    joints = (replace(j, name=names.get((j.parent, j.child), j.name)) for j in after.joints)
+    return replace(after, joints=tuple(joints))
+
+
+def _elsewhere(before: Mechanism, after: Mechanism, changed: Collection[str]) -> list[str]:
+    """Bodies and joints that are not what they were, in their own frames."""
+    wrong = []
+    bodies = {body.name: body.inertia for body in after.bodies}
+    # Their frames are where the joint between them is, in files that have them so.
+    slack = {name for j in before.joints if is_slack(j.name) for name in (j.parent, j.child)}
+    for body in before.bodies:
+        one, other = body.inertia, bodies.get(body.name)
+        if (one is None) != (other is None):
+            wrong.append(f"body `{body.name}` gained or lost its mass properties")
+        elif one is None or other is None or _close(_numbers(one), _numbers(other)):
+            continue
+        elif body.name not in slack or not np.isclose(one.mass, other.mass):
+            wrong.append(f"body `{body.name}` has other mass properties")
+    joints = {joint.name: joint for joint in after.joints}
+    for joint in before.joints:
+        same = joints.get(joint.name)
+        if same is None or joint.name in changed or slack & {joint.parent, joint.child}:
+            continue
+        if (same.kind, same.parent, same.child) != (joint.kind, joint.parent, joint.child):
+            wrong.append(f"joint `{joint.name}` is {same.kind} between other bodies")
+        elif not all(map(_close, _places(joint), _places(same))):
+            wrong.append(f"joint `{joint.name}` stands or points elsewhere")
+    return wrong
+
+
+def _numbers(inertia: Inertia) -> Array:
+    return np.concatenate([[inertia.mass], inertia.center, inertia.matrix.ravel()])
+
+
+def _places(joint: Joint) -> tuple[Array, ...]:
+    return joint.screws, joint.T_parent_joint, joint.T_child_joint, joint.position
+
+
+def _close(one: Array, other: Array) -> bool:
+    return one.shape == other.shape and bool(np.allclose(one, other, rtol=SAME, atol=SAME))
+
+
+def _other_freedoms(after: Mechanism, wanted: Sequence[WantedKind]) -> list[str]:
+    """Changed joints that have another number of freedoms than they should."""
+    wrong = []
+    known: dict[str, int] = {}
+    for joint in after.joints:
+        known[joint.name] = known.get(joint.name, 0) + joint.freedoms
+    for each in wanted:
+        name = each.joint.name
+        parts = (name, f"{name}_slide", f"{name}_turn")  # what a body gets for one joint
+        freedoms = sum(known.get(part, 0) for part in parts)
+        if freedoms != each.replacement.freedoms:
+            wrong.append(f"joint `{name}` has {freedoms} freedoms and is not {each.kind}")
+    return wrong

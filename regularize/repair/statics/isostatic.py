@@ -1,0 +1,347 @@
+r"""The same mechanism with independent constraints, for engines that know whole joints only.
+
+Where a weld that closes a loop can become a ball joint without adding mobility, it does; so does a
+hinge, for an engine that closes loops by points and frames alone. Elsewhere
+*slack joints* are put beside the cut: one along every direction that the reduction proves useless.
+They never move, and they take exactly the redundant constraints away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from regularize.errors import UnsupportedExport
+from regularize.escape import unique
+from regularize.lie import screw, subalgebra
+from regularize.lie.screw import Array
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.graph import NodeId
+from regularize.mechanism.joint import joint_screws, reversed_joint
+from regularize.mechanism.mechanism import Body, Coupling, Joint, JointDynamics, Mechanism
+from regularize.mechanism.named_columns import ShortRepr
+from regularize.mechanism.source import Model, as_mechanism
+from regularize.reduction.rank_loss import rank_losses
+from regularize.reduction.reduce import Reduction, reduce
+from regularize.repair.statics.welds import Weld, chosen_welds, twist_space
+from regularize.validation import FLAG, WHOLE, validated
+from regularize.words import slack_name
+
+#: Kinds of slack joints by the half of the twist that they free.
+KINDS = ("prismatic", "revolute")
+
+
+def slack(
+    mechanism: Mechanism, reduction: Reduction, weld: Weld, findings: list[Diagnostic]
+) -> tuple[Mechanism, ClosureChange]:
+    """Slack joints beside one cut, one for each of its implied rows, and what changes."""
+    edge, graph = weld.cut.edge, reduction.graph
+    node, T_node_frame = _carrier(reduction, weld)
+    joint = next(j for j in mechanism.joints if j.name == edge.joint.name)
+    on_child = node == edge.child
+    body = mechanism.body(joint.child if on_child else joint.parent)
+    if graph.node_of.get(body.name) != node:
+        raise UnsupportedExport(
+            f"joint {joint.name!r} would have to be cut inside; choose other cuts"
+        )
+    T_body_frame = screw.inverse(graph.T_node_body[body.name]) @ T_node_frame
+    names = {b.name for b in mechanism.bodies} | {j.name for j in mechanism.joints}
+    count = len(weld.implied)
+    share = None if body.inertia is None else body.inertia.scaled(1.0 / (count + 1))
+    links = [
+        Body(unique(f"{body.name}_slack{k + 1}", names), share, source=body.source)
+        for k in range(count)
+    ]
+    names |= {link.name for link in links}
+    chain = [body.name, *(link.name for link in links)]
+    added = []
+    for k, axis in enumerate(weld.implied):
+        kind = KINDS[axis // 3]
+        direction = np.eye(3)[axis % 3]
+        name = unique(slack_name(joint.name, axis), names)
+        names.add(name)
+        added.append(
+            Joint(
+                name,
+                chain[k],
+                chain[k + 1],
+                kind,
+                joint_screws(kind, direction),
+                T_body_frame,
+                T_body_frame,
+                actuated=False,
+                source=joint.source,
+            )
+        )
+    tree_joint = on_child and not joint.closure
+    if tree_joint:
+        # The body hangs on this joint in the file's own tree: the slack joints lead on to it.
+        added = [reversed_joint(j) for j in reversed(added)]
+    moved = replace(joint, child=chain[-1]) if on_child else replace(joint, parent=chain[-1])
+    if body.inertia is None and body.name != mechanism.ground:
+        findings.append(
+            Diagnostic(
+                "REG303",
+                "note",
+                f"body `{body.name}` states no mass properties, nor do the links of its slack "
+                "joints: an engine may refuse them",
+                source=body.source,
+            )
+        )
+    if graph.node_of[body.name] == graph.ground:
+        findings.append(
+            Diagnostic(
+                "REG309",
+                "note",
+                f"the slack joints of `{joint.name}` stand on the ground, so their links have no "
+                "mass to share: give them some if the engine refuses massless links; it does not "
+                "change the motion",
+                joints=(joint.name,),
+            )
+        )
+    bodies = [replace(b, inertia=share) if b.name == body.name else b for b in mechanism.bodies]
+    joints = [moved if j.name == joint.name else j for j in mechanism.joints]
+    position = joints.index(moved)
+    joints[position + 1 : position + 1] = added
+    changed = replace(mechanism, bodies=(*bodies, *links), joints=tuple(joints))
+    slack_names = tuple(j.name for j in added)
+    return changed, ClosureChange(joint.name, "slack", body.name, chain[-1], slack_names)
+
+
+def _carrier(reduction: Reduction, weld: Weld) -> tuple[NodeId, Array]:
+    """The body to put the slack joints on, and the frame of their axes on it.
+
+    The cut's own body, unless that is the ground and the other one serves as well because the
+    cut joint's motion does not turn the directions.
+    """
+    cut, loops = weld.cut, reduction.loops
+    other = cut.edge.other(cut.node)
+    invariant = subalgebra.saturation(twist_space(cut), cut.freedoms).shape[1]
+    movable = invariant == twist_space(cut).shape[1] and not (
+        cut.thinned.size or cut.numerical.size
+    )
+    if cut.node != reduction.graph.ground or other == reduction.graph.ground or not movable:
+        return cut.node, weld.T_node_frame
+    poses = reduction.reference.T_world_node[0]
+    T_world_frame = poses[loops.row(cut.node)] @ weld.T_node_frame
+    return other, screw.inverse(poses[loops.row(other)]) @ T_world_frame
+
+
+@dataclass(frozen=True)
+class ClosureChange:
+    """One change of the mechanism.
+
+    Attributes:
+        joint: The joint that closes the loop.
+        kind: ``lowered`` or ``slack``.
+        before: Kind of the joint, or the body on which the slack joints are put.
+        after: Kind that it becomes, or the body that they carry.
+        added: Names of the slack joints.
+    """
+
+    joint: str
+    kind: str
+    before: str
+    after: str
+    added: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """One sentence, starting in lower case."""
+        if self.kind == "lowered":
+            return f"joint `{self.joint}` becomes {self.after} instead of {self.before}"
+        return (
+            f"joint `{self.joint}` holds `{self.after}`, which slack joints "
+            f"{', '.join(f'`{name}`' for name in self.added)} tie to `{self.before}`"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Isostatic(ShortRepr):
+    """A mechanism with independent constraints and the motion of another.
+
+    Attributes:
+        mechanism: The changed mechanism.
+        reduction: The reduction of the original from which the changes follow.
+        changes: What was changed.
+        result: The reduction of the changed mechanism: the proof that nothing is redundant.
+        findings: What to know.
+    """
+
+    mechanism: Mechanism
+    reduction: Reduction
+    changes: tuple[ClosureChange, ...]
+    result: Reduction
+    findings: tuple[Diagnostic, ...]
+
+    @property
+    def proved(self) -> bool:
+        """Whether every removed constraint follows from joint geometry alone."""
+        return not self.reduction.numerical and all(p.proved for p in self.reduction.parts)
+
+    @property
+    def equivalent(self) -> bool:
+        """Whether nothing is redundant any more and the mobility is the same."""
+        return (
+            self.result.redundant == 0
+            and self.result.mobility == self.reduction.mobility
+            and self.result.finite_mobility == self.reduction.finite_mobility
+        )
+
+
+@validated(seed=WHOLE, points=FLAG, coupled=WHOLE)
+def isostatic(
+    model: Model, *, seed: int = 0, points: bool = False, coupled: int | None = None
+) -> Isostatic:
+    """Make the constraints of a mechanism independent without changing its motion.
+
+    Where motion algebras do not prove a redundancy (special dimensions), it is removed on the
+    evidence of the configurations visited; the result holds on this assembly mode and says so.
+
+    Args:
+        model: Any mechanism with loops; a reduction made without options is taken as it is.
+        seed: Seed of all random choices.
+        points: Whether the engine closes loops by points and frames alone, as MuJoCo does, where
+            a hinge would be two points and one equation too many.
+        coupled: Most joints that one linear relation can have in the engine; None: any number.
+            Where it cannot hold a body in its group, a fixed choice of constraints is removed
+            instead, and the findings say what it misses where.
+
+    Raises:
+        UnsupportedExport: The loops are open, or a cut runs through the inside of a joint.
+    """
+    mechanism = as_mechanism(model)
+    if isinstance(model, Reduction) and model.plain and model.seed == seed:
+        original = model
+    else:
+        original = reduce(mechanism, seed=seed)
+    if not original.assembly.closed:
+        raise UnsupportedExport(
+            "the loops are open, so what is redundant depends on how they are closed; "
+            "see `regularize check`"
+        )
+    if original.redundant == 0:
+        return Isostatic(mechanism, original, (), original, ())
+    unheld = _beyond(original, coupled)
+    again = partial(reduce, seed=seed, groups=not unheld)
+    if unheld:
+        original = again(mechanism)
+    changed, changes, reduction = _lowered(mechanism, original, again, points)
+    shaky = not original.followed
+    numerical = reduction.remaining > 0 and not shaky
+    basis = original
+    if numerical:
+        reduction = basis = reduce(changed, seed=seed, numerical="anyway", groups=False)
+        if changes:
+            basis = reduce(mechanism, seed=seed, numerical="anyway", groups=False)
+    findings = [*unheld, *_lost(mechanism, changed)]
+    for weld in chosen_welds(reduction):
+        if weld.implied:
+            changed, change = slack(changed, reduction, weld, findings)
+            changes.append(change)
+    changed = replace(changed, couplings=(*changed.couplings, *_couplings(reduction)))
+    result = again(changed)
+    report = Isostatic(changed, basis, tuple(changes), result, tuple(findings))
+    if numerical:
+        findings.append(
+            Diagnostic(
+                "REG307",
+                "warning",
+                f"{original.remaining} redundant constraints follow from special dimensions, not "
+                "from the directions of axes: they were removed on numerical evidence, which "
+                "holds on this assembly mode",
+            )
+        )
+        findings += rank_losses(reduction)
+    if not report.equivalent:
+        reason = (
+            f"the changed mechanism has mobility {result.mobility} instead of "
+            f"{original.mobility} and {result.redundant} redundant constraints"
+        )
+        if shaky:
+            reason = (
+                f"the mechanism is shaky: {result.redundant} redundant constraints are left, which "
+                "hold it to second order, as constraints of velocities cannot"
+            )
+        findings.append(Diagnostic("REG308", "error", f"{reason}: do not use it"))
+    return replace(report, findings=tuple(findings))
+
+
+def _couplings(reduction: Reduction) -> Iterator[Coupling]:
+    """The rows that hold bodies in groups, as couplings of the mechanism."""
+    place: dict[int, tuple[str, int]] = {}
+    for edge in reduction.graph.edges:
+        same = [c for e in reduction.graph.edges if e.joint is edge.joint for c in e.columns]
+        place |= {c: (edge.joint.name, c - min(same)) for c in edge.columns}
+    for row in (row for held in reduction.held for row in held.rows):
+        terms = zip(row.columns, row.coefficients, strict=True)
+        yield Coupling(row.name, "gear", tuple((*place[c], k) for c, k in terms), row.offset)
+
+
+def _beyond(reduction: Reduction, coupled: int | None) -> list[Diagnostic]:
+    """The relations that would hold bodies in groups and have too many joints for an engine."""
+    found = []
+    for held in reduction.held:
+        for row in held.rows:
+            edges = reduction.graph.edges
+            joints = tuple(edge.name for edge in edges if {*edge.columns} & {*row.columns})
+            if coupled is None or len(joints) <= coupled:
+                continue
+            message = (
+                f"the target has no linear relation of {len(joints)} joints, so that "
+                f"{', '.join(f'`{name}`' for name in joints)} cannot be tied to hold "
+                f"`{reduction.graph.nodes[held.edge.child]}` in its group of motions: constraints "
+                "of a fixed choice of legs are removed instead"
+            )
+            found.append(Diagnostic("REG301", "warning", message, joints=joints))
+    return found
+
+
+def _lost(before: Mechanism, after: Mechanism) -> Iterator[Diagnostic]:
+    """What joints that became balls cannot have any more."""
+    for joint, other in zip(before.joints, after.joints, strict=True):
+        if joint is other:
+            continue
+        for code, what, stated in (
+            ("REG324", "bounds", joint.limits is not None),
+            ("REG325", "forces within it", bool(joint.dynamics)),
+        ):
+            if stated:
+                message = f"joint `{joint.name}` becomes {other.kind}: the {what} are lost"
+                yield Diagnostic(code, "warning", message, joints=(joint.name,))
+
+
+def _lowered(
+    mechanism: Mechanism,
+    reduction: Reduction,
+    again: Callable[[Mechanism], Reduction],
+    points: bool,
+) -> tuple[Mechanism, list[ClosureChange], Reduction]:
+    """Welds that close loops, and hinges for ``points``, made balls while the mobility stays."""
+    removed = {"fixed": 3, "revolute": 2} if points else {"fixed": 3}
+    changes: list[ClosureChange] = []
+    for joint in mechanism.joints:
+        fewer = removed.get(joint.kind)
+        if fewer is None or not joint.closure or reduction.redundant < fewer:
+            continue
+        ball = replace(
+            joint,
+            kind="spherical",
+            screws=joint_screws("spherical"),
+            position=np.zeros(3),
+            limits=None,
+            dynamics=JointDynamics(),
+        )
+        joints = tuple(ball if j.name == joint.name else j for j in mechanism.joints)
+        candidate = replace(mechanism, joints=joints)
+        found = again(candidate)
+        if (
+            found.assembly.closed
+            and found.mobility == reduction.mobility
+            and found.finite_mobility == reduction.finite_mobility
+        ):
+            mechanism, reduction = candidate, found
+            changes.append(ClosureChange(joint.name, "lowered", joint.kind, "spherical"))
+    return mechanism, changes, reduction

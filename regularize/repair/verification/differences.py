@@ -1,0 +1,304 @@
+"""Two mechanisms compared as machines: what of the one is not in the other, datum by datum."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from regularize.adapters.common.write import capsule_parts
+from regularize.lie.curve import TERMS, Curve
+from regularize.lie.screw import Array
+from regularize.mechanism.body import Geometry, Inertia
+from regularize.mechanism.diagnostic import Diagnostic, Severity
+from regularize.mechanism.mechanism import Coupling, Mechanism
+from regularize.reduction.reduce import Reduction
+from regularize.repair.verification.comparison import (
+    SAME,
+    Comparison,
+    actuator_differences,
+    freedom_differences,
+    instead,
+    listed_all,
+    numbers,
+    place_differences,
+)
+from regularize.repair.verification.motions import motion_differences
+from regularize.repair.verification.pairing import pair
+from regularize.repair.verification.places import Placement
+from regularize.repair.verification.preparing import INSIDE
+
+#: Coefficients by coordinate, the largest one 1, and the offset under no coordinate.
+Row = dict[tuple[str, int], float]
+
+
+def differences(
+    before: Mechanism,
+    after: Mechanism,
+    *,
+    target: str = "the file",
+    reduction: Reduction | None = None,
+    rtol: float = SAME,
+    motions: bool = True,
+) -> list[Diagnostic]:
+    """What a mechanism has lost or changed on its way, one finding for each datum.
+
+    Bodies and joints are compared by name, through the rows and halves that writers make of them;
+    places and masses in the world at the reference pose, so that frames may lie elsewhere. Loops,
+    mobility and redundancy are compared last: where all joints stand where they stood, they are
+    the same, and are not computed again.
+
+    Args:
+        before: What was meant.
+        after: What was read back.
+        target: What the findings call ``after``, such as ``URDF``.
+        reduction: That of ``before``, if it is known.
+        rtol: Differences that count as none: radians, lengths by the size of the mechanism, masses
+            and other numbers relative to themselves.
+        motions: Whether loops, mobility and redundancy are compared.
+
+    Returns:
+        Findings REG320 (errors: another machine) to REG329.
+    """
+    at_zero = {joint.name: np.zeros(joint.freedoms) for joint in before.joints}
+    places = Placement.of(pair(before, after))
+    zeroed = Placement.of(pair(before.with_positions(at_zero), after))
+    # Where the joints alone do not tell which of the two poses the file has, its bodies do.
+    ways = [(max(each.worst(), rtol), each.apart()) for each in (places, zeroed)]
+    forgotten = ways[1] < ways[0]
+    places = zeroed if forgotten else places
+    comparison = Comparison(places.pairing, places, target, rtol)
+    lost = [
+        comparison.find(
+            "REG323",
+            f"the stored coordinate of `{joint.name}` is lost ({numbers(joint.position)})",
+            joint.name,
+        )
+        for joint in before.joints
+        if forgotten and np.any(joint.position)
+    ]
+    found = [
+        *name_differences(comparison),
+        *mass_differences(comparison),
+        *place_differences(comparison),
+        *lost,
+        *freedom_differences(comparison),
+        *actuator_differences(comparison),
+        *coupling_differences(comparison),
+        *shape_differences(comparison),
+        *setting_differences(comparison),
+    ]
+    moving = motion_differences(places, before, found, target, reduction) if motions else ()
+    return [*moving, *found]
+
+
+def name_differences(comparison: Comparison) -> Iterator[Diagnostic]:
+    """Bodies and joints that are called otherwise, that are not there, or that were added."""
+    pairing, find = comparison.pairing, comparison.find
+    for name in pairing.lost_bodies():
+        yield find("REG321", f"body `{name}` is not there")
+    for name in pairing.added_bodies():
+        yield find("REG321", f"body `{name}` is there as well")
+    for old, new in pairing.renamed_bodies():
+        still = old == pairing.before.ground
+        message = f"{'the ground' if still else 'body'} `{old}` is called `{new}`"
+        yield find("REG321", message, severity="note" if still else "warning")
+    for joint in pairing.before.joints:
+        parts = pairing.joints[joint.name]
+        if not parts:
+            # Bodies move freely without a joint as well; mobility is compared in any case then.
+            severity: Severity = "note" if joint.kind == "free" else "warning"
+            message = f"joint `{joint.name}` is not there"
+            yield find("REG321", message, joint.name, severity=severity)
+        elif len(parts) == 1 and parts[0].name != joint.name:
+            message = f"joint `{joint.name}` is called `{parts[0].name}`"
+            yield find("REG321", message, joint.name, severity="note")
+    for joint in pairing.added:
+        yield find("REG321", f"joint `{joint.name}` is there as well", joint.name)
+
+
+def mass_differences(comparison: Comparison) -> Iterator[Diagnostic]:
+    """Bodies whose mass properties are lost, changed or made up."""
+    pairing, places = comparison.pairing, comparison.places
+    for body in pairing.before.bodies:
+        names = _parts(comparison, body.name)
+        if not names:
+            continue
+        one = places.before.inertia(body.name)
+        parts = [part for name in names if (part := places.after.inertia(name)) is not None]
+        two = Inertia.total(parts) if parts else None
+        still = body.name == pairing.before.ground
+        for message in _inertia(comparison, one, two):
+            message = f"body `{body.name}`{', the ground,' if still else ''} {message}"
+            yield comparison.find("REG322", message, severity="note" if still else "warning")
+
+
+def _parts(comparison: Comparison, body: str) -> list[str]:
+    return [name for name, of in comparison.pairing.bodies.items() if of == body]
+
+
+def _inertia(comparison: Comparison, one: Inertia | None, two: Inertia | None) -> Iterator[str]:
+    if one is None or two is None:
+        # No mass and unknown mass are the same to every engine.
+        if one is not None and (one.mass or np.any(one.matrix)):
+            yield f"has no mass properties there (mass {one.mass:g} kg)"
+        elif two is not None and (two.mass or np.any(two.matrix)):
+            yield f"has mass properties there that nobody stated (mass {two.mass:g} kg)"
+        return
+    size, rtol = comparison.places.size, comparison.rtol
+    if abs(one.mass - two.mass) > rtol * abs(one.mass):
+        yield f"has mass {two.mass:.9g} kg instead of {one.mass:.9g} kg"
+    moved = float(np.linalg.norm(one.center - two.center))
+    if one.mass and moved > rtol * size:
+        yield f"has its centre of mass {1e3 * moved:.3g} mm elsewhere"
+    largest = float(np.max(np.abs(one.matrix)))
+    if np.max(np.abs(one.matrix - two.matrix)) > rtol * (largest + one.mass * size**2):
+        yield "has another rotational inertia"
+
+
+def shape_differences(comparison: Comparison) -> Iterator[Diagnostic]:
+    """Bodies whose shapes are lost or changed."""
+    pairing, places = comparison.pairing, comparison.places
+    for body in pairing.before.bodies:
+        wanted = [(places.before.poses[body.name], shape) for shape in body.geometry]
+        there = [
+            (places.after.poses[name], shape)
+            for name in _parts(comparison, body.name)
+            for shape in pairing.after.body(name).geometry
+        ]
+        for number, (pose, shape) in enumerate(wanted, 1):
+            found = _found(comparison, pose, shape, there)
+            if found is not None:
+                if not _same_color(shape, found):
+                    message = f"the color of shape {number} of body `{body.name}` differs"
+                    yield comparison.find("REG328", message, severity="note")
+                continue
+            parts = capsule_parts(shape) if shape.kind == "capsule" else [None]
+            if all(part is not None and _found(comparison, pose, part, there) for part in parts):
+                continue
+            uri = f" `{shape.uri}`" if shape.uri else ""
+            message = f"{shape.kind}{uri} (shape {number}) of body `{body.name}` is not there"
+            yield comparison.find("REG328", message)
+        for _, shape in there:
+            uri = f" `{shape.uri}`" if shape.uri else ""
+            message = f"body `{body.name}` has a {shape.kind}{uri} that is not in the model"
+            yield comparison.find("REG328", message)
+
+
+def _found(
+    comparison: Comparison, pose: Array, shape: Geometry, there: list[tuple[Array, Geometry]]
+) -> Geometry | None:
+    """The shape of the file that is a shape of the model; it is taken from the list."""
+    for number, (other, found) in enumerate(there):
+        if _same_shape(comparison, shape, found) and comparison.same(
+            pose @ shape.T_body_geometry, other @ found.T_body_geometry
+        ):
+            del there[number]
+            return found
+    return None
+
+
+def _same_shape(comparison: Comparison, one: Geometry, two: Geometry) -> bool:
+    before, after = comparison.pairing.before, comparison.pairing.after
+    return (
+        (one.kind, one.collision) == (two.kind, two.collision)
+        and one.size.shape == two.size.shape
+        and comparison.same(one.size, two.size)
+        and mesh_place(one, before) == mesh_place(two, after)
+    )
+
+
+def _same_color(one: Geometry, two: Geometry) -> bool:
+    if one.color is None or two.color is None:
+        return one.color is None  # a color that nobody stated is the viewer's matter
+    return bool(np.allclose(one.color, two.color, atol=1 / 255))
+
+
+def mesh_place(shape: Geometry, mechanism: Mechanism) -> Sequence[str]:
+    """Where the mesh of a shape is: a file that does not depend on the model's own place."""
+    own = shape.uri is not None and shape.uri.startswith(INSIDE)  # inside of the model's own file
+    if shape.uri is None or own or "://" in shape.uri or mechanism.path is None:
+        return [shape.uri or ""]
+    return [os.path.realpath(os.path.join(os.path.dirname(mechanism.path), shape.uri))]
+
+
+def coupling_differences(comparison: Comparison) -> Iterator[Diagnostic]:
+    """Couplings and prescribed motions that are lost or changed."""
+    pairing, find = comparison.pairing, comparison.find
+    there = [_row(coupling) for coupling in pairing.after.couplings]
+    for coupling in pairing.before.couplings:
+        row = _expected(comparison, coupling)
+        same = (r for r in there if row is not None and _alike(r, row, comparison.rtol))
+        match = next(same, None)
+        if match is None:
+            names = [name for name, _, _ in coupling.terms]
+            yield find("REG327", f"coupling `{coupling.name}` is lost", *names)
+        else:
+            there.remove(match)
+    slides = {slide.name for slide in pairing.slides.values()}
+    for row in there:
+        names = [*dict.fromkeys(name for name, _ in row if name)]
+        if not slides & {*names}:
+            message = f"couples {listed_all(names)}, which the model does not"
+            yield find("REG327", message, *names)
+    kept = {motion.name for motion in pairing.after.motions}
+    for motion in pairing.before.motions:
+        if motion.name not in kept:
+            message = f"prescribed motion `{motion.name}` is lost ({motion.expression})"
+            yield find("REG327", message, motion.joint)
+
+
+def setting_differences(comparison: Comparison) -> Iterator[Diagnostic]:
+    """Gravity, if it is not the same."""
+    one, two = comparison.pairing.before.gravity, comparison.pairing.after.gravity
+    if not comparison.same(one, two):
+        yield comparison.find("REG329", f"gravity {instead(one, two)}")
+
+
+def _expected(comparison: Comparison, coupling: Coupling) -> Row | None:
+    """A coupling in the coordinates of the file; None where it has not all of them."""
+    terms, offset = [], coupling.offset
+    for name, index, coefficient in coupling.terms:
+        joint = comparison.comparable.get(name)
+        if joint is None:
+            return None
+        part, k = comparison.pairing.freedoms(joint)[index]
+        turned = part is not comparison.pairing.after.joint(part.name)
+        k = part.freedoms - 1 - k if turned and not part.group else k
+        terms.append((part.name, k, coefficient / comparison.places.factors(joint)[index]))
+        offset -= coefficient * comparison.shifts(joint)[index]
+    moved = replace(coupling, terms=tuple(terms), offset=float(offset))
+    if coupling.curve is None:
+        return _row(moved)
+    name, index, coefficient = coupling.terms[-1]
+    joint = comparison.comparable[name]
+    shift = comparison.shifts(joint)[index]
+    curve = coupling.curve.along(1.0 / comparison.places.factors(joint)[index], shift)
+    return _row(replace(moved, offset=float(offset + coefficient * shift)), curve)
+
+
+def _row(coupling: Coupling, curve: Curve | None = None) -> Row:
+    """Numbers that a coupling consists of: of a function those with negative indices."""
+    row: Row = {}
+    offset, curve = coupling.offset, curve or coupling.curve
+    for name, index, coefficient in coupling.terms[: None if curve is None else -1]:
+        row[name, index] = row.get((name, index), 0.0) + coefficient
+    largest = max(sorted(row), key=lambda key: abs(row[key])) if row else ("", 0)
+    scale = row.get(largest) or 1.0
+    if curve is not None:
+        name = coupling.terms[-1][0]
+        about = [curve.about(x) for x in curve.breaks or (0.0,)]
+        offset -= about[0][0]
+        numbers = [*curve.breaks, *(np.array(about) - about[0][0] * np.eye(TERMS)[0]).ravel()]
+        row.update({(name, -1 - k): float(number) for k, number in enumerate(numbers)})
+    return {key: value / scale for key, value in {**row, ("", 0): offset}.items()}
+
+
+def _alike(one: Row, two: Row, rtol: float) -> bool:
+    # Which of two coefficients is the larger may depend on rounding, and their signs with it.
+    if one.keys() != two.keys():
+        return False
+    a, b = (np.array([row[key] for key in sorted(row)]) for row in (one, two))
+    return bool(np.allclose(a, b, rtol=0, atol=rtol) or np.allclose(a, -b, rtol=0, atol=rtol))
