@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
-from regularize.lie.screw import Array, cross, unit
+from regularize.lie.arrays import Array
+from regularize.lie.screw import cross, unit
 from regularize.mechanism.body import Body, Inertia
 from regularize.mechanism.joint import HIGHER_PAIRS, KINDS, Joint, kind_of
 from regularize.mechanism.joint_limits import JointDynamics, JointLimits

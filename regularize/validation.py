@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from regularize.errors import ModelError, NotFinite
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 P = ParamSpec("P")
 T = TypeVar("T")

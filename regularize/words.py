@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from regularize.escape import displayed
+from regularize.lie.arrays import Array
 from regularize.lie.directions import Direction, axis_words
 from regularize.lie.motion_type import MotionType
-from regularize.lie.screw import Array
 from regularize.mechanism.mechanism import Mechanism
 from regularize.tolerances import EXACT, Tolerances
 

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 import regularize as rg
 from regularize.cli import main
 from regularize.guests.modes.sampling import spread_configurations
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.continuation import Continuation, random_walks
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.graph import part_of

@@ -162,6 +162,7 @@ def test_the_reduction_stands_on_its_own() -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.split(".")[1] for name in run.stdout.split() if name.startswith("regularize.")}
     assert loaded == {
+        "guests",
         "services",
         "validation",
         "escape",

@@ -23,7 +23,8 @@ from regularize.adapters.common.pairs import PARALLEL
 from regularize.adapters.common.quantities import principal
 from regularize.errors import ReadError
 from regularize.escape import listed, suggestion
-from regularize.lie.screw import Array, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import transform
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.mechanism import Inertia, Mechanism, PrescribedMotion
 

@@ -13,7 +13,8 @@ from regularize.adapters.cad.relations import Relation, resolve
 from regularize.adapters.common.draft import Draft, Side, joint_between
 from regularize.adapters.common.pairs import pair
 from regularize.escape import listed, unique
-from regularize.lie.screw import Array, inverse, log_rotation
+from regularize.lie.arrays import Array
+from regularize.lie.screw import inverse, log_rotation
 from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.mechanism.joint import relative_pose
 from regularize.mechanism.mechanism import (

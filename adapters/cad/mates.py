@@ -15,8 +15,9 @@ import numpy as np
 
 from regularize.escape import unique
 from regularize.lie import screw, subalgebra
+from regularize.lie.arrays import Array
 from regularize.lie.motion_type import motion_type
-from regularize.lie.screw import Array, inverse, prismatic, revolute, transform
+from regularize.lie.screw import inverse, prismatic, revolute, transform
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import joint_screws, motion, perpendiculars, relative_pose
 from regularize.mechanism.mechanism import Joint

@@ -13,7 +13,8 @@ from regularize.adapters.common.draft import Side
 from regularize.adapters.common.located import Located
 from regularize.errors import ReadError
 from regularize.escape import listed
-from regularize.lie.screw import Array, inverse
+from regularize.lie.arrays import Array
+from regularize.lie.screw import inverse
 
 #: Deepest nesting of assemblies.
 DEEPEST = 64

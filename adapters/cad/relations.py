@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.draft import Side, Terms
-from regularize.lie.screw import Array, inverse
+from regularize.lie.arrays import Array
+from regularize.lie.screw import inverse
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint import relative_pose
 from regularize.mechanism.mechanism import Joint

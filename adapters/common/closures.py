@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 from regularize.adapters.common.draft import Draft, Side
 from regularize.adapters.common.xml import Node
-from regularize.lie.screw import IDENTITY, Array, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import IDENTITY, transform
 
 PREFIX = "drake:"
 DRAKE = tuple(f"{PREFIX}{kind}_constraint" for kind in ("ball", "weld", "distance"))

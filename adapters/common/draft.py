@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from regularize.adapters.common.located import Located
 from regularize.escape import listed, suggestion, unique
-from regularize.lie.screw import IDENTITY, Array
+from regularize.lie.arrays import Array
+from regularize.lie.screw import IDENTITY
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.diagnostic import Diagnostic, Severity, Source
 from regularize.mechanism.joint import joint_screws

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.errors import RegularizeError
-from regularize.lie.screw import Array, inverse
+from regularize.lie.arrays import Array
+from regularize.lie.screw import inverse
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Body, Joint
 

@@ -11,7 +11,7 @@ import numpy as np
 from regularize.adapters.common.draft import Draft
 from regularize.adapters.common.quantities import NAMES, inertia_matrix
 from regularize.adapters.common.xml import Node
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.mechanism import Geometry, Inertia
 
 Color: TypeAlias = tuple[float, float, float, float]

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from regularize.adapters.common.quantities import rotation_quaternion
 from regularize.errors import ReadError
-from regularize.lie.screw import Array, unit
+from regularize.lie.arrays import Array
+from regularize.lie.screw import unit
 from regularize.mechanism.diagnostic import Source
 
 #: A rotation is as written up to the rounding of three decimals.

@@ -21,7 +21,8 @@ import numpy as np
 from regularize.adapters.common.draft import Draft, joint_between
 from regularize.errors import RegularizeError
 from regularize.escape import listed
-from regularize.lie.screw import IDENTITY, Array
+from regularize.lie.arrays import Array
+from regularize.lie.screw import IDENTITY
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.mechanism import Body, Joint
 

@@ -37,7 +37,8 @@ from types import MappingProxyType
 import numpy as np
 
 from regularize.adapters.common.draft import Side, joint_between
-from regularize.lie.screw import Array, inverse, log_rotation, prismatic, revolute, transform, unit
+from regularize.lie.arrays import Array
+from regularize.lie.screw import inverse, log_rotation, prismatic, revolute, transform, unit
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint import joint_screws
 from regularize.mechanism.mechanism import Joint

@@ -10,7 +10,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.lie.screw import Array, unit
+from regularize.lie.arrays import Array
+from regularize.lie.screw import unit
 from regularize.mechanism.mechanism import Inertia
 
 #: A body without mass, which is not the same as one of unknown mass.

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.screw import Array, axis_of, helical, prismatic, revolute, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import axis_of, helical, prismatic, revolute, transform
 from regularize.mechanism.joint import joint_position, joint_screws, motion
 from regularize.mechanism.mechanism import Joint, JointDynamics
 

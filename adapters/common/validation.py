@@ -19,7 +19,7 @@ import numpy as np
 from regularize.adapters.common.quantities import is_impossible
 from regularize.errors import ModelError, ReadError
 from regularize.escape import displayed, displayed_name, listed
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.mechanism.mechanism import Mechanism
 

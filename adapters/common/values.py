@@ -26,7 +26,7 @@ from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.located import Located
 from regularize.errors import ModelError, ReadError
 from regularize.escape import suggestion
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.quantity import TOLERANCE
 

@@ -24,7 +24,8 @@ from lxml import etree
 
 from regularize.adapters.common.output_files import write_text
 from regularize.adapters.common.validation import DIGITS
-from regularize.lie.screw import Array, quaternion_of, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import quaternion_of, transform
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.joint import relative_pose, reversed_joint

@@ -20,7 +20,7 @@ from regularize.adapters.common.edits import Edit, EditedText, LineIndex
 from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.located import Located
 from regularize.errors import ReadError, RegularizeError
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Source
 
 #: Deepest nesting of elements.

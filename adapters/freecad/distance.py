@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from regularize.adapters.shapes.solids import ShapeElement
-from regularize.lie.screw import Array, inverse
+from regularize.lie.arrays import Array
+from regularize.lie.screw import inverse
 
 #: How exactly a reading has to be fulfilled, in radians and metres.
 ANGLE = 1e-4

@@ -21,7 +21,8 @@ from regularize.adapters.common.xml import Node, XmlDocument
 from regularize.adapters.common.xml_text import decode
 from regularize.adapters.shapes.solids import CadShape, stored_shape
 from regularize.errors import ReadError
-from regularize.lie.screw import Array, exp, transform, unit
+from regularize.lie.arrays import Array
+from regularize.lie.screw import exp, transform, unit
 from regularize.mechanism.diagnostic import Source
 
 #: Largest ``Document.xml`` that is read, in bytes, and most members of an archive.

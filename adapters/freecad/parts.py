@@ -10,7 +10,7 @@ import numpy as np
 from regularize.adapters.freecad.document import Library, Object
 from regularize.adapters.shapes.solids import ShapeElement
 from regularize.errors import MissingExtra, ReadError
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 #: Deepest nesting of groups, links and sub-assemblies.
 DEEPEST = 64

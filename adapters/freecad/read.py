@@ -19,7 +19,8 @@ from regularize.adapters.freecad.document import METRES, Library, Object, load
 from regularize.adapters.freecad.parts import Parts, top_assembly
 from regularize.adapters.freecad.shapes import shapes_of
 from regularize.escape import listed
-from regularize.lie.screw import Array, transform, unit
+from regularize.lie.arrays import Array
+from regularize.lie.screw import transform, unit
 from regularize.mechanism.mechanism import Mechanism, PrescribedMotion
 
 #: Types of joints, in the order of the enumeration.

@@ -18,7 +18,7 @@ import numpy as np
 from regularize.adapters.freecad.document import Object
 from regularize.adapters.freecad.parts import DATUMS, DEEPEST, AbsentDocument, Parts
 from regularize.errors import ReadError
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Geometry
 

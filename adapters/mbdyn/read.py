@@ -21,7 +21,8 @@ from regularize.adapters.common.draft import Draft, Side, joint_between
 from regularize.adapters.mbdyn.statements import Statement, statements
 from regularize.errors import ReadError
 from regularize.escape import listed, suggestion
-from regularize.lie.screw import IDENTITY, Array, exp, inverse, log_rotation
+from regularize.lie.arrays import Array
+from regularize.lie.screw import IDENTITY, exp, inverse, log_rotation
 from regularize.mechanism.joint_limits import JointDynamics
 from regularize.mechanism.mechanism import Inertia, Mechanism
 

@@ -16,7 +16,8 @@ import numpy as np
 from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.located import Located
 from regularize.adapters.common.quantities import rotation_rpy
-from regularize.lie.screw import IDENTITY, Array, transform, unit
+from regularize.lie.arrays import Array
+from regularize.lie.screw import IDENTITY, transform, unit
 from regularize.mechanism.diagnostic import Source
 
 OPERATORS: Mapping[type, Callable[[float, float], float]] = MappingProxyType(

@@ -15,7 +15,8 @@ from regularize.adapters.common.write import Spanning, Writing, WrittenCoordinat
 from regularize.adapters.mjcf.elements import FORCES, add_geom, forces, limits, place, wxyz
 from regularize.errors import UnsupportedExport
 from regularize.escape import listed
-from regularize.lie.screw import Array, adjoint, inverse
+from regularize.lie.arrays import Array
+from regularize.lie.screw import adjoint, inverse
 from regularize.mechanism.joint import motion, relative_pose, reversed_joint
 from regularize.mechanism.mechanism import Body, Geometry, Inertia, Joint
 from regularize.words import is_slack

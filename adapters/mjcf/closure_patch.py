@@ -23,7 +23,8 @@ from regularize.adapters.mjcf.compiled import Compiled
 from regularize.adapters.mjcf.softness import Stiffening
 from regularize.adapters.mjcf.write import ARM
 from regularize.errors import ModelError
-from regularize.lie.screw import Array, inverse, rotation_of, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import inverse, rotation_of, transform
 from regularize.mechanism.joint import Joint
 
 #: Kinds that equality constraints make of a closure.

@@ -9,7 +9,7 @@ import numpy as np
 
 from regularize.adapters.common.write import WrittenCoordinate, add, quaternion
 from regularize.escape import unique
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.mechanism import Actuator, ActuatorGains, Geometry, Joint
 
 

@@ -12,8 +12,9 @@ from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.quantities import rotation_between
 from regularize.adapters.mjcf.model import Model
 from regularize.escape import listed
+from regularize.lie.arrays import Array
 from regularize.lie.curve import TERMS, Curve
-from regularize.lie.screw import Array, inverse, transform
+from regularize.lie.screw import inverse, transform
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint import joint_position, perpendiculars
 

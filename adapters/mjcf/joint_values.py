@@ -9,7 +9,8 @@ import numpy as np
 
 from regularize.adapters.mjcf.model import Model
 from regularize.escape import unique
-from regularize.lie.screw import Array, log_rotation
+from regularize.lie.arrays import Array
+from regularize.lie.screw import log_rotation
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.mechanism import Actuator, ActuatorGains, JointDynamics, JointLimits
 

@@ -13,7 +13,8 @@ from regularize.adapters.common.marked_loops import close_named, report_loop_can
 from regularize.adapters.common.quantities import rotation_quaternion
 from regularize.adapters.mjcf.compiled import Compiled
 from regularize.escape import unique
-from regularize.lie.screw import Array, inverse, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import inverse, transform
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint import joint_position
 

@@ -26,7 +26,8 @@ from regularize.adapters.mjcf.equality import read_equalities
 from regularize.adapters.mjcf.model import Model, close_by_sites, poses
 from regularize.errors import ReadError
 from regularize.escape import listed, suggestion, unique
-from regularize.lie.screw import Array, exp, inverse, log, log_rotation, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import exp, inverse, log, log_rotation, transform
 from regularize.mechanism.joint import joint_screws
 from regularize.mechanism.mechanism import (
     Body,

@@ -17,8 +17,9 @@ from regularize.adapters.mjcf.bodies import BodyTree
 from regularize.adapters.mjcf.elements import add_actuator, add_row, find_or_add, place
 from regularize.errors import ReadError, UnsupportedExport
 from regularize.escape import listed
+from regularize.lie.arrays import Array
 from regularize.lie.curve import Curve
-from regularize.lie.screw import Array, inverse, transform
+from regularize.lie.screw import inverse, transform
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import motion
 from regularize.mechanism.mechanism import Actuator, Coupling, Joint, Mechanism

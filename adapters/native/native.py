@@ -21,7 +21,8 @@ from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.values import Value, read_json, read_tolerance
 from regularize.errors import ModelError
 from regularize.escape import json_text
-from regularize.lie.screw import IDENTITY, Array, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import IDENTITY, transform
 from regularize.mechanism.body import Beam, Modes
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic, Source
 from regularize.mechanism.joint import HIGHER_PAIRS, KINDS

@@ -17,7 +17,8 @@ from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.pairs import distance_joint
 from regularize.errors import ReadError
 from regularize.escape import unique
-from regularize.lie.screw import IDENTITY, Array, inverse, log, log_rotation, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import IDENTITY, inverse, log, log_rotation, transform
 from regularize.mechanism.body import Body, Inertia
 from regularize.mechanism.joint import Joint, joint_screws, relative_pose
 from regularize.mechanism.joint_limits import JointDynamics, JointLimits

@@ -21,7 +21,8 @@ from regularize.adapters.common.quantities import rotation_quaternion
 from regularize.adapters.common.write import quaternion
 from regularize.errors import ModelError, ReadError
 from regularize.escape import listed, unique
-from regularize.lie.screw import Array, log, log_rotation, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import log, log_rotation, transform
 from regularize.mechanism.body import Body, Inertia
 from regularize.mechanism.joint import Joint, joint_screws
 from regularize.mechanism.joint_limits import JointLimits

@@ -14,7 +14,8 @@ from regularize.adapters.common.draft import WORLD, Draft, Side
 from regularize.adapters.common.quantities import rotation_rpy
 from regularize.adapters.common.xml import Node, is_true
 from regularize.escape import suggestion
-from regularize.lie.screw import IDENTITY, Array, inverse, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import IDENTITY, inverse, transform
 
 MODEL = "__model__"
 

@@ -13,7 +13,8 @@ import numpy as np
 from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.xml import Node
 from regularize.adapters.sdf.draft import FoundJoint, SdfDraft
-from regularize.lie.screw import Array, inverse, log
+from regularize.lie.arrays import Array
+from regularize.lie.screw import inverse, log
 from regularize.mechanism.joint import joint_position, joint_screws, motion
 from regularize.mechanism.mechanism import Joint, JointDynamics, JointLimits
 

@@ -39,7 +39,8 @@ from regularize.adapters.common.xml import Node
 from regularize.adapters.sdf.draft import pose_of
 from regularize.adapters.sdf.write import TYPES, add_ends
 from regularize.errors import UnsupportedExport
-from regularize.lie.screw import Array, axis_of, unit
+from regularize.lie.arrays import Array
+from regularize.lie.screw import axis_of, unit
 from regularize.mechanism.joint import perpendiculars
 from regularize.mechanism.mechanism import Body, Joint
 

@@ -19,7 +19,7 @@ from regularize.adapters.sdf.draft import Scope, SdfDraft
 from regularize.adapters.sdf.joint import read_joints
 from regularize.adapters.sdf.scopes import Content
 from regularize.escape import listed
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.mechanism import STANDARD_GRAVITY, Body, Mechanism
 

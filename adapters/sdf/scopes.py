@@ -22,7 +22,8 @@ from regularize.adapters.sdf.draft import (
     pose_of,
     relative_to,
 )
-from regularize.lie.screw import IDENTITY, Array, inverse
+from regularize.lie.arrays import Array
+from regularize.lie.screw import IDENTITY, inverse
 from regularize.mechanism.mechanism import Body, Inertia
 
 DEPTH = 30  # models inside models

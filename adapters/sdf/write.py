@@ -25,7 +25,8 @@ from regularize.adapters.common.write import (
     written,
 )
 from regularize.escape import listed
-from regularize.lie.screw import Array, inverse, log, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import inverse, log, transform
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import joint_position, motion, relative_pose, reversed_joint
 from regularize.mechanism.mechanism import Body, Geometry, Inertia, Joint, Mechanism

@@ -16,7 +16,7 @@ import numpy as np
 from regularize.adapters.shapes.meshes import cad_shape, load_mesh
 from regularize.adapters.shapes.solids import EXCHANGE, scaled
 from regularize.errors import MissingExtra, ModelError, ReadError
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.body import Body, Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.mechanism import Mechanism

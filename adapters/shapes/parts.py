@@ -8,7 +8,8 @@ import numpy as np
 
 from regularize.adapters.shapes.solids import CadShape, scaled
 from regularize.errors import ModelError
-from regularize.lie.screw import Array, inverse
+from regularize.lie.arrays import Array
+from regularize.lie.screw import inverse
 from regularize.mechanism.body import Inertia
 
 MILLIMETRE = 1e-3  # what both libraries draw in

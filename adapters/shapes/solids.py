@@ -18,7 +18,7 @@ import numpy as np
 
 from regularize.adapters.common.worker_processes import SECONDS, survives
 from regularize.errors import MissingExtra, ReadError
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.body import Inertia
 
 if TYPE_CHECKING:

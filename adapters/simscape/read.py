@@ -22,7 +22,8 @@ from regularize.adapters.cad.occurrences import DEEPEST, InstancePath, Occurrenc
 from regularize.adapters.common.draft import Side
 from regularize.adapters.common.quantities import inertia_matrix
 from regularize.adapters.common.xml import Node, parse
-from regularize.lie.screw import Array, inverse, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import inverse, transform
 from regularize.mechanism.joint import perpendiculars
 from regularize.mechanism.mechanism import Inertia, Mechanism
 

@@ -10,7 +10,8 @@ from regularize.adapters.common.draft import WORLD, Draft, Side
 from regularize.adapters.common.located import Located
 from regularize.adapters.common.quantities import rotation_rpy
 from regularize.adapters.common.xml import Node
-from regularize.lie.screw import IDENTITY, Array, inverse, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import IDENTITY, inverse, transform
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.joint import relative_pose
 from regularize.mechanism.mechanism import Body, Joint

@@ -38,7 +38,8 @@ from regularize.adapters.common.values import Value, read_yaml
 from regularize.adapters.urdf.draft import UrdfDraft
 from regularize.adapters.urdf.joint import AXIAL, TYPES
 from regularize.escape import suggestion
-from regularize.lie.screw import Array, inverse, log_rotation, transform, unit
+from regularize.lie.arrays import Array
+from regularize.lie.screw import inverse, log_rotation, transform, unit
 from regularize.mechanism.joint import joint_screws
 from regularize.mechanism.mechanism import JointLimits
 

@@ -22,7 +22,8 @@ from regularize.adapters.urdf.draft import pose
 from regularize.adapters.urdf.loops import ends_of, origin_of
 from regularize.adapters.urdf.write import add_inertial, add_limit
 from regularize.errors import UnsupportedExport
-from regularize.lie.screw import Array, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import transform
 from regularize.mechanism.mechanism import Joint
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf.draft import UrdfDraft, pose
 from regularize.escape import listed, unique
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.joint import joint_screws
 from regularize.mechanism.mechanism import Actuator, Joint, JointDynamics, JointLimits
 

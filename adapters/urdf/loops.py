@@ -39,7 +39,8 @@ from regularize.adapters.common.quantities import rotation_between
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf.draft import UrdfDraft, pose
 from regularize.adapters.urdf.joint import AXIAL, TYPES, axis, check_scalar, dynamics, limits
-from regularize.lie.screw import IDENTITY, Array, inverse, log_rotation, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import IDENTITY, inverse, log_rotation, transform
 from regularize.mechanism.joint import HIGHER_PAIRS, joint_screws
 from regularize.mechanism.mechanism import Joint
 

@@ -24,7 +24,7 @@ from regularize.adapters.common.xml_text import quoteattr
 from regularize.adapters.urdf import frames_patch, sidecar_patch
 from regularize.adapters.urdf.loop_files import GEPETTO
 from regularize.errors import ModelError, UnsupportedExport
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.joint import HIGHER_PAIRS
 from regularize.mechanism.mechanism import Joint
 

@@ -12,7 +12,7 @@ from regularize.adapters.common.serial import axis_letter
 from regularize.adapters.common.write import number
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.escape import listed
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.mechanism import Joint
 
 #: Kinds that a file holds, by the element that a closing joint was read from.

@@ -24,7 +24,8 @@ from regularize.adapters.common.write import (
     spanning,
 )
 from regularize.escape import unique
-from regularize.lie.screw import Array, inverse
+from regularize.lie.arrays import Array
+from regularize.lie.screw import inverse
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import (
     Actuator,

@@ -21,7 +21,8 @@ from regularize.adapters.common.serial import GENERIC, joint_of_freedoms
 from regularize.adapters.usd.joint_values import JointValues
 from regularize.adapters.usd.prims import get, name_of, value_of
 from regularize.adapters.usd.stage import Stage, target_of
-from regularize.lie.screw import Array, inverse
+from regularize.lie.arrays import Array
+from regularize.lie.screw import inverse
 from regularize.mechanism.joint import joint_position
 from regularize.mechanism.mechanism import Joint, JointLimits
 

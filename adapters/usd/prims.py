@@ -17,7 +17,8 @@ from regularize.adapters.common.serial import axis_in_frame, standard
 from regularize.adapters.common.write import quaternion
 from regularize.adapters.shapes.meshes import load_mesh
 from regularize.errors import RegularizeError
-from regularize.lie.screw import Array, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import transform
 from regularize.mechanism.joint import joint_screws, perpendiculars
 from regularize.mechanism.mechanism import Geometry, Joint, Mechanism
 

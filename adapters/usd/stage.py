@@ -18,7 +18,8 @@ from regularize.adapters.common.quantities import principal, rotation_quaternion
 from regularize.adapters.usd.layers import Layers
 from regularize.adapters.usd.prims import FILE, get, numbers, value_of
 from regularize.errors import ReadError
-from regularize.lie.screw import Array, inverse, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import inverse, transform
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.mechanism import Geometry, Inertia
 

@@ -24,7 +24,8 @@ from regularize.adapters.usd.joint_values import add_motors
 from regularize.adapters.usd.prims import NAME, add_joint, add_place, add_shape, axes_of, put, turn
 from regularize.errors import RegularizeError, UnsupportedExport
 from regularize.escape import listed, unique
-from regularize.lie.screw import Array, unit
+from regularize.lie.arrays import Array
+from regularize.lie.screw import unit
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import relative_pose
 from regularize.mechanism.mechanism import Body, Inertia, Joint, Mechanism

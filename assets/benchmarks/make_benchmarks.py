@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from regularize.adapters.native.native import write
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.mechanism import (
     Inertia,
     Joint,

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import optimize
 
 import regularize as rg
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.assembly import with_coordinates
 from regularize.mechanism.graph import coordinate_names
 

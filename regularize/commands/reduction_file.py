@@ -11,7 +11,7 @@ from regularize.adapters.common.output_files import write_text
 from regularize.errors import RegularizeError
 from regularize.escape import json_text
 from regularize.files import written_format
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
 from regularize.proofs.special import SpecialLengths, special_lengths

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 
 #: Highest degree of a polynomial: that of MuJoCo's ``polycoef``.
 DEGREE = 4

@@ -13,7 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from regularize.lie import subalgebra
-from regularize.lie.screw import Array, leading_component, points_back
+from regularize.lie.arrays import Array
+from regularize.lie.screw import leading_component, points_back
 from regularize.tolerances import PARALLEL, UNNOTICED
 
 #: Axes tilted by less than this are named by the axis and the tilt, in radians; loops that would

@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.tolerances import NEGLIGIBLE
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.lie.subalgebra import lie_closure
 from regularize.tolerances import RTOL, UNNOTICED, UNSEEN
 

@@ -10,22 +10,12 @@ expresses frame b in frame a. Every function is vectorised over leading axes.
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from regularize.lie.arrays import Array, read_only
 from regularize.tolerances import NEGLIGIBLE, UNNOTICED, VANISHING
-
-Array: TypeAlias = NDArray[np.float64]
-
-
-def read_only(values: ArrayLike) -> Array:
-    """A float64 copy that cannot be written to."""
-    array = np.array(values, dtype=np.float64)
-    array.setflags(write=False)
-    return array
-
 
 #: The transform between frames that coincide.
 IDENTITY = read_only(np.eye(4))

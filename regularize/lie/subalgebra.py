@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie import screw
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.tolerances import RTOL
 
 ZERO = read_only(np.zeros((6, 0)))

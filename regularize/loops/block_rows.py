@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.tolerances import REGULAR
 
 Indices = NDArray[np.intp]

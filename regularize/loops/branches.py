@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.loops.finite import EVIDENCE, LocalBranch, LocalMobility, finite_mobility, follows
 from regularize.loops.kinematics import LoopKinematics
 from regularize.loops.projection import Mask, retracted

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 
 class ConstraintSet(Protocol):

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.least_norm import least_norm, ranks_of
 from regularize.loops.projection import CONTRACTING, Convergence, Mask, moved, project
 from regularize.tolerances import EXACT, VANISHING, Tolerances

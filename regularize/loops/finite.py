@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.loops.kinematics import LoopKinematics
 from regularize.loops.projection import Mask, retracted
 from regularize.loops.second_order import definite, never_together, second_order

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.kinematics import LoopKinematics
 from regularize.loops.projection import Mask, project
 from regularize.tolerances import ROUNDING, RTOL

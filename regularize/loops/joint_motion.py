@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.loop_tree import LoopTree
 
 

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie import screw
+from regularize.lie.arrays import Array, read_only
 from regularize.lie.curve import Curve
 from regularize.lie.enclosing_ball import enclosed_at
-from regularize.lie.screw import Array, read_only
 from regularize.loops.joint_motion import JointMotions
 from regularize.mechanism.graph import EdgeId, Graph, nodes_of
 from regularize.mechanism.graph_building import TOGETHER

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.kinematics import LoopKinematics
 from regularize.loops.least_norm import decomposed, least_norm, ranks_of
 from regularize.tolerances import EXACT, NEGLIGIBLE, ROUNDING, Tolerances

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize import services
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.constraints import View
 from regularize.loops.continuation import Continuation, drive
 from regularize.loops.gaps import (

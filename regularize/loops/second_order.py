@@ -29,8 +29,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie import screw
+from regularize.lie.arrays import Array
 from regularize.lie.curve import TERMS
-from regularize.lie.screw import Array
 from regularize.loops.kinematics import LoopKinematics
 from regularize.loops.least_norm import least_norm
 from regularize.tolerances import ROUNDING, TINY

@@ -10,16 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from regularize.errors import ModelError, ReadError
-from regularize.lie.screw import (
-    IDENTITY,
-    Array,
-    cross,
-    cross_matrix,
-    leading_component,
-    points_back,
-    read_only,
-    unit,
-)
+from regularize.lie.arrays import Array, read_only
+from regularize.lie.screw import IDENTITY, cross, cross_matrix, leading_component, points_back, unit
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.named_columns import Frozen, ShortRepr
 from regularize.tolerances import UNNOTICED

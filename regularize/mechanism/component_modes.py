@@ -17,7 +17,7 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.body import Body, Inertia, Modes
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.joint_limits import JointDynamics

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError, NotTaken
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.body import Beam, Body, Inertia, Modes
 from regularize.mechanism.component_modes import ModalBody, modal_ends, with_modal_body
 from regularize.mechanism.joint import Joint

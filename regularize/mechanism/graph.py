@@ -17,8 +17,8 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
+from regularize.lie.arrays import Array
 from regularize.lie.curve import Curve
-from regularize.lie.screw import Array
 from regularize.mechanism.connections import DisjointSets, biconnected
 from regularize.mechanism.mechanism import Joint, Mechanism
 

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.screw import IDENTITY, Array
+from regularize.lie.arrays import Array
+from regularize.lie.screw import IDENTITY
 from regularize.mechanism.elastic import refuse_elastic
 from regularize.mechanism.graph import (
     SUBGROUP_KINDS,

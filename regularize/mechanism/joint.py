@@ -20,16 +20,8 @@ from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.screw import (
-    IDENTITY,
-    Array,
-    adjoint,
-    exp,
-    inverse,
-    log,
-    log_rotation,
-    read_only,
-)
+from regularize.lie.arrays import Array, read_only
+from regularize.lie.screw import IDENTITY, adjoint, exp, inverse, log, log_rotation
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint_limits import JointDynamics, JointLimits
 from regularize.mechanism.named_columns import Frozen

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.named_columns import Frozen
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import EdgeId, Graph, NodeId, breadth_first, nodes_of
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from regularize.errors import ModelError, NoInertia
 from regularize.escape import did_you_mean, displayed_name, listed, named
+from regularize.lie.arrays import Array, read_only
 from regularize.lie.curve import TERMS, Curve
-from regularize.lie.screw import Array, read_only
 from regularize.mechanism.body import Body, Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.mechanism.joint import Joint

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
+from regularize.lie.arrays import Array
 from regularize.lie.motion_type import KINDS_OF_MOTION, MotionType, motion_type
-from regularize.lie.screw import Array, unit
+from regularize.lie.screw import unit
 from regularize.lie.subalgebra import intersection, lie_closure, span, sum_
 
 #: A group as a report has it, its name with the axis z through the origin, or its screws (6, k).

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from regularize.errors import RegularizeError
 from regularize.escape import displayed
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 
 class NamedColumns(ABC):

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from regularize.lie import subalgebra
+from regularize.lie.arrays import Array
 from regularize.lie.motion_type import MotionType, motion_type
-from regularize.lie.screw import Array
 from regularize.mechanism.graph import EdgeId, Graph
 from regularize.proofs import verifier
 from regularize.proofs.incidence import Directions, Incidences, NotExact, Rational, cross, simplest

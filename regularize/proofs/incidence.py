@@ -15,7 +15,7 @@ from itertools import combinations
 
 import numpy as np
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 Rational = tuple[Fraction, Fraction, Fraction]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.cycles import edges_at
 from regularize.mechanism.graph import EdgeId, Graph, NodeId
 from regularize.proofs.dual_quaternions import Exact, exact_vector

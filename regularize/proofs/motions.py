@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.least_norm import clearest_columns
 from regularize.mechanism.graph import EdgeId, Graph
 from regularize.proofs.curves import Polynomial, curve_of

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import EdgeId, Graph
 from regularize.mechanism.source import Model
 from regularize.proofs.document import PartDocument

@@ -19,8 +19,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from regularize.lie.arrays import Array
 from regularize.lie.motion_type import motion_type
-from regularize.lie.screw import Array
 from regularize.mechanism.graph import EdgeId, Graph
 from regularize.proofs.dual_quaternions import (
     Dual,

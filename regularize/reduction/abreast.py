@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.continuation import Continuation, random_walks
 from regularize.loops.kinematics import Indices, LoopKinematics, State
 from regularize.reduction.cuts import ReducedLoops

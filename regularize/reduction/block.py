@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.lie.subalgebra import decide_rank, lie_closure
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.connections import DisjointSets

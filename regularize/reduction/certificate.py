@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 import numpy as np
 
 from regularize import services
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.constraints import CHUNK, in_parts
 from regularize.loops.continuation import Continuation, random_walks
 from regularize.loops.kinematics import LoopKinematics, State

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from regularize.lie import screw, subalgebra
+from regularize.lie.arrays import Array
 from regularize.lie.motion_type import GeneratedAlgebra
-from regularize.lie.screw import Array
 from regularize.lie.subalgebra import decide_rank
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle, independent, summed_cycles
 from regularize.mechanism.graph import EdgeId, Graph

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from regularize.lie import subalgebra
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.cycles import (
     Cycle,
     candidate_cycles,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.cycles import MANY_LOOPS
 from regularize.mechanism.graph import Graph

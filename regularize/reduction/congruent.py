@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.loops.finite import LocalMobility
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph import NodeId

@@ -12,7 +12,7 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.assembly import Assembly
 from regularize.loops.gaps import noise_of
 from regularize.loops.kinematics import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.assembly import Assembly
 from regularize.loops.gaps import CLOSED, Gap
 from regularize.loops.kinematics import LoopKinematics

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from regularize.errors import ModelError
 from regularize.lie import screw, subalgebra
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.loops.least_norm import clearest_columns
 from regularize.mechanism.cycles import Cycle

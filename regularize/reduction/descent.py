@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.continuation import Continuation
 from regularize.loops.kinematics import LoopKinematics, State, sized_loops
 from regularize.loops.least_norm import decomposed

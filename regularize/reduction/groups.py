@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from regularize.lie import subalgebra
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.lie.subalgebra import decide_rank
 from regularize.mechanism.cycles import candidate_cycles, minimum_cycle_basis
 from regularize.mechanism.graph import Edge, EdgeId, Graph, NodeId, breadth_first, nodes_of

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.block_rows import BlockRows, Blocks, GramFactors
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.mechanism.cycles import Cycle

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.lie.subalgebra import Rank, decide_rank
 from regularize.loops.constraints import in_parts
 from regularize.loops.continuation import Continuation, random_walks

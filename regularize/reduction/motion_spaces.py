@@ -12,7 +12,7 @@ from typing import NewType, TypeAlias
 import numpy as np
 
 from regularize.lie import screw, subalgebra
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.tolerances import EXACT
 
 #: Number of a subspace in the store.

@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from regularize.lie import subalgebra
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 
 class LoopCut(NamedTuple):

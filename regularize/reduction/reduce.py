@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 
 from regularize.errors import ModelError
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.assembly import Assembly, assemble, with_coordinates
 from regularize.loops.finite import EVIDENCE, Evidence
 from regularize.loops.kinematics import LoopKinematics, State

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.block_rows import BlockRows, Blocks
 from regularize.loops.kinematics import LoopKinematics
 from regularize.reduction.cuts import Cut

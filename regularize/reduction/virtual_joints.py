@@ -35,7 +35,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from regularize.lie import subalgebra
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.graph import ColumnId, CouplingRow, Edge, EdgeId, Graph, NodeId
 from regularize.mechanism.joint import Joint
 from regularize.reduction.closed_part import ClosedPart

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph_building import build

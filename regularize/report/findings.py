@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from regularize.lie import screw, subalgebra
+from regularize.lie.arrays import Array
 from regularize.lie.directions import axis_words
 from regularize.lie.motion_type import GeneratedAlgebra
-from regularize.lie.screw import Array
 from regularize.loops.gaps import CLOSED
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic
 from regularize.mechanism.graph import Graph

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from regularize.lie import screw, subalgebra
+from regularize.lie.arrays import Array
 from regularize.lie.directions import Direction, directions
 from regularize.lie.motion_type import GeneratedAlgebra, MotionType
-from regularize.lie.screw import Array
 from regularize.mechanism.graph import EdgeId
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.proofs.special import SpecialLengths

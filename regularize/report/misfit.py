@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from regularize.errors import ModelError, NotClosed
+from regularize.lie.arrays import Array
 from regularize.lie.directions import Direction
-from regularize.lie.screw import Array, cross_matrix
+from regularize.lie.screw import cross_matrix
 from regularize.mechanism.quantity import STIFFNESS, TOLERANCE
 from regularize.mechanism.source import Model
 from regularize.reduction.cuts import independent_rows, outside

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from regularize.lie import subalgebra
+from regularize.lie.arrays import Array
 from regularize.lie.directions import axis_words
 from regularize.lie.motion_type import MotionType, motion_type
-from regularize.lie.screw import Array
 from regularize.loops.kinematics import LoopKinematics, center_and_length, sized_loops
 from regularize.loops.second_order import second_order
 from regularize.mechanism.cycles import MANY_LOOPS

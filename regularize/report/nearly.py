@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie import screw, subalgebra
+from regularize.lie.arrays import Array
 from regularize.lie.directions import SLIGHT
 from regularize.lie.motion_type import GeneratedAlgebra, MotionType
-from regularize.lie.screw import Array
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle
 from regularize.mechanism.graph import Graph
 from regularize.reduction.block import Block

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from regularize.lie import screw
+from regularize.lie.arrays import Array
 from regularize.lie.directions import axis_words
 from regularize.lie.motion_type import GeneratedAlgebra, MotionType
-from regularize.lie.screw import Array
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.finite import finite_mobility
 from regularize.loops.kinematics import LoopKinematics, sized_loops

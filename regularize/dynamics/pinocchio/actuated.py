@@ -18,7 +18,7 @@ from regularize.dynamics.pinocchio.solvers import ConstrainedTree
 from regularize.dynamics.pinocchio.split import Split, Stabilization
 from regularize.dynamics.pinocchio.tree_states import PassiveForces
 from regularize.errors import ModelError
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.tolerances import EXACT
 from regularize.validation import (
     ARRAY,

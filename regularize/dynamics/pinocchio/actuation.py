@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from regularize.dynamics.pinocchio import pin
 from regularize.errors import ModelError
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.mechanism import Mechanism
 from regularize.tolerances import VANISHING
 

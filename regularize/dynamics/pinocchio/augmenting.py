@@ -28,7 +28,7 @@ from regularize.dynamics.pinocchio.styles import Anchor, anchors_of, joint_closu
 from regularize.dynamics.pinocchio.tree import TreeJoint, body_places
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie import screw
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import Edge, Graph, NodeId
 from regularize.mechanism.joint import Joint

@@ -16,7 +16,7 @@ import numpy as np
 
 from regularize.dynamics.step.multibody import CurvedEntry, Loop
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import Edge
 from regularize.mechanism.joint import body_jacobian, joint_position, motion
 from regularize.reduction.cuts import Cut

@@ -8,7 +8,7 @@ import numpy as np
 
 from regularize.dynamics.pinocchio.solvers import ConstrainedTree
 from regularize.errors import NotClosed, NotFinite
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.projection import Convergence, project
 from regularize.tolerances import EXACT, ROUNDING
 

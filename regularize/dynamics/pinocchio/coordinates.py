@@ -10,7 +10,7 @@ from regularize.dynamics.pinocchio.spanning_tree import SpanningTree
 from regularize.dynamics.pinocchio.tree import TreeJoint
 from regularize.dynamics.step.multibody import CurvedEntry
 from regularize.errors import UnsupportedExport
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import CouplingRow, Graph
 from regularize.mechanism.joint import Joint

@@ -23,7 +23,7 @@ import numpy as np
 from regularize.dynamics.step.multibody import MultibodyTree
 from regularize.dynamics.step.posing import columns_of, poses_of
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 
 class DenseTree:

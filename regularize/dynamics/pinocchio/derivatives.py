@@ -18,7 +18,7 @@ import numpy as np
 from regularize.dynamics.pinocchio.actuation import Actuation
 from regularize.dynamics.pinocchio.dense import DenseState
 from regularize.dynamics.pinocchio.split import Split, Stabilization
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 
 
 @dataclass(frozen=True, eq=False)

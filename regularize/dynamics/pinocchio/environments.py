@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from regularize.dynamics.pinocchio.split import Split
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.tolerances import EXACT
 from regularize.validation import numbers
 

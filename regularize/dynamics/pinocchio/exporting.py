@@ -16,7 +16,7 @@ from regularize.dynamics.pinocchio.tree import TreeBuilder, body_places
 from regularize.dynamics.step.posing import poses_of
 from regularize.errors import NoInertia, UnsupportedExport
 from regularize.escape import did_you_mean
-from regularize.lie.screw import read_only
+from regularize.lie.arrays import read_only
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.source import Model
 from regularize.reduction.rank_loss import rank_losses

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from regularize.dynamics.pinocchio.constraints import STEPS, RobotConstraints
 from regularize.dynamics.pinocchio.solvers import ConstrainedTree
 from regularize.errors import ClosureLost
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.tolerances import NEGLIGIBLE
 
 #: By how much the equations of the dependent velocities may change.

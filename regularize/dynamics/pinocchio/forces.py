@@ -13,8 +13,8 @@ from regularize.dynamics.pinocchio.closure_rows import ClosureRows
 from regularize.dynamics.pinocchio.solvers import ConstrainedTree
 from regularize.dynamics.pinocchio.split import Split
 from regularize.lie import screw, subalgebra
+from regularize.lie.arrays import Array, read_only
 from regularize.lie.directions import directions
-from regularize.lie.screw import Array, read_only
 from regularize.tolerances import PARALLEL
 
 

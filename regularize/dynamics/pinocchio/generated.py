@@ -15,7 +15,7 @@ from regularize.dynamics.pinocchio.actuated import ActuatedTree
 from regularize.dynamics.pinocchio.environments import Environments, Given, SteppedStates
 from regularize.dynamics.pinocchio.many_states import aligned
 from regularize.errors import ModelError, UnsupportedExport
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.validation import FLAG, PATH, WHOLE, validated
 
 if TYPE_CHECKING:

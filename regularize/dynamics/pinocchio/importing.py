@@ -21,7 +21,8 @@ from regularize.dynamics.pinocchio.multibody_reading import (
 from regularize.dynamics.pinocchio.stop_constraints import inner_of, is_stop, with_stops
 from regularize.errors import ModelError, NotTaken
 from regularize.lie import screw
-from regularize.lie.screw import IDENTITY, Array
+from regularize.lie.arrays import Array
+from regularize.lie.screw import IDENTITY
 from regularize.mechanism.joint import KINDS, joint_screws, kind_of
 from regularize.mechanism.mechanism import (
     Body,

@@ -41,7 +41,7 @@ from regularize.dynamics.pinocchio.spanning_tree import SpanningTree, motions_of
 from regularize.dynamics.pinocchio.split import Stabilization, TreeTerms
 from regularize.dynamics.pinocchio.tree_states import TreeStates
 from regularize.lie import screw
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.graph import Edge, Graph, NodeId
 from regularize.mechanism.joint import Joint, joint_position
 from regularize.reduction.cuts import Cut

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 
 from regularize.errors import ModelError, RegularizeError
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.validation import LENGTHS, numbers
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from regularize.dynamics.pinocchio.spanning_tree import SpanningTree
 from regularize.dynamics.step.multibody import Link, MultibodyTree
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.body import Inertia
 from regularize.mechanism.joint import joint_screws
 from regularize.tolerances import ROUNDING

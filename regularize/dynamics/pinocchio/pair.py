@@ -16,7 +16,8 @@ from regularize.dynamics.pinocchio.spanning_tree import aligned
 from regularize.dynamics.pinocchio.stop_constraints import is_stop
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.screw import IDENTITY, Array
+from regularize.lie.arrays import Array
+from regularize.lie.screw import IDENTITY
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism

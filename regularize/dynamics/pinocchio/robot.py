@@ -23,7 +23,7 @@ from regularize.dynamics.pinocchio.multibody_reading import series_of
 from regularize.dynamics.pinocchio.split import Split, require_mass
 from regularize.dynamics.pinocchio.tree import TreeJoint
 from regularize.errors import ModelError, NotFinite, UnsupportedExport
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import shortened
 from regularize.tolerances import VANISHING

@@ -29,7 +29,7 @@ from regularize.dynamics.step.compiled import Tables, compiled, which
 from regularize.dynamics.step.elimination import tables_of
 from regularize.dynamics.step.multibody import MultibodyTree
 from regularize.errors import ModelError
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.tolerances import Tolerances

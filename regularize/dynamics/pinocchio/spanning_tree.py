@@ -17,7 +17,7 @@ from regularize.dynamics.pinocchio import pin
 from regularize.dynamics.step.multibody import Link
 from regularize.dynamics.step.posing import ConfigurationSpace
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.body import Inertia
 from regularize.mechanism.graph import Edge
 from regularize.tolerances import NEGLIGIBLE

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from regularize.dynamics.pinocchio.coordinates import ModelCoordinates
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.mechanism import no_inertia
 from regularize.reduction.reduce import Reduction
 from regularize.tolerances import UNNOTICED

@@ -36,7 +36,7 @@ from regularize.dynamics.pinocchio.closure_rows import ClosureRows
 from regularize.dynamics.pinocchio.tree import BodyCopy, TreeBuilder
 from regularize.errors import UnsupportedExport
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import NodeId
 from regularize.mechanism.joint import perpendiculars
 from regularize.reduction.cuts import Cut, independent_rows

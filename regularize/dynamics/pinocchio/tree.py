@@ -9,7 +9,8 @@ import numpy as np
 
 from regularize.dynamics.pinocchio.spanning_tree import Motion, SpanningTree, TreeFrame, motions_of
 from regularize.lie import screw
-from regularize.lie.screw import IDENTITY, Array
+from regularize.lie.arrays import Array
+from regularize.lie.screw import IDENTITY
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import Edge, EdgeId, Graph, NodeId
 from regularize.mechanism.joint import Joint

@@ -21,7 +21,7 @@ from regularize.dynamics.pinocchio.tree import TreeJoint
 from regularize.dynamics.step.multibody import MultibodyTree
 from regularize.dynamics.step.posing import columns_of, moved, poses_of
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import ColumnId
 from regularize.repair.statics.passive_joints import PassiveJoints
 

@@ -20,7 +20,7 @@ from regularize.dynamics.pinocchio.split import MasslessMotion, Split, TreeTerms
 from regularize.dynamics.simulation.loads import Loads
 from regularize.dynamics.simulation.prescribed import Drives
 from regularize.errors import NotFinite
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.projection import project
 from regularize.tolerances import EXACT
 

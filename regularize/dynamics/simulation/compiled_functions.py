@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from regularize.errors import ModelError
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 if TYPE_CHECKING:
     from scipy import LowLevelCallable

@@ -21,7 +21,7 @@ from regularize.dynamics.simulation.compiled_functions import CalledBack, Motion
 from regularize.dynamics.simulation.loads import Laws, joint_laws
 from regularize.dynamics.simulation.prescribed import drive_numbers
 from regularize.dynamics.simulation.recording import Counters, Sample
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 
 def _rows(width: int, text: str) -> Array:

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.assembly import with_coordinates
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import ColumnId

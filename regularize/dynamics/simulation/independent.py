@@ -18,7 +18,7 @@ from regularize.dynamics.simulation.minimal_dynamics import MinimalDynamics, dyn
 from regularize.dynamics.simulation.partitioned import GOOD, Pose
 from regularize.dynamics.simulation.prescribed import Drives
 from regularize.errors import ClosureLost, SingularConfiguration
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 #: Growth of the condition number at which another choice is looked for, and what it has to come to
 #: by that choice.

@@ -17,7 +17,7 @@ from regularize.dynamics.simulation import dormand_prince as method
 from regularize.dynamics.simulation.all_coordinates import CORRECTED, AllCoordinates
 from regularize.dynamics.simulation.recording import NOTHING, ROUNDING, Counters, Sample, explained
 from regularize.errors import NoInertia, RegularizeError
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 STAGES = len(method.B)
 

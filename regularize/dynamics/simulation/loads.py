@@ -21,7 +21,7 @@ from regularize.dynamics.simulation.compiled_functions import (
 )
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie import screw
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.repair.statics.passive_joints import limits_of
 from regularize.validation import vector
 

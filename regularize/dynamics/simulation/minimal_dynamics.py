@@ -23,7 +23,7 @@ from regularize.dynamics.simulation.partitioned import GOOD, PartitionedKinemati
 from regularize.dynamics.simulation.partitioning import Choice, NotIndependent
 from regularize.dynamics.simulation.prescribed import Prescribed
 from regularize.errors import ModelError, NotClosed, SingularConfiguration
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import actuated_coordinates, columns_of, coordinate_names

@@ -13,7 +13,7 @@ from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.simulation.loads import Loads
 from regularize.dynamics.simulation.recording import Counters, Sample
 from regularize.errors import MissingExtra, ModelError, UnsupportedExport
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.tolerances import ROUNDING
 
 AXES = dict(zip("XYZ", np.eye(3), strict=True))

@@ -26,7 +26,7 @@ from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.simulation.partitioning import Choice, choose
 from regularize.dynamics.simulation.prescribed import Prescribed
 from regularize.errors import ClosureLost, SingularConfiguration
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.loops.constraints import ConstraintSet, View
 from regularize.loops.continuation import Continuation, drive
 from regularize.loops.projection import project

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.errors import ModelError, NotClosed
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.lie.subalgebra import Rank, decide_rank
 from regularize.loops.assembly import assemble
 from regularize.loops.kinematics import sized_loops

@@ -16,7 +16,7 @@ from regularize.dynamics.simulation.compiled_functions import (
     compiled_or_own,
 )
 from regularize.errors import ModelError
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 if TYPE_CHECKING:
     from scipy import LowLevelCallable

@@ -12,7 +12,7 @@ import numpy as np
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.simulation.simulation import Simulation
 from regularize.escape import listed
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import coordinate_names
 from regularize.reduction.reduce import Reduction

@@ -28,7 +28,7 @@ from regularize.dynamics.simulation.recording import Engine, record, simulation_
 from regularize.dynamics.simulation.simulation import Simulation, recorded_times
 from regularize.errors import ModelError, NotClosed, RegularizeError
 from regularize.escape import did_you_mean
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.elastic import loads_on_segments, segments
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.source import Model, as_mechanism

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.errors import MissingExtra, ModelError, UnsupportedExport
 from regularize.escape import did_you_mean
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.named_columns import (
     NamedColumns,

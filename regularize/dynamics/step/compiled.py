@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.validation import numbers
 
 #: The C sources.

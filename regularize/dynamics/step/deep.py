@@ -25,7 +25,7 @@ import numpy as np
 from regularize.dynamics.step.clusters import BodyPrograms, Cluster, Program, Row, unknowns_of
 from regularize.dynamics.step.multibody import MultibodyTree
 from regularize.dynamics.step.posing import Posed
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.tolerances import TINY
 
 #: Operations of a program, by their numbers in ``deep.c``.

@@ -37,7 +37,7 @@ from regularize.dynamics.step.minimum_norm import loop_sections, minimum_norm_se
 from regularize.dynamics.step.multibody import Loop, MultibodyTree, closing_of, frame_about
 from regularize.dynamics.step.pattern import Pattern, PivotEligibility, least_degree
 from regularize.dynamics.step.posing import freedoms, posed_anyhow
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 
 def _least_work(tree: MultibodyTree, cluster: Cluster, rows: Sequence[Row]) -> int:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from regularize.lie.arrays import Array
 from regularize.lie.curve import Curve
-from regularize.lie.screw import Array, cross, inverse, transform
+from regularize.lie.screw import cross, inverse, transform
 
 #: Of a coupling its place, a velocity, and the function of the coordinate of this one.
 CurvedEntry = tuple[int, int, Curve]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from regularize.dynamics.step.multibody import Link, MultibodyTree
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 #: Freedoms of groups of motions in the link's own frame.
 GROUPS = {"spherical": np.eye(6)[:, 3:], "free": np.eye(6), "planar": np.eye(6)[:, [0, 1, 5]]}

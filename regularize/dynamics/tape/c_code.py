@@ -19,7 +19,7 @@ from regularize.dynamics.tape.statement import PlacedLinks, TracedTree, require_
 from regularize.dynamics.tape.stepping import step
 from regularize.dynamics.tape.vectors import Vector
 from regularize.errors import UnsupportedExport
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 _LANES = Path(__file__).with_name("lanes.c")
 _FUNCTIONS = {

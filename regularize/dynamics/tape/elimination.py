@@ -19,7 +19,7 @@ import numpy as np
 
 from regularize.dynamics.step.pattern import least_degree
 from regularize.dynamics.tape.graph import Number, Recording
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 #: An unknown: a column's index, or -1 - r of row r.
 Entries = dict[tuple[int, int], Number]

@@ -28,8 +28,8 @@ from regularize.dynamics.tape.vectors import (
     turned,
 )
 from regularize.errors import UnsupportedExport
+from regularize.lie.arrays import Array
 from regularize.lie.curve import TERMS, Curve
-from regularize.lie.screw import Array
 
 #: Entries of poses that differ from a whole number by no more are that number.
 WHOLE = 2e-15

@@ -28,7 +28,7 @@ from regularize.dynamics.tape.vectors import (
     times,
 )
 from regularize.errors import UnsupportedExport
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 #: Errors of the rows that are left at most; squares of angles up to which series are enough.
 CLOSED, NEAR, TURN = 1e-12, 1e-4, 0.25

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.guests.modes.closed_form.elementary import Line
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.tolerances import NEGLIGIBLE, ROUNDING, VANISHING
 
 Mask: TypeAlias = NDArray[np.bool_]

@@ -35,7 +35,7 @@ from regularize.guests.modes.closed_form.plan import Plan
 from regularize.guests.modes.closed_form.planner import Planner
 from regularize.guests.modes.closed_form.solver import closed_form
 from regularize.guests.modes.inputs import Inputs, index_of, inputs_of, turning_of
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.loops.kinematics import sized_loops
 from regularize.loops.projection import project
 from regularize.mechanism.graph import Graph, coordinate_names

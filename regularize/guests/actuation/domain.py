@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 
 
 @dataclass(frozen=True, eq=False)

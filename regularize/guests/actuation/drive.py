@@ -16,7 +16,7 @@ from regularize.guests.actuation.domain import Domain
 from regularize.guests.actuation.prover import Grown, grown, proved_of
 from regularize.guests.actuation.subsystems import motor_range
 from regularize.guests.actuation.ways import ARRIVED, Way
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.kinematics import sized_loops
 from regularize.loops.projection import project
 from regularize.mechanism.graph import Graph, coordinate_names

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from regularize.guests.modes.closed_form.elementary import ARRAYS, Code, Line
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 Program: TypeAlias = Callable[..., tuple[Any, ...]]
 

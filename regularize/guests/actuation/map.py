@@ -33,7 +33,7 @@ from regularize.guests.actuation.subsystems import (
     with_balls,
 )
 from regularize.guests.modes.inputs import inputs_of, numbers
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.source import Model, as_mechanism
 

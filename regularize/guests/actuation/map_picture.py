@@ -16,7 +16,7 @@ from regularize.guests.actuation.drive import stored_range
 from regularize.guests.actuation.prover import Grown, grown
 from regularize.guests.actuation.subsystems import driven_joints, motors_of, subsystems
 from regularize.guests.modes.inputs import inputs_of, turning_of
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import coordinate_names
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism

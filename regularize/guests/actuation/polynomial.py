@@ -25,7 +25,7 @@ from regularize.guests.actuation.formulas import copied, derivatives, total
 from regularize.guests.actuation.prover import Grown
 from regularize.guests.actuation.ways import Fit
 from regularize.guests.modes.closed_form.elementary import Line
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.tolerances import NEGLIGIBLE
 
 #: Degree of MuJoCo's polynomials of joints.

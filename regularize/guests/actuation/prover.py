@@ -28,7 +28,7 @@ from regularize.guests.actuation.chart import Chart
 from regularize.guests.actuation.domain import Domain, Leaves, arrays_of, joined, merged, taken
 from regularize.guests.actuation.formulas import Program
 from regularize.guests.modes.closed_form.elementary import Line
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.tolerances import NEGLIGIBLE
 
 #: Bisections of every axis by the number of motors.

@@ -20,7 +20,7 @@ from regularize.dynamics.pinocchio.following import CHANGED
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.errors import ModelError
 from regularize.guests.actuation.chart import limits_of, stored_configuration
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.loops.continuation import Continuation
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.graph import Graph, coordinate_names

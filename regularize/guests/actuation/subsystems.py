@@ -12,7 +12,8 @@ from scipy.linalg import null_space
 from regularize.errors import ModelError
 from regularize.guests.actuation.chart import stored_configuration
 from regularize.guests.modes.inputs import inputs_of, turning_of
-from regularize.lie.screw import IDENTITY, Array, cross_matrix, inverse
+from regularize.lie.arrays import Array
+from regularize.lie.screw import IDENTITY, cross_matrix, inverse
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.graph import (
     ColumnId,

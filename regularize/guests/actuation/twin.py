@@ -12,7 +12,8 @@ from regularize.guests.actuation.chart import limits_of, stored_configuration
 from regularize.guests.actuation.map import ActuationMap, actuation_map
 from regularize.guests.actuation.subsystems import base_of
 from regularize.guests.design.reduced_dynamics import reduced_model
-from regularize.lie.screw import IDENTITY, Array, inverse
+from regularize.lie.arrays import Array
+from regularize.lie.screw import IDENTITY, inverse
 from regularize.mechanism.body import Body, Inertia
 from regularize.mechanism.graph import EdgeId, Graph, NodeId, coordinate_names, nodes_of
 from regularize.mechanism.graph_building import build

@@ -26,7 +26,7 @@ from regularize.guests.actuation.formulas import (
     total,
 )
 from regularize.guests.modes.closed_form.elementary import Code, Line
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 #: Degrees of the polynomials that steps begin with, by the number of variables.
 DEGREES = {1: 9, 2: 7, 3: 5, 4: 4}

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from regularize.dynamics.pinocchio import pin
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 #: Error of velocities and impulses, in parts of the largest velocity without impulses, that is
 #: wanted and borne.

@@ -27,7 +27,7 @@ from regularize.dynamics.simulation.recording import Counters, Sample
 from regularize.guests.contact.cone_problem import solve_cones
 from regularize.guests.contact.stepping import root_of
 from regularize.guests.contact.stops import JointStops
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.tolerances import EXACT, ROUNDING
 
 #: Distances that are none, rates against the sense of sliding that end it and that are none, and

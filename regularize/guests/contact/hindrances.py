@@ -14,7 +14,8 @@ from regularize.dynamics.pinocchio.robot import Robot
 from regularize.guests.contact import Ground
 from regularize.guests.contact.stops import JointStops
 from regularize.guests.contact.touching import TouchingPoints
-from regularize.lie.screw import Array, cross_matrix
+from regularize.lie.arrays import Array
+from regularize.lie.screw import cross_matrix
 
 #: What overlaps is parted with the speed of free fall in so many steps at most.
 PARTING = 4.0

@@ -20,7 +20,7 @@ from regularize.guests.contact.hindrances import Surroundings
 from regularize.guests.contact.stepping import SteppedEngine
 from regularize.guests.contact.stops import JointStops
 from regularize.guests.contact.touching import TouchingPoints
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import coordinate_names
 

@@ -24,7 +24,7 @@ from regularize.dynamics.simulation.recording import Counters, Sample
 from regularize.errors import ClosureLost, RegularizeError
 from regularize.guests.contact.cone_problem import solve_cones
 from regularize.guests.contact.hindrances import Hindrances, Surroundings
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.tolerances import EXACT, ROUNDING
 
 #: Rounds in which rows are taken in that turn out to be needed, and Newton steps onto bounds.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from regularize.dynamics.pinocchio import pin
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.simulation.loads import Loads
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import coordinate_names
 from regularize.repair.statics.passive_joints import limits_of
 

@@ -19,7 +19,8 @@ from scipy.spatial import ConvexHull, QhullError
 from regularize.adapters.shapes.meshes import load_mesh
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.errors import ModelError, ReadError
-from regularize.lie.screw import Array, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import transform
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic
 

@@ -24,7 +24,7 @@ from regularize.guests.design.equation_of_motion import (
     pack,
     symmetric_products,
 )
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.loops.constraints import CHUNK
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.mechanism.diagnostic import Diagnostic

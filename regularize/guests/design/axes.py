@@ -15,7 +15,7 @@ from regularize.errors import ModelError
 from regularize.escape import did_you_mean
 from regularize.guests.modes.body_pose import COORDINATES, BodyPose, posed
 from regularize.guests.modes.inputs import Inputs, inputs_of, node_of, numbers, whole
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import Graph, actuated_coordinates, coordinate_names
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism

@@ -18,7 +18,7 @@ from regularize.errors import ReadError
 from regularize.guests.design.c_source import to_c
 from regularize.guests.design.interpolation import Accuracy, BoxPolynomials
 from regularize.guests.design.tree import BoxTree, Scale
-from regularize.lie.screw import read_only
+from regularize.lie.arrays import read_only
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.validation import PATH, TEXT, validated
 from regularize.version import SCHEMAS

@@ -11,7 +11,7 @@ from regularize.dynamics.step.c_source import identifier, numbers
 from regularize.escape import in_comment
 from regularize.guests.design.equation_of_motion import count, pairs
 from regularize.guests.design.interpolation import BoxPolynomials
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 _CODE = """\
 /* {title}

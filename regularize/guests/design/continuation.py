@@ -21,7 +21,7 @@ from scipy.spatial import KDTree
 
 from regularize.errors import NotFinite, SingularInputs
 from regularize.guests.modes.sampling import ClosedBranch, closed_branch
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.continuation import Arrived, Continuation, Stepped, drive
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.loops.least_norm import least_norm

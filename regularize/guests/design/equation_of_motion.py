@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regularize.errors import ModelError, NoInertia
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.validation import numbers
 
 Index = NDArray[np.int_]

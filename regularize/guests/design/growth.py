@@ -26,7 +26,7 @@ from regularize.guests.design.tree import (
     in_inputs,
     scale_of,
 )
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.diagnostic import Diagnostic
 
 #: Samples per task of an executor: long against sending it, short against all of them.

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from regularize.errors import OutsideWorkspace
 from regularize.guests.design.equation_of_motion import EquationOfMotion, count, groups
 from regularize.guests.design.tree import BoxTree, Integers, Scale, basis
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.constraints import CHUNK
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.named_columns import ShortRepr

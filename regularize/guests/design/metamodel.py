@@ -28,7 +28,7 @@ from regularize.guests.design.interpolation import Accuracy as Accuracy
 from regularize.guests.design.interpolation import Interpolation
 from regularize.guests.design.reduced_dynamics import reduced_model
 from regularize.guests.design.tree import GRID, WIDER, between
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.source import Model
 
 if TYPE_CHECKING:

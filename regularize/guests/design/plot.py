@@ -17,7 +17,7 @@ from regularize.guests.design.actuator_dynamics import ReducedModel
 from regularize.guests.design.equation_of_motion import groups, pairs
 from regularize.guests.design.interpolation import Interpolation
 from regularize.guests.design.tree import between
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 #: More entries than this are drawn without a legend.
 LEGEND = 6

@@ -24,7 +24,7 @@ from regularize.guests.design.actuator_dynamics import (
 from regularize.guests.design.continuation import ActuatedLoops, ReachedConfigurations
 from regularize.guests.design.equation_of_motion import mirror, pairs, symmetric_products
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 #: Steps of Newton's method to an equilibrium; near it each squares the error.
 STEPS = 20

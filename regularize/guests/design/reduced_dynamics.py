@@ -14,7 +14,7 @@ from regularize.errors import ModelError, NotClosed, SingularInputs
 from regularize.guests.design.actuator_dynamics import ReducedModel, mass_properties
 from regularize.guests.design.continuation import ActuatedLoops
 from regularize.guests.design.quasi_static import quasi_static
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.loops.assembly import Assembly, assemble
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic

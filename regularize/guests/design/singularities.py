@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regularize.guests.modes.frame_motion import body_jacobian
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.constraints import in_parts
 from regularize.loops.kinematics import LoopKinematics
 from regularize.tolerances import EXACT

@@ -17,7 +17,7 @@ from regularize import validation
 from regularize.errors import ModelError
 from regularize.guests.design.plot import new_figure, saved
 from regularize.lie import screw
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.named_columns import ShortRepr

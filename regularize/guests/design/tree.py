@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.guests.design.equation_of_motion import groups, pairs, products
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.tolerances import EXACT
 
 Integers = NDArray[np.int64]

@@ -26,7 +26,7 @@ from regularize.guests.modes.body_pose import BodyPose
 from regularize.guests.modes.closed_form.solver import ClosedForm, closed_form
 from regularize.guests.modes.frame_motion import generic_samples
 from regularize.guests.modes.inputs import turning_of
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.loops.continuation import Continuation, drive
 from regularize.loops.kinematics import sized_loops
 from regularize.loops.projection import project

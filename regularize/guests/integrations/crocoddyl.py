@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.errors import MissingExtra
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 try:
     import crocoddyl

@@ -13,7 +13,7 @@ import numpy as np
 
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.errors import MissingExtra, ModelError
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 try:
     import pink

@@ -39,7 +39,7 @@ from regularize.guests.modes.six_motions.elementary_loop import (
     NotElementary,
     screws_of,
 )
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.graph import EdgeId, Graph, coordinate_names, part_of
 from regularize.tolerances import VANISHING

@@ -13,7 +13,7 @@ from regularize.guests.modes.loop_chain import coupled
 from regularize.guests.modes.loop_system import LoopSystem, Multistart, searched
 from regularize.guests.modes.six_motions.eigen_loop import EigenLoop
 from regularize.guests.modes.six_motions.elementary_loop import ElementaryLoop
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import CouplingRow
 from regularize.tolerances import EXACT
 

@@ -20,7 +20,7 @@ from regularize.escape import did_you_mean
 from regularize.guests.modes.frame_motion import FrameMotion, frames_of
 from regularize.guests.modes.inputs import node_of
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.lie.subalgebra import lie_closure
 from regularize.mechanism.body import Body
 from regularize.mechanism.graph import Graph

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import Edge
 from regularize.mechanism.joint import perpendiculars
 from regularize.tolerances import EXACT, ROUNDING

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from regularize.guests.modes.grouping import labels_of, table_of
 from regularize.guests.modes.inputs import clearest, node_of
 from regularize.lie import screw
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.loops.constraints import in_parts
 from regularize.loops.kinematics import LoopKinematics, State, sized_loops
 from regularize.loops.projection import project

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import Graph
 from regularize.tolerances import EXACT
 

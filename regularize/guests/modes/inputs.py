@@ -17,7 +17,7 @@ from scipy.linalg import qr
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
 from regularize.guests.modes.loop_system import LoopSystem
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.finite import followed_velocities
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph import ColumnId, Graph, NodeId, coordinate_names

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from regularize.guests.modes.common_normals import SNAP
 from regularize.guests.modes.loop_chain import ElementaryMotion, LoopChain
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ import numpy as np
 
 from regularize.guests.modes.common_normals import SNAP, AxisLine, frames
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.cycles import Cycle, minimum_cycle_basis, walk
 from regularize.mechanism.graph import ColumnId, CouplingRow, Edge, EdgeId, Graph, nodes_of
 from regularize.tolerances import EXACT, ROUNDING

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from regularize.guests.modes.grouping import firsts_of
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.constraints import CHUNK, in_parts
 from regularize.loops.kinematics import State, sized_loops
 from regularize.loops.least_norm import least_norm

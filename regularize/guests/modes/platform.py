@@ -17,7 +17,7 @@ from regularize.guests.modes.assembly_steps import PartialSolutions
 from regularize.guests.modes.loop_system import LoopSystem, Multistart
 from regularize.guests.modes.study_quadrics import POSES, Conditions, poses
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import Edge, EdgeId, Graph, NodeId, coordinate_names, part_of
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import Joint, joint_screws

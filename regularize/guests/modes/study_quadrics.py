@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.tolerances import EXACT, ROUNDING, VANISHING
 
 #: Complex numbers.

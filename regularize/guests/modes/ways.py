@@ -12,7 +12,7 @@ from regularize.guests.modes.body_pose import COORDINATES
 from regularize.guests.modes.closed_form import ClosedForm
 from regularize.guests.modes.closed_form.branches import MOST_AT_ONCE
 from regularize.guests.modes.configurations import AssemblyModes, configurations
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import coordinate_names
 from regularize.words import counted, listed
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import qr
 
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.loops.continuation import Continuation
 from regularize.loops.finite import LocalBranch
 from regularize.loops.kinematics import LoopKinematics, center_and_length, sized_loops

@@ -27,7 +27,7 @@ from regularize.guests.page.drawing import (
 )
 from regularize.guests.page.shapes import mesh_of
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.kinematics import center_and_length
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.graph import Edge, EdgeId, NodeId

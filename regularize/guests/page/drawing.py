@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import NodeId
 from regularize.mechanism.mechanism import Mechanism
 from regularize.report.analysis import Analysis

@@ -11,7 +11,7 @@ import trimesh
 from trimesh import creation
 
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.joint import perpendiculars
 from regularize.tolerances import UNNOTICED, UNSEEN
 

@@ -20,7 +20,7 @@ from regularize.guests.page.page_data import page_data
 from regularize.guests.page.played_motion import PlayedMotion
 from regularize.guests.page.references import References
 from regularize.guests.page.report_rows import footer, report_rows
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.report.analysis import Analysis
 from regularize.report.forms import view
 from regularize.report.forms.listing import SummaryLine

@@ -19,7 +19,7 @@ from regularize.guests.page.animation import motions
 from regularize.guests.page.artist import draw
 from regularize.guests.page.picture import Painter, saved
 from regularize.guests.page.played_motion import PlayedMotion
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.reduction.reduce import Reduction
 from regularize.report.analysis import Analysis
 

@@ -14,8 +14,8 @@ from regularize.guests.page.played_motion import PlayedMotion
 from regularize.guests.page.references import References
 from regularize.guests.page.scene_data import scene_data
 from regularize.lie import screw
+from regularize.lie.arrays import Array
 from regularize.lie.curve import Curve
-from regularize.lie.screw import Array
 from regularize.mechanism.graph import Edge, coordinate_names
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction

@@ -17,7 +17,7 @@ from regularize.guests.page.drawing import REDUNDANT, Drawing, camera, web
 from regularize.guests.page.played_motion import PlayedMotion
 from regularize.guests.page.scene import ghost_poses, scene
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import NodeId
 from regularize.report.analysis import Analysis
 from regularize.tolerances import TINY, VANISHING

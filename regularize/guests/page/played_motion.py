@@ -13,7 +13,7 @@ import numpy as np
 from regularize.adapters.common.input_files import check_regular
 from regularize.dynamics.simulation.simulation import Simulation, motion_file
 from regularize.errors import ModelError, ReadError
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import coordinate_names
 from regularize.mechanism.mechanism import Mechanism
 from regularize.tolerances import UNSEEN

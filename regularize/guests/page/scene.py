@@ -14,7 +14,7 @@ import trimesh
 from regularize.guests.page.animation import motions
 from regularize.guests.page.artist import draw
 from regularize.guests.page.drawing import Drawing
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.reduction.reduce import Reduction
 from regularize.report.analysis import Analysis
 

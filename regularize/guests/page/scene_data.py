@@ -13,7 +13,8 @@ from regularize.guests.page import glyphs
 from regularize.guests.page.drawing import Drawing, Piece, camera, upwards
 from regularize.guests.page.references import References
 from regularize.guests.page.shapes import decimated
-from regularize.lie.screw import Array, unit
+from regularize.lie.arrays import Array
+from regularize.lie.screw import unit
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.joint import perpendiculars
 from regularize.tolerances import UNNOTICED

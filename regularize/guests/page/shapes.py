@@ -11,7 +11,7 @@ from trimesh import creation
 
 from regularize.adapters.shapes.meshes import load_mesh
 from regularize.errors import ReadError
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.mechanism import Geometry
 
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from regularize.guests.special.planar import Complex, Plane, similar_triangles
 from regularize.guests.special.symmetric import schatz, symmetric
+from regularize.lie.arrays import Array
 from regularize.lie.motion_type import motion_type
-from regularize.lie.screw import Array
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.graph import EdgeId, Graph, NodeId
 from regularize.proofs.families import Found, exact_geometries

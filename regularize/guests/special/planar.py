@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import EdgeId
 from regularize.proofs.geometry import integral, upright
 from regularize.proofs.incidence import Rational, cross, dot, orthogonal, simplest

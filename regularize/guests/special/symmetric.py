@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.lie.screw import Array, cross, cross_matrix, quaternion_of
+from regularize.lie.arrays import Array
+from regularize.lie.screw import cross, cross_matrix, quaternion_of
 from regularize.proofs.dual_quaternions import Dual, Exact, exact_line, exact_vector, line_of
 from regularize.proofs.incidence import simplest
 

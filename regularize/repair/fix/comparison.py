@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from regularize.adapters.common.edits import WantedKind
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.mechanism import Inertia, Joint, Mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.repair.fix.plan import FixPlan

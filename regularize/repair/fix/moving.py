@@ -11,7 +11,7 @@ from regularize.adapters.common.edits import Edit, MovedJoint, WantedKind
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import UnsupportedExport
 from regularize.lie import screw, subalgebra
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.repair.nominal.absorb import Absorbed, absorb_gaps
 from regularize.repair.nominal.idealise import Idealised

@@ -10,7 +10,8 @@ import numpy as np
 from regularize.adapters.common.edits import WantedKind, WantedSlack
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, UnsupportedExport
-from regularize.lie.screw import Array, axis_of, transform, unit
+from regularize.lie.arrays import Array
+from regularize.lie.screw import axis_of, transform, unit
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import (
     HIGHER_PAIRS,

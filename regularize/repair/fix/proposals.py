@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.graph import EdgeId
 from regularize.reduction.mobility import CellMobility

@@ -17,8 +17,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from regularize.lie.arrays import Array
 from regularize.lie.directions import SLIGHT
-from regularize.lie.screw import Array
 from regularize.loops.assembly import assemble
 from regularize.loops.gaps import CLOSED, Gap, closure_errors, gaps, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops

@@ -15,7 +15,8 @@ from typing import TypeAlias
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.screw import IDENTITY, Array
+from regularize.lie.arrays import Array
+from regularize.lie.screw import IDENTITY
 from regularize.loops.least_norm import least_norm
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.graph import Edge, EdgeId, NodeId

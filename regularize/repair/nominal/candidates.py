@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.loops.projection import project
 from regularize.mechanism.cycles import Cycle

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from regularize.lie.arrays import Array
 from regularize.lie.directions import SLIGHT
-from regularize.lie.screw import Array
 from regularize.loops.gaps import CLOSED, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.diagnostic import Diagnostic

@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from regularize.lie import screw
+from regularize.lie.arrays import Array
 from regularize.lie.directions import SLIGHT
-from regularize.lie.screw import Array
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.loops.projection import IMPROVED, Mask, project

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.mechanism.connections import joined
 from regularize.mechanism.graph import NodeId

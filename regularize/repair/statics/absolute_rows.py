@@ -12,7 +12,7 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.graph import Edge, EdgeId
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.source import Model

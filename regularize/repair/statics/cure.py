@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.assembly import assemble, with_coordinates
 from regularize.loops.kinematics import LoopKinematics, State, sized_loops

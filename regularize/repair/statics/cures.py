@@ -14,8 +14,8 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
+from regularize.lie.arrays import Array
 from regularize.lie.directions import SLIGHT
-from regularize.lie.screw import Array
 from regularize.mechanism.graph import EdgeId
 from regularize.mechanism.joint import HIGHER_PAIRS, KINDS, kind_of
 from regularize.mechanism.source import Model

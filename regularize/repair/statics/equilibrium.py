@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.kinematics import sized_loops
 from regularize.loops.projection import Mask

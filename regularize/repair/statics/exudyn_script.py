@@ -17,7 +17,7 @@ import numpy as np
 from regularize.adapters.common.output_files import write_text
 from regularize.errors import UnsupportedExport
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import Joint, perpendiculars
 from regularize.mechanism.mechanism import no_inertia

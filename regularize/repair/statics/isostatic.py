@@ -17,7 +17,7 @@ import numpy as np
 from regularize.errors import UnsupportedExport
 from regularize.escape import unique
 from regularize.lie import screw, subalgebra
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import NodeId
 from regularize.mechanism.joint import joint_screws, reversed_joint

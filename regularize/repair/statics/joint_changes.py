@@ -11,8 +11,9 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie import screw, subalgebra
+from regularize.lie.arrays import Array, read_only
 from regularize.lie.directions import Direction, axis_words, directions
-from regularize.lie.screw import IDENTITY, Array, leading_component, read_only
+from regularize.lie.screw import IDENTITY, leading_component
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import LoopKinematics

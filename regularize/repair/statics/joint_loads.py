@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError
+from regularize.lie.arrays import Array, read_only
 from regularize.lie.directions import Direction, directions
-from regularize.lie.screw import Array, read_only
 from regularize.mechanism.graph import EdgeId, columns_of, coordinate_names
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model

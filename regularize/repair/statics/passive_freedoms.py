@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from regularize.lie import screw, subalgebra
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import EdgeId, Graph, NodeId
 from regularize.reduction.block import Block
 from regularize.reduction.reduce import Reduction

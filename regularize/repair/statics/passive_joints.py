@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import ColumnId, Edge, Graph
 from regularize.mechanism.joint import joint_position, motion
 from regularize.mechanism.mechanism import Mechanism

@@ -29,8 +29,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie import screw
+from regularize.lie.arrays import Array, read_only
 from regularize.lie.directions import Direction, directions, directions_of_each
-from regularize.lie.screw import Array, read_only
 from regularize.lie.subalgebra import decide_rank
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle
 from regularize.mechanism.graph import EdgeId

@@ -15,8 +15,8 @@ import numpy as np
 
 from regularize.escape import displayed
 from regularize.lie import screw, subalgebra
+from regularize.lie.arrays import Array, read_only
 from regularize.lie.directions import axis_words
-from regularize.lie.screw import Array, read_only
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic

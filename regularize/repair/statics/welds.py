@@ -14,7 +14,7 @@ import numpy as np
 
 from regularize.errors import UnsupportedExport
 from regularize.lie import screw, subalgebra
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.reduction.block import Block
 from regularize.reduction.cuts import Cut, independent_rows, outside
 from regularize.reduction.descent import THOROUGH, Descent, Lowest

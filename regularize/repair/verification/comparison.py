@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.mechanism import Actuator, ActuatorGains, Joint
 from regularize.repair.verification.pairing import Pairing

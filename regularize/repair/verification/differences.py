@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from regularize.adapters.common.write import capsule_parts
+from regularize.lie.arrays import Array
 from regularize.lie.curve import TERMS, Curve
-from regularize.lie.screw import Array
 from regularize.mechanism.body import Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.mechanism import Coupling, Mechanism

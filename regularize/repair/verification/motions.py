@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from regularize.errors import ModelError
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from regularize.adapters.common.write import reference_poses, spanning
-from regularize.lie.screw import Array, adjoint, inverse, log, transform
+from regularize.lie.arrays import Array
+from regularize.lie.screw import adjoint, inverse, log, transform
 from regularize.mechanism.joint import joint_position, motion
 from regularize.mechanism.mechanism import Inertia, Joint, Mechanism
 from regularize.repair.verification.pairing import Pairing

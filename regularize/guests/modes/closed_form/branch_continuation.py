@@ -21,7 +21,7 @@ from regularize.guests.modes.closed_form.indeterminate import (
     between_samples,
 )
 from regularize.guests.modes.grouping import Turns
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.constraints import CHUNK
 from regularize.tolerances import EXACT
 

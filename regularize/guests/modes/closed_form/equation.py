@@ -24,7 +24,7 @@ from regularize.guests.modes.closed_form.motions import (
 from regularize.guests.modes.closed_form.tape import Scalar
 from regularize.guests.modes.invariance import Element, LoopProjection
 from regularize.guests.modes.loop_chain import ElementaryMotion, LoopChain
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.tolerances import ROUNDING, VANISHING
 
 Coefficients: TypeAlias = tuple[Scalar, Scalar, Scalar]

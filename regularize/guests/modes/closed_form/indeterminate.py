@@ -9,7 +9,7 @@ import numpy as np
 from regularize.guests.modes.closed_form.branches import Branch
 from regularize.guests.modes.closed_form.evaluation import Evaluation
 from regularize.guests.modes.grouping import Turns
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.loops.constraints import CHUNK
 from regularize.tolerances import EXACT
 

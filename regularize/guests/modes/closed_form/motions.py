@@ -14,7 +14,7 @@ from regularize.guests.modes.closed_form.tape import Scalar, Tape
 from regularize.guests.modes.invariance import AXES, Element
 from regularize.guests.modes.loop_chain import ElementaryMotion, LoopChain
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import Edge
 from regularize.tolerances import ROUNDING
 

@@ -37,7 +37,7 @@ from regularize.guests.modes.invariance import (
     projections,
 )
 from regularize.guests.modes.loop_chain import LoopChain, chain_of, coupled, loops_of, next_coupled
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import Graph, breadth_first
 from regularize.tolerances import ROUNDING
 

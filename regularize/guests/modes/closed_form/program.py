@@ -18,7 +18,7 @@ from regularize.guests.modes.closed_form.branches import Branch
 from regularize.guests.modes.closed_form.elementary import ARRAYS, PYTHON, Line
 from regularize.guests.modes.closed_form.operations import Lowering
 from regularize.guests.modes.closed_form.plan import Plan
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.tolerances import EXACT
 
 Function: TypeAlias = Callable[..., Any]

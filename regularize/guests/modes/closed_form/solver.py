@@ -37,7 +37,7 @@ from regularize.guests.modes.inputs import (
 )
 from regularize.guests.modes.loop_chain import LoopSolution, joint_names, loops_of
 from regularize.guests.modes.loop_system import LoopSystem
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import Graph, coordinate_names
 from regularize.mechanism.source import Model
 from regularize.tolerances import EXACT, VANISHING

@@ -25,7 +25,7 @@ from regularize.guests.modes.six_motions.pencil import (
     elementary,
 )
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.tolerances import EXACT, VANISHING
 
 #: Singular values by the largest below which a null space may have one more dimension.

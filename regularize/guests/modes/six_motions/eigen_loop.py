@@ -45,7 +45,7 @@ from regularize.guests.modes.six_motions.pencil import (
     eliminated,
     turned,
 )
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.tolerances import EXACT
 
 #: Ratio of singular values below which a matrix polynomial counts as singular.

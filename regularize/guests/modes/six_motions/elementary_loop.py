@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from regularize.guests.modes.loop_chain import ElementaryMotion, LoopChain
 from regularize.guests.modes.six_motions.pencil import elementary
 from regularize.lie import screw
-from regularize.lie.screw import Array
+from regularize.lie.arrays import Array
 from regularize.mechanism.graph import Edge, Graph
 from regularize.tolerances import EXACT, ROUNDING
 

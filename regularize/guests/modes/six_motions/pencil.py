@@ -52,7 +52,7 @@ from numpy.typing import NDArray
 
 from regularize.guests.modes.loop_chain import about_z
 from regularize.lie import screw
-from regularize.lie.screw import Array, read_only
+from regularize.lie.arrays import Array, read_only
 from regularize.tolerances import VANISHING
 
 _PAIRS = np.array(list(combinations(range(5), 2)))
