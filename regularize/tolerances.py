@@ -18,7 +18,8 @@ TINY = 1e-300
 #: Rounding errors of the closure equations of a few dozen joints, lengths scaled; steps and numbers
 #: of order one that are less are none.
 ROUNDING = 1e-14
-#: What sums and products leave of numbers that cancel, relative to these.
+#: What sums and products leave of numbers that cancel, relative to these; what is off by less than
+#: this in words is said to be exact, since every processor rounds in its own way.
 NEGLIGIBLE = 1e-12
 #: Singular values, directions and extents that decompositions and a dozen products leave of none,
 #: relative to the largest.

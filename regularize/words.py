@@ -13,7 +13,7 @@ from regularize.lie.arrays import Array
 from regularize.lie.directions import Direction, axis_words
 from regularize.lie.motion_type import MotionType
 from regularize.mechanism.mechanism import Mechanism
-from regularize.tolerances import EXACT, Tolerances
+from regularize.tolerances import EXACT, NEGLIGIBLE, Tolerances
 
 #: What a slack joint frees, by the half of the twist.
 _HALVES = ("translation", "rotation")
@@ -115,6 +115,16 @@ def noise_words(tolerances: Tolerances) -> str:
     if tolerances.closed <= EXACT.closed:
         return ""
     return f"; closure errors up to {tolerances.closed:.1g} of the size are noise of the numbers"
+
+
+def nearness_words(distance: float) -> str:
+    """How near joints must be to those of a model; rounding noise is said to be exact.
+
+    Example:
+        >>> nearness_words(3e-9), nearness_words(2e-16)
+        ('within 3e-09 of these', 'exactly as these')
+    """
+    return f"within {distance:.0e} of these" if distance >= NEGLIGIBLE else "exactly as these"
 
 
 def gap_words(translation: float, rotation: float) -> str:

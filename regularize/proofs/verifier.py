@@ -386,11 +386,13 @@ class _Checker:  # one pass over a document
             need(alone and equal, f"{rank} equations are independent, or no group is held")
             self.claims.append(f"up to where fewer than {rank} of all equations are independent")
         same = document["conclusion"] == {"rows": rows, "kept": kept, "removed": rows - kept}
-        need(same and document["unit_m"] > 0.0, "it concludes otherwise, or has no unit")
-        far = [distance(row, self.spaces[j["name"]]) for j in joints for row in j["written"]]
-        off, unit, names = max(far, default=0.0), document["unit_m"], sorted(real)
-        said = f"joints {shown(names[0])} to {shown(names[-1])} are exactly as stated"
-        self.assumption = f"{said}, {off:.0e} rad or {off * unit:.0e} m from the model"
+        need(same and (unit := document["unit_m"]) > 0.0, "it concludes otherwise, or has no unit")
+        off = max(
+            [0.0, *(distance(z, self.spaces[j["name"]]) for j in joints for z in j["written"])]
+        )
+        away = f"{off:.0e} rad or {off * unit:.0e} m" if off >= 1e-12 else "0"  # rounding
+        said = f"joints {shown(min(real))} to {shown(max(real))} are exactly as stated"
+        self.assumption = f"{said}, {away} from the model"
 
     def _premise(self, number: Any, body: str, group: bool = False) -> tuple[bool, str, Space]:
         if number is None:  # a body needs no fact about itself

@@ -36,6 +36,7 @@ from regularize.words import (
     milliradians,
     motion_words,
     names,
+    nearness_words,
     point_words,
 )
 
@@ -96,8 +97,8 @@ def _special(
         "REG230",
         "warning",
         f"{counted(special.rows, 'equation')} of {names([loop.name for loop in own])} {verb} "
-        f"redundant for these dimensions{family}: proved by the motion, for joints within "
-        f"{special.distance:.0e} of these, up to where the other rows lose their rank; "
+        f"redundant for these dimensions{family}: proved by the motion, for joints "
+        f"{nearness_words(special.distance)}, up to where the other rows lose their rank; "
         + ("removed" if gone else "kept"),
         loop=own[0].name if len(own) == 1 else None,
         joints=tuple(dict.fromkeys(name for loop in own for name in loop.joints)),
