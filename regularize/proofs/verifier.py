@@ -387,9 +387,7 @@ class _Checker:  # one pass over a document
             self.claims.append(f"up to where fewer than {rank} of all equations are independent")
         same = document["conclusion"] == {"rows": rows, "kept": kept, "removed": rows - kept}
         need(same and (unit := document["unit_m"]) > 0.0, "it concludes otherwise, or has no unit")
-        off = max(
-            [0.0, *(distance(z, self.spaces[j["name"]]) for j in joints for z in j["written"])]
-        )
+        off = max([0, *(distance(z, self.spaces[j["name"]]) for j in joints for z in j["written"])])
         away = f"{off:.0e} rad or {off * unit:.0e} m" if off >= 1e-12 else "0"  # rounding
         said = f"joints {shown(min(real))} to {shown(max(real))} are exactly as stated"
         self.assumption = f"{said}, {away} from the model"
