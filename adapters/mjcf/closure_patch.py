@@ -77,10 +77,7 @@ class MjcfClosures:
         return self.stiffening.attributes(m.eq_solref[i], m.eq_solimp[i], m.opt.timestep)
 
     def _points(self, i: int, weld: Node, wanted: WantedKind) -> Edit:
-        """The edit that puts one connect in the place of a weld, or two along the axis of a hinge.
-
-        MuJoCo has no equality of five rows: of the six rows of two connects one is redundant.
-        """
+        """The edit that puts one connect in the place of a weld, or two along the axis of a hinge."""
         names = [self.m.body(body).name for body in self._bodies(i)]
         if not all(names):
             raise ModelError(
@@ -201,11 +198,7 @@ class MjcfFrames:
         return place if place is not None and held and "fromto" not in place.spans else None
 
     def anchored(self, wanted: MovedJoint, rows: Iterable[tuple[int, Node]]) -> list[Edit] | None:
-        """The edits that put the points of a closure where they are meant to be on its first body.
-
-        MuJoCo finds the points of the second one from the assembled pose. None where the closure
-        is not written by bodies and anchors.
-        """
+        """The edits that put the points of a closure where they are meant to be on its first body."""
         old, new, edits = wanted.before, wanted.after, []
         for number, place in rows:
             first = self.m.body(int(self.m.eq_obj1id[number])).name

@@ -85,10 +85,7 @@ def forces(joint: Joint, size: float) -> dict[str, Any]:
 def add_actuator(
     root: Any, shared: Sequence[Actuator], written: Sequence[WrittenCoordinate], ball: bool
 ) -> None:
-    """Add a motor of a coordinate of the file, of several by a fixed tendon, or of a ball.
-
-    A servo whose gains nobody states is a motor.
-    """
+    """Add a motor of a coordinate of the file, of several by a fixed tendon, or of a ball."""
     actuator, name = shared[0], shared[0].motor or shared[0].name
     gains, group = actuator.gains or ActuatorGains(), find_or_add(root, "actuator")
     gears = [each.gear / w.factor for each, w in zip(shared, written, strict=True)]

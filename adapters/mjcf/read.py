@@ -42,18 +42,7 @@ HOME = "home"  # the keyframe that is taken for the reference pose unasked
 
 
 def read(path: str, *, keyframe: str | bool | None = None, close: str | None = None) -> Mechanism:
-    """Read an MJCF file.
-
-    Args:
-        path: The file.
-        keyframe: Name of the keyframe that is the reference pose; None for ``home`` if there is
-            one, else the pose in which the file places the bodies; False for the latter in any
-            case.
-        close: Names of sites to close loops between, ``*_1=*_2:ball``; see ``close_named``.
-
-    Raises:
-        ReadError: The file is not MJCF, MuJoCo refuses it, or it has no such keyframe.
-    """
+    """Read an MJCF file."""
     return _read(compiled(path), Path(path).stem, keyframe, close)
 
 

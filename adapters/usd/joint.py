@@ -173,12 +173,7 @@ def _index(freedoms: tuple[str, ...], axis: str | None) -> int:
 
 
 def motion(prim: Any, unit: float) -> tuple[str, Array, JointLimits | None, tuple[str, ...]]:
-    """What a joint prim lets move, on a stage whose unit of length is so many metres.
-
-    Returns:
-        The kind of the joint, its freedoms in the joint frame, shape (6, f), their bounds in
-        radians and metres if there are any, and their names, as in ``rotX``.
-    """
+    """What a joint prim lets move, on a stage whose unit of length is so many metres."""
     type_ = str(prim.GetTypeName())
     if type_ not in FREEDOMS:
         bounds = _generic(prim)
@@ -199,10 +194,7 @@ def motion(prim: Any, unit: float) -> tuple[str, Array, JointLimits | None, tupl
 
 
 def _generic(prim: Any) -> dict[str, tuple[float, float]]:
-    """Bounds of the freedoms of a ``PhysicsJoint``: of those that its limits do not lock.
-
-    Low above high is how the schema locks a freedom; both at zero leaves it nothing either.
-    """
+    """Bounds of the freedoms of a ``PhysicsJoint``: of those that its limits do not lock."""
     bounds = {}
     for name in GENERIC:
         low, high = -math.inf, math.inf

@@ -223,21 +223,13 @@ def _is_locked(places: UsdPlaces, spans: Sequence[tuple[int, int] | None]) -> bo
 
 @dataclass(eq=False)
 class PrimPlace:
-    """A prim in the text of a layer.
+    """A prim in the text of a layer."""
 
-    Attributes:
-        path: Its path, such as ``/robot/joints/D``.
-        type: First character of its type and the one after; None where it has none.
-        named: Character after its name.
-        metadata: Characters inside the parentheses behind the name; None where there are none.
-        body: Characters inside its braces.
-    """
-
-    path: str
+    path: str  # its path, such as ``/robot/joints/D``
     type: tuple[int, int] | None
-    named: int
+    named: int  # character after its name
     metadata: tuple[int, int] | None = None
-    body: tuple[int, int] = (0, 0)
+    body: tuple[int, int] = (0, 0)  # characters inside its braces
 
 
 @dataclass(eq=False)

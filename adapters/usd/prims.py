@@ -93,12 +93,7 @@ FILE = "regularize:file"
 
 
 def axes_of(joint: Joint) -> tuple[str, tuple[str, ...], Array] | None:
-    """How USD has a joint.
-
-    Returns:
-        Type of the prim, names of its freedoms in their order, and the turn of the joint's frame
-        by which its axes become X, Y and Z, shape (4, 4); None where USD has no such joint.
-    """
+    """How USD has a joint."""
     kind = joint.kind
     if kind in ("fixed", "spherical"):  # seen from its child, a ball joint counts backwards
         if not np.array_equal(np.abs(joint.screws), joint_screws(kind)):
@@ -135,12 +130,7 @@ def add_joint(
     joint: Joint | None = None,
     names: tuple[str, ...] = (),
 ) -> None:
-    """Fill in a joint prim, which is of its type already.
-
-    A side is the path of a body, None for the world, and the joint's frame on it. A joint that
-    closes a loop is outside of the articulation. Limits and forces are those of ``joint``, whose
-    freedoms have names.
-    """
+    """Fill in a joint prim, which is of its type already."""
     schema = UsdPhysics.Joint(prim)
     for index, (path, T) in enumerate((first, second)):
         body = (schema.CreateBody0Rel, schema.CreateBody1Rel)[index]()
