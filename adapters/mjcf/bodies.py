@@ -12,7 +12,7 @@ import numpy as np
 from regularize.adapters.common.quantities import six
 from regularize.adapters.common.serial import ROUNDING, pitch_of, serial, slide_name, twin_name
 from regularize.adapters.common.write import Spanning, Writing, WrittenCoordinate, add
-from regularize.adapters.mjcf.elements import FORCES, add_geom, forces, limits, place, wxyz
+from regularize.adapters.mjcf.elements import FORCES, KINDS, add_geom, forces, limits, place, wxyz
 from regularize.errors import UnsupportedExport
 from regularize.escape import listed
 from regularize.lie.arrays import Array
@@ -77,7 +77,7 @@ class BodyTree(Writing):
         return [joint for joint in self.spanning.tree if joint.parent == name]
 
     def _between(self, joint: Joint) -> bool:
-        """Whether a joint and the only one after it can be joints of one body, as MuJoCo has them."""
+        """Whether a joint and the only one after it can be two joints of one body in MuJoCo."""
         body, after = self.mechanism.body(joint.child), self._hanging(joint.child)
         closing = {end for j in self.spanning.closures for end in (j.parent, j.child)}
         empty = body.inertia is None or not (body.inertia.mass or np.any(body.inertia.matrix))
@@ -172,7 +172,7 @@ class BodyTree(Writing):
     def _joint(
         self, element: Any, part: Joint, point: Array, column: Array, joint: Joint, k: int
     ) -> None:
-        kind = "slide" if part.kind == "prismatic" else "hinge"
+        kind = KINDS.written["prismatic" if part.kind == "prismatic" else "revolute"]
         direction = column[:3] if kind == "slide" else column[3:]
         size = float(np.linalg.norm(direction))
         if abs(size - 1.0) < ROUNDING:

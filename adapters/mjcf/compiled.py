@@ -257,7 +257,7 @@ def _without_files(spec: Any) -> list[str]:
 
 
 def _stand_in(spec: Any, folder: str | None) -> tuple[list[tuple[Any, MeshShape]], list[Any]]:
-    """Replace meshes and height fields by small balls; geoms with their meshes, and weighing balls."""
+    """Replace meshes by small balls; return geoms with their meshes, and balls that weigh."""
     files = {mesh.name: mesh for mesh in spec.meshes}
     pairs, weighing, kept = [], [], set[str]()
     low, high = spec.compiler.inertiagrouprange

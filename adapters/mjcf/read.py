@@ -22,6 +22,7 @@ from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.quantities import MASSLESS, principal
 from regularize.adapters.mjcf import joint_values
 from regularize.adapters.mjcf.compiled import Compiled, MeshShape, compiled
+from regularize.adapters.mjcf.elements import KINDS
 from regularize.adapters.mjcf.equality import read_equalities
 from regularize.adapters.mjcf.model import Model, close_by_sites, poses
 from regularize.errors import ReadError
@@ -156,7 +157,7 @@ def _joint(model: Model, j: int, parent: str, child: str, T: Array, q: Array) ->
         screws = joint_screws("spherical")
         position = log_rotation(model.rotation(q[at : at + 4]))
         return Joint(name, parent, child, "spherical", screws, T @ place, place, position)
-    what = "revolute" if kind == mujoco.mjtJoint.mjJNT_HINGE else "prismatic"
+    what = KINDS.read["hinge" if kind == mujoco.mjtJoint.mjJNT_HINGE else "slide"]
     screws = joint_screws(what, m.jnt_axis[j])
     back = exp(-screws[:, 0] * float(m.qpos0[at]))  # stands as the file places it at q = ref
     return Joint(name, parent, child, what, screws, T @ place @ back, place, q[at : at + 1])
