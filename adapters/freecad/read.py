@@ -217,7 +217,7 @@ class _Reader:
         )
 
     def _rack_first(self, frames: list[Side]) -> list[Side]:
-        """Order a rack before its pinion; Z of its frame is the pinion's axis, X the way it slides."""
+        """Order a rack before its pinion; Z of its frame is the pinion's axis, X its own."""
         if not self._slides(*frames[0]) and self._slides(*frames[1]):
             frames = frames[::-1]
         (rack, T_rack), pinion = frames
