@@ -17,6 +17,7 @@ from test_fix import changes
 import regularize as rg
 from regularize.adapters import detect, read
 
+Row = tuple[str, str, str, str, dict[str, float]]  # a joint: type, name, markers, values
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "asmt" / "ondsel_testapp"
 FREEDOMS = {
     "FixedJoint": 0,
@@ -124,7 +125,7 @@ def test_constant_velocity_joint_passes_the_speed_on(tmp_path: Path) -> None:
         "in": (np.eye(4), {"hinge": np.eye(4), "joint": transform(None, center)}),
         "out": (out, {"joint": transform(np.diag([1.0, -1, -1])), "hinge": np.eye(4)}),
     }
-    joints: list[tuple[str, str, str, str, dict[str, float]]] = [
+    joints: list[Row] = [
         ("RevoluteJoint", "drive", "Z", "in/hinge", {}),
         ("ConstantVelocityJoint", "knuckle", "in/joint", "out/joint", {}),
         ("RevoluteJoint", "output", "far", "out/hinge", {}),
@@ -160,7 +161,7 @@ def drive_file(scale: float) -> str:
         "S": cad.frame((0, -0.1, 0), (1, 0, 0)),
         "T": cad.frame((0.5, -0.1, 0), (1, 0, 0)),
     }
-    joints: list[tuple[str, str, str, str, dict[str, float]]] = [
+    joints: list[Row] = [
         ("RevoluteJoint", "turn", "O", "wheel/axis", {}),
         ("RevoluteJoint", "turn2", "P", "second/axis", {}),
         ("TranslationalJoint", "slide", "S", "rack/slide", {}),
@@ -238,7 +239,7 @@ def test_couplings_hold_in_the_motion_that_the_solver_finds(tmp_path: Path) -> N
 
 def test_relation_without_joints_is_left_out_aloud(tmp_path: Path) -> None:
     parts = {name: (np.eye(4), {"axis": np.eye(4)}) for name in ("one", "two")}
-    joints: list[tuple[str, str, str, str, dict[str, float]]] = [
+    joints: list[Row] = [
         ("GearJoint", "gears", "one/axis", "two/axis", {"radiusI": 1.0, "radiusJ": 1.0})
     ]
     mechanism = load(tmp_path, cad.asmt_text("A", {}, parts, joints))
@@ -260,7 +261,7 @@ def test_gears_off_their_hinges_are_left_out_aloud(
 ) -> None:
     side = cad.frame((0, 0, 0), (1, 0, 0))
     parts = {name: (np.eye(4), {"axis": np.eye(4), "side": side}) for name in ("one", "two", "mid")}
-    joints: list[tuple[str, str, str, str, dict[str, float]]] = [
+    joints: list[Row] = [
         ("RevoluteJoint", "A", "axis", "one/axis", {}),
         ("RevoluteJoint", "M", "axis", "mid/axis", {}),
         (kind, "B", parent, "two/axis", {}),
@@ -273,9 +274,7 @@ def test_gears_off_their_hinges_are_left_out_aloud(
 
 def test_a_distance_that_is_left_out_is_none(tmp_path: Path) -> None:
     parts = {"P": (np.eye(4), {"M": np.eye(4)})}
-    joints: list[tuple[str, str, str, str, dict[str, float]]] = [
-        ("SphSphJoint", "R", "M", "P/M", {})
-    ]
+    joints: list[Row] = [("SphSphJoint", "R", "M", "P/M", {})]
     assert load(tmp_path, cad.asmt_text("A", {"M": np.eye(4)}, parts, joints)).joint("R").kind == (
         "spherical"
     )
@@ -289,9 +288,7 @@ def test_placeholder_masses_are_left_out_and_real_ones_kept(tmp_path: Path) -> N
     skeleton = cad.planar_four_bar()
     assert all(body.inertia is None for body in load(tmp_path, cad.asmt(skeleton)).bodies)
     parts = {"Part1": (np.eye(4), {"M": np.eye(4)})}
-    joints: list[tuple[str, str, str, str, dict[str, float]]] = [
-        ("RevoluteJoint", "J", "M", "Part1/M", {})
-    ]
+    joints: list[Row] = [("RevoluteJoint", "J", "M", "Part1/M", {})]
     text = cad.asmt_text(
         "A", {"M": np.eye(4)}, parts, joints, mass=(2.0, (3e6, 4e6, 5e6)), scale=1e-3
     )
@@ -316,9 +313,7 @@ def test_motions_drive_joints_and_limits_bound_them(tmp_path: Path) -> None:
         "\t\t\t\tMotionJoint", "\t\t\t\t\t/A/J",
     )  # fmt: skip
     parts = {"P": (np.eye(4), {"M": np.eye(4)})}
-    joints: list[tuple[str, str, str, str, dict[str, float]]] = [
-        ("RevoluteJoint", "J", "M", "P/M", {})
-    ]
+    joints: list[Row] = [("RevoluteJoint", "J", "M", "P/M", {})]
     mechanism = load(tmp_path, cad.asmt_text("A", {"M": np.eye(4)}, parts, joints, more=more))
     joint = mechanism.joint("J")
     assert joint.actuated
@@ -344,9 +339,7 @@ def test_a_joint_of_a_part_with_itself_and_a_negative_distance(tmp_path: Path) -
     )
     assert [joint.name for joint in mechanism.joints] == ["J"]
     assert "joint `K` connects `P` to itself: left out" in mechanism.findings[0].message
-    rod: list[tuple[str, str, str, str, dict[str, float]]] = [
-        ("SphSphJoint", "R", "M", "P/M", {"distanceIJ": -1.0})
-    ]
+    rod: list[Row] = [("SphSphJoint", "R", "M", "P/M", {"distanceIJ": -1.0})]
     with pytest.raises(
         rg.ReadError, match=r"model\.asmt:\d+: .*distanceIJ is negative; a distance"
     ):
@@ -452,7 +445,7 @@ def test_values_of_joints_of_the_ondsel_solver(tmp_path: Path) -> None:
         rg.fix(path, {"B": "slotted"})
 
 
-CRANK_SLIDER = CORPUS / "asmt" / "ondsel_testapp" / "crank_slider.asmt"
+CRANK_SLIDER = CORPUS / "crank_slider.asmt"
 
 
 @pytest.mark.skipif(not CRANK_SLIDER.exists(), reason="the corpus is not here")

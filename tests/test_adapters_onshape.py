@@ -336,14 +336,6 @@ def test_exports_of_cad_systems_name_the_change_to_make_there(tmp_path: Path) ->
         rg.fix(path)
 
 
-def test_a_named_kind_is_to_be_changed_in_the_cad_system(tmp_path: Path) -> None:
-    export = write_fixture("onshape", "planar_four_bar", tmp_path)
-    with pytest.raises(
-        rg.UnsupportedExport, match="make joint `B` spherical in Onshape and export"
-    ):
-        rg.fix(export, {"B": "spherical"})
-
-
 def test_what_to_change_elsewhere_and_directions_that_are_none(tmp_path: Path) -> None:
     export = write_fixture("onshape", "planar_four_bar", tmp_path)
     with pytest.raises(

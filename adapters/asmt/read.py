@@ -71,16 +71,7 @@ DEEPEST = 40
 
 
 def read(path: str, *, units: str | None = None) -> Mechanism:
-    """Read an ASMT file.
-
-    Args:
-        path: The file.
-        units: Unit of length, ``mm`` or ``m``; None for millimetres in FreeCAD's exports (known by
-            the name that they give to the assembly) and metres elsewhere.
-
-    Raises:
-        ReadError: The file is not ASMT, is damaged, or names a marker that it does not have.
-    """
+    """Read an ASMT file."""
     if units is not None and units not in UNITS:
         raise ReadError(path, f"unit of length {units!r} is unknown; known are {', '.join(UNITS)}")
     root = asmt_tree(path)
@@ -248,19 +239,12 @@ class _Reader:
 
 @dataclass
 class AsmtLine(Located):
-    """One line of the file and the lines indented below it.
+    """One line of the file and the lines indented below it."""
 
-    Attributes:
-        path: The file as the user named it.
-        line: Line number, counted from 1.
-        text: The line without indentation.
-        children: What stands below it.
-    """
-
-    path: str
-    line: int
-    text: str
-    children: list[AsmtLine] = field(default_factory=list)
+    path: str  # the file as the user named it
+    line: int  # line number, counted from 1
+    text: str  # the line without indentation
+    children: list[AsmtLine] = field(default_factory=list)  # what stands below it
 
     @property
     def source(self) -> Source:
@@ -321,11 +305,7 @@ class AsmtLine(Located):
 
 
 def asmt_tree(path: str) -> AsmtLine:
-    """The tree of an ASMT file; the root's children are its unindented lines.
-
-    Raises:
-        ReadError: The file cannot be read, is too large or too deeply nested.
-    """
+    """The tree of an ASMT file; the root's children are its unindented lines."""
     text = read_bytes(path).decode("latin-1")
     root = AsmtLine(path, 1, "")
     stack = [root]

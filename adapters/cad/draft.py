@@ -43,17 +43,11 @@ SMALLEST = 1e-4
 
 @dataclass(eq=False)
 class CadDraft(Draft):
-    """An assembly under construction; its ground is a body that stands for the assembly itself.
+    """An assembly under construction; its ground is a body that stands for the assembly itself."""
 
-    Attributes:
-        T_ground_body: Saved placement of each body.
-        mates: Names of the joints that are mates, to be merged.
-        relations: Gears, racks and screws.
-    """
-
-    T_ground_body: dict[str, Array] = field(default_factory=dict)
+    T_ground_body: dict[str, Array] = field(default_factory=dict)  # saved placement of each body
     mates: list[str] = field(default_factory=list)
-    relations: list[Relation] = field(default_factory=list)
+    relations: list[Relation] = field(default_factory=list)  # gears, racks and screws
 
     def __post_init__(self) -> None:
         """Add the ground."""
@@ -92,20 +86,7 @@ class CadDraft(Draft):
         mate: bool = False,
         source: Source | None = None,
     ) -> str | None:
-        """Add the joint that a pair leaves between frame I on one body and J on another.
-
-        Args:
-            name: Name in the user's model; numbered if it was taken.
-            kind: A key of ``pairs.PAIRS``.
-            first: Body of frame I, the parent, and frame I on it.
-            second: Body of frame J, the child, and frame J on it.
-            value: Offset or distance in metres, or angle in radians.
-            mate: Whether it is a mate, to be merged with others of its bodies.
-            source: Where it stands.
-
-        Returns:
-            The name given, or None for a joint of a body with itself, which is reported.
-        """
+        """Add the joint that a pair leaves between frame I on one body and J on another."""
         name = self.joint_name(name or kind)
         (body_i, T_i), (body_j, T_j) = first, second
         if body_i == body_j:
@@ -234,11 +215,7 @@ def longest_link(joints: Iterable[Joint]) -> float:
 def suspect(
     bodies: Sequence[Body], joints: Sequence[Joint], source: Source | None = None
 ) -> list[Diagnostic]:
-    """A warning (REG012) if the lengths of a model look like millimetres, or far too small.
-
-    What speaks for millimetres: a link longer than 50 m, or one longer than 3 m while all bodies
-    together weigh less than a gram per cubic metre of it.
-    """
+    """A warning (REG012) if the lengths of a model look like millimetres, or far too small."""
     length = longest_link(joints)
     masses = [body.inertia.mass for body in bodies if body.inertia is not None]
     thin = length > LARGE and 0.0 < sum(masses) < THINNEST * length**3

@@ -28,15 +28,7 @@ NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 
 
 def merge(joints: Sequence[Joint], mates: Sequence[str]) -> tuple[list[Joint], list[Diagnostic]]:
-    """Merge mates between the same two bodies, and no other joints.
-
-    Mates hold at the stored coordinates; one that contradicts another one of its pair is left
-    alone.
-
-    Returns:
-        The joints that remain, in file order; and one finding (REG212) for every merged pair of
-        bodies.
-    """
+    """Merge mates between the same two bodies, and no other joints."""
     chosen = set(mates)
     groups: dict[frozenset[str], list[Joint]] = {}
     for joint in joints:

@@ -25,16 +25,10 @@ Definition = TypeVar("Definition", bound=Located)
 
 @dataclass(frozen=True, eq=False)
 class SubAssembly(Generic[Definition]):
-    """An assembly at one of its places.
+    """An assembly at one of its places."""
 
-    Attributes:
-        path: Instances that lead to it; empty for the root.
-        definition: What the file says about it.
-        title: Names of those instances, each with a slash, to tell what is in it from its likes.
-    """
-
-    path: InstancePath
-    definition: Definition
+    path: InstancePath  # instances that lead to it; empty for the root
+    definition: Definition  # what the file says about it
     title: str = ""
 
     def inner(self, step: str, name: str, definition: Definition) -> SubAssembly[Definition]:
@@ -44,20 +38,11 @@ class SubAssembly(Generic[Definition]):
 
 @dataclass(eq=False)
 class Occurrences:
-    """The instances of an assembly and of all that is in it.
+    """The instances of an assembly and of all that is in it."""
 
-    Attributes:
-        draft: The assembly.
-        placed: Placement of every instance in the ground; that of the root is the identity.
-        bodies: Body of every part.
-        rigid: Rigid sub-assemblies, all of whose parts are fixed to each other, with no members;
-            and groups with the members that are.
-        unread: Joints and mates that are not read, by name, and where the first one stands.
-    """
-
-    draft: CadDraft
+    draft: CadDraft  # the assembly
     placed: dict[InstancePath, Array] = field(default_factory=lambda: {(): np.eye(4)})
-    bodies: dict[InstancePath, str] = field(default_factory=dict)
+    bodies: dict[InstancePath, str] = field(default_factory=dict)  # body of every part
     rigid: dict[InstancePath, list[InstancePath]] = field(default_factory=dict)
     unread: list[tuple[str, Located]] = field(default_factory=list)
 

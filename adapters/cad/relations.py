@@ -37,24 +37,14 @@ TURNING = {"revolute": 0, "cylindrical": 1}
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """One equation between the poses of two bodies.
+    """One equation between the poses of two bodies."""
 
-    Attributes:
-        name: Name in the user's model.
-        kind: ``gear``, ``rack`` or ``screw``.
-        first: Body of frame I: the first gear, the rack, or the nut; and frame I on it, Z along
-            the axis; of a rack, X along the rack.
-        second: Body of frame J: the second gear, the pinion, or the bolt; and frame J on it.
-        values: Both radii of gears, in metres; the pitch radius; metres per turn of a screw.
-        source: Where it stands.
-    """
-
-    name: str
-    kind: str
+    name: str  # name in the user's model
+    kind: str  # ``gear``, ``rack`` or ``screw``
     first: Side
-    second: Side
+    second: Side  # body of frame J: the second gear, the pinion, or the bolt; and frame J on it
     values: tuple[float, ...]
-    source: Source | None = None
+    source: Source | None = None  # where it stands
 
     def swapped(self) -> Relation:
         """The same relation with the bodies in each other's place."""
@@ -145,12 +135,7 @@ def _slopes(value: Callable[[Array], Array], q: Array, relation: Relation) -> Ar
 
 
 def _gear_terms(relation: Relation, chain: Chain) -> list[tuple[str, int, float]] | None:
-    """Coefficients of two gears that turn about parallel axes in one carrier.
-
-    ``radius_i * angle_i + radius_j * angle_j`` stays constant, each angle taken against the
-    carrier and about the gear's own axis. Gears have their carrier in common, so the chain has two
-    joints that turn about the axes of the gears, and fixed ones.
-    """
+    """Coefficients of two gears that turn about parallel axes in one carrier."""
     if sum(joint.freedoms > 0 for joint, _ in chain) != 2:
         return None
     backwards = [(joint, -sign) for joint, sign in reversed(chain)]

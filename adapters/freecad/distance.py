@@ -54,34 +54,21 @@ OFFSETS = frozenset({"planar", "line_in_plane", "point_in_plane"})
 
 @dataclass(frozen=True)
 class DistanceReading:
-    """A reading of a distance joint.
+    """A reading of a distance joint."""
 
-    Attributes:
-        pair: A key of ``pairs.PAIRS``.
-        value: Offset or distance in metres.
-        words: What the elements are taken for.
-        sure: Whether the kinds of elements leave no other reading.
-        turned: Whether the second element has the part of the first one.
-    """
-
-    pair: str
-    value: float
-    words: str
-    sure: bool = False
-    turned: bool = False
+    pair: str  # a key of ``pairs.PAIRS``
+    value: float  # offset or distance in metres
+    words: str  # what the elements are taken for
+    sure: bool = False  # whether the kinds of elements leave no other reading
+    turned: bool = False  # whether the second element has the part of the first one
 
 
 @dataclass(frozen=True)
 class Pick:
-    """One end of a distance joint.
+    """One end of a distance joint."""
 
-    Attributes:
-        name: The picked element, such as ``Face6``; empty for an object as a whole.
-        element: What it is; None if the shape is not there to tell.
-    """
-
-    name: str
-    element: ShapeElement | None = None
+    name: str  # the picked element, such as ``Face6``; empty for an object as a whole
+    element: ShapeElement | None = None  # what it is; None if the shape is not there to tell
 
     @property
     def rank(self) -> int | None:
@@ -102,14 +89,7 @@ class Pick:
 
 
 def distance_reading(one: Pick, two: Pick, T_one_two: Array, distance: float) -> DistanceReading:
-    """What a distance joint fixes, as FreeCAD decides it.
-
-    Args:
-        one: The end that is written first.
-        two: The other end.
-        T_one_two: The frame on the second one seen from that on the first, Z normal or axis.
-        distance: The distance in metres; below zero it lies on the other side of a plane.
-    """
+    """What a distance joint fixes, as FreeCAD decides it."""
     if one.rank is None or two.rank is None:  # what FreeCAD does not tell apart it takes as planes
         return DistanceReading("planar", _signed(distance, T_one_two), "two planes", sure=True)
     known = one.kind is not None and two.kind is not None

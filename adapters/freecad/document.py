@@ -37,19 +37,12 @@ METRES = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Object(Located):
-    """An object of a document.
+    """An object of a document."""
 
-    Attributes:
-        document: The document that it belongs to.
-        name: Its unchanging name, unique in the document.
-        type: Its type, such as ``App::Link``.
-        properties: ``<Property>`` elements by name.
-    """
-
-    document: Document
-    name: str
-    type: str
-    properties: dict[str, Node]
+    document: Document  # the document that it belongs to
+    name: str  # its unchanging name, unique in the document
+    type: str  # its type, such as ``App::Link``
+    properties: dict[str, Node]  # ``<Property>`` elements by name
 
     @property
     def label(self) -> str:
@@ -138,12 +131,7 @@ class Object(Located):
         return None if node is None else node.get("file") or None
 
     def shape(self) -> CadShape | None:
-        """Its shape, in its own frame; None where it has none.
-
-        Raises:
-            ReadError: The shape is damaged.
-            MissingExtra: OpenCASCADE is not installed.
-        """
+        """Its shape, in its own frame; None where it has none."""
         file = self.shape_file
         if file is None:
             return None
@@ -167,11 +155,7 @@ class Object(Located):
         return transform(node.quaternion(*quaternion), p)
 
     def placements(self, name: str) -> list[Array]:
-        """A list of placements, lengths in metres, shape (4, 4) each.
-
-        Raises:
-            ReadError: The list is damaged.
-        """
+        """A list of placements, lengths in metres, shape (4, 4) each."""
         node = self.value(name)
         file = None if node is None else node.get("file")
         if not file:
@@ -186,29 +170,18 @@ class Object(Located):
 
 @dataclass(eq=False)
 class Document:
-    """A FreeCAD document.
+    """A FreeCAD document."""
 
-    Attributes:
-        path: The file as the user named it.
-        objects: Objects by name, in file order.
-        shapes: Shapes that were looked at, by member of the archive.
-    """
-
-    path: str
-    objects: dict[str, Object] = field(default_factory=dict)
+    path: str  # the file as the user named it
+    objects: dict[str, Object] = field(default_factory=dict)  # objects by name, in file order
     shapes: dict[str, CadShape] = field(default_factory=dict)
 
 
 @dataclass
 class Library:
-    """The document that is read and the ones that it links to.
+    """The document that is read and the ones that it links to."""
 
-    Attributes:
-        main: The document that is read.
-        others: Linked documents by absolute path, or None where there is no such file.
-    """
-
-    main: Document
+    main: Document  # the document that is read
     others: dict[str, Document | None] = field(default_factory=dict)
 
     def linked(self, document: Document, file: str) -> Document | None:

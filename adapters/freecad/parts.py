@@ -32,34 +32,19 @@ class AbsentDocument(ReadError):
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """One end of a joint.
+    """One end of a joint."""
 
-    Attributes:
-        part: The part that moves; None for the assembly's own origin.
-        T_part_object: The object that the joint's frame is given in, seen from the part; None
-            where only a document that is absent tells.
-        element: The picked vertex, edge or face, such as ``Face6``, or empty.
-        holder: The object whose shape has the element, if it is known.
-    """
-
-    part: Object | None
+    part: Object | None  # the part that moves; None for the assembly's own origin
     T_part_object: Array | None
-    element: str
-    holder: Object | None = None
+    element: str  # the picked vertex, edge or face, such as ``Face6``, or empty
+    holder: Object | None = None  # the object whose shape has the element, if it is known
 
 
 @dataclass
 class Parts:
-    """The parts of one assembly.
+    """The parts of one assembly."""
 
-    Attributes:
-        library: The documents.
-        assembly: The assembly.
-        T_assembly_part: Saved placement of each part by name, in file order.
-        members: Every other object in the assembly's folders, such as joints, by name.
-    """
-
-    library: Library
+    library: Library  # the documents
     assembly: Object
     T_assembly_part: dict[str, Array] = field(default_factory=dict)
     members: dict[str, Object] = field(default_factory=dict)
@@ -138,11 +123,7 @@ class Parts:
         return [link, *self._targets(link)][-1]
 
     def end(self, joint: Object, name: str) -> End:
-        """What ``Reference1`` or ``Reference2`` of a joint refers to.
-
-        Raises:
-            ReadError: The reference leads nowhere, or out of the assembly.
-        """
+        """What ``Reference1`` or ``Reference2`` of a joint refers to."""
         reference = joint.reference(name)
         if reference is None:
             raise joint.error(f"has no {name}; complete the joint in FreeCAD, or delete it")
@@ -210,11 +191,7 @@ class Parts:
 
 
 def top_assembly(library: Library, chosen: str | None) -> Object:
-    """The assembly to read: the one named, or the only one that is in no other one.
-
-    Raises:
-        ReadError: There is none, or several and none was named.
-    """
+    """The assembly to read: the one named, or the only one that is in no other one."""
     document = library.main
     assemblies = [item for item in document.objects.values() if item.type == ASSEMBLY]
     if chosen is not None:

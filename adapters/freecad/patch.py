@@ -109,14 +109,7 @@ def member_of(data: bytes, name: str, path: str) -> bytes:
 
 
 def with_member(data: bytes, name: str, content: bytes, path: str) -> bytes:
-    """The archive with another content of one member.
-
-    Names, dates, attributes, comments and order stay, and so does every other member as it is
-    compressed.
-
-    Raises:
-        ReadError: The archive is of the large kind (zip64), or damaged.
-    """
+    """The archive with another content of one member."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         info, start = archive.getinfo(name), archive.start_dir
     at = info.header_offset

@@ -48,16 +48,7 @@ RELATIONS = {"RackPinion": "rack", "Screw": "screw", "Gears": "gear", "Belt": "g
 
 
 def read(path: str, *, assembly: str | None = None) -> Mechanism:
-    """Read an assembly from a FreeCAD document.
-
-    Args:
-        path: The file. Documents that it links to are looked for where it says; where one is
-            absent, the kinematics is read and the part is named.
-        assembly: Name or label of the assembly, where the document has several.
-
-    Raises:
-        ReadError: The file is no FreeCAD document, has no assembly, or a joint leads nowhere.
-    """
+    """Read an assembly from a FreeCAD document."""
     library = Library(load(path))
     top = top_assembly(library, assembly)
     return _Reader(path, Parts(library, top)).read()
@@ -122,11 +113,7 @@ class _Reader:
         return item.choice("JointType", TYPES) or TYPES[0]
 
     def _frames(self, item: Object) -> list[Side]:
-        """Body and frame of both ends of a joint.
-
-        A frame on a part whose document is absent lies where that at the other end lies, if the
-        joint keeps both together.
-        """
+        """Body and frame of both ends of a joint."""
         frames: list[Side] = []
         absent = None
         for number in (1, 2):
@@ -230,10 +217,7 @@ class _Reader:
         )
 
     def _rack_first(self, frames: list[Side]) -> list[Side]:
-        """The rack before the pinion, its frame turned: Z along the pinion's axis, X as it slides.
-
-        The rack is the end that a sliding joint moves along the Z axis picked on it.
-        """
+        """Order a rack before its pinion; Z of its frame is the pinion's axis, X its own."""
         if not self._slides(*frames[0]) and self._slides(*frames[1]):
             frames = frames[::-1]
         (rack, T_rack), pinion = frames

@@ -46,18 +46,11 @@ LARGEST = 1024 * 1024
 
 @dataclass(eq=False)
 class PartShapes:
-    """The shapes of one part.
-
-    Attributes:
-        part: The part.
-        shapes: Its shapes in its frame.
-        unknown: Why shapes of objects in it are not known.
-        cards: Material cards that it names and that are not found, by label.
-    """
+    """The shapes of one part."""
 
     part: Object
-    shapes: list[Geometry] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
+    shapes: list[Geometry] = field(default_factory=list)  # its shapes in its frame
+    unknown: list[str] = field(default_factory=list)  # why shapes of objects in it are not known
     cards: dict[str, str] = field(default_factory=dict)
 
     def findings(self, body: str) -> Iterator[Diagnostic]:

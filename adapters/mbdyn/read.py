@@ -33,18 +33,7 @@ BEAMS = {"beam2": 2, "beam3": 3, "beam": 3}
 def add_beam(
     draft: Draft, statement: Statement, label: str, ends: list[Side], frames: list[Array]
 ) -> str | None:
-    """Add the joints of a beam.
-
-    Args:
-        draft: The model.
-        statement: What follows its nodes: orientations and laws of its sections.
-        label: Its name.
-        ends: Its nodes, and frames on them.
-        frames: These in the world.
-
-    Returns:
-        What cannot be read, or None.
-    """
+    """Add the joints of a beam."""
     count, joints = len(ends), []
     along = np.polyfit(np.linspace(-1, 1, count), [T[:3, 3] for T in frames], count - 1)
     at = [0.0] if count == 2 else [-(3**-0.5), 3**-0.5]
@@ -120,11 +109,7 @@ QUIET = ELEMENTS | {"begin", "end", "set", "reference", "structural"}
 
 
 def read(path: str) -> Mechanism:
-    """Read an MBDyn file.
-
-    Raises:
-        ReadError: The file is damaged, or names a node that it does not have.
-    """
+    """Read an MBDyn file."""
     return _Reader(path).read()
 
 

@@ -37,21 +37,12 @@ TEXT = re.compile(r"#[^\n]*|/\*.*?\*/|\"[^\"\n]*\"|;|[^#;\"/]+|/", re.S)
 
 @dataclass
 class Statement(Located):
-    """One statement, read from its first argument to its last.
+    """One statement, read from its first argument to its last."""
 
-    Attributes:
-        path: The file as the user named it.
-        line: Line on which it begins.
-        head: What stands before the colon.
-        words: Its arguments that are not read yet.
-        values: Values of the variables of the file so far.
-        frames: Frames in the world by the label of a ``reference``.
-    """
-
-    path: str
-    line: int
-    head: str
-    words: list[str]
+    path: str  # the file as the user named it
+    line: int  # line on which it begins
+    head: str  # what stands before the colon
+    words: list[str]  # its arguments that are not read yet
     values: dict[str, float] = field(default_factory=dict)
     frames: dict[str, Array] = field(default_factory=dict)
 

@@ -12,7 +12,7 @@ import numpy as np
 from regularize.adapters.common.quantities import six
 from regularize.adapters.common.serial import ROUNDING, pitch_of, serial, slide_name, twin_name
 from regularize.adapters.common.write import Spanning, Writing, WrittenCoordinate, add
-from regularize.adapters.mjcf.elements import FORCES, add_geom, forces, limits, place, wxyz
+from regularize.adapters.mjcf.elements import FORCES, KINDS, add_geom, forces, limits, place, wxyz
 from regularize.errors import UnsupportedExport
 from regularize.escape import listed
 from regularize.lie.arrays import Array
@@ -24,19 +24,10 @@ from regularize.words import is_slack
 
 @dataclass(eq=False)
 class BodyTree(Writing):
-    """Bodies while they are being written, and what the rest of the file has to know of them.
+    """Bodies while they are being written, and what the rest of the file has to know of them."""
 
-    Attributes:
-        spanning: Tree and closures of the mechanism.
-        qpos: Coordinates of the pose, in MuJoCo's order.
-        pitches: Slide, hinge and pitch of each screw.
-        meshes: Name of each mesh by file and scale.
-        elements: Element of each body, and of each half of one.
-        parts: Into how many parts each body is cut; left out: one.
-    """
-
-    spanning: Spanning = field(kw_only=True)
-    qpos: list[float] = field(default_factory=list)
+    spanning: Spanning = field(kw_only=True)  # tree and closures of the mechanism
+    qpos: list[float] = field(default_factory=list)  # coordinates of the pose, in MuJoCo's order
     pitches: list[tuple[str, str, float]] = field(default_factory=list)
     meshes: dict[tuple[str, tuple[float, ...]], str] = field(default_factory=dict)
     elements: dict[str, Any] = field(default_factory=dict)
@@ -44,10 +35,7 @@ class BodyTree(Writing):
 
     @cached_property
     def cuts(self) -> tuple[Joint, ...]:
-        """Closures that MJCF has no equality for; each cuts its child, which is not the ground.
-
-        A half of the ground would be a moving body without mass.
-        """
+        """Closures that MJCF has no equality for; each cuts its child, which is not the ground."""
         found, connected, ground = [], set(), self.mechanism.ground
         for joint in self.spanning.closures:
             ends = frozenset((joint.parent, joint.child))
@@ -89,10 +77,7 @@ class BodyTree(Writing):
         return [joint for joint in self.spanning.tree if joint.parent == name]
 
     def _between(self, joint: Joint) -> bool:
-        """Whether a joint and the only one after it can be joints of one body, as MuJoCo has them.
-
-        The link between them has neither mass nor shape, and MuJoCo does not move such bodies.
-        """
+        """Whether a joint and the only one after it can be two joints of one body in MuJoCo."""
         body, after = self.mechanism.body(joint.child), self._hanging(joint.child)
         closing = {end for j in self.spanning.closures for end in (j.parent, j.child)}
         empty = body.inertia is None or not (body.inertia.mass or np.any(body.inertia.matrix))
@@ -140,10 +125,7 @@ class BodyTree(Writing):
         add(element, "inertial", pos=inertia.center, quat=quat, mass=mass, diaginertia=moments)
 
     def refuse_massless(self) -> None:
-        """Raise ``UnsupportedExport`` for moving bodies that MuJoCo would refuse for their mass.
-
-        The mass of what hangs on a body by no joint counts as its own there.
-        """
+        """Raise ``UnsupportedExport`` for moving bodies that MuJoCo would refuse for their mass."""
         moving = [e for e in self.root.iter("body") if e.find("joint") is not None]
         bare = [e.get("name") for e in moving if not _has_mass(e)]
         if bare:
@@ -190,7 +172,7 @@ class BodyTree(Writing):
     def _joint(
         self, element: Any, part: Joint, point: Array, column: Array, joint: Joint, k: int
     ) -> None:
-        kind = "slide" if part.kind == "prismatic" else "hinge"
+        kind = KINDS.written["prismatic" if part.kind == "prismatic" else "revolute"]
         direction = column[:3] if kind == "slide" else column[3:]
         size = float(np.linalg.norm(direction))
         if abs(size - 1.0) < ROUNDING:
@@ -234,10 +216,7 @@ def _has_mass(element: Any) -> bool:
 
 
 def is_cut(joint: Joint) -> bool:
-    """Whether MJCF has no equality for a closure, so that its child is cut in two.
-
-    Two connects close a hinge, with one row too many: not what slack joints are there for.
-    """
+    """Whether MJCF has no equality for a closure, so that its child is cut in two."""
     return joint.kind not in ("spherical", "fixed", "revolute") or (
         joint.kind == "revolute" and is_slack(joint.name)
     )

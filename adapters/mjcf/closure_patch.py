@@ -20,6 +20,7 @@ from regularize.adapters.common.write import numbers, quaternion
 from regularize.adapters.common.xml import Node
 from regularize.adapters.common.xml_text import quoteattr
 from regularize.adapters.mjcf.compiled import Compiled
+from regularize.adapters.mjcf.elements import KINDS
 from regularize.adapters.mjcf.softness import Stiffening
 from regularize.adapters.mjcf.write import ARM
 from regularize.errors import ModelError
@@ -27,8 +28,6 @@ from regularize.lie.arrays import Array
 from regularize.lie.screw import inverse, rotation_of, transform
 from regularize.mechanism.joint import Joint
 
-#: Kinds that equality constraints make of a closure.
-CLOSURES = {"revolute": ("spherical",), "fixed": ("spherical", "revolute")}
 #: Attributes that turn an element; one replaces the others.
 ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
 
@@ -45,8 +44,9 @@ class MjcfClosures:
     def edits(self, wanted: WantedKind) -> Iterator[Edit]:
         """The edits that give a closure its new kind; raises ``ModelError`` for what is none."""
         joint, rows = wanted.joint, self.rows_of(wanted.joint)
-        if wanted.kind not in CLOSURES.get(joint.kind, ()) or not rows:
-            raise self.patcher.refuse(wanted, CLOSURES.get(joint.kind, ()))
+        possible = KINDS[joint.kind].closing_becomes if joint.kind in KINDS else ()
+        if wanted.kind not in possible or not rows:
+            raise self.patcher.refuse(wanted, possible)
         (number, place), others = rows[0], rows[1:]
         if place.tag == "weld":
             yield self._points(number, place, wanted)
@@ -77,10 +77,7 @@ class MjcfClosures:
         return self.stiffening.attributes(m.eq_solref[i], m.eq_solimp[i], m.opt.timestep)
 
     def _points(self, i: int, weld: Node, wanted: WantedKind) -> Edit:
-        """The edit that puts one connect in the place of a weld, or two along the axis of a hinge.
-
-        MuJoCo has no equality of five rows: of the six rows of two connects one is redundant.
-        """
+        """Put one connect in the place of a weld, or two along the axis of a hinge."""
         names = [self.m.body(body).name for body in self._bodies(i)]
         if not all(names):
             raise ModelError(
@@ -201,11 +198,7 @@ class MjcfFrames:
         return place if place is not None and held and "fromto" not in place.spans else None
 
     def anchored(self, wanted: MovedJoint, rows: Iterable[tuple[int, Node]]) -> list[Edit] | None:
-        """The edits that put the points of a closure where they are meant to be on its first body.
-
-        MuJoCo finds the points of the second one from the assembled pose. None where the closure
-        is not written by bodies and anchors.
-        """
+        """Move the points of a closure to where they are meant to be on its first body."""
         old, new, edits = wanted.before, wanted.after, []
         for number, place in rows:
             first = self.m.body(int(self.m.eq_obj1id[number])).name

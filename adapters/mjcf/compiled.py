@@ -37,33 +37,18 @@ class MeshShape:
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """An MJCF model after MuJoCo's compiler.
+    """An MJCF model after MuJoCo's compiler."""
 
-    Attributes:
-        path: The file as the user named it.
-        model: The ``mujoco.MjModel``; meshes are replaced by stand-ins.
-        meshes: Mesh of each geom that shows one, by geom number.
-        weighed: The same model with the meshes that make up masses; None where there are none, or
-            they cannot be opened.
-        unknown: Numbers of the bodies whose mass properties would come from a mesh that cannot be
-            opened, or from nothing at all.
-        texts: Elements of the XML files by (tag, name).
-        rows: The elements of ``<equality>``, in file order.
-        files: Further files that were read.
-        lost: Features that were taken out before compiling, in words.
-        warnings: What MuJoCo warned of.
-    """
-
-    path: str
-    model: Any
-    meshes: dict[int, MeshShape]
+    path: str  # the file as the user named it
+    model: Any  # the ``mujoco.MjModel``; meshes are replaced by stand-ins
+    meshes: dict[int, MeshShape]  # mesh of each geom that shows one, by geom number
     weighed: Any
     unknown: frozenset[int]
-    texts: dict[tuple[str, str], Node]
-    rows: tuple[Node, ...]
-    files: tuple[str, ...]
-    lost: tuple[str, ...]
-    warnings: tuple[str, ...]
+    texts: dict[tuple[str, str], Node]  # elements of the XML files by (tag, name)
+    rows: tuple[Node, ...]  # the elements of ``<equality>``, in file order
+    files: tuple[str, ...]  # further files that were read
+    lost: tuple[str, ...]  # features that were taken out before compiling, in words
+    warnings: tuple[str, ...]  # what MuJoCo warned of
 
     def source(self, tag: str, name: str) -> Source:
         """Where the element of that tag and name stands."""
@@ -72,11 +57,7 @@ class Compiled:
 
 
 def compiled(path: str) -> Compiled:
-    """Compile an MJCF file.
-
-    Raises:
-        ReadError: The file is not MJCF, or MuJoCo refuses it.
-    """
+    """Compile an MJCF file."""
     root = parse(path, "mujoco")
     roots = [root, *_included(root, path)]
     attached = [each for top in roots for each in _attached(top, (path,))]
@@ -145,12 +126,7 @@ def _weighed(
 def _compile(
     roots: Sequence[Node], spec: Any, *, massive: bool = False, opened: bool = False
 ) -> tuple[Any, dict[int, MeshShape], frozenset[int], list[str]]:
-    """Compile a ``mujoco.MjSpec``, which is changed; ``massive`` gives every body a mass.
-
-    Where the meshes that make up masses are to be ``opened`` and there is none, there is no model.
-    Beside it: the mesh of each geom that showed one, the bodies of unknown mass properties, and
-    what was taken out before compiling, in words.
-    """
+    """Compile a ``mujoco.MjSpec``, which is changed; ``massive`` gives every body a mass."""
     path = roots[0].path
     try:
         lost = _without_files(spec)
@@ -189,11 +165,7 @@ def _require_numbers(path: str, model: Any) -> None:
 
 
 def loaded(path: str) -> Any:
-    """The ``mujoco.MjSpec`` of a file, without plugins that are not installed.
-
-    Raises:
-        ReadError: The file is not MJCF, or MuJoCo refuses it.
-    """
+    """The ``mujoco.MjSpec`` of a file, without plugins that are not installed."""
     root = parse(path, "mujoco")
     try:
         with collected():
@@ -218,10 +190,7 @@ def _loaded(roots: Sequence[Node]) -> tuple[Any, list[str]]:
 
 
 def _included(root: Node, path: str) -> list[Node]:
-    """The files that a model includes, for the lines of their elements.
-
-    MuJoCo looks for them in the model's own folder, then in that of the file that includes them.
-    """
+    """The files that a model includes, for the lines of their elements."""
     found: list[Node] = []
     pending = [(root, name) for name in _names(root)]
     while pending:
@@ -288,12 +257,7 @@ def _without_files(spec: Any) -> list[str]:
 
 
 def _stand_in(spec: Any, folder: str | None) -> tuple[list[tuple[Any, MeshShape]], list[Any]]:
-    """Replace meshes and height fields by small balls; geoms with their meshes, and weighing balls.
-
-    The ball has a mass of 1 where the mesh would have given the body its mass properties, which
-    are unknown then: it only serves to satisfy the compiler. Meshes that make up a mass stay where
-    they are found in the folder.
-    """
+    """Replace meshes by small balls; return geoms with their meshes, and balls that weigh."""
     files = {mesh.name: mesh for mesh in spec.meshes}
     pairs, weighing, kept = [], [], set[str]()
     low, high = spec.compiler.inertiagrouprange

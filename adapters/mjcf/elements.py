@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from regularize.adapters.common.kinds import JointKind, KindTable
 from regularize.adapters.common.write import WrittenCoordinate, add, quaternion
 from regularize.escape import unique
 from regularize.lie.arrays import Array
@@ -49,6 +50,19 @@ def add_geom(element: Any, shape: Geometry, mesh: str | None) -> None:
     )
 
 
+#: Every kind of MJCF: further joints in a body make others of those in the tree, and equality
+#: constraints make others of those that close loops.
+KINDS = KindTable(
+    JointKind(
+        *("revolute", ("hinge",), 1, ("tree", "closure")),
+        becomes=("cylindrical", "universal", "slotted"),
+        closing_becomes=("spherical",),
+    ),
+    JointKind("prismatic", ("slide",), 1, ("tree",), becomes=("cylindrical",)),
+    JointKind("spherical", ("ball",), 0, ("tree", "closure")),
+    JointKind("free", ("free",), 0, ("tree",)),
+    JointKind("fixed", (), 0, ("closure",), closing_becomes=("spherical", "revolute")),
+)
 #: Attributes of a joint by what the mechanism calls its forces.
 FORCES = {"damping": "damping", "friction": "frictionloss", "armature": "armature"}
 LARGEST = float(np.finfo(np.float64).max)
@@ -85,10 +99,7 @@ def forces(joint: Joint, size: float) -> dict[str, Any]:
 def add_actuator(
     root: Any, shared: Sequence[Actuator], written: Sequence[WrittenCoordinate], ball: bool
 ) -> None:
-    """Add a motor of a coordinate of the file, of several by a fixed tendon, or of a ball.
-
-    A servo whose gains nobody states is a motor.
-    """
+    """Add a motor of a coordinate of the file, of several by a fixed tendon, or of a ball."""
     actuator, name = shared[0], shared[0].motor or shared[0].name
     gains, group = actuator.gains or ActuatorGains(), find_or_add(root, "actuator")
     gears = [each.gear / w.factor for each, w in zip(shared, written, strict=True)]

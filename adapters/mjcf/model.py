@@ -21,19 +21,11 @@ from regularize.mechanism.joint import joint_position
 
 @dataclass(eq=False)
 class Model(Draft):
-    """The model, and the mechanism that grows out of it.
+    """The model, and the mechanism that grows out of it."""
 
-    Attributes:
-        compiled: MuJoCo's compiled model and the XML.
-        body_names: Name of each body, the world first.
-        joint_names: Name of each joint.
-        start: Pose of every body where all coordinates have their start values, (nbody, 4, 4).
-        reference: Pose of every body at the reference pose, (nbody, 4, 4).
-    """
-
-    compiled: Compiled = field(kw_only=True)
-    body_names: list[str] = field(kw_only=True)
-    joint_names: list[str] = field(kw_only=True)
+    compiled: Compiled = field(kw_only=True)  # muJoCo's compiled model and the XML
+    body_names: list[str] = field(kw_only=True)  # name of each body, the world first
+    joint_names: list[str] = field(kw_only=True)  # name of each joint
     start: Array = field(kw_only=True)
     reference: Array = field(kw_only=True)
 

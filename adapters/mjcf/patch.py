@@ -26,8 +26,9 @@ from regularize.adapters.common.edits import (
 from regularize.adapters.common.patching import FileReference, PlacedEdits, XmlPatcher
 from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml import Node, XmlDocument
-from regularize.adapters.mjcf.closure_patch import CLOSURES, MjcfClosures, MjcfFrames
+from regularize.adapters.mjcf.closure_patch import MjcfClosures, MjcfFrames
 from regularize.adapters.mjcf.compiled import compiled, loaded
+from regularize.adapters.mjcf.elements import KINDS
 from regularize.adapters.mjcf.softness import DURATION, TRIED, Gaps, Stiffening, gaps_of
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.escape import listed, unique
@@ -35,8 +36,6 @@ from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
 
-#: Kinds that further joints in a body make of a hinge or a slide.
-GAINS = {"revolute": ("cylindrical", "universal", "slotted"), "prismatic": ("cylindrical",)}
 #: What a joint must not have that only gives way, by attribute: the value that means none.
 NEUTRAL = {"stiffness": 0.0, "damping": 0.0, "armature": 0.0, "frictionloss": 0.0, "ref": 0.0}
 #: Attribute that names a folder, by the tag of the files in it.
@@ -61,12 +60,16 @@ class MjcfPatcher(XmlPatcher):
     def kinds(self, joint: Joint) -> Collection[str]:
         """A freedom more within the tree; a ball for a closure, or a hinge that nothing needs."""
         if joint.closure:
-            return CLOSURES.get(joint.kind, ())
+            return KINDS[joint.kind].closing_becomes if joint.kind in KINDS else ()
         place = self._joint_place(joint)
         if place is None or place.tag != "joint":
             return ()
         ball = joint.kind == "revolute" and not self._needed(joint, place)
-        return (*GAINS.get(joint.kind, ()), *(["spherical"] if ball else ()))
+        return (*self._gains(joint), *(["spherical"] if ball else ()))
+
+    def _gains(self, joint: Joint) -> tuple[str, ...]:
+        """Kinds that further joints in its body make of a joint."""
+        return KINDS[joint.kind].becomes if joint.kind in KINDS else ()
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
         """Joints added, connects left out, keyframes made longer."""
@@ -190,7 +193,7 @@ class MjcfPatcher(XmlPatcher):
     def _tree_joint(self, wanted: WantedKind) -> Iterator[Edit]:
         joint, place = wanted.joint, self._joint_place(wanted.joint)
         number = self._number(joint)
-        if place is None or number is None or wanted.kind not in GAINS.get(joint.kind, ()):
+        if place is None or number is None or wanted.kind not in self._gains(joint):
             if place is not None and wanted.kind in ("revolute", "prismatic", "spherical"):
                 yield from self._retyped(place, wanted)
                 return
@@ -230,8 +233,7 @@ class MjcfPatcher(XmlPatcher):
                 f"joint {wanted.joint.name!r} cannot become spherical: the {what} its one "
                 "coordinate; delete that first"
             )
-        types = {"revolute": "hinge", "prismatic": "slide", "spherical": "ball"}
-        yield place.with_attribute("type", types[wanted.kind])
+        yield place.with_attribute("type", KINDS.written[wanted.kind])
 
     def _needed(self, joint: Joint, place: Node) -> str:
         """What hangs on the one coordinate of a hinge; nothing where it may become a ball."""

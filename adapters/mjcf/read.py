@@ -22,6 +22,7 @@ from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.quantities import MASSLESS, principal
 from regularize.adapters.mjcf import joint_values
 from regularize.adapters.mjcf.compiled import Compiled, MeshShape, compiled
+from regularize.adapters.mjcf.elements import KINDS
 from regularize.adapters.mjcf.equality import read_equalities
 from regularize.adapters.mjcf.model import Model, close_by_sites, poses
 from regularize.errors import ReadError
@@ -42,18 +43,7 @@ HOME = "home"  # the keyframe that is taken for the reference pose unasked
 
 
 def read(path: str, *, keyframe: str | bool | None = None, close: str | None = None) -> Mechanism:
-    """Read an MJCF file.
-
-    Args:
-        path: The file.
-        keyframe: Name of the keyframe that is the reference pose; None for ``home`` if there is
-            one, else the pose in which the file places the bodies; False for the latter in any
-            case.
-        close: Names of sites to close loops between, ``*_1=*_2:ball``; see ``close_named``.
-
-    Raises:
-        ReadError: The file is not MJCF, MuJoCo refuses it, or it has no such keyframe.
-    """
+    """Read an MJCF file."""
     return _read(compiled(path), Path(path).stem, keyframe, close)
 
 
@@ -167,7 +157,7 @@ def _joint(model: Model, j: int, parent: str, child: str, T: Array, q: Array) ->
         screws = joint_screws("spherical")
         position = log_rotation(model.rotation(q[at : at + 4]))
         return Joint(name, parent, child, "spherical", screws, T @ place, place, position)
-    what = "revolute" if kind == mujoco.mjtJoint.mjJNT_HINGE else "prismatic"
+    what = KINDS.read["hinge" if kind == mujoco.mjtJoint.mjJNT_HINGE else "slide"]
     screws = joint_screws(what, m.jnt_axis[j])
     back = exp(-screws[:, 0] * float(m.qpos0[at]))  # stands as the file places it at q = ref
     return Joint(name, parent, child, what, screws, T @ place @ back, place, q[at : at + 1])

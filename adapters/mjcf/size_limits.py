@@ -34,11 +34,7 @@ NOT_FOUND = "plugin"
 
 
 def check_sizes(root: Node) -> None:
-    """Refuse what would not fit.
-
-    Raises:
-        ReadError: Naming the element.
-    """
+    """Refuse what would not fit."""
     _copies(root, 1.0)
     for node in root.walk():
         if node.tag in GRIDS:
@@ -71,13 +67,7 @@ def _size(node: Node, name: str) -> float:
 
 
 def without_plugins(roots: Sequence[Node]) -> tuple[Any, str]:
-    """The model of a file and of those that it includes, the file itself first, without plugins.
-
-    Shapes that a plugin gives stay as shapes of unknown form.
-
-    Returns:
-        The ``mujoco.MjSpec``, and what was left out, in words.
-    """
+    """The model of a file and of those that it includes, the file itself first, without plugins."""
     plugins: dict[str, None] = {}
     texts = []
     for root in roots:

@@ -30,15 +30,10 @@ HARDEST, SHORTEST = 0.9999, 2.0
 
 @dataclass(frozen=True)
 class Stiffening:
-    """What the rows of a loop get when others go.
+    """What the rows of a loop get when others go."""
 
-    Attributes:
-        share: How many rows one stands for.
-        factor: Of the time constant besides.
-    """
-
-    share: float
-    factor: float
+    share: float  # how many rows one stands for
+    factor: float  # of the time constant besides
 
     def attributes(self, solref: Any, solimp: Any, timestep: float) -> dict[str, str]:
         """``solref`` and ``solimp`` of a row that had others."""
@@ -63,15 +58,10 @@ class Stiffening:
 
 @dataclass(frozen=True)
 class Gaps:
-    """How far loops open while a model moves by itself, in m.
+    """How far loops open while a model moves by itself, in m."""
 
-    Attributes:
-        largest: At worst.
-        mean: Root of the mean square.
-    """
-
-    largest: float
-    mean: float
+    largest: float  # at worst
+    mean: float  # root of the mean square
 
     def within(self, other: Gaps) -> bool:
         """Whether they are no wider than others."""
@@ -84,15 +74,7 @@ class Gaps:
 
 
 def gaps_of(path: str, fallback: Any = None) -> Gaps | None:
-    """Gaps of a model's connects and welds from the pose of the file.
-
-    Args:
-        path: The MJCF file.
-        fallback: A ``mujoco.MjModel`` to take where the file refers to what is not there.
-
-    Returns:
-        None where MuJoCo does not simulate it without a warning, or it has neither.
-    """
+    """Gaps of a model's connects and welds from the pose of the file."""
     with collected() as warnings:
         try:
             model = mujoco.MjModel.from_xml_path(path)

@@ -38,17 +38,7 @@ PLAIN = frozenset({"name", "noise", "cutoff", "user", "nsample", "interval"})
 
 
 def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
-    """Write a mechanism as MJCF.
-
-    Ball closures become connects, rigid ones welds, hinges two connects each (MuJoCo has no
-    five-row equality), and any other closure cuts its child body in two halves that a weld joins.
-
-    Returns:
-        Rows that MJCF forces upon the model (REG301), and what it makes of it else (REG302).
-
-    Raises:
-        UnsupportedExport: A moving body has no mass.
-    """
+    """Write a mechanism as MJCF."""
     return written(mechanism, "MJCF").save(path)
 
 
@@ -152,11 +142,7 @@ def _drive(tree: BodyTree) -> None:
 
 
 def _connect(tree: BodyTree, name: str, *ends: tuple[str, Array]) -> None:
-    """Bring two points together that meet where all coordinates are zero.
-
-    MuJoCo takes the point of the second body from that pose. The world is the body that is not
-    named, and sites are avoided, which is all that Drake understands.
-    """
+    """Bring two points together that meet where all coordinates are zero."""
     first, second = sorted(ends, key=lambda end: end[0] == tree.mechanism.ground)
     other = None if second[0] == tree.mechanism.ground else second[0]
     group = find_or_add(tree.root, "equality")
@@ -213,10 +199,7 @@ def _add_polynomial(tree: BodyTree, coupling: Coupling, terms: Sequence[tuple[st
 
 
 def pass_through(mechanism: Mechanism, root: Any) -> None:
-    """Copy solver options, softness of loops, contact exclusions and sensors from the source.
-
-    Only what names things that the new file has is copied.
-    """
+    """Copy solver options, softness of loops, contact exclusions and sensors from the source."""
     if mechanism.format != "mjcf" or mechanism.path is None:
         return
     _keep_softness(mechanism, root)
@@ -291,15 +274,7 @@ UNREAD = {
 
 
 def write_for_drake(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
-    """Write a mechanism as MJCF for Drake; its zeros are the reference pose.
-
-    Drake takes a ``<connect>`` between two bodies by its anchor, and the second body's point from
-    the pose in which all coordinates are zero. It passes over welds, sites, relations between
-    joints and keyframes with a warning, so what needs them is refused by name instead.
-
-    Raises:
-        UnsupportedExport: Drake would leave a constraint out without a word, or refuse the masses.
-    """
+    """Write a mechanism as MJCF for Drake; its zeros are the reference pose."""
     moved = [joint.name for joint in mechanism.joints if np.any(joint.position)]
     mechanism = replace(mechanism, joints=tuple(map(_at_zero, mechanism.joints)))
     tree = written(mechanism, "DRAKE", welds=False)

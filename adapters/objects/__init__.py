@@ -40,15 +40,10 @@ def placed(mechanism: Mechanism, place: Callable[[Source | None], Source | None]
 
 
 class ObjectDocument(ABC):
-    """An object that is written to a file, and made of one again.
+    """An object that is written to a file, and made of one again."""
 
-    Attributes:
-        format: Name of the file's format.
-        label: What messages call the object in the place of a file name.
-    """
-
-    format: str
-    label: str
+    format: str  # name of the file's format
+    label: str  # what messages call the object in the place of a file name
 
     @abstractmethod
     def write(self, folder: Path) -> Path:
@@ -183,12 +178,7 @@ DIGITS = 17
 
 
 def read_spec(spec: Any, **options: Any) -> Mechanism:
-    """Read a ``mujoco.MjSpec``, which is copied, compiled, and left as it is.
-
-    Args:
-        spec: The specification.
-        options: Of the reader of MJCF: ``keyframe``.
-    """
+    """Read a ``mujoco.MjSpec``, which is copied, compiled, and left as it is."""
     return SpecDocument(spec).read(**options)
 
 

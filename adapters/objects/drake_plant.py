@@ -40,19 +40,7 @@ KINDS = {
 
 
 def read(plant: Any, *, constraints: Iterable[tuple[Any, ...]] = ()) -> Mechanism:
-    """Read a ``pydrake.multibody.plant.MultibodyPlant``, finalized or not.
-
-    Before it is finalized, joints may close loops, which Drake would refuse or cut.
-
-    Args:
-        plant: The plant, which is left as it is; its default positions are the reference pose.
-        constraints: Arguments of the plant's ``AddBallConstraint``, ``AddWeldConstraint`` and
-            ``AddCouplerConstraint``: ``(body_A, p_AP, body_B, p_BQ)``, ``(body_A, X_AP, body_B,
-            X_BQ)``, ``(joint_0, joint_1, gear_ratio, offset)``; a body or joint may be its name.
-
-    Raises:
-        ReadError: A body is unknown, a constraint is none of these, or the plant has more.
-    """
+    """Read a ``pydrake.multibody.plant.MultibodyPlant``, finalized or not."""
     reading, given = _Reading(plant), [*constraints]
     rods = plant.GetDefaultDistanceConstraintParams()
     missing = plant.num_constraints() - len(rods) - len(given)

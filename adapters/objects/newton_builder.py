@@ -62,11 +62,7 @@ UNLIMITED = 1e9  # coordinates beyond which Newton's limits stand for none
 
 
 def read(builder: Any) -> Mechanism:
-    """Read a ``newton.ModelBuilder`` with one world, which is left as it is.
-
-    Raises:
-        ReadError: It has no joints, several worlds, or numbers that are none.
-    """
+    """Read a ``newton.ModelBuilder`` with one world, which is left as it is."""
     if not builder.joint_count:
         raise ReadError("<newton.ModelBuilder>", "has no joints; add some before it is read")
     if max(builder.joint_world) > 0:
@@ -211,12 +207,7 @@ def _kind(screws: Array, q: Array) -> str:
 
 
 class BuilderPatcher(Patcher):
-    """Makes a copy of a builder in which some joints are others.
-
-    Args:
-        mechanism: What was read.
-        source: The builder.
-    """
+    """Makes a copy of a builder in which some joints are others."""
 
     def __init__(self, mechanism: Mechanism, source: Any) -> None:
         super().__init__(mechanism)
@@ -234,11 +225,7 @@ class BuilderPatcher(Patcher):
         raise ModelError("a builder stands in no file that could be edited")
 
     def changed(self, wanted: Sequence[WantedKind]) -> Any:
-        """A new builder, all indices as they were.
-
-        Raises:
-            ModelError: A joint cannot become what it should.
-        """
+        """A new builder, all indices as they were."""
         builder = copy.deepcopy(self._builder)
         for each in wanted:
             if each.kind not in (held := self.kinds(each.joint)):

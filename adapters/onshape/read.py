@@ -40,11 +40,7 @@ RELATIONS = {
 
 
 def read(path: str) -> Mechanism:
-    """Read an assembly definition.
-
-    Raises:
-        ReadError: The file is no assembly definition, or a mate names no occurrence.
-    """
+    """Read an assembly definition."""
     root = read_json(path)
     assembly = root.data.get("rootAssembly") if isinstance(root.data, dict) else None
     if not isinstance(assembly, dict):
@@ -170,11 +166,7 @@ class _Reader:
         self.tree.unread.append((_name(feature["featureData"]) or feature.where, feature))
 
     def _add_relation(self, scope: SubAssembly[Value], feature: Value) -> None:
-        """Couple the mates of a relation.
-
-        The second mate follows the first one by the ratio, against its direction unless the
-        relation is reversed; a length is travel per turn. Directions are the mates' own.
-        """
+        """Couple the mates of a relation."""
         data = feature["featureData"]
         relation = data.maybe("relationType", Value.text, "")
         mates = [self._mate(scope, mate) for mate in data.each("mates")]

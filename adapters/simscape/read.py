@@ -90,11 +90,7 @@ TOGETHER = frozenset({"coincident", "concentric", "coaxial", "insert", "oncoinci
 
 
 def read(path: str) -> Mechanism:
-    """Read a Simscape Multibody import file.
-
-    Raises:
-        ReadError: The file is not such XML, or a joint names no instance.
-    """
+    """Read a Simscape Multibody import file."""
     return _Reader(parse(path, "SimscapeMultibodyImportXML")).read()
 
 
@@ -240,29 +236,15 @@ def _by_uid(node: Node | None, tag: str) -> dict[str, Node]:
 
 @dataclass(frozen=True)
 class Mate:
-    """A mate as a pair.
+    """A mate as a pair."""
 
-    Attributes:
-        pair: A key of ``pairs.PAIRS``.
-        value: Offset or distance in metres, or angle in radians.
-        turned: Whether the second geometry is frame I of the pair.
-    """
-
-    pair: str
-    value: float
-    turned: bool
+    pair: str  # a key of ``pairs.PAIRS``
+    value: float  # offset or distance in metres, or angle in radians
+    turned: bool  # whether the second geometry is frame I of the pair
 
 
 def mate(kind: str, first: str, second: str, T_first_second: Array) -> Mate | None:
-    """The pair that a mate is, or None for a mate that is not known.
-
-    Args:
-        kind: ``coincident``, ``concentric``, ``parallel``, ``perpendicular``, ``angle``,
-            ``distance``, ``tangent`` or ``lock``.
-        first: Role of the first geometry: ``point``, ``axis`` or ``plane``.
-        second: Role of the second one.
-        T_first_second: Its frame seen from that of the first one at the saved placements.
-    """
+    """The pair that a mate is, or None for a mate that is not known."""
     turned = RANKED.index(first) > RANKED.index(second)
     roles = (second, first) if turned else (first, second)
     T = inverse(T_first_second) if turned else T_first_second

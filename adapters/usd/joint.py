@@ -19,7 +19,7 @@ from regularize.adapters.common.draft import WORLD, Side, joint_between
 from regularize.adapters.common.pairs import distance_joint
 from regularize.adapters.common.serial import GENERIC, joint_of_freedoms
 from regularize.adapters.usd.joint_values import JointValues
-from regularize.adapters.usd.prims import get, name_of, value_of
+from regularize.adapters.usd.prims import GENERIC_PRIM, KINDS, get, name_of, value_of
 from regularize.adapters.usd.stage import Stage, target_of
 from regularize.lie.arrays import Array
 from regularize.lie.screw import inverse
@@ -27,13 +27,6 @@ from regularize.mechanism.joint import joint_position
 from regularize.mechanism.mechanism import Joint, JointLimits
 
 PHYSX, NEWTON = "PhysxMimicJointAPI", "NewtonMimicAPI"
-#: Freedoms of joints by the type of their prim; ``?`` stands for the letter of its axis.
-FREEDOMS: dict[str, tuple[str, ...]] = {
-    "PhysicsFixedJoint": (),
-    "PhysicsSphericalJoint": GENERIC[3:],
-    "PhysicsRevoluteJoint": ("rot?",),
-    "PhysicsPrismaticJoint": ("trans?",),
-}
 GEAR, RACK = "PhysxPhysicsGearJoint", "PhysxPhysicsRackAndPinionJoint"
 #: Attribute of the ratio, and relationships to the two joints.
 RELATIONS = {
@@ -173,23 +166,19 @@ def _index(freedoms: tuple[str, ...], axis: str | None) -> int:
 
 
 def motion(prim: Any, unit: float) -> tuple[str, Array, JointLimits | None, tuple[str, ...]]:
-    """What a joint prim lets move, on a stage whose unit of length is so many metres.
-
-    Returns:
-        The kind of the joint, its freedoms in the joint frame, shape (6, f), their bounds in
-        radians and metres if there are any, and their names, as in ``rotX``.
-    """
+    """What a joint prim lets move, on a stage whose unit of length is so many metres."""
     type_ = str(prim.GetTypeName())
-    if type_ not in FREEDOMS:
+    known = KINDS.get(KINDS.read.get(type_, "")) if type_ != GENERIC_PRIM else None
+    if known is None:
         bounds = _generic(prim)
-    elif type_ in ("PhysicsRevoluteJoint", "PhysicsPrismaticJoint"):
-        turning = type_ == "PhysicsRevoluteJoint"
+    elif known.axes:
+        turning = known.kind == "revolute"
         schema = UsdPhysics.RevoluteJoint(prim) if turning else UsdPhysics.PrismaticJoint(prim)
         letter = str(schema.GetAxisAttr().Get())
         ends = get(schema.GetLowerLimitAttr()), get(schema.GetUpperLimitAttr())
-        bounds = {FREEDOMS[type_][0].replace("?", letter): ends}
+        bounds = {known.freedoms[0].replace("Z", letter): ends}
     else:
-        bounds = dict.fromkeys(FREEDOMS[type_], (-math.inf, math.inf))
+        bounds = dict.fromkeys(known.freedoms, (-math.inf, math.inf))
     names = tuple(bounds)
     kind, screws = joint_of_freedoms(names)
     scales = [unit if name.startswith("trans") else math.pi / 180.0 for name in names]
@@ -199,10 +188,7 @@ def motion(prim: Any, unit: float) -> tuple[str, Array, JointLimits | None, tupl
 
 
 def _generic(prim: Any) -> dict[str, tuple[float, float]]:
-    """Bounds of the freedoms of a ``PhysicsJoint``: of those that its limits do not lock.
-
-    Low above high is how the schema locks a freedom; both at zero leaves it nothing either.
-    """
+    """Bounds of the freedoms of a ``PhysicsJoint``: of those that its limits do not lock."""
     bounds = {}
     for name in GENERIC:
         low, high = -math.inf, math.inf

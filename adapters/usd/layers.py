@@ -18,15 +18,9 @@ MOST = 1_000_000
 
 @dataclass(eq=False)
 class Layers:
-    """What a stage is composed of; instances count as one prim.
+    """What a stage is composed of; instances count as one prim."""
 
-    Attributes:
-        path: The file as the user named it.
-        known: Numbers of prims by layer and path.
-        held: Layers that were opened, which USD reads again once nobody holds them.
-    """
-
-    path: str
+    path: str  # the file as the user named it
     known: dict[tuple[str, str], int] = field(default_factory=dict)
     held: list[Any] = field(default_factory=list)
 

@@ -18,19 +18,13 @@ from pxr import Sdf
 from regularize.adapters.common.edits import Edit, EditedText, Patch, WantedKind
 from regularize.adapters.common.patching import FileReference, Patcher
 from regularize.adapters.common.serial import GENERIC, axis_letter
+from regularize.adapters.usd.prims import GENERIC_PRIM, KINDS, OWN_PRIM
 from regularize.adapters.usd.stage import open_stage
 from regularize.errors import ModelError, RegularizeError
 from regularize.mechanism.joint import HIGHER_PAIRS, Joint
 from regularize.mechanism.mechanism import Mechanism
 
-#: Types of prims that stand for a kind of their own.
-TYPES = {
-    "revolute": "PhysicsRevoluteJoint",
-    "prismatic": "PhysicsPrismaticJoint",
-    "spherical": "PhysicsSphericalJoint",
-    "fixed": "PhysicsFixedJoint",
-}
-PLAIN = ("PhysicsRevoluteJoint", "PhysicsPrismaticJoint")
+PLAIN = (OWN_PRIM["revolute"], OWN_PRIM["prismatic"])
 _ASSET = re.compile(r"@@@(.*?)@@@|@([^@\n]*)@|#[^\n]*|\"(?:\\.|[^\"\\\n])*\"", re.S)
 _TOKEN = re.compile(
     r"\"\"\"(?:\\.|.)*?\"\"\"|'''(?:\\.|.)*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
@@ -102,8 +96,8 @@ class UsdPatcher(Patcher):
     def _edits(self, wanted: WantedKind, found: Patch) -> Iterator[Edit]:
         joint, prim = wanted.joint, self._prim(wanted.joint)
         free = _freedoms(wanted)
-        if not prim or free is None or wanted.kind not in (*TYPES, *_GENERIC):
-            raise self.refuse(wanted, (*TYPES, *_GENERIC))
+        if not prim or free is None or wanted.kind not in (*OWN_PRIM, *_GENERIC):
+            raise self.refuse(wanted, (*OWN_PRIM, *_GENERIC))
         places, place = self._place(prim)
         before = str(prim.GetTypeName())
         applied = prim.GetPrimTypeInfo().GetAppliedAPISchemas()  # those unknown to USD as well
@@ -113,19 +107,19 @@ class UsdPatcher(Patcher):
                 f"{self.path}: `{joint.name}` is an equality of MuJoCo ({held[0]}), with a "
                 "softness of its own: change the MJCF file that it comes from, and convert it again"
             )
-        if place.type is None or before not in (*TYPES.values(), "PhysicsJoint"):
+        if place.type is None or before not in KINDS.read:
             raise self.refuse(wanted, ())
-        if before == "PhysicsJoint":
+        if before == GENERIC_PRIM:
             yield from self._unlocked(places, place, wanted, free)
             return
         if any(schema.startswith("PhysicsDriveAPI") for schema in prim.GetAppliedSchemas()):
             found.lose(joint, wanted.kind, ["drive"])
-        if wanted.kind in TYPES:
-            yield places.edit(*place.type, TYPES[wanted.kind])
+        if wanted.kind in OWN_PRIM:
+            yield places.edit(*place.type, OWN_PRIM[wanted.kind])
             if wanted.kind in ("revolute", "prismatic") and self._letter(joint) is None:
                 yield places.with_lines(place, [f'uniform token physics:axis = "{free[0][-1]}"'])
             return
-        yield places.edit(*place.type, "PhysicsJoint")
+        yield places.edit(*place.type, GENERIC_PRIM)
         yield from self._locked(places, place, prim, free)
 
     def _locked(
@@ -223,21 +217,13 @@ def _is_locked(places: UsdPlaces, spans: Sequence[tuple[int, int] | None]) -> bo
 
 @dataclass(eq=False)
 class PrimPlace:
-    """A prim in the text of a layer.
+    """A prim in the text of a layer."""
 
-    Attributes:
-        path: Its path, such as ``/robot/joints/D``.
-        type: First character of its type and the one after; None where it has none.
-        named: Character after its name.
-        metadata: Characters inside the parentheses behind the name; None where there are none.
-        body: Characters inside its braces.
-    """
-
-    path: str
+    path: str  # its path, such as ``/robot/joints/D``
     type: tuple[int, int] | None
-    named: int
+    named: int  # character after its name
     metadata: tuple[int, int] | None = None
-    body: tuple[int, int] = (0, 0)
+    body: tuple[int, int] = (0, 0)  # characters inside its braces
 
 
 @dataclass(eq=False)

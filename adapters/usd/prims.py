@@ -7,12 +7,13 @@ rounds to the attribute: whoever edits the attribute is right.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from pxr import Gf, Sdf, UsdGeom, UsdPhysics, Vt
 
+from regularize.adapters.common.kinds import JointKind, KindTable
 from regularize.adapters.common.serial import axis_in_frame, standard
 from regularize.adapters.common.write import quaternion
 from regularize.adapters.shapes.meshes import load_mesh
@@ -92,38 +93,48 @@ Side = tuple[Any, Array]
 FILE = "regularize:file"
 
 
-def axes_of(joint: Joint) -> tuple[str, tuple[str, ...], Array] | None:
-    """How USD has a joint.
+@dataclass(frozen=True)
+class PrimKind(JointKind):
+    """A joint kind in USD, and the names of its freedoms where its one axis is Z, or X, Y and Z."""
 
-    Returns:
-        Type of the prim, names of its freedoms in their order, and the turn of the joint's frame
-        by which its axes become X, Y and Z, shape (4, 4); None where USD has no such joint.
-    """
-    kind = joint.kind
-    if kind in ("fixed", "spherical"):  # seen from its child, a ball joint counts backwards
-        if not np.array_equal(np.abs(joint.screws), joint_screws(kind)):
-            return None
-        names = ("rotX", "rotY", "rotZ") if kind == "spherical" else ()
-        return f"Physics{kind.capitalize()}Joint", names, np.eye(4)
-    if kind not in ("revolute", "prismatic", "cylindrical", "universal", "planar"):
+    freedoms: tuple[str, ...] = ()
+
+
+GENERIC_PRIM = "PhysicsJoint"  # its limits say which freedoms it locks
+KINDS = KindTable(
+    PrimKind("fixed", ("PhysicsFixedJoint",)),
+    PrimKind("spherical", ("PhysicsSphericalJoint",), freedoms=("rotX", "rotY", "rotZ")),
+    PrimKind("revolute", ("PhysicsRevoluteJoint",), 1, freedoms=("rotZ",)),
+    PrimKind("prismatic", ("PhysicsPrismaticJoint",), 1, freedoms=("transZ",)),
+    PrimKind("cylindrical", (GENERIC_PRIM,), 1, freedoms=("transZ", "rotZ")),
+    PrimKind("universal", (GENERIC_PRIM,), 2, freedoms=("rotX", "rotY")),
+    PrimKind("planar", (GENERIC_PRIM,), 3, freedoms=("transX", "transY", "rotZ")),
+)
+#: Kinds that have a type of prim of their own.
+OWN_PRIM = {kind: word for kind, word in KINDS.written.items() if word != GENERIC_PRIM}
+
+
+def axes_of(joint: Joint) -> tuple[str, tuple[str, ...], Array] | None:
+    """How USD has a joint."""
+    if joint.kind not in KINDS:
         return None
+    kind = KINDS[joint.kind]
+    if not kind.axes:  # seen from its child, a ball joint counts backwards
+        same = np.array_equal(np.abs(joint.screws), joint_screws(joint.kind))
+        return (kind.words[0], kind.freedoms, np.eye(4)) if same else None
     if not standard(joint):
         return None
-    first = axis_in_frame(joint)
-    if kind == "universal":
-        second = axis_in_frame(joint, 1)
-        if abs(float(first @ second)) > np.finfo(float).eps * 4:
+    first, *others = (axis_in_frame(joint, k) for k in range(kind.axes))
+    if kind.axes == 1:
+        across, other = perpendiculars(first)
+        columns = [across, other, first]
+    elif kind.axes == 2:
+        if abs(float(first @ others[0])) > np.finfo(float).eps * 4:
             return None
-        turned = np.column_stack([first, second, np.cross(first, second)])
-        return "PhysicsJoint", ("rotX", "rotY"), transform(turned)
-    if kind == "planar":
-        turned = np.column_stack([first, axis_in_frame(joint, 1), axis_in_frame(joint, 2)])
-        return "PhysicsJoint", ("transX", "transY", "rotZ"), transform(turned)
-    across, other = perpendiculars(first)
-    turned = transform(np.column_stack([across, other, first]))
-    if kind == "cylindrical":
-        return "PhysicsJoint", ("transZ", "rotZ"), turned
-    return f"Physics{kind.capitalize()}Joint", ("rotZ" if kind == "revolute" else "transZ",), turned
+        columns = [first, others[0], np.cross(first, others[0])]
+    else:
+        columns = [first, *others]
+    return kind.words[0], kind.freedoms, transform(np.column_stack(columns))
 
 
 def add_joint(
@@ -135,12 +146,7 @@ def add_joint(
     joint: Joint | None = None,
     names: tuple[str, ...] = (),
 ) -> None:
-    """Fill in a joint prim, which is of its type already.
-
-    A side is the path of a body, None for the world, and the joint's frame on it. A joint that
-    closes a loop is outside of the articulation. Limits and forces are those of ``joint``, whose
-    freedoms have names.
-    """
+    """Fill in a joint prim, which is of its type already."""
     schema = UsdPhysics.Joint(prim)
     for index, (path, T) in enumerate((first, second)):
         body = (schema.CreateBody0Rel, schema.CreateBody1Rel)[index]()

@@ -36,11 +36,7 @@ from regularize.mechanism.mechanism import Body, Mechanism
 
 
 def read(path: str) -> Mechanism:
-    """Read a USD stage with physics.
-
-    Raises:
-        ReadError: The file is not USD, or has no rigid bodies.
-    """
+    """Read a USD stage with physics."""
     with faults_of(path):
         stage = open_stage(path)
         layers = [layer.realPath for layer in stage.GetUsedLayers()]

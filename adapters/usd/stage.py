@@ -40,20 +40,12 @@ ROUND = ("Cylinder", "Capsule")
 
 @dataclass(eq=False)
 class Stage(Draft):
-    """A stage while it is being read.
+    """A stage while it is being read."""
 
-    Attributes:
-        places: Poses of prims.
-        names: Name of each body by the path of its prim.
-        joint_names: Name of each joint by the path of its prim.
-        prims: Prim of each body by name.
-        freedoms: Names of each joint's freedoms, as in ``rotX``.
-    """
-
-    places: Places = field(kw_only=True)
-    names: dict[str, str] = field(default_factory=dict)
+    places: Places = field(kw_only=True)  # poses of prims
+    names: dict[str, str] = field(default_factory=dict)  # name of each body by the path of its prim
     joint_names: dict[str, str] = field(default_factory=dict)
-    prims: dict[str, Any] = field(default_factory=dict)
+    prims: dict[str, Any] = field(default_factory=dict)  # prim of each body by name
     freedoms: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def at(self, prim: Any) -> FilePlace:
@@ -114,11 +106,7 @@ def faults_of(path: str) -> Iterator[None]:
 
 
 def check_values(prims: Iterable[Any], path: str) -> None:
-    """Refuse attributes whose values are of no use to anybody.
-
-    Raises:
-        ReadError: A value is of another type than its attribute, or a place is not finite.
-    """
+    """Refuse attributes whose values are of no use to anybody."""
     for prim in prims:
         for attribute in prim.GetAuthoredAttributes():
             name, value = str(attribute.GetName()), attribute.Get()

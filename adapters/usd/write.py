@@ -34,16 +34,7 @@ SUFFIXES = (".usda", ".usdc", ".usd")
 
 
 def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
-    """Write a mechanism as a USD stage with physics.
-
-    The ground becomes a body that a fixed joint holds to the world, unless it is called so.
-
-    Returns:
-        What USD forces upon the model (REG302).
-
-    Raises:
-        UnsupportedExport: The suffix is none of a single file that can be written.
-    """
+    """Write a mechanism as a USD stage with physics."""
     name = os.fspath(path)
     if not name.lower().endswith(SUFFIXES):
         raise UnsupportedExport(f"USD is written to {', '.join(SUFFIXES)}, not to {name}")
@@ -62,18 +53,11 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
 
 @dataclass(eq=False)
 class _UsdWriter(Writing):
-    """Writes the whole stage.
+    """Writes the whole stage."""
 
-    Attributes:
-        top: Path of the prim that holds everything.
-        paths: Path of the prim of each body.
-        poses: World pose of each body.
-        axes: Names of the freedoms of each joint of the file, as in ``rotX``.
-    """
-
-    top: str = ""
-    paths: dict[str, Any] = field(default_factory=dict)
-    poses: dict[str, Array] = field(default_factory=dict)
+    top: str = ""  # path of the prim that holds everything
+    paths: dict[str, Any] = field(default_factory=dict)  # path of the prim of each body
+    poses: dict[str, Array] = field(default_factory=dict)  # world pose of each body
     axes: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def write_stage(self) -> None:
