@@ -21,15 +21,7 @@ from regularize.mechanism.mechanism import Geometry, Mechanism, shortened
 
 
 def detect(path: str | os.PathLike[str]) -> Adapter:
-    """The format of a file, by its content; its suffix only breaks ties.
-
-    A file that no sniffer knows goes to the one format of its suffix, whose reader can say what
-    is wrong with it.
-
-    Raises:
-        ReadError: The file cannot be opened.
-        UnknownFormat: No reader, or more than one, would take it.
-    """
+    """The format of a file, by its content; its suffix only breaks ties."""
     name = model_file(path)
     suffix = Path(name).suffix.lower()
     builtin = builtin_of(read_head(name, HEAD), suffix)
@@ -57,20 +49,7 @@ def read(
     packages: Mapping[str, str | os.PathLike[str]] | None = None,
     **options: Any,
 ) -> Mechanism:
-    """Read a model file.
-
-    Args:
-        source: The file, or a directory that holds ``robot.urdf`` or a single URDF file.
-        format: Name of the format; None to recognise it by its content.
-        packages: Folders of ROS packages by name, for what xacro includes and for meshes; shapes
-            that lie in one of them are named by their place.
-        options: Passed on to the reader, such as ``floating=True`` or ``loops="robot.yaml"``.
-
-    Raises:
-        ReadError: The file is absent, empty or not what it claims to be.
-        UnknownFormat: No adapter reads it.
-        MissingExtra: The format needs a package that is not installed.
-    """
+    """Read a model file."""
     path = model_file(source)
     adapter = detect(path) if format is None else adapter_named(format)
     if adapter is None or not adapter.of_files:
@@ -91,18 +70,7 @@ def read(
 def read_object(
     source: object, adapter: Adapter, *, format: str | None = None, **options: Any
 ) -> Mechanism:
-    """Read an object in memory, which is left as it is.
-
-    Args:
-        source: The object.
-        adapter: Of its kind.
-        format: Of text that does not say what it is.
-        options: Passed on to the reader.
-
-    Raises:
-        ReadError: The object contradicts itself, or holds what cannot be read.
-        MissingExtra: Its reader needs a package that is not installed.
-    """
+    """Read an object in memory, which is left as it is."""
     reader = adapter.load_reader()
     if format is not None:
         if "format" not in inspect.signature(reader).parameters:

@@ -34,13 +34,7 @@ _LINKED = re.compile(rb"<XLink(?:Sub)?\b[^>]*\bfile=\"([^\"]+)\"")
 
 @dataclass(frozen=True)
 class Fragment:
-    """A file that is no model of its own.
-
-    Attributes:
-        path: The file.
-        of: The models that take it in; none where nothing here does.
-        reason: What it is, where no model takes it in.
-    """
+    """A file that is no model of its own."""
 
     path: str
     of: tuple[str, ...] = ()
@@ -53,12 +47,7 @@ class Fragment:
 
 @dataclass(frozen=True)
 class Outline:
-    """What one file says of others.
-
-    Attributes:
-        includes: Files that it takes in.
-        lacks: Why it is no model, or nothing.
-    """
+    """What one file says of others."""
 
     includes: tuple[Path, ...] = ()
     lacks: str = ""
@@ -66,13 +55,7 @@ class Outline:
 
 @dataclass(frozen=True, eq=False)
 class Repository:
-    """A folder and what it holds.
-
-    Attributes:
-        folder: The folder, as the user named it.
-        models: Files that are models of their own.
-        fragments: The other files in formats of models.
-    """
+    """A folder and what it holds."""
 
     folder: str
     models: tuple[str, ...]
@@ -90,11 +73,7 @@ class Repository:
 
 
 def repository(folder: str) -> Repository:
-    """Find the models of a folder.
-
-    Raises:
-        ReadError: There is none.
-    """
+    """Find the models of a folder."""
     packages = Packages(Path(folder), Path(folder))
     outlines = {
         Path(path): outline(Path(path), packages) for path, outline in _candidates(Path(folder))

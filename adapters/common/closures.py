@@ -39,11 +39,7 @@ def read_drake(
     between: Callable[[str, str, Node], Array],
     attribute: str | None,
 ) -> None:
-    """Add the closing joint of one of the elements ``DRAKE``.
-
-    Their numbers stand in an attribute, or as text. ``between`` sees the second of two bodies from
-    the first one in the pose of the file.
-    """
+    """Add the closing joint of one of the elements ``DRAKE``."""
     if node.tag == DRAKE[1]:
         first, second = (named(_end(node, tag)) for tag in ("parent", "child"))
         draft.close(node, node.get("name"), "fixed", first, second)
@@ -74,15 +70,7 @@ def _end(node: Node, tag: str) -> Node:
 
 @dataclass(frozen=True, eq=False)
 class Attachment:
-    """A plugin that joins two links.
-
-    Attributes:
-        node: The ``<plugin>``.
-        kind: A key of ``PLUGINS``.
-        first: Name of one link, in the model that has the plugin.
-        second: Name of the other link.
-        model: Name of the model of the other link; None for the same one.
-    """
+    """A plugin that joins two links."""
 
     node: Node
     kind: str
@@ -115,11 +103,7 @@ class Attachment:
         second: Iterable[str],
         between: Callable[[str, str], Array],
     ) -> None:
-        """Add the weld, as a closing joint if other joints connect the two links already.
-
-        Links are given by the full names that they may have, the likeliest first; ``between`` sees
-        the second of two links from the first one as the file has them.
-        """
+        """Add the weld, as a closing joint if other joints connect the two links already."""
         one = next((name for name in first if name in draft.bodies), None)
         other = next((name for name in second if name in draft.bodies), None)
         if one is None or other is None:

@@ -53,11 +53,7 @@ class Terminated(BaseException):
 
 @contextlib.contextmanager
 def prepared() -> Iterator[None]:
-    """Let streams write whatever the text holds, and let a request to end clean up.
-
-    Signs that a stream's encoding lacks come out as plain words, others as their escapes. Whoever
-    calls the command line from a program, or a thread of one, keeps its own answer to signals.
-    """
+    """Let streams write whatever the text holds, and let a request to end clean up."""
     codecs.register_error("regularize.plain", _plain)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
@@ -75,10 +71,7 @@ def prepared() -> Iterator[None]:
 
 
 def release(stream: TextIO) -> None:
-    """Write out what a stream still holds; nowhere if its reader has gone or its disk is full.
-
-    Python does the same at its end, but has only a trace to say that it failed.
-    """
+    """Write out what a stream still holds; nowhere if its reader has gone or its disk is full."""
     try:
         stream.flush()
     except OSError:
@@ -149,10 +142,7 @@ def delayed_progress(words: str) -> Iterator[Callable[[float], None]]:
 
 @contextmanager
 def collected() -> Iterator[list[str]]:
-    """The warnings that MuJoCo gives meanwhile.
-
-    By itself it writes them to ``MUJOCO_LOG.TXT`` in the folder that the user is in.
-    """
+    """The warnings that MuJoCo gives meanwhile."""
     import mujoco
 
     said: list[str] = []

@@ -40,21 +40,7 @@ Terms: TypeAlias = tuple[tuple[str, int, float], ...]
 
 @dataclass(eq=False)
 class Draft:
-    """A model under construction.
-
-    Attributes:
-        path: The file as the user named it; None for a model that comes from no file.
-        name: Name of the model.
-        ground: Name of the body that does not move.
-        bodies: Bodies by name, in file order.
-        joints: Joints by name, in file order.
-        couplings: Relations between joint coordinates.
-        motions: Motions that the file prescribes.
-        actuators: Motors.
-        findings: What was noticed.
-        files: Further files that were read.
-        ignored: Elements that mean nothing to this package, by tag.
-    """
+    """A model under construction."""
 
     path: str | None
     name: str = ""
@@ -77,16 +63,7 @@ class Draft:
         joints: Iterable[str] = (),
         severity: Severity = "note",
     ) -> None:
-        """Add a finding, about the whole file unless a place in it is given.
-
-        Args:
-            code: Its code, such as ``REG014``.
-            message: One sentence, starting in lower case, without a full stop.
-            source: Where it stands.
-            help: What to do, one entry per way out.
-            joints: Names of the joints concerned.
-            severity: ``note`` for what is no fault.
-        """
+        """Add a finding, about the whole file unless a place in it is given."""
         where = source or (None if self.path is None else Source(self.path))
         self.findings.append(
             Diagnostic(code, severity, message, joints=tuple(joints), source=where, help=help)
@@ -158,10 +135,7 @@ class Draft:
         actuated: bool | None = None,
         closure: bool = True,
     ) -> Joint:
-        """Add a joint that closes a loop, with screws of its kind about Z unless they are given.
-
-        A closing joint without a name is called after its two bodies.
-        """
+        """Add a joint that closes a loop, with screws of its kind about Z unless they are given."""
         joint = joint_between(
             name or self.joint_name(f"{first[0]}-{second[0]}"),
             kind,
@@ -251,16 +225,7 @@ class Draft:
         bases: Iterable[str] = (),
         usual: bool = False,
     ) -> None:
-        """Let every part that no joint connects to the ground move freely, and say so (REG103).
-
-        The free joint moves the first of ``bases`` that the part has, else its first body that is
-        no child of a joint of the tree, else its first body.
-
-        Args:
-            pose: Place of a body in the ground where its free joint is at zero.
-            bases: Bodies that are moved rather than others.
-            usual: Whether the format means such parts to move freely: a note then, not a warning.
-        """
+        """Let every part that no joint connects to the ground move freely, and say so (REG103)."""
         children = {joint.child for joint in self.joints.values() if not joint.closure}
         order = [*bases, *(name for name in self.bodies if name not in children), *self.bodies]
         first = {name: k for k, name in reversed([*enumerate(order)])}

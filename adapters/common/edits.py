@@ -35,13 +35,7 @@ _LINE = re.compile(r"\r\n|\r|\n")
 
 @dataclass(frozen=True, eq=False)
 class WantedKind:
-    """A joint that is to become another one.
-
-    Attributes:
-        joint: The joint as it was read.
-        kind: What it becomes: one of ``joint.KINDS``, of ``HIGHER_PAIRS``, or ``slotted``.
-        replacement: The joint that it becomes.
-    """
+    """A joint that is to become another one."""
 
     joint: Joint
     kind: str
@@ -50,12 +44,7 @@ class WantedKind:
 
 @dataclass(frozen=True, eq=False)
 class MovedJoint:
-    """A joint whose frames are to stand elsewhere on their bodies.
-
-    Attributes:
-        before: The joint as it was read.
-        after: The same with other frames.
-    """
+    """A joint whose frames are to stand elsewhere on their bodies."""
 
     before: Joint
     after: Joint
@@ -72,15 +61,7 @@ class MovedJoint:
 
 @dataclass(frozen=True, eq=False)
 class SlackLinks:
-    """Links in a row that are put between a body and a joint at it.
-
-    Attributes:
-        joint: The joint as it was read.
-        moved: The same joint at the last link.
-        carrier: Name of the body.
-        bodies: The links, whose frames are that of the body.
-        joints: The slack joints between them, in a row.
-    """
+    """Links in a row that are put between a body and a joint at it."""
 
     joint: Joint
     moved: Joint
@@ -91,13 +72,7 @@ class SlackLinks:
 
 @dataclass(frozen=True, eq=False)
 class WantedSlack:
-    """What takes redundant equations away where no other kind of a joint does.
-
-    Attributes:
-        links: Links to put in.
-        shares: Part of its mass that a body keeps which gives some to such links, by its name.
-        removed: Closing joints that hold nothing which others do not, to be taken out.
-    """
+    """What takes redundant equations away where no other kind of a joint does."""
 
     links: tuple[SlackLinks, ...] = ()
     shares: Mapping[str, float] = field(default_factory=dict)
@@ -106,14 +81,7 @@ class WantedSlack:
 
 @dataclass(frozen=True)
 class Edit:
-    """A piece of text that another one replaces.
-
-    Attributes:
-        path: The file.
-        start: First character replaced.
-        end: Character after the last one replaced.
-        text: What stands there then.
-    """
+    """A piece of text that another one replaces."""
 
     path: str
     start: int
@@ -123,12 +91,7 @@ class Edit:
 
 @dataclass(eq=False)
 class Patch:
-    """What has to change in the user's files.
-
-    Attributes:
-        edits: The changes of texts.
-        findings: What is lost or was decided on the way.
-    """
+    """What has to change in the user's files."""
 
     edits: list[Edit] = field(default_factory=list)
     findings: list[Diagnostic] = field(default_factory=list)
@@ -150,15 +113,7 @@ class Patch:
 
 @dataclass(frozen=True)
 class EditedText:
-    """Text of a file together with how it is encoded.
-
-    Attributes:
-        path: The file.
-        text: Its characters, line ends as they are.
-        encoding: Name of the encoding.
-        mark: Byte order mark in front.
-        member: Member of the file that it is, where that is an archive.
-    """
+    """Text of a file together with how it is encoded."""
 
     path: str
     text: str

@@ -18,11 +18,7 @@ LARGEST = 256 * 1024 * 1024
 
 
 def read_bytes(path: str) -> bytes:
-    """Content of a file.
-
-    Raises:
-        ReadError: The file cannot be opened, is not a regular one, or is larger than ``LARGEST``.
-    """
+    """Content of a file."""
     check_regular(path)
     try:
         return Path(path).read_bytes()
@@ -41,11 +37,7 @@ def read_head(path: str, count: int) -> bytes:
 
 
 def check_regular(path: str) -> None:
-    """Refuse what is no file of bytes: reading a pipe or a device can wait or go on for ever.
-
-    Raises:
-        ReadError: The file is absent, is a folder, pipe, socket or device, or is too large.
-    """
+    """Refuse what is no file of bytes: reading a pipe or a device can wait or go on for ever."""
     try:
         found = os.stat(path)
     except FileNotFoundError as error:
@@ -71,18 +63,7 @@ def stamps(files: Collection[str]) -> dict[str, Stamp]:
 
 
 def changes(files: Callable[[], Collection[str]], stop: Event | None = None) -> Iterator[list[str]]:
-    """Wait for changes of files, whether written in place or replaced.
-
-    Args:
-        files: Names the files; asked again after every change, for a model may take in others.
-        stop: Ends the waiting.
-
-    Yields:
-        The files that changed since they were last looked at.
-
-    Raises:
-        RegularizeError: What waits for changes is not installed.
-    """
+    """Wait for changes of files, whether written in place or replaced."""
     try:
         from watchfiles import watch
     except ImportError as error:

@@ -28,10 +28,7 @@ SEEN = "_seen"
 
 
 def read_inertia(mass: float, node: Node, T_link_center: Array, products: float | None) -> Inertia:
-    """Mass properties about the centre of mass in the axes of the link.
-
-    ``products`` stands for products of inertia that are not given; None if they have to be.
-    """
+    """Mass properties about the centre of mass in the axes of the link."""
     rest = None if products is None else [products]
     values = [
         float(node.quantity(name, 1, default)[0])
@@ -49,12 +46,7 @@ def read_shapes(
     density: Callable[[Node], float | None] = lambda node: None,
     friction: Callable[[Node], float | None] = lambda node: None,
 ) -> tuple[Geometry, ...]:
-    """The shapes of a link, to be seen or to be touched; unknown ones are ignored.
-
-    Poses are on the link; densities in kg/m³ and coefficients of friction, None where none is
-    stated. A visual that is named after a collision (``SEEN``) and has its shape and place is that
-    collision, with a colour.
-    """
+    """The shapes of a link, to be seen or to be touched; unknown ones are ignored."""
     shapes: list[Geometry] = []
     named: dict[str, int] = {}
     for node in link.children("visual", "collision"):

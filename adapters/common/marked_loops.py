@@ -46,17 +46,7 @@ NONE: Marks = {}
 
 @dataclass(frozen=True, eq=False)
 class MarkedFrames:
-    """The frames of a model that may mark loops.
-
-    A frame is a body without mass that is fixed to another one and carries nothing, or a mark that
-    the format has on bodies, such as a site.
-
-    Attributes:
-        draft: The model.
-        owners: Body of each frame, and the frame's pose there, (4, 4).
-        places: Pose of each frame where all coordinates are as the file has them, (4, 4).
-        size: Size of the model in metres.
-    """
+    """The frames of a model that may mark loops."""
 
     draft: Draft
     owners: Marks
@@ -137,17 +127,7 @@ class MarkedFrames:
 def report_loop_candidates(
     draft: Draft, pose: Callable[[str], Array], lines: Lines, marks: Marks = NONE
 ) -> None:
-    """Offer to close loops that frames mark (REG019).
-
-    Two frames in one place are offered. Where the names of several such pairs differ alike, all
-    pairs of such names are offered together, and how far apart each was saved.
-
-    Args:
-        draft: The model.
-        pose: Place of a body where all coordinates are as the file has them, shape (4, 4).
-        lines: What to write for a pair, with or without a common axis Z.
-        marks: Frames that are no bodies.
-    """
+    """Offer to close loops that frames mark (REG019)."""
     frames = MarkedFrames.of(draft, pose, marks)
     if not 2 <= len(frames.places) <= MOST:
         return
@@ -249,16 +229,7 @@ def named_pairs(frames: MarkedFrames, pattern: str) -> list[tuple[str, str]]:
 def close_named(
     draft: Draft, pose: Callable[[str], Array], asked: str, marks: Marks = NONE
 ) -> list[Joint]:
-    """Close the loops whose frames are named as asked: ``*_1=*_2:hinge``, ``:ball`` or ``:weld``.
-
-    ``{body}`` stands for the name of a frame's own body.
-
-    Returns:
-        The closing joints, which are in the model.
-
-    Raises:
-        RegularizeError: It is no such pattern, or no frames are named so.
-    """
+    """Close the loops whose frames are named as asked: ``*_1=*_2:hinge``, ``:ball`` or ``:weld``."""
     pattern, _, kind = asked.rpartition(":")
     if not pattern or pattern.endswith(":"):  # names of nested models have :: in them
         pattern, kind = asked, ""

@@ -41,20 +41,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def write_all(files: Mapping[Path, bytes], read: Mapping[Path, bytes] | None = None) -> None:
-    """Write files so that nobody ever reads half of one, and none is replaced unless all can be.
-
-    Folders that are missing are made. A link to a file stays one: what it points to is replaced,
-    by a file of the same owner, permissions and extended attributes. Where replacing fails
-    half-way, those replaced before come back.
-
-    Args:
-        files: What to write where.
-        read: What files held when they were read, by their true places; others: what they do now.
-
-    Raises:
-        RegularizeError: A file cannot be written or is not as it was, or the name is that of
-            something else.
-    """
+    """Write files so that nobody ever reads half of one, and none is replaced unless all can be."""
     parts: dict[Path, _Part] = {}
     path = Path()
     try:

@@ -20,16 +20,7 @@ _COMMENT = re.compile(r"(?s)<!--.*?-->")
 
 @dataclass(eq=False)
 class Packages:
-    """Where packages are: near a file first, then where the environment says.
-
-    A workspace is searched from the file upwards: its folder's package, the folder of that, the
-    ``src`` and the workspace that it stands in, the repository that holds it. Nothing above is.
-
-    Attributes:
-        start: The file or folder to search from.
-        whole: A folder that is searched after those around ``start``, such as a clone.
-        given: Folders by name, which go before all that is found.
-    """
+    """Where packages are: near a file first, then where the environment says."""
 
     start: Path
     whole: Path | None = None

@@ -56,16 +56,7 @@ FLIPS = tuple(
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A joint between two marked frames.
-
-    Attributes:
-        kind: One of ``joint.KINDS``.
-        screws: Freedoms in the joint frame, shape (6, f).
-        T_i_joint: Joint frame seen from frame I.
-        T_j_joint: Joint frame seen from frame J.
-        position: Coordinates nearest to the saved pose, shape (f,).
-        equal: Pairs of freedoms whose coordinates are equal.
-    """
+    """A joint between two marked frames."""
 
     kind: str
     screws: Array
@@ -124,15 +115,7 @@ def _turns(point: Array) -> list[Array]:
 
 @dataclass(frozen=True)
 class Straight:
-    """A pair whose freedoms are slides along axes of frame I, then rotations.
-
-    Attributes:
-        kind: Kind of the joint.
-        slides: Axes of the slides, as in ``xy``.
-        turns: Axes of the rotations: about Z, J may be turned over; about none, it keeps all its
-            axes; about ``xyz``, the origin of J turns freely.
-        lifted: Whether the value is an offset along Z.
-    """
+    """A pair whose freedoms are slides along axes of frame I, then rotations."""
 
     kind: str
     slides: str = ""
@@ -248,10 +231,7 @@ def _revolute_revolute(T_i_j: Array, value: float) -> Pair:
 
 
 def _constant_velocity(T_i_j: Array, value: float) -> Pair:
-    """Two equal bends, one on each side: rotations about X, Y and X by a, b and a.
-
-    The axes of the marked frames face each other, so J is turned over first.
-    """
+    """Two equal bends, one on each side: rotations about X, Y and X by a, b and a."""
     w = log_rotation(T_i_j[:3, :3] @ FLIPS[1][:3, :3])
     bend = math.hypot(w[0], w[1])
     T_i = _rotation_z(math.atan2(-w[0], w[1])) if bend > TINY else np.eye(4)
@@ -297,18 +277,7 @@ def distance_joint(
     *,
     closure: bool = True,
 ) -> Joint:
-    """The joint that keeps two points at a distance, like a rod with a ball at either end.
-
-    Args:
-        name: Name of the joint.
-        first: Body of the first point, the parent, and a frame with the point as its origin.
-        second: Body of the second point, and a frame likewise.
-        T_first_second: The second body seen from the first one where the coordinates of the joint
-            are zero, shape (4, 4); the points need not be at the distance there.
-        length: The distance in metres; 0 makes a ball joint.
-        source: Where it stands.
-        closure: Whether the file marks it as closing a loop.
-    """
+    """The joint that keeps two points at a distance, like a rod with a ball at either end."""
     (parent, T_parent), (child, T_child) = first, second
     found = pair("sphere_sphere", inverse(T_parent) @ T_first_second @ T_child, length)
     sides = (parent, T_parent @ found.T_i_joint), (child, T_child @ found.T_j_joint)

@@ -31,13 +31,7 @@ from regularize.mechanism.mechanism import Joint, Mechanism
 
 
 class FileReference(NamedTuple):
-    """A reference to another file, relative to the folder of the model.
-
-    Attributes:
-        start: Its first character.
-        end: The character after its last one.
-        path: The reference as it is meant, with slashes.
-    """
+    """A reference to another file, relative to the folder of the model."""
 
     start: int
     end: int

@@ -23,11 +23,7 @@ GENERIC = tuple(f"trans{a}" for a in AXES) + tuple(f"rot{a}" for a in AXES)
 
 
 def serial(joint: Joint) -> list[Joint]:
-    """A joint as hinges, slides and screws in a row, each about an axis through its own frame.
-
-    The bodies between them are called ``<joint>/1`` and so on. A ball or free joint gets the
-    order of its own screws; its coordinates change then, which the position follows.
-    """
+    """A joint as hinges, slides and screws in a row, each about an axis through its own frame."""
     if joint.freedoms == 0:
         return [joint]
     q = joint.position
@@ -141,12 +137,7 @@ def axis_letter(direction: Array) -> str | None:
 
 
 def in_a_row(joint: Joint) -> tuple[list[Joint], dict[str, tuple[str, float]]]:
-    """A joint as the joints of URDF that it amounts to, one after the other.
-
-    Returns:
-        Hinges, slides, and joints that URDF has as they are, with massless links between them; and
-        the slide of each screw: the hinge that it follows, and the pitch in metres per radian.
-    """
+    """A joint as the joints of URDF that it amounts to, one after the other."""
     if joint.kind in ("fixed", "free", "spherical"):
         return [joint], {}
     if joint.kind == "planar":

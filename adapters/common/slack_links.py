@@ -24,11 +24,7 @@ class SlackPatcher(XmlPatcher):
     """Edits the XML files of formats in which slack links can stand."""
 
     def slack(self, wanted: WantedSlack) -> Patch:
-        """The edits that put slack links in and take idle closing joints out.
-
-        Raises:
-            UnsupportedExport: A body or joint is written out nowhere in the file, or has no mass.
-        """
+        """The edits that put slack links in and take idle closing joints out."""
         found = Patch()
         for name, share in wanted.shares.items():
             found.edits += _scaled(_link(self, name), share)
@@ -57,11 +53,7 @@ class SlackPatcher(XmlPatcher):
 
 
 def hung(place: Node, old: str, new: str) -> Edit:
-    """The edit that names another link in the element of a joint.
-
-    Raises:
-        UnsupportedExport: The element names no such link, or several times.
-    """
+    """The edit that names another link in the element of a joint."""
     spans = []
     for each in place.walk():
         if each is not place:

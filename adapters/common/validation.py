@@ -34,11 +34,7 @@ _NUMBER = re.compile(rb"(?<![\w.])\d*\.\d+(?![\w.]*[A-DF-Za-df-z_])")
 
 
 def validated(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with names that can be shown, and findings on doubtful numbers.
-
-    Raises:
-        ReadError: A place, axis or coordinate is not finite or is beyond ``LARGEST_NUMBER``.
-    """
+    """The mechanism with names that can be shown, and findings on doubtful numbers."""
     for what, source, numbers in _numbers(mechanism):
         if not np.all(np.abs(numbers) <= LARGEST_NUMBER):
             raise ReadError(
@@ -148,11 +144,7 @@ def _displayed_finding(finding: Diagnostic) -> Diagnostic:
 
 
 def with_doubtful_bounds(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with notes on joints whose lower bound equals or exceeds the upper one.
-
-    Some exporters write zeros where there are no bounds, others mean a joint that stands still.
-    Bounds are no constraints here, so such a joint is one that moves.
-    """
+    """The mechanism with notes on joints whose lower bound equals or exceeds the upper one."""
     bounds = [(j, np.asarray(j.limits)) for j in mechanism.joints if j.limits is not None]
     for says, words, way in (
         (
@@ -173,11 +165,7 @@ def with_doubtful_bounds(mechanism: Mechanism) -> Mechanism:
 
 
 def with_external_files(mechanism: Mechanism, included: Iterable[str]) -> Mechanism:
-    """The mechanism with a note on what it takes from outside of its folder (REG021).
-
-    Such are files that were included, and meshes where the model itself leads out of its folder, by
-    an absolute place or by ``..``; those in packages are where packages are.
-    """
+    """The mechanism with a note on what it takes from outside of its folder (REG021)."""
     if mechanism.path is None:
         return mechanism
     folder = os.path.dirname(os.path.abspath(mechanism.path))
@@ -225,12 +213,7 @@ def _inside(name: str, folder: str) -> bool:
 
 
 def significant_digits(data: bytes) -> int | None:
-    """Significant digits of the numbers in a text, where they are rounded; else None.
-
-    A writer has said so. Else numbers of few digits were chosen, not rounded; and those of twelve
-    or more are as exact as the arithmetic, nearly. A number or two that is longer than the others
-    is no rule.
-    """
+    """Significant digits of the numbers in a text, where they are rounded; else None."""
     said = _SAID.search(data)
     if said is not None:
         return int(said[1])

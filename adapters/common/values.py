@@ -35,13 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Value(Located):
-    """A value of a file.
-
-    Attributes:
-        raw: Data of JSON; in a subclass what another parser makes of a file.
-        path: The file as the user named it.
-        where: Its place in the file, such as ``joints[2]/position``; empty at the top.
-    """
+    """A value of a file."""
 
     raw: Any
     path: str
@@ -192,14 +186,7 @@ def read_json(path: str) -> Value:
 
 
 def read_tolerance(value: Value) -> tuple[float, float]:
-    """A length and an angle in metres and radians.
-
-    They are a list, a mapping with ``translation`` and ``rotation``, or a text with a comma:
-    numbers in SI units, or with others as in ``0.05mm, 0.1deg``.
-
-    Raises:
-        ReadError: They are not positive numbers with known units.
-    """
+    """A length and an angle in metres and radians."""
     given = value.data
     if isinstance(given, list):
         given = [entry.data for entry in value.items()]
@@ -252,11 +239,7 @@ class YamlValue(Value):
 
 
 def read_yaml(path: str, expected: str) -> YamlValue:
-    """The mapping that a YAML file holds.
-
-    Raises:
-        ReadError: The file is not YAML, or holds something else than is expected, in words.
-    """
+    """The mapping that a YAML file holds."""
     import yaml  # as above
 
     data = read_bytes(path)

@@ -59,10 +59,7 @@ def _hear_the_pool() -> None:
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """Requests to end come later here, and interrupts never to processes started meanwhile.
-
-    A terminal sends them to all processes at once, and each would show where it was.
-    """
+    """Requests to end come later here, and interrupts never to processes started meanwhile."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -74,14 +71,7 @@ def _signals_held() -> Iterator[None]:
 
 
 def survives(function: Callable[[], object], seconds: int = SECONDS) -> bool:
-    """Whether a copy of this process that runs a function comes to its end, by an exception or not.
-
-    Where processes cannot be copied safely (macOS, Windows), nothing is tried.
-
-    Args:
-        function: What is tried.
-        seconds: CPU seconds that it may take.
-    """
+    """Whether a copy of this process that runs a function comes to its end, by an exception or not."""
     if sys.platform != "linux":
         return True
     with warnings.catch_warnings():

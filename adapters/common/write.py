@@ -33,13 +33,7 @@ from regularize.mechanism.mechanism import Coupling, Geometry, Joint, Mechanism
 
 
 class WrittenCoordinate(NamedTuple):
-    """A coordinate as it is called in a file.
-
-    Attributes:
-        joint: Name of the joint there.
-        axis: Number of its axis, where a joint has several.
-        factor: The file's coordinate by that of the model.
-    """
+    """A coordinate as it is called in a file."""
 
     joint: str
     axis: int = 0
@@ -58,17 +52,7 @@ class Mimic(NamedTuple):
 
 @dataclass(eq=False)
 class Writing:
-    """A mechanism on its way into a file.
-
-    Attributes:
-        target: Name of the format.
-        mechanism: What is written.
-        root: Root element of the file.
-        findings: What the format forces upon the model.
-        turned: Joints that the file passes from child to parent.
-        coordinates: What each (joint, freedom) of the model is called in the file.
-        joints: Element of each joint of the file.
-    """
+    """A mechanism on its way into a file."""
 
     target: str
     mechanism: Mechanism
@@ -177,14 +161,7 @@ def sizes(shape: Geometry) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Spanning:
-    """A rooted tree of all bodies.
-
-    Attributes:
-        tree: Joints from the ground outwards, parents before children; each leads from the body
-            nearer to the ground to the other one.
-        closures: The other joints, as they are.
-        turned: Names of the joints of the tree whose parent and child were exchanged.
-    """
+    """A rooted tree of all bodies."""
 
     tree: tuple[Joint, ...]
     closures: tuple[Joint, ...]
@@ -192,11 +169,7 @@ class Spanning:
 
 
 def spanning(mechanism: Mechanism) -> Spanning:
-    """The joints that the model does not mark as closures first: fixed ones, then those that count.
-
-    Motors and couplings count coordinates, which closures of most formats do not have. Among the
-    others, those that every engine can close by points or frames are left for cuts.
-    """
+    """The joints that the model does not mark as closures first: fixed ones, then those that count."""
     joined = DisjointSets(body.name for body in mechanism.bodies)
     chosen: dict[str, list[Joint]] = {body.name: [] for body in mechanism.bodies}
     cuts = set()

@@ -32,18 +32,7 @@ _ATTRIBUTE = re.compile(r"([^\s=\"'/]+)\s*=\s*(\"[^\"]*\"|'[^']*')")
 
 @dataclass(eq=False)
 class Node(Located):
-    """An element of an XML text.
-
-    Attributes:
-        document: The text that it stands in.
-        tag: Its tag as written, with its prefix: ``link``, ``drake:ball_constraint``.
-        parent: The element around it.
-        start: First character of its start tag.
-        opened: Character after its start tag.
-        closing: First character of its end tag; ``opened`` where it has none.
-        end: Character after the element.
-        nodes: Elements inside it.
-    """
+    """An element of an XML text."""
 
     document: XmlDocument
     tag: str
@@ -138,11 +127,7 @@ class Node(Located):
         return default if found is None else found.number(None)
 
     def quantity(self, name: str, count: int, default: ArrayLike | None = None) -> Array:
-        """Numbers of an attribute, or of a child element that holds them as text, shape (count,).
-
-        Raises:
-            ReadError: There is neither, and no default; or they are no such numbers.
-        """
+        """Numbers of an attribute, or of a child element that holds them as text, shape (count,)."""
         found = self.child(name)
         if found is not None:
             return found.numbers(None, count)
@@ -189,14 +174,7 @@ class Node(Located):
         *,
         finite: bool = True,
     ) -> Array:
-        """Numbers separated by spaces, shape (count,).
-
-        Args:
-            attribute: Where they stand; None for the text content of the element.
-            count: How many there have to be.
-            default: Used where the attribute is absent; None if it has to be there.
-            finite: Whether infinite numbers are refused; nan always is.
-        """
+        """Numbers separated by spaces, shape (count,)."""
         if default is not None and attribute is not None and self.get(attribute) is None:
             return np.asarray(default, dtype=np.float64)
         text = self.text(attribute)
@@ -307,11 +285,7 @@ class XmlDocument:
     """An XML text as a tree of elements."""
 
     def __init__(self, source: EditedText) -> None:
-        """Find all elements; comments, instructions and CDATA are passed over.
-
-        Raises:
-            ReadError: The text is not well-formed, declares entities, or is nested too deeply.
-        """
+        """Find all elements; comments, instructions and CDATA are passed over."""
         self.source, self.text, self.newline = source, source.text, source.newline
         self.mended = xml_text.mend(source.text)
         xml_text.require_well_formed(self.mended, source.path)
@@ -369,12 +343,7 @@ def is_true(text: str | None) -> bool:
 
 
 def parse(path: str, root: str | None = None) -> Node:
-    """Root element of an XML file, which has to have a tag where one is given.
-
-    Raises:
-        ReadError: The file cannot be read, is not well-formed, declares entities, or has another
-            root element.
-    """
+    """Root element of an XML file, which has to have a tag where one is given."""
     found = XmlDocument(xml_text.decode(read_bytes(path), path)).root
     return found if root is None else found.of_tag(root)
 

@@ -55,11 +55,7 @@ ENTRIES = (
 
 
 def write(mechanism: Mechanism, path: str) -> tuple[Diagnostic, ...]:
-    """Write a mechanism; nothing is lost.
-
-    Returns:
-        No finding.
-    """
+    """Write a mechanism; nothing is lost."""
     write_text(path, dumps(mechanism))
     return ()
 
@@ -126,10 +122,7 @@ def plain(value: Any) -> Any:
 
 
 def _limits(limits: JointLimits) -> Any:
-    """Rows of a lower and an upper bound, and of a rate and an effort where any is stated.
-
-    Rates and efforts by their names where no position bounds are stated.
-    """
+    """Rows of a lower and an upper bound, and of a rate and an effort where any is stated."""
     rated = {"velocity": limits.velocity, "effort": limits.effort}
     if limits.lower is None:
         return {key: v.tolist() for key, v in rated.items() if v is not None}
@@ -141,14 +134,7 @@ def _limits(limits: JointLimits) -> Any:
 
 
 def read(path: str) -> Mechanism:
-    """Read the project's own JSON.
-
-    The origin that the file names (path and format before it was written) is listed in the
-    mechanism's ``files``.
-
-    Raises:
-        ReadError: The file is not what its schema says.
-    """
+    """Read the project's own JSON."""
     root = read_json(path)
     mark = root["format"]
     if mark.text() != MARK:
@@ -175,11 +161,7 @@ def read(path: str) -> Mechanism:
 
 
 def _record(kind: type[Record], value: Value, **own: Callable[[Value], Any]) -> Record:
-    """A dataclass from the members of its attributes' names: those that it needs, others if there.
-
-    A member that means something else in this class than in ``MEMBERS`` is read by its own
-    function.
-    """
+    """A dataclass from the members of its attributes' names: those that it needs, others if there."""
     given = {}
     for each in fields(cast(Any, kind)):
         read_member = own.get(each.name) or MEMBERS[each.name]

@@ -22,12 +22,7 @@ MODEL = "__model__"
 
 @dataclass(frozen=True)
 class Scope:
-    """Where names are looked up: a model, or the world.
-
-    Attributes:
-        prefix: What stands before the names of this model, such as ``arm::hand::``.
-        frame: Full name of the frame of the model itself.
-    """
+    """Where names are looked up: a model, or the world."""
 
     prefix: str
     frame: str
@@ -43,14 +38,7 @@ class Scope:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A frame before it is resolved.
-
-    Attributes:
-        T: Its pose in the frame ``relative_to``.
-        relative_to: Full name; None for the origin.
-        attached_to: Full name of the frame that carries it; None for a body.
-        node: Where it stands.
-    """
+    """A frame before it is resolved."""
 
     T: Array
     relative_to: str | None
@@ -131,14 +119,7 @@ class FoundJoint:
 
 @dataclass(eq=False)
 class SdfDraft(Draft):
-    """A model under construction.
-
-    Attributes:
-        frames: All frames.
-        version: Version of the file, such as (1, 7).
-        found: The ``<joint>`` elements.
-        bases: First link of each top-level model.
-    """
+    """A model under construction."""
 
     frames: Frames = field(default_factory=Frames)
     version: tuple[int, int] = (1, 12)

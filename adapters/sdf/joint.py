@@ -121,12 +121,7 @@ def _joint(found: FoundJoint, draft: SdfDraft) -> Joint:
 
 
 def _opened(joint: Joint, found: FoundJoint, draft: SdfDraft) -> Joint:
-    """The joint with the frame on its parent that the file names, where that lies elsewhere.
-
-    By the letter of SDF the file's pose is assembled, and the frame that ``<parent>`` names says
-    no more than which body is the parent. Drake's models are also written with every link at the
-    origin and the frames where the joints belong; then those two frames are what the joint joins.
-    """
+    """The joint with the frame on its parent that the file names, where that lies elsewhere."""
     node, frames = found.node, draft.frames
     name = found.scope.full(node.need("parent").text())
     if node.child("pose") is not None or name == WORLD or frames.entries[name].node.tag != "frame":
@@ -200,12 +195,7 @@ def _mimic(
 
 
 def _gearbox(found: FoundJoint, draft: SdfDraft) -> None:
-    r"""Add a gearbox: :math:`\theta_2 = -r\,\theta_1`.
-
-    :math:`\theta_1` is the angle from the reference body to the parent about ``<axis>``, and
-    :math:`\theta_2` that to the child about ``<axis2>`` (SDF specification, ``gearbox_ratio``).
-    A gearbox is one equation between angles; the hinges are joints of their own.
-    """
+    r"""Add a gearbox: :math:`\theta_2 = -r\,\theta_1`."""
     node = found.node
     named = node.child("gearbox_reference_body")
     if named is None or not named.content:

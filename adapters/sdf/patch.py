@@ -51,12 +51,7 @@ AXES_SINCE = 1.5
 
 
 class SdfJointPatch:
-    """Edits one ``<joint>`` of SDF.
-
-    Attributes:
-        patcher: Who asks.
-        place: The element.
-    """
+    """Edits one ``<joint>`` of SDF."""
 
     #: Kinds that physics engines simulate in the place of a hinge.
     KINDS = ("universal", "spherical")
@@ -177,11 +172,7 @@ class SdfPatcher(SlackPatcher):
 
 
 def _placed_edits(patcher: XmlPatcher, wanted: Sequence[MovedJoint]) -> Iterator[Edit]:
-    """The edits that put joints elsewhere on their bodies, in a file of one model.
-
-    By the letter of SDF the file's pose is assembled: links say where they are in their model, and
-    joints where they are on their children. Poses in other frames than these are refused.
-    """
+    """The edits that put joints elsewhere on their bodies, in a file of one model."""
     mechanism, new = patcher.mechanism, {each.before.name: each.after for each in wanted}
     joints = tuple(new.get(joint.name, joint) for joint in mechanism.joints)
     before, after = (

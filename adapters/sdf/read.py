@@ -28,15 +28,7 @@ WORLD_GRAVITY = (0.0, 0.0, -9.8)  # SDF's own default for a world
 
 
 def read(path: str, *, close: str | None = None) -> Mechanism:
-    """Read an SDF file.
-
-    Args:
-        path: The file.
-        close: Names of frames to close loops between, ``*_1=*_2:ball``; see ``close_named``.
-
-    Raises:
-        ReadError: The file is not SDF, or contradicts itself.
-    """
+    """Read an SDF file."""
     root = parse(path, "sdf")
     worlds, models = root.children("world"), root.children("model")
     named = worlds[0] if worlds else models[0] if models else root
@@ -129,10 +121,7 @@ def _gravity(worlds: list[Node]) -> Array:
 
 
 def _mark_closures(draft: SdfDraft) -> None:
-    """Mark every joint that joins bodies which earlier joints have already joined.
-
-    Fixed joints come first: they make one body of two, and close nothing.
-    """
+    """Mark every joint that joins bodies which earlier joints have already joined."""
     joined = DisjointSets(draft.bodies)
     joints = [*draft.joints.values()]
     for joint in sorted(joints, key=lambda j: (j.closure, j.kind != "fixed")):

@@ -45,15 +45,7 @@ WATER = 1000.0
 
 @dataclass(eq=False)
 class Content:
-    """What was found besides links and joints.
-
-    Attributes:
-        draft: The model.
-        constraints: Drake's constraints and their scopes.
-        silent: Links that state no mass properties.
-        static: Full names of the links of static models.
-        attachments: Plugins that join two links, and their scopes.
-    """
+    """What was found besides links and joints."""
 
     draft: SdfDraft
     constraints: list[tuple[Node, Scope]] = field(default_factory=list)
@@ -273,10 +265,7 @@ def _density(shape: Node, inertial: Node | None) -> float | None:
 
 
 def _inertia(node: Node | None) -> Inertia | None:
-    """Mass properties about the centre of mass in the axes of the link.
-
-    SDF's defaults (1 kg, 1 kg m²) are not taken, and those that it computes from shapes come later.
-    """
+    """Mass properties about the centre of mass in the axes of the link."""
     if node is None or is_true(node.get("auto")):
         return None
     mass, inertia = node.child("mass"), node.child("inertia")

@@ -49,25 +49,14 @@ AXES = ("axis", "axis2")
 
 
 def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
-    """Write a mechanism as SDF.
-
-    The pose of the file is the reference pose, where SDF counts all coordinates as zero.
-
-    Returns:
-        What SDF forces upon the model (REG302).
-    """
+    """Write a mechanism as SDF."""
     root = etree.Element("sdf", version=VERSION)
     return _SdfWriter("SDF", mechanism, root).write(path)
 
 
 @dataclass(eq=False)
 class _SdfWriter(Writing):
-    """Writes the whole file.
-
-    Attributes:
-        poses: World pose of each link at the reference pose.
-        zeros: Coordinate of the model where the one of the file is zero.
-    """
+    """Writes the whole file."""
 
     poses: dict[str, Array] = field(default_factory=dict)
     zeros: dict[WrittenCoordinate, float] = field(default_factory=dict)

@@ -65,11 +65,7 @@ def with_density(model: Model, density: float | Mapping[str, float]) -> Mechanis
 
 
 def with_materials(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with mass properties for the bodies whose shapes have a material in the file.
-
-    A body stays without where the material of one of its shapes is not known, or a shape cannot be
-    read; the latter is said.
-    """
+    """The mechanism with mass properties for the bodies whose shapes have a material in the file."""
     bodies, findings = [], [*mechanism.findings]
     for body in mechanism.bodies:
         shapes = _with_material(body)
@@ -136,15 +132,7 @@ def shown(body: Body) -> tuple[Geometry, ...]:
 def shape_inertia(
     shape: Geometry, density: float | None, path: str | None = None
 ) -> Inertia | None:
-    """Mass properties of one shape in its own frame.
-
-    None for a mesh that is not closed, and without a density.
-
-    Args:
-        shape: The shape; cylinders and capsules stand along Z, about the origin.
-        density: kg/m³, where the file gives the shape no material.
-        path: The model file, beside which meshes are looked for.
-    """
+    """Mass properties of one shape in its own frame."""
     chosen = density if shape.density is None else shape.density
     if shape.kind == "mesh":
         return _mesh_inertia(shape, chosen, path)

@@ -27,12 +27,7 @@ PREFIXES = {"$": 1e-3, ".KILO.": 1.0, ".MEGA.": 1e3, ".MILLI.": 1e-6}
 
 @cache
 def shape_file(path: Path) -> CadShape:
-    """The shape in a STEP, IGES or BREP file, with the densities that STEP gives its materials.
-
-    Raises:
-        ReadError: The file cannot be read, or a part of it.
-        MissingExtra: OpenCASCADE is not installed.
-    """
+    """The shape in a STEP, IGES or BREP file, with the densities that STEP gives its materials."""
     if path.suffix.lower() in STORED:
         return stored_shape(read_bytes(str(path)), str(path))
     data = read_bytes(str(path))
@@ -84,10 +79,7 @@ def _mass_unit(data: bytes) -> float | None:
 
 
 def _collected(document: Any, path: str, mass_unit: float | None) -> CadShape:
-    """Every part of a document at its places, with the density of its material.
-
-    OpenCASCADE converts the unit of length in a density to millimetres and leaves that of mass.
-    """
+    """Every part of a document at its places, with the density of its material."""
     tools = ocp("XCAFDoc")
     tool = tools.XCAFDoc_DocumentTool.ShapeTool_s(document.Main())
     parts: list[Any] = []
@@ -137,17 +129,7 @@ INSIDE = "#"
 
 
 def cad_shape(uri: str, path: str | None) -> CadShape | None:
-    """The shape of a CAD system that a URI means; None where it means a mesh.
-
-    Args:
-        uri: A file as the model names it, ``archive.FCStd#member`` for a shape that FreeCAD stores,
-            ``#member`` for one in the model's own file.
-        path: The model file.
-
-    Raises:
-        ReadError: The file is not found, or cannot be read.
-        MissingExtra: OpenCASCADE is not installed.
-    """
+    """The shape of a CAD system that a URI means; None where it means a mesh."""
     archive, inside, member = uri.partition(INSIDE)
     if inside and member.lower().endswith(solids.STORED):
         file = find_mesh(archive, path) if archive or path is None else Path(path)
@@ -174,12 +156,7 @@ def _member(file: Path, member: str, _saved: int, largest: int = 2**27) -> CadSh
 
 
 def load_mesh(shape: Geometry, path: str | None) -> Any:
-    """The mesh of a shape as one ``trimesh.Trimesh``, scaled to metres.
-
-    Raises:
-        ReadError: The file is not found, or cannot be read.
-        MissingExtra: Its format needs a package that is not installed.
-    """
+    """The mesh of a shape as one ``trimesh.Trimesh``, scaled to metres."""
     uri = shape.uri or ""
     found = cad_shape(uri, path)
     if found is not None:
@@ -243,11 +220,7 @@ def _installed(module: str) -> bool:
 
 
 def find_mesh(uri: str, path: str | None) -> Path:
-    """The file that a mesh URI means: beside the model, above it, or in a package around it.
-
-    Raises:
-        ReadError: There is none.
-    """
+    """The file that a mesh URI means: beside the model, above it, or in a package around it."""
     found = next((file for file in _candidates(uri, path) if file.is_file()), None)
     if found is None:
         raise ReadError(

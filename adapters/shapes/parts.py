@@ -26,18 +26,7 @@ KINDS = {
 
 
 def inertia_of(name: str, part: Any, density: float, unit: float = MILLIMETRE) -> Inertia:
-    """Mass properties of a part where it stands, in SI units along the world's axes.
-
-    Args:
-        name: What errors call it.
-        part: A shape of build123d or CadQuery, a CadQuery ``Workplane`` or ``Assembly``, or
-            OpenCASCADE's own ``TopoDS_Shape``.
-        density: Its material, kg/m³.
-        unit: Metres for each unit of length that it is drawn in.
-
-    Raises:
-        ModelError: It is no shape, or has no solid.
-    """
+    """Mass properties of a part where it stands, in SI units along the world's axes."""
     if hasattr(part, "toCompound"):
         part = part.toCompound()
     shapes = [*part.vals()] if hasattr(part, "vals") else [part]
@@ -55,20 +44,7 @@ def inertia_of(name: str, part: Any, density: float, unit: float = MILLIMETRE) -
 
 
 def mate_of(name: str, first: Any, second: Any, unit: float = MILLIMETRE) -> tuple[str, Array]:
-    """Kind and place of the joint between two joints of build123d parts.
-
-    Args:
-        name: What errors call it.
-        first: A joint of one part.
-        second: A joint of the other.
-        unit: Metres for each unit of length.
-
-    Returns:
-        The kind, and the joint's frame in the world with its axis along Z, shape (4, 4).
-
-    Raises:
-        ModelError: They do not go together, or stand apart.
-    """
+    """Kind and place of the joint between two joints of build123d parts."""
     kinds = [KINDS.get(type(each).__name__) for each in (first, second)]
     if None in kinds:
         raise ModelError(f"mate {name!r} takes two joints of build123d parts, one of each part")

@@ -43,13 +43,7 @@ ENDING = re.compile(rb"\*\s+[-+ie]?\d+ \d+\s*(0\s*)?$")
 
 @dataclass(frozen=True)
 class ShapeElement:
-    """A face, an edge or a vertex.
-
-    Attributes:
-        kind: ``plane``, ``cylinder``, ``cone``, ``sphere``, ``torus``, ``line``, ``circle``,
-            ``point`` or ``other``.
-        radius: Radius of a cylinder, sphere or circle in metres; 0 for the others.
-    """
+    """A face, an edge or a vertex."""
 
     kind: str
     radius: float = 0.0
@@ -57,12 +51,7 @@ class ShapeElement:
 
 @dataclass(frozen=True, eq=False)
 class CadShape:
-    """A shape, in parts of one material each.
-
-    Attributes:
-        parts: OpenCASCADE's shapes, in millimetres.
-        densities: Density of each part in kg/m³, None where the file gives it no material.
-    """
+    """A shape, in parts of one material each."""
 
     parts: tuple[Any, ...]
     densities: tuple[float | None, ...]
@@ -80,11 +69,7 @@ class CadShape:
         return found
 
     def inertia(self, density: float | None) -> Inertia | None:
-        """Mass properties in the frame of the shape; None without a solid, or without a density.
-
-        Args:
-            density: Density of the parts to which the file gives no material, kg/m³.
-        """
+        """Mass properties in the frame of the shape; None without a solid, or without a density."""
         found = []
         for part, own in zip(self.parts, self.densities, strict=True):
             material = density if own is None else own
@@ -95,11 +80,7 @@ class CadShape:
         return Inertia.total(found) if found else None
 
     def mesh(self, fineness: float = 0.3) -> trimesh.Trimesh:
-        """Triangles of all faces, in metres.
-
-        Args:
-            fineness: Largest angle between neighbouring triangles in radians.
-        """
+        """Triangles of all faces, in metres."""
         import trimesh  # loaded where triangles are asked for
 
         mesher, tool = ocp("BRepMesh").BRepMesh_IncrementalMesh, ocp("BRep").BRep_Tool
@@ -129,16 +110,7 @@ class CadShape:
 
 
 def stored_shape(data: bytes, name: str) -> CadShape:
-    """A shape as FreeCAD stores it, without the placement of the object that it belongs to.
-
-    Args:
-        data: Content of the file.
-        name: Its name, for messages; ``.bin`` ends that of a shape in binary form.
-
-    Raises:
-        ReadError: The shape is damaged, or there is none.
-        MissingExtra: OpenCASCADE is not installed.
-    """
+    """A shape as FreeCAD stores it, without the placement of the object that it belongs to."""
     binary = name.endswith(".bin")
     # OpenCASCADE itself goes astray in text that is cut off.
     if not binary and not (HEADING.match(data) and ENDING.search(data)):
@@ -162,11 +134,7 @@ def stored_shape(data: bytes, name: str) -> CadShape:
 
 
 def tried(read: Callable[[], CadShape], modules: tuple[str, ...], name: str, size: int) -> CadShape:
-    """What is read from a file of so many bytes, once a copy of this process has come through it.
-
-    Raises:
-        ReadError: The copy did not, or OpenCASCADE raises an exception.
-    """
+    """What is read from a file of so many bytes, once a copy of this process has come through it."""
 
     def use() -> None:
         found = read()
@@ -201,12 +169,7 @@ def _silence() -> Iterator[None]:
 
 
 def scaled(inertia: Inertia, scale: Array) -> Inertia:
-    """Mass properties of the same shape, its axes stretched or mirrored, density unchanged.
-
-    Args:
-        inertia: Mass properties in the frame of the shape.
-        scale: Factor along each axis, shape (3,).
-    """
+    """Mass properties of the same shape, its axes stretched or mirrored, density unchanged."""
     # The integrals of x xᵀ over the mass, of which the inertia is the trace less themselves.
     second = np.eye(3) * np.trace(inertia.matrix) / 2 - inertia.matrix
     volume = abs(float(np.prod(scale)))

@@ -19,12 +19,7 @@ from regularize.mechanism.mechanism import Body, Joint
 
 @dataclass(eq=False)
 class UrdfDraft(Draft):
-    """A URDF model under construction; joints marked as closures are no part of its tree.
-
-    Attributes:
-        root: The ``<robot>`` element.
-        implicit_world: Whether ``world`` is named by the file without being one of its links.
-    """
+    """A URDF model under construction; joints marked as closures are no part of its tree."""
 
     root: Node = field(kw_only=True)
     implicit_world: bool = False
@@ -36,10 +31,7 @@ class UrdfDraft(Draft):
         return [name for name in self.bodies if name not in children]
 
     def link(self, name: str, at: Located) -> str:
-        """The name, if there is such a link; raises ``ReadError`` otherwise.
-
-        Drake takes ``world`` for granted; it becomes a body here the first time it is named.
-        """
+        """The name, if there is such a link; raises ``ReadError`` otherwise."""
         if name == WORLD and name not in self.bodies:
             self.implicit_world = True
             self.bodies[name] = Body(name, source=at.source)
@@ -79,11 +71,7 @@ class UrdfDraft(Draft):
         return link, T
 
     def rest_poses(self, first: str, second: str, at: Located) -> tuple[Array, Array]:
-        """Frames of two links in their common root where all coordinates are 0.
-
-        Raises:
-            ReadError: The links are in different trees.
-        """
+        """Frames of two links in their common root where all coordinates are 0."""
         (root, T_first), (other, T_second) = self.rest_pose(first), self.rest_pose(second)
         if root != other:
             raise at.error(
@@ -99,11 +87,7 @@ class UrdfDraft(Draft):
 
 
 def mark_closures(draft: Draft) -> None:
-    """Mark each joint that would give a link a second parent, or close a cycle.
-
-    A joint is part of the tree if its child has no parent yet and is not above its parent: the
-    topmost body above it, for no other is without a parent.
-    """
+    """Mark each joint that would give a link a second parent, or close a cycle."""
     trees, children = DisjointSets(draft.bodies), set[str]()
     for joint in [*draft.joints.values()]:
         if joint.child in children or trees[joint.parent] == trees[joint.child]:

@@ -55,11 +55,7 @@ ROUNDING = 1e-4
 
 
 def close_data(file: str, draft: UrdfDraft) -> None:
-    """Add the closing joints of a file, and say which joints of the tree are passive.
-
-    Raises:
-        ReadError: The file is not of this layout.
-    """
+    """Add the closing joints of a file, and say which joints of the tree are passive."""
     data = read_yaml(file, "`closing_joints:` with a list of joints")
     for entry in data.each("closing_joints"):
         _close(entry, draft)
@@ -136,11 +132,7 @@ def _compare(entry: Value, R_child_joint: Array, child: str, draft: UrdfDraft) -
 
 
 def close_listed(file: str, draft: UrdfDraft) -> None:
-    """Add the closing joints of a file, and say which joints are motors.
-
-    Raises:
-        ReadError: The file is not of either layout.
-    """
+    """Add the closing joints of a file, and say which joints are motors."""
     data = read_yaml(file, "`closures:`, or `ball_loops:` and `pin_loops:`")
     for each in data.each("closures"):
         _hinge_at_root(each, draft)

@@ -91,11 +91,7 @@ def slack_ends(patcher: XmlPatcher, links: SlackLinks) -> Iterator[Edit]:
 
 
 def _seen_from(last: Array, place: Node, joint: Joint, side: str) -> Iterator[Edit]:
-    """The edits of a joint's frame where the frame of its slack link stands off that of the body.
-
-    Raises:
-        UnsupportedExport: The joint is no closing element that says where it is on both links.
-    """
+    """The edits of a joint's frame where the frame of its slack link stands off that of the body."""
     if movable(place, closure=joint.closure) != (True, True):
         raise UnsupportedExport(
             f"this <{place.tag}> cannot say where joint `{joint.name}` is on a slack link"

@@ -167,13 +167,7 @@ GEPETTO = re.compile(rb"^(?:\{\s*)?[\"']?closed_loop[\"']?\s*:", re.M)
 
 @dataclass(frozen=True)
 class LoopFile:
-    """A file of closing joints.
-
-    Attributes:
-        path: The file.
-        retype: Changes joints of the tree, before it is known which of them close loops.
-        close: Adds the closing joints.
-    """
+    """A file of closing joints."""
 
     path: str
     retype: Callable[[UrdfDraft], None]
@@ -181,17 +175,7 @@ class LoopFile:
 
 
 def find(path: str, loops: str | os.PathLike[str] | bool | None) -> list[LoopFile]:
-    """The files that describe the loops of a URDF file, the one that is read first.
-
-    Args:
-        path: The URDF file.
-        loops: The file; None or True to look for the layouts with a name of their own in the
-            package, and for a Gepetto file beside the model: one of its name, or ``robot.yaml`` if
-            the directory has no ``robot.urdf`` that it belongs to; False for none.
-
-    Raises:
-        ReadError: The file is not of any layout, or there is none although ``loops`` is True.
-    """
+    """The files that describe the loops of a URDF file, the one that is read first."""
     if loops is False:
         return []
     if loops is not None and not isinstance(loops, bool):
@@ -242,11 +226,7 @@ def report_unread(files: list[LoopFile], draft: UrdfDraft) -> None:
 
 
 def add_tolerances(path: str, draft: UrdfDraft) -> None:
-    """Give joints the tolerances that a file states.
-
-    Raises:
-        ReadError: There is no such joint, or no such unit.
-    """
+    """Give joints the tolerances that a file states."""
     stated = read_yaml(path, "`tolerances:` with the names of joints").members("tolerances")
     for name, value in stated.items():
         if name not in draft.joints:

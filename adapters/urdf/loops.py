@@ -145,11 +145,7 @@ def _aligned(joint: Joint, draft: UrdfDraft) -> Joint:
 
 
 def _oriented(joint: Joint, node: Node, draft: UrdfDraft) -> Joint:
-    """The joint with the orientation of one frame taken from the pose at zero coordinates.
-
-    That is where the axis says in which link's frame it is given, and the other link has only a
-    point.
-    """
+    """The joint with the orientation of one frame taken from the pose at zero coordinates."""
     given = node.child("axis")
     link = None if given is None else given.get("frame")
     if link not in ("parent", "child"):
@@ -194,11 +190,7 @@ def read_drake(node: Node, draft: UrdfDraft) -> None:
 
 
 def read_coupling(node: Node, draft: UrdfDraft) -> None:
-    r"""Add a ``<coupling>`` as one relation between joint coordinates.
-
-    With the chains from the nearest common ancestor down to the two links and the ratio :math:`r`:
-    :math:`r \sum_{predecessor} q - \sum_{successor} q = 0`.
-    """
+    r"""Add a ``<coupling>`` as one relation between joint coordinates."""
     ratio = node.need("ratio").number("value")
     kind = node.one_of(node.get("type") or "gear", COUPLINGS)
     ends = [node.need("predecessor"), node.need("successor")]
@@ -296,11 +288,7 @@ def read_bushing(node: Node, draft: UrdfDraft) -> None:
 
 
 def read_closing_frames(draft: UrdfDraft) -> None:
-    """Close the pairs of links ``closing_<name>_1`` and ``closing_<name>_2``.
-
-    onshape-to-robot marks a loop so, but does not say of which kind it is. All kinds bring the two
-    origins together; that much is read, as a ball joint, unless the file closes the pair itself.
-    """
+    """Close the pairs of links ``closing_<name>_1`` and ``closing_<name>_2``."""
     for first in [*draft.bodies]:
         match = CLOSING.fullmatch(first)
         second = None if match is None else f"closing_{match[1]}_2"

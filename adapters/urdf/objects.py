@@ -31,19 +31,7 @@ HELD = {"revolute": ("cylindrical", "spherical"), "prismatic": ("cylindrical",)}
 
 
 def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
-    """The mechanism of a parsed URDF model.
-
-    A joint that leads into a link which has a parent already closes a loop. These parsers invent
-    a mass of 1 kg and the identity as inertia for links that state none; this is recognised, and
-    such links are without mass properties here.
-
-    Args:
-        source: A ``URDF`` object of urdfpy, urchin or yourdfpy.
-        floating: Whether the ground link of the model moves freely in a new ground.
-
-    Raises:
-        ModelError: The object contradicts itself.
-    """
+    """The mechanism of a parsed URDF model."""
     robot = getattr(source, "robot", source)
     root = _written(robot)
     invented = [str(link.name) for link in robot.links if _is_invented(link.inertial)]
@@ -78,10 +66,7 @@ def _written(robot: Any) -> Any:
 
 
 class ObjectPatcher(Patcher):
-    """Makes another object in which some joints have other types.
-
-    yourdfpy keeps types that are not URDF's own; urchin and urdfpy refuse them.
-    """
+    """Makes another object in which some joints have other types."""
 
     def __init__(self, mechanism: Mechanism, source: Any) -> None:
         super().__init__(mechanism)

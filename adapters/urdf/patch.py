@@ -239,16 +239,10 @@ def axes_of(wanted: WantedKind) -> list[Array]:
 
 
 class XacroPatcher(UrdfPatcher):
-    """Edits the xacro file itself, not what it expands to.
-
-    What a macro or an included file makes is not edited: it may make other joints as well.
-    """
+    """Edits the xacro file itself, not what it expands to."""
 
     def element(self, joint: Joint) -> Node | None:
-        """The element of a joint that is written out in the file, once and without expressions.
-
-        Lines of the joint are those of the expanded text, so it is found by its tag and its name.
-        """
+        """The element of a joint that is written out in the file, once and without expressions."""
         step = "" if joint.source is None else (joint.source.element or "").rsplit("/", 1)[-1]
         tag = step.partition("[")[0]
         found = [

@@ -40,21 +40,7 @@ def read(
     loops: str | os.PathLike[str] | bool | None = None,
     close: str | None = None,
 ) -> Mechanism:
-    """Read a URDF file.
-
-    The ground is the link without a parent; where there are several, the first one, and every
-    part without a path to it gets a free joint. Mass properties are never invented.
-
-    Args:
-        path: The file.
-        floating: Whether the ground link of the file moves freely in a new ground.
-        loops: File that describes the loops (Gepetto YAML, ``loop_closures.yaml`` or
-            ``robot_data.yaml``); None to take one that lies beside the model, False to read none.
-        close: Names of frames to close loops between, ``*_1=*_2:ball``; see ``close_named``.
-
-    Raises:
-        ReadError: The file is not URDF, or contradicts itself.
-    """
+    """Read a URDF file."""
     root = parse(path)
     return read_root(root, path, format="urdf", floating=floating, loops=loops, close=close)
 

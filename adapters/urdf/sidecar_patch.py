@@ -32,11 +32,7 @@ def kinds(joint: Joint) -> Collection[str]:
 
 
 def edits(wanted: WantedKind, text: EditedText) -> Iterator[Edit]:
-    """The edits that give a closing joint its new kind.
-
-    Raises:
-        ModelError: The file has no word for that kind.
-    """
+    """The edits that give a closing joint its new kind."""
     table = _table(wanted.joint)
     if wanted.kind not in table:
         raise ModelError(
@@ -57,19 +53,7 @@ def edits(wanted: WantedKind, text: EditedText) -> Iterator[Edit]:
 
 
 def hung(joint: Joint, text: EditedText, old: str, new: str, last: Array) -> Iterator[Edit]:
-    """The edits that name another link in the entry of a closing joint.
-
-    Args:
-        joint: The joint.
-        text: Of the file.
-        old: The link.
-        new: The other link, whose frame is turned as that of the first.
-        last: Where the new link's frame is in that of the old one, shape (3,), metres; entries that
-            give points in the frame of the root do not mind.
-
-    Raises:
-        UnsupportedExport: The entry does not name the link.
-    """
+    """The edits that name another link in the entry of a closing joint."""
     key, _, entries = _entries(joint, text)
     entry = entries.value[_index(joint)] if key in OF_LINKS else None
     members = {} if entry is None else {name.value: value for name, value in entry.value}
@@ -92,11 +76,7 @@ def hung(joint: Joint, text: EditedText, old: str, new: str, last: Array) -> Ite
 
 
 def taken_out(joint: Joint, text: EditedText) -> Edit:
-    """The edit that takes the entry of a closing joint away, with its lines.
-
-    Raises:
-        UnsupportedExport: The entry is one of several lists, or on a line with others.
-    """
+    """The edit that takes the entry of a closing joint away, with its lines."""
     key, name, entries = _entries(joint, text)
     if key == "closed_loop" or entries.flow_style:
         raise UnsupportedExport(

@@ -52,15 +52,7 @@ LARGEST = float(np.finfo(np.float64).max)
 
 
 def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
-    """Write a mechanism as URDF, and its loops as Gepetto YAML of the same name beside it.
-
-    Frames of links move to the joints that lead to them, which is where URDF has them. A closure
-    that is neither a point nor a frame cuts its child: the joint leads to a massless link, which
-    a ``6d`` constraint holds to the child.
-
-    Returns:
-        What URDF forces upon the model (REG302).
-    """
+    """Write a mechanism as URDF, and its loops as Gepetto YAML of the same name beside it."""
     return _UrdfWriter("URDF", mechanism, _robot(mechanism)).write(path)
 
 
@@ -75,16 +67,7 @@ def _robot(mechanism: Mechanism) -> Any:
 
 @dataclass(eq=False)
 class _UrdfWriter(Writing):
-    """Writes the whole file.
-
-    Attributes:
-        plus: Whether the file is URDF+.
-        frames: Frame of each link in the body that it stands for.
-        slides: Slide of each screw: the hinge that it follows, and the pitch.
-        links: Names of the links so far.
-        balls: Names of the ball joints so far.
-        pairs: The frames that the YAML file brings together, the kind and the name of each pair.
-    """
+    """Writes the whole file."""
 
     plus: bool = False
     frames: dict[str, Array] = field(default_factory=dict)
@@ -309,10 +292,7 @@ def add_inertial(link: Any, inertia: Inertia) -> None:
 
 
 def add_shape(link: Any, shape: Geometry) -> None:
-    """Add a shape to a link, to be seen or to be touched; a capsule as a cylinder and two balls.
-
-    URDF has no ellipsoids: they are left out, which reading the file again finds.
-    """
+    """Add a shape to a link, to be seen or to be touched; a capsule as a cylinder and two balls."""
     if shape.kind in ("capsule", "ellipsoid"):
         for part in capsule_parts(shape) if shape.kind == "capsule" else ():
             add_shape(link, part)
@@ -329,11 +309,7 @@ def add_shape(link: Any, shape: Geometry) -> None:
 
 
 def add_limit(element: Any, joint: Joint) -> None:
-    """Add the bounds of a joint of one freedom, if it has any.
-
-    URDF wants effort and velocity along with lower and upper, and its own parser refuses inf: an
-    open bound becomes the largest number there is.
-    """
+    """Add the bounds of a joint of one freedom, if it has any."""
     limits = joint.limits or JointLimits.of([-np.inf, np.inf])
     bounds: dict[str, Any] = {}
     if limits.lower is not None:

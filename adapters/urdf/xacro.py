@@ -45,18 +45,7 @@ SUFFIXES = (".xacro", ".urdf")
 
 @dataclass(frozen=True)
 class XacroSource:
-    """A xacro file as it is written.
-
-    Attributes:
-        path: The file.
-        includes: Files that it includes, as written.
-        packages: Packages that it asks for by ``$(find NAME)``.
-        macros: Macros that it defines.
-        calls: Names of xacro elements that are no words of xacro: macros that it calls.
-        makes: Whether anything outside its macros is a link, or calls a macro.
-        links: Whether it has links at all.
-        computes: Whether it puts names of packages together.
-    """
+    """A xacro file as it is written."""
 
     path: Path
     includes: tuple[str, ...] = ()
@@ -167,22 +156,7 @@ def read(
     close: str | None = None,
     packages: Mapping[str, str | os.PathLike[str]] | None = None,
 ) -> Mechanism:
-    """Expand a xacro file and read the result as URDF.
-
-    Lines in findings and errors are those of the expanded text.
-
-    Args:
-        path: The file.
-        arguments: Values of its ``xacro:arg`` arguments.
-        floating: As of the URDF reader.
-        loops: As of the URDF reader.
-        close: As of the URDF reader.
-        packages: Folders of packages by name; others are looked for above the file, and where ROS
-            has them.
-
-    Raises:
-        ReadError: xacro cannot expand the file, or the result is not URDF.
-    """
+    """Expand a xacro file and read the result as URDF."""
     text, included = _expanded(path, dict(arguments or {}), packages or {})
     root = XmlDocument(EditedText(path, text, "utf-8")).root
     if root.tag == "robot" and not root.children("link"):
