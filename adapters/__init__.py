@@ -8,7 +8,7 @@ What readers share lies in ``common``: values that know where they stand (``loca
 ``xml``), the model while it is being read (``draft``), joints between marked frames (``pairs``),
 loops in words of several formats (``closures``), what every model passes (``validation``). What
 writers share: ``write`` (elements, coordinates by name, losses, spanning trees) and ``serial``;
-what patchers share: ``edits``, ``patching``, ``slack_links``.
+what patchers share: ``edits``, ``patching``, x.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ class JointKind:
         kind: One of ``joint.KINDS`` or ``joint.HIGHER_PAIRS``.
         words: What files call it: all are read, and the first is written.
         axes: Number of axes that its element names.
+        places: Where it may stand, in words of the format such as ``tree`` and ``loop``.
         becomes: Kinds that an edit can make of it in the tree.
         closing_becomes: Kinds that an edit can make of it where it closes a loop.
     """
@@ -33,6 +34,7 @@ class JointKind:
     kind: str
     words: tuple[str, ...] = ()
     axes: int = 0
+    places: tuple[str, ...] = ()
     becomes: tuple[str, ...] = ()
     closing_becomes: tuple[str, ...] = ()
 
@@ -45,6 +47,10 @@ class KindTable(dict[str, Row], Generic[Row]):
 
     def __init__(self, *rows: Row) -> None:
         super().__init__({row.kind: row for row in rows})
+
+    def at(self, *places: str) -> KindTable[Row]:
+        """The rows of what may stand in one of some places."""
+        return KindTable(*(row for row in self.values() if {*places} & {*row.places}))
 
     @cached_property
     def read(self) -> dict[str, str]:

@@ -208,6 +208,11 @@ class Node(Located):
     # -- editing
 
     @property
+    def has_text(self) -> bool:
+        """Whether something other than elements is inside."""
+        return not self.nodes and self.closing > self.opened
+
+    @property
     def inner(self) -> tuple[int, int]:
         """First character of all that is inside without white space around, and one past it."""
         text = self.document.text[self.opened : self.closing]

@@ -17,7 +17,7 @@ from regularize.adapters.common.marked_loops import close_named, report_loop_can
 from regularize.adapters.common.xml import Node, parse
 from regularize.adapters.sdf.draft import Scope, SdfDraft
 from regularize.adapters.sdf.joint import read_joints
-from regularize.adapters.sdf.scopes import Content
+from regularize.adapters.sdf.scopes import ModelReader
 from regularize.escape import listed
 from regularize.lie.arrays import Array
 from regularize.mechanism.connections import DisjointSets
@@ -35,28 +35,28 @@ def read(path: str, *, close: str | None = None) -> Mechanism:
     draft = SdfDraft(path, named.get("name") or Path(path).stem)
     draft.version = _version(root, draft)
     draft.add_body(Body(WORLD, source=root.source), root)
-    content = Content(draft)
+    reader = ModelReader(draft)
     if worlds:
-        content.add_world(worlds[0])
+        reader.add_world(worlds[0])
     elif len(models) == 1:
-        content.add_single(models[0])
+        reader.add_single(models[0])
     elif models or root.children("include"):
-        content.add_world(root)
+        reader.add_world(root)
     else:
         raise root.error("has no <model> and no <world>; a file needs one of them")
-    content.place()
+    reader.place()
     read_joints(draft)
-    for node, scope in content.constraints:
+    for node, scope in reader.constraints:
         _read_constraint(node, scope, draft)
-    content.fix_static()
-    content.attach()
+    reader.fix_static()
+    reader.attach()
     marks = _unused_frames(draft)
     if close is not None:
         close_named(draft, draft.frames.pose, close, marks)
     _mark_closures(draft)
     report_loop_candidates(draft, draft.frames.pose, _closing_lines, marks)
     draft.ground_parts(draft.frames.pose, bases=(*draft.bases, *draft.bodies), usual=True)
-    _report(content, worlds)
+    _report(reader, worlds)
     return draft.mechanism("sdf", _gravity(worlds))
 
 
@@ -75,11 +75,11 @@ def _unused_frames(draft: SdfDraft) -> dict[str, Side]:
     """Frames that no joint joins and nothing is placed by: on which link, and where."""
     frames = draft.frames
     used = {n for e in frames.entries.values() for n in (e.relative_to, e.attached_to)}
-    for found in draft.found:
-        used |= {found.scope.full(found.node.need(end).text()) for end in ("parent", "child")}
+    for joint in draft.elements:
+        used |= {joint.scope.full(joint.node.need(end).text()) for end in ("parent", "child")}
     names = [n for n, e in frames.entries.items() if e.node.tag == "frame" and n not in used]
-    on = {name: frames.body(name) for name in names}
-    return {name: (body, frames.relative(body, name)) for name, body in on.items()}
+    bodies = {name: frames.body(name) for name in names}
+    return {name: (body, frames.relative(body, name)) for name, body in bodies.items()}
 
 
 def _closing_lines(one: str, other: str, axis: bool) -> tuple[str, ...]:
@@ -130,15 +130,15 @@ def _mark_closures(draft: SdfDraft) -> None:
         joined.union(joint.parent, joint.child)
 
 
-def _report(content: Content, worlds: list[Node]) -> None:
-    draft = content.draft
+def _report(reader: ModelReader, worlds: list[Node]) -> None:
+    draft = reader.draft
     for other in worlds[1:]:
         draft.unread("only the first <world> is read", other.source)
-    if content.silent:
+    if reader.silent:
         draft.note(
             "REG014",
-            f"no mass properties: {listed(content.silent)}; SDF would take 1 kg and 1 kg m²",
-            draft.bodies[content.silent[0]].source,
+            f"no mass properties: {listed(reader.silent)}; SDF would take 1 kg and 1 kg m²",
+            draft.bodies[reader.silent[0]].source,
             "write an <inertial> with <mass> and <inertia>",
         )
     draft.report_ignored()

@@ -13,8 +13,7 @@ import numpy as np
 from lxml import etree
 
 from regularize.adapters.common.edits import Edit, MovedJoint, SlackLinks, still, tidy, turns
-from regularize.adapters.common.patching import XmlPatcher
-from regularize.adapters.common.slack_links import hung
+from regularize.adapters.common.patching import XmlPatcher, hung
 from regularize.adapters.common.write import add, numbers, quaternion, rpy
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf import sidecar_patch

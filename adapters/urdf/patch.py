@@ -15,9 +15,8 @@ from regularize.adapters.common.edits import (
     SlackLinks,
     WantedKind,
 )
-from regularize.adapters.common.patching import FileReference
+from regularize.adapters.common.patching import FileReference, SlackPatcher
 from regularize.adapters.common.serial import axis_letter
-from regularize.adapters.common.slack_links import SlackPatcher
 from regularize.adapters.common.write import numbers, rpy
 from regularize.adapters.common.xml import Node
 from regularize.adapters.common.xml_text import quoteattr
