@@ -23,8 +23,9 @@ from regularize.adapters.common.write import (
     sizes,
     spanning,
 )
+from regularize.adapters.urdf.joint import GEPETTO, KINDS
 from regularize.escape import unique
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Transform
 from regularize.lie.screw import inverse
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import (
@@ -37,22 +38,16 @@ from regularize.mechanism.mechanism import (
     Mechanism,
 )
 
-#: Closures that Gepetto YAML knows.
-GEPETTO = {"spherical": "3d", "fixed": "6d"}
-#: Closures of URDF+, and how many axes it gives of each.
-URDF_PLUS = {
-    "revolute": 1,
-    "prismatic": 1,
-    "fixed": 0,
-    "spherical": 0,
-    "universal": 2,
-    "cylindrical": 1,
-}
 LARGEST = float(np.finfo(np.float64).max)
 
 
 def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
-    """Write a mechanism as URDF, and its loops as Gepetto YAML of the same name beside it."""
+    """Write a mechanism as URDF, and its loops as Gepetto YAML of the same name beside it.
+
+    Frames of links move to the joints that lead to them, which is where URDF has them. A closure
+    that is neither a point nor a frame cuts its child: the joint leads to a massless link, which
+    a ``6d`` constraint holds to the child.
+    """
     return _UrdfWriter("URDF", mechanism, _robot(mechanism)).write(path)
 
 
@@ -69,26 +64,31 @@ def _robot(mechanism: Mechanism) -> Any:
 class _UrdfWriter(Writing):
     """Writes the whole file."""
 
+    #: Whether the file is URDF+.
     plus: bool = False
-    frames: dict[str, Array] = field(default_factory=dict)
+    #: Frame of each link in the body that it stands for.
+    frames: dict[str, Transform] = field(default_factory=dict)
+    #: Slide of each screw: the hinge that it follows, and the pitch in metres per radian.
     slides: dict[str, tuple[str, float]] = field(default_factory=dict)
+    #: Names of the links and of the ball joints so far.
     links: list[str] = field(default_factory=list)
     balls: list[str] = field(default_factory=list)
+    #: Frames that the YAML file brings together, the kind and the name of each pair.
     pairs: list[tuple[str, str, str, str]] = field(default_factory=list)
 
     def write(self, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
         mechanism = self.mechanism
-        found = spanning(mechanism)
-        self.turned = found.turned
+        tree = spanning(mechanism)
+        self.turned = tree.turned
         self.frames[mechanism.ground] = np.eye(4)
-        chains = [(joint, self.parts(joint)) for joint in found.tree]
+        chains = [(joint, self.parts(joint)) for joint in tree.tree]
         for body in sorted(mechanism.bodies, key=lambda b: b.name != mechanism.ground):
             self.add_link(body)
         for joint, parts in chains:
             self.add_chain(joint, parts)
-        known = URDF_PLUS if self.plus else GEPETTO
-        loops = [j for j in found.closures if j.kind in known and standard(j)]
-        for joint in [j for j in found.closures if j not in loops]:
+        held = KINDS.at("plus") if self.plus else GEPETTO
+        loops = [j for j in tree.closures if j.kind in held and standard(j)]
+        for joint in [j for j in tree.closures if j not in loops]:
             self._cut(joint)
         for joint in loops:
             self._close(joint)
@@ -161,7 +161,7 @@ class _UrdfWriter(Writing):
                 self.call(joint, freedom, WrittenCoordinate(part.name))
                 freedom += 1
 
-    def add_ends(self, element: Any, parent: str, child: str, T_parent: Array) -> None:
+    def add_ends(self, element: Any, parent: str, child: str, T_parent: Transform) -> None:
         """Place a joint on its parent link, and name both links."""
         add_origin(element, inverse(self.frames[parent]) @ T_parent)
         add(element, "parent", link=parent)
@@ -223,15 +223,15 @@ class _UrdfWriter(Writing):
         second = self._frame(f"{joint.name}_2", joint.child, joint.T_child_joint)
         self.pairs.append((first, second, GEPETTO[joint.kind], joint.name))
 
-    def _frame(self, wanted: str, link: str, T: Array) -> str:
+    def _frame(self, wanted: str, link: str, T: Transform) -> str:
         """A link that marks a frame of another one: that link itself where it is the frame."""
-        there = self.joints.get(link)
-        if np.array_equal(inverse(self.frames[link]) @ T, np.eye(4)) and there is None:
+        placed = np.array_equal(inverse(self.frames[link]) @ T, np.eye(4))
+        if placed and link not in self.joints:
             return link
         name = unique(wanted, self.links)
         self.add_massless(name)
-        held = unique(f"{name}_fixed", self.joints)
-        element = self.joints[held] = add(self.root, "joint", name=held, type="fixed")
+        joint = unique(f"{name}_fixed", self.joints)
+        element = self.joints[joint] = add(self.root, "joint", name=joint, type="fixed")
         self.add_ends(element, link, name, T)
         return name
 
@@ -250,7 +250,7 @@ class _UrdfWriter(Writing):
             ("successor", joint.child, joint.T_child_joint),
         ):
             add_origin(add(element, tag, link=link), inverse(self.frames[link]) @ T)
-        for k in range(URDF_PLUS[kind]):
+        for k in range(KINDS[kind].axes):
             add(element, "axis", xyz=axis_in_frame(joint, k))
         if joint.freedoms == 1:
             if joint.limits is not None:
@@ -259,13 +259,12 @@ class _UrdfWriter(Writing):
 
     def _save_loops(self, path: str | os.PathLike[str]) -> None:
         driven = [joint.name for joint in self.mechanism.joints if joint.actuated]
-        known = any(joint.actuated is not None for joint in self.mechanism.joints)
         content: dict[str, Any] = {
             "closed_loop": [[first, second] for first, second, _, _ in self.pairs],
             "type": [kind for _, _, kind, _ in self.pairs],
             "name": [name for _, _, _, name in self.pairs],
         }
-        if known:
+        if any(joint.actuated is not None for joint in self.mechanism.joints):
             called = {name: self.coordinates.get((name, 0)) for name in driven}
             content["name_mot"] = [name if c is None else c.joint for name, c in called.items()]
         if self.balls:
@@ -277,7 +276,7 @@ class _UrdfWriter(Writing):
         write_text(Path(path).with_suffix(".yaml"), text)
 
 
-def add_origin(element: Any, T: Array) -> None:
+def add_origin(element: Any, T: Transform) -> None:
     """Add an ``<origin>``, unless it is the identity."""
     if not np.array_equal(T, np.eye(4)):
         add(element, "origin", xyz=T[:3, 3], rpy=rpy(T[:3, :3]))
@@ -292,7 +291,7 @@ def add_inertial(link: Any, inertia: Inertia) -> None:
 
 
 def add_shape(link: Any, shape: Geometry) -> None:
-    """Add a shape to a link, to be seen or to be touched; a capsule as a cylinder and two balls."""
+    """Add a shape to a link; a capsule as a cylinder and two balls, and no ellipsoid."""
     if shape.kind in ("capsule", "ellipsoid"):
         for part in capsule_parts(shape) if shape.kind == "capsule" else ():
             add_shape(link, part)
@@ -309,7 +308,11 @@ def add_shape(link: Any, shape: Geometry) -> None:
 
 
 def add_limit(element: Any, joint: Joint) -> None:
-    """Add the bounds of a joint of one freedom, if it has any."""
+    """Add the bounds of a joint of one freedom, if it has any.
+
+    URDF wants effort and velocity along with lower and upper, and its own parser refuses inf: an
+    open bound becomes the largest number there is.
+    """
     limits = joint.limits or JointLimits.of([-np.inf, np.inf])
     bounds: dict[str, Any] = {}
     if limits.lower is not None:
