@@ -20,7 +20,7 @@ from regularize.adapters.common.packages import PASSED, Packages, folders_below
 from regularize.adapters.registry import adapters
 from regularize.adapters.sdf.scopes import find_included
 from regularize.adapters.sniffers import HEAD
-from regularize.adapters.urdf.xacro import reached, recovered, source_of
+from regularize.adapters.urdf.xacro import parsed, reached, source_of
 from regularize.errors import ReadError
 from regularize.escape import listed
 
@@ -155,29 +155,31 @@ def _mjcf(path: Path, packages: Packages) -> Outline:
     found, bodies, pending, seen = [], False, [path], set[Path]()
     while pending:
         file = pending.pop(0)
-        root = recovered(file)
+        root = parsed(file)
         seen.add(file)
         if root is None:
             continue
-        bodies = bodies or root.find(".//body") is not None or root.find(".//attach") is not None
-        for node in (*root.iter("include"), *root.iter("model")):
+        nodes = [*root.walk()]
+        bodies = bodies or any(node.tag in ("body", "attach") for node in nodes)
+        for node in (node for node in nodes if node.tag in ("include", "model")):
             named = node.get("file") or ""
             beside = [folder / named for folder in (path.parent, file.parent)]
             for inside in [Path(os.path.normpath(p)) for p in beside if p.is_file()][:1]:
                 found.append(inside)
                 if inside not in seen:
                     pending.append(inside)
-    return Outline(tuple(found), "" if bodies or recovered(path) is None else "has no <body>")
+    return Outline(tuple(found), "" if bodies or parsed(path) is None else "has no <body>")
 
 
 def _sdf(path: Path, packages: Packages) -> Outline:
     """SDF: worlds and the models that they include."""
-    root = recovered(path)
+    root = parsed(path)
     if root is None:
         return Outline()
-    uris = [(node.text or "").strip() for node in root.iterfind(".//include/uri")]
+    nodes = [*root.walk()]
+    uris = [uri.content for n in nodes if n.tag == "include" for uri in n.children("uri")]
     files = [find_included(uri, str(path)) for uri in uris]
-    empty = root.find(".//model") is None and not uris
+    empty = not uris and all(node.tag != "model" for node in nodes)
     found = tuple(Path(file) for file in files if file is not None)
     return Outline(found, "has no <model>" if empty else "")
 

@@ -146,6 +146,12 @@ class Node(Located):
         for node in self.nodes:
             yield from node.walk()
 
+    def above(self) -> Iterator[Node]:
+        """The elements around this one, the nearest first."""
+        if self.parent is not None:
+            yield self.parent
+            yield from self.parent.above()
+
     def need(self, tag: str) -> Node:
         """The first child element with the tag; raises ``ReadError`` without one."""
         found = self.child(tag)

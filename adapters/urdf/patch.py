@@ -348,8 +348,4 @@ class XacroPatcher(UrdfPatcher):
 
 
 def _in_macro(place: Node) -> bool:
-    while place.parent is not None:
-        place = place.parent
-        if place.tag.startswith("xacro:"):
-            return True
-    return False
+    return any(up.tag.startswith("xacro:") for up in place.above())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 
 from regularize.adapters.common.draft import WORLD
@@ -40,7 +39,11 @@ def read(
     loops: str | os.PathLike[str] | bool | None = None,
     close: str | None = None,
 ) -> Mechanism:
-    """Read a URDF file."""
+    """Read a URDF file; see ``loop_files.find`` for ``loops`` and ``close_named`` for ``close``.
+
+    The ground is the link without a parent; where there are several, the first one, and every
+    part without a path to it gets a free joint. Mass properties are never invented.
+    """
     root = parse(path)
     return read_root(root, path, format="urdf", floating=floating, loops=loops, close=close)
 
@@ -128,19 +131,9 @@ def _set_ground(draft: UrdfDraft, roots: list[str], floating: bool) -> None:
 
 def read_links(draft: UrdfDraft) -> None:
     """Add every ``<link>`` as a body, and say which have doubtful mass properties."""
-    colors, rough = _colors(draft.root), _frictions(draft.root)
+    colors, frictions = _colors(draft.root), _frictions(draft.root)
     for node in draft.root.children("link"):
-        name = node.text("name")
-        inertia = _inertia(name, node.child("inertial"), draft)
-        shapes = read_shapes(
-            node,
-            draft,
-            lambda shape: pose(shape.child("origin")),
-            lambda mesh: mesh.text("filename"),
-            partial(_color, colors=colors),
-            friction=partial(_friction, of_link=rough.get(name)),
-        )
-        draft.add_body(Body(name, inertia, shapes, node.source), node)
+        draft.add_body(_body(node, colors, frictions, draft), node)
     ideal = [body for body in draft.bodies.values() if body.inertia and is_zero(body.inertia)]
     if ideal:
         draft.note(
@@ -152,9 +145,20 @@ def read_links(draft: UrdfDraft) -> None:
         )
 
 
-def _friction(shape: Node, of_link: float | None) -> float | None:
-    """The coefficient of friction of a shape, which is that of its link."""
-    return of_link
+def _body(
+    node: Node, colors: Mapping[str, Color], frictions: Mapping[str, float], draft: UrdfDraft
+) -> Body:
+    name = node.text("name")
+    inertia = _inertia(name, node.child("inertial"), draft)
+    shapes = read_shapes(
+        node,
+        draft,
+        lambda shape: pose(shape.child("origin")),
+        lambda mesh: mesh.text("filename"),
+        lambda visual: _color(visual, colors),
+        friction=lambda shape: frictions.get(name),
+    )
+    return Body(name, inertia, shapes, node.source)
 
 
 def _frictions(root: Node) -> dict[str, float]:

@@ -276,9 +276,9 @@ class _UrdfWriter(Writing):
         write_text(Path(path).with_suffix(".yaml"), text)
 
 
-def add_origin(element: Any, T: Transform) -> None:
-    """Add an ``<origin>``, unless it is the identity."""
-    if not np.array_equal(T, np.eye(4)):
+def add_origin(element: Any, T: Transform | None) -> None:
+    """Add an ``<origin>``, unless it is none or the identity."""
+    if T is not None and not np.array_equal(T, np.eye(4)):
         add(element, "origin", xyz=T[:3, 3], rpy=rpy(T[:3, :3]))
 
 
