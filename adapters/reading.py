@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common.input_files import read_bytes, read_head
+from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.validation import significant_digits, validated, with_external_files
 from regularize.adapters.registry import Adapter, adapter_named, adapters, builtin_of, readable
 from regularize.adapters.sniffers import HEAD
@@ -24,7 +24,7 @@ def detect(path: str | os.PathLike[str]) -> Adapter:
     """The format of a file, by its content; its suffix only breaks ties."""
     name = model_file(path)
     suffix = Path(name).suffix.lower()
-    builtin = builtin_of(read_head(name, HEAD), suffix)
+    builtin = builtin_of(read_bytes(name, HEAD), suffix)
     if builtin is not None:
         return builtin
     known = [adapters()[each] for each in readable()]
@@ -38,7 +38,7 @@ def detect(path: str | os.PathLike[str]) -> Adapter:
 
 def by_content(source: str | bytes) -> list[Adapter]:
     """The formats that a file, or its first bytes, can be; raises ``ReadError``."""
-    head = read_head(source, HEAD) if isinstance(source, str) else source[:HEAD]
+    head = read_bytes(source, HEAD) if isinstance(source, str) else source[:HEAD]
     return [each for each in adapters().values() if each.reader and each.sniff and each.sniff(head)]
 
 
@@ -160,6 +160,6 @@ def model_file(source: str | os.PathLike[str]) -> str:
                 name, f"is a directory with {listed}; name the model file itself{several}"
             )
         name = os.path.join(name, models[0])
-    if not read_head(name, HEAD).strip():
+    if not read_bytes(name, HEAD).strip():
         raise ReadError(name, "the file is empty; export or download the model again")
     return name

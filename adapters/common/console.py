@@ -19,31 +19,10 @@ from typing import Any, NoReturn, TextIO
 BEGAN = time.perf_counter() - time.process_time()
 #: Plain words for the signs that reports use, for terminals that have no more than ASCII.
 PLAIN = {
-    "─": "-",
-    "═": "=",
-    "│": "|",
-    "┊": ":",
-    "·": "-",
-    "…": "...",
-    "×": "x",
-    "−": "-",
-    "–": "-",
-    "—": "-",
-    "°": " deg",
-    "µ": "u",
-    "²": "^2",
-    "³": "^3",
-    "≤": "<=",
-    "≥": ">=",
-    "≈": "~",
-    "→": "->",
-    "←": "<-",
-    "↔": "<->",
-    "✓": "ok",
-    "ü": "ue",
-    "“": '"',
-    "”": '"',
-    "’": "'",
+    **dict.fromkeys("─·−–—", "-"),
+    **{"═": "=", "│": "|", "┊": ":", "…": "...", "×": "x", "°": " deg", "µ": "u", "✓": "ok"},
+    **{"²": "^2", "³": "^3", "≤": "<=", "≥": ">=", "≈": "~", "→": "->", "←": "<-", "↔": "<->"},
+    **{"ü": "ue", "“": '"', "”": '"', "’": "'"},
 }
 
 
@@ -53,7 +32,11 @@ class Terminated(BaseException):
 
 @contextlib.contextmanager
 def prepared() -> Iterator[None]:
-    """Let streams write whatever the text holds, and let a request to end clean up."""
+    """Let streams write whatever the text holds, and let a request to end clean up.
+
+    Signs that a stream's encoding lacks come out as plain words, others as their escapes. Whoever
+    calls the command line from a program, or a thread of one, keeps its own answer to signals.
+    """
     codecs.register_error("regularize.plain", _plain)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
@@ -71,7 +54,10 @@ def prepared() -> Iterator[None]:
 
 
 def release(stream: TextIO) -> None:
-    """Write out what a stream still holds; nowhere if its reader has gone or its disk is full."""
+    """Write out what a stream still holds; nowhere if its reader has gone or its disk is full.
+
+    Python does the same at its end, but has only a trace to say that it failed.
+    """
     try:
         stream.flush()
     except OSError:
@@ -142,7 +128,7 @@ def delayed_progress(words: str) -> Iterator[Callable[[float], None]]:
 
 @contextmanager
 def collected() -> Iterator[list[str]]:
-    """The warnings that MuJoCo gives meanwhile."""
+    """The warnings that MuJoCo gives meanwhile, which it would write to a file of its own."""
     import mujoco
 
     said: list[str] = []

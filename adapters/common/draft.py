@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from regularize.adapters.common.located import Located
 from regularize.escape import listed, suggestion, unique
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Space, Transform
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.diagnostic import Diagnostic, Severity, Source
@@ -33,16 +33,16 @@ from regularize.mechanism.mechanism import (
 
 WORLD = "world"
 #: One side of a joint: a body, and the joint's frame on it.
-Side: TypeAlias = tuple[str, Array]
+Side: TypeAlias = tuple[str, Transform]
 #: Coordinates with their coefficients, as of ``Coupling``.
 Terms: TypeAlias = tuple[tuple[str, int, float], ...]
 
 
 @dataclass(eq=False)
 class Draft:
-    """A model under construction."""
+    """A model while it is being read; bodies and joints by name, in file order."""
 
-    path: str | None
+    path: str | None  # as the user named it; None for a model that comes from no file
     name: str = ""
     ground: str = WORLD
     bodies: dict[str, Body] = field(default_factory=dict)
@@ -51,7 +51,8 @@ class Draft:
     motions: list[PrescribedMotion] = field(default_factory=list)
     actuators: list[Actuator] = field(default_factory=list)
     findings: list[Diagnostic] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)  # further ones that were read
+    #: Elements that mean nothing to this package, by tag.
     ignored: dict[str, list[Located]] = field(default_factory=dict)
 
     def note(
@@ -63,7 +64,11 @@ class Draft:
         joints: Iterable[str] = (),
         severity: Severity = "note",
     ) -> None:
-        """Add a finding, about the whole file unless a place in it is given."""
+        """Add a finding, about the whole file unless a place in it is given.
+
+        The message is one sentence, starting in lower case, without a full stop; ``help`` says what
+        to do, one entry per way out.
+        """
         where = source or (None if self.path is None else Source(self.path))
         self.findings.append(
             Diagnostic(code, severity, message, joints=tuple(joints), source=where, help=help)
@@ -130,7 +135,7 @@ class Draft:
         first: Side,
         second: Side,
         *,
-        screws: Array | None = None,
+        screws: Space | None = None,
         limits: JointLimits | None = None,
         actuated: bool | None = None,
         closure: bool = True,
@@ -179,16 +184,11 @@ class Draft:
             raise at.error(f"there is no joint `{name}`{suggestion(name, self.joints)}")
         return self.joints[name]
 
-    def _moves(self, actuator: Actuator) -> bool:
-        """Whether the freedom that an actuator moves is still there when the model is read."""
-        joint = self.joints.get(actuator.joint)
-        return joint is not None and actuator.freedom < joint.freedoms
-
     def joint_name(self, wanted: str) -> str:
         """The name that is wanted for a joint, numbered if it is taken."""
         return unique(wanted, self.joints)
 
-    def hold(self, name: str, body: str, T_ground_body: Array, source: Source | None) -> None:
+    def hold(self, name: str, body: str, T_ground_body: Transform, source: Source | None) -> None:
         """Fix a body to the ground, by a joint whose name is numbered if it is taken."""
         name = self.joint_name(name)
         ends = (self.ground, T_ground_body), (body, IDENTITY)
@@ -196,10 +196,10 @@ class Draft:
 
     def free(self, name: str, base: str, T_ground_base: ArrayLike = IDENTITY) -> Joint:
         """Add a joint by which a body moves freely from its place."""
-        source = self.bodies[base].source
-        T = np.asarray(T_ground_base)
-        name = self.joint_name(name)
-        joint = Joint(name, self.ground, base, "free", np.eye(6), T, source=source)
+        name, T = self.joint_name(name), np.asarray(T_ground_base)
+        joint = Joint(
+            name, self.ground, base, "free", np.eye(6), T, source=self.bodies[base].source
+        )
         self.joints[name] = joint
         return joint
 
@@ -220,12 +220,16 @@ class Draft:
 
     def ground_parts(
         self,
-        pose: Callable[[str], Array] = lambda body: IDENTITY,
+        pose: Callable[[str], Transform] = lambda body: IDENTITY,
         *,
         bases: Iterable[str] = (),
         usual: bool = False,
     ) -> None:
-        """Let every part that no joint connects to the ground move freely, and say so (REG103)."""
+        """Let every part that no joint connects to the ground move freely, and say so (REG103).
+
+        The free joint moves the first of ``bases`` that the part has, else its first body that is
+        no child of a joint of the tree, else its first body. It is a note where that is ``usual``.
+        """
         children = {joint.child for joint in self.joints.values() if not joint.closure}
         order = [*bases, *(name for name in self.bodies if name not in children), *self.bodies]
         first = {name: k for k, name in reversed([*enumerate(order)])}
@@ -274,14 +278,20 @@ class Draft:
             format=format,
             files=tuple(self.files),
             motions=tuple(self.motions),
-            actuators=tuple(a for a in self.actuators if self._moves(a)),
+            # Of joints that other files or findings have made fixed, nothing is left to move.
+            actuators=tuple(
+                actuator
+                for actuator in self.actuators
+                if actuator.joint in self.joints
+                and actuator.freedom < self.joints[actuator.joint].freedoms
+            ),
         )
 
 
 def joint_between(
-    name: str, kind: str, first: Side, second: Side, screws: Array | None = None, **more: Any
+    name: str, kind: str, first: Side, second: Side, screws: Space | None = None, **more: Any
 ) -> Joint:
-    """A joint between two sides, with the screws of its kind unless they are given, (6, f)."""
+    """A joint between two sides, with the screws of its kind unless they are given."""
     (parent, T_parent), (child, T_child) = first, second
     freedoms = joint_screws(kind) if screws is None else screws
     return Joint(name, parent, child, kind, freedoms, T_parent, T_child, **more)

@@ -20,42 +20,43 @@ _COMMENT = re.compile(r"(?s)<!--.*?-->")
 
 @dataclass(eq=False)
 class Packages:
-    """Where packages are: near a file first, then where the environment says."""
+    """Where packages are: near a file first, then where the environment says.
+
+    A workspace is searched from the file upwards: its folder's package, the folder of that, the
+    ``src`` and the workspace that it stands in, the repository that holds it. Nothing above is.
+    """
 
     start: Path
-    whole: Path | None = None
-    given: Mapping[str, Path] = field(default_factory=dict)
-    _known: dict[Path, dict[str, Path]] = field(default_factory=dict)
+    whole: Path | None = None  # searched after the folders around ``start``, such as a clone
+    given: Mapping[str, Path] = field(default_factory=dict)  # these go before all that is found
+    _searched: dict[Path, dict[str, Path]] = field(default_factory=dict)
 
     def find(self, name: str) -> Path | None:
         """The folder of a package, or None."""
         if name in self.given:
             return self.given[name]
-        for place in self.places():
-            if place not in self._known:
-                self._known[place] = packages_below(place)
-            if name in self._known[place]:
-                return self._known[place][name]
-        return self._by_folder(name)
+        packages = next((packages for packages in self._places() if name in packages), None)
+        return self._by_folder(name) if packages is None else packages[name]
 
     def every(self) -> dict[str, Path]:
         """All packages that are found, by name."""
         found: dict[str, Path] = {}
-        for place in self.places():
-            if place not in self._known:
-                self._known[place] = packages_below(place)
-            found = {**self._known[place], **found}
+        for packages in self._places():
+            found = {**packages, **found}
         return {**found, **self.given}
 
-    def places(self) -> Iterator[Path]:
-        """Folders to search, the nearest first."""
-        above = self._above()
-        yield from above
-        if self.whole is not None and self.whole not in above:
-            yield self.whole.resolve()
+    def _places(self) -> Iterator[dict[str, Path]]:
+        """The packages below each folder to search, the nearest first."""
+        places = self._above()
+        if self.whole is not None and self.whole not in places:
+            places.append(self.whole.resolve())
         for variable, inside in FOLDERS.items():
-            for entry in filter(None, os.environ.get(variable, "").split(os.pathsep)):
-                yield Path(entry, inside)
+            entries = filter(None, os.environ.get(variable, "").split(os.pathsep))
+            places += [Path(entry, inside) for entry in entries]
+        for place in places:
+            if place not in self._searched:
+                self._searched[place] = packages_below(place)
+            yield self._searched[place]
 
     def _above(self) -> list[Path]:
         """The file's folder and those above it, as far as its workspace reaches."""

@@ -59,7 +59,10 @@ def _hear_the_pool() -> None:
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """Requests to end come later here, and interrupts never to processes started meanwhile."""
+    """Requests to end come later here, and interrupts never to processes started meanwhile.
+
+    A terminal sends them to all processes at once, and each would show where it was.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -71,7 +74,10 @@ def _signals_held() -> Iterator[None]:
 
 
 def survives(function: Callable[[], object], seconds: int = SECONDS) -> bool:
-    """Whether a copy of this process that runs a function comes to its end, by an exception or not."""
+    """Whether a copy of this process that runs a function comes to its end, be it an exception.
+
+    Where processes cannot be copied safely (macOS, Windows), nothing is tried.
+    """
     if sys.platform != "linux":
         return True
     with warnings.catch_warnings():
