@@ -21,16 +21,20 @@ from regularize.mechanism.mechanism import Geometry, Mechanism, shortened
 
 
 def detect(path: str | os.PathLike[str]) -> Adapter:
-    """The format of a file, by its content; its suffix only breaks ties."""
+    """The format of a file, by its content; its suffix only breaks ties.
+
+    A file that no sniffer knows goes to the one format of its suffix, whose reader can say what
+    is wrong with it.
+    """
     name = model_file(path)
     suffix = Path(name).suffix.lower()
     builtin = builtin_of(read_bytes(name, HEAD), suffix)
     if builtin is not None:
         return builtin
-    known = [adapters()[each] for each in readable()]
-    found = by_content(name)
-    by_suffix = [adapter for adapter in found or known if suffix in adapter.suffixes]
-    for candidates in (by_suffix, found):
+    fitting = by_content(name)
+    among = fitting or [adapters()[format] for format in readable()]
+    by_suffix = [adapter for adapter in among if suffix in adapter.suffixes]
+    for candidates in (by_suffix, fitting):
         if len(candidates) == 1:
             return candidates[0]
     raise UnknownFormat(name, readable())
@@ -39,7 +43,7 @@ def detect(path: str | os.PathLike[str]) -> Adapter:
 def by_content(source: str | bytes) -> list[Adapter]:
     """The formats that a file, or its first bytes, can be; raises ``ReadError``."""
     head = read_bytes(source, HEAD) if isinstance(source, str) else source[:HEAD]
-    return [each for each in adapters().values() if each.reader and each.sniff and each.sniff(head)]
+    return [a for a in adapters().values() if a.reader and a.sniff and a.sniff(head)]
 
 
 def read(
@@ -49,7 +53,11 @@ def read(
     packages: Mapping[str, str | os.PathLike[str]] | None = None,
     **options: Any,
 ) -> Mechanism:
-    """Read a model file."""
+    """Read a model file, in the format that its content tells where none is named.
+
+    Packages are folders of ROS packages by name, for what xacro includes and for meshes; shapes
+    that lie in one of them are named by their place. Options are passed on to the reader.
+    """
     path = model_file(source)
     adapter = detect(path) if format is None else adapter_named(format)
     if adapter is None or not adapter.of_files:
@@ -58,13 +66,13 @@ def read(
     _check_options(adapter.name, reader, options)
     if packages and "packages" in inspect.signature(reader).parameters:
         options["packages"] = packages
-    found = validated(_read_by(reader, path, path, options))
+    model = validated(_read_by(reader, path, path, options))
     # What a saved mechanism came from is not read again.
-    found = with_external_files(found, () if adapter.name == "json" else found.files)
-    found = _located(found, packages or {})
-    if found.digits is not None:
-        return found
-    return replace(found, digits=significant_digits(read_bytes(path)))
+    model = with_external_files(model, () if adapter.name == "json" else model.files)
+    model = _located(model, packages or {})
+    if model.digits is not None:
+        return model
+    return replace(model, digits=significant_digits(read_bytes(path)))
 
 
 def read_object(
@@ -132,8 +140,7 @@ def _check_options(format: str, reader: Callable[..., Any], options: Mapping[str
         return
     for name in options:
         if name not in parameters:
-            known = [p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY]
-            has = ", ".join(known) or "none"
+            has = ", ".join(p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY)
             why = (
                 ": such a file says itself what floats (SDF: what nothing joins to the world; "
                 "MJCF: what has a <freejoint>)"
@@ -141,7 +148,7 @@ def _check_options(format: str, reader: Callable[..., Any], options: Mapping[str
                 else ""
             )
             raise RegularizeError(
-                f"the reader of {format} has no option {name!r}{why}; it has {has}"
+                f"the reader of {format} has no option {name!r}{why}; it has {has or 'none'}"
             )
 
 

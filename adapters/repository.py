@@ -37,8 +37,8 @@ class Fragment:
     """A file that is no model of its own."""
 
     path: str
-    of: tuple[str, ...] = ()
-    reason: str = ""
+    of: tuple[str, ...] = ()  # models that take it in; none where nothing here does
+    reason: str = ""  # what it is, where no model takes it in
 
     def __str__(self) -> str:
         """The file and what it belongs to."""
@@ -50,7 +50,7 @@ class Outline:
     """What one file says of others."""
 
     includes: tuple[Path, ...] = ()
-    lacks: str = ""
+    lacks: str = ""  # why it is no model
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +58,8 @@ class Repository:
     """A folder and what it holds."""
 
     folder: str
-    models: tuple[str, ...]
-    fragments: tuple[Fragment, ...]
+    models: tuple[str, ...]  # files that are models of their own
+    fragments: tuple[Fragment, ...]  # the other files in formats of models
 
     @cached_property
     def _packages(self) -> Mapping[str, Path]:
@@ -78,51 +78,44 @@ def repository(folder: str) -> Repository:
     outlines = {
         Path(path): outline(Path(path), packages) for path, outline in _candidates(Path(folder))
     }
-    known = {os.path.realpath(path): path for path in outlines}
-    taken: dict[Path, set[Path]] = {path: set() for path in outlines}
-    for path, found in outlines.items():
-        for other in found.includes:
-            inside = known.get(os.path.realpath(other))
-            if inside is not None and inside != path:
-                taken[inside].add(path)
-    tops = [path for path, found in outlines.items() if not taken[path] and not found.lacks]
+    true = {os.path.realpath(path): path for path in outlines}
+    inside = {
+        path: {true[p] for p in map(os.path.realpath, outline.includes) if p in true} - {path}
+        for path, outline in outlines.items()
+    }
+    taken = set[Path]().union(*inside.values())
+    whole = [path for path, outline in outlines.items() if not outline.lacks]
+    reach = {path: _reached(path, inside) for path in whole if path not in taken}
     # Files that include each other: the first of them stands for all.
-    covered = _covered(tops, outlines, known)
-    for path, found in outlines.items():
-        if path not in covered and not found.lacks:
-            tops.append(path)
-            covered |= _covered([path], outlines, known)
+    for path in whole:
+        if not any(path in files for files in reach.values()):
+            reach[path] = _reached(path, inside)
     fragments = []
-    reach = {top: _covered([top], outlines, known) for top in tops}
-    for path in outlines:
-        if path not in reach:
-            of = tuple(str(top) for top in tops if path in reach[top])
-            why = outlines[path].lacks or "included by no model here"
-            fragments.append(Fragment(str(path), of, "" if of else why))
-    if not tops:
+    for path in (path for path in outlines if path not in reach):
+        of = tuple(str(top) for top, files in reach.items() if path in files)
+        why = outlines[path].lacks or "included by no model here"
+        fragments.append(Fragment(str(path), of, "" if of else why))
+    if not reach:
         held = "; ".join(map(str, fragments[:5])) or "no file in a format of models"
         raise ReadError(folder, f"is a folder without a model of its own: it holds {held}")
-    return Repository(folder, tuple(map(str, sorted(tops))), tuple(fragments))
+    return Repository(folder, tuple(map(str, sorted(reach))), tuple(fragments))
 
 
-def _covered(
-    tops: list[Path], outlines: Mapping[Path, Outline], known: Mapping[str, Path]
-) -> set[Path]:
-    """Some files and all that they take in."""
-    found, pending = set[Path](), list(tops)
+def _reached(path: Path, inside: Mapping[Path, set[Path]]) -> set[Path]:
+    """A file and all that it takes in, directly or not."""
+    reached, pending = set[Path](), [path]
     while pending:
         path = pending.pop()
-        if path not in found:
-            found.add(path)
-            inside = (known.get(os.path.realpath(each)) for each in outlines[path].includes)
-            pending += [each for each in inside if each is not None]
-    return found
+        if path not in reached:
+            reached.add(path)
+            pending += inside[path]
+    return reached
 
 
 def _candidates(folder: Path) -> Iterator[tuple[Path, Callable[[Path, Packages], Outline]]]:
     """Files in formats of models, each with what reads its outline."""
-    known = [each for each in adapters().values() if each.reader and each.of_files]
-    endings = OPEN.union(*(adapter.suffixes for adapter in known))
+    formats = [adapter for adapter in adapters().values() if adapter.reader and adapter.of_files]
+    endings = OPEN.union(*(adapter.suffixes for adapter in formats))
     for place, names in folders_below(folder):
         if BUILT.intersection(place.relative_to(folder).parts):
             continue
@@ -132,7 +125,7 @@ def _candidates(folder: Path) -> Iterator[tuple[Path, Callable[[Path, Packages],
                 continue
             with path.open("rb") as file:
                 head = file.read(HEAD)
-            named = [adapter.name for adapter in known if adapter.sniff and adapter.sniff(head)]
+            named = [adapter.name for adapter in formats if adapter.sniff and adapter.sniff(head)]
             named += [path.suffix[1:]] if path.suffix in (".xacro", ".usdz") else []
             if named:
                 yield path, OUTLINES.get(named[0], lambda path, packages: Outline())
@@ -145,9 +138,10 @@ def _robot(path: Path, packages: Packages) -> Outline:
     includes = tuple(source.included(near))
     if not source.makes and source.macros:
         return Outline(includes, f"only defines {source.defined}")
-    inside = reached(path, near)
-    whole = all(each.path.is_file() for each in inside) and len(includes) == len(source.includes)
-    return Outline(includes, "has no <link>" if whole and not any(e.links for e in inside) else "")
+    sources = reached(path, near)
+    whole = all(each.path.is_file() for each in sources) and len(includes) == len(source.includes)
+    empty = whole and not any(each.links for each in sources)
+    return Outline(includes, "has no <link>" if empty else "")
 
 
 def _mjcf(path: Path, packages: Packages) -> Outline:

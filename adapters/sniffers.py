@@ -29,9 +29,7 @@ def has_root(*tags: str) -> Callable[[bytes], bool]:
 
 def is_native(head: bytes) -> bool:
     """Whether a file starts as the project's own JSON does."""
-    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and (
-        b'"regularize-mechanism"' in head
-    )
+    return _is_json(head) and b'"regularize-mechanism"' in head
 
 
 def is_xacro(head: bytes) -> bool:
@@ -65,7 +63,11 @@ def is_mbdyn(head: bytes) -> bool:
 def is_onshape(head: bytes) -> bool:
     """Whether a file starts as an Onshape assembly definition does."""
     keys = (b'"rootAssembly"', b'"subAssemblies"', b'"partStudioFeatures"')
-    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and any(k in head for k in keys)
+    return _is_json(head) and any(key in head for key in keys)
+
+
+def _is_json(head: bytes) -> bool:
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
 
 
 def is_a(*classes: str) -> Callable[[object], bool]:

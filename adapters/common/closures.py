@@ -39,7 +39,10 @@ def read_drake(
     between: Callable[[str, str, Node], Array],
     attribute: str | None,
 ) -> None:
-    """Add the closing joint of one of the elements ``DRAKE``."""
+    """Add the closing joint of an element of ``DRAKE``, whose numbers are an attribute or text.
+
+    ``between`` sees the second of two bodies from the first one in the pose of the file.
+    """
     if node.tag == DRAKE[1]:
         first, second = (named(_end(node, tag)) for tag in ("parent", "child"))
         draft.close(node, node.get("name"), "fixed", first, second)
@@ -73,10 +76,10 @@ class Attachment:
     """A plugin that joins two links."""
 
     node: Node
-    kind: str
-    first: str
-    second: str
-    model: str | None
+    kind: str  # a key of ``PLUGINS``
+    first: str  # name of one link, in the model that has the plugin
+    second: str  # name of the other link
+    model: str | None  # of the other link; None for the same one
 
     @classmethod
     def of(cls, node: Node) -> Attachment | None:
@@ -86,15 +89,10 @@ class Attachment:
         kind = next((kind for kind in PLUGINS if kind.lower() in plain), None)
         if kind is None:
             return None
-        (first, second, model), _ = PLUGINS[kind]
+        (one, other, model), _ = PLUGINS[kind]
         named = node.child(model) if model else None
-        return cls(
-            node,
-            kind,
-            node.need(first).text().strip(),
-            node.need(second).text().strip(),
-            None if named is None else named.text().strip(),
-        )
+        first, second = node.need(one).text(), node.need(other).text()
+        return cls(node, kind, first, second, None if named is None else named.text())
 
     def close(
         self,
@@ -103,7 +101,10 @@ class Attachment:
         second: Iterable[str],
         between: Callable[[str, str], Array],
     ) -> None:
-        """Add the weld, as a closing joint if other joints connect the two links already."""
+        """Add the weld, as a closing joint if other joints connect the two links already.
+
+        Links are given by the full names that they may have, the likeliest first.
+        """
         one = next((name for name in first if name in draft.bodies), None)
         other = next((name for name in second if name in draft.bodies), None)
         if one is None or other is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partialmethod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -74,28 +75,12 @@ class Draft:
             Diagnostic(code, severity, message, joints=tuple(joints), source=where, help=help)
         )
 
-    def warn(
-        self,
-        code: str,
-        message: str,
-        source: Source | None = None,
-        *help: str,
-        joints: Iterable[str] = (),
-    ) -> None:
-        """Add a finding that needs a look; see ``note``."""
-        self.note(code, message, source, *help, joints=joints, severity="warning")
-
-    def unread(
-        self, message: str, source: Source | None = None, *help: str, joints: Iterable[str] = ()
-    ) -> None:
-        """Warn of something that is not read although the mechanism depends on it (REG013)."""
-        self.warn("REG013", message, source, *help, joints=joints)
-
-    def skip(
-        self, message: str, source: Source | None = None, *help: str, joints: Iterable[str] = ()
-    ) -> None:
-        """Note that something is not read, or not as it is written, which does no harm (REG013)."""
-        self.note("REG013", message, source, *help, joints=joints)
+    #: Add a finding that needs a look.
+    warn = partialmethod(note, severity="warning")
+    #: Warn of something that is not read although the mechanism depends on it.
+    unread = partialmethod(note, "REG013", severity="warning")
+    #: Note that something is not read, or not as it is written, which does no harm.
+    skip = partialmethod(note, "REG013")
 
     def ignore(self, tag: str, at: Located) -> None:
         """Pass over an element that means nothing to this package, to be reported by its tag."""

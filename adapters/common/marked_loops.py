@@ -198,8 +198,8 @@ def _offer_all(
     draft.note(
         "REG019",
         f"{len(pairs)} pairs of frames are named alike, `{pattern.replace('=', '` and `')}`, on "
-        f"different branches, {len(coincident)} of them in one place: they may mark loops, which the "
-        f"file does not close: {listed([one for one, _ in pairs], len(pairs))}{apart}",
+        f"different branches, {len(coincident)} of them in one place: they may mark loops, which "
+        f"the file does not close: {listed([one for one, _ in pairs], len(pairs))}{apart}",
         draft.bodies[frames.owners[pairs[0][1]][0]].source,
         *_command(draft, f"{pattern}:{kind}", "close all"),
         *(f"or write for each {line}" for line in lines(*pairs[0], kind == "hinge")),

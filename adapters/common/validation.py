@@ -34,7 +34,10 @@ _NUMBER = re.compile(rb"(?<![\w.])\d*\.\d+(?![\w.]*[A-DF-Za-df-z_])")
 
 
 def validated(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with names that can be shown, and findings on doubtful numbers."""
+    """The mechanism with names that can be shown, and findings on doubtful numbers.
+
+    Numbers that are not finite or beyond ``LARGEST_NUMBER`` raise ``ReadError``.
+    """
     for what, source, numbers in _numbers(mechanism):
         if not np.all(np.abs(numbers) <= LARGEST_NUMBER):
             raise ReadError(
@@ -44,7 +47,21 @@ def validated(mechanism: Mechanism) -> Mechanism:
                 line=source.line if source else None,
                 element=source.element if source else None,
             )
-    return with_doubtful_bounds(_with_possible_bodies(_with_displayed_names(mechanism)))
+    mechanism = _with_displayed_names(mechanism)
+    impossible = [body for body in mechanism.bodies if body.inertia and is_impossible(body.inertia)]
+    if impossible:
+        finding = Diagnostic(
+            "REG014",
+            "warning",
+            "negative mass, or an inertia that is not positive definite: "
+            + listed(body.name for body in impossible),
+            source=impossible[0].source,
+            help=(
+                "correct the mass properties before you simulate; the loops do not depend on them",
+            ),
+        )
+        mechanism = _noted(mechanism, finding)
+    return with_doubtful_bounds(mechanism)
 
 
 def _numbers(mechanism: Mechanism) -> Iterator[tuple[str, Source | None, Array]]:
@@ -63,22 +80,6 @@ def _numbers(mechanism: Mechanism) -> Iterator[tuple[str, Source | None, Array]]
         numbers = np.array([coupling.offset, *factors, *coupling.coefficients])
         yield f"coupling `{displayed(coupling.name)}`", coupling.source, numbers
     yield "gravity", None, mechanism.gravity
-
-
-def _with_possible_bodies(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with a warning on mass properties that no body has."""
-    impossible = [body for body in mechanism.bodies if body.inertia and is_impossible(body.inertia)]
-    if not impossible:
-        return mechanism
-    finding = Diagnostic(
-        "REG014",
-        "warning",
-        "negative mass, or an inertia that is not positive definite: "
-        + listed(body.name for body in impossible),
-        source=impossible[0].source,
-        help=("correct the mass properties before you simulate; the loops do not depend on them",),
-    )
-    return _noted(mechanism, finding)
 
 
 def _with_displayed_names(mechanism: Mechanism) -> Mechanism:
@@ -102,8 +103,16 @@ def _with_displayed_names(mechanism: Mechanism) -> Mechanism:
             replace(e, motor=None if e.motor is None else displayed_name(e.motor))
             for e in parts["actuators"]
         )
-        findings = tuple(_displayed_finding(finding) for finding in shown.findings)
-        return replace(shown, name=displayed_name(shown.name), findings=findings, **parts)
+        parts["findings"] = tuple(
+            replace(
+                finding,
+                message=displayed(finding.message),
+                joints=tuple(displayed_name(name) for name in finding.joints),
+                help=tuple(displayed(line) for line in finding.help),
+            )
+            for finding in shown.findings
+        )
+        return replace(shown, name=displayed_name(shown.name), **parts)
     except ModelError as error:
         path = mechanism.path or mechanism.name
         reason = f"names differ in characters alone that cannot be shown: {error}"
@@ -134,17 +143,11 @@ def renamed(
     )
 
 
-def _displayed_finding(finding: Diagnostic) -> Diagnostic:
-    return replace(
-        finding,
-        message=displayed(finding.message),
-        joints=tuple(displayed_name(name) for name in finding.joints),
-        help=tuple(displayed(line) for line in finding.help),
-    )
-
-
 def with_doubtful_bounds(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with notes on joints whose lower bound equals or exceeds the upper one."""
+    """The mechanism with notes on joints whose lower bound equals or exceeds the upper one.
+
+    Some exporters write zeros where there are no bounds, others mean a joint that stands still.
+    """
     bounds = [(j, np.asarray(j.limits)) for j in mechanism.joints if j.limits is not None]
     for says, words, way in (
         (
@@ -155,17 +158,21 @@ def with_doubtful_bounds(mechanism: Mechanism) -> Mechanism:
         ),
         (np.greater, "lower bounds exceed upper ones of {}: no value is left", "exchange them"),
     ):
-        found = [joint for joint, bound in bounds if np.any(says(bound[:, 0], bound[:, 1]))]
-        if found:
-            joints = tuple(joint.name for joint in found)
-            message, source = words.format(listed(joints)), found[0].source
+        doubtful = [joint for joint, bound in bounds if np.any(says(bound[:, 0], bound[:, 1]))]
+        if doubtful:
+            joints = tuple(joint.name for joint in doubtful)
+            message, source = words.format(listed(joints)), doubtful[0].source
             note = Diagnostic("REG013", "note", message, joints=joints, source=source, help=(way,))
             mechanism = _noted(mechanism, note)
     return mechanism
 
 
 def with_external_files(mechanism: Mechanism, included: Iterable[str]) -> Mechanism:
-    """The mechanism with a note on what it takes from outside of its folder (REG021)."""
+    """The mechanism with a note on what it takes from outside of its folder (REG021).
+
+    Such are included files, and meshes that the model itself names by an absolute place or by
+    ``..``; those in packages are where packages are.
+    """
     if mechanism.path is None:
         return mechanism
     folder = os.path.dirname(os.path.abspath(mechanism.path))
@@ -213,10 +220,14 @@ def _inside(name: str, folder: str) -> bool:
 
 
 def significant_digits(data: bytes) -> int | None:
-    """Significant digits of the numbers in a text, where they are rounded; else None."""
-    said = _SAID.search(data)
-    if said is not None:
-        return int(said[1])
+    """Significant digits of the numbers in a text, where they are rounded; else None.
+
+    A writer has said so. Else numbers of few digits were chosen, and those of twelve or more are
+    as exact as the arithmetic, nearly; a number or two that is longer than the others is no rule.
+    """
+    stated = _SAID.search(data)
+    if stated is not None:
+        return int(stated[1])
     counts = Counter(
         len(number.replace(b".", b"").lstrip(b"0")) for number in _NUMBER.findall(data)
     )

@@ -35,12 +35,12 @@ class Node(Located):
     """An element of an XML text."""
 
     document: XmlDocument
-    tag: str
+    tag: str  # as written, with its prefix: ``link``, ``drake:ball_constraint``
     parent: Node | None
-    start: int
-    opened: int
-    closing: int = 0
-    end: int = 0
+    start: int  # first character of the start tag
+    opened: int  # character after the start tag
+    closing: int = 0  # first character of the end tag; ``opened`` where there is none
+    end: int = 0  # character after the element
     nodes: list[Node] = field(default_factory=list)
 
     @property
@@ -68,11 +68,11 @@ class Node(Located):
     @cached_property
     def _alike(self) -> dict[str, dict[Node, int]]:
         """Numbers of the elements inside among those of their tag, counted from 1."""
-        found: dict[str, dict[Node, int]] = {}
+        numbers: dict[str, dict[Node, int]] = {}
         for node in self.nodes:
-            alike = found.setdefault(node.tag, {})
+            alike = numbers.setdefault(node.tag, {})
             alike[node] = len(alike) + 1
-        return found
+        return numbers
 
     @property
     def source(self) -> Source:
@@ -82,8 +82,8 @@ class Node(Located):
     @cached_property
     def spans(self) -> dict[str, tuple[int, int]]:
         """First and last character of each attribute's value, between the quotes."""
-        found = _ATTRIBUTE.finditer(self.document.masked, self.start, self.opened)
-        return {match[1]: (match.start(2) + 1, match.end(2) - 1) for match in found}
+        matches = _ATTRIBUTE.finditer(self.document.masked, self.start, self.opened)
+        return {match[1]: (match.start(2) + 1, match.end(2) - 1) for match in matches}
 
     def _value(self, attribute: str) -> str | None:
         span = self.spans.get(attribute)
@@ -123,22 +123,22 @@ class Node(Located):
 
     def value(self, tag: str, default: float) -> float:
         """The number that a child element holds as text; the default where there is none."""
-        found = self.child(tag)
-        return default if found is None else found.number(None)
+        child = self.child(tag)
+        return default if child is None else child.number(None)
 
     def quantity(self, name: str, count: int, default: ArrayLike | None = None) -> Array:
-        """Numbers of an attribute, or of a child element that holds them as text, shape (count,)."""
-        found = self.child(name)
-        if found is not None:
-            return found.numbers(None, count)
+        """Numbers of an attribute, or of a child element as text, shape (count,)."""
+        child = self.child(name)
+        if child is not None:
+            return child.numbers(None, count)
         if self.get(name) is None and default is None:
             raise self.error(f"<{self.tag}> has no {name!r}; add it")
         return self.numbers(name, count, default)
 
     def says(self, tag: str) -> bool:
         """Whether a child element holds a flag that is set."""
-        found = self.child(tag)
-        return found is not None and is_true(found.content)
+        child = self.child(tag)
+        return child is not None and is_true(child.content)
 
     def walk(self) -> Iterator[Node]:
         """This element and all below it, in file order."""
@@ -154,10 +154,10 @@ class Node(Located):
 
     def need(self, tag: str) -> Node:
         """The first child element with the tag; raises ``ReadError`` without one."""
-        found = self.child(tag)
-        if found is None:
+        child = self.child(tag)
+        if child is None:
             raise self.error(f"has no <{tag}>; add it")
-        return found
+        return child
 
     def get(self, attribute: str) -> str | None:
         """The attribute without surrounding space, or None."""
@@ -180,7 +180,10 @@ class Node(Located):
         *,
         finite: bool = True,
     ) -> Array:
-        """Numbers separated by spaces, shape (count,)."""
+        """Numbers separated by spaces, shape (count,), of an attribute or, with None, of the text.
+
+        Where an attribute is absent, the default counts; infinite ones pass unless ``finite``.
+        """
         if default is not None and attribute is not None and self.get(attribute) is None:
             return np.asarray(default, dtype=np.float64)
         text = self.text(attribute)
@@ -341,11 +344,11 @@ class XmlDocument:
     @cached_property
     def _places(self) -> dict[tuple[int | None, str | None], Node]:
         """The first element of each line and path, and of each path on any line."""
-        found: dict[tuple[int | None, str | None], Node] = {}
+        places: dict[tuple[int | None, str | None], Node] = {}
         for node in self.root.walk():
-            found.setdefault((node.line, node.where), node)
-            found.setdefault((None, node.where), node)
-        return found
+            places.setdefault((node.line, node.where), node)
+            places.setdefault((None, node.where), node)
+        return places
 
 
 def is_true(text: str | None) -> bool:
@@ -355,8 +358,8 @@ def is_true(text: str | None) -> bool:
 
 def parse(path: str, root: str | None = None) -> Node:
     """Root element of an XML file, which has to have a tag where one is given."""
-    found = XmlDocument(xml_text.decode(read_bytes(path), path)).root
-    return found if root is None else found.of_tag(root)
+    node = XmlDocument(xml_text.decode(read_bytes(path), path)).root
+    return node if root is None else node.of_tag(root)
 
 
 def _plain(text: str) -> str:
