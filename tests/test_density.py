@@ -196,7 +196,7 @@ def test_missing_and_broken_meshes_are_errors(tmp_path: Path) -> None:
 
 def test_formats_of_extras_name_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "part.dae").write_text("<COLLADA/>")
-    monkeypatch.setattr("regularize.adapters.shapes.meshes._installed", lambda module: False)
+    monkeypatch.setattr("trimesh.util.has_module", lambda module: False)
     monkeypatch.setattr(trimesh, "load", lambda *_, **__: _raise(ValueError("no loader")))
     shape = Geometry("mesh", (1, 1, 1), uri="part.dae")
     with pytest.raises(rg.MissingExtra, match=r"pip install 'pin-regularize\[meshes\]'"):
