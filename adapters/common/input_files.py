@@ -49,7 +49,14 @@ Stamp = tuple[int, int] | None
 
 def stamps(files: Collection[str]) -> dict[str, Stamp]:
     """The state of files, by their true places."""
-    return {os.path.realpath(path): _stamp(path) for path in files}
+    states: dict[str, Stamp] = {}
+    for path in files:
+        try:
+            status = os.stat(path)
+            states[os.path.realpath(path)] = status.st_mtime_ns, status.st_size
+        except OSError:
+            states[os.path.realpath(path)] = None
+    return states
 
 
 def changes(files: Callable[[], Collection[str]], stop: Event | None = None) -> Iterator[list[str]]:
@@ -64,6 +71,10 @@ def changes(files: Callable[[], Collection[str]], stop: Event | None = None) -> 
             "watching files takes watchfiles: pip install 'pin-regularize[bench]'"
         ) from error
     seen: dict[str, Stamp] = {}
+
+    def named(change: object, path: str) -> bool:
+        return os.path.realpath(path) in seen
+
     while stop is None or not stop.is_set():
         now = stamps(files())
         changed = [path for path, stamp in now.items() if seen.get(path, stamp) != stamp]
@@ -74,18 +85,10 @@ def changes(files: Callable[[], Collection[str]], stop: Event | None = None) -> 
         folders = {os.path.dirname(path) for path in now}
         watched = watch(
             *(folder for folder in folders if os.path.isdir(folder)),
-            watch_filter=lambda change, path, names={*now}: os.path.realpath(path) in names,
+            watch_filter=named,
             stop_event=stop,
             debounce=400,
             recursive=False,
             raise_interrupt=True,
         )
         next(watched, None)
-
-
-def _stamp(path: str) -> Stamp:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size

@@ -289,7 +289,8 @@ def _scaled(link: Node, share: float) -> Iterator[Edit]:
     for node in () if inertial is None else inertial.walk():
         if node.tag not in MASS:
             continue
-        for span in [*node.spans.values(), *([node.inner] if node.has_text else ())]:
-            value = float(node.document.text[slice(*span)])
+        spans = [*node.spans.values(), *([node.inner] if node.has_text else [])]
+        for start, end in spans:
+            value = float(node.document.text[start:end])
             if value:
-                yield node.document.edit(*span, number(share * value))
+                yield node.document.edit(start, end, number(share * value))

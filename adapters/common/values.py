@@ -117,11 +117,17 @@ class Value(Located):
         """What it is as a number."""
         return self.raw
 
+    @property
+    def _word(self) -> str | None:
+        """The string that it is; None where it is none."""
+        return self.raw if isinstance(self.raw, str) else None
+
     def text(self) -> str:
         """A string; in YAML any word."""
-        if not isinstance(self.raw, str):
+        word = self._word
+        if word is None:
             raise self._expected("a string")
-        return self.raw
+        return word
 
     def texts(self) -> list[str]:
         """A list of strings."""
@@ -219,11 +225,9 @@ class YamlValue(Value):
         except (yaml.YAMLError, ValueError) as error:
             raise self.error("holds a value that plain YAML does not have") from error
 
-    def text(self) -> str:
-        """A word, as written."""
-        if self.raw.id != "scalar":
-            raise self._expected("a string")
-        return str(self.raw.value)
+    @property
+    def _word(self) -> str | None:
+        return str(self.raw.value) if self.raw.id == "scalar" else None
 
     @property
     def _numeral(self) -> Any:

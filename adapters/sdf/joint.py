@@ -73,13 +73,16 @@ def read_joints(draft: SdfDraft) -> None:
 
 def screws(node: Node, kind: str, direction: Callable[[str], Direction]) -> Space:
     """Freedoms of a joint in its own frame, where ``direction`` gives that of each axis element."""
-    directions = [direction(tag) for tag in AXES[: KINDS[kind].axes]]
-    if len(directions) == 2 and np.linalg.norm(np.cross(*directions)) < PARALLEL:
+    axes = KINDS[kind].axes
+    if not axes:
+        return joint_screws(kind)
+    first, second = direction(AXES[0]), direction(AXES[1]) if axes == 2 else None
+    if second is not None and np.linalg.norm(np.cross(first, second)) < PARALLEL:
         raise node.error(
             "the two axes are parallel, which makes one freedom of two; turn <axis2> (it is "
             "0 0 1 where it is not given)"
         )
-    return joint_screws(kind, *directions, pitch=thread_pitch(node) if kind == "helical" else 0.0)
+    return joint_screws(kind, first, second, thread_pitch(node) if kind == "helical" else 0.0)
 
 
 def _ends(element: JointElement, draft: SdfDraft) -> list[str]:

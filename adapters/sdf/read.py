@@ -7,6 +7,7 @@ closed. The ground is ``world``; models that nothing joins to it move freely.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,10 @@ from regularize.adapters.common import closures
 from regularize.adapters.common.draft import WORLD, Side
 from regularize.adapters.common.marked_loops import close_named, report_loop_candidates
 from regularize.adapters.common.xml import Node, parse
-from regularize.adapters.sdf.draft import Scope, SdfDraft
+from regularize.adapters.sdf.draft import SdfDraft
 from regularize.adapters.sdf.joint import read_joints
 from regularize.adapters.sdf.scopes import ModelReader
 from regularize.escape import listed
-from regularize.lie.arrays import Array
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.mechanism import STANDARD_GRAVITY, Body, Mechanism
 
@@ -46,8 +46,10 @@ def read(path: str, *, close: str | None = None) -> Mechanism:
         raise root.error("has no <model> and no <world>; a file needs one of them")
     reader.place()
     read_joints(draft)
+    between = draft.frames.relative
     for node, scope in reader.constraints:
-        _read_constraint(node, scope, draft)
+        side = partial(draft.side, scope=scope)
+        closures.read_drake(node, draft, side, lambda one, other, _: between(one, other), None)
     reader.fix_static()
     reader.attach()
     marks = _unused_frames(draft)
@@ -56,19 +58,19 @@ def read(path: str, *, close: str | None = None) -> Mechanism:
     _mark_closures(draft)
     report_loop_candidates(draft, draft.frames.pose, _closing_lines, marks)
     draft.ground_parts(draft.frames.pose, bases=(*draft.bases, *draft.bodies), usual=True)
-    _report(reader, worlds)
-    return draft.mechanism("sdf", _gravity(worlds))
-
-
-def _read_constraint(node: Node, scope: Scope, draft: SdfDraft) -> None:
-    """Add the closing joint of one of Drake's constraints."""
-    closures.read_drake(
-        node,
-        draft,
-        lambda end: draft.side(end, scope),
-        lambda first, second, _: draft.frames.relative(first, second),
-        None,
-    )
+    for other in worlds[1:]:
+        draft.unread("only the first <world> is read", other.source)
+    if reader.silent:
+        draft.note(
+            "REG014",
+            f"no mass properties: {listed(reader.silent)}; SDF would take 1 kg and 1 kg m²",
+            draft.bodies[reader.silent[0]].source,
+            "write an <inertial> with <mass> and <inertia>",
+        )
+    draft.report_ignored()
+    gravity = worlds[0].child("gravity") if worlds else None
+    usual = np.array(WORLD_GRAVITY) if worlds else STANDARD_GRAVITY
+    return draft.mechanism("sdf", usual if gravity is None else gravity.numbers(None, 3))
 
 
 def _unused_frames(draft: SdfDraft) -> dict[str, Side]:
@@ -113,13 +115,6 @@ def _version(root: Node, draft: SdfDraft) -> tuple[int, int]:
     return version
 
 
-def _gravity(worlds: list[Node]) -> Array:
-    if not worlds:
-        return STANDARD_GRAVITY
-    gravity = worlds[0].child("gravity")
-    return np.array(WORLD_GRAVITY) if gravity is None else gravity.numbers(None, 3)
-
-
 def _mark_closures(draft: SdfDraft) -> None:
     """Mark every joint that joins bodies which earlier joints have already joined."""
     joined = DisjointSets(draft.bodies)
@@ -128,17 +123,3 @@ def _mark_closures(draft: SdfDraft) -> None:
         if joined[joint.parent] == joined[joint.child] and joint.kind != "fixed":
             draft.joints[joint.name] = replace(joint, closure=True)
         joined.union(joint.parent, joint.child)
-
-
-def _report(reader: ModelReader, worlds: list[Node]) -> None:
-    draft = reader.draft
-    for other in worlds[1:]:
-        draft.unread("only the first <world> is read", other.source)
-    if reader.silent:
-        draft.note(
-            "REG014",
-            f"no mass properties: {listed(reader.silent)}; SDF would take 1 kg and 1 kg m²",
-            draft.bodies[reader.silent[0]].source,
-            "write an <inertial> with <mass> and <inertia>",
-        )
-    draft.report_ignored()

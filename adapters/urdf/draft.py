@@ -42,10 +42,6 @@ class UrdfDraft(Draft):
             )
         return self.body_named(name, at)
 
-    def link_node(self, name: str) -> Node:
-        """The ``<link>`` of that name."""
-        return next(node for node in self.root.children("link") if node.get("name") == name)
-
     def named_frame(self, name: str, at: Node) -> Side:
         """Link and transform of a link or of a Drake ``<frame>``."""
         frames = {frame.get("name"): frame for frame in self.root.children("frame", "drake:frame")}

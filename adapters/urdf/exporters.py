@@ -134,7 +134,11 @@ def close_listed(file: str, draft: UrdfDraft) -> None:
     """Add the closing joints of ``loop_closures.yaml``, and say which joints are motors."""
     data = read_yaml(file, "`closures:`, or `ball_loops:` and `pin_loops:`")
     for entry in data.each("closures"):
-        _hinge_at_root(entry, draft)
+        first, second = (loop_link(entry[key], draft) for key in ("link_a", "link_b"))
+        T_first, T_second = draft.rest_poses(first, second, entry)
+        T = transform(_turn(entry["axis"]), entry["point"].numbers(3))
+        sides = (first, inverse(T_first) @ T), (second, inverse(T_second) @ T)
+        close_loop(entry, "revolute", *sides, draft)
     for key, kind in (("ball_loops", "spherical"), ("pin_loops", "revolute")):
         for entry in data.each(key):
             _pin(entry, kind, draft)
@@ -148,14 +152,6 @@ def close_listed(file: str, draft: UrdfDraft) -> None:
             "`ball_upgrades` is not read: those joints stay what the URDF file makes them",
             upgrades.source,
         )
-
-
-def _hinge_at_root(entry: Value, draft: UrdfDraft) -> None:
-    first, second = (loop_link(entry[key], draft) for key in ("link_a", "link_b"))
-    T_first, T_second = draft.rest_poses(first, second, entry)
-    T = transform(_turn(entry["axis"]), entry["point"].numbers(3))
-    sides = (first, inverse(T_first) @ T), (second, inverse(T_second) @ T)
-    close_loop(entry, "revolute", *sides, draft)
 
 
 def _pin(entry: Value, kind: str, draft: UrdfDraft) -> None:

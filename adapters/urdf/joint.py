@@ -159,7 +159,6 @@ def read_motors(draft: UrdfDraft) -> None:
     controls = draft.root.children("ros2_control")
     transmissions = [t for top in (draft.root, *controls) for t in top.children("transmission")]
     for transmission in transmissions:
-        _report_passive(transmission, draft)
         _read_transmission(transmission, draft, motors)
     for control in controls:
         for node in control.children("joint"):
@@ -172,6 +171,15 @@ def read_motors(draft: UrdfDraft) -> None:
 
 def _read_transmission(node: Node, draft: UrdfDraft, motors: dict[str, Actuator]) -> None:
     """The motors of one transmission; its n-th joint is moved by its n-th actuator."""
+    passive = [joint.get("name") or "?" for joint in node.children("passive_joint")]
+    if passive:
+        draft.unread(
+            f"transmission `{node.get('name')}` couples {listed(passive)} to its motor, which is "
+            "not read: the mobility may be counted too high",
+            node.source,
+            "write the coupling as <mimic> of these joints, or the loop as a URDF+ <loop>",
+            joints=tuple(passive),
+        )
     actuators, joints = node.children("actuator"), node.children("joint")
     for k, joint in enumerate(joints):
         # Transmissions of joints that the file does not have are common, and harmless here.
@@ -231,16 +239,3 @@ def _bound(node: Node) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _report_passive(node: Node, draft: UrdfDraft) -> None:
-    """Warn of joints that a transmission moves together, which is no part of the kinematics."""
-    passive = [joint.get("name") or "?" for joint in node.children("passive_joint")]
-    if passive:
-        draft.unread(
-            f"transmission `{node.get('name')}` couples {listed(passive)} to its motor, which is "
-            "not read: the mobility may be counted too high",
-            node.source,
-            "write the coupling as <mimic> of these joints, or the loop as a URDF+ <loop>",
-            joints=tuple(passive),
-        )

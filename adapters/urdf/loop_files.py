@@ -27,6 +27,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -86,7 +87,8 @@ def retype(root: Value, draft: UrdfDraft) -> None:
             letters = "XY" if written == "CARDAN" else written[-2:]
             first, second = (np.eye(3)["XYZ".index(letter)] for letter in letters)
             kind, screws = "universal", joint_screws("universal", first, second)
-        nothing = {"position": np.zeros(0), "limits": None, "dynamics": JointDynamics()}
+        nothing: dict[str, Any] = {"position": np.zeros(0), "limits": None}
+        nothing["dynamics"] = JointDynamics()
         draft.joints[joint.name] = replace(joint, kind=kind, screws=screws, **nothing)
     if root.get("name_mot") is None:
         return

@@ -67,8 +67,14 @@ def read_loop(node: Node, draft: UrdfDraft) -> None:
         raise node.error(f"<{node.tag}> needs two links; {words}")
     first, second = ends
     screws, turn = _motion(node, written)
-    if node.tag == "loop_joint" and kind in KINDS and KINDS[kind].axes:
-        _report_axis(node, draft)
+    axial = kind in KINDS and KINDS[kind].axes
+    if node.tag == "loop_joint" and axial and not node.child("axis", "parent_axis"):
+        draft.unread(
+            f"loop joint `{node.get('name')}` gives no axis: the X axis of its frame is taken, the "
+            "default of URDF",
+            node.source,
+            "add an <axis xyz=...>, or make it spherical",
+        )
     joint = joint_between(
         node.get("name") or draft.joint_name("loop"),
         kind,
@@ -157,18 +163,6 @@ def _oriented(joint: Joint, node: Node, draft: UrdfDraft) -> Joint:
         return replace(joint, T_child_joint=transform(R, T_child_joint[:3, 3]))
     R = R_parent_child @ T_child_joint[:3, :3]
     return replace(joint, T_parent_joint=transform(R, T_parent_joint[:3, 3]))
-
-
-def _report_axis(node: Node, draft: UrdfDraft) -> None:
-    """Say which axis a ``<loop_joint>`` without one turns about; its makers do not."""
-    if node.child("axis", "parent_axis"):
-        return
-    draft.unread(
-        f"loop joint `{node.get('name')}` gives no axis: the X axis of its frame is taken, the "
-        "default of URDF",
-        node.source,
-        "add an <axis xyz=...>, or make it spherical",
-    )
 
 
 def _beyond(vector: Array, directions: Array) -> float:
@@ -302,7 +296,7 @@ def read_closing_frames(draft: UrdfDraft) -> None:
         if frozenset((first, second)) in taken:
             continue
         name = draft.joint_name(f"closing_{match[1]}")
-        link = draft.link_node(first)
+        link = next(n for n in draft.root.children("link") if n.get("name") == first)
         draft.close(link, name, "spherical", (first, IDENTITY), (second, IDENTITY))
         draft.warn(
             "REG015",

@@ -48,16 +48,14 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
     that is neither a point nor a frame cuts its child: the joint leads to a massless link, which
     a ``6d`` constraint holds to the child.
     """
-    return _UrdfWriter("URDF", mechanism, _robot(mechanism)).write(path)
+    root = etree.Element("robot", name=mechanism.name)
+    return _UrdfWriter("URDF", mechanism, root).write(path)
 
 
 def write_plus(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
     """Write a mechanism as URDF+, with ``<loop>`` elements; see ``write``."""
-    return _UrdfWriter("URDF+", mechanism, _robot(mechanism), plus=True).write(path)
-
-
-def _robot(mechanism: Mechanism) -> Any:
-    return etree.Element("robot", name=mechanism.name)
+    root = etree.Element("robot", name=mechanism.name)
+    return _UrdfWriter("URDF+", mechanism, root, plus=True).write(path)
 
 
 @dataclass(eq=False)
@@ -212,13 +210,10 @@ class _UrdfWriter(Writing):
         self._close(Joint(name, twin, joint.child, "fixed", screws, frame, frame))
 
     def _close(self, joint: Joint) -> None:
+        """Write a loop, or two links that mark the frames which a YAML constraint joins."""
         if self.plus:
             self._loop(joint)
-        else:
-            self._pair(joint)
-
-    def _pair(self, joint: Joint) -> None:
-        """Two links that mark the frames which a YAML constraint brings together."""
+            return
         first = self._frame(f"{joint.name}_1", joint.parent, joint.T_parent_joint)
         second = self._frame(f"{joint.name}_2", joint.child, joint.T_child_joint)
         self.pairs.append((first, second, GEPETTO[joint.kind], joint.name))
