@@ -8,7 +8,7 @@ What readers share lies in ``common``: values that know where they stand (``loca
 ``xml``), the model while it is being read (``draft``), joints between marked frames (``pairs``),
 loops in words of several formats (``closures``), what every model passes (``validation``). What
 writers share: ``write`` (elements, coordinates by name, losses, spanning trees) and ``serial``;
-what patchers share: ``edits``, ``patching``; what all three share: ``kinds``.
+what patchers share: ``edits``, ``patching``, ``slack_links``; what all three share: ``kinds``.
 """
 
 from __future__ import annotations

@@ -783,65 +783,6 @@ def test_shapes_of_known_packages_are_named_by_their_place(tmp_path: Path) -> No
 # The collection of real and broken files
 
 #: bodies, joints, closures, couplings, codes of findings
-PLUS: dict[str, tuple[int, int, int, int]] = {
-    "double_pendulum": (3, 2, 0, 0),
-    "four_bar": (4, 4, 1, 0),
-    "jvrc1_humanoid": (59, 58, 0, 25),
-    "mini_cheetah": (26, 25, 0, 12),
-    "mini_cheetah_leg": (7, 6, 0, 3),
-    "mit_humanoid": (38, 37, 0, 18),
-    "planar_leg_linkage": (5, 5, 1, 0),
-    "revolute_rotor_chain": (7, 6, 0, 3),
-    "tello_humanoid": (38, 37, 0, 0),
-}
-
-
-def counts(mechanism: rg.Mechanism) -> tuple[int, int, int, int]:
-    closures = sum(j.closure for j in mechanism.joints)
-    return len(mechanism.bodies), len(mechanism.joints), closures, len(mechanism.couplings)
-
-
-@needs_corpus
-@pytest.mark.parametrize("name", PLUS)
-def test_urdf_plus_files(name: str) -> None:
-    mechanism = read(CORPUS / "urdf_plus" / name / f"{name}.urdf")
-    assert counts(mechanism) == PLUS[name]
-    assert [d for d in mechanism.findings if d.severity != "note"] == []
-
-
-@pytest.mark.slow
-@needs_corpus
-def test_urdf_plus_benchmarks() -> None:
-    """Each states its number of loops or couplings; all frames agree at zero coordinates."""
-    for path in (CORPUS / "urdf_plus").glob("bench_*/**/*.urdf"):
-        text = path.read_text()
-        mechanism = read(path)
-        assert counts(mechanism) == (
-            text.count("<link "),
-            text.count("<joint ") + text.count("<loop "),
-            text.count("<loop "),
-            text.count("<coupling "),
-        )
-        assert mechanism.findings == ()
-
-
-@pytest.mark.slow
-@needs_corpus
-def test_strandbeest() -> None:
-    mechanism = read(CORPUS / "urdf_drake" / "strandbeest" / "strandbeest_expanded.urdf")
-    assert counts(mechanism) == (142, 177, 36, 0)
-    assert mechanism.ground == "world"
-    assert mechanism.joint("floating_base_crossbar").kind == "free"
-    assert [finding.code for finding in mechanism.findings] == ["REG102", "REG103"]
-
-
-@needs_corpus
-def test_xacro_sources_are_refused() -> None:
-    for path in (CORPUS / "urdf_drake" / "strandbeest").glob("*.xacro"):
-        with pytest.raises(rg.ReadError, match="run xacro on the file first"):
-            read(path, format="urdf")
-
-
 # Pinocchio
 
 TREES = [

@@ -24,8 +24,9 @@ from regularize.adapters.common.edits import (
     tidy,
     turns,
 )
-from regularize.adapters.common.patching import FileReference, SlackPatcher, hung
+from regularize.adapters.common.patching import FileReference
 from regularize.adapters.common.serial import axis_letter
+from regularize.adapters.common.slack_links import SlackPatcher, hung
 from regularize.adapters.common.write import add, numbers, quaternion, rpy
 from regularize.adapters.common.xml import Node
 from regularize.adapters.common.xml_text import quoteattr
