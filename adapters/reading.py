@@ -91,7 +91,7 @@ def read_object(
 def _read_by(
     reader: Callable[..., Mechanism], source: object, path: str, options: Mapping[str, Any]
 ) -> Mechanism:
-    """What a reader makes of a model; whatever it stumbles over is a fault of the model."""
+    """Call a reader; whatever it stumbles over is a fault of the model."""
     try:
         with np.errstate(all="ignore"):  # what overflows is found where numbers are validated
             return reader(source, **options)

@@ -76,7 +76,7 @@ class Adapter:
 
     @property
     def of_files(self) -> bool:
-        """Whether it is a format of files, not only of objects in memory."""
+        """Whether the format has files, not only objects in memory."""
         return self.accepts is None or self.sniff is not None or bool(self.suffixes)
 
     @property

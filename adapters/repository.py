@@ -47,7 +47,7 @@ class Fragment:
 
 @dataclass(frozen=True)
 class Outline:
-    """What one file says of others."""
+    """The files that one file takes in, and why it is no model of its own."""
 
     includes: tuple[Path, ...] = ()
     lacks: str = ""  # why it is no model
@@ -146,11 +146,11 @@ def _robot(path: Path, packages: Packages) -> Outline:
 
 def _mjcf(path: Path, packages: Packages) -> Outline:
     """MJCF: files that are included or attached."""
-    found, bodies, pending, seen = [], False, [path], set[Path]()
+    includes, bodies, pending, passed = [], False, [path], set[Path]()
     while pending:
         file = pending.pop(0)
         root = parsed(file)
-        seen.add(file)
+        passed.add(file)
         if root is None:
             continue
         nodes = [*root.walk()]
@@ -159,10 +159,10 @@ def _mjcf(path: Path, packages: Packages) -> Outline:
             named = node.get("file") or ""
             beside = [folder / named for folder in (path.parent, file.parent)]
             for inside in [Path(os.path.normpath(p)) for p in beside if p.is_file()][:1]:
-                found.append(inside)
-                if inside not in seen:
+                includes.append(inside)
+                if inside not in passed:
                     pending.append(inside)
-    return Outline(tuple(found), "" if bodies or parsed(path) is None else "has no <body>")
+    return Outline(tuple(includes), "" if bodies or parsed(path) is None else "has no <body>")
 
 
 def _sdf(path: Path, packages: Packages) -> Outline:
@@ -174,8 +174,8 @@ def _sdf(path: Path, packages: Packages) -> Outline:
     uris = [uri.content for n in nodes if n.tag == "include" for uri in n.children("uri")]
     files = [find_included(uri, str(path)) for uri in uris]
     empty = not uris and all(node.tag != "model" for node in nodes)
-    found = tuple(Path(file) for file in files if file is not None)
-    return Outline(found, "has no <model>" if empty else "")
+    includes = tuple(Path(file) for file in files if file is not None)
+    return Outline(includes, "has no <model>" if empty else "")
 
 
 def _usd(path: Path, packages: Packages) -> Outline:
@@ -199,8 +199,8 @@ def _freecad(path: Path, packages: Packages) -> Outline:
     except (OSError, KeyError, zipfile.BadZipFile):
         return Outline()
     linked = (name.decode(errors="replace") for name in _LINKED.findall(text))
-    found = tuple(Path(os.path.normpath(path.parent / name)) for name in linked)
-    return Outline(found, "" if b'"Assembly::AssemblyObject"' in text else "holds no assembly")
+    includes = tuple(Path(os.path.normpath(path.parent / name)) for name in linked)
+    return Outline(includes, "" if b'"Assembly::AssemblyObject"' in text else "holds no assembly")
 
 
 OUTLINES: Mapping[str, Callable[[Path, Packages], Outline]] = {

@@ -65,10 +65,10 @@ def read_drake(
 
 
 def _end(node: Node, tag: str) -> Node:
-    found = node.child(tag, f"{PREFIX}{tag}")
-    if found is None:
+    end = node.child(tag, f"{PREFIX}{tag}")
+    if end is None:
         raise node.error(f"<{node.tag}> has no <{tag}>; name the two frames that it welds")
-    return found
+    return end
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Attachment:
 
     @classmethod
     def of(cls, node: Node) -> Attachment | None:
-        """What a ``<plugin>`` joins; None for any other plugin."""
+        """Read a ``<plugin>`` that joins links; None for any other plugin."""
         words = f"{node.get('name') or ''} {node.get('filename') or ''}"
         plain = words.replace("-", "").replace("_", "").lower()
         kind = next((kind for kind in PLUGINS if kind.lower() in plain), None)
@@ -101,10 +101,7 @@ class Attachment:
         second: Iterable[str],
         between: Callable[[str, str], Array],
     ) -> None:
-        """Add the weld, as a closing joint if other joints connect the two links already.
-
-        Links are given by the full names that they may have, the likeliest first.
-        """
+        """Weld two links, each by its likeliest full name; the weld closes a loop if need be."""
         one = next((name for name in first if name in draft.bodies), None)
         other = next((name for name in second if name in draft.bodies), None)
         if one is None or other is None:

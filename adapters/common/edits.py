@@ -72,7 +72,7 @@ class SlackLinks:
 
 @dataclass(frozen=True, eq=False)
 class WantedSlack:
-    """What takes redundant equations away where no other kind of a joint does."""
+    """Slack links to put in and closing joints to take out, where other joint kinds do not help."""
 
     links: tuple[SlackLinks, ...] = ()
     #: Part of its mass that a body keeps which gives some to such links, by its name.
@@ -93,7 +93,7 @@ class Edit:
 
 @dataclass(eq=False)
 class Patch:
-    """What has to change in the user's files."""
+    """The changes of the user's files, and what is lost or was decided on the way."""
 
     edits: list[Edit] = field(default_factory=list)
     findings: list[Diagnostic] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What knows where it stands in the user's files, so that every fault in it names the place.
+"""Things that know where they stand in the user's files, so that every fault names the place.
 
 Elements of XML, values of JSON and YAML, lines of ASMT and objects of CAD systems are all
 ``Located``: readers raise ``thing.error("what is wrong; what to do")`` and hand ``thing.source``

@@ -207,7 +207,7 @@ def _offer_all(
 
 
 def _command(draft: Draft, names: str, words: str) -> Iterator[str]:
-    """What to type where the model is a file of a format that is read with ``--close``."""
+    """The command that closes loops, where the model is a file."""
     if draft.path is not None and os.path.isfile(draft.path):
         path = shlex.quote(draft.path)
         yield f"{words}: regularize check {path} --close {shlex.quote(names)}"

@@ -40,10 +40,10 @@ class Packages:
 
     def every(self) -> dict[str, Path]:
         """All packages that are found, by name."""
-        found: dict[str, Path] = {}
+        named: dict[str, Path] = {}
         for packages in self._places():
-            found = {**packages, **found}
-        return {**found, **self.given}
+            named = {**packages, **named}
+        return {**named, **self.given}
 
     def _places(self) -> Iterator[dict[str, Path]]:
         """The packages below each folder to search, the nearest first."""
@@ -80,24 +80,24 @@ class Packages:
                 return folder
         near = self._above() if self.whole is None else [*self._above(), self.whole]
         for folder in near:
-            for found in (folder / name, folder / "src" / name):
-                if found.is_dir():
-                    return found
+            for place in (folder / name, folder / "src" / name):
+                if place.is_dir():
+                    return place
         return None
 
 
 def packages_below(place: Path) -> dict[str, Path]:
     """Folders with a ``package.xml`` or, of Gazebo, a ``model.config``, by name; sources first."""
-    found: dict[str, Path] = {}
+    sources: dict[str, Path] = {}
     installed: dict[str, Path] = {}
     for folder, files in folders_below(place):
         # What a workspace has installed is a copy of its sources.
-        into = installed if "install" in folder.relative_to(place).parts else found
+        into = installed if "install" in folder.relative_to(place).parts else sources
         if "package.xml" in files and (name := package_name(folder / "package.xml")):
             into.setdefault(name, folder)
         elif "model.config" in files:
             into.setdefault(folder.name, folder)
-    return {**installed, **found}
+    return {**installed, **sources}
 
 
 def folders_below(place: Path) -> Iterator[tuple[Path, list[str]]]:

@@ -1,4 +1,4 @@
-"""What the patchers of all formats share: reading text, writing bytes, and references to files.
+"""The base of the patchers of all formats: texts, bytes, and references to other files.
 
 A patcher belongs to one model that was read. It says which kinds its format can hold where, turns
 wanted kinds into edits, and names the references to other files, so that they can be rewritten
@@ -145,7 +145,7 @@ class Patcher(ABC):
 
     @property
     def way_out(self) -> str:
-        """What else could be done in the file where it holds no other kind; empty: nothing."""
+        """Another way to change the file where it holds no other kind; empty: none."""
         return ""
 
     def refuse(self, wanted: WantedKind, held: Iterable[str], why: str = "") -> ModelError:

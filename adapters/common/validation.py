@@ -1,4 +1,4 @@
-"""What every model passes on its way in, whatever its format.
+"""Checks that every model passes on its way in, whatever its format.
 
 Numbers are sound and names can be shown; findings tell of doubtful masses, of bounds that leave one
 value, and of files from elsewhere. How precisely numbers are written is known here as well.
@@ -65,7 +65,7 @@ def validated(mechanism: Mechanism) -> Mechanism:
 
 
 def _numbers(mechanism: Mechanism) -> Iterator[tuple[str, Source | None, Array]]:
-    """What has to be finite: the thing, where it stands, its numbers."""
+    """Yield what has to be finite: the thing in words, where it stands, its numbers."""
     for joint in mechanism.joints:
         frames = (joint.screws, joint.T_parent_joint, joint.T_child_joint, joint.position)
         for numbers in frames:
@@ -144,10 +144,7 @@ def renamed(
 
 
 def with_doubtful_bounds(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with notes on joints whose lower bound equals or exceeds the upper one.
-
-    Some exporters write zeros where there are no bounds, others mean a joint that stands still.
-    """
+    """The mechanism with notes on joints whose lower bound equals or exceeds the upper one."""
     bounds = [(j, np.asarray(j.limits)) for j in mechanism.joints if j.limits is not None]
     for says, words, way in (
         (

@@ -89,7 +89,7 @@ class Value(Located):
     def maybe(self, key: str, read: Callable[[Value], T], default: T) -> T: ...
 
     def maybe(self, key: str, read: Callable[[Value], T], default: T | None = None) -> T | None:
-        """What a member is read to; the default where it is absent or null."""
+        """Read a member by a function; the default where it is absent or null."""
         member = self.get(key)
         return default if member is None else read(member)
 
@@ -114,7 +114,7 @@ class Value(Located):
 
     @property
     def _numeral(self) -> Any:
-        """What it is as a number."""
+        """The data to be taken for a number."""
         return self.raw
 
     @property

@@ -1,4 +1,4 @@
-"""What writers share: elements, numbers, couplings, spanning trees, what a format cannot hold.
+"""The base of writers: elements, numbers, couplings, spanning trees, what a format cannot hold.
 
 A writer derives from ``Writing``, adds elements with ``add``, notes under which name it wrote each
 coordinate, and says what it makes of things that the format has otherwise. What is lost need not be
@@ -148,7 +148,7 @@ def quaternion(R: Rotation) -> Array:
 
 
 def sizes(shape: Geometry) -> dict[str, Any]:
-    """What a shape that is no mesh measures, under the names of URDF and SDF."""
+    """Sizes of a shape that is no mesh, under the names of URDF and SDF."""
     if shape.kind in ("box", "ellipsoid"):
         return {"size" if shape.kind == "box" else "radii": shape.size}
     return dict(zip(("radius", "length"), shape.size, strict=False))

@@ -266,7 +266,7 @@ class Node(Located):
 
     @property
     def gap(self) -> str:
-        """What stands between the element and one on a line of its own in front of it."""
+        """The line end and margin between the element and one on a line of its own before it."""
         return self.document.newline + (self.margin or "")
 
     def after(self, text: str) -> Edit:

@@ -85,7 +85,7 @@ def _unused_frames(draft: SdfDraft) -> dict[str, Side]:
 
 
 def _closing_lines(one: str, other: str, axis: bool) -> tuple[str, ...]:
-    """What to write into an SDF file to close a loop between two links that coincide."""
+    """Elements that close a loop between two coinciding links in an SDF file, with words."""
     (model, _, own), (second, _, far) = one.rpartition("::"), other.rpartition("::")
     if model == second:  # names as they are used in their model
         one, other = own, far

@@ -164,11 +164,13 @@ class ModelReader:
             entry = Frame(pose_of(pose), relative_to(pose, scope, scope.frame), None, link)
             frames.add(name, entry)
             self._add_link(link, name)
-        for each in node.children("frame"):
-            name, pose = scope.full(each.text("name")), each.child("pose")
-            attached = each.get("attached_to")
+        for inner in node.children("frame"):
+            name, pose = scope.full(inner.text("name")), inner.child("pose")
+            attached = inner.get("attached_to")
             carrier = scope.full(attached) if attached else scope.frame
-            frames.add(name, Frame(pose_of(pose), relative_to(pose, scope, carrier), carrier, each))
+            frames.add(
+                name, Frame(pose_of(pose), relative_to(pose, scope, carrier), carrier, inner)
+            )
         for joint in node.children("joint"):
             self.draft.declare(joint, scope)
         for each in node.children():
@@ -230,8 +232,8 @@ def find_included(uri: str, path: str) -> str | None:
     folder, (package, _, rest) = Path(path).parent, name.partition("/")
     targets = [base / name for base in (folder, *folder.resolve().parents[:3])]
     if not any(target.exists() for target in targets) and "://" in uri:
-        found = Packages(Path(path)).find(package)
-        targets += [] if found is None else [found / rest]
+        folder_of_package = Packages(Path(path)).find(package)
+        targets += [] if folder_of_package is None else [folder_of_package / rest]
     for target in targets:
         candidates = [target, target / "model.sdf", *sorted(target.glob("*.sdf"))]
         for candidate in candidates:

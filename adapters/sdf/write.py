@@ -200,9 +200,9 @@ class _SdfWriter(Writing):
         add(element, "reference", 0.0)
         follows, leads = (self.joints[end.joint] for end in (follower, leader))
         if all(joint.find(AXES[1]) is None for joint in (follows, leads)):
-            own = {"multiplier": written(mimic.multiplier), "offset": written(shifted)}
+            values = {"multiplier": written(mimic.multiplier), "offset": written(shifted)}
             tag, names = f"{{{DRAKE}}}mimic", {"drake": DRAKE}
-            etree.SubElement(follows, tag, {"joint": leader.joint, **own}, nsmap=names)
+            etree.SubElement(follows, tag, {"joint": leader.joint, **values}, nsmap=names)
 
 
 def add_limit(axis: Any, joint: Joint, index: int, zero: float) -> None:

@@ -57,7 +57,7 @@ class CadShape:
     densities: tuple[float | None, ...]  # kg/m³, None where the file gives no material
 
     def elements(self) -> dict[str, ShapeElement]:
-        """What each ``Face3``, ``Edge1`` and ``Vertex2`` is, numbered as FreeCAD numbers them."""
+        """Every ``Face3``, ``Edge1`` and ``Vertex2``, numbered as FreeCAD numbers them."""
         vertices = range(len(self._all("VERTEX")))
         elements = {f"Vertex{k + 1}": ShapeElement("point") for k in vertices}
         adaptors = ocp("BRepAdaptor")
@@ -107,7 +107,7 @@ class CadShape:
         return mesh
 
     def _all(self, what: str) -> list[Any]:
-        return [each for part in self.parts for each in _every(part, what)]
+        return [piece for part in self.parts for piece in _every(part, what)]
 
 
 def stored_shape(data: bytes, name: str) -> CadShape:
@@ -135,7 +135,7 @@ def stored_shape(data: bytes, name: str) -> CadShape:
 
 
 def tried(read: Callable[[], CadShape], modules: tuple[str, ...], name: str, size: int) -> CadShape:
-    """What is read from a file of that size, once a copy of this process has come through it."""
+    """Read a file of so many bytes, once a copy of this process has come through reading it."""
 
     def use() -> None:
         shape = read()

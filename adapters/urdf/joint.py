@@ -106,12 +106,12 @@ def limits(node: Node, kind: str) -> JointLimits | None:
     limit = node.child("limit")
     if limit is None or kind not in ("revolute", "prismatic"):
         return None
-    given = {key: limit.number(key, 0.0, finite=False) for key in BOUNDS if limit.get(key)}
-    rated = {key: np.array(given[key]) for key in ("velocity", "effort") if key in given}
+    stated = {key: limit.number(key, 0.0, finite=False) for key in BOUNDS if limit.get(key)}
+    rated = {key: np.array(stated[key]) for key in ("velocity", "effort") if key in stated}
     if node.get("type") == "continuous":
         return JointLimits.of([-np.inf, np.inf], **rated) if rated else None
-    if "lower" in given or "upper" in given:
-        return JointLimits.of([given.get("lower", 0.0), given.get("upper", 0.0)], **rated)
+    if "lower" in stated or "upper" in stated:
+        return JointLimits.of([stated.get("lower", 0.0), stated.get("upper", 0.0)], **rated)
     return JointLimits(None, None, **rated) if rated else None
 
 

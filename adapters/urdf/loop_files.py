@@ -133,9 +133,9 @@ def _frame(entry: Value, draft: UrdfDraft) -> Side:
     name = entry.text()
     joint = draft.joints.get(name)
     if joint is None and name not in draft.bodies:
-        known = [*draft.bodies, *draft.joints]
+        names = [*draft.bodies, *draft.joints]
         raise entry.error(
-            f"there is no link or joint `{name}` in the URDF file{suggestion(name, known)}"
+            f"there is no link or joint `{name}` in the URDF file{suggestion(name, names)}"
         )
     if joint is None or joint.child == name:
         return name, IDENTITY

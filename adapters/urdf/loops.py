@@ -119,7 +119,7 @@ def ends_of(node: Node) -> tuple[Node, Node] | None:
 
 
 def origin_of(node: Node, end: Node) -> Node | None:
-    """What says where the joint is on one link: the end itself, or what is inside or beside it."""
+    """The element with the joint's place on a link: the end itself, or one inside or beside it."""
     if end.get("xyz") is not None or end.get("rpy") is not None:
         return end
     return end.child("origin") or node.child(f"{end.tag}_origin")
@@ -310,7 +310,7 @@ def read_closing_frames(draft: UrdfDraft) -> None:
 
 
 def closing_lines(one: str, other: str, axis: bool) -> tuple[str, ...]:
-    """What to write into a URDF file to close a loop between two links that coincide."""
+    """Elements that close a loop between two coinciding links in a URDF file, with words."""
     name = f"{one}-{other}"
     hinge = (
         f'a hinge about their axis Z: <loop name="{name}" type="revolute"><predecessor '

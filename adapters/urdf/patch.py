@@ -50,7 +50,7 @@ class UrdfPatcher(SlackPatcher):
     """Edits a URDF file and the file of closing joints beside it."""
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """What a closing joint can become; joints of the tree stay, for engines read them."""
+        """Kinds that a closing joint can become; engines read joints of the tree, which stay."""
         if joint.source is not None and joint.source.path != self.path:
             return sidecar_patch.kinds(joint)
         place = self.element(joint)
@@ -204,7 +204,7 @@ class UrdfPatcher(SlackPatcher):
         return [place.with_attribute("type", word), *_axes(place, wanted)]
 
     def references(self, text: EditedText) -> Iterator[FileReference]:
-        """Those of the model itself; the file of closing joints names none."""
+        """References of the model itself; the file of closing joints has none."""
         return super().references(text) if text.path == self.path else iter(())
 
     def referring(self, place: Node) -> Iterator[tuple[int, int]]:

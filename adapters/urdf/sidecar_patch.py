@@ -134,7 +134,7 @@ def retyped(wanted: Sequence[WantedKind], text: EditedText) -> Iterator[Edit]:
 
 
 def retype_word(wanted: WantedKind) -> str | None:
-    """What a Gepetto file calls the new kind of a hinge; None where it has no word."""
+    """The word of a Gepetto file for the new kind of a hinge; None where it has none."""
     if wanted.joint.kind != "revolute":
         return None
     if wanted.kind == "spherical":

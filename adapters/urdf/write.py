@@ -324,10 +324,10 @@ def add_limit(element: Any, joint: Joint) -> None:
 
 def add_dynamics(element: Any, joint: Joint) -> None:
     """Add damping and friction of a joint of one freedom, if it has any."""
-    stated = {key: joint.dynamics.stated().get(key) for key in ("damping", "friction")}
-    given = {key: value[0] for key, value in stated.items() if value is not None}
-    if given:
-        add(element, "dynamics", **given)
+    stated = joint.dynamics.stated()
+    values = {key: stated[key][0] for key in ("damping", "friction") if key in stated}
+    if values:
+        add(element, "dynamics", **values)
 
 
 def add_transmission(root: Any, actuator: Actuator, joint: str) -> None:

@@ -55,7 +55,7 @@ class XacroSource:
 
     @property
     def defined(self) -> str:
-        """Its macros in words."""
+        """The macros that the file defines, in words."""
         many = "s" if len(self.macros) > 1 else ""
         return f"the macro{many} {listed(self.macros)}"
 
