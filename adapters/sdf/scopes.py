@@ -168,9 +168,8 @@ class ModelReader:
             name, pose = scope.full(inner.text("name")), inner.child("pose")
             attached = inner.get("attached_to")
             carrier = scope.full(attached) if attached else scope.frame
-            frames.add(
-                name, Frame(pose_of(pose), relative_to(pose, scope, carrier), carrier, inner)
-            )
+            entry = Frame(pose_of(pose), relative_to(pose, scope, carrier), carrier, inner)
+            frames.add(name, entry)
         for joint in node.children("joint"):
             self.draft.declare(joint, scope)
         for each in node.children():

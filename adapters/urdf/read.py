@@ -74,8 +74,15 @@ def read_root(
     for node in root.children():
         if node.tag in DIALECTS:
             DIALECTS[node.tag](node, draft)
-        else:
-            _pass_over(node, draft)
+        elif node.tag in UNREAD:
+            draft.unread(
+                f"<{node.tag}> joins links but is not read: the mechanism has fewer joints than "
+                "the file",
+                node.source,
+                "describe the loop by a URDF+ <loop> or a Gepetto YAML file",
+            )
+        elif node.tag not in QUIET:
+            draft.ignore(node.tag, node)
     read_mimics(draft)
     for file in files[:1]:
         file.close(draft)
@@ -89,19 +96,6 @@ def read_root(
     draft.report_ignored(": it is not a part of URDF")
     _set_ground(draft, roots, floating)
     return draft.mechanism(format)
-
-
-def _pass_over(node: Node, draft: UrdfDraft) -> None:
-    """Decide what an element means that no dialect reads."""
-    if node.tag in UNREAD:
-        draft.unread(
-            f"<{node.tag}> joins links but is not read: the mechanism has fewer joints than the "
-            "file",
-            node.source,
-            "describe the loop by a URDF+ <loop> or a Gepetto YAML file",
-        )
-    elif node.tag not in QUIET:
-        draft.ignore(node.tag, node)
 
 
 def _set_ground(draft: UrdfDraft, roots: list[str], floating: bool) -> None:
