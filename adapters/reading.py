@@ -21,11 +21,7 @@ from regularize.mechanism.mechanism import Geometry, Mechanism, shortened
 
 
 def detect(path: str | os.PathLike[str]) -> Adapter:
-    """The format of a file, by its content; its suffix only breaks ties.
-
-    A file that no sniffer knows goes to the one format of its suffix, whose reader can say what
-    is wrong with it.
-    """
+    """The format of a file, by its content; its suffix breaks ties, and decides where none fits."""
     name = model_file(path)
     suffix = Path(name).suffix.lower()
     builtin = builtin_of(read_bytes(name, HEAD), suffix)

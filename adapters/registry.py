@@ -336,10 +336,7 @@ def adapter_named(name: str | None) -> Adapter | None:
 
 
 def builtin_of(head: bytes, suffix: str) -> Adapter | None:
-    """The one built-in format that both the first bytes and the suffix of a file belong to.
-
-    What such a file is need not be asked of other packages, and they are not looked for.
-    """
+    """The one built-in format of both the first bytes and the suffix of a file, if there is one."""
     fitting = [
         adapter
         for adapter in BUILTIN

@@ -54,10 +54,7 @@ def prepared() -> Iterator[None]:
 
 
 def release(stream: TextIO) -> None:
-    """Write out what a stream still holds; nowhere if its reader has gone or its disk is full.
-
-    Python does the same at its end, but has only a trace to say that it failed.
-    """
+    """Write out what a stream still holds; nowhere if its reader has gone or its disk is full."""
     try:
         stream.flush()
     except OSError:

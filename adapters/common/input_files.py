@@ -60,10 +60,7 @@ def stamps(files: Collection[str]) -> dict[str, Stamp]:
 
 
 def changes(files: Callable[[], Collection[str]], stop: Event | None = None) -> Iterator[list[str]]:
-    """Wait for changes of files, whether written in place or replaced, and yield what changed.
-
-    Which files there are is asked again after every change, for a model may take in others.
-    """
+    """Wait for changes of files, which are asked for again after each, and yield what changed."""
     try:
         from watchfiles import watch
     except ImportError as error:

@@ -152,10 +152,9 @@ class MarkedFrames:
 def report_loop_candidates(
     draft: Draft, pose: Callable[[str], Transform], lines: Lines, marks: Marks = NONE
 ) -> None:
-    """Offer to close loops that frames mark (REG019); ``lines`` says what to write for a pair.
+    """Offer to close loops that frames in one place mark (REG019), those named alike together.
 
-    Two frames in one place are offered. Where the names of several such pairs differ alike, all
-    pairs of such names are offered together, and how far apart each was saved.
+    ``lines`` says what to write for a pair.
     """
     frames = MarkedFrames(draft, pose, marks)
     if not 2 <= len(frames.places) <= MOST:

@@ -282,8 +282,7 @@ def distance_joint(
 ) -> Joint:
     """The joint that keeps the origins of two frames at a distance: a rod with balls at its ends.
 
-    The second body is seen from the first one where the coordinates are zero; the origins need not
-    be at the distance there, and none makes a ball joint.
+    ``T_first_second`` is where the coordinates are zero; the length need not hold there.
     """
     (parent, T_parent), (child, T_child) = first, second
     rod = _sphere_sphere(inverse(T_parent) @ T_first_second @ T_child, length)

@@ -141,8 +141,7 @@ def axis_letter(direction: Direction) -> str | None:
 def in_a_row(joint: Joint) -> tuple[list[Joint], dict[str, tuple[str, float]]]:
     """A joint as hinges, slides and ball, planar or free joints, one after the other.
 
-    The slide of each screw comes with the hinge that it follows, and the pitch in metres per
-    radian.
+    The second result has, for the slide of each screw, its hinge and the pitch in m/rad.
     """
     if joint.kind in ("fixed", "free", "spherical"):
         return [joint], {}

@@ -165,11 +165,7 @@ def with_doubtful_bounds(mechanism: Mechanism) -> Mechanism:
 
 
 def with_external_files(mechanism: Mechanism, included: Iterable[str]) -> Mechanism:
-    """The mechanism with a note on what it takes from outside of its folder (REG021).
-
-    Such are included files, and meshes that the model itself names by an absolute place or by
-    ``..``; those in packages are where packages are.
-    """
+    """The mechanism with a note on includes and meshes from outside of its folder (REG021)."""
     if mechanism.path is None:
         return mechanism
     folder = os.path.dirname(os.path.abspath(mechanism.path))

@@ -92,10 +92,7 @@ def as_dict(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses by their attributes, arrays and tuples as lists, the rest as it is.
-
-    Attributes of ``SILENT`` are left out where they are None or empty.
-    """
+    """Dataclasses by attributes, but empty ones of ``SILENT``; arrays and tuples as lists."""
     if isinstance(value, tuple):
         return [plain(entry) for entry in value]
     if isinstance(value, np.ndarray | np.generic):
@@ -124,10 +121,7 @@ def plain(value: Any) -> Any:
 
 
 def _limits(limits: JointLimits) -> Any:
-    """Rows of a lower and an upper bound, and of a rate and an effort where any is stated.
-
-    Rates and efforts by their names where no position bounds are stated.
-    """
+    """Rows of bounds, and of rate and effort if any is stated; without bounds these by names."""
     rated = {"velocity": limits.velocity, "effort": limits.effort}
     if limits.lower is None:
         return {key: v.tolist() for key, v in rated.items() if v is not None}
@@ -166,10 +160,7 @@ def read(path: str) -> Mechanism:
 
 
 def _record(kind: type[Record], value: Value, **own: Callable[[Value], Any]) -> Record:
-    """A dataclass from members named as its attributes; those with a default may be absent.
-
-    A member that means something else in this class than in ``MEMBERS`` has a reader of its own.
-    """
+    """A dataclass from members of its attributes' names, by ``MEMBERS`` or readers of its own."""
     attributes = {}
     for each in fields(cast(Any, kind)):
         read_member = own.get(each.name) or MEMBERS[each.name]

@@ -62,10 +62,7 @@ def with_density(model: Model, density: float | Mapping[str, float]) -> Mechanis
 
 
 def with_materials(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with mass properties for the bodies whose shapes have a known material.
-
-    A body whose shapes cannot be read stays without, which is said.
-    """
+    """The mechanism with mass properties for bodies whose shapes can be read and have materials."""
     bodies, findings = [], [*mechanism.findings]
     for body in mechanism.bodies:
         shapes = _with_material(body)

@@ -150,11 +150,7 @@ def check_scalar(joint: Joint, node: Node) -> None:
 
 
 def read_motors(draft: UrdfDraft) -> None:
-    """Add the motors, one per joint, and mark the joints that they move.
-
-    Of a joint that both name, the gear is that of the transmission and the command that of
-    ros2_control.
-    """
+    """Add one motor per joint, geared by transmissions and commanded by ros2_control."""
     motors: dict[str, Actuator] = {}
     controls = draft.root.children("ros2_control")
     transmissions = [t for top in (draft.root, *controls) for t in top.children("transmission")]

@@ -141,10 +141,7 @@ def read(
     close: str | None = None,
     packages: Mapping[str, str | os.PathLike[str]] | None = None,
 ) -> Mechanism:
-    """Expand a xacro file and read the result as URDF; lines are those of the expanded text.
-
-    Packages that are not named are looked for above the file, and where ROS has them.
-    """
+    """Expand a xacro file and read the result as URDF; lines are those of the expanded text."""
     text, included = _expanded(path, dict(arguments or {}), packages or {})
     root = XmlDocument(EditedText(path, text, "utf-8")).root
     empty = root.tag == "robot" and not root.children("link")
