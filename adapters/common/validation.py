@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -84,51 +83,42 @@ def _numbers(mechanism: Mechanism) -> Iterator[tuple[str, Source | None, Array]]
 
 def _with_displayed_names(mechanism: Mechanism) -> Mechanism:
     """The mechanism under names that are safe to show; the same object where all of them are."""
-    names = [mechanism.name]
-    for entries in (mechanism.bodies, mechanism.joints, mechanism.couplings):
-        names += [entry.name for entry in entries]
-    for driven in (mechanism.actuators, mechanism.motions):
-        names += [entry.name for entry in driven]
-    names += [entry.motor for entry in mechanism.actuators if entry.motor]
-    said = [finding.message for finding in mechanism.findings]
-    if all(displayed_name(name) == name for name in names) and said == [*map(displayed, said)]:
+    parts = (mechanism.bodies, mechanism.joints, mechanism.couplings)
+    driven = (mechanism.actuators, mechanism.motions)
+    names = [mechanism.name, *(entry.name for part in (*parts, *driven) for entry in part)]
+    names += [actuator.motor for actuator in mechanism.actuators if actuator.motor]
+    messages = [finding.message for finding in mechanism.findings]
+    safe = messages == [*map(displayed, messages)]
+    if safe and all(displayed_name(name) == name for name in names):
         return mechanism
     try:
-        shown = renamed(mechanism, displayed_name, displayed_name)
-        parts: dict[str, Any] = {
-            part: tuple(replace(e, name=displayed_name(e.name)) for e in getattr(shown, part))
-            for part in ("couplings", "motions", "actuators")
-        }
-        parts["actuators"] = tuple(
-            replace(e, motor=None if e.motor is None else displayed_name(e.motor))
-            for e in parts["actuators"]
-        )
-        parts["findings"] = tuple(
-            replace(
-                finding,
-                message=displayed(finding.message),
-                joints=tuple(displayed_name(name) for name in finding.joints),
-                help=tuple(displayed(line) for line in finding.help),
-            )
-            for finding in shown.findings
-        )
-        return replace(shown, name=displayed_name(shown.name), **parts)
+        shown = renamed(mechanism, displayed_name, displayed_name, displayed_name)
     except ModelError as error:
         path = mechanism.path or mechanism.name
         reason = f"names differ in characters alone that cannot be shown: {error}"
         raise ReadError(path, reason) from error
+    findings = tuple(
+        replace(
+            finding,
+            message=displayed(finding.message),
+            joints=tuple(map(displayed_name, finding.joints)),
+            help=tuple(map(displayed, finding.help)),
+        )
+        for finding in mechanism.findings
+    )
+    return replace(shown, findings=findings)
 
 
 def renamed(
-    mechanism: Mechanism, body: Callable[[str], str], joint: Callable[[str], str]
+    mechanism: Mechanism,
+    body: Callable[[str], str],
+    joint: Callable[[str], str],
+    other: Callable[[str], str] = str,
 ) -> Mechanism:
-    """The mechanism with other names of its bodies and joints."""
-    moved: dict[str, Any] = {
-        part: tuple(replace(each, joint=joint(each.joint)) for each in getattr(mechanism, part))
-        for part in ("motions", "actuators")
-    }
+    """The mechanism with other names of its bodies and joints, and of all else."""
     return replace(
         mechanism,
+        name=other(mechanism.name),
         ground=body(mechanism.ground),
         bodies=tuple(replace(b, name=body(b.name)) for b in mechanism.bodies),
         joints=tuple(
@@ -136,10 +126,16 @@ def renamed(
             for j in mechanism.joints
         ),
         couplings=tuple(
-            replace(c, terms=tuple((joint(name), k, value) for name, k, value in c.terms))
+            replace(c, name=other(c.name), terms=tuple((joint(j), k, v) for j, k, v in c.terms))
             for c in mechanism.couplings
         ),
-        **moved,
+        motions=tuple(
+            replace(m, name=other(m.name), joint=joint(m.joint)) for m in mechanism.motions
+        ),
+        actuators=tuple(
+            replace(a, name=other(a.name), joint=joint(a.joint), motor=a.motor and other(a.motor))
+            for a in mechanism.actuators
+        ),
     )
 
 
