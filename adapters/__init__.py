@@ -8,31 +8,26 @@ What readers share lies in ``common``: values that know where they stand (``loca
 ``xml``), the model while it is being read (``draft``), joints between marked frames (``pairs``),
 loops in words of several formats (``closures``), what every model passes (``validation``). What
 writers share: ``write`` (elements, coordinates by name, losses, spanning trees) and ``serial``;
-what patchers share: ``edits``, ``patching``, ``slack_links``.
+what patchers share: ``edits``, ``patching``, ``slack_links``; what all three share: ``kinds``.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regularize.adapters.reading import detect as detect
-    from regularize.adapters.reading import read as read
-    from regularize.adapters.registry import Adapter as Adapter
-    from regularize.adapters.registry import adapter_named as adapter_named
-    from regularize.adapters.registry import adapters as adapters
-    from regularize.adapters.sniffers import has_root as has_root
-    from regularize.adapters.sniffers import root_tag as root_tag
+    from regularize.adapters.reading import detect, read
+    from regularize.adapters.registry import Adapter, adapter_named, adapters
+    from regularize.adapters.sniffers import has_root, root_tag
 
 __all__ = ["Adapter", "adapter_named", "adapters", "detect", "has_root", "read", "root_tag"]
-#: Modules of these names, loaded when they are first asked for: the command line prints its version
-#: without any.
-_HOMES = {"detect": "reading", "read": "reading", "has_root": "sniffers", "root_tag": "sniffers"}
 
 
 def __getattr__(name: str) -> Any:
-    """Load a name from its module when it is first asked for."""
+    """Load a name when it is first asked for: the command line starts without any format."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'registry')}"), name)
+    from regularize.adapters import reading, registry, sniffers
+
+    homes = (registry, reading, sniffers)
+    return next(vars(home)[name] for home in homes if name in vars(home))

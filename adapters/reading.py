@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common.input_files import read_bytes, read_head
+from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.validation import significant_digits, validated, with_external_files
 from regularize.adapters.registry import Adapter, adapter_named, adapters, builtin_of, readable
 from regularize.adapters.sniffers import HEAD
@@ -21,24 +21,16 @@ from regularize.mechanism.mechanism import Geometry, Mechanism, shortened
 
 
 def detect(path: str | os.PathLike[str]) -> Adapter:
-    """The format of a file, by its content; its suffix only breaks ties.
-
-    A file that no sniffer knows goes to the one format of its suffix, whose reader can say what
-    is wrong with it.
-
-    Raises:
-        ReadError: The file cannot be opened.
-        UnknownFormat: No reader, or more than one, would take it.
-    """
+    """The format of a file, by its content; its suffix breaks ties, and decides where none fits."""
     name = model_file(path)
     suffix = Path(name).suffix.lower()
-    builtin = builtin_of(read_head(name, HEAD), suffix)
+    builtin = builtin_of(read_bytes(name, HEAD), suffix)
     if builtin is not None:
         return builtin
-    known = [adapters()[each] for each in readable()]
-    found = by_content(name)
-    by_suffix = [adapter for adapter in found or known if suffix in adapter.suffixes]
-    for candidates in (by_suffix, found):
+    fitting = by_content(name)
+    among = fitting or [adapters()[format] for format in readable()]
+    by_suffix = [adapter for adapter in among if suffix in adapter.suffixes]
+    for candidates in (by_suffix, fitting):
         if len(candidates) == 1:
             return candidates[0]
     raise UnknownFormat(name, readable())
@@ -46,8 +38,8 @@ def detect(path: str | os.PathLike[str]) -> Adapter:
 
 def by_content(source: str | bytes) -> list[Adapter]:
     """The formats that a file, or its first bytes, can be; raises ``ReadError``."""
-    head = read_head(source, HEAD) if isinstance(source, str) else source[:HEAD]
-    return [each for each in adapters().values() if each.reader and each.sniff and each.sniff(head)]
+    head = read_bytes(source, HEAD) if isinstance(source, str) else source[:HEAD]
+    return [a for a in adapters().values() if a.reader and a.sniff and a.sniff(head)]
 
 
 def read(
@@ -57,19 +49,10 @@ def read(
     packages: Mapping[str, str | os.PathLike[str]] | None = None,
     **options: Any,
 ) -> Mechanism:
-    """Read a model file.
+    """Read a model file, in the format that its content tells where none is named.
 
-    Args:
-        source: The file, or a directory that holds ``robot.urdf`` or a single URDF file.
-        format: Name of the format; None to recognise it by its content.
-        packages: Folders of ROS packages by name, for what xacro includes and for meshes; shapes
-            that lie in one of them are named by their place.
-        options: Passed on to the reader, such as ``floating=True`` or ``loops="robot.yaml"``.
-
-    Raises:
-        ReadError: The file is absent, empty or not what it claims to be.
-        UnknownFormat: No adapter reads it.
-        MissingExtra: The format needs a package that is not installed.
+    Packages are folders of ROS packages by name, for what xacro includes and for meshes; shapes
+    that lie in one of them are named by their place. Options are passed on to the reader.
     """
     path = model_file(source)
     adapter = detect(path) if format is None else adapter_named(format)
@@ -79,30 +62,19 @@ def read(
     _check_options(adapter.name, reader, options)
     if packages and "packages" in inspect.signature(reader).parameters:
         options["packages"] = packages
-    found = validated(_read_by(reader, path, path, options))
+    model = validated(_read_by(reader, path, path, options))
     # What a saved mechanism came from is not read again.
-    found = with_external_files(found, () if adapter.name == "json" else found.files)
-    found = _located(found, packages or {})
-    if found.digits is not None:
-        return found
-    return replace(found, digits=significant_digits(read_bytes(path)))
+    model = with_external_files(model, () if adapter.name == "json" else model.files)
+    model = _located(model, packages or {})
+    if model.digits is not None:
+        return model
+    return replace(model, digits=significant_digits(read_bytes(path)))
 
 
 def read_object(
     source: object, adapter: Adapter, *, format: str | None = None, **options: Any
 ) -> Mechanism:
-    """Read an object in memory, which is left as it is.
-
-    Args:
-        source: The object.
-        adapter: Of its kind.
-        format: Of text that does not say what it is.
-        options: Passed on to the reader.
-
-    Raises:
-        ReadError: The object contradicts itself, or holds what cannot be read.
-        MissingExtra: Its reader needs a package that is not installed.
-    """
+    """Read an object in memory, which is left as it is."""
     reader = adapter.load_reader()
     if format is not None:
         if "format" not in inspect.signature(reader).parameters:
@@ -115,7 +87,7 @@ def read_object(
 def _read_by(
     reader: Callable[..., Mechanism], source: object, path: str, options: Mapping[str, Any]
 ) -> Mechanism:
-    """What a reader makes of a model; whatever it stumbles over is a fault of the model."""
+    """Call a reader; whatever it stumbles over is a fault of the model."""
     try:
         with np.errstate(all="ignore"):  # what overflows is found where numbers are validated
             return reader(source, **options)
@@ -164,8 +136,7 @@ def _check_options(format: str, reader: Callable[..., Any], options: Mapping[str
         return
     for name in options:
         if name not in parameters:
-            known = [p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY]
-            has = ", ".join(known) or "none"
+            has = ", ".join(p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY)
             why = (
                 ": such a file says itself what floats (SDF: what nothing joins to the world; "
                 "MJCF: what has a <freejoint>)"
@@ -173,7 +144,7 @@ def _check_options(format: str, reader: Callable[..., Any], options: Mapping[str
                 else ""
             )
             raise RegularizeError(
-                f"the reader of {format} has no option {name!r}{why}; it has {has}"
+                f"the reader of {format} has no option {name!r}{why}; it has {has or 'none'}"
             )
 
 
@@ -192,6 +163,6 @@ def model_file(source: str | os.PathLike[str]) -> str:
                 name, f"is a directory with {listed}; name the model file itself{several}"
             )
         name = os.path.join(name, models[0])
-    if not read_head(name, HEAD).strip():
+    if not read_bytes(name, HEAD).strip():
         raise ReadError(name, "the file is empty; export or download the model again")
     return name

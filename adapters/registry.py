@@ -76,13 +76,18 @@ class Adapter:
 
     @property
     def of_files(self) -> bool:
-        """Whether it is a format of files, not only of objects in memory."""
+        """Whether the format has files, not only objects in memory."""
         return self.accepts is None or self.sniff is not None or bool(self.suffixes)
 
     @property
     def installed(self) -> bool:
         """Whether the third-party module that the format needs is there."""
-        return self.module is None or _importable(self.module)
+        from importlib.util import find_spec  # where a format needs more than this package
+
+        try:
+            return self.module is None or find_spec(self.module) is not None
+        except ModuleNotFoundError:  # a parent package of a dotted name is absent
+            return False
 
     def load_reader(self) -> Callable[..., Mechanism]:
         """Import the reader; raises ``MissingExtra`` or ``UnknownFormat``."""
@@ -112,25 +117,24 @@ class Adapter:
         return loaded
 
 
-def _importable(module: str) -> bool:
-    from importlib.util import find_spec  # where a format needs more than this package
-
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:  # a parent package of a dotted name is absent
-        return False
-
-
 #: Formats of CAD systems are guests: any of their folders can be deleted, and its format is not
 #: known then. They share ``cad``, without which all of them are gone.
 GUESTS = ("asmt", "freecad", "mbdyn", "onshape", "simscape")
+
+
+def _folder(name: str, title: str, patcher: str | None = None, **more: Any) -> Adapter:
+    """A format of files whose reader and patcher, if it has one, are in the folder of its name."""
+    home = f"regularize.adapters.{name}"
+    patcher = patcher and f"{home}.patch:{patcher}"
+    return Adapter(name, title, reader=f"{home}.read:read", patcher=patcher, **more)
+
+
 FORMATS: tuple[Adapter, ...] = (
-    Adapter(
-        name="urdf",
-        title="URDF, with the loops of URDF+, Isaac Sim, Drake, Gepetto YAML and CAD exporters",
+    _folder(
+        "urdf",
+        "URDF, with the loops of URDF+, Isaac Sim, Drake, Gepetto YAML and CAD exporters",
+        "UrdfPatcher",
         suffixes=(".urdf",),
-        reader="regularize.adapters.urdf.read:read",
-        patcher="regularize.adapters.urdf.patch:UrdfPatcher",
         writer="regularize.adapters.urdf.write:write",
         sniff=sniffers.has_root("robot"),
     ),
@@ -159,24 +163,22 @@ FORMATS: tuple[Adapter, ...] = (
         sniff=sniffers.is_native,
         coupled=None,
     ),
-    Adapter(
-        name="sdf",
-        title="SDF 1.0 to 1.12 (Gazebo, Drake)",
+    _folder(
+        "sdf",
+        "SDF 1.0 to 1.12 (Gazebo, Drake)",
+        "SdfPatcher",
         suffixes=(".sdf", ".world"),
-        reader="regularize.adapters.sdf.read:read",
-        patcher="regularize.adapters.sdf.patch:SdfPatcher",
         writer="regularize.adapters.sdf.write:write",
         sniff=sniffers.has_root("sdf"),
         closed=True,
         one_namespace=True,
         reserved=frozenset({"world"}),
     ),
-    Adapter(
-        name="mjcf",
-        title="MJCF (MuJoCo)",
+    _folder(
+        "mjcf",
+        "MJCF (MuJoCo)",
+        "MjcfPatcher",
         suffixes=(".xml", ".mjcf"),
-        reader="regularize.adapters.mjcf.read:read",
-        patcher="regularize.adapters.mjcf.patch:MjcfPatcher",
         writer="regularize.adapters.mjcf.write:write",
         sniff=sniffers.has_root("mujoco"),
         extra="mujoco",
@@ -185,51 +187,41 @@ FORMATS: tuple[Adapter, ...] = (
         meshes=frozenset({".stl", ".obj", ".msh"}),
         coupled=None,
     ),
-    Adapter(
-        name="usd",
-        title="USD Physics (Isaac Sim, Newton)",
+    _folder(
+        "usd",
+        "USD Physics (Isaac Sim, Newton)",
+        "UsdPatcher",
         suffixes=(".usd", ".usda", ".usdc", ".usdz"),
-        reader="regularize.adapters.usd.read:read",
-        patcher="regularize.adapters.usd.patch:UsdPatcher",
         writer="regularize.adapters.usd.write:write",
         sniff=sniffers.is_usd,
         extra="usd",
         module="pxr",
         meshes=frozenset({".stl", ".obj", ".ply", ".glb", ".gltf", ".off", ".dae"}),
     ),
-    Adapter(
-        name="freecad",
-        title="FreeCAD assembly (1.0 and later)",
+    _folder(
+        "freecad",
+        "FreeCAD assembly (1.0 and later)",
+        "FreecadPatcher",
         suffixes=(".fcstd",),
-        reader="regularize.adapters.freecad.read:read",
-        patcher="regularize.adapters.freecad.patch:FreecadPatcher",
         sniff=sniffers.is_freecad,
     ),
-    Adapter(
-        name="asmt",
-        title="ASMT, the assemblies of FreeCAD's solver",
+    _folder(
+        "asmt",
+        "ASMT, the assemblies of FreeCAD's solver",
+        "AsmtPatcher",
         suffixes=(".asmt",),
-        reader="regularize.adapters.asmt.read:read",
-        patcher="regularize.adapters.asmt.patch:AsmtPatcher",
         sniff=sniffers.is_asmt,
     ),
-    Adapter(
-        name="mbdyn",
-        title="MBDyn model, as the solver of FreeCAD reads them",
+    _folder(
+        "mbdyn",
+        "MBDyn model, as the solver of FreeCAD reads them",
         suffixes=(".mbd",),
-        reader="regularize.adapters.mbdyn.read:read",
         sniff=sniffers.is_mbdyn,
     ),
-    Adapter(
-        name="onshape",
-        title="Onshape assembly definition (JSON)",
-        reader="regularize.adapters.onshape.read:read",
-        sniff=sniffers.is_onshape,
-    ),
-    Adapter(
-        name="simscape",
-        title="Simscape Multibody import XML (SolidWorks, Inventor, Creo, Onshape)",
-        reader="regularize.adapters.simscape.read:read",
+    _folder("onshape", "Onshape assembly definition (JSON)", sniff=sniffers.is_onshape),
+    _folder(
+        "simscape",
+        "Simscape Multibody import XML (SolidWorks, Inventor, Creo, Onshape)",
         sniff=sniffers.has_root("SimscapeMultibodyImportXML"),
     ),
 )
@@ -326,15 +318,15 @@ def adapters() -> Mapping[str, Adapter]:
     Raises:
         RegularizeError: Two adapters have the same name.
     """
-    found: dict[str, Adapter] = {}
+    named: dict[str, Adapter] = {}
     for adapter in (*BUILTIN, *_installed_adapters()):
-        if adapter.name in found:
+        if adapter.name in named:
             raise RegularizeError(
-                f"two adapters are named {adapter.name!r} ({found[adapter.name].title}; "
+                f"two adapters are named {adapter.name!r} ({named[adapter.name].title}; "
                 f"{adapter.title}): uninstall the package that brings one of them"
             )
-        found[adapter.name] = adapter
-    return MappingProxyType(found)
+        named[adapter.name] = adapter
+    return MappingProxyType(named)
 
 
 def adapter_named(name: str | None) -> Adapter | None:
@@ -344,10 +336,7 @@ def adapter_named(name: str | None) -> Adapter | None:
 
 
 def builtin_of(head: bytes, suffix: str) -> Adapter | None:
-    """The one built-in format that both the first bytes and the suffix of a file belong to.
-
-    What such a file is need not be asked of other packages, and they are not looked for.
-    """
+    """The one built-in format of both the first bytes and the suffix of a file, if there is one."""
     fitting = [
         adapter
         for adapter in BUILTIN
@@ -360,7 +349,7 @@ def _installed_adapters() -> list[Adapter]:
     # Takes longer than to read a small model; most files are known without it.
     from importlib.metadata import entry_points
 
-    found = []
+    installed = []
     for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
         # A broken package must not keep the other formats from being read.
         try:
@@ -369,10 +358,10 @@ def _installed_adapters() -> list[Adapter]:
             warnings.warn(f"adapter {entry.value!r} cannot be loaded: {error}", stacklevel=3)
             continue
         if isinstance(adapter, Adapter):
-            found.append(adapter)
+            installed.append(adapter)
         else:
             warnings.warn(f"adapter {entry.value!r} is not an Adapter record", stacklevel=3)
-    return found
+    return installed
 
 
 def readable() -> list[str]:
@@ -382,8 +371,8 @@ def readable() -> list[str]:
 
 def adapter_of(value: object) -> Adapter | None:
     """The adapter whose reader takes an object in memory; ours are asked first."""
-    for known in (BUILTIN, adapters().values()):
-        for adapter in known:
+    for group in (BUILTIN, adapters().values()):
+        for adapter in group:
             if adapter.accepts is not None and adapter.accepts(value):
                 return adapter
     return None

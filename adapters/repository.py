@@ -20,7 +20,7 @@ from regularize.adapters.common.packages import PASSED, Packages, folders_below
 from regularize.adapters.registry import adapters
 from regularize.adapters.sdf.scopes import find_included
 from regularize.adapters.sniffers import HEAD
-from regularize.adapters.urdf.xacro import reached, recovered, source_of
+from regularize.adapters.urdf.xacro import parsed, reached, source_of
 from regularize.errors import ReadError
 from regularize.escape import listed
 
@@ -34,17 +34,11 @@ _LINKED = re.compile(rb"<XLink(?:Sub)?\b[^>]*\bfile=\"([^\"]+)\"")
 
 @dataclass(frozen=True)
 class Fragment:
-    """A file that is no model of its own.
-
-    Attributes:
-        path: The file.
-        of: The models that take it in; none where nothing here does.
-        reason: What it is, where no model takes it in.
-    """
+    """A file that is no model of its own."""
 
     path: str
-    of: tuple[str, ...] = ()
-    reason: str = ""
+    of: tuple[str, ...] = ()  # models that take it in; none where nothing here does
+    reason: str = ""  # what it is, where no model takes it in
 
     def __str__(self) -> str:
         """The file and what it belongs to."""
@@ -53,30 +47,19 @@ class Fragment:
 
 @dataclass(frozen=True)
 class Outline:
-    """What one file says of others.
-
-    Attributes:
-        includes: Files that it takes in.
-        lacks: Why it is no model, or nothing.
-    """
+    """The files that one file takes in, and why it is no model of its own."""
 
     includes: tuple[Path, ...] = ()
-    lacks: str = ""
+    lacks: str = ""  # why it is no model
 
 
 @dataclass(frozen=True, eq=False)
 class Repository:
-    """A folder and what it holds.
-
-    Attributes:
-        folder: The folder, as the user named it.
-        models: Files that are models of their own.
-        fragments: The other files in formats of models.
-    """
+    """A folder and what it holds."""
 
     folder: str
-    models: tuple[str, ...]
-    fragments: tuple[Fragment, ...]
+    models: tuple[str, ...]  # files that are models of their own
+    fragments: tuple[Fragment, ...]  # the other files in formats of models
 
     @cached_property
     def _packages(self) -> Mapping[str, Path]:
@@ -90,60 +73,49 @@ class Repository:
 
 
 def repository(folder: str) -> Repository:
-    """Find the models of a folder.
-
-    Raises:
-        ReadError: There is none.
-    """
+    """Find the models of a folder."""
     packages = Packages(Path(folder), Path(folder))
     outlines = {
         Path(path): outline(Path(path), packages) for path, outline in _candidates(Path(folder))
     }
-    known = {os.path.realpath(path): path for path in outlines}
-    taken: dict[Path, set[Path]] = {path: set() for path in outlines}
-    for path, found in outlines.items():
-        for other in found.includes:
-            inside = known.get(os.path.realpath(other))
-            if inside is not None and inside != path:
-                taken[inside].add(path)
-    tops = [path for path, found in outlines.items() if not taken[path] and not found.lacks]
+    true = {os.path.realpath(path): path for path in outlines}
+    inside = {
+        path: {true[p] for p in map(os.path.realpath, outline.includes) if p in true} - {path}
+        for path, outline in outlines.items()
+    }
+    taken = set[Path]().union(*inside.values())
+    whole = [path for path, outline in outlines.items() if not outline.lacks]
+    reach = {path: _reached(path, inside) for path in whole if path not in taken}
     # Files that include each other: the first of them stands for all.
-    covered = _covered(tops, outlines, known)
-    for path, found in outlines.items():
-        if path not in covered and not found.lacks:
-            tops.append(path)
-            covered |= _covered([path], outlines, known)
+    for path in whole:
+        if not any(path in files for files in reach.values()):
+            reach[path] = _reached(path, inside)
     fragments = []
-    reach = {top: _covered([top], outlines, known) for top in tops}
-    for path in outlines:
-        if path not in reach:
-            of = tuple(str(top) for top in tops if path in reach[top])
-            why = outlines[path].lacks or "included by no model here"
-            fragments.append(Fragment(str(path), of, "" if of else why))
-    if not tops:
+    for path in (path for path in outlines if path not in reach):
+        of = tuple(str(top) for top, files in reach.items() if path in files)
+        why = outlines[path].lacks or "included by no model here"
+        fragments.append(Fragment(str(path), of, "" if of else why))
+    if not reach:
         held = "; ".join(map(str, fragments[:5])) or "no file in a format of models"
         raise ReadError(folder, f"is a folder without a model of its own: it holds {held}")
-    return Repository(folder, tuple(map(str, sorted(tops))), tuple(fragments))
+    return Repository(folder, tuple(map(str, sorted(reach))), tuple(fragments))
 
 
-def _covered(
-    tops: list[Path], outlines: Mapping[Path, Outline], known: Mapping[str, Path]
-) -> set[Path]:
-    """Some files and all that they take in."""
-    found, pending = set[Path](), list(tops)
+def _reached(path: Path, inside: Mapping[Path, set[Path]]) -> set[Path]:
+    """A file and all that it takes in, directly or not."""
+    reached, pending = set[Path](), [path]
     while pending:
         path = pending.pop()
-        if path not in found:
-            found.add(path)
-            inside = (known.get(os.path.realpath(each)) for each in outlines[path].includes)
-            pending += [each for each in inside if each is not None]
-    return found
+        if path not in reached:
+            reached.add(path)
+            pending += inside[path]
+    return reached
 
 
 def _candidates(folder: Path) -> Iterator[tuple[Path, Callable[[Path, Packages], Outline]]]:
     """Files in formats of models, each with what reads its outline."""
-    known = [each for each in adapters().values() if each.reader and each.of_files]
-    endings = OPEN.union(*(adapter.suffixes for adapter in known))
+    formats = [adapter for adapter in adapters().values() if adapter.reader and adapter.of_files]
+    endings = OPEN.union(*(adapter.suffixes for adapter in formats))
     for place, names in folders_below(folder):
         if BUILT.intersection(place.relative_to(folder).parts):
             continue
@@ -153,7 +125,7 @@ def _candidates(folder: Path) -> Iterator[tuple[Path, Callable[[Path, Packages],
                 continue
             with path.open("rb") as file:
                 head = file.read(HEAD)
-            named = [adapter.name for adapter in known if adapter.sniff and adapter.sniff(head)]
+            named = [adapter.name for adapter in formats if adapter.sniff and adapter.sniff(head)]
             named += [path.suffix[1:]] if path.suffix in (".xacro", ".usdz") else []
             if named:
                 yield path, OUTLINES.get(named[0], lambda path, packages: Outline())
@@ -166,41 +138,44 @@ def _robot(path: Path, packages: Packages) -> Outline:
     includes = tuple(source.included(near))
     if not source.makes and source.macros:
         return Outline(includes, f"only defines {source.defined}")
-    inside = reached(path, near)
-    whole = all(each.path.is_file() for each in inside) and len(includes) == len(source.includes)
-    return Outline(includes, "has no <link>" if whole and not any(e.links for e in inside) else "")
+    sources = reached(path, near)
+    whole = all(each.path.is_file() for each in sources) and len(includes) == len(source.includes)
+    empty = whole and not any(each.links for each in sources)
+    return Outline(includes, "has no <link>" if empty else "")
 
 
 def _mjcf(path: Path, packages: Packages) -> Outline:
     """MJCF: files that are included or attached."""
-    found, bodies, pending, seen = [], False, [path], set[Path]()
+    includes, bodies, pending, passed = [], False, [path], set[Path]()
     while pending:
         file = pending.pop(0)
-        root = recovered(file)
-        seen.add(file)
+        root = parsed(file)
+        passed.add(file)
         if root is None:
             continue
-        bodies = bodies or root.find(".//body") is not None or root.find(".//attach") is not None
-        for node in (*root.iter("include"), *root.iter("model")):
+        nodes = [*root.walk()]
+        bodies = bodies or any(node.tag in ("body", "attach") for node in nodes)
+        for node in (node for node in nodes if node.tag in ("include", "model")):
             named = node.get("file") or ""
             beside = [folder / named for folder in (path.parent, file.parent)]
             for inside in [Path(os.path.normpath(p)) for p in beside if p.is_file()][:1]:
-                found.append(inside)
-                if inside not in seen:
+                includes.append(inside)
+                if inside not in passed:
                     pending.append(inside)
-    return Outline(tuple(found), "" if bodies or recovered(path) is None else "has no <body>")
+    return Outline(tuple(includes), "" if bodies or parsed(path) is None else "has no <body>")
 
 
 def _sdf(path: Path, packages: Packages) -> Outline:
     """SDF: worlds and the models that they include."""
-    root = recovered(path)
+    root = parsed(path)
     if root is None:
         return Outline()
-    uris = [(node.text or "").strip() for node in root.iterfind(".//include/uri")]
+    nodes = [*root.walk()]
+    uris = [uri.content for n in nodes if n.tag == "include" for uri in n.children("uri")]
     files = [find_included(uri, str(path)) for uri in uris]
-    empty = root.find(".//model") is None and not uris
-    found = tuple(Path(file) for file in files if file is not None)
-    return Outline(found, "has no <model>" if empty else "")
+    empty = not uris and all(node.tag != "model" for node in nodes)
+    includes = tuple(Path(file) for file in files if file is not None)
+    return Outline(includes, "has no <model>" if empty else "")
 
 
 def _usd(path: Path, packages: Packages) -> Outline:
@@ -224,8 +199,8 @@ def _freecad(path: Path, packages: Packages) -> Outline:
     except (OSError, KeyError, zipfile.BadZipFile):
         return Outline()
     linked = (name.decode(errors="replace") for name in _LINKED.findall(text))
-    found = tuple(Path(os.path.normpath(path.parent / name)) for name in linked)
-    return Outline(found, "" if b'"Assembly::AssemblyObject"' in text else "holds no assembly")
+    includes = tuple(Path(os.path.normpath(path.parent / name)) for name in linked)
+    return Outline(includes, "" if b'"Assembly::AssemblyObject"' in text else "holds no assembly")
 
 
 OUTLINES: Mapping[str, Callable[[Path, Packages], Outline]] = {

@@ -1,4 +1,4 @@
-"""What the first bytes of a file tell about its format, and its class about an object."""
+"""Formats told by the first bytes of files, and kinds of objects told by their classes."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ def has_root(*tags: str) -> Callable[[bytes], bool]:
 
 def is_native(head: bytes) -> bool:
     """Whether a file starts as the project's own JSON does."""
-    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and (
-        b'"regularize-mechanism"' in head
-    )
+    return _is_json(head) and b'"regularize-mechanism"' in head
 
 
 def is_xacro(head: bytes) -> bool:
@@ -65,7 +63,11 @@ def is_mbdyn(head: bytes) -> bool:
 def is_onshape(head: bytes) -> bool:
     """Whether a file starts as an Onshape assembly definition does."""
     keys = (b'"rootAssembly"', b'"subAssemblies"', b'"partStudioFeatures"')
-    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and any(k in head for k in keys)
+    return _is_json(head) and any(key in head for key in keys)
+
+
+def _is_json(head: bytes) -> bool:
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
 
 
 def is_a(*classes: str) -> Callable[[object], bool]:
@@ -82,14 +84,14 @@ _is_model = is_a("pinocchio.Model")
 
 
 def is_pinocchio(value: object) -> bool:
-    """Whether it is a Pinocchio model, alone or with lists of constraint models behind it."""
+    """Whether an object is a Pinocchio model, alone or before lists of constraint models."""
     if isinstance(value, tuple) and len(value) > 1:  # Pinocchio's readers return several lists
         return _is_model(value[0]) and all(hasattr(each, "__iter__") for each in value[1:])
     return _is_model(value)
 
 
 def is_text(value: object) -> bool:
-    """Whether it is what a model file holds, and no path: such text has lines or is XML."""
+    """Whether an object is the text of a model file and no path: it has lines or is XML."""
     if isinstance(value, (bytes, bytearray)):
         return True
     if not isinstance(value, str):

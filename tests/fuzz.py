@@ -63,47 +63,14 @@ NUMBER = re.compile(rb"(?<![\w.])[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
 TAG = re.compile(rb"<[^<>]*>")
 WORD = re.compile(rb"[A-Za-z_][\w:]{1,30}")
 EXTREMES = (
-    b"0",
-    b"-1",
-    b"1e-320",
-    b"1e308",
-    b"-1e400",
-    b"nan",
-    b"inf",
-    b"1e16",
-    b"1e-9",
-    b"0x10",
-    b"9" * 400,
-    b"2147483648",
-    b"-0.0",
-    b"",
-    b"1,5",
-    b"1 2",
-    b"1e",
-    b"${pi}",
-    b"\xc2\xa0",
+    *b"0 -1 1e-320 1e308 -1e400 nan inf 1e16 1e-9 0x10".split(),
+    *(b"9" * 400, b"2147483648", b"-0.0", b"", b"1,5", b"1 2", b"1e", b"${pi}", b"\xc2\xa0"),
 )
 STRINGS = (
-    b"\x00",
-    b"\xff\xfe",
-    b"&#10;",
-    b"&amp;",
-    b"<!--",
-    b"]]>",
-    b"<!DOCTYPE x [<!ENTITY a 'b'>]>",
-    b"\xed\xa0\x80",
-    b"\xe2\x80\xae",
-    b"\\",
-    b'"',
-    b"'",
-    b"{",
-    b"}",
-    b"[",
-    b"/",
-    b"../" * 20,
-    b"A" * 5000,
-    b"\r",
-    b"\x1b[2J",
+    *(b"\x00", b"\xff\xfe", b"&#10;", b"&amp;", b"<!--", b"]]>"),
+    *(b"<!DOCTYPE x [<!ENTITY a 'b'>]>", b"\xed\xa0\x80", b"\xe2\x80\xae"),
+    *b"\\ \" ' { } [ /".split(),
+    *(b"../" * 20, b"A" * 5000, b"\r", b"\x1b[2J"),
 )
 
 
@@ -149,7 +116,7 @@ def seeds(corpus: Path | None) -> list[Seed]:
     paths += [] if corpus is None else sorted(path for path in corpus.rglob("*") if path.is_file())
     for path in paths:
         try:
-            format = adapters.adapters()[detected(path)].name
+            format = adapters.detect(path).name
         except rg.RegularizeError:
             continue
         if path.stat().st_size <= LARGEST_SEED:
@@ -165,13 +132,6 @@ def one_each() -> list[Seed]:
             path = write_fixture(format, "slider_crank", Path(folder))
             found.append(Seed(format, path.name, path.read_bytes()))
     return found
-
-
-def detected(path: Path) -> str:
-    """Name of the format of a file."""
-    from regularize.adapters import detect
-
-    return detect(path).name
 
 
 def mutated(seed: Seed, others: Sequence[Seed], rng: random.Random, gentle: bool = False) -> bytes:
@@ -264,17 +224,7 @@ def _bytes(data: bytes, _: bytes, rng: random.Random) -> bytes:
     return data[:i]
 
 
-CHANGES: tuple[Change, ...] = (
-    _number,
-    _number,
-    _number,
-    _word,
-    _word,
-    _tag,
-    _tag,
-    _line,
-    _bytes,
-)
+CHANGES: tuple[Change, ...] = (*[_number] * 3, *[_word] * 2, *[_tag] * 2, _line, _bytes)
 
 
 def _repacked(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
@@ -446,7 +396,7 @@ def main() -> int:
                 stem = options.keep / f"{options.seed}-{number}"
                 stem.with_suffix(SUFFIXES[seed.format]).write_bytes(data)
                 stem.with_suffix(".txt").write_text(f"{outcome}\n{words}\n")
-    columns = (
+    columns = [
         "inputs",
         "read",
         "checked",
@@ -458,7 +408,7 @@ def main() -> int:
         "slow",
         "memory",
         "litter",
-    )
+    ]
     print("format".ljust(10), *(column.rjust(9) for column in columns), "  worst s", "    MiB")
     for format, row in sorted(table.items()):
         slow, big = worst[format]

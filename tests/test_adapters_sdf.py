@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from screws import inverse
 from simulation_cases import CORPUS, assert_one_redundant_loop, read
 from simulation_fixtures import MECHANISMS, sdf
 
@@ -122,17 +121,6 @@ def test_axis_is_in_the_frame_of_the_version(
         version=version,
     )
     np.testing.assert_allclose(world_axis(mechanism, "j"), expected, atol=1e-12)
-
-
-def test_model_pose_turns_axes_of_version_1_4(tmp_path: Path) -> None:
-    mechanism = model(
-        tmp_path,
-        f"<pose>{TURN}</pose>",
-        link("a"),
-        joint("j", "world", "a", inside="<axis><xyz>1 0 0</xyz></axis>"),
-        version="1.4",
-    )
-    np.testing.assert_allclose(world_axis(mechanism, "j"), [0, 1, 0], atol=1e-12)
 
 
 def test_frames_and_relative_poses(tmp_path: Path) -> None:
@@ -454,52 +442,61 @@ def test_frames_apart_are_an_open_model(tmp_path: Path) -> None:
     assert mechanism.findings == ()
 
 
+def in_model(*parts: str, version: str = "1.11") -> str:
+    return f"<sdf version='{version}'><model name='m'>{''.join(parts)}</model></sdf>"
+
+
+BALL = joint("i", "world", "a", "ball", "")
+PITCH_OF_NONE = "<axis><xyz>0 0 1</xyz></axis><thread_pitch>0</thread_pitch>"
+RED = (
+    "<link name='a'><visual name='v'><geometry><sphere><radius>1</radius></sphere></geometry>"
+    "<material><diffuse>red 0 0</diffuse></material></visual></link>"
+)
+CIRCLE = (
+    "<link name='a'><pose relative_to='f'/></link>"
+    "<frame name='f'><pose relative_to='a'>0 0 0 0 0 0</pose></frame>"
+)
+ITSELF = "<world name='w'><include><uri>model.sdf</uri></include></world>"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("<sdf version='1.7'><model", "not well-formed XML"),
         ("<sdf><model name='m'/></sdf>", "version"),
-        ("<sdf version='2.0'><model name='m'/></sdf>", "version '2.0' is unknown"),
+        (in_model(version="2.0"), "version '2.0' is unknown"),
         ("<sdf version='1.7'/>", "no <model> and no <world>"),
-        ("<sdf version='1.7'><model name='m'/></sdf>", "no <link>"),
-        (f"<sdf version='1.7'><model name='m'>{link('a')}{link('a')}</model></sdf>", "is taken"),
+        (in_model(), "no <link>"),
+        (in_model(link("a"), link("a")), "is taken"),
+        (in_model(link("a"), joint("j", "aa", "a")), "there is no link or frame `aa`"),
+        (in_model(link("a"), joint("j", "world", "a", "hinge")), "type 'hinge' is unknown"),
         (
-            f"<sdf version='1.7'><model name='m'>{link('a')}{joint('j', 'aa', 'a')}</model></sdf>",
-            "there is no link or frame `aa`; did you mean `a`|there is no link or frame `aa`",
-        ),
-        (
-            f"<sdf version='1.7'><model name='m'>{link('a')}"
-            f"{joint('j', 'world', 'a', 'hinge')}</model></sdf>",
-            "type 'hinge' is unknown",
-        ),
-        (
-            f"<sdf version='1.7'><model name='m'>{link('a')}"
-            f"{joint('j', 'world', 'a', inside='<axis><xyz>0 0 0</xyz></axis>')}</model></sdf>",
+            in_model(link("a"), joint("j", "world", "a", inside="<axis><xyz>0 0 0</xyz></axis>")),
             "the axis has no length",
         ),
         (
-            f"<sdf version='1.7'><model name='m'>{link('a')}<joint name='j' type='universal'>"
-            "<parent>world</parent><child>a</child><axis><xyz>0 0 1</xyz></axis></joint></model>"
-            "</sdf>",
+            in_model(link("a"), joint("j", "world", "a", "universal")),
             "the two axes are parallel, which makes one freedom of two",
         ),
-        (
-            "<sdf version='1.7'><model name='m'><link name='a'><pose relative_to='f'/></link>"
-            "<frame name='f'><pose relative_to='a'>0 0 0 0 0 0</pose></frame></model></sdf>",
-            "in a circle|no pose",
-        ),
-        (
-            "<sdf version='1.7'><world name='w'><include><uri>model.sdf</uri></include>"
-            "</world></sdf>",
-            "no <model>|includes itself",
-        ),
-        (
-            "<sdf version='1.7'><model name='m'><link name='a'><visual name='v'><geometry><sphere>"
-            "<radius>1</radius></sphere></geometry><material><diffuse>red 0 0</diffuse></material>"
-            "</visual></link></model></sdf>",
-            r"material/diffuse: diffuse=\"red 0 0\": 'red' is not a number",
-        ),
+        (in_model(CIRCLE), "in a circle|no pose"),
+        (f"<sdf version='1.7'>{ITSELF}</sdf>", "no <model>|includes itself"),
+        (in_model(RED), r"material/diffuse: diffuse=\"red 0 0\": 'red' is not a number"),
         ("<sdf version='1.7'>" + "<model name='m'>" * 60 + "</model>" * 60 + "</sdf>", "deep"),
+        (
+            in_model(link("a"), joint("j", "world", "a", "gearbox")),
+            "needs a <gearbox_reference_body>; name the gear",
+        ),
+        (
+            in_model(link("a"), joint("j", "world", "a", "screw", PITCH_OF_NONE)),
+            "a thread pitch of 0 is infinitely steep",
+        ),
+        (
+            in_model(
+                *(link("a"), link("b"), BALL),
+                joint("j", "world", "b", inside='<axis><mimic joint="i" axis="axis2"/></axis>'),
+            ),
+            "joint `i` is spherical: it has no such axis to couple",
+        ),
     ],
 )
 def test_faults_are_one_line_with_their_place(text: str, words: str, tmp_path: Path) -> None:
@@ -509,31 +506,6 @@ def test_faults_are_one_line_with_their_place(text: str, words: str, tmp_path: P
         read(path)
     assert "\n" not in str(caught.value)
     assert caught.value.line is not None
-
-
-PITCH_OF_NONE = "<axis><xyz>0 0 1</xyz></axis><thread_pitch>0</thread_pitch>"
-
-
-@pytest.mark.parametrize(
-    ("parts", "words"),
-    [
-        ((joint("j", "world", "a", "gearbox"),), "needs a <gearbox_reference_body>; name the gear"),
-        (
-            (joint("j", "world", "a", "screw", PITCH_OF_NONE),),
-            "a thread pitch of 0 is infinitely steep",
-        ),
-        (
-            (
-                joint("i", "world", "a", "ball", ""),
-                joint("j", "world", "b", inside='<axis><mimic joint="i" axis="axis2"/></axis>'),
-            ),
-            "joint `i` is spherical: it has no such axis to couple",
-        ),
-    ],
-)  # fmt: skip
-def test_joints_at_fault_are_named(parts: Any, words: str, tmp_path: Path) -> None:
-    with pytest.raises(rg.ReadError, match=words):
-        model(tmp_path, link("a"), link("b"), *parts, version="1.11")
 
 
 def test_elements_that_are_not_read_are_named(tmp_path: Path) -> None:
@@ -597,15 +569,6 @@ def test_a_static_link_that_is_fixed_already_is_fixed_once(tmp_path: Path) -> No
         ("j", "a"),
         ("b_static", "b"),
     ]
-
-
-def test_file_pose_is_assembled(tmp_path: Path) -> None:
-    path = tmp_path / "model.sdf"
-    path.write_text(sdf("planar_four_bar"))
-    mechanism = read(path)
-    for j in mechanism.joints:
-        T = j.T_parent_joint @ inverse(j.T_child_joint)
-        np.testing.assert_allclose(T, np.eye(4), atol=1e-12)
 
 
 @pytest.mark.slow

@@ -75,11 +75,18 @@ def fails(build: Callable[[], object], *parts: str) -> str:
         ("floating", "free", 6),
         ("spherical", "spherical", 3),
         ("ball", "spherical", 3),
+        ("cylindrical", "cylindrical", 2),
     ],
 )
-def test_joint_types(model: Model, written: str, kind: str, freedoms: int) -> None:
-    read_ = model(CHAIN + joint("j", "d", "e", type=written), LINKS + '<link name="e"/>').joint("j")
+def test_types_of_joints_and_loops(model: Model, written: str, kind: str, freedoms: int) -> None:
+    links = LINKS + '<link name="e"/>'
+    read_ = model(CHAIN + joint("j", "d", "e", type=written), links).joint("j")
     assert (read_.kind, read_.freedoms, read_.closure) == (kind, freedoms, False)
+    if written == "floating":
+        fails(lambda: model(CHAIN + loop(ENDS, type=written)), "'floating' is unknown")
+        return
+    closing = model(CHAIN + loop(ENDS, type=written)).joint("L")
+    assert (closing.kind, closing.freedoms, closing.closure) == (kind, freedoms, True)
 
 
 def test_ball_joints_are_noted(model: Model) -> None:
@@ -169,7 +176,8 @@ def test_one_motor_per_joint(model: Model) -> None:
         hardware_interface/EffortJointInterface</hardwareInterface></joint><actuator name="m">
         <mechanicalReduction>50</mechanicalReduction></actuator></transmission>
         <ros2_control name="r" type="system"><joint name="k"><command_interface name="position">
-        <param name="min">-1</param><param name="max">2</param></command_interface>
+        <param name="initial_value">0.5</param><param name="min">-1</param>
+        <param name="max">2</param></command_interface>
         <state_interface name="position"/></joint></ros2_control>"""
     )
     first, second = mechanism.actuators
@@ -208,17 +216,6 @@ def test_independent_and_motors(model: Model) -> None:
         '<joint name="j3"><state_interface name="position"/></joint></ros2_control>'
     )
     assert [j.actuated for j in model(xml + control).joints] == [True, True, None]
-
-
-def test_bounds_of_a_command(model: Model) -> None:
-    """Parameters of other names are no bounds."""
-    control = (
-        '<ros2_control><joint name="j"><command_interface name="position">'
-        '<param name="initial_value">0.5</param><param name="min">-1</param>'
-        '<param name="max">2</param></command_interface></joint></ros2_control>'
-    )
-    [motor] = model(joint("j", "a", "b") + control).actuators
-    assert (motor.kind, motor.control_range) == ("position", (-1.0, 2.0))
 
 
 def test_mimic(model: Model) -> None:
@@ -369,21 +366,12 @@ def test_root_is_the_ground(model: Model) -> None:
 def test_floating_base(model: Model) -> None:
     mechanism = model(CHAIN, floating=True)
     base = mechanism.joints[0]
-    assert (base.name, base.kind, base.parent, base.child) == (
-        "floating_base",
-        "free",
-        "world",
-        "a",
-    )
-    assert mechanism.ground == "world"
-    assert len(mechanism.bodies) == 5
-
-
-def test_names_of_the_floating_base_are_new(model: Model) -> None:
+    expected = ("floating_base", "free", "world", "a")
+    assert (base.name, base.kind, base.parent, base.child) == expected
+    assert (mechanism.ground, len(mechanism.bodies)) == ("world", 5)
     links = '<link name="world"/><link name="b"/>'
     mechanism = model(joint("floating_base", "world", "b"), links, floating=True)
-    assert mechanism.ground == "world_2"
-    assert mechanism.joints[0].name == "floating_base_2"
+    assert (mechanism.ground, mechanism.joints[0].name) == ("world_2", "floating_base_2")
 
 
 def test_every_part_has_a_path_to_ground(model: Model) -> None:
@@ -524,24 +512,6 @@ def test_spellings_of_a_loop(model: Model, tag: str, ends: str) -> None:
     assert mechanism.ground == "a"
 
 
-@pytest.mark.parametrize(
-    ("written", "kind", "freedoms"),
-    [
-        ("revolute", "revolute", 1),
-        ("continuous", "revolute", 1),
-        ("prismatic", "prismatic", 1),
-        ("planar", "planar", 3),
-        ("fixed", "fixed", 0),
-        ("spherical", "spherical", 3),
-        ("ball", "spherical", 3),
-        ("cylindrical", "cylindrical", 2),
-    ],
-)
-def test_loop_types(model: Model, written: str, kind: str, freedoms: int) -> None:
-    closing = model(CHAIN + loop(ENDS, type=written)).joint("L")
-    assert (closing.kind, closing.freedoms) == (kind, freedoms)
-
-
 def test_universal_loop_has_two_axes(model: Model) -> None:
     for axes in (
         '<axis xyz="0 0 1"/><axis xyz="1 0 0"/>',
@@ -578,9 +548,8 @@ def test_loop_faults(model: Model, inner: str, part: str) -> None:
     fails(lambda: model(CHAIN + loop(inner)), part)
 
 
-def test_loop_name_and_type_faults(model: Model) -> None:
+def test_names_of_loops(model: Model) -> None:
     fails(lambda: model(CHAIN + loop(ENDS, name="j1")), "`j1` is taken by line 6")
-    fails(lambda: model(CHAIN + loop(ENDS, type="floating")), "'floating' is unknown")
     unnamed = loop(ENDS).replace('name="L" ', "")
     assert [j.name for j in model(CHAIN + unnamed + unnamed).joints[3:]] == ["loop", "loop_2"]
 
@@ -617,15 +586,11 @@ def test_orientation_that_disagrees_in_a_closed_file_is_turned_back(model: Model
         closed("0.0005 0 0"),  # rounding of the file
         closed("1.2 0 0", type="spherical"),
         closed("0 0 0", xyz="0 0 0.1", type="prismatic"),
+        closed("1.2 0 0").replace("predecessor", "parent").replace("successor", "child"),
     ],
 )
 def test_frames_are_kept_otherwise(model: Model, xml: str) -> None:
     assert findings(model(xml), "REG015") == []
-
-
-def test_frames_of_two_axes_are_never_turned(model: Model) -> None:
-    xml = closed("1.2 0 0").replace("predecessor", "parent").replace("successor", "child")
-    assert findings(model(xml.replace("loop", "constraint")), "REG015") == []
 
 
 # Drake
@@ -693,28 +658,20 @@ def test_coupling(model: Model) -> None:
 
 
 @pytest.mark.parametrize(
-    ("xml", "part"),
+    ("xml", "other", "type", "part"),
     [
-        (CHAIN, "no joint moves between links `b` and `b`"),
-        (joint("j1", "a", "d"), "hang on different roots `b` and `a`"),
-        (joint("j1", "d", "b", type="ball") + joint("j2", "d", "a"), "joint `j1` is spherical"),
+        (CHAIN, "b", "gear", "no joint moves between links `b` and `b`"),
+        (joint("j1", "a", "d"), "d", "gear", "hang on different roots `b` and `a`"),
+        (joint("j1", "a", "b", type="ball"), "a", "gear", "joint `j1` is spherical"),
+        (CHAIN, "a", "belt", "'belt' is unknown; expected one of rolling, gear"),
     ],
 )
-def test_coupling_faults(model: Model, xml: str, part: str) -> None:
-    other = "b" if xml is CHAIN else "d" if "j2" not in xml else "a"
+def test_coupling_faults(model: Model, xml: str, other: str, type: str, part: str) -> None:
     coupling = (
-        f'<coupling name="K"><predecessor link="b"/><successor link="{other}"/>'
+        f'<coupling name="K" type="{type}"><predecessor link="b"/><successor link="{other}"/>'
         '<ratio value="6"/></coupling>'
     )
     fails(lambda: model(xml + coupling), part)
-
-
-def test_coupling_type(model: Model) -> None:
-    coupling = (
-        '<coupling type="belt"><predecessor link="a"/><successor link="b"/><ratio value="1"/>'
-        "</coupling>"
-    )
-    fails(lambda: model(CHAIN + coupling), "'belt' is unknown; expected one of rolling, gear")
 
 
 # Other elements
@@ -726,16 +683,10 @@ def test_unknown_elements_are_noted_once_each(model: Model) -> None:
         "element <foo> ignored (2 times): it is not a part of URDF",
         "element <bar> ignored: it is not a part of URDF",
     ]
-
-
-@pytest.mark.parametrize(
-    "xml",
-    ["<drake:joint name='x'/>", "<drake:tendon_constraint/>", "<drake:joint/>"],
-)
-def test_joints_that_are_not_read_are_a_warning(model: Model, xml: str) -> None:
-    (warning,) = model(CHAIN + xml).findings
-    assert (warning.code, warning.severity) == ("REG013", "warning")
-    assert "joins links but is not read" in warning.message
+    for xml in ("<drake:joint name='x'/>", "<drake:tendon_constraint/>"):
+        (warning,) = model(CHAIN + xml).findings
+        assert (warning.code, warning.severity) == ("REG013", "warning")
+        assert "joins links but is not read" in warning.message
 
 
 def test_xacro(model: Model) -> None:
@@ -769,6 +720,7 @@ def test_lines_and_elements(model: Model) -> None:
         "<!DOCTYPE robot>\n\n\n<robot><link name='a'/>{}</robot>",
         "<robot>\n\n\n<?php <link ?><![CDATA[ <link> ]]><link name='a'/>{}</robot>",
         "<robot xmlns='urn:x' xmlns:drake='http://drake.mit.edu'>\n\n\n<link name='a'/>{}</robot>",
+        "<robot>\n\n\n<link name='a'/>{}<!-- \u2160 --></robot>",
     ],
 )
 def test_tolerated_xml_keeps_its_lines(tmp_path: Path, text: str) -> None:
@@ -828,137 +780,9 @@ def test_shapes_of_known_packages_are_named_by_their_place(tmp_path: Path) -> No
     ]
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(rg.ReadError, match="there is no such file"):
-        read(tmp_path / "none.urdf", format="urdf")
-
-
-def test_tags_that_python_and_xml_class_differently(tmp_path: Path) -> None:
-    path = tmp_path / "m.urdf"
-    path.write_text("<robot>\n<link name='a'/>\n<\u2160x/></robot>", encoding="utf-8")
-    (note,) = read(path).findings
-    assert note.source is not None
-    assert note.source.line == 3
-
-
 # The collection of real and broken files
 
-BROKEN = {
-    "badnum": (4, "'abc' is not a number"),
-    "comma": (1, "not by commas"),
-    "dup_joint": (7, "`j1` is taken by line 6"),
-    "dup_link": (5, "`b` is taken by line 4"),
-    "missing_child_link": (4, "no link `zz`"),
-    "nan": (4, "not finite"),
-    "notrobot": (1, "the root element is <sdf>"),
-    "truncated": (1, "not well-formed XML"),
-    "zero_axis": (5, "axis has no length"),
-}
 #: bodies, joints, closures, couplings, codes of findings
-READABLE: dict[str, tuple[int, int, int, int, tuple[str, ...]]] = {
-    "ball": (2, 1, 0, 0, ("REG013",)),
-    "chain100": (100, 99, 0, 0, ()),
-    "cycle": (3, 3, 1, 0, ("REG102",)),
-    "disconnected": (4, 3, 0, 0, ("REG103",)),
-    "drake_ns": (2, 2, 1, 0, ()),
-    "floating": (2, 1, 0, 0, ()),
-    "mesh": (3, 2, 0, 0, ()),
-    "mesh_missing": (2, 1, 0, 0, ()),
-    "mesh_pkg": (2, 1, 0, 0, ()),
-    "mimic": (3, 2, 0, 1, ()),
-    "multi_parent": (4, 4, 1, 0, ("REG010",)),
-    "no_axis": (2, 1, 0, 0, ()),
-    "no_inertial": (3, 2, 0, 0, ()),
-    "no_limit": (2, 1, 0, 0, ()),
-    "nonunit_axis": (2, 1, 0, 0, ()),
-    "planar": (2, 1, 0, 0, ()),
-    "simple": (3, 2, 0, 0, ()),
-    "single_link": (1, 0, 0, 0, ()),
-    "spherical": (2, 1, 0, 0, ("REG013",)),
-    "unknown_tag": (2, 2, 1, 0, ()),
-}
-PLUS: dict[str, tuple[int, int, int, int]] = {
-    "double_pendulum": (3, 2, 0, 0),
-    "four_bar": (4, 4, 1, 0),
-    "jvrc1_humanoid": (59, 58, 0, 25),
-    "mini_cheetah": (26, 25, 0, 12),
-    "mini_cheetah_leg": (7, 6, 0, 3),
-    "mit_humanoid": (38, 37, 0, 18),
-    "planar_leg_linkage": (5, 5, 1, 0),
-    "revolute_rotor_chain": (7, 6, 0, 3),
-    "tello_humanoid": (38, 37, 0, 0),
-}
-
-
-def counts(mechanism: rg.Mechanism) -> tuple[int, int, int, int]:
-    closures = sum(j.closure for j in mechanism.joints)
-    return len(mechanism.bodies), len(mechanism.joints), closures, len(mechanism.couplings)
-
-
-@needs_corpus
-@pytest.mark.parametrize("name", BROKEN)
-def test_broken_files(name: str) -> None:
-    path = CORPUS / "urdf_malformed" / f"{name}.urdf"
-    line, part = BROKEN[name]
-    fails(lambda: read(path, format="urdf"), f"{path}:{line}: ", part)
-
-
-@pytest.mark.slow
-@needs_corpus
-@pytest.mark.parametrize("name", READABLE)
-def test_readable_files(name: str) -> None:
-    mechanism = read(CORPUS / "urdf_malformed" / f"{name}.urdf")
-    codes = tuple(finding.code for finding in mechanism.findings)
-    assert (*counts(mechanism), codes) == READABLE[name]
-
-
-@needs_corpus
-def test_every_small_file_is_covered() -> None:
-    names = {path.stem for path in (CORPUS / "urdf_malformed").glob("*.urdf")}
-    assert names == {*BROKEN, *READABLE}
-
-
-@needs_corpus
-@pytest.mark.parametrize("name", PLUS)
-def test_urdf_plus_files(name: str) -> None:
-    mechanism = read(CORPUS / "urdf_plus" / name / f"{name}.urdf")
-    assert counts(mechanism) == PLUS[name]
-    assert [d for d in mechanism.findings if d.severity != "note"] == []
-
-
-@pytest.mark.slow
-@needs_corpus
-def test_urdf_plus_benchmarks() -> None:
-    """Each states its number of loops or couplings; all frames agree at zero coordinates."""
-    for path in (CORPUS / "urdf_plus").glob("bench_*/**/*.urdf"):
-        text = path.read_text()
-        mechanism = read(path)
-        assert counts(mechanism) == (
-            text.count("<link "),
-            text.count("<joint ") + text.count("<loop "),
-            text.count("<loop "),
-            text.count("<coupling "),
-        )
-        assert mechanism.findings == ()
-
-
-@pytest.mark.slow
-@needs_corpus
-def test_strandbeest() -> None:
-    mechanism = read(CORPUS / "urdf_drake" / "strandbeest" / "strandbeest_expanded.urdf")
-    assert counts(mechanism) == (142, 177, 36, 0)
-    assert mechanism.ground == "world"
-    assert mechanism.joint("floating_base_crossbar").kind == "free"
-    assert [finding.code for finding in mechanism.findings] == ["REG102", "REG103"]
-
-
-@needs_corpus
-def test_xacro_sources_are_refused() -> None:
-    for path in (CORPUS / "urdf_drake" / "strandbeest").glob("*.xacro"):
-        with pytest.raises(rg.ReadError, match="run xacro on the file first"):
-            read(path, format="urdf")
-
-
 # Pinocchio
 
 TREES = [

@@ -17,12 +17,9 @@ GEPETTO, PLUS, DRAKE = "gepetto_yaml", "urdf_plus", "urdf_drake"
 #: Models without redundancy: name, loops and mobility.
 CONTROLS = [
     ("5bar_linkage_iso3d", 1, 2),
-    ("5bar_linkage_iso6d", 1, 2),
     ("cassie_like", 2, 7),
     ("digit_like", 3, 9),
     ("digit_like_2legs", 6, 12),
-    ("digit_like_2legs_old", 6, 12),
-    ("disney_like", 3, 9),
     ("disney_robot", 6, 14),
     ("old_digit_like_2legs", 6, 18),
     ("true_talos_2_legs", 2, 34),
@@ -83,14 +80,6 @@ def test_four_bar_is_not_misled_by_its_singular_pose() -> None:
     assert (report["reduction"]["kept"], report["reduction"]["removed"]) == (2, 3)
     here = report["mobility"]["here"]
     assert here == {"mobility": 2, "redundant": 4, "singular": True}
-
-
-@pytest.mark.slow
-def test_planar_leg_linkage() -> None:
-    report = answer(PLUS, "planar_leg_linkage", "planar_leg_linkage.urdf")
-    assert counts(report) == (-1, 2, 3)
-    assert (report["reduction"]["kept"], report["reduction"]["removed"]) == (2, 3)
-    assert report["loops"][0]["motion_algebra"]["type"] == "planar"
 
 
 @pytest.mark.slow

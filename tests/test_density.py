@@ -1,6 +1,5 @@
 import os
 import sys
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from simulation_cases import (
 import regularize as rg
 from regularize.adapters.shapes import solids
 from regularize.adapters.shapes.density import _weighed, shape_inertia
-from regularize.adapters.shapes.meshes import _member, _of_stage, cad_shape, find_mesh
+from regularize.adapters.shapes.meshes import _of_stage
 from regularize.mechanism.body import Geometry
 
 TURN = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
@@ -119,23 +118,6 @@ def test_what_has_no_density_has_no_mass(tmp_path: Path) -> None:
     assert _weighed(body, None, None) == (None, [])
 
 
-def test_stored_shapes_that_are_gone_or_too_large(tmp_path: Path) -> None:
-    model = tmp_path / "m.FCStd"
-    with pytest.raises(rg.ReadError, match="is not there any more, and with it the shape"):
-        cad_shape("#part.brp", str(model))
-    with zipfile.ZipFile(model, "w") as archive:
-        archive.writestr("part.brp", bytes(9))
-    with pytest.raises(rg.ReadError, match="unpacks to more than 8 bytes; not read for safety"):
-        _member(model, "part.brp", 0, 8)
-
-
-def test_a_mesh_may_be_a_file_anywhere(tmp_path: Path) -> None:
-    place = tmp_path / "a" / "part.stl"
-    place.parent.mkdir()
-    place.touch()
-    assert find_mesh(f"file://{place}", str(tmp_path / "b" / "m.urdf")) == place
-
-
 def test_a_mesh_of_a_stage_has_points(tmp_path: Path) -> None:
     pytest.importorskip("pxr")
     stage = tmp_path / "m.usda"
@@ -196,7 +178,7 @@ def test_missing_and_broken_meshes_are_errors(tmp_path: Path) -> None:
 
 def test_formats_of_extras_name_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "part.dae").write_text("<COLLADA/>")
-    monkeypatch.setattr("regularize.adapters.shapes.meshes._installed", lambda module: False)
+    monkeypatch.setattr("trimesh.util.has_module", lambda module: False)
     monkeypatch.setattr(trimesh, "load", lambda *_, **__: _raise(ValueError("no loader")))
     shape = Geometry("mesh", (1, 1, 1), uri="part.dae")
     with pytest.raises(rg.MissingExtra, match=r"pip install 'pin-regularize\[meshes\]'"):
@@ -336,11 +318,3 @@ def test_mirrored_meshes_stay_mirrored_in_a_stage(
 def test_what_ends_a_process_ends_a_copy(function: object, survived: bool) -> None:
     assert callable(function)
     assert solids.survives(function) is survived
-
-
-@pytest.mark.slow
-def test_shapes_that_end_a_process_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("OCP")
-    monkeypatch.setattr(solids, "survives", lambda function, seconds: False)
-    with pytest.raises(rg.ReadError, match="damaged"):
-        solids.stored_shape(b"", "part.bin")

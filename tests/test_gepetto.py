@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,9 +9,6 @@ import pytest
 
 import regularize as rg
 from regularize.adapters import read
-
-CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "gepetto_yaml"
-needs_corpus = pytest.mark.skipif(not CORPUS.exists(), reason="the model collection is not here")
 
 URDF = """<robot name="m">
 <link name="a"/><link name="b"/><link name="c"/><link name="d"/><link name="e"/>
@@ -187,55 +182,3 @@ def test_path_is_kept_as_the_user_wrote_it(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     mechanism = read("robot.urdf")
     assert (mechanism.path, mechanism.files) == ("robot.urdf", ("robot.yaml",))
-
-
-# The collection
-
-#: bodies, closures by kind, motors, and the types that the YAML file changes
-ROBOTS: dict[str, tuple[int, dict[str, int], int, dict[str, int]]] = {
-    "5bar_linkage": (8, {"fixed": 1}, 2, {}),
-    "5bar_linkage_iso3d": (9, {"spherical": 1}, 2, {}),
-    "5bar_linkage_iso6d": (12, {"fixed": 1}, 2, {}),
-    "cassie_like": (26, {"fixed": 2}, 5, {}),
-    "digit_like": (36, {"fixed": 3}, 6, {}),
-    "digit_like_2legs": (46, {"fixed": 6}, 12, {"spherical": 6, "universal": 6}),
-    "digit_like_2legs_old": (46, {"fixed": 6}, 12, {"spherical": 6, "universal": 6}),
-    "disney_like": (36, {"fixed": 3}, 6, {}),
-    "disney_robot": (49, {"fixed": 6}, 12, {"spherical": 9}),
-    "kangaroo_like": (90, {"fixed": 11}, 6, {}),
-    "kangaroo_like_2leg": (183, {}, 0, {}),
-    "old_digit_like_2legs": (70, {"fixed": 6}, 12, {}),
-    "robot_delta": (16, {"fixed": 3}, 2, {}),
-    "true_talos_2_legs": (72, {"spherical": 2}, 44, {}),
-}
-
-
-@pytest.mark.slow
-@needs_corpus
-@pytest.mark.parametrize("name", ROBOTS)
-def test_robots(name: str) -> None:
-    bodies, closing, motors, changed = ROBOTS[name]
-    mechanism = read(CORPUS / name)
-    assert len(mechanism.bodies) == bodies
-    assert Counter(j.kind for j in mechanism.joints if j.closure) == closing
-    assert sum(j.actuated is True for j in mechanism.joints) == motors
-    tree = Counter(j.kind for j in mechanism.joints if not j.closure)
-    assert {kind: tree[kind] for kind in ("spherical", "universal") if tree[kind]} == changed
-    assert sum(tree.values()) == bodies - 1
-    assert len(mechanism.files) == bool(closing)
-    warnings = [d.message for d in mechanism.findings if d.severity != "note"]
-    assert len(warnings) == (name == "disney_robot"), warnings
-    assert all(re.search("left_spherical_free_foot", message) for message in warnings)
-
-
-@needs_corpus
-def test_every_robot_is_covered() -> None:
-    assert {path.name for path in CORPUS.iterdir()} == {*ROBOTS}
-
-
-@pytest.mark.slow
-@needs_corpus
-def test_mimics_of_talos() -> None:
-    mechanism = read(CORPUS / "true_talos_2_legs")
-    assert {coupling.kind for coupling in mechanism.couplings} == {"mimic"}
-    assert len(mechanism.couplings) == 12

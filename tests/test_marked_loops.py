@@ -113,26 +113,23 @@ def test_frames_apart_or_on_one_body_or_with_mass_mark_nothing(tmp_path: Path) -
     assert offers(read(tmp_path, heavy)) == []
 
 
-@pytest.mark.slow
-def test_frames_of_an_sdf_file_are_offered(tmp_path: Path) -> None:
-    frames = "".join(
-        f'<link name="{name}"><pose>.4 .3 0 0 0 0</pose></link><joint name="at_{name}" '
-        f'type="fixed"><parent>{parent}</parent><child>{name}</child></joint>'
-        for name, parent in (("one", "coupler"), ("two", "right"))
-    )
-    text = sdf(frames, pin=False)
-    ((hinge, _ball, *_),) = offers(read(tmp_path, text))
-    line = re.findall("<.*>", hinge)[0]
-    assert_four_bar(read(tmp_path, text.replace("</model>", f"{line}</model>")), "bars::one-two")
+FRAMES = {
+    "links": (
+        '<link name="{0}"><pose>.4 .3 0 0 0 0</pose></link><joint name="at_{0}" type="fixed">'
+        "<parent>{1}</parent><child>{0}</child></joint>"
+    ),
+    "frames": (
+        '<frame name="{0}" attached_to="{1}"><pose relative_to="__model__">.4 .3 0 0 0 0</pose>'
+        "</frame>"
+    ),
+}
 
 
 @pytest.mark.slow
-def test_frames_that_are_no_links_of_an_sdf_file_are_offered(tmp_path: Path) -> None:
-    frames = "".join(
-        f'<frame name="{name}" attached_to="{link}"><pose relative_to="__model__">.4 .3 0 0 0 0'
-        "</pose></frame>"
-        for name, link in (("one", "coupler"), ("two", "right"))
-    )
+@pytest.mark.parametrize("kind", FRAMES)
+def test_frames_of_an_sdf_file_are_offered(kind: str, tmp_path: Path) -> None:
+    pairs = (("one", "coupler"), ("two", "right"))
+    frames = "".join(FRAMES[kind].format(*pair) for pair in pairs)
     ((hinge, _ball, try_it),) = offers(read(tmp_path, sdf(frames, pin=False)))
     asked = shlex.split(try_it)[-1]
     assert asked == "bars::one=bars::two:hinge"

@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from screws import exp, joint_screws
 from simulation_cases import (
-    CORPUS,
     Body,
     Inertia,
     Joint,
     Mechanism,
-    assert_one_redundant_loop,
     read,
 )
 from simulation_fixtures import MECHANISMS, native
@@ -135,24 +133,6 @@ def test_schema_names_every_field() -> None:
     assert set(written) == set(schema["properties"])
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_smallest_files(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "model.json"
-    path.write_text(native(name))
-    assert_one_redundant_loop(read(path))
-
-
-@pytest.mark.slow
-def test_real_model(tmp_path: Path) -> None:
-    source = CORPUS / "sdf/cassie/cassie.sdf"
-    if not source.exists():
-        pytest.skip("no corpus")
-    mechanism = read(source)
-    path = tmp_path / "cassie.json"
-    adapters()["json"].load_writer()(mechanism, path)
-    assert_identical(mechanism, read(path))
-
-
 def edited(change: Any) -> Any:
     data = as_dict(replace(everything(), findings=()))
     change(data)
@@ -173,10 +153,6 @@ def edited(change: Any) -> Any:
             r"joints\[0\]/position: expected 2 entries, found 1",
         ),
         (
-            edited(lambda d: d["joints"][0]["T_parent_joint"][1].__setitem__(2, "x")),
-            r"joints\[0\]/T_parent_joint\[1\]\[2\]: expected a finite number, found 'x'",
-        ),
-        (
             edited(lambda d: d.update(gravity=[0, 0, float("nan")])),
             r"gravity\[2\]: expected a finite number, found nan",
         ),
@@ -190,10 +166,6 @@ def edited(change: Any) -> Any:
         (
             edited(lambda d: d["actuators"][0].update(freedom=0.5)),
             r"actuators\[0\]/freedom: expected a whole number, found 0.5",
-        ),
-        (
-            edited(lambda d: d["joints"][0].update(closure="yes")),
-            r"joints\[0\]/closure: expected true or false, found 'yes'",
         ),
         (
             edited(lambda d: d.update(findings=[{"code": "REG014", "severity": "grave"}])),

@@ -145,11 +145,6 @@ def test_content_decides_and_the_suffix_breaks_ties(
         detect(tmp_path / "a.xml")
 
 
-def test_content_beats_the_suffix(tmp_path: Path) -> None:
-    (tmp_path / "model.txt").write_text(ROBOT)
-    assert read(tmp_path / "model.txt").format == "urdf"
-
-
 def test_unknown_content_and_unknown_name(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("hello")
@@ -193,14 +188,15 @@ def test_joints_that_their_bounds_hold_are_named(tmp_path: Path) -> None:
     joints = "".join(
         f'<joint name="{name}" type="revolute"><parent link="a"/><child link="{name}l"/>'
         f'<limit lower="{low}" upper="0.0" effort="1" velocity="1"/></joint><link name="{name}l"/>'
-        for name, low in (("j", 0), ("k", -1), ("l", -0.0))
+        for name, low in (("j", 0), ("k", -1), ("l", -0.0), ("m", 1))
     )
     path = tmp_path / "a.urdf"
     path.write_text(f'<robot name="r"><link name="a"/>{joints}</robot>')
     mechanism = read(path)
-    (finding,) = mechanism.findings
+    finding, crossed = mechanism.findings
     assert (finding.code, finding.severity, finding.joints) == ("REG013", "note", ("j", "l"))
     assert finding.source is not None and finding.source.line == 1
+    assert crossed.joints == ("m",) and "lower bounds exceed" in crossed.message
     assert all(joint.freedoms == 1 for joint in mechanism.joints)
     adapters()["json"].load_writer()(mechanism, tmp_path / "a.json")
     assert read(tmp_path / "a.json").findings == mechanism.findings

@@ -1,4 +1,4 @@
-"""Forty repositories by their likeness: laid out as people lay them out, with generated models."""
+"""Repositories by their likeness: laid out as people lay them out, with generated models."""
 
 from __future__ import annotations
 
@@ -76,24 +76,6 @@ def workspace(clone: Clone) -> list[str]:
     return [top]
 
 
-def submodules(clone: Clone) -> list[str]:
-    clone.text(".git/HEAD", "")
-    clone.text("external/macros/.git", "gitdir: ../../.git/modules/macros")
-    clone.package("external/macros", "bars_macros")
-    clone.package("robot", "bars_description")
-    clone.text("external/macros/bars.xacro", clone.macro())
-    clone.caller("robot/bars.xacro", "$(find bars_macros)/bars.xacro")
-    return ["robot/bars.xacro"]
-
-
-def installed(clone: Clone) -> list[str]:
-    clone.package("src/bars", "bars_description")
-    clone.package("install/bars_macros/share/bars_macros", "bars_macros")
-    clone.text("install/bars_macros/share/bars_macros/bars.xacro", clone.macro())
-    clone.caller("src/bars/bars.xacro", "$(find bars_macros)/bars.xacro")
-    return ["src/bars/bars.xacro"]
-
-
 def unpacked(clone: Clone) -> list[str]:
     clone.text("bars_description/urdf/macros/bars.xacro", clone.macro())
     clone.text("bars_description/manifest.xml", "<package/>")
@@ -118,13 +100,6 @@ def scenes(clone: Clone) -> list[str]:
     clone.text("robots/bars/scene.xml", f"<mujoco><include file='bars.xml'/>{floor}</mujoco>")
     clone.text("robots/assets/materials.xml", "<mujoco><asset/></mujoco>")
     return ["robots/bars/scene.xml"]
-
-
-def nested_scenes(clone: Clone) -> list[str]:
-    clone.saved("model/parts/bars.xml", "mjcf")
-    clone.text("model/parts/robot.xml", "<mujoco><include file='bars.xml'/></mujoco>")
-    clone.text("model/scene.xml", "<mujoco><include file='parts/robot.xml'/></mujoco>")
-    return ["model/scene.xml"]
 
 
 def worlds(clone: Clone) -> list[str]:
@@ -153,8 +128,7 @@ def everything(clone: Clone) -> list[str]:
     return ["mjcf/bars.xml", "sdf/bars.sdf", "urdf/bars.urdf"]
 
 
-LAYOUTS = (workspace, submodules, installed, unpacked, computed)
-LAYOUTS += (scenes, nested_scenes, worlds, stages, everything)
+LAYOUTS = (workspace, unpacked, computed, scenes, worlds, stages, everything)
 
 
 @pytest.mark.slow

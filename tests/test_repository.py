@@ -87,21 +87,6 @@ def test_packages_are_found_by_the_environment(
     assert rg.check(tmp_path / "ws" / WALKER).reduction.mobility == 2
 
 
-@pytest.mark.slow
-def test_submodules_and_packages_without_a_source_folder_are_found(tmp_path: Path) -> None:
-    files = {name.removeprefix("src/"): text for name, text in workspace().items()}
-    files = {
-        name.replace("legs_of_robots", "external/repo/legs"): text for name, text in files.items()
-    }
-    files |= {
-        ".git/HEAD": "",
-        "walker_description/.git": "gitdir: ../.git",
-        "external/repo/.git": "",
-    }
-    laid_out(tmp_path, files)
-    assert rg.check(tmp_path / WALKER.removeprefix("src/")).reduction.mobility == 2
-
-
 def test_meshes_are_found_in_packages_by_the_names_that_these_state(tmp_path: Path) -> None:
     text = "src/robot/package.xml", "src/far/away/parts_v2/package.xml"
     mesh = '<visual><geometry><mesh filename="package://parts/m/a.stl"/></geometry></visual>'
@@ -130,14 +115,6 @@ def test_nothing_outside_a_workspace_is_taken_for_a_package(tmp_path: Path) -> N
     laid_out(tmp_path / "mine", near)
     with pytest.raises(rg.RegularizeError, match="--package legs=PATH"):
         rg.load(tmp_path / "mine" / WALKER)
-
-
-@pytest.mark.slow
-def test_an_old_manifest_inside_a_package_does_not_mislead(tmp_path: Path) -> None:
-    files = workspace()
-    files["src/walker_description/urdf/manifest.xml"] = "<package><name>walker</name></package>"
-    laid_out(tmp_path, files)
-    assert rg.check(tmp_path / WALKER).reduction.mobility == 2
 
 
 @pytest.mark.slow

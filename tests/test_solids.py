@@ -25,7 +25,6 @@ from regularize.adapters.shapes import solids
 from regularize.adapters.shapes.meshes import _member, cad_shape, find_mesh, shape_file
 from regularize.adapters.shapes.solids import ShapeElement, stored_shape
 
-CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus" / "fcstd"
 pytestmark = needs("OCP")
 
 
@@ -158,11 +157,8 @@ def test_triangles_enclose_the_volume() -> None:
     assert mesh.volume == pytest.approx(2 * math.pi**2 * 0.02 * 0.005**2, rel=0.05)
 
 
-def test_faces_alone_weigh_nothing() -> None:
+def test_faces_alone_and_solids_of_no_density_have_no_known_mass() -> None:
     assert stored_shape(text(every_kind()), "faces.brp").inertia(1000.0) is None
-
-
-def test_solids_of_no_density_weigh_nothing_that_is_known() -> None:
     assert stored_shape(text(box(1, 2, 3)), "box.brp").inertia(None) is None
 
 
@@ -310,36 +306,7 @@ def _absent(name: str) -> Any:
     raise ImportError(name)
 
 
-@pytest.mark.slow
-def test_real_shapes() -> None:
-    """Circles that joints refer to; masses against the triangles of the same shapes."""
-    path = CORPUS / "universal_joint" / "universal_joint_assembly.FCStd"
-    if not path.exists():
-        pytest.skip("no corpus")
-    with zipfile.ZipFile(path) as archive:
-        fork, cross = (
-            stored_shape(archive.read(f"{name}.Shape.brp"), f"{name}.brp")
-            for name in ("Fork", "Cross")
-        )
-    found = fork.elements()
-    radii = [found[f"Edge{k}"] for k in (15, 25, 37)]
-    assert radii == [ShapeElement("circle", r) for r in (0.015, 0.015, 0.02)]
-    assert [cross.elements()[f"Edge{k}"].radius for k in (9, 14)] == [0.015] * 2
-    for shape in (fork, cross):
-        exact, mesh = shape.inertia(7850.0), shape.mesh()
-        assert exact is not None
-        mesh.density = 7850.0
-        assert exact.mass == pytest.approx(mesh.mass, rel=0.01)
-        np.testing.assert_allclose(exact.center, mesh.center_mass, atol=1e-4)
-        np.testing.assert_allclose(exact.matrix, mesh.moment_inertia, rtol=0.02, atol=1e-6)
-
-
-OF = {
-    **{
-        kind: f"Face{k}"
-        for k, kind in enumerate(("plane", "cylinder", "sphere", "cone", "torus"), 1)
-    }
-}
+FACES = ("plane", "cylinder", "sphere", "cone", "torus")
 
 
 def pick(kind: str) -> Pick:
@@ -347,7 +314,7 @@ def pick(kind: str) -> Pick:
         return Pick("")
     found = elements()
     wanted = "other" if kind == "ellipse" else kind
-    what = "Face" if kind in OF else "Vertex" if kind == "point" else "Edge"
+    what = "Face" if kind in FACES else "Vertex" if kind == "point" else "Edge"
     name = next(
         name
         for name, each in reversed(found.items())
@@ -471,9 +438,6 @@ def test_shapes_are_read_from_files_of_their_own(tmp_path: Path) -> None:
     assert find_mesh(f"file://{tmp_path}/box.brp", None) == tmp_path / "box.brp"
     with pytest.raises(rg.ReadError, match="is not there any more, and with it the shape"):
         cad_shape("#box.brp", str(tmp_path / "gone.FCStd"))
-
-
-def test_members_of_archives_have_a_largest_size(tmp_path: Path) -> None:
     path = tmp_path / "model.FCStd"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("box.brp", text(box(1, 2, 3)))

@@ -39,10 +39,9 @@ def read_drake(
     between: Callable[[str, str, Node], Array],
     attribute: str | None,
 ) -> None:
-    """Add the closing joint of one of the elements ``DRAKE``.
+    """Add the closing joint of an element of ``DRAKE``, whose numbers are an attribute or text.
 
-    Their numbers stand in an attribute, or as text. ``between`` sees the second of two bodies from
-    the first one in the pose of the file.
+    ``between`` sees the second of two bodies from the first one in the pose of the file.
     """
     if node.tag == DRAKE[1]:
         first, second = (named(_end(node, tag)) for tag in ("parent", "child"))
@@ -66,47 +65,34 @@ def read_drake(
 
 
 def _end(node: Node, tag: str) -> Node:
-    found = node.child(tag, f"{PREFIX}{tag}")
-    if found is None:
+    end = node.child(tag, f"{PREFIX}{tag}")
+    if end is None:
         raise node.error(f"<{node.tag}> has no <{tag}>; name the two frames that it welds")
-    return found
+    return end
 
 
 @dataclass(frozen=True, eq=False)
 class Attachment:
-    """A plugin that joins two links.
-
-    Attributes:
-        node: The ``<plugin>``.
-        kind: A key of ``PLUGINS``.
-        first: Name of one link, in the model that has the plugin.
-        second: Name of the other link.
-        model: Name of the model of the other link; None for the same one.
-    """
+    """A plugin that joins two links."""
 
     node: Node
-    kind: str
-    first: str
-    second: str
-    model: str | None
+    kind: str  # a key of ``PLUGINS``
+    first: str  # name of one link, in the model that has the plugin
+    second: str  # name of the other link
+    model: str | None  # of the other link; None for the same one
 
     @classmethod
     def of(cls, node: Node) -> Attachment | None:
-        """What a ``<plugin>`` joins; None for any other plugin."""
+        """Read a ``<plugin>`` that joins links; None for any other plugin."""
         words = f"{node.get('name') or ''} {node.get('filename') or ''}"
         plain = words.replace("-", "").replace("_", "").lower()
         kind = next((kind for kind in PLUGINS if kind.lower() in plain), None)
         if kind is None:
             return None
-        (first, second, model), _ = PLUGINS[kind]
+        (one, other, model), _ = PLUGINS[kind]
         named = node.child(model) if model else None
-        return cls(
-            node,
-            kind,
-            node.need(first).text().strip(),
-            node.need(second).text().strip(),
-            None if named is None else named.text().strip(),
-        )
+        first, second = node.need(one).text(), node.need(other).text()
+        return cls(node, kind, first, second, None if named is None else named.text())
 
     def close(
         self,
@@ -115,11 +101,7 @@ class Attachment:
         second: Iterable[str],
         between: Callable[[str, str], Array],
     ) -> None:
-        """Add the weld, as a closing joint if other joints connect the two links already.
-
-        Links are given by the full names that they may have, the likeliest first; ``between`` sees
-        the second of two links from the first one as the file has them.
-        """
+        """Weld two links, each by its likeliest full name; the weld closes a loop if need be."""
         one = next((name for name in first if name in draft.bodies), None)
         other = next((name for name in second if name in draft.bodies), None)
         if one is None or other is None:

@@ -19,31 +19,10 @@ from typing import Any, NoReturn, TextIO
 BEGAN = time.perf_counter() - time.process_time()
 #: Plain words for the signs that reports use, for terminals that have no more than ASCII.
 PLAIN = {
-    "─": "-",
-    "═": "=",
-    "│": "|",
-    "┊": ":",
-    "·": "-",
-    "…": "...",
-    "×": "x",
-    "−": "-",
-    "–": "-",
-    "—": "-",
-    "°": " deg",
-    "µ": "u",
-    "²": "^2",
-    "³": "^3",
-    "≤": "<=",
-    "≥": ">=",
-    "≈": "~",
-    "→": "->",
-    "←": "<-",
-    "↔": "<->",
-    "✓": "ok",
-    "ü": "ue",
-    "“": '"',
-    "”": '"',
-    "’": "'",
+    **dict.fromkeys("─·−–—", "-"),
+    **{"═": "=", "│": "|", "┊": ":", "…": "...", "×": "x", "°": " deg", "µ": "u", "✓": "ok"},
+    **{"²": "^2", "³": "^3", "≤": "<=", "≥": ">=", "≈": "~", "→": "->", "←": "<-", "↔": "<->"},
+    **{"ü": "ue", "“": '"', "”": '"', "’": "'"},
 }
 
 
@@ -75,10 +54,7 @@ def prepared() -> Iterator[None]:
 
 
 def release(stream: TextIO) -> None:
-    """Write out what a stream still holds; nowhere if its reader has gone or its disk is full.
-
-    Python does the same at its end, but has only a trace to say that it failed.
-    """
+    """Write out what a stream still holds; nowhere if its reader has gone or its disk is full."""
     try:
         stream.flush()
     except OSError:
@@ -149,10 +125,7 @@ def delayed_progress(words: str) -> Iterator[Callable[[float], None]]:
 
 @contextmanager
 def collected() -> Iterator[list[str]]:
-    """The warnings that MuJoCo gives meanwhile.
-
-    By itself it writes them to ``MUJOCO_LOG.TXT`` in the folder that the user is in.
-    """
+    """The warnings that MuJoCo gives meanwhile, which it would write to a file of its own."""
     import mujoco
 
     said: list[str] = []

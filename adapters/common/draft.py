@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partialmethod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from regularize.adapters.common.located import Located
 from regularize.escape import listed, suggestion, unique
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Space, Transform
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.diagnostic import Diagnostic, Severity, Source
@@ -33,30 +34,16 @@ from regularize.mechanism.mechanism import (
 
 WORLD = "world"
 #: One side of a joint: a body, and the joint's frame on it.
-Side: TypeAlias = tuple[str, Array]
+Side: TypeAlias = tuple[str, Transform]
 #: Coordinates with their coefficients, as of ``Coupling``.
 Terms: TypeAlias = tuple[tuple[str, int, float], ...]
 
 
 @dataclass(eq=False)
 class Draft:
-    """A model under construction.
+    """A model while it is being read; bodies and joints by name, in file order."""
 
-    Attributes:
-        path: The file as the user named it; None for a model that comes from no file.
-        name: Name of the model.
-        ground: Name of the body that does not move.
-        bodies: Bodies by name, in file order.
-        joints: Joints by name, in file order.
-        couplings: Relations between joint coordinates.
-        motions: Motions that the file prescribes.
-        actuators: Motors.
-        findings: What was noticed.
-        files: Further files that were read.
-        ignored: Elements that mean nothing to this package, by tag.
-    """
-
-    path: str | None
+    path: str | None  # as the user named it; None for a model that comes from no file
     name: str = ""
     ground: str = WORLD
     bodies: dict[str, Body] = field(default_factory=dict)
@@ -65,7 +52,8 @@ class Draft:
     motions: list[PrescribedMotion] = field(default_factory=list)
     actuators: list[Actuator] = field(default_factory=list)
     findings: list[Diagnostic] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)  # further ones that were read
+    #: Elements that mean nothing to this package, by tag.
     ignored: dict[str, list[Located]] = field(default_factory=dict)
 
     def note(
@@ -79,41 +67,20 @@ class Draft:
     ) -> None:
         """Add a finding, about the whole file unless a place in it is given.
 
-        Args:
-            code: Its code, such as ``REG014``.
-            message: One sentence, starting in lower case, without a full stop.
-            source: Where it stands.
-            help: What to do, one entry per way out.
-            joints: Names of the joints concerned.
-            severity: ``note`` for what is no fault.
+        The message is one sentence, starting in lower case, without a full stop; ``help`` says what
+        to do, one entry per way out.
         """
         where = source or (None if self.path is None else Source(self.path))
         self.findings.append(
             Diagnostic(code, severity, message, joints=tuple(joints), source=where, help=help)
         )
 
-    def warn(
-        self,
-        code: str,
-        message: str,
-        source: Source | None = None,
-        *help: str,
-        joints: Iterable[str] = (),
-    ) -> None:
-        """Add a finding that needs a look; see ``note``."""
-        self.note(code, message, source, *help, joints=joints, severity="warning")
-
-    def unread(
-        self, message: str, source: Source | None = None, *help: str, joints: Iterable[str] = ()
-    ) -> None:
-        """Warn of something that is not read although the mechanism depends on it (REG013)."""
-        self.warn("REG013", message, source, *help, joints=joints)
-
-    def skip(
-        self, message: str, source: Source | None = None, *help: str, joints: Iterable[str] = ()
-    ) -> None:
-        """Note that something is not read, or not as it is written, which does no harm (REG013)."""
-        self.note("REG013", message, source, *help, joints=joints)
+    #: Add a finding that needs a look.
+    warn = partialmethod(note, severity="warning")
+    #: Warn of something that is not read although the mechanism depends on it.
+    unread = partialmethod(note, "REG013", severity="warning")
+    #: Note that something is not read, or not as it is written, which does no harm.
+    skip = partialmethod(note, "REG013")
 
     def ignore(self, tag: str, at: Located) -> None:
         """Pass over an element that means nothing to this package, to be reported by its tag."""
@@ -153,15 +120,12 @@ class Draft:
         first: Side,
         second: Side,
         *,
-        screws: Array | None = None,
+        screws: Space | None = None,
         limits: JointLimits | None = None,
         actuated: bool | None = None,
         closure: bool = True,
     ) -> Joint:
-        """Add a joint that closes a loop, with screws of its kind about Z unless they are given.
-
-        A closing joint without a name is called after its two bodies.
-        """
+        """Add a joint that closes a loop, with screws of its kind about Z unless they are given."""
         joint = joint_between(
             name or self.joint_name(f"{first[0]}-{second[0]}"),
             kind,
@@ -205,16 +169,11 @@ class Draft:
             raise at.error(f"there is no joint `{name}`{suggestion(name, self.joints)}")
         return self.joints[name]
 
-    def _moves(self, actuator: Actuator) -> bool:
-        """Whether the freedom that an actuator moves is still there when the model is read."""
-        joint = self.joints.get(actuator.joint)
-        return joint is not None and actuator.freedom < joint.freedoms
-
     def joint_name(self, wanted: str) -> str:
         """The name that is wanted for a joint, numbered if it is taken."""
         return unique(wanted, self.joints)
 
-    def hold(self, name: str, body: str, T_ground_body: Array, source: Source | None) -> None:
+    def hold(self, name: str, body: str, T_ground_body: Transform, source: Source | None) -> None:
         """Fix a body to the ground, by a joint whose name is numbered if it is taken."""
         name = self.joint_name(name)
         ends = (self.ground, T_ground_body), (body, IDENTITY)
@@ -222,10 +181,10 @@ class Draft:
 
     def free(self, name: str, base: str, T_ground_base: ArrayLike = IDENTITY) -> Joint:
         """Add a joint by which a body moves freely from its place."""
-        source = self.bodies[base].source
-        T = np.asarray(T_ground_base)
-        name = self.joint_name(name)
-        joint = Joint(name, self.ground, base, "free", np.eye(6), T, source=source)
+        name, T = self.joint_name(name), np.asarray(T_ground_base)
+        joint = Joint(
+            name, self.ground, base, "free", np.eye(6), T, source=self.bodies[base].source
+        )
         self.joints[name] = joint
         return joint
 
@@ -246,7 +205,7 @@ class Draft:
 
     def ground_parts(
         self,
-        pose: Callable[[str], Array] = lambda body: IDENTITY,
+        pose: Callable[[str], Transform] = lambda body: IDENTITY,
         *,
         bases: Iterable[str] = (),
         usual: bool = False,
@@ -254,12 +213,7 @@ class Draft:
         """Let every part that no joint connects to the ground move freely, and say so (REG103).
 
         The free joint moves the first of ``bases`` that the part has, else its first body that is
-        no child of a joint of the tree, else its first body.
-
-        Args:
-            pose: Place of a body in the ground where its free joint is at zero.
-            bases: Bodies that are moved rather than others.
-            usual: Whether the format means such parts to move freely: a note then, not a warning.
+        no child of a joint of the tree, else its first body. It is a note where that is ``usual``.
         """
         children = {joint.child for joint in self.joints.values() if not joint.closure}
         order = [*bases, *(name for name in self.bodies if name not in children), *self.bodies]
@@ -309,14 +263,20 @@ class Draft:
             format=format,
             files=tuple(self.files),
             motions=tuple(self.motions),
-            actuators=tuple(a for a in self.actuators if self._moves(a)),
+            # Of joints that other files or findings have made fixed, nothing is left to move.
+            actuators=tuple(
+                actuator
+                for actuator in self.actuators
+                if actuator.joint in self.joints
+                and actuator.freedom < self.joints[actuator.joint].freedoms
+            ),
         )
 
 
 def joint_between(
-    name: str, kind: str, first: Side, second: Side, screws: Array | None = None, **more: Any
+    name: str, kind: str, first: Side, second: Side, screws: Space | None = None, **more: Any
 ) -> Joint:
-    """A joint between two sides, with the screws of its kind unless they are given, (6, f)."""
+    """A joint between two sides, with the screws of its kind unless they are given."""
     (parent, T_parent), (child, T_child) = first, second
     freedoms = joint_screws(kind) if screws is None else screws
     return Joint(name, parent, child, kind, freedoms, T_parent, T_child, **more)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.errors import RegularizeError
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Transform
 from regularize.lie.screw import inverse
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Body, Joint
@@ -35,100 +35,65 @@ _LINE = re.compile(r"\r\n|\r|\n")
 
 @dataclass(frozen=True, eq=False)
 class WantedKind:
-    """A joint that is to become another one.
-
-    Attributes:
-        joint: The joint as it was read.
-        kind: What it becomes: one of ``joint.KINDS``, of ``HIGHER_PAIRS``, or ``slotted``.
-        replacement: The joint that it becomes.
-    """
+    """A joint that is to become another one."""
 
     joint: Joint
-    kind: str
+    kind: str  # of ``joint.KINDS``, ``HIGHER_PAIRS``, or ``slotted``
     replacement: Joint
 
 
 @dataclass(frozen=True, eq=False)
 class MovedJoint:
-    """A joint whose frames are to stand elsewhere on their bodies.
-
-    Attributes:
-        before: The joint as it was read.
-        after: The same with other frames.
-    """
+    """A joint whose frames are to stand elsewhere on their bodies."""
 
     before: Joint
     after: Joint
 
     @property
-    def shifts(self) -> tuple[Array, Array]:
-        """From the old frames to the new ones, seen from the old ones, shape (4, 4) each."""
-        one, other = self.before, self.after
+    def shifts(self) -> tuple[Transform, Transform]:
+        """The new frames on parent and child, seen from the old ones."""
+        old, new = self.before, self.after
         return (
-            inverse(one.T_parent_joint) @ other.T_parent_joint,
-            inverse(one.T_child_joint) @ other.T_child_joint,
+            inverse(old.T_parent_joint) @ new.T_parent_joint,
+            inverse(old.T_child_joint) @ new.T_child_joint,
         )
 
 
 @dataclass(frozen=True, eq=False)
 class SlackLinks:
-    """Links in a row that are put between a body and a joint at it.
+    """Links in a row that are put between a body and a joint at it."""
 
-    Attributes:
-        joint: The joint as it was read.
-        moved: The same joint at the last link.
-        carrier: Name of the body.
-        bodies: The links, whose frames are that of the body.
-        joints: The slack joints between them, in a row.
-    """
-
-    joint: Joint
-    moved: Joint
-    carrier: str
-    bodies: tuple[Body, ...]
-    joints: tuple[Joint, ...]
+    joint: Joint  # as it was read
+    moved: Joint  # the same joint at the last link
+    carrier: str  # name of the body
+    bodies: tuple[Body, ...]  # the links, whose frames are that of the body
+    joints: tuple[Joint, ...]  # the slack joints between them, in a row
 
 
 @dataclass(frozen=True, eq=False)
 class WantedSlack:
-    """What takes redundant equations away where no other kind of a joint does.
-
-    Attributes:
-        links: Links to put in.
-        shares: Part of its mass that a body keeps which gives some to such links, by its name.
-        removed: Closing joints that hold nothing which others do not, to be taken out.
-    """
+    """Slack links to put in and closing joints to take out, where other joint kinds do not help."""
 
     links: tuple[SlackLinks, ...] = ()
+    #: Part of its mass that a body keeps which gives some to such links, by its name.
     shares: Mapping[str, float] = field(default_factory=dict)
+    #: Closing joints that hold nothing which others do not, to be taken out.
     removed: tuple[Joint, ...] = ()
 
 
 @dataclass(frozen=True)
 class Edit:
-    """A piece of text that another one replaces.
-
-    Attributes:
-        path: The file.
-        start: First character replaced.
-        end: Character after the last one replaced.
-        text: What stands there then.
-    """
+    """A piece of text that another one replaces."""
 
     path: str
-    start: int
-    end: int
+    start: int  # first character replaced
+    end: int  # the character after the last one replaced
     text: str
 
 
 @dataclass(eq=False)
 class Patch:
-    """What has to change in the user's files.
-
-    Attributes:
-        edits: The changes of texts.
-        findings: What is lost or was decided on the way.
-    """
+    """The changes of the user's files, and what is lost or was decided on the way."""
 
     edits: list[Edit] = field(default_factory=list)
     findings: list[Diagnostic] = field(default_factory=list)
@@ -150,21 +115,13 @@ class Patch:
 
 @dataclass(frozen=True)
 class EditedText:
-    """Text of a file together with how it is encoded.
-
-    Attributes:
-        path: The file.
-        text: Its characters, line ends as they are.
-        encoding: Name of the encoding.
-        mark: Byte order mark in front.
-        member: Member of the file that it is, where that is an archive.
-    """
+    """Text of a file together with how it is encoded."""
 
     path: str
-    text: str
+    text: str  # line ends as they are
     encoding: str
-    mark: bytes = b""
-    member: str = ""
+    mark: bytes = b""  # byte order mark in front
+    member: str = ""  # of the file, where that is an archive
 
     @classmethod
     def of(cls, data: bytes, path: str, encoding: str = "utf-8", member: str = "") -> EditedText:
@@ -192,8 +149,8 @@ class EditedText:
     @property
     def newline(self) -> str:
         """How its lines end."""
-        found = _LINE.search(self.text)
-        return "\n" if found is None else found[0]
+        end = _LINE.search(self.text)
+        return "\n" if end is None else end[0]
 
     def with_edits(self, edits: Iterable[Edit]) -> EditedText:
         """The text after some edits, which do not overlap; those at one place in their order."""
@@ -218,7 +175,7 @@ class EditedText:
         return "".join(f"{line}\n" for line in lines)
 
 
-def turns(shift: Array) -> bool:
+def turns(shift: Transform) -> bool:
     """Whether a frame is turned by more than rounding."""
     return not np.allclose(shift[:3, :3], np.eye(3), rtol=0.0, atol=1e-12)
 
@@ -228,7 +185,7 @@ def tidy(values: ArrayLike) -> Array:
     return np.asarray(np.round(np.asarray(values, dtype=np.float64), 15) + 0.0)
 
 
-def still(shift: Array) -> bool:
+def still(shift: Transform) -> bool:
     """Whether a frame is moved by no more than rounding."""
     return not turns(shift) and np.allclose(shift[:3, 3], 0.0, rtol=0.0, atol=1e-12)
 

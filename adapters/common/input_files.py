@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Collection, Iterator
-from pathlib import Path
 from threading import Event
 
 from regularize.errors import ReadError, RegularizeError
@@ -17,21 +16,8 @@ from regularize.errors import ReadError, RegularizeError
 LARGEST = 256 * 1024 * 1024
 
 
-def read_bytes(path: str) -> bytes:
-    """Content of a file.
-
-    Raises:
-        ReadError: The file cannot be opened, is not a regular one, or is larger than ``LARGEST``.
-    """
-    check_regular(path)
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise ReadError(path, f"cannot be opened: {error.strerror}; check the path") from error
-
-
-def read_head(path: str, count: int) -> bytes:
-    """The first bytes of a file; raises ``ReadError`` as ``read_bytes`` does."""
+def read_bytes(path: str, count: int = -1) -> bytes:
+    """Content of a file, or its first bytes; raises ``ReadError`` where it cannot be read."""
     check_regular(path)
     try:
         with open(path, "rb") as file:
@@ -41,24 +27,20 @@ def read_head(path: str, count: int) -> bytes:
 
 
 def check_regular(path: str) -> None:
-    """Refuse what is no file of bytes: reading a pipe or a device can wait or go on for ever.
-
-    Raises:
-        ReadError: The file is absent, is a folder, pipe, socket or device, or is too large.
-    """
+    """Refuse what is no file of bytes: reading a pipe or a device can wait or go on for ever."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except FileNotFoundError as error:
         raise ReadError(path, "there is no such file; check the path") from error
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise ReadError(path, f"cannot be opened: {why}; check the path") from error
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise ReadError(path, "is a folder; name a file in it")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise ReadError(path, "is a pipe, socket or device; name a regular file")
-    if found.st_size > LARGEST:
-        raise ReadError(path, f"has {found.st_size} bytes, more than the {LARGEST} that are read")
+    if status.st_size > LARGEST:
+        raise ReadError(path, f"has {status.st_size} bytes, more than the {LARGEST} that are read")
 
 
 #: When a file was written and its size; None where there is none.
@@ -67,22 +49,18 @@ Stamp = tuple[int, int] | None
 
 def stamps(files: Collection[str]) -> dict[str, Stamp]:
     """The state of files, by their true places."""
-    return {os.path.realpath(path): _stamp(path) for path in files}
+    states: dict[str, Stamp] = {}
+    for path in files:
+        try:
+            status = os.stat(path)
+            states[os.path.realpath(path)] = status.st_mtime_ns, status.st_size
+        except OSError:
+            states[os.path.realpath(path)] = None
+    return states
 
 
 def changes(files: Callable[[], Collection[str]], stop: Event | None = None) -> Iterator[list[str]]:
-    """Wait for changes of files, whether written in place or replaced.
-
-    Args:
-        files: Names the files; asked again after every change, for a model may take in others.
-        stop: Ends the waiting.
-
-    Yields:
-        The files that changed since they were last looked at.
-
-    Raises:
-        RegularizeError: What waits for changes is not installed.
-    """
+    """Wait for changes of files, which are asked for again after each, and yield what changed."""
     try:
         from watchfiles import watch
     except ImportError as error:
@@ -90,38 +68,24 @@ def changes(files: Callable[[], Collection[str]], stop: Event | None = None) -> 
             "watching files takes watchfiles: pip install 'pin-regularize[bench]'"
         ) from error
     seen: dict[str, Stamp] = {}
+
+    def named(change: object, path: str) -> bool:
+        return os.path.realpath(path) in seen
+
     while stop is None or not stop.is_set():
         now = stamps(files())
-        found = [path for path, stamp in now.items() if seen.get(path, stamp) != stamp]
+        changed = [path for path, stamp in now.items() if seen.get(path, stamp) != stamp]
         seen = now
-        if found:
-            yield found
+        if changed:
+            yield changed
             continue
         folders = {os.path.dirname(path) for path in now}
         watched = watch(
             *(folder for folder in folders if os.path.isdir(folder)),
-            watch_filter=_Among(now),
+            watch_filter=named,
             stop_event=stop,
             debounce=400,
             recursive=False,
             raise_interrupt=True,
         )
         next(watched, None)
-
-
-class _Among:
-    """Lets the named files pass."""
-
-    def __init__(self, files: Collection[str]) -> None:
-        self._files = files
-
-    def __call__(self, change: object, path: str) -> bool:
-        return os.path.realpath(path) in self._files
-
-
-def _stamp(path: str) -> Stamp:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size

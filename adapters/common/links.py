@@ -11,7 +11,7 @@ import numpy as np
 from regularize.adapters.common.draft import Draft
 from regularize.adapters.common.quantities import NAMES, inertia_matrix
 from regularize.adapters.common.xml import Node
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Transform
 from regularize.mechanism.mechanism import Geometry, Inertia
 
 Color: TypeAlias = tuple[float, float, float, float]
@@ -27,23 +27,20 @@ SHAPES: dict[str, tuple[tuple[str, int], ...]] = {
 SEEN = "_seen"
 
 
-def read_inertia(mass: float, node: Node, T_link_center: Array, products: float | None) -> Inertia:
-    """Mass properties about the centre of mass in the axes of the link.
-
-    ``products`` stands for products of inertia that are not given; None if they have to be.
-    """
-    rest = None if products is None else [products]
-    values = [
-        float(node.quantity(name, 1, default)[0])
-        for name, default in zip(NAMES, (None, None, None, rest, rest, rest), strict=True)
-    ]
-    return Inertia(mass, np.zeros(3), inertia_matrix(*values)).transformed(T_link_center)
+def read_inertia(
+    mass: float, node: Node, T_link_center: Transform, products: float | None
+) -> Inertia:
+    """Mass properties in the axes of the link; ``products`` stand for those that are not given."""
+    default = None if products is None else [products]
+    moments = [node.quantity(name, 1)[0] for name in NAMES[:3]]
+    moments += [node.quantity(name, 1, default)[0] for name in NAMES[3:]]
+    return Inertia(mass, np.zeros(3), inertia_matrix(*moments)).transformed(T_link_center)
 
 
 def read_shapes(
     link: Node,
     draft: Draft,
-    pose: Callable[[Node], Array],
+    pose: Callable[[Node], Transform],
     mesh: Callable[[Node], str],
     color: Callable[[Node], Color | None],
     density: Callable[[Node], float | None] = lambda node: None,
@@ -51,15 +48,14 @@ def read_shapes(
 ) -> tuple[Geometry, ...]:
     """The shapes of a link, to be seen or to be touched; unknown ones are ignored.
 
-    Poses are on the link; densities in kg/m³ and coefficients of friction, None where none is
-    stated. A visual that is named after a collision (``SEEN``) and has its shape and place is that
-    collision, with a colour.
+    Densities are in kg/m³; densities and frictions are None where none is stated. A visual that is
+    named after a collision (``SEEN``) and has its shape and place is that collision, with a colour.
     """
     shapes: list[Geometry] = []
     named: dict[str, int] = {}
     for node in link.children("visual", "collision"):
-        geometry = node.child("geometry")
-        shape = next(iter(geometry.children()), None) if geometry is not None else None
+        inside = node.child("geometry")
+        shape = None if inside is None else inside.child()
         if shape is None or shape.tag == "empty":
             continue
         uri = None
@@ -70,24 +66,22 @@ def read_shapes(
         else:
             draft.ignore(shape.tag, shape)
             continue
-        touched = node.tag == "collision"
-        told = (pose(node), uri, color(node), touched, density(node))
-        rough = friction(node) if touched else None
-        found = Geometry(shape.tag, size, *told, friction=rough)
-        own = node.get("name") or ""
-        at = named.get(own.removesuffix(SEEN)) if own.endswith(SEEN) and not touched else None
-        if at is not None and _same_place(shapes[at], found):
-            shapes[at] = replace(shapes[at], color=found.color)
+        touched, name = node.tag == "collision", node.get("name") or ""
+        stated = (pose(node), uri, color(node), touched, density(node))
+        geometry = Geometry(shape.tag, size, *stated, friction=friction(node) if touched else None)
+        at = named.get(name.removesuffix(SEEN)) if name.endswith(SEEN) and not touched else None
+        if at is not None and _same_place(shapes[at], geometry):
+            shapes[at] = replace(shapes[at], color=geometry.color)
             continue
         if touched:
-            named[own] = len(shapes)
-        shapes.append(found)
+            named[name] = len(shapes)
+        shapes.append(geometry)
     return tuple(shapes)
 
 
 def _same_place(one: Geometry, other: Geometry) -> bool:
     """Whether two shapes are one, colours apart."""
-    if (one.kind, one.uri) != (other.kind, other.uri):
-        return False
-    equal: bool = np.array_equal(one.size, other.size)
-    return equal and np.array_equal(one.T_body_geometry, other.T_body_geometry)
+    return (one.kind, one.uri) == (other.kind, other.uri) and all(
+        np.array_equal(getattr(one, part), getattr(other, part))
+        for part in ("size", "T_body_geometry")
+    )

@@ -1,4 +1,4 @@
-"""What knows where it stands in the user's files, so that every fault in it names the place.
+"""Things that know where they stand in the user's files, so that every fault names the place.
 
 Elements of XML, values of JSON and YAML, lines of ASMT and objects of CAD systems are all
 ``Located``: readers raise ``thing.error("what is wrong; what to do")`` and hand ``thing.source``
@@ -53,11 +53,7 @@ class Located(ABC):
             ) from None
 
     def rotation(self, R: Array) -> Array:
-        """The rotation nearest to a matrix that it gives, shape (3, 3).
-
-        Raises:
-            ReadError: The matrix is no rotation within the rounding of files.
-        """
+        """The rotation nearest to a matrix that it gives, shape (3, 3)."""
         u, s, vt = np.linalg.svd(R)
         if np.max(np.abs(s - 1.0)) > ROUNDED or np.linalg.det(R) < 0.0:
             raise self.error("is no rotation: its axes are not perpendicular unit vectors")

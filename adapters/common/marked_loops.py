@@ -11,7 +11,6 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, groupby, zip_longest
 from typing import TypeAlias
@@ -21,7 +20,7 @@ import numpy as np
 from regularize.adapters.common.draft import Draft, joint_between
 from regularize.errors import RegularizeError
 from regularize.escape import listed
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Transform
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.mechanism import Body, Joint
@@ -40,53 +39,46 @@ BODY = "{body}"
 WORDS = 2
 Lines = Callable[[str, str, bool], tuple[str, ...]]
 #: Body and pose there, by the name of the frame.
-Marks: TypeAlias = Mapping[str, tuple[str, Array]]
+Marks: TypeAlias = Mapping[str, tuple[str, Transform]]
 NONE: Marks = {}
 
 
-@dataclass(frozen=True, eq=False)
 class MarkedFrames:
     """The frames of a model that may mark loops.
 
     A frame is a body without mass that is fixed to another one and carries nothing, or a mark that
     the format has on bodies, such as a site.
-
-    Attributes:
-        draft: The model.
-        owners: Body of each frame, and the frame's pose there, (4, 4).
-        places: Pose of each frame where all coordinates are as the file has them, (4, 4).
-        size: Size of the model in metres.
     """
 
-    draft: Draft
-    owners: Marks
-    places: dict[str, Array]
-    size: float
-
-    @classmethod
-    def of(cls, draft: Draft, pose: Callable[[str], Array], marks: Marks) -> MarkedFrames:
-        """The frames of a model, whose bodies ``pose`` places."""
+    def __init__(self, draft: Draft, pose: Callable[[str], Transform], marks: Marks) -> None:
+        """Take a model whose bodies ``pose`` places where all coordinates are as the file says."""
+        self.draft = draft
         joints = list(draft.joints.values())
-        fixed = {j.child for j in joints if j.kind == "fixed" and not j.closure}
+        self.carriers = {j.child: j.parent for j in joints if j.kind == "fixed" and not j.closure}
         movable = {j.child for j in joints if j.kind != "fixed" or j.closure}
-        ends = fixed - {j.parent for j in joints} - movable
+        ends = self.carriers.keys() - {j.parent for j in joints} - movable
         frames = [body.name for body in _light(draft) if body.name in ends]
-        owners = {**{name: (name, IDENTITY) for name in frames}, **marks}
-        if len(owners) < 2:
-            return cls(draft, {}, {}, 0.0)
-        points = np.array([pose(name)[:3, 3] for name in draft.bodies])
-        size = max(float(np.max(np.ptp(points, axis=0))), 1e-3)
-        return cls(draft, owners, {name: pose(b) @ T for name, (b, T) in owners.items()}, size)
+        self.owners: Marks = {**{name: (name, IDENTITY) for name in frames}, **marks}
+        if len(self.owners) < 2:
+            self.owners = {}
+        self.places = {name: pose(body) @ T for name, (body, T) in self.owners.items()}
+        self.size = 0.0  # of the model, in metres
+        if self.owners:
+            points = np.array([pose(name)[:3, 3] for name in draft.bodies])
+            self.size = max(float(np.max(np.ptp(points, axis=0))), 1e-3)
 
     @cached_property
     def aliases(self) -> dict[str, str]:
-        """Names of frames in which that of their own body is left open."""
-        joints = self.draft.joints.values()
-        carriers = {j.child: j.parent for j in joints if j.kind == "fixed" and not j.closure}
-        return {
-            name: alias_of(name, carriers[body] if body == name else body)
-            for name, (body, _) in self.owners.items()
-        }
+        """Names of frames, ``{body}`` in the place of their own body's name at an end of them."""
+        aliases = {}
+        for name, (body, _) in self.owners.items():
+            body, aliases[name] = self.carriers[body] if body == name else body, name
+            after, before = name.removeprefix(body), name.removesuffix(body)
+            if after and after != name and not after[0].isalnum():
+                aliases[name] = BODY + after
+            elif before and before != name and not before[-1].isalnum():
+                aliases[name] = before + BODY
+        return aliases
 
     def mate(self, one: str, other: str) -> str | None:
         """``{body}_*={body}_*`` where names are alike but for those of their bodies; else None."""
@@ -124,39 +116,55 @@ class MarkedFrames:
     def coincident(self) -> list[tuple[str, str]]:
         """Open pairs that are the only frames at their place."""
         near = NEAR * self.size
-        found = []
-        for one, other in self.open_pairs():
-            if self.gap(one, other) > near:
+        return [
+            (one, other)
+            for one, other in self.open_pairs()
+            if self.gap(one, other) <= near
+            and [one, other] == [name for name in self.places if self.gap(name, one) <= near]
+        ]
+
+    def named_pairs(self, pattern: str) -> list[tuple[str, str]]:
+        """Open pairs whose names are as a pattern says, ``*`` alike in both."""
+        first, _, second = pattern.partition("=")
+        fits = re.compile("(.*)".join(map(re.escape, first.split("*"))))
+        if BODY in pattern:
+            aliases = self.aliases
+            twice = {name for name, count in Counter(aliases.values()).items() if count == 2}
+            return [
+                (one, other)
+                for one, other in self.open_pairs()
+                if aliases[one] == aliases[other]
+                and aliases[one] in twice
+                and fits.fullmatch(aliases[one])
+            ]
+        pairs, opened = [], {frozenset(pair) for pair in self.open_pairs()}
+        for one in self.places:
+            match = fits.fullmatch(one)
+            if match is None:
                 continue
-            here = [name for name in self.places if self.gap(name, one) <= near]
-            if here == [one, other]:
-                found.append((one, other))
-        return found
+            pieces = zip_longest(second.split("*"), match.groups(), fillvalue="")
+            other = "".join(f"{text}{group}" for text, group in pieces)
+            if frozenset((one, other)) in opened and other in self.places:
+                pairs.append((one, other))
+        return pairs
 
 
 def report_loop_candidates(
-    draft: Draft, pose: Callable[[str], Array], lines: Lines, marks: Marks = NONE
+    draft: Draft, pose: Callable[[str], Transform], lines: Lines, marks: Marks = NONE
 ) -> None:
-    """Offer to close loops that frames mark (REG019).
+    """Offer to close loops that frames in one place mark (REG019), those named alike together.
 
-    Two frames in one place are offered. Where the names of several such pairs differ alike, all
-    pairs of such names are offered together, and how far apart each was saved.
-
-    Args:
-        draft: The model.
-        pose: Place of a body where all coordinates are as the file has them, shape (4, 4).
-        lines: What to write for a pair, with or without a common axis Z.
-        marks: Frames that are no bodies.
+    ``lines`` says what to write for a pair.
     """
-    frames = MarkedFrames.of(draft, pose, marks)
+    frames = MarkedFrames(draft, pose, marks)
     if not 2 <= len(frames.places) <= MOST:
         return
     pairs = frames.coincident()
     patterns = [frames.mate(*pair) or pattern_of(*pair) for pair in pairs]
     counted = Counter(pattern for pattern in patterns if pattern)
-    for common in (each for each, count in counted.items() if count > 1):
-        known = [p for p, named in zip(pairs, patterns, strict=True) if named == common]
-        _offer_all(frames, common, known, lines)
+    for common in (pattern for pattern, count in counted.items() if count > 1):
+        named = [p for p, pattern in zip(pairs, patterns, strict=True) if pattern == common]
+        _offer_all(frames, common, named, lines)
     for (one, other), pattern in zip(pairs, patterns, strict=True):
         if pattern and counted[pattern] > 1:
             continue
@@ -174,12 +182,12 @@ def report_loop_candidates(
 
 
 def _offer_all(
-    frames: MarkedFrames, pattern: str, known: list[tuple[str, str]], lines: Lines
+    frames: MarkedFrames, pattern: str, coincident: list[tuple[str, str]], lines: Lines
 ) -> None:
     """One note for all pairs of frames whose names differ alike."""
-    draft, pairs = frames.draft, named_pairs(frames, pattern)
-    pairs = [p for p in pairs if p in known or frames.gap(*p) <= APART * frames.size]
-    kind = "hinge" if all(frames.coaxial(*pair) for pair in known) else "ball"
+    draft, pairs = frames.draft, frames.named_pairs(pattern)
+    pairs = [p for p in pairs if p in coincident or frames.gap(*p) <= APART * frames.size]
+    kind = "hinge" if all(frames.coaxial(*pair) for pair in coincident) else "ball"
     gaps = [
         f"{one}` and `{other}`: {1e3 * frames.gap(one, other):.3g} mm"
         for one, other in pairs
@@ -189,8 +197,8 @@ def _offer_all(
     draft.note(
         "REG019",
         f"{len(pairs)} pairs of frames are named alike, `{pattern.replace('=', '` and `')}`, on "
-        f"different branches, {len(known)} of them in one place: they may mark loops, which the "
-        f"file does not close: {listed([one for one, _ in pairs], len(pairs))}{apart}",
+        f"different branches, {len(coincident)} of them in one place: they may mark loops, which "
+        f"the file does not close: {listed([one for one, _ in pairs], len(pairs))}{apart}",
         draft.bodies[frames.owners[pairs[0][1]][0]].source,
         *_command(draft, f"{pattern}:{kind}", "close all"),
         *(f"or write for each {line}" for line in lines(*pairs[0], kind == "hinge")),
@@ -198,19 +206,10 @@ def _offer_all(
 
 
 def _command(draft: Draft, names: str, words: str) -> Iterator[str]:
-    """What to type where the model is a file of a format that is read with ``--close``."""
+    """The command that closes loops, where the model is a file."""
     if draft.path is not None and os.path.isfile(draft.path):
         path = shlex.quote(draft.path)
         yield f"{words}: regularize check {path} --close {shlex.quote(names)}"
-
-
-def alias_of(name: str, body: str) -> str:
-    """The name of a frame, ``{body}`` in the place of its body's name at an end of it."""
-    rest = name.removeprefix(body)
-    if rest and rest != name and not rest[0].isalnum():
-        return BODY + rest
-    rest = name.removesuffix(body)
-    return rest + BODY if rest and rest != name and not rest[-1].isalnum() else name
 
 
 def pattern_of(one: str, other: str) -> str | None:
@@ -220,44 +219,16 @@ def pattern_of(one: str, other: str) -> str | None:
     if not 1 <= len(different) <= WORDS or len(words[0]) != len(words[1]):
         return None
     different |= {k - 1 for k in different if k and not words[0][k - 1].isalnum()}
-    shown = ([w if k in different else "*" for k, w in enumerate(each)] for each in words)
-    return "=".join("".join("*" if w == "*" else w for w, _ in groupby(each)) for each in shown)
-
-
-def named_pairs(frames: MarkedFrames, pattern: str) -> list[tuple[str, str]]:
-    """Open pairs of frames whose names are as a pattern says, ``*`` alike in both."""
-    first, _, second = pattern.partition("=")
-    parts = [re.escape(part) for part in first.split("*")]
-    fits, found = re.compile("(.*)".join(parts)), []
-    if BODY in pattern:
-        aliases = frames.aliases
-        pairs = ((a, b) for a, b in frames.open_pairs() if aliases[a] == aliases[b])
-        alone = {name for name, count in Counter(aliases.values()).items() if count == 2}
-        return [p for p in pairs if aliases[p[0]] in alone and fits.fullmatch(aliases[p[0]])]
-    opened = {frozenset(pair) for pair in frames.open_pairs()}
-    for one in frames.places:
-        match = fits.fullmatch(one)
-        if match is None:
-            continue
-        pieces = zip_longest(second.split("*"), match.groups(), fillvalue="")
-        other = "".join(f"{text}{group}" for text, group in pieces)
-        if frozenset((one, other)) in opened and other in frames.places:
-            found.append((one, other))
-    return found
+    shown = ([w if k in different else "*" for k, w in enumerate(name)] for name in words)
+    return "=".join("".join(w for w, _ in groupby(name)) for name in shown)
 
 
 def close_named(
-    draft: Draft, pose: Callable[[str], Array], asked: str, marks: Marks = NONE
+    draft: Draft, pose: Callable[[str], Transform], asked: str, marks: Marks = NONE
 ) -> list[Joint]:
-    """Close the loops whose frames are named as asked: ``*_1=*_2:hinge``, ``:ball`` or ``:weld``.
+    """Close the loops whose frames are named as asked: ``*_1=*_2:hinge``, ``:ball``, ``:weld``.
 
-    ``{body}`` stands for the name of a frame's own body.
-
-    Returns:
-        The closing joints, which are in the model.
-
-    Raises:
-        RegularizeError: It is no such pattern, or no frames are named so.
+    ``{body}`` stands for the name of a frame's own body. The closing joints are returned.
     """
     pattern, _, kind = asked.rpartition(":")
     if not pattern or pattern.endswith(":"):  # names of nested models have :: in them
@@ -267,8 +238,8 @@ def close_named(
             f"close {asked!r}: expected the names of two frames with * for what they share and a "
             "kind of joint, as '*_1=*_2:ball', ':hinge' or ':weld'"
         )
-    frames, added = MarkedFrames.of(draft, pose, marks), []
-    pairs = named_pairs(frames, pattern)
+    frames, added = MarkedFrames(draft, pose, marks), []
+    pairs = frames.named_pairs(pattern)
     if not pairs:
         raise RegularizeError(
             f"close {asked!r}: no two frames on different branches are named so; there are "

@@ -41,20 +41,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def write_all(files: Mapping[Path, bytes], read: Mapping[Path, bytes] | None = None) -> None:
-    """Write files so that nobody ever reads half of one, and none is replaced unless all can be.
-
-    Folders that are missing are made. A link to a file stays one: what it points to is replaced,
-    by a file of the same owner, permissions and extended attributes. Where replacing fails
-    half-way, those replaced before come back.
-
-    Args:
-        files: What to write where.
-        read: What files held when they were read, by their true places; others: what they do now.
-
-    Raises:
-        RegularizeError: A file cannot be written or is not as it was, or the name is that of
-            something else.
-    """
+    """Write files so that nobody ever reads half of one, and none is replaced unless all can be."""
     parts: dict[Path, _Part] = {}
     path = Path()
     try:
@@ -133,19 +120,19 @@ class _Part:
 
     def take_back(self) -> None:
         """Put back what was in the place, unless somebody else has taken it since."""
-        found, placed = _inode(self.path), self.inode
-        if found < 0 and _inode(self.target) == placed:
+        inode, placed = _inode(self.path), self.inode
+        if inode < 0 and _inode(self.target) == placed:
             if self.before is None:
                 self.target.unlink()
             else:
                 os.replace(_Part.beside(self.target, self.before, None).path, self.target)
-        if found in (-1, placed):
+        if inode in (-1, placed):
             return
         while _renamed(self.path, self.target, EXCHANGE):
             out = _inode(self.path)
             if out == placed and (out != self.inode or _content(self.path) == self.data):
                 return
-            found, placed = out, found  # somebody was there meanwhile, whose file is the newest
+            inode, placed = out, inode  # somebody was there meanwhile, whose file is the newest
         _renamed(self.path, self.target, FREE)
 
 
@@ -154,7 +141,7 @@ def _inode(path: Path) -> int:
 
 
 def _content(path: Path) -> bytes | bool | None:
-    """What a file holds: None where there is none, False where another program is writing it."""
+    """Return the bytes of a file: None if there is none, False if another program is writing it."""
     try:
         with open(path, "rb") as file:
             if sys.platform == "linux":
@@ -191,17 +178,17 @@ def _renamed(source: Path, target: Path, flag: int) -> bool:
 
 def _make_alike(path: Path, target: Path) -> None:
     """Give a file what its target has besides its content; raises ``RegularizeError`` naming it."""
-    own, found, way_out = path.stat(), target.stat(), "name another file to write"
-    if found.st_nlink > 1:
-        words = f"has {found.st_nlink} hard links, of which the others would stay as they are"
+    new, old, way_out = path.stat(), target.stat(), "name another file to write"
+    if old.st_nlink > 1:
+        words = f"has {old.st_nlink} hard links, of which the others would stay as they are"
         raise RegularizeError(f"{target}: {words}; {way_out}")
-    if not found.st_mode & 0o222 or not os.access(target, os.W_OK):
+    if not old.st_mode & 0o222 or not os.access(target, os.W_OK):
         raise RegularizeError(f"{target}: is read-only; make it writable, or {way_out}")
-    what = f"owner {found.st_uid} and group {found.st_gid}"
+    what = f"owner {old.st_uid} and group {old.st_gid}"
     try:
-        if (own.st_uid, own.st_gid) != (found.st_uid, found.st_gid):
-            os.chown(path, found.st_uid, found.st_gid)
-        os.chmod(path, stat.S_IMODE(found.st_mode))
+        if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+            os.chown(path, old.st_uid, old.st_gid)
+        os.chmod(path, stat.S_IMODE(old.st_mode))
         for name in os.listxattr(target) if sys.platform == "linux" else ():
             what, value = f"extended attribute {name}", os.getxattr(target, name)
             if name not in os.listxattr(path) or os.getxattr(path, name) != value:
@@ -228,9 +215,9 @@ def _clear(folder: str) -> None:
 def _drop(path: Path) -> None:
     """Remove a file under way; not what was found in a place and is not what was read there."""
     with suppress(OSError):
-        found, name = path.lstat(), _UNDER_WAY.fullmatch(path.name)
-        if name is not None and stat.S_ISREG(found.st_mode):
-            ours = name[3] in (None, str(found.st_ino))
+        status, name = path.lstat(), _UNDER_WAY.fullmatch(path.name)
+        if name is not None and stat.S_ISREG(status.st_mode):
+            ours = name[3] in (None, str(status.st_ino))
             if ours or _digest(path.read_bytes()) == name[4]:
                 path.unlink()
 

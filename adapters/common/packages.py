@@ -24,47 +24,39 @@ class Packages:
 
     A workspace is searched from the file upwards: its folder's package, the folder of that, the
     ``src`` and the workspace that it stands in, the repository that holds it. Nothing above is.
-
-    Attributes:
-        start: The file or folder to search from.
-        whole: A folder that is searched after those around ``start``, such as a clone.
-        given: Folders by name, which go before all that is found.
     """
 
     start: Path
-    whole: Path | None = None
-    given: Mapping[str, Path] = field(default_factory=dict)
-    _known: dict[Path, dict[str, Path]] = field(default_factory=dict)
+    whole: Path | None = None  # searched after the folders around ``start``, such as a clone
+    given: Mapping[str, Path] = field(default_factory=dict)  # these go before all that is found
+    _searched: dict[Path, dict[str, Path]] = field(default_factory=dict)
 
     def find(self, name: str) -> Path | None:
         """The folder of a package, or None."""
         if name in self.given:
             return self.given[name]
-        for place in self.places():
-            if place not in self._known:
-                self._known[place] = packages_below(place)
-            if name in self._known[place]:
-                return self._known[place][name]
-        return self._by_folder(name)
+        packages = next((packages for packages in self._places() if name in packages), None)
+        return self._by_folder(name) if packages is None else packages[name]
 
     def every(self) -> dict[str, Path]:
         """All packages that are found, by name."""
-        found: dict[str, Path] = {}
-        for place in self.places():
-            if place not in self._known:
-                self._known[place] = packages_below(place)
-            found = {**self._known[place], **found}
-        return {**found, **self.given}
+        named: dict[str, Path] = {}
+        for packages in self._places():
+            named = {**packages, **named}
+        return {**named, **self.given}
 
-    def places(self) -> Iterator[Path]:
-        """Folders to search, the nearest first."""
-        above = self._above()
-        yield from above
-        if self.whole is not None and self.whole not in above:
-            yield self.whole.resolve()
+    def _places(self) -> Iterator[dict[str, Path]]:
+        """The packages below each folder to search, the nearest first."""
+        places = self._above()
+        if self.whole is not None and self.whole not in places:
+            places.append(self.whole.resolve())
         for variable, inside in FOLDERS.items():
-            for entry in filter(None, os.environ.get(variable, "").split(os.pathsep)):
-                yield Path(entry, inside)
+            entries = filter(None, os.environ.get(variable, "").split(os.pathsep))
+            places += [Path(entry, inside) for entry in entries]
+        for place in places:
+            if place not in self._searched:
+                self._searched[place] = packages_below(place)
+            yield self._searched[place]
 
     def _above(self) -> list[Path]:
         """The file's folder and those above it, as far as its workspace reaches."""
@@ -88,24 +80,24 @@ class Packages:
                 return folder
         near = self._above() if self.whole is None else [*self._above(), self.whole]
         for folder in near:
-            for found in (folder / name, folder / "src" / name):
-                if found.is_dir():
-                    return found
+            for place in (folder / name, folder / "src" / name):
+                if place.is_dir():
+                    return place
         return None
 
 
 def packages_below(place: Path) -> dict[str, Path]:
     """Folders with a ``package.xml`` or, of Gazebo, a ``model.config``, by name; sources first."""
-    found: dict[str, Path] = {}
+    sources: dict[str, Path] = {}
     installed: dict[str, Path] = {}
     for folder, files in folders_below(place):
         # What a workspace has installed is a copy of its sources.
-        into = installed if "install" in folder.relative_to(place).parts else found
+        into = installed if "install" in folder.relative_to(place).parts else sources
         if "package.xml" in files and (name := package_name(folder / "package.xml")):
             into.setdefault(name, folder)
         elif "model.config" in files:
             into.setdefault(folder.name, folder)
-    return {**installed, **found}
+    return {**installed, **sources}
 
 
 def folders_below(place: Path) -> Iterator[tuple[Path, list[str]]]:

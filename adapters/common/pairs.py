@@ -37,7 +37,7 @@ from types import MappingProxyType
 import numpy as np
 
 from regularize.adapters.common.draft import Side, joint_between
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Coordinates, Direction, Point, Screw, Space, Transform
 from regularize.lie.screw import inverse, log_rotation, prismatic, revolute, transform, unit
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint import joint_screws
@@ -56,90 +56,75 @@ FLIPS = tuple(
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A joint between two marked frames.
-
-    Attributes:
-        kind: One of ``joint.KINDS``.
-        screws: Freedoms in the joint frame, shape (6, f).
-        T_i_joint: Joint frame seen from frame I.
-        T_j_joint: Joint frame seen from frame J.
-        position: Coordinates nearest to the saved pose, shape (f,).
-        equal: Pairs of freedoms whose coordinates are equal.
-    """
+    """A joint between two marked frames, at the coordinates nearest to the saved pose."""
 
     kind: str
-    screws: Array
-    T_i_joint: Array
-    T_j_joint: Array
-    position: Array
-    equal: tuple[tuple[int, int], ...] = ()
+    screws: Space
+    T_i_joint: Transform
+    T_j_joint: Transform
+    position: Coordinates
+    equal: tuple[tuple[int, int], ...] = ()  # freedoms whose coordinates are equal
 
 
-def pair(name: str, T_i_j: Array, value: float = 0.0) -> Pair:
+def pair(name: str, T_i_j: Transform, value: float = 0.0) -> Pair:
     """The pair of that name at a saved pose, its value in metres or radians; see ``PAIRS``."""
     return PAIRS[name](T_i_j, value)
 
 
-def _rotation_z(angle: float) -> Array:
+def _rotation_z(angle: float) -> Transform:
     c, s = math.cos(angle), math.sin(angle)
     return transform(np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]))
 
 
-def _angle_z(T: Array) -> float:
+def _angle_z(T: Transform) -> float:
     """The rotation about Z that comes nearest to the rotation of T."""
     return math.atan2(T[1, 0] - T[0, 1], T[0, 0] + T[1, 1])
 
 
-def _flip_axis(T_i_j: Array) -> Array:
+def _flip_axis(T_i_j: Transform) -> Transform:
     """The half turn about X of J, or none, after which its axis points along that of I."""
     return FLIPS[0] if T_i_j[2, 2] >= 0.0 else FLIPS[1]
 
 
-def _aligned(T_i_j: Array) -> Array:
+def _aligned(T_i_j: Transform) -> Transform:
     """Frame at the origin of J, seen from J, with the axes of I."""
     return transform(T_i_j[:3, :3].T)
 
 
-def _offset(z: float) -> Array:
+def _offset(z: float) -> Transform:
     return transform(None, z * Z)
 
 
-def _along_z(direction: Array) -> Array:
+def _along_z(direction: Direction) -> Transform:
     """Rotation, as a transform, to a frame whose Z has the direction."""
     z = unit(direction)
     x = unit(np.cross(Y if abs(z[1]) < 0.9 else X, z))
     return transform(np.column_stack([x, np.cross(z, x), z]))
 
 
-def _toward_x(T_i_j: Array) -> Array:
+def _toward_x(T_i_j: Transform) -> Transform:
     """Rotation about Z of I, as a transform, to a frame whose X points toward the origin of J."""
     x, y = T_i_j[:2, 3]
     return _rotation_z(math.atan2(y, x)) if math.hypot(x, y) > 0.0 else np.eye(4)
 
 
-def _turns(point: Array) -> list[Array]:
+def _turns(point: Point) -> list[Screw]:
     """Rotations about three axes through a point: as a product, every rotation about it."""
     return [revolute(axis, point) for axis in (X, Y, Z)]
 
 
 @dataclass(frozen=True)
-class Straight:
-    """A pair whose freedoms are slides along axes of frame I, then rotations.
-
-    Attributes:
-        kind: Kind of the joint.
-        slides: Axes of the slides, as in ``xy``.
-        turns: Axes of the rotations: about Z, J may be turned over; about none, it keeps all its
-            axes; about ``xyz``, the origin of J turns freely.
-        lifted: Whether the value is an offset along Z.
-    """
+class SlidesThenTurns:
+    """A pair whose freedoms are slides along axes of frame I, then rotations."""
 
     kind: str
-    slides: str = ""
+    slides: str = ""  # axes, such as ``xy``
+    #: Axes: about ``z``, J may be turned over; about none, it keeps all its axes; about ``xyz``,
+    #: the origin of J turns freely.
     turns: str = "z"
-    lifted: bool = False
+    lifted: bool = False  # whether the value is an offset along Z
 
-    def __call__(self, T_i_j: Array, value: float) -> Pair:
+    def __call__(self, T_i_j: Transform, value: float) -> Pair:
         """The pair at the saved pose."""
         axes = ["xyz".index(letter) for letter in self.slides]
         screws = [prismatic(np.eye(3)[axis]) for axis in axes]
@@ -159,18 +144,18 @@ class Straight:
         return Pair(self.kind, columns, T_i_joint, flip, np.array(position))
 
 
-_revolute = Straight("revolute")
-_cylindrical = Straight("cylindrical", "z")
-_parallel = Straight("composite", "xyz")
-_point_on_line = Straight("composite", "z", turns="xyz")
+_revolute = SlidesThenTurns("revolute")
+_cylindrical = SlidesThenTurns("cylindrical", "z")
+_parallel = SlidesThenTurns("composite", "xyz")
+_point_on_line = SlidesThenTurns("composite", "z", turns="xyz")
 
 
-def _spherical(T_i_j: Array, value: float) -> Pair:
+def _spherical(T_i_j: Transform, value: float) -> Pair:
     position = log_rotation(T_i_j[:3, :3])
     return Pair("spherical", joint_screws("spherical"), np.eye(4), np.eye(4), position)
 
 
-def _inclined(T_i_j: Array, angle: float) -> tuple[Array, Array]:
+def _inclined(T_i_j: Transform, angle: float) -> tuple[Transform, Transform]:
     """Frames on I and on J in both of which the axis of J is (sin angle, 0, cos angle)."""
     across = np.cross(Z, T_i_j[:3, 2])
     y = unit(across) if np.linalg.norm(across) > TINY else T_i_j[:3, 1]
@@ -182,7 +167,7 @@ def _inclined(T_i_j: Array, angle: float) -> tuple[Array, Array]:
     return transform(on_i), transform(on_j)
 
 
-def _angle(T_i_j: Array, value: float) -> Pair:
+def _angle(T_i_j: Transform, value: float) -> Pair:
     if abs(math.sin(value)) <= PARALLEL:  # one equation with no derivative: it means parallel
         return _parallel(T_i_j, 0.0)
     T_i, T_j = _inclined(T_i_j, value)
@@ -192,19 +177,19 @@ def _angle(T_i_j: Array, value: float) -> Pair:
     return Pair("composite", screws, T_i, T_j, position)
 
 
-def _universal(T_i_j: Array, value: float) -> Pair:
+def _universal(T_i_j: Transform, value: float) -> Pair:
     T_i, T_j = _inclined(T_i_j, math.pi / 2)
     return Pair("universal", np.column_stack([revolute(Z), revolute(X)]), T_i, T_j, np.zeros(2))
 
 
-def _line_in_plane(T_i_j: Array, value: float) -> Pair:
+def _line_in_plane(T_i_j: Transform, value: float) -> Pair:
     T_i, T_j = _inclined(T_i_j, math.pi / 2)
     screws = np.column_stack([prismatic(X), prismatic(Y), revolute(Z), revolute(X)])
     x, y, _ = T_i[:3, :3].T @ T_i_j[:3, 3]
     return Pair("composite", screws, _offset(value) @ T_i, T_j, np.array([x, y, 0.0, 0.0]))
 
 
-def _sphere_sphere(T_i_j: Array, value: float) -> Pair:
+def _sphere_sphere(T_i_j: Transform, value: float) -> Pair:
     if value <= TINY:
         return _spherical(T_i_j, 0.0)
     p = T_i_j[:3, 3]
@@ -215,7 +200,7 @@ def _sphere_sphere(T_i_j: Array, value: float) -> Pair:
     return Pair("composite", screws, T_i, T_j, np.zeros(5))
 
 
-def _cylinder_sphere(T_i_j: Array, value: float) -> Pair:
+def _cylinder_sphere(T_i_j: Transform, value: float) -> Pair:
     if value <= TINY:
         return _point_on_line(T_i_j, 0.0)
     T_i, end = _toward_x(T_i_j), value * X
@@ -224,14 +209,14 @@ def _cylinder_sphere(T_i_j: Array, value: float) -> Pair:
     return Pair("composite", screws, T_i, T_j, np.array([T_i_j[2, 3], 0.0, 0.0, 0.0, 0.0]))
 
 
-def _arm(T_i_j: Array, length: float) -> tuple[Array, Array]:
+def _arm(T_i_j: Transform, length: float) -> tuple[Transform, Transform]:
     """Frames whose X leads from axis I to axis J, the axes parallel and ``length`` apart."""
     T_i, flip = _toward_x(T_i_j), _flip_axis(T_i_j)
     turned = _angle_z(inverse(T_i) @ T_i_j @ flip)
     return T_i, flip @ _rotation_z(-turned) @ transform(None, -length * X)
 
 
-def _revolute_cylinder(T_i_j: Array, value: float) -> Pair:
+def _revolute_cylinder(T_i_j: Transform, value: float) -> Pair:
     if value <= TINY:
         return _cylindrical(T_i_j, 0.0)
     T_i, T_j = _arm(T_i_j, value)
@@ -239,7 +224,7 @@ def _revolute_cylinder(T_i_j: Array, value: float) -> Pair:
     return Pair("composite", screws, T_i, T_j, np.array([T_i_j[2, 3], 0.0, 0.0]))
 
 
-def _revolute_revolute(T_i_j: Array, value: float) -> Pair:
+def _revolute_revolute(T_i_j: Transform, value: float) -> Pair:
     if value <= TINY:
         return _revolute(T_i_j, 0.0)
     T_i, T_j = _arm(T_i_j, value)
@@ -247,11 +232,9 @@ def _revolute_revolute(T_i_j: Array, value: float) -> Pair:
     return Pair("composite", screws, T_i, T_j, np.zeros(2))
 
 
-def _constant_velocity(T_i_j: Array, value: float) -> Pair:
-    """Two equal bends, one on each side: rotations about X, Y and X by a, b and a.
-
-    The axes of the marked frames face each other, so J is turned over first.
-    """
+def _constant_velocity(T_i_j: Transform, value: float) -> Pair:
+    """Two equal bends, one on each side: rotations about X, Y and X by a, b and a."""
+    # The axes of the marked frames face each other, so J is turned over first.
     w = log_rotation(T_i_j[:3, :3] @ FLIPS[1][:3, :3])
     bend = math.hypot(w[0], w[1])
     T_i = _rotation_z(math.atan2(-w[0], w[1])) if bend > TINY else np.eye(4)
@@ -260,29 +243,29 @@ def _constant_velocity(T_i_j: Array, value: float) -> Pair:
 
 
 #: Every pair by name.
-PAIRS: Mapping[str, Callable[[Array, float], Pair]] = MappingProxyType(
+PAIRS: Mapping[str, Callable[[Transform, float], Pair]] = MappingProxyType(
     {
-        "fixed": Straight("fixed", turns=""),
+        "fixed": SlidesThenTurns("fixed", turns=""),
         "revolute": _revolute,
         "cylindrical": _cylindrical,
-        "prismatic": Straight("prismatic", "z", turns=""),
+        "prismatic": SlidesThenTurns("prismatic", "z", turns=""),
         "spherical": _spherical,
         "universal": _universal,
-        "planar": Straight("planar", "xy", lifted=True),
+        "planar": SlidesThenTurns("planar", "xy", lifted=True),
         "free": lambda T_i_j, value: Pair("free", np.eye(6), T_i_j, np.eye(4), np.zeros(6)),
         "parallel": _parallel,
         "perpendicular": lambda T_i_j, value: _angle(T_i_j, math.pi / 2),
         "angle": _angle,
-        "no_rotation": Straight("composite", "xyz", turns=""),
+        "no_rotation": SlidesThenTurns("composite", "xyz", turns=""),
         "point_on_line": _point_on_line,
-        "point_in_plane": Straight("composite", "xy", turns="xyz", lifted=True),
+        "point_in_plane": SlidesThenTurns("composite", "xy", turns="xyz", lifted=True),
         "line_in_plane": _line_in_plane,
         "sphere_sphere": _sphere_sphere,
         "cylinder_sphere": _cylinder_sphere,
         "revolute_cylinder": _revolute_cylinder,
         "revolute_revolute": _revolute_revolute,
         "constant_velocity": _constant_velocity,
-        "pin_slot": Straight("composite", "x"),
+        "pin_slot": SlidesThenTurns("composite", "x"),
     }
 )
 
@@ -291,25 +274,17 @@ def distance_joint(
     name: str,
     first: Side,
     second: Side,
-    T_first_second: Array,
+    T_first_second: Transform,
     length: float,
     source: Source | None = None,
     *,
     closure: bool = True,
 ) -> Joint:
-    """The joint that keeps two points at a distance, like a rod with a ball at either end.
+    """The joint that keeps the origins of two frames at a distance: a rod with balls at its ends.
 
-    Args:
-        name: Name of the joint.
-        first: Body of the first point, the parent, and a frame with the point as its origin.
-        second: Body of the second point, and a frame likewise.
-        T_first_second: The second body seen from the first one where the coordinates of the joint
-            are zero, shape (4, 4); the points need not be at the distance there.
-        length: The distance in metres; 0 makes a ball joint.
-        source: Where it stands.
-        closure: Whether the file marks it as closing a loop.
+    ``T_first_second`` is where the coordinates are zero; the length need not hold there.
     """
     (parent, T_parent), (child, T_child) = first, second
-    found = pair("sphere_sphere", inverse(T_parent) @ T_first_second @ T_child, length)
-    sides = (parent, T_parent @ found.T_i_joint), (child, T_child @ found.T_j_joint)
-    return joint_between(name, found.kind, *sides, found.screws, closure=closure, source=source)
+    rod = _sphere_sphere(inverse(T_parent) @ T_first_second @ T_child, length)
+    sides = (parent, T_parent @ rod.T_i_joint), (child, T_child @ rod.T_j_joint)
+    return joint_between(name, rod.kind, *sides, rod.screws, closure=closure, source=source)

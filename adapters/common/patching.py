@@ -1,4 +1,4 @@
-"""What the patchers of all formats share: reading text, writing bytes, and references to files.
+"""The base of the patchers of all formats: texts, bytes, and references to other files.
 
 A patcher belongs to one model that was read. It says which kinds its format can hold where, turns
 wanted kinds into edits, and names the references to other files, so that they can be rewritten
@@ -31,16 +31,10 @@ from regularize.mechanism.mechanism import Joint, Mechanism
 
 
 class FileReference(NamedTuple):
-    """A reference to another file, relative to the folder of the model.
+    """A reference to another file, relative to the folder of the model, with slashes."""
 
-    Attributes:
-        start: Its first character.
-        end: The character after its last one.
-        path: The reference as it is meant, with slashes.
-    """
-
-    start: int
-    end: int
+    start: int  # first character
+    end: int  # the character after the last one
     path: str
 
 
@@ -85,10 +79,10 @@ class Patcher(ABC):
         Raises:
             UnsupportedExport: The file does not say where one of them is, or not in one place.
         """
-        for each in wanted:
-            if not self.holds(each):
-                raise self.unplaced(each)
-        return [*dict.fromkeys(edit for each in wanted for edit in self.frame_edits(each))]
+        for move in wanted:
+            if not self.holds(move):
+                raise self.unplaced(move)
+        return [*dict.fromkeys(edit for move in wanted for edit in self.frame_edits(move))]
 
     def holds(self, wanted: MovedJoint) -> bool:
         """Whether only those frames of a joint are to be moved that may."""
@@ -151,7 +145,7 @@ class Patcher(ABC):
 
     @property
     def way_out(self) -> str:
-        """What else could be done in the file where it holds no other kind; empty: nothing."""
+        """Another way to change the file where it holds no other kind; empty: none."""
         return ""
 
     def refuse(self, wanted: WantedKind, held: Iterable[str], why: str = "") -> ModelError:

@@ -40,11 +40,7 @@ def rotation_rpy(roll: float, pitch: float, yaw: float) -> Array:
 
 
 def rotation_quaternion(x: float, y: float, z: float, w: float) -> Array:
-    """Rotation of a quaternion, scaled to length one, shape (3, 3).
-
-    Raises:
-        ValueError: The quaternion is zero.
-    """
+    """Rotation of a quaternion, scaled to length one, shape (3, 3)."""
     x, y, z, w = unit([x, y, z, w])
     return np.array(
         [

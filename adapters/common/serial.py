@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array
-from regularize.lie.screw import axis_of, helical, prismatic, revolute, transform
+from regularize.lie.arrays import Direction, Space
+from regularize.lie.screw import IDENTITY, axis_of, helical, prismatic, revolute, transform
 from regularize.mechanism.joint import joint_position, joint_screws, motion
 from regularize.mechanism.mechanism import Joint, JointDynamics
 
@@ -39,9 +39,7 @@ def serial(joint: Joint) -> list[Joint]:
         last = k == joint.freedoms - 1
         direction, point, pitch = axis_of(joint.screws[:, k])
         place = transform(translation=np.zeros(3) if point is None else point)
-        size = float(
-            np.linalg.norm(joint.screws[3:, k] if pitch is not None else joint.screws[:3, k])
-        )
+        size = float(np.linalg.norm(joint.screws[slice(3) if pitch is None else slice(3, 6), k]))
         if abs(size - 1.0) < ROUNDING:
             size = 1.0  # a unit axis, but for rounding
         if pitch is None:
@@ -103,12 +101,12 @@ def pitch_of(joint: Joint) -> float:
     return 0.0 if pitch is None else pitch
 
 
-def axis_in_frame(joint: Joint, freedom: int = 0) -> Array:
+def axis_in_frame(joint: Joint, freedom: int = 0) -> Direction:
     """Direction of a freedom in the joint frame."""
     return axis_of(joint.screws[:, freedom])[0]
 
 
-def joint_of_freedoms(free: Sequence[str]) -> tuple[str, Array]:
+def joint_of_freedoms(free: Sequence[str]) -> tuple[str, Space]:
     """Kind and screws of the joint that leaves some of the freedoms ``GENERIC``, in that order."""
     kind = _kind(free)
     if kind in ("spherical", "fixed", "free"):
@@ -133,7 +131,7 @@ def _kind(free: Sequence[str]) -> str:
     return named.get((len(moves), len(turns)), "composite")
 
 
-def axis_letter(direction: Array) -> str | None:
+def axis_letter(direction: Direction) -> str | None:
     """Letter of the axis that a direction is parallel to; None where it is to none."""
     leading = int(np.argmax(np.abs(direction)))
     rest = float(np.linalg.norm(np.delete(direction, leading)))
@@ -141,11 +139,9 @@ def axis_letter(direction: Array) -> str | None:
 
 
 def in_a_row(joint: Joint) -> tuple[list[Joint], dict[str, tuple[str, float]]]:
-    """A joint as the joints of URDF that it amounts to, one after the other.
+    """A joint as hinges, slides and ball, planar or free joints, one after the other.
 
-    Returns:
-        Hinges, slides, and joints that URDF has as they are, with massless links between them; and
-        the slide of each screw: the hinge that it follows, and the pitch in metres per radian.
+    The second result has, for the slide of each screw, its hinge and the pitch in m/rad.
     """
     if joint.kind in ("fixed", "free", "spherical"):
         return [joint], {}
@@ -161,12 +157,9 @@ def in_a_row(joint: Joint) -> tuple[list[Joint], dict[str, tuple[str, float]]]:
             continue
         # A screw is a hinge and a slide along it that mimics the hinge.
         between = f"{part.name}/slide"
-        direction = axis_in_frame(part)
-        hinge = joint_screws("revolute", direction)
-        slide = joint_screws("prismatic", direction)
-        identity = np.eye(4)
+        hinge, slide = (joint_screws(k, axis_in_frame(part)) for k in ("revolute", "prismatic"))
         result.append(
-            replace(part, child=between, kind="revolute", screws=hinge, T_child_joint=identity)
+            replace(part, child=between, kind="revolute", screws=hinge, T_child_joint=IDENTITY)
         )
         slides[slide_name(part.name)] = (part.name, pitch_of(part))
         result.append(
@@ -176,7 +169,7 @@ def in_a_row(joint: Joint) -> tuple[list[Joint], dict[str, tuple[str, float]]]:
                 parent=between,
                 kind="prismatic",
                 screws=slide,
-                T_parent_joint=identity,
+                T_parent_joint=IDENTITY,
                 limits=None,
                 dynamics=JointDynamics(),
                 actuated=None if part.actuated is None else False,

@@ -1,4 +1,4 @@
-"""What every model passes on its way in, whatever its format.
+"""Checks that every model passes on its way in, whatever its format.
 
 Numbers are sound and names can be shown; findings tell of doubtful masses, of bounds that leave one
 value, and of files from elsewhere. How precisely numbers are written is known here as well.
@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -36,8 +35,7 @@ _NUMBER = re.compile(rb"(?<![\w.])\d*\.\d+(?![\w.]*[A-DF-Za-df-z_])")
 def validated(mechanism: Mechanism) -> Mechanism:
     """The mechanism with names that can be shown, and findings on doubtful numbers.
 
-    Raises:
-        ReadError: A place, axis or coordinate is not finite or is beyond ``LARGEST_NUMBER``.
+    Numbers that are not finite or beyond ``LARGEST_NUMBER`` raise ``ReadError``.
     """
     for what, source, numbers in _numbers(mechanism):
         if not np.all(np.abs(numbers) <= LARGEST_NUMBER):
@@ -48,11 +46,25 @@ def validated(mechanism: Mechanism) -> Mechanism:
                 line=source.line if source else None,
                 element=source.element if source else None,
             )
-    return with_doubtful_bounds(_with_possible_bodies(_with_displayed_names(mechanism)))
+    mechanism = _with_displayed_names(mechanism)
+    impossible = [body for body in mechanism.bodies if body.inertia and is_impossible(body.inertia)]
+    if impossible:
+        finding = Diagnostic(
+            "REG014",
+            "warning",
+            "negative mass, or an inertia that is not positive definite: "
+            + listed(body.name for body in impossible),
+            source=impossible[0].source,
+            help=(
+                "correct the mass properties before you simulate; the loops do not depend on them",
+            ),
+        )
+        mechanism = _noted(mechanism, finding)
+    return with_doubtful_bounds(mechanism)
 
 
 def _numbers(mechanism: Mechanism) -> Iterator[tuple[str, Source | None, Array]]:
-    """What has to be finite: the thing, where it stands, its numbers."""
+    """Yield what has to be finite: the thing in words, where it stands, its numbers."""
     for joint in mechanism.joints:
         frames = (joint.screws, joint.T_parent_joint, joint.T_child_joint, joint.position)
         for numbers in frames:
@@ -69,61 +81,44 @@ def _numbers(mechanism: Mechanism) -> Iterator[tuple[str, Source | None, Array]]
     yield "gravity", None, mechanism.gravity
 
 
-def _with_possible_bodies(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with a warning on mass properties that no body has."""
-    impossible = [body for body in mechanism.bodies if body.inertia and is_impossible(body.inertia)]
-    if not impossible:
-        return mechanism
-    finding = Diagnostic(
-        "REG014",
-        "warning",
-        "negative mass, or an inertia that is not positive definite: "
-        + listed(body.name for body in impossible),
-        source=impossible[0].source,
-        help=("correct the mass properties before you simulate; the loops do not depend on them",),
-    )
-    return _noted(mechanism, finding)
-
-
 def _with_displayed_names(mechanism: Mechanism) -> Mechanism:
     """The mechanism under names that are safe to show; the same object where all of them are."""
-    names = [mechanism.name]
-    for entries in (mechanism.bodies, mechanism.joints, mechanism.couplings):
-        names += [entry.name for entry in entries]
-    for driven in (mechanism.actuators, mechanism.motions):
-        names += [entry.name for entry in driven]
-    names += [entry.motor for entry in mechanism.actuators if entry.motor]
-    said = [finding.message for finding in mechanism.findings]
-    if all(displayed_name(name) == name for name in names) and said == [*map(displayed, said)]:
+    parts = (mechanism.bodies, mechanism.joints, mechanism.couplings)
+    driven = (mechanism.actuators, mechanism.motions)
+    names = [mechanism.name, *(entry.name for part in (*parts, *driven) for entry in part)]
+    names += [actuator.motor for actuator in mechanism.actuators if actuator.motor]
+    messages = [finding.message for finding in mechanism.findings]
+    safe = messages == [*map(displayed, messages)]
+    if safe and all(displayed_name(name) == name for name in names):
         return mechanism
     try:
-        shown = renamed(mechanism, displayed_name, displayed_name)
-        parts: dict[str, Any] = {
-            part: tuple(replace(e, name=displayed_name(e.name)) for e in getattr(shown, part))
-            for part in ("couplings", "motions", "actuators")
-        }
-        parts["actuators"] = tuple(
-            replace(e, motor=None if e.motor is None else displayed_name(e.motor))
-            for e in parts["actuators"]
-        )
-        findings = tuple(_displayed_finding(finding) for finding in shown.findings)
-        return replace(shown, name=displayed_name(shown.name), findings=findings, **parts)
+        shown = renamed(mechanism, displayed_name, displayed_name, displayed_name)
     except ModelError as error:
         path = mechanism.path or mechanism.name
         reason = f"names differ in characters alone that cannot be shown: {error}"
         raise ReadError(path, reason) from error
+    findings = tuple(
+        replace(
+            finding,
+            message=displayed(finding.message),
+            joints=tuple(map(displayed_name, finding.joints)),
+            help=tuple(map(displayed, finding.help)),
+        )
+        for finding in mechanism.findings
+    )
+    return replace(shown, findings=findings)
 
 
 def renamed(
-    mechanism: Mechanism, body: Callable[[str], str], joint: Callable[[str], str]
+    mechanism: Mechanism,
+    body: Callable[[str], str],
+    joint: Callable[[str], str],
+    other: Callable[[str], str] = str,
 ) -> Mechanism:
-    """The mechanism with other names of its bodies and joints."""
-    moved: dict[str, Any] = {
-        part: tuple(replace(each, joint=joint(each.joint)) for each in getattr(mechanism, part))
-        for part in ("motions", "actuators")
-    }
+    """The mechanism with other names of its bodies and joints, and of all else."""
     return replace(
         mechanism,
+        name=other(mechanism.name),
         ground=body(mechanism.ground),
         bodies=tuple(replace(b, name=body(b.name)) for b in mechanism.bodies),
         joints=tuple(
@@ -131,28 +126,21 @@ def renamed(
             for j in mechanism.joints
         ),
         couplings=tuple(
-            replace(c, terms=tuple((joint(name), k, value) for name, k, value in c.terms))
+            replace(c, name=other(c.name), terms=tuple((joint(j), k, v) for j, k, v in c.terms))
             for c in mechanism.couplings
         ),
-        **moved,
-    )
-
-
-def _displayed_finding(finding: Diagnostic) -> Diagnostic:
-    return replace(
-        finding,
-        message=displayed(finding.message),
-        joints=tuple(displayed_name(name) for name in finding.joints),
-        help=tuple(displayed(line) for line in finding.help),
+        motions=tuple(
+            replace(m, name=other(m.name), joint=joint(m.joint)) for m in mechanism.motions
+        ),
+        actuators=tuple(
+            replace(a, name=other(a.name), joint=joint(a.joint), motor=a.motor and other(a.motor))
+            for a in mechanism.actuators
+        ),
     )
 
 
 def with_doubtful_bounds(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with notes on joints whose lower bound equals or exceeds the upper one.
-
-    Some exporters write zeros where there are no bounds, others mean a joint that stands still.
-    Bounds are no constraints here, so such a joint is one that moves.
-    """
+    """The mechanism with notes on joints whose lower bound equals or exceeds the upper one."""
     bounds = [(j, np.asarray(j.limits)) for j in mechanism.joints if j.limits is not None]
     for says, words, way in (
         (
@@ -163,21 +151,17 @@ def with_doubtful_bounds(mechanism: Mechanism) -> Mechanism:
         ),
         (np.greater, "lower bounds exceed upper ones of {}: no value is left", "exchange them"),
     ):
-        found = [joint for joint, bound in bounds if np.any(says(bound[:, 0], bound[:, 1]))]
-        if found:
-            joints = tuple(joint.name for joint in found)
-            message, source = words.format(listed(joints)), found[0].source
+        doubtful = [joint for joint, bound in bounds if np.any(says(bound[:, 0], bound[:, 1]))]
+        if doubtful:
+            joints = tuple(joint.name for joint in doubtful)
+            message, source = words.format(listed(joints)), doubtful[0].source
             note = Diagnostic("REG013", "note", message, joints=joints, source=source, help=(way,))
             mechanism = _noted(mechanism, note)
     return mechanism
 
 
 def with_external_files(mechanism: Mechanism, included: Iterable[str]) -> Mechanism:
-    """The mechanism with a note on what it takes from outside of its folder (REG021).
-
-    Such are files that were included, and meshes where the model itself leads out of its folder, by
-    an absolute place or by ``..``; those in packages are where packages are.
-    """
+    """The mechanism with a note on includes and meshes from outside of its folder (REG021)."""
     if mechanism.path is None:
         return mechanism
     folder = os.path.dirname(os.path.abspath(mechanism.path))
@@ -227,13 +211,12 @@ def _inside(name: str, folder: str) -> bool:
 def significant_digits(data: bytes) -> int | None:
     """Significant digits of the numbers in a text, where they are rounded; else None.
 
-    A writer has said so. Else numbers of few digits were chosen, not rounded; and those of twelve
-    or more are as exact as the arithmetic, nearly. A number or two that is longer than the others
-    is no rule.
+    A writer has said so. Else numbers of few digits were chosen, and those of twelve or more are
+    as exact as the arithmetic, nearly; a number or two that is longer than the others is no rule.
     """
-    said = _SAID.search(data)
-    if said is not None:
-        return int(said[1])
+    stated = _SAID.search(data)
+    if stated is not None:
+        return int(stated[1])
     counts = Counter(
         len(number.replace(b".", b"").lstrip(b"0")) for number in _NUMBER.findall(data)
     )

@@ -35,17 +35,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Value(Located):
-    """A value of a file.
+    """A value of a file."""
 
-    Attributes:
-        raw: Data of JSON; in a subclass what another parser makes of a file.
-        path: The file as the user named it.
-        where: Its place in the file, such as ``joints[2]/position``; empty at the top.
-    """
-
-    raw: Any
+    raw: Any  # data of JSON; in a subclass what another parser makes of a file
     path: str
-    where: str = ""
+    where: str = ""  # such as ``joints[2]/position``; empty at the top
 
     @property
     def source(self) -> Source:
@@ -76,17 +70,17 @@ class Value(Located):
 
     def __getitem__(self, key: str) -> Value:
         """A member of a mapping; raises ``ReadError`` where it is absent or null."""
-        found = self.get(key)
-        if found is None:
+        member = self.get(key)
+        if member is None:
             others = [name for name in self._members() if name != key]
             raise self.error(f"has no {key!r}{suggestion(key, others)}")
-        return found
+        return member
 
     def get(self, key: str) -> Value | None:
         """A member of a mapping, or None where it is absent or null."""
         raw = self._members().get(key)
-        found = None if raw is None else self._at(key, raw)
-        return None if found is None or found.data is None else found
+        member = None if raw is None else self._at(key, raw)
+        return None if member is None or member.data is None else member
 
     @overload
     def maybe(self, key: str, read: Callable[[Value], T]) -> T | None: ...
@@ -95,16 +89,16 @@ class Value(Located):
     def maybe(self, key: str, read: Callable[[Value], T], default: T) -> T: ...
 
     def maybe(self, key: str, read: Callable[[Value], T], default: T | None = None) -> T | None:
-        """What a member is read to; the default where it is absent or null."""
-        found = self.get(key)
-        return default if found is None else read(found)
+        """Read a member by a function; the default where it is absent or null."""
+        member = self.get(key)
+        return default if member is None else read(member)
 
     def members(self, key: str) -> dict[str, Value]:
         """The keys and values of a mapping that is a member; none where it is absent."""
-        found = self.get(key)
-        if found is None:
+        member = self.get(key)
+        if member is None:
             return {}
-        return {name: found._at(name, raw) for name, raw in found._members().items()}
+        return {name: member._at(name, raw) for name, raw in member._members().items()}
 
     def items(self) -> list[Value]:
         """The entries of a list."""
@@ -119,14 +113,14 @@ class Value(Located):
         return self.maybe(key, Value.items) or []
 
     @property
+    def _numeral(self) -> Any:
+        """The data to be taken for a number."""
+        return self.raw
+
+    @property
     def _word(self) -> str | None:
         """The string that it is; None where it is none."""
         return self.raw if isinstance(self.raw, str) else None
-
-    @property
-    def _numeral(self) -> Any:
-        """What it is as a number."""
-        return self.raw
 
     def text(self) -> str:
         """A string; in YAML any word."""
@@ -148,12 +142,12 @@ class Value(Located):
 
     def number(self) -> float:
         """A finite number."""
-        given = self._numeral
+        data = self._numeral
         try:
-            number = float(given) if isinstance(given, int | float) else math.nan
+            number = float(data) if isinstance(data, int | float) else math.nan
         except OverflowError:
             number = math.nan
-        if isinstance(given, bool) or not math.isfinite(number):
+        if isinstance(data, bool) or not math.isfinite(number):
             raise self._expected("a finite number")
         return number
 
@@ -192,21 +186,14 @@ def read_json(path: str) -> Value:
 
 
 def read_tolerance(value: Value) -> tuple[float, float]:
-    """A length and an angle in metres and radians.
-
-    They are a list, a mapping with ``translation`` and ``rotation``, or a text with a comma:
-    numbers in SI units, or with others as in ``0.05mm, 0.1deg``.
-
-    Raises:
-        ReadError: They are not positive numbers with known units.
-    """
-    given = value.data
-    if isinstance(given, list):
-        given = [entry.data for entry in value.items()]
-    elif isinstance(given, dict):
-        given = {key: value[key].data for key in given}
+    """A length and an angle in metres and radians, as a list, a mapping or a text with units."""
+    data = value.data
+    if isinstance(data, list):
+        data = [entry.data for entry in value.items()]
+    elif isinstance(data, dict):
+        data = {key: value[key].data for key in data}
     try:
-        return TOLERANCE.pair(given)
+        return TOLERANCE.pair(data)
     except ModelError as error:
         raise value.error(str(error)) from error
 
@@ -252,11 +239,7 @@ class YamlValue(Value):
 
 
 def read_yaml(path: str, expected: str) -> YamlValue:
-    """The mapping that a YAML file holds.
-
-    Raises:
-        ReadError: The file is not YAML, or holds something else than is expected, in words.
-    """
+    """The mapping that a YAML file holds."""
     import yaml  # as above
 
     data = read_bytes(path)

@@ -59,10 +59,8 @@ def _hear_the_pool() -> None:
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """Requests to end come later here, and interrupts never to processes started meanwhile.
-
-    A terminal sends them to all processes at once, and each would show where it was.
-    """
+    """Hold requests to end back here, and keep interrupts from processes started meanwhile."""
+    # A terminal sends interrupts to all processes at once, and each would show where it was.
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -74,15 +72,8 @@ def _signals_held() -> Iterator[None]:
 
 
 def survives(function: Callable[[], object], seconds: int = SECONDS) -> bool:
-    """Whether a copy of this process that runs a function comes to its end, by an exception or not.
-
-    Where processes cannot be copied safely (macOS, Windows), nothing is tried.
-
-    Args:
-        function: What is tried.
-        seconds: CPU seconds that it may take.
-    """
-    if sys.platform != "linux":
+    """Whether a copy of this process that runs a function comes to its end, be it an exception."""
+    if sys.platform != "linux":  # elsewhere processes cannot be copied safely
         return True
     with warnings.catch_warnings():
         # Threads of the linear algebra library stay behind, and it is not called in the copy.

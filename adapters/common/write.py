@@ -1,4 +1,4 @@
-"""What writers share: elements, numbers, couplings, spanning trees, what a format cannot hold.
+"""The base of writers: elements, numbers, couplings, spanning trees, what a format cannot hold.
 
 A writer derives from ``Writing``, adds elements with ``add``, notes under which name it wrote each
 coordinate, and says what it makes of things that the format has otherwise. What is lost need not be
@@ -24,26 +24,20 @@ from lxml import etree
 
 from regularize.adapters.common.output_files import write_text
 from regularize.adapters.common.validation import DIGITS
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Rotation, Transform
 from regularize.lie.screw import quaternion_of, transform
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.joint import relative_pose, reversed_joint
-from regularize.mechanism.mechanism import Coupling, Geometry, Joint, Mechanism
+from regularize.mechanism.mechanism import Geometry, Joint, Mechanism
 
 
 class WrittenCoordinate(NamedTuple):
-    """A coordinate as it is called in a file.
-
-    Attributes:
-        joint: Name of the joint there.
-        axis: Number of its axis, where a joint has several.
-        factor: The file's coordinate by that of the model.
-    """
+    """A coordinate as it is called in a file."""
 
     joint: str
-    axis: int = 0
-    factor: float = 1.0
+    axis: int = 0  # number of the axis, where a joint has several
+    factor: float = 1.0  # the file's coordinate by that of the model
 
 
 class Mimic(NamedTuple):
@@ -58,23 +52,14 @@ class Mimic(NamedTuple):
 
 @dataclass(eq=False)
 class Writing:
-    """A mechanism on its way into a file.
+    """A mechanism on its way into a file."""
 
-    Attributes:
-        target: Name of the format.
-        mechanism: What is written.
-        root: Root element of the file.
-        findings: What the format forces upon the model.
-        turned: Joints that the file passes from child to parent.
-        coordinates: What each (joint, freedom) of the model is called in the file.
-        joints: Element of each joint of the file.
-    """
-
-    target: str
+    target: str  # name of the format
     mechanism: Mechanism
-    root: Any
+    root: Any  # element of the file
     findings: list[Diagnostic] = field(default_factory=list)
-    turned: tuple[str, ...] = ()
+    turned: tuple[str, ...] = ()  # joints that the file passes from child to parent
+    #: What each (joint, freedom) of the model is called in the file, and the element of each joint.
     coordinates: dict[tuple[str, int], WrittenCoordinate] = field(default_factory=dict)
     joints: dict[str, Any] = field(default_factory=dict)
 
@@ -100,19 +85,13 @@ class Writing:
         """The couplings that are one coordinate following another one; the others are left out."""
         taken = set()
         for coupling in self.mechanism.couplings:
-            found = self._mimic(coupling)
-            if found is not None and found.follower not in taken:
-                taken.add(found.follower)
-                yield found
-
-    def _mimic(self, coupling: Coupling) -> Mimic | None:
-        if len(coupling.terms) != 2 or coupling.terms[0][2] == 0.0 or coupling.curved:
-            return None
-        (one, i, a), (other, j, b) = coupling.terms
-        follower, leader = (self.coordinates.get(key) for key in ((one, i), (other, j)))
-        if follower is None or leader is None:
-            return None
-        return Mimic(coupling.name, follower, leader, -b / a, coupling.offset / a)
+            if len(coupling.terms) != 2 or coupling.terms[0][2] == 0.0 or coupling.curved:
+                continue
+            (one, i, a), (other, j, b) = coupling.terms
+            follower, leader = (self.coordinates.get(key) for key in ((one, i), (other, j)))
+            if follower is not None and leader is not None and follower not in taken:
+                taken.add(follower)
+                yield Mimic(coupling.name, follower, leader, -b / a, coupling.offset / a)
 
     def save(self, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
         """Write the file with two spaces per level; returns the findings."""
@@ -151,7 +130,7 @@ def number(value: float) -> str:
     return text.removesuffix(".0")
 
 
-def rpy(R: Array) -> tuple[float, float, float]:
+def rpy(R: Rotation) -> tuple[float, float, float]:
     """Roll, pitch and yaw of a rotation, exact to rounding in every orientation."""
     yaw = math.atan2(R[1, 0], R[0, 0])
     pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
@@ -161,15 +140,15 @@ def rpy(R: Array) -> tuple[float, float, float]:
     return roll, pitch, yaw
 
 
-def quaternion(R: Array) -> Array:
+def quaternion(R: Rotation) -> Array:
     """Quaternion x, y, z, w of a rotation, the largest entry positive, shape (4,)."""
-    found = np.array(quaternion_of(R))
-    largest = found[np.argmax([*np.diag(R), np.trace(R)])]
-    return found if largest >= 0.0 else -found
+    xyzw = np.array(quaternion_of(R))
+    largest = xyzw[np.argmax([*np.diag(R), np.trace(R)])]
+    return xyzw if largest >= 0.0 else -xyzw
 
 
 def sizes(shape: Geometry) -> dict[str, Any]:
-    """What a shape that is no mesh measures, under the names of URDF and SDF."""
+    """Sizes of a shape that is no mesh, under the names of URDF and SDF."""
     if shape.kind in ("box", "ellipsoid"):
         return {"size" if shape.kind == "box" else "radii": shape.size}
     return dict(zip(("radius", "length"), shape.size, strict=False))
@@ -177,22 +156,15 @@ def sizes(shape: Geometry) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Spanning:
-    """A rooted tree of all bodies.
+    """A rooted tree of all bodies."""
 
-    Attributes:
-        tree: Joints from the ground outwards, parents before children; each leads from the body
-            nearer to the ground to the other one.
-        closures: The other joints, as they are.
-        turned: Names of the joints of the tree whose parent and child were exchanged.
-    """
-
-    tree: tuple[Joint, ...]
-    closures: tuple[Joint, ...]
-    turned: tuple[str, ...]
+    tree: tuple[Joint, ...]  # from the ground outwards, each leading away from it
+    closures: tuple[Joint, ...]  # the other joints, as they are
+    turned: tuple[str, ...]  # joints of the tree whose parent and child were exchanged
 
 
 def spanning(mechanism: Mechanism) -> Spanning:
-    """The joints that the model does not mark as closures first: fixed ones, then those that count.
+    """Choose the joints of a tree: unmarked before marked closures, fixed and counted ones first.
 
     Motors and couplings count coordinates, which closures of most formats do not have. Among the
     others, those that every engine can close by points or frames are left for cuts.
@@ -200,7 +172,7 @@ def spanning(mechanism: Mechanism) -> Spanning:
     joined = DisjointSets(body.name for body in mechanism.bodies)
     chosen: dict[str, list[Joint]] = {body.name: [] for body in mechanism.bodies}
     cuts = set()
-    driven = {each.joint for each in mechanism.actuators}
+    driven = {actuator.joint for actuator in mechanism.actuators}
     driven |= {joint.name for joint in mechanism.joints if joint.actuated}
     driven |= {name for coupling in mechanism.couplings for name, _, _ in coupling.terms}
     late = {"fixed": 0, "revolute": 3, "spherical": 4}  # the easily closed ones last
@@ -214,10 +186,10 @@ def spanning(mechanism: Mechanism) -> Spanning:
         chosen[joint.child].append(joint)
     tree: list[Joint] = []
     turned: list[str] = []
-    bodies, known = [mechanism.ground], set[str]()
+    bodies, passed = [mechanism.ground], set[str]()
     for near in bodies:  # it grows meanwhile
-        for joint in (joint for joint in chosen[near] if joint.name not in known):
-            known.add(joint.name)
+        for joint in (joint for joint in chosen[near] if joint.name not in passed):
+            passed.add(joint.name)
             away = joint.parent == near
             bodies.append(joint.child if away else joint.parent)
             turned += [] if away else [joint.name]
@@ -226,7 +198,7 @@ def spanning(mechanism: Mechanism) -> Spanning:
     return Spanning(tuple(tree), closures, tuple(turned))
 
 
-def reference_poses(mechanism: Mechanism, tree: Sequence[Joint]) -> dict[str, Array]:
+def reference_poses(mechanism: Mechanism, tree: Sequence[Joint]) -> dict[str, Transform]:
     """World pose of every body at the stored coordinates of the tree's joints."""
     poses = {mechanism.ground: np.eye(4)}
     for joint in tree:

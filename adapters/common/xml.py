@@ -32,26 +32,15 @@ _ATTRIBUTE = re.compile(r"([^\s=\"'/]+)\s*=\s*(\"[^\"]*\"|'[^']*')")
 
 @dataclass(eq=False)
 class Node(Located):
-    """An element of an XML text.
-
-    Attributes:
-        document: The text that it stands in.
-        tag: Its tag as written, with its prefix: ``link``, ``drake:ball_constraint``.
-        parent: The element around it.
-        start: First character of its start tag.
-        opened: Character after its start tag.
-        closing: First character of its end tag; ``opened`` where it has none.
-        end: Character after the element.
-        nodes: Elements inside it.
-    """
+    """An element of an XML text."""
 
     document: XmlDocument
-    tag: str
+    tag: str  # as written, with its prefix: ``link``, ``drake:ball_constraint``
     parent: Node | None
-    start: int
-    opened: int
-    closing: int = 0
-    end: int = 0
+    start: int  # first character of the start tag
+    opened: int  # character after the start tag
+    closing: int = 0  # first character of the end tag; ``opened`` where there is none
+    end: int = 0  # character after the element
     nodes: list[Node] = field(default_factory=list)
 
     @property
@@ -79,11 +68,11 @@ class Node(Located):
     @cached_property
     def _alike(self) -> dict[str, dict[Node, int]]:
         """Numbers of the elements inside among those of their tag, counted from 1."""
-        found: dict[str, dict[Node, int]] = {}
+        numbers: dict[str, dict[Node, int]] = {}
         for node in self.nodes:
-            alike = found.setdefault(node.tag, {})
+            alike = numbers.setdefault(node.tag, {})
             alike[node] = len(alike) + 1
-        return found
+        return numbers
 
     @property
     def source(self) -> Source:
@@ -93,8 +82,8 @@ class Node(Located):
     @cached_property
     def spans(self) -> dict[str, tuple[int, int]]:
         """First and last character of each attribute's value, between the quotes."""
-        found = _ATTRIBUTE.finditer(self.document.masked, self.start, self.opened)
-        return {match[1]: (match.start(2) + 1, match.end(2) - 1) for match in found}
+        matches = _ATTRIBUTE.finditer(self.document.masked, self.start, self.opened)
+        return {match[1]: (match.start(2) + 1, match.end(2) - 1) for match in matches}
 
     def _value(self, attribute: str) -> str | None:
         span = self.spans.get(attribute)
@@ -134,26 +123,22 @@ class Node(Located):
 
     def value(self, tag: str, default: float) -> float:
         """The number that a child element holds as text; the default where there is none."""
-        found = self.child(tag)
-        return default if found is None else found.number(None)
+        child = self.child(tag)
+        return default if child is None else child.number(None)
 
     def quantity(self, name: str, count: int, default: ArrayLike | None = None) -> Array:
-        """Numbers of an attribute, or of a child element that holds them as text, shape (count,).
-
-        Raises:
-            ReadError: There is neither, and no default; or they are no such numbers.
-        """
-        found = self.child(name)
-        if found is not None:
-            return found.numbers(None, count)
+        """Numbers of an attribute, or of a child element as text, shape (count,)."""
+        child = self.child(name)
+        if child is not None:
+            return child.numbers(None, count)
         if self.get(name) is None and default is None:
             raise self.error(f"<{self.tag}> has no {name!r}; add it")
         return self.numbers(name, count, default)
 
     def says(self, tag: str) -> bool:
         """Whether a child element holds a flag that is set."""
-        found = self.child(tag)
-        return found is not None and is_true(found.content)
+        child = self.child(tag)
+        return child is not None and is_true(child.content)
 
     def walk(self) -> Iterator[Node]:
         """This element and all below it, in file order."""
@@ -161,12 +146,18 @@ class Node(Located):
         for node in self.nodes:
             yield from node.walk()
 
+    def above(self) -> Iterator[Node]:
+        """The elements around this one, the nearest first."""
+        if self.parent is not None:
+            yield self.parent
+            yield from self.parent.above()
+
     def need(self, tag: str) -> Node:
         """The first child element with the tag; raises ``ReadError`` without one."""
-        found = self.child(tag)
-        if found is None:
+        child = self.child(tag)
+        if child is None:
             raise self.error(f"has no <{tag}>; add it")
-        return found
+        return child
 
     def get(self, attribute: str) -> str | None:
         """The attribute without surrounding space, or None."""
@@ -189,13 +180,9 @@ class Node(Located):
         *,
         finite: bool = True,
     ) -> Array:
-        """Numbers separated by spaces, shape (count,).
+        """Numbers separated by spaces, shape (count,), of an attribute or, with None, of the text.
 
-        Args:
-            attribute: Where they stand; None for the text content of the element.
-            count: How many there have to be.
-            default: Used where the attribute is absent; None if it has to be there.
-            finite: Whether infinite numbers are refused; nan always is.
+        Where an attribute is absent, the default counts; infinite ones pass unless ``finite``.
         """
         if default is not None and attribute is not None and self.get(attribute) is None:
             return np.asarray(default, dtype=np.float64)
@@ -228,6 +215,11 @@ class Node(Located):
         return float(self.numbers(attribute, 1, ends, finite=finite)[0])
 
     # -- editing
+
+    @property
+    def has_text(self) -> bool:
+        """Whether something other than elements is inside."""
+        return not self.nodes and self.closing > self.opened
 
     @property
     def inner(self) -> tuple[int, int]:
@@ -274,7 +266,7 @@ class Node(Located):
 
     @property
     def gap(self) -> str:
-        """What stands between the element and one on a line of its own in front of it."""
+        """The line end and margin between the element and one on a line of its own before it."""
         return self.document.newline + (self.margin or "")
 
     def after(self, text: str) -> Edit:
@@ -307,11 +299,7 @@ class XmlDocument:
     """An XML text as a tree of elements."""
 
     def __init__(self, source: EditedText) -> None:
-        """Find all elements; comments, instructions and CDATA are passed over.
-
-        Raises:
-            ReadError: The text is not well-formed, declares entities, or is nested too deeply.
-        """
+        """Find all elements; comments, instructions and CDATA are passed over."""
         self.source, self.text, self.newline = source, source.text, source.newline
         self.mended = xml_text.mend(source.text)
         xml_text.require_well_formed(self.mended, source.path)
@@ -356,11 +344,11 @@ class XmlDocument:
     @cached_property
     def _places(self) -> dict[tuple[int | None, str | None], Node]:
         """The first element of each line and path, and of each path on any line."""
-        found: dict[tuple[int | None, str | None], Node] = {}
+        places: dict[tuple[int | None, str | None], Node] = {}
         for node in self.root.walk():
-            found.setdefault((node.line, node.where), node)
-            found.setdefault((None, node.where), node)
-        return found
+            places.setdefault((node.line, node.where), node)
+            places.setdefault((None, node.where), node)
+        return places
 
 
 def is_true(text: str | None) -> bool:
@@ -369,14 +357,9 @@ def is_true(text: str | None) -> bool:
 
 
 def parse(path: str, root: str | None = None) -> Node:
-    """Root element of an XML file, which has to have a tag where one is given.
-
-    Raises:
-        ReadError: The file cannot be read, is not well-formed, declares entities, or has another
-            root element.
-    """
-    found = XmlDocument(xml_text.decode(read_bytes(path), path)).root
-    return found if root is None else found.of_tag(root)
+    """Root element of an XML file, which has to have a tag where one is given."""
+    node = XmlDocument(xml_text.decode(read_bytes(path), path)).root
+    return node if root is None else node.of_tag(root)
 
 
 def _plain(text: str) -> str:

@@ -20,11 +20,7 @@ _ENCODING = re.compile(rb"\A\s*<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)
 
 
 def decode(data: bytes, path: str, member: str = "") -> EditedText:
-    """Text of an XML file in the encoding that its mark or its head declares, else in UTF-8.
-
-    Raises:
-        ReadError: The bytes are not of that encoding, or nobody knows it.
-    """
+    """Text of an XML file in the encoding that its mark or its head declares, else in UTF-8."""
     declared = _ENCODING.match(data)
     encoding = declared[1].decode() if declared else "utf-8"
     try:
@@ -59,11 +55,7 @@ def _blank(text: str) -> str:
 
 
 def require_well_formed(text: str, path: str) -> None:
-    """Refuse mended text that is no XML, or declares entities; nothing is fetched or expanded.
-
-    Raises:
-        ReadError: With the parser's own reason and the line.
-    """
+    """Refuse mended text that is no XML, or declares entities; nothing is fetched or expanded."""
     if entity := re.search(r"<!ENTITY", text):
         line = text.count("\n", 0, entity.start()) + 1
         reason = "declares XML entities, which are not expanded for safety; write them out"
@@ -83,10 +75,7 @@ def require_well_formed(text: str, path: str) -> None:
 
 
 def escape(text: str, entities: Mapping[str, str] | None = None) -> str:
-    """Text as XML has it, with further characters by their entities.
-
-    That of ``xml.sax.saxutils`` loads what fetches files from the net.
-    """
+    """Text as XML has it, with further characters by their entities."""
     known = {"&": "&amp;", "<": "&lt;", ">": "&gt;", **(entities or {})}
     return text.translate({ord(character): entity for character, entity in known.items()})
 

@@ -21,7 +21,7 @@ from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.values import Value, read_json, read_tolerance
 from regularize.errors import ModelError
 from regularize.escape import json_text
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Space, Transform
 from regularize.lie.screw import IDENTITY, transform
 from regularize.mechanism.body import Beam, Modes
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic, Source
@@ -46,6 +46,14 @@ from regularize.version import SCHEMAS
 MARK = "regularize-mechanism"
 VERSION = SCHEMAS["mechanism"]
 Record = TypeVar("Record")
+#: Attributes that are written where they state something.
+SILENT: Mapping[type, tuple[str, ...]] = {
+    Joint: ("dynamics", "tolerance"),
+    Body: ("elastic",),
+    Geometry: ("friction",),
+    Actuator: ("motor",),
+    Coupling: ("coefficients", "table"),
+}
 #: Names of the entries of a coupling's term.
 TERM = ("joint", "freedom", "coefficient")
 #: Entries that change with the kind.
@@ -55,18 +63,9 @@ ENTRIES = (
 
 
 def write(mechanism: Mechanism, path: str) -> tuple[Diagnostic, ...]:
-    """Write a mechanism; nothing is lost.
-
-    Returns:
-        No finding.
-    """
-    write_text(path, dumps(mechanism))
+    """Write a mechanism; nothing is lost."""
+    write_text(path, json_text(as_dict(mechanism), indent=1) + "\n")
     return ()
-
-
-def dumps(mechanism: Mechanism) -> str:
-    """The text of the file."""
-    return json_text(as_dict(mechanism), indent=1) + "\n"
 
 
 def as_dict(mechanism: Mechanism) -> dict[str, Any]:
@@ -93,7 +92,7 @@ def as_dict(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses by their attributes, arrays and tuples as lists, the rest as it is."""
+    """Dataclasses by attributes, but empty ones of ``SILENT``; arrays and tuples as lists."""
     if isinstance(value, tuple):
         return [plain(entry) for entry in value]
     if isinstance(value, np.ndarray | np.generic):
@@ -107,29 +106,22 @@ def plain(value: Any) -> Any:
         members["screws"] = value.screws.T.tolist()  # one row each
         if value.limits is not None:
             members["limits"] = _limits(value.limits)
-        stated = {key: each.tolist() for key, each in value.dynamics.stated().items()}
-        members["dynamics"] = stated
-        if not stated:
-            del members["dynamics"]
-        del members["tolerance"]
+        stated = value.dynamics.stated()
+        members["dynamics"] = {key: numbers.tolist() for key, numbers in stated.items()}
         if value.tolerance is not None:
             members["tolerance"] = dict(zip(COLUMNS, value.tolerance, strict=True))
-    for key in ("elastic", "friction", "motor"):  # of bodies, shapes, motors that state none
-        if key in members and members[key] is None:
-            del members[key]
     if isinstance(value, Coupling):
         members["terms"] = [dict(zip(TERM, term, strict=True)) for term in value.terms]
-        for key in ("coefficients", "table"):
-            if not members[key]:
-                del members[key]
-    return members
+    silent = SILENT.get(type(value), ())
+    return {
+        key: member
+        for key, member in members.items()
+        if key not in silent or member not in (None, [], {})
+    }
 
 
 def _limits(limits: JointLimits) -> Any:
-    """Rows of a lower and an upper bound, and of a rate and an effort where any is stated.
-
-    Rates and efforts by their names where no position bounds are stated.
-    """
+    """Rows of bounds, and of rate and effort if any is stated; without bounds these by names."""
     rated = {"velocity": limits.velocity, "effort": limits.effort}
     if limits.lower is None:
         return {key: v.tolist() for key, v in rated.items() if v is not None}
@@ -141,14 +133,7 @@ def _limits(limits: JointLimits) -> Any:
 
 
 def read(path: str) -> Mechanism:
-    """Read the project's own JSON.
-
-    The origin that the file names (path and format before it was written) is listed in the
-    mechanism's ``files``.
-
-    Raises:
-        ReadError: The file is not what its schema says.
-    """
+    """Read the project's own JSON; files that the model came from are listed and not read."""
     root = read_json(path)
     mark = root["format"]
     if mark.text() != MARK:
@@ -175,19 +160,15 @@ def read(path: str) -> Mechanism:
 
 
 def _record(kind: type[Record], value: Value, **own: Callable[[Value], Any]) -> Record:
-    """A dataclass from the members of its attributes' names: those that it needs, others if there.
-
-    A member that means something else in this class than in ``MEMBERS`` is read by its own
-    function.
-    """
-    given = {}
+    """A dataclass from members of its attributes' names, by ``MEMBERS`` or readers of its own."""
+    attributes = {}
     for each in fields(cast(Any, kind)):
         read_member = own.get(each.name) or MEMBERS[each.name]
         optional = each.default is not MISSING or each.default_factory is not MISSING
-        found = value.get(each.name) if optional and each.name not in NEEDED else value[each.name]
-        if found is not None:
-            given[each.name] = read_member(found)
-    return kind(**given)
+        member = value.get(each.name) if optional and each.name not in NEEDED else value[each.name]
+        if member is not None:
+            attributes[each.name] = read_member(member)
+    return kind(**attributes)
 
 
 def _read_limits(value: Value) -> JointLimits:
@@ -223,7 +204,7 @@ def _row(value: Value) -> Array:
     return value.numbers(-1)
 
 
-def _frame(value: Value) -> Array:
+def _frame(value: Value) -> Transform:
     """The frame as written, to the last digit, but for turns that rounded numbers are not."""
     T = value.numbers(4, 4)
     R = value.rotation(T[:3, :3])
@@ -233,7 +214,7 @@ def _frame(value: Value) -> Array:
     return transform(R, T[:3, 3]) if np.abs(R - T[:3, :3]).max() > NEGLIGIBLE else T
 
 
-def _screws(value: Value) -> Array:
+def _screws(value: Value) -> Space:
     screws = value.numbers(-1, 6).reshape(-1, 6).T
     if not screws.any(axis=0).all():
         raise value.error("a screw of zeros is no motion")
@@ -254,10 +235,9 @@ def _elastic(value: Value) -> Beam | Modes:
 
 
 def _severity(value: Value) -> str:
-    word = value.text()
-    if word not in SEVERITIES:
-        raise value.error(f"expected one of {', '.join(SEVERITIES)}, found {word!r}")
-    return word
+    if value.text() not in SEVERITIES:
+        raise value.error(f"expected one of {', '.join(SEVERITIES)}, found {value.text()!r}")
+    return value.text()
 
 
 #: What reads the members of each name.
@@ -318,12 +298,12 @@ class NativePatcher(Patcher):
         root: Any = yaml.compose(text.text, Loader=yaml.SafeLoader)
         joints = _members(root)["joints"].value
         named = {_members(node)["name"].value: node for node in joints}
-        found = Patch()
-        for each in wanted:
-            if each.joint.name not in named:
-                raise ModelError(f"{self.path}: joint {each.joint.name!r} is not found again")
-            found.edits += _edits(text, named[each.joint.name], each)
-        return found
+        patch = Patch()
+        for change in wanted:
+            if change.joint.name not in named:
+                raise ModelError(f"{self.path}: joint {change.joint.name!r} is not found again")
+            patch.edits += _edits(text, named[change.joint.name], change)
+        return patch
 
     def movable(self, joint: Joint) -> tuple[bool, bool]:
         """Both frames."""

@@ -14,7 +14,7 @@ from regularize.adapters.common.draft import WORLD, Draft, Side
 from regularize.adapters.common.quantities import rotation_rpy
 from regularize.adapters.common.xml import Node, is_true
 from regularize.escape import suggestion
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Transform
 from regularize.lie.screw import IDENTITY, inverse, transform
 
 MODEL = "__model__"
@@ -22,15 +22,10 @@ MODEL = "__model__"
 
 @dataclass(frozen=True)
 class Scope:
-    """Where names are looked up: a model, or the world.
+    """Where names are looked up: a model, or the world."""
 
-    Attributes:
-        prefix: What stands before the names of this model, such as ``arm::hand::``.
-        frame: Full name of the frame of the model itself.
-    """
-
-    prefix: str
-    frame: str
+    prefix: str  # stands before the names of this model, such as ``arm::hand::``
+    frame: str  # full name of the frame of the model itself
 
     def full(self, name: str) -> str:
         """The full name of a frame that is called ``name`` in this scope."""
@@ -43,18 +38,11 @@ class Scope:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A frame before it is resolved.
+    """A frame as the file places it: by its pose in another frame, on what carries it."""
 
-    Attributes:
-        T: Its pose in the frame ``relative_to``.
-        relative_to: Full name; None for the origin.
-        attached_to: Full name of the frame that carries it; None for a body.
-        node: Where it stands.
-    """
-
-    T: Array
-    relative_to: str | None
-    attached_to: str | None
+    T: Transform
+    relative_to: str | None  # full name; None for the origin
+    attached_to: str | None  # full name; None for a link, which carries itself
     node: Node
 
 
@@ -63,9 +51,9 @@ class Frames:
     """All frames of a file by full name."""
 
     entries: dict[str, Frame] = field(default_factory=dict)
-    poses: dict[str, Array] = field(default_factory=lambda: {WORLD: IDENTITY})
+    poses: dict[str, Transform] = field(default_factory=lambda: {WORLD: IDENTITY})
 
-    def add(self, name: str, frame: Frame, *, taken: str) -> None:
+    def add(self, name: str, frame: Frame, taken: str = "link, joint and frame") -> None:
         """Add a frame; raises ``ReadError`` if its name is taken."""
         if name in self.entries or name == WORLD:
             line = "" if name == WORLD else f" by line {self.entries[name].node.line}"
@@ -75,13 +63,13 @@ class Frames:
         self.entries[name] = frame
 
     def known(self, name: str, node: Node) -> str:
-        """The full name, if there is such a frame; raises ``ReadError`` otherwise."""
+        """Return the full name of a frame; raises ``ReadError`` where there is no such frame."""
         if name != WORLD and name not in self.entries:
             raise node.error(f"there is no link or frame `{name}`{suggestion(name, self.entries)}")
         return name
 
-    def pose(self, name: str) -> Array:
-        """Pose of a frame in the world as the file places it, shape (4, 4)."""
+    def pose(self, name: str) -> Transform:
+        """Pose of a frame in the world as the file places it."""
         pending: list[str] = []
         while name not in self.poses:
             if name in pending:
@@ -91,18 +79,18 @@ class Frames:
             name = WORLD if entry.relative_to is None else entry.relative_to
             self.known(name, entry.node)
         T = self.poses[name]
-        for each in reversed(pending):
-            T = T @ self.entries[each].T
-            self.poses[each] = T
+        for inner in reversed(pending):
+            T = T @ self.entries[inner].T
+            self.poses[inner] = T
         return T
 
     def body(self, name: str) -> str:
         """Full name of the link that carries a frame, or ``world``."""
-        seen: list[str] = []
+        passed: list[str] = []
         while name != WORLD:
-            if name in seen:
-                raise self._circle(seen)
-            seen.append(name)
+            if name in passed:
+                raise self._circle(passed)
+            passed.append(name)
             entry = self.entries[name]
             if entry.attached_to is None:
                 return name
@@ -115,14 +103,14 @@ class Frames:
             f"the frames {shown} refer to one another in a circle; break it"
         )
 
-    def relative(self, base: str, name: str) -> Array:
-        """Frame ``name`` seen from frame ``base``, shape (4, 4)."""
+    def relative(self, base: str, name: str) -> Transform:
+        """Frame ``name`` seen from frame ``base``."""
         return inverse(self.pose(base)) @ self.pose(name)
 
 
 @dataclass(frozen=True, eq=False)
-class FoundJoint:
-    """A ``<joint>`` and the scope in which it stands."""
+class JointElement:
+    """A ``<joint>``, the scope in which it stands, and its full name."""
 
     node: Node
     scope: Scope
@@ -131,42 +119,30 @@ class FoundJoint:
 
 @dataclass(eq=False)
 class SdfDraft(Draft):
-    """A model under construction.
-
-    Attributes:
-        frames: All frames.
-        version: Version of the file, such as (1, 7).
-        found: The ``<joint>`` elements.
-        bases: First link of each top-level model.
-    """
+    """An SDF model while it is being read."""
 
     frames: Frames = field(default_factory=Frames)
     version: tuple[int, int] = (1, 12)
-    found: list[FoundJoint] = field(default_factory=list)
-    bases: list[str] = field(default_factory=list)
+    elements: list[JointElement] = field(default_factory=list)
+    bases: list[str] = field(default_factory=list)  # first link of each top-level model
 
-    def declare(self, found: FoundJoint) -> None:
-        """Add the frame of a joint: by default it lies in that of the child."""
-        node, scope = found.node, found.scope
-        child = scope.full(node.need("child").text())
-        pose = node.child("pose")
+    def declare(self, node: Node, scope: Scope) -> None:
+        """Note a ``<joint>`` and add its frame, which by default lies in that of its child."""
+        element = JointElement(node, scope, scope.full(node.text("name")))
+        child, pose = scope.full(node.need("child").text()), node.child("pose")
         frame = Frame(pose_of(pose), relative_to(pose, scope, child), child, node)
-        self.frames.add(found.name, frame, taken="link, joint and frame")
-        self.found.append(found)
-
-    def carrier(self, node: Node, scope: Scope) -> str:
-        """Full name of the link that carries the frame which an element names, or ``world``."""
-        return self.side(node, scope)[0]
+        self.frames.add(element.name, frame)
+        self.elements.append(element)
 
     def side(self, node: Node, scope: Scope) -> Side:
-        """The link that carries the frame which an element names, and the frame on it."""
+        """Full name of the link (or ``world``) that carries a named frame, and the frame on it."""
         name = self.frames.known(scope.full(node.text()), node)
         body = self.frames.body(name)
         return body, self.frames.relative(body, name)
 
 
-def pose_of(node: Node | None) -> Array:
-    """Transform of a ``<pose>``; identity where there is none."""
+def pose_of(node: Node | None) -> Transform:
+    """Transform of a ``<pose>``; the identity where there is none."""
     if node is None or not node.content:
         return IDENTITY
     if node.get("rotation_format") == "quat_xyzw":

@@ -1,9 +1,9 @@
-"""SDF joints: axes in the frames of each version, limits, mimics and gearboxes."""
+"""SDF joints: the table of their kinds; axes in the frames of each version, limits, couplings."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -11,24 +11,26 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.draft import WORLD
+from regularize.adapters.common.kinds import JointKind, KindTable
 from regularize.adapters.common.xml import Node
-from regularize.adapters.sdf.draft import FoundJoint, SdfDraft
-from regularize.lie.arrays import Array
+from regularize.adapters.sdf.draft import JointElement, SdfDraft
+from regularize.lie.arrays import Array, Direction, Space
 from regularize.lie.screw import inverse, log
 from regularize.mechanism.joint import joint_position, joint_screws, motion
 from regularize.mechanism.mechanism import Joint, JointDynamics, JointLimits
 
-KINDS = {
-    "revolute": "revolute",
-    "continuous": "revolute",
-    "prismatic": "prismatic",
-    "ball": "spherical",
-    "universal": "universal",
-    "revolute2": "universal",
-    "screw": "helical",
-    "fixed": "fixed",
-}
-TYPES = {**KINDS, "gearbox": "gearbox"}
+#: Every kind of SDF; where a hinge may become another kind, physics engines simulate that one.
+KINDS = KindTable(
+    JointKind("revolute", ("revolute", "continuous"), 1, becomes=("universal", "spherical")),
+    JointKind("prismatic", ("prismatic",), 1),
+    JointKind("helical", ("screw",), 1),
+    JointKind("universal", ("universal", "revolute2"), 2),
+    JointKind("spherical", ("ball",)),
+    JointKind("fixed", ("fixed",)),
+)
+#: Elements of the axes of a joint, in their order.
+AXES = ("axis", "axis2")
+GEARBOX = "gearbox"  # a type that couples two joints
 PARALLEL = 1e-6
 CLOSED = 1e-6  # metres between two frames that coincide
 ALIGNED = 1e-3  # radians: beyond the rounding of angles such as 1.5708
@@ -38,102 +40,97 @@ UNBOUNDED = 1e16
 DYNAMICS = {
     "damping": "damping",
     "friction": "friction",
-    "stiffness": "spring_stiffness",
     "rest_position": "spring_reference",
+    "stiffness": "spring_stiffness",
 }
 
 
 def read_joints(draft: SdfDraft) -> None:
     """Add all joints, then what couples them."""
     gearboxes = []
-    for found in draft.found:
-        if kind_of(found.node, TYPES) == "gearbox":
-            gearboxes.append(found)
+    for element in draft.elements:
+        node = element.node
+        if node.one_of(node.text("type"), (*KINDS.read, GEARBOX)) == GEARBOX:
+            gearboxes.append(element)
         else:
-            draft.add_joint(_joint(found, draft), found.node)
-    for found in draft.found:
-        mimics = [found.node.find(tag, "mimic") for tag in ("axis", "axis2")]
+            draft.add_joint(_joint(element, draft), node)
+    for element in draft.elements:
+        mimics = [element.node.find(tag, "mimic") for tag in AXES]
         for freedom, mimic in enumerate(mimics):
             if mimic is not None:
-                leading = 1 if mimic.get("axis") == "axis2" else 0
+                leading = 1 if mimic.get("axis") == AXES[1] else 0
                 factor = mimic.value("multiplier", 1.0)
                 offset = mimic.value("offset", 0.0) - factor * mimic.value("reference", 0.0)
-                _mimic(found, freedom, (mimic, leading, factor, offset), draft)
-        own = found.node.child("drake:mimic")  # the one that Drake reads; files have both for all
-        if own is not None and mimics == [None, None]:
-            given = own.number("multiplier", 1.0), own.number("offset", 0.0)
-            _mimic(found, 0, (own, 0, *given), draft)
-    for found in gearboxes:
-        _gearbox(found, draft)
+                _couple(element, mimic, (freedom, leading), factor, offset, draft)
+        # Drake reads an element of its own; files for all programs have both.
+        mimic = element.node.child("drake:mimic")
+        if mimic is not None and mimics == [None, None]:
+            factor, offset = mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
+            _couple(element, mimic, (0, 0), factor, offset, draft)
+    for element in gearboxes:
+        _gearbox(element, draft)
 
 
-def kind_of(node: Node, types: Mapping[str, str]) -> str:
-    """Kind of a joint by its attribute ``type``; raises ``ReadError`` for an unknown one."""
-    return types[node.one_of(node.text("type"), types)]
-
-
-def screws(node: Node, kind: str, direction: Callable[[str], Array]) -> Array:
-    """Freedoms of a joint in its own frame, where its axes have directions, shape (6, f)."""
-    if kind in ("fixed", "spherical"):
+def screws(node: Node, kind: str, direction: Callable[[str], Direction]) -> Space:
+    """Freedoms of a joint in its own frame, where ``direction`` gives that of each axis element."""
+    axes = KINDS[kind].axes
+    if not axes:
         return joint_screws(kind)
-    first = direction("axis")
-    if kind == "universal":
-        second = direction("axis2")
-        if np.linalg.norm(np.cross(first, second)) < PARALLEL:
-            raise node.error(
-                "the two axes are parallel, which makes one freedom of two; turn <axis2> (it is "
-                "0 0 1 where it is not given)"
-            )
-        return joint_screws(kind, first, second)
-    return joint_screws(kind, first, pitch=thread_pitch(node) if kind == "helical" else 0.0)
+    first, second = direction(AXES[0]), direction(AXES[1]) if axes == 2 else None
+    if second is not None and np.linalg.norm(np.cross(first, second)) < PARALLEL:
+        raise node.error(
+            "the two axes are parallel, which makes one freedom of two; turn <axis2> (it is "
+            "0 0 1 where it is not given)"
+        )
+    return joint_screws(kind, first, second, thread_pitch(node) if kind == "helical" else 0.0)
 
 
-def _ends(found: FoundJoint, draft: SdfDraft) -> list[str]:
-    return [draft.carrier(found.node.need(tag), found.scope) for tag in ("parent", "child")]
+def _ends(element: JointElement, draft: SdfDraft) -> list[str]:
+    ends = (element.node.need(tag) for tag in ("parent", "child"))
+    return [draft.side(end, element.scope)[0] for end in ends]
 
 
-def _joint(found: FoundJoint, draft: SdfDraft) -> Joint:
-    node, frames = found.node, draft.frames
-    parent, child = _ends(found, draft)
-    kind = kind_of(node, KINDS)
+def _joint(element: JointElement, draft: SdfDraft) -> Joint:
+    node, frames = element.node, draft.frames
+    parent, child = _ends(element, draft)
+    kind = KINDS.read[node.text("type")]
     bounds = limits(node, kind)
     if kind == "revolute" and bounds is not None and not np.any(bounds):
         draft.note(
             "REG015",
-            f"joint `{found.name}` is revolute with both limits 0: read as a fixed joint",
+            f"joint `{element.name}` is revolute with both limits 0: read as a fixed joint",
             node.source,
-            joints=(found.name,),
+            joints=(element.name,),
         )
         kind, bounds = "fixed", None
     joint = Joint(
-        found.name,
+        element.name,
         parent,
         child,
         kind,
-        screws(node, kind, lambda tag: axis(found, tag, draft)),
-        frames.relative(parent, found.name),
-        frames.relative(child, found.name),
+        screws(node, kind, lambda tag: axis(element, tag, draft)),
+        frames.relative(parent, element.name),
+        frames.relative(child, element.name),
         limits=bounds,
         source=node.source,
         dynamics=dynamics(node, kind),
     )
-    return _opened(joint, found, draft)
+    return _opened(joint, element, draft)
 
 
-def _opened(joint: Joint, found: FoundJoint, draft: SdfDraft) -> Joint:
-    """The joint with the frame on its parent that the file names, where that lies elsewhere.
+def _opened(joint: Joint, element: JointElement, draft: SdfDraft) -> Joint:
+    """Move the joint's frame on its parent to the one that the file names, if that is elsewhere.
 
-    By the letter of SDF the file's pose is assembled, and the frame that ``<parent>`` names says
-    no more than which body is the parent. Drake's models are also written with every link at the
-    origin and the frames where the joints belong; then those two frames are what the joint joins.
+    By the letter of SDF the file's pose is assembled and ``<parent>`` names a body only. Drake also
+    writes models with every link at the origin, in which the two named frames are joined.
     """
-    node, frames = found.node, draft.frames
-    name = found.scope.full(node.need("parent").text())
+    node, frames = element.node, draft.frames
+    name = element.scope.full(node.need("parent").text())
     if node.child("pose") is not None or name == WORLD or frames.entries[name].node.tag != "frame":
         return joint
-    T = frames.relative(name, found.name)
-    left = inverse(motion(joint, joint_position(joint, T))) @ T
-    apart, turned = float(np.linalg.norm(left[:3, 3])), float(np.linalg.norm(log(left)[3:]))
+    T = frames.relative(name, element.name)
+    rest = inverse(motion(joint, joint_position(joint, T))) @ T
+    apart, turned = float(np.linalg.norm(rest[:3, 3])), float(np.linalg.norm(log(rest)[3:]))
     if apart <= CLOSED and turned <= ALIGNED:
         return joint
     draft.warn(
@@ -148,28 +145,21 @@ def _opened(joint: Joint, found: FoundJoint, draft: SdfDraft) -> Joint:
     return replace(joint, T_parent_joint=frames.relative(joint.parent, name))
 
 
-def axis(found: FoundJoint, tag: str, draft: SdfDraft) -> Array:
+def axis(element: JointElement, tag: str, draft: SdfDraft) -> Direction:
     """Unit vector of an axis in the joint frame, whatever frame the version gives it in."""
-    node, xyz = found.node.child(tag), found.node.find(tag, "xyz")
+    node, xyz = element.node.child(tag), element.node.find(tag, "xyz")
     direction = np.array([0.0, 0.0, 1.0]) if xyz is None else xyz.direction(xyz.numbers(None, 3))
-    base = _expressed_in(found, node, xyz, draft.version)
-    if base is None:
-        return direction
-    draft.frames.known(base, xyz or found.node)
-    return draft.frames.relative(found.name, base)[:3, :3] @ direction
-
-
-def _expressed_in(
-    found: FoundJoint, node: Node | None, xyz: Node | None, version: tuple[int, int]
-) -> str | None:
-    """Full name of the frame of an axis; None for the joint frame."""
-    if version >= (1, 7):
+    if draft.version >= (1, 7):
         name = None if xyz is None else xyz.get("expressed_in")
-        return found.scope.full(name) if name else None
-    if version <= (1, 4):
-        return found.scope.frame
-    in_model = node is not None and node.says("use_parent_model_frame")
-    return found.scope.frame if in_model else None
+        base = element.scope.full(name) if name else None
+    elif draft.version <= (1, 4) or (node is not None and node.says("use_parent_model_frame")):
+        base = element.scope.frame
+    else:
+        base = None
+    if base is None:  # the joint frame
+        return direction
+    draft.frames.known(base, xyz or element.node)
+    return draft.frames.relative(element.name, base)[:3, :3] @ direction
 
 
 def thread_pitch(node: Node) -> float:
@@ -185,55 +175,60 @@ def thread_pitch(node: Node) -> float:
     return -1.0 / value
 
 
-def _mimic(
-    found: FoundJoint, freedom: int, stated: tuple[Node, int, float, float], draft: SdfDraft
+def _couple(
+    element: JointElement,
+    mimic: Node,
+    axes: tuple[int, int],
+    multiplier: float,
+    offset: float,
+    draft: SdfDraft,
 ) -> None:
-    """Follower = multiplier * leader + offset; stated are where, the leader's axis, and both."""
-    node, leading, multiplier, offset = stated
-    follower = draft.joint_named(found.name, node)
-    leader = draft.joint_named(found.scope.full(node.text("joint")), node)
-    for joint, index in ((follower, freedom), (leader, leading)):
+    """Add ``follower = multiplier * leader + offset`` for the axes of follower and leader."""
+    follower = draft.joint_named(element.name, mimic)
+    leader = draft.joint_named(element.scope.full(mimic.text("joint")), mimic)
+    for joint, index in zip((follower, leader), axes, strict=True):
         if index >= joint.freedoms or joint.group:
-            raise node.error(f"joint `{joint.name}` is {joint.kind}: it has no such axis to couple")
-    terms = ((follower.name, freedom, 1.0), (leader.name, leading, -multiplier))
-    draft.couple(found.name, "mimic", terms, offset, node.source)
+            raise mimic.error(
+                f"joint `{joint.name}` is {joint.kind}: it has no such axis to couple"
+            )
+    terms = ((follower.name, axes[0], 1.0), (leader.name, axes[1], -multiplier))
+    draft.couple(element.name, "mimic", terms, offset, mimic.source)
 
 
-def _gearbox(found: FoundJoint, draft: SdfDraft) -> None:
-    r"""Add a gearbox: :math:`\theta_2 = -r\,\theta_1`.
+def _gearbox(element: JointElement, draft: SdfDraft) -> None:
+    r"""Add a gearbox as the equation :math:`\theta_2 = -r\,\theta_1` between angles.
 
-    :math:`\theta_1` is the angle from the reference body to the parent about ``<axis>``, and
-    :math:`\theta_2` that to the child about ``<axis2>`` (SDF specification, ``gearbox_ratio``).
-    A gearbox is one equation between angles; the hinges are joints of their own.
+    They lead from the reference body to the parent about ``<axis>`` and to the child about
+    ``<axis2>``; the hinges are joints of their own.
     """
-    node = found.node
+    node = element.node
     named = node.child("gearbox_reference_body")
     if named is None or not named.content:
         raise node.error("a gearbox needs a <gearbox_reference_body>; name the gear case")
-    reference = draft.carrier(named, found.scope)
-    ratio = node.value("gearbox_ratio", 1.0)
+    reference, _ = draft.side(named, element.scope)
+    factors = (node.value("gearbox_ratio", 1.0), 1.0)
     terms: dict[str, float] = {}
-    for body, tag, factor in zip(_ends(found, draft), ("axis", "axis2"), (ratio, 1.0), strict=True):
-        R = draft.frames.pose(found.name)[:3, :3]
-        turns = _angle(reference, body, R @ axis(found, tag, draft), draft)
+    for body, tag, factor in zip(_ends(element, draft), AXES, factors, strict=True):
+        R = draft.frames.pose(element.name)[:3, :3]
+        turns = _angle(reference, body, R @ axis(element, tag, draft), draft)
         if turns is None:
             draft.warn(
                 "REG302",
-                f"gearbox `{found.name}`: no hinges parallel to its <{tag}> lead from "
+                f"gearbox `{element.name}`: no hinges parallel to its <{tag}> lead from "
                 f"`{reference}` to `{body}`: not read",
                 node.source,
                 "add the hinges that carry the gears",
-                joints=(found.name,),
+                joints=(element.name,),
             )
             return
         for joint, sign in turns:
             terms[joint] = terms.get(joint, 0.0) + factor * sign
     kept = tuple((name, 0, value) for name, value in terms.items() if value != 0.0)
-    draft.couple(found.name, "gear", kept, 0.0, node.source)
+    draft.couple(element.name, "gear", kept, 0.0, node.source)
 
 
 def _angle(
-    start: str, end: str, direction: Array, draft: SdfDraft
+    start: str, end: str, direction: Direction, draft: SdfDraft
 ) -> list[tuple[str, float]] | None:
     """Joints and signs whose coordinates add up to the angle between two bodies about an axis."""
     import networkx as nx  # needed by gears alone
@@ -261,40 +256,37 @@ def _angle(
 
 def limits(node: Node, kind: str) -> JointLimits | None:
     """Bounds of the coordinates, rates and forces of a joint; None where the file gives none."""
-    given = {
-        name: _values(node, kind, ("limit", name))
-        for name in ("lower", "upper", "velocity", "effort")
-    }
-    if all(values is None for values in given.values()):
+    names = ("lower", "upper", "velocity", "effort")
+    stated = {name: _per_axis(node, kind, "limit", name) for name in names}
+    if all(values is None for values in stated.values()):
         return None
-    bounds = {name: _bounds(name, values, node, kind) for name, values in given.items()}
+    bounds = {name: _bounds(name, values, kind) for name, values in stated.items()}
     rated = {
         name: bounds[name] for name in ("velocity", "effort") if np.any(np.isfinite(bounds[name]))
     }
-    limits = JointLimits(bounds["lower"], bounds["upper"], **rated)
-    return limits if rated or given["lower"] is not None or given["upper"] is not None else None
+    if not rated and stated["lower"] is None and stated["upper"] is None:
+        return None
+    return JointLimits(bounds["lower"], bounds["upper"], **rated)
 
 
 def dynamics(node: Node, kind: str) -> JointDynamics:
     """Forces within a joint, as far as the file gives them; zero on axes that are silent."""
-    given = {key: _values(node, kind, ("dynamics", tag)) for key, tag in DYNAMICS.items()}
-    stated = {key: values for key, values in given.items() if values is not None}
-    return JointDynamics(**{key: np.nan_to_num(values) for key, values in stated.items()})
+    stated = {key: _per_axis(node, kind, "dynamics", tag) for key, tag in DYNAMICS.items()}
+    given = {key: np.nan_to_num(values) for key, values in stated.items() if values is not None}
+    return JointDynamics(**given)
 
 
-def _values(node: Node, kind: str, path: tuple[str, str]) -> Array | None:
-    """A number of every axis of a joint, not a number where it is not given; None without any."""
-    tags = {"universal": ("axis", "axis2"), "spherical": (), "fixed": ()}.get(kind, ("axis",))
-    found = [node.find(tag, *path) for tag in tags]
-    if not any(found):
+def _per_axis(node: Node, kind: str, *path: str) -> Array | None:
+    """A number of every axis, shape (axes,), NaN where it is not given; None without any."""
+    numbers = [node.find(tag, *path) for tag in AXES[: KINDS[kind].axes]]
+    if not any(numbers):
         return None
-    return np.array([math.nan if f is None else f.number(None, finite=False) for f in found])
+    return np.array([math.nan if n is None else n.number(None, finite=False) for n in numbers])
 
 
-def _bounds(name: str, values: Array | None, node: Node, kind: str) -> Array:
+def _bounds(name: str, values: Array | None, kind: str) -> Array:
     """Bounds with infinity where there is none; a negative rate or effort means none, too."""
-    freedoms = 2 if kind == "universal" else 1
-    values = np.full(freedoms, math.nan) if values is None else values
+    values = np.full(KINDS[kind].axes, math.nan) if values is None else values
     none = ~(np.abs(values) < UNBOUNDED)
     if name in ("velocity", "effort"):
         none |= values < 0.0

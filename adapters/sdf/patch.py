@@ -36,75 +36,58 @@ from regularize.adapters.common.write import (
     spanning,
 )
 from regularize.adapters.common.xml import Node
-from regularize.adapters.sdf.draft import pose_of
-from regularize.adapters.sdf.write import TYPES, add_ends
+from regularize.adapters.sdf.draft import MODEL, pose_of
+from regularize.adapters.sdf.joint import AXES, KINDS
+from regularize.adapters.sdf.write import add_ends
 from regularize.errors import UnsupportedExport
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Direction, Screw, Transform
 from regularize.lie.screw import axis_of, unit
 from regularize.mechanism.joint import perpendiculars
 from regularize.mechanism.mechanism import Body, Joint
 
-#: What each type says beside its parent, child and pose.
-AXES = {"revolute": 1, "prismatic": 1, "universal": 2, "helical": 1, "fixed": 0, "spherical": 0}
 #: Since when SDF gives axes in the frame of their joint.
 AXES_SINCE = 1.5
 
 
-class SdfJointPatch:
-    """Edits one ``<joint>`` of SDF.
+def kind_edits(
+    patcher: XmlPatcher, place: Node, wanted: WantedKind, patch: Patch
+) -> Iterator[Edit]:
+    """Edit one ``<joint>`` of SDF to its new kind."""
+    if wanted.kind not in KINDS:
+        raise patcher.refuse(wanted, KINDS)
+    yield place.with_attribute("type", KINDS.written[wanted.kind])
+    axes, axis = KINDS[wanted.kind].axes, place.child("axis")
+    if axes == 2 and place.child("axis2") is None:
+        yield _second_axis(place, axis, wanted)
+    if axes and axis is None:
+        written = numbers(_direction(wanted.replacement.screws[:, 0]))
+        yield place.nodes[-1].after(f"<axis><xyz>{written}</xyz></axis>")
+    if wanted.kind == "helical":
+        pitch = axis_of(wanted.replacement.screws[:, 0])[2]
+        if not pitch:  # a screw that does not advance is a hinge
+            raise patcher.refuse(wanted, KINDS)
+        # As written: <screw_thread_pitch> is unknown to readers of versions before 1.10.
+        yield place.nodes[-1].after(f"<thread_pitch>{number(-1.0 / pitch)}</thread_pitch>")
+    if not axes and axis is not None:
+        lost = [f"<{tag}>" for tag in ("limit", "dynamics") if axis.child(tag)]
+        patch.lose(wanted.joint, wanted.kind, lost)
 
-    Attributes:
-        patcher: Who asks.
-        place: The element.
-    """
 
-    #: Kinds that physics engines simulate in the place of a hinge.
-    KINDS = ("universal", "spherical")
-
-    def __init__(self, patcher: XmlPatcher, place: Node) -> None:
-        self.patcher, self.place = patcher, place
-
-    def edits(self, wanted: WantedKind, found: Patch) -> list[Edit]:
-        """The edits that give the joint its new kind."""
-        if wanted.kind not in TYPES:
-            raise self.patcher.refuse(wanted, TYPES)
-        joint, place = wanted.joint, self.place
-        edits = [place.with_attribute("type", TYPES[wanted.kind])]
-        axis = place.child("axis")
-        if wanted.kind == "universal" and place.child("axis2") is None:
-            edits.append(self._second_axis(axis, wanted))
-        if AXES[wanted.kind] and axis is None:
-            written = numbers(_direction(wanted.replacement.screws[:, 0]))
-            anchor = place.nodes[-1]
-            edits.append(anchor.after(f"<axis><xyz>{written}</xyz></axis>"))
-        if wanted.kind == "helical":
-            pitch = axis_of(wanted.replacement.screws[:, 0])[2]
-            if not pitch:  # a screw that does not advance is a hinge
-                raise self.patcher.refuse(wanted, TYPES)
-            # As written: <screw_thread_pitch> is unknown to readers of versions before 1.10.
-            text = f"<thread_pitch>{number(-1.0 / pitch)}</thread_pitch>"
-            edits.append(place.nodes[-1].after(text))
-        held = [tag for tag in ("limit", "dynamics") if axis is not None and axis.child(tag)]
-        if AXES[wanted.kind] == 0:
-            found.lose(joint, wanted.kind, [f"<{tag}>" for tag in held])
-        return edits
-
-    def _second_axis(self, axis: Node | None, wanted: WantedKind) -> Edit:
-        """The second axis: where the first one is written in another frame, any across it."""
-        second = wanted.replacement.screws[3:, 1]
-        xyz = None if axis is None else axis.child("xyz")
-        attributes = ""
-        if xyz is not None:
-            words = xyz.content.split()
-            written: Array = unit([float(word) for word in words])
-            if not np.allclose(written, wanted.replacement.screws[3:, 0], atol=1e-9):
-                second = perpendiculars(written)[0]
-            frame = xyz.get("expressed_in")
-            attributes = "" if frame is None else f' expressed_in="{frame}"'
-        flag = None if axis is None else axis.child("use_parent_model_frame")
-        more = "" if flag is None else flag.document.text[flag.start : flag.end]
-        text = f"<axis2><xyz{attributes}>{numbers(second)}</xyz>{more}</axis2>"
-        return (axis or self.place.nodes[-1]).after(text)
+def _second_axis(place: Node, axis: Node | None, wanted: WantedKind) -> Edit:
+    """Add the second axis: any across the first where that is written in another frame."""
+    second = wanted.replacement.screws[3:, 1]
+    xyz = None if axis is None else axis.child("xyz")
+    attributes = ""
+    if xyz is not None:
+        written: Direction = unit([float(word) for word in xyz.content.split()])
+        if not np.allclose(written, wanted.replacement.screws[3:, 0], atol=1e-9):
+            second = perpendiculars(written)[0]
+        frame = xyz.get("expressed_in")
+        attributes = "" if frame is None else f' expressed_in="{frame}"'
+    flag = None if axis is None else axis.child("use_parent_model_frame")
+    more = "" if flag is None else flag.document.text[flag.start : flag.end]
+    text = f"<axis2><xyz{attributes}>{numbers(second)}</xyz>{more}</axis2>"
+    return (axis or place.nodes[-1]).after(text)
 
 
 class SdfPatcher(SlackPatcher):
@@ -112,20 +95,18 @@ class SdfPatcher(SlackPatcher):
 
     def kinds(self, joint: Joint) -> Collection[str]:
         """Ball and universal joints in the place of hinges."""
-        place = self.element(joint)
-        if place is None or place.tag != "joint" or joint.kind != "revolute":
-            return ()
-        return SdfJointPatch.KINDS
+        place, row = self.element(joint), KINDS.get(joint.kind)
+        return () if place is None or place.tag != "joint" or row is None else row.becomes
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
         """One edit or a few per joint."""
-        found = Patch()
-        for each in wanted:
-            place = self.element(each.joint)
+        patch = Patch()
+        for change in wanted:
+            place = self.element(change.joint)
             if place is None or place.tag != "joint":
-                raise self.refuse(each, ())
-            found.edits += SdfJointPatch(self, place).edits(each, found)
-        return found
+                raise self.refuse(change, ())
+            patch.edits += kind_edits(self, place, change, patch)
+        return patch
 
     def moved(self, wanted: Sequence[MovedJoint]) -> list[Edit]:
         """Poses of frames that joints name, else of links and of joints on their children."""
@@ -156,8 +137,8 @@ class SdfPatcher(SlackPatcher):
         """Links in the frame of the body, then joints."""
         if "::" in "".join((links.carrier, links.moved.parent, links.moved.child)):
             raise UnsupportedExport(f"body `{links.carrier}` belongs to a nested model")
-        made = [_slack_link(body, place) for body in links.bodies]
-        return [*made, *(_slack_joint(joint) for joint in links.joints)]
+        bodies = [_slack_link(body, place) for body in links.bodies]
+        return [*bodies, *map(_slack_joint, links.joints)]
 
     def slack_ends(self, links: SlackLinks) -> Iterator[Edit]:
         """The name of the last link."""
@@ -172,21 +153,17 @@ class SdfPatcher(SlackPatcher):
     def referring(self, place: Node) -> Iterator[tuple[int, int]]:
         """Addresses that are paths."""
         named = place.tag in ("uri", "filename", "albedo_map", "normal_map")
-        if named and not place.nodes and place.closing > place.opened:
+        if named and place.has_text:
             yield place.inner
 
 
 def _placed_edits(patcher: XmlPatcher, wanted: Sequence[MovedJoint]) -> Iterator[Edit]:
-    """The edits that put joints elsewhere on their bodies, in a file of one model.
-
-    By the letter of SDF the file's pose is assembled: links say where they are in their model, and
-    joints where they are on their children. Poses in other frames than these are refused.
-    """
-    mechanism, new = patcher.mechanism, {each.before.name: each.after for each in wanted}
-    joints = tuple(new.get(joint.name, joint) for joint in mechanism.joints)
+    """Place links and joints in a file of one model, whose pose is always assembled."""
+    mechanism, moved = patcher.mechanism, {change.before.name: change.after for change in wanted}
+    joints = tuple(moved.get(joint.name, joint) for joint in mechanism.joints)
     before, after = (
-        reference_poses(each, spanning(each).tree)
-        for each in (mechanism, replace(mechanism, joints=joints))
+        reference_poses(model, spanning(model).tree)
+        for model in (mechanism, replace(mechanism, joints=joints))
     )
     for body in mechanism.bodies:
         if body.name not in after or np.allclose(before[body.name], after[body.name], 0, 1e-15):
@@ -195,34 +172,34 @@ def _placed_edits(patcher: XmlPatcher, wanted: Sequence[MovedJoint]) -> Iterator
             raise _refused(patcher, f"link {body.name!r}")
         place = patcher.document(body.source.path).at(body.source)
         yield _posed(patcher, place, "link", after[body.name])
-    for each in wanted:
-        joint, element = each.after, patcher.element(each.before)
+    for change in wanted:
+        joint, element = change.after, patcher.element(change.before)
         if element is None or element.tag != "joint":
             raise _refused(patcher, f"joint {joint.name!r}")
-        if not np.array_equal(joint.T_child_joint, each.before.T_child_joint):
+        if not np.array_equal(joint.T_child_joint, change.before.T_child_joint):
             yield _posed(patcher, element, "joint", joint.T_child_joint)
         turned = (after[joint.child] @ joint.T_child_joint)[:3, :3]
-        for k, axis in enumerate(each for each in element.nodes if each.tag.startswith("axis")):
+        for k, axis in enumerate(element.children(*AXES)):
             xyz = axis.child("xyz")
-            if xyz is not None and xyz.get("expressed_in") == "__model__":
+            if xyz is not None and xyz.get("expressed_in") == MODEL:
                 yield xyz.with_content(numbers(turned @ _direction(joint.screws[:, k])))
 
 
-def _posed(patcher: XmlPatcher, place: Node, tag: str, T: Array) -> Edit:
+def _posed(patcher: XmlPatcher, place: Node, tag: str, T: Transform) -> Edit:
     """The edit of the pose of a link in its model, or of a joint on its child."""
     model = place.parent
     outer = None if model is None or model.tag != "model" else model.child("pose")
-    given = place.child("pose")
+    pose = place.child("pose")
     nested = model is None or model.parent is None or model.parent.tag == "model"
     moved = outer is not None and tag == "link"
-    other = [] if given is None else [key for key in given.spans if key != "rotation_format"]
+    other = pose is not None and pose.spans.keys() - {"rotation_format"}
     if place.tag != tag or nested or moved or other:
         raise _refused(patcher, f"{place.tag} {place.get('name')!r}")
-    quaternions = given is not None and given.get("rotation_format") == "quat_xyzw"
+    quaternions = pose is not None and pose.get("rotation_format") == "quat_xyzw"
     turn = quaternion(T[:3, :3]) if quaternions else rpy(T[:3, :3])
     text = numbers([*T[:3, 3], *turn])
-    if given is not None:
-        return given.with_content(text)
+    if pose is not None:
+        return pose.with_content(text)
     return place.nodes[0].before(f"<pose>{text}</pose>")
 
 
@@ -245,11 +222,11 @@ def _frame(joint: Node, side: str) -> Node | None:
     end, model = joint.child(side), joint.parent
     if end is None or model is None:
         return None
-    found = [each for each in model.children("frame") if each.get("name") == end.content]
-    pose = found[0].child("pose") if len(found) == 1 else None
+    frames = [frame for frame in model.children("frame") if frame.get("name") == end.content]
+    pose = frames[0].child("pose") if len(frames) == 1 else None
     if pose is not None and {"degrees", "rotation_format"} & pose.spans.keys():
         return None
-    return found[0] if len(found) == 1 else None
+    return frames[0] if len(frames) == 1 else None
 
 
 def _frame_edits(place: Node, wanted: MovedJoint) -> Iterator[Edit]:
@@ -263,7 +240,7 @@ def _frame_edits(place: Node, wanted: MovedJoint) -> Iterator[Edit]:
         yield frame.inside(f"<pose>{words}</pose>") if pose is None else pose.with_content(words)
 
 
-def _direction(screw: Array) -> Array:
+def _direction(screw: Screw) -> Direction:
     return screw[3:] if np.any(screw[3:]) else screw[:3]
 
 

@@ -7,6 +7,7 @@ closed. The ground is ``world``; models that nothing joins to it move freely.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,10 @@ from regularize.adapters.common import closures
 from regularize.adapters.common.draft import WORLD, Side
 from regularize.adapters.common.marked_loops import close_named, report_loop_candidates
 from regularize.adapters.common.xml import Node, parse
-from regularize.adapters.sdf.draft import Scope, SdfDraft
+from regularize.adapters.sdf.draft import SdfDraft
 from regularize.adapters.sdf.joint import read_joints
-from regularize.adapters.sdf.scopes import Content
+from regularize.adapters.sdf.scopes import ModelReader
 from regularize.escape import listed
-from regularize.lie.arrays import Array
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.mechanism import STANDARD_GRAVITY, Body, Mechanism
 
@@ -28,70 +28,64 @@ WORLD_GRAVITY = (0.0, 0.0, -9.8)  # SDF's own default for a world
 
 
 def read(path: str, *, close: str | None = None) -> Mechanism:
-    """Read an SDF file.
-
-    Args:
-        path: The file.
-        close: Names of frames to close loops between, ``*_1=*_2:ball``; see ``close_named``.
-
-    Raises:
-        ReadError: The file is not SDF, or contradicts itself.
-    """
+    """Read an SDF file."""
     root = parse(path, "sdf")
     worlds, models = root.children("world"), root.children("model")
     named = worlds[0] if worlds else models[0] if models else root
     draft = SdfDraft(path, named.get("name") or Path(path).stem)
     draft.version = _version(root, draft)
     draft.add_body(Body(WORLD, source=root.source), root)
-    content = Content(draft)
+    reader = ModelReader(draft)
     if worlds:
-        content.add_world(worlds[0])
+        reader.add_world(worlds[0])
     elif len(models) == 1:
-        content.add_single(models[0])
+        reader.add_single(models[0])
     elif models or root.children("include"):
-        content.add_world(root)
+        reader.add_world(root)
     else:
         raise root.error("has no <model> and no <world>; a file needs one of them")
-    content.place()
+    reader.place()
     read_joints(draft)
-    for node, scope in content.constraints:
-        _read_constraint(node, scope, draft)
-    content.fix_static()
-    content.attach()
+    between = draft.frames.relative
+    for node, scope in reader.constraints:
+        side = partial(draft.side, scope=scope)
+        closures.read_drake(node, draft, side, lambda one, other, _: between(one, other), None)
+    reader.fix_static()
+    reader.attach()
     marks = _unused_frames(draft)
     if close is not None:
         close_named(draft, draft.frames.pose, close, marks)
     _mark_closures(draft)
     report_loop_candidates(draft, draft.frames.pose, _closing_lines, marks)
     draft.ground_parts(draft.frames.pose, bases=(*draft.bases, *draft.bodies), usual=True)
-    _report(content, worlds)
-    return draft.mechanism("sdf", _gravity(worlds))
-
-
-def _read_constraint(node: Node, scope: Scope, draft: SdfDraft) -> None:
-    """Add the closing joint of one of Drake's constraints."""
-    closures.read_drake(
-        node,
-        draft,
-        lambda end: draft.side(end, scope),
-        lambda first, second, _: draft.frames.relative(first, second),
-        None,
-    )
+    for other in worlds[1:]:
+        draft.unread("only the first <world> is read", other.source)
+    if reader.silent:
+        draft.note(
+            "REG014",
+            f"no mass properties: {listed(reader.silent)}; SDF would take 1 kg and 1 kg m²",
+            draft.bodies[reader.silent[0]].source,
+            "write an <inertial> with <mass> and <inertia>",
+        )
+    draft.report_ignored()
+    gravity = worlds[0].child("gravity") if worlds else None
+    usual = np.array(WORLD_GRAVITY) if worlds else STANDARD_GRAVITY
+    return draft.mechanism("sdf", usual if gravity is None else gravity.numbers(None, 3))
 
 
 def _unused_frames(draft: SdfDraft) -> dict[str, Side]:
     """Frames that no joint joins and nothing is placed by: on which link, and where."""
     frames = draft.frames
     used = {n for e in frames.entries.values() for n in (e.relative_to, e.attached_to)}
-    for found in draft.found:
-        used |= {found.scope.full(found.node.need(end).text()) for end in ("parent", "child")}
+    for joint in draft.elements:
+        used |= {joint.scope.full(joint.node.need(end).text()) for end in ("parent", "child")}
     names = [n for n, e in frames.entries.items() if e.node.tag == "frame" and n not in used]
-    on = {name: frames.body(name) for name in names}
-    return {name: (body, frames.relative(body, name)) for name, body in on.items()}
+    bodies = {name: frames.body(name) for name in names}
+    return {name: (body, frames.relative(body, name)) for name, body in bodies.items()}
 
 
 def _closing_lines(one: str, other: str, axis: bool) -> tuple[str, ...]:
-    """What to write into an SDF file to close a loop between two links that coincide."""
+    """Elements that close a loop between two coinciding links in an SDF file, with words."""
     (model, _, own), (second, _, far) = one.rpartition("::"), other.rpartition("::")
     if model == second:  # names as they are used in their model
         one, other = own, far
@@ -121,35 +115,11 @@ def _version(root: Node, draft: SdfDraft) -> tuple[int, int]:
     return version
 
 
-def _gravity(worlds: list[Node]) -> Array:
-    if not worlds:
-        return STANDARD_GRAVITY
-    gravity = worlds[0].child("gravity")
-    return np.array(WORLD_GRAVITY) if gravity is None else gravity.numbers(None, 3)
-
-
 def _mark_closures(draft: SdfDraft) -> None:
-    """Mark every joint that joins bodies which earlier joints have already joined.
-
-    Fixed joints come first: they make one body of two, and close nothing.
-    """
+    """Mark every joint that joins bodies which earlier joints have already joined."""
     joined = DisjointSets(draft.bodies)
     joints = [*draft.joints.values()]
     for joint in sorted(joints, key=lambda j: (j.closure, j.kind != "fixed")):
         if joined[joint.parent] == joined[joint.child] and joint.kind != "fixed":
             draft.joints[joint.name] = replace(joint, closure=True)
         joined.union(joint.parent, joint.child)
-
-
-def _report(content: Content, worlds: list[Node]) -> None:
-    draft = content.draft
-    for other in worlds[1:]:
-        draft.unread("only the first <world> is read", other.source)
-    if content.silent:
-        draft.note(
-            "REG014",
-            f"no mass properties: {listed(content.silent)}; SDF would take 1 kg and 1 kg m²",
-            draft.bodies[content.silent[0]].source,
-            "write an <inertial> with <mass> and <inertia>",
-        )
-    draft.report_ignored()

@@ -13,16 +13,7 @@ from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.links import Color, read_inertia, read_shapes
 from regularize.adapters.common.packages import Packages
 from regularize.adapters.common.xml import Node, is_true, parse
-from regularize.adapters.sdf.draft import (
-    MODEL,
-    FoundJoint,
-    Frame,
-    Scope,
-    SdfDraft,
-    pose_of,
-    relative_to,
-)
-from regularize.lie.arrays import Array
+from regularize.adapters.sdf.draft import MODEL, Frame, Scope, SdfDraft, pose_of, relative_to
 from regularize.lie.screw import IDENTITY, inverse
 from regularize.mechanism.mechanism import Body, Inertia
 
@@ -44,21 +35,16 @@ WATER = 1000.0
 
 
 @dataclass(eq=False)
-class Content:
-    """What was found besides links and joints.
-
-    Attributes:
-        draft: The model.
-        constraints: Drake's constraints and their scopes.
-        silent: Links that state no mass properties.
-        static: Full names of the links of static models.
-        attachments: Plugins that join two links, and their scopes.
-    """
+class ModelReader:
+    """Reads worlds and models into a draft, and collects what needs all of them to be read."""
 
     draft: SdfDraft
+    #: Drake's constraints.
     constraints: list[tuple[Node, Scope]] = field(default_factory=list)
+    #: Full names of links that state no mass properties, and of those of static models.
     silent: list[str] = field(default_factory=list)
     static: list[str] = field(default_factory=list)
+    #: Plugins that join two links.
     attachments: list[tuple[Attachment, Scope]] = field(default_factory=list)
     _pending: list[Callable[[], None]] = field(default_factory=list)
     _parsed: dict[str, Node] = field(default_factory=dict)
@@ -67,8 +53,7 @@ class Content:
     def add_world(self, node: Node) -> None:
         """Read the models of a ``<world>``."""
         scope = Scope("", WORLD)
-        for model in node.children("model", "include"):
-            self._add_any(model, scope, depth=0, path=(node.path,))
+        self._add_inner(node, scope, 0, (node.path,))
         self._add_members(node, scope)
 
     def add_single(self, node: Node) -> None:
@@ -80,11 +65,14 @@ class Content:
         for place in self._pending:
             place()
 
-    def _add_any(self, node: Node, outer: Scope, depth: int, path: tuple[str, ...]) -> None:
-        if node.tag == "include":
-            self._include(node, outer, depth, path)
-        else:
-            self._add_model(node, outer, f"{outer.prefix}{node.text('name')}::", depth, path)
+    def _add_inner(self, node: Node, scope: Scope, depth: int, path: tuple[str, ...]) -> None:
+        """Read the models inside an element, written there or included."""
+        for model in node.children("model", "include"):
+            if model.tag == "include":
+                self._include(model, scope, depth, path)
+            else:
+                prefix = f"{scope.prefix}{model.text('name')}::"
+                self._add_model(model, scope, prefix, depth, path)
 
     def _include(self, node: Node, outer: Scope, depth: int, path: tuple[str, ...]) -> None:
         uri = node.need("uri").text()
@@ -104,8 +92,8 @@ class Content:
         model = self._parsed[file].child("model")
         if model is None:
             raise node.error(f"the included file {file} has no <model>; include another one")
-        named = node.child("name")
-        name = model.text("name") if named is None else named.text()
+        renamed = node.child("name")
+        name = model.text("name") if renamed is None else renamed.text()
         merged = is_true(node.get("merge"))
         prefix = outer.prefix if merged else f"{outer.prefix}{name}::"
         self._add_model(model, outer, prefix, depth, (*path, file), by=node, merged=merged)
@@ -141,8 +129,7 @@ class Content:
             alias = Frame(IDENTITY, frame, frame, node)
             self.draft.frames.add(prefix.removesuffix("::"), alias, taken="model")
         self._add_members(node, scope)
-        for model in node.children("model", "include"):
-            self._add_any(model, scope, depth + 1, path)
+        self._add_inner(node, scope, depth + 1, path)
         links = [*self.draft.bodies][before:]
         if not links:
             raise node.error("the model has no <link>; a model needs at least one")
@@ -165,29 +152,26 @@ class Content:
         """Move a model so that one of its frames, and not its own, has the pose given."""
         frames = self.draft.frames
         frames.known(placed, node)
-        T: Array = frames.relative(frame, placed)
         entry = frames.entries[frame]
+        T = entry.T @ inverse(frames.relative(frame, placed))
         frames.poses = {WORLD: IDENTITY}
-        frames.entries[frame] = Frame(
-            entry.T @ inverse(T), entry.relative_to, entry.attached_to, node
-        )
+        frames.entries[frame] = Frame(T, entry.relative_to, entry.attached_to, node)
 
     def _add_members(self, node: Node, scope: Scope) -> None:
         frames = self.draft.frames
         for link in node.children("link"):
             name, pose = scope.full(link.text("name")), link.child("pose")
             entry = Frame(pose_of(pose), relative_to(pose, scope, scope.frame), None, link)
-            frames.add(name, entry, taken="link, joint and frame")
-            read_link(link, name, self.draft, self.silent)
-        for each in node.children("frame"):
-            name, pose = scope.full(each.text("name")), each.child("pose")
-            attached = each.get("attached_to")
+            frames.add(name, entry)
+            self._add_link(link, name)
+        for inner in node.children("frame"):
+            name, pose = scope.full(inner.text("name")), inner.child("pose")
+            attached = inner.get("attached_to")
             carrier = scope.full(attached) if attached else scope.frame
-            entry = Frame(pose_of(pose), relative_to(pose, scope, carrier), carrier, each)
-            frames.add(name, entry, taken="link, joint and frame")
+            entry = Frame(pose_of(pose), relative_to(pose, scope, carrier), carrier, inner)
+            frames.add(name, entry)
         for joint in node.children("joint"):
-            name = scope.full(joint.text("name"))
-            self.draft.declare(FoundJoint(joint, scope, name))
+            self.draft.declare(joint, scope)
         for each in node.children():
             if each.tag in closures.DRAKE:
                 self.constraints.append((each, scope))
@@ -198,18 +182,37 @@ class Content:
                     each.source,
                 )
             elif each.tag == "plugin":
-                found = Attachment.of(each)
-                self.attachments += [] if found is None else [(found, scope)]
+                attachment = Attachment.of(each)
+                self.attachments += [] if attachment is None else [(attachment, scope)]
             elif each.tag not in QUIET:
                 self.draft.ignore(each.tag, each)
 
     def attach(self) -> None:
         """Add the welds of plugins, whose links are those of their own model or of another one."""
-        frames = self.draft.frames
-        for found, scope in self.attachments:
-            own = scope.full(found.second)
-            second = [own] if found.model is None else [f"{found.model}::{found.second}", own]
-            found.close(self.draft, [scope.full(found.first)], second, frames.relative)
+        for plugin, scope in self.attachments:
+            second = [scope.full(plugin.second)]
+            if plugin.model is not None:
+                second.insert(0, f"{plugin.model}::{plugin.second}")
+            first = [scope.full(plugin.first)]
+            plugin.close(self.draft, first, second, self.draft.frames.relative)
+
+    def _add_link(self, node: Node, name: str) -> None:
+        """Add a ``<link>`` as a body."""
+        inertial = node.child("inertial")
+        inertia = _inertia(inertial)
+        computed = inertial is not None and is_true(inertial.get("auto"))
+        if inertia is None and not computed:
+            self.silent.append(name)
+        shapes = read_shapes(
+            node,
+            self.draft,
+            lambda shape: pose_of(shape.child("pose")),
+            lambda mesh: mesh.need("uri").text(),
+            _color,
+            lambda shape: _density(shape, inertial) if computed else None,
+            _friction,
+        )
+        self.draft.add_body(Body(name, inertia, shapes, node.source), node)
 
     def fix_static(self) -> None:
         """Fix the links of static models to the world."""
@@ -228,8 +231,8 @@ def find_included(uri: str, path: str) -> str | None:
     folder, (package, _, rest) = Path(path).parent, name.partition("/")
     targets = [base / name for base in (folder, *folder.resolve().parents[:3])]
     if not any(target.exists() for target in targets) and "://" in uri:
-        found = Packages(Path(path)).find(package)
-        targets += [] if found is None else [found / rest]
+        folder_of_package = Packages(Path(path)).find(package)
+        targets += [] if folder_of_package is None else [folder_of_package / rest]
     for target in targets:
         candidates = [target, target / "model.sdf", *sorted(target.glob("*.sdf"))]
         for candidate in candidates:
@@ -238,45 +241,23 @@ def find_included(uri: str, path: str) -> str | None:
     return None
 
 
-def read_link(node: Node, name: str, draft: SdfDraft, silent: list[str]) -> None:
-    """Add a ``<link>`` as a body; names without mass properties are added to ``silent``."""
-    inertial = node.child("inertial")
-    inertia = _inertia(inertial)
-    computed = inertial is not None and is_true(inertial.get("auto"))
-    if inertia is None and not computed:
-        silent.append(name)
-    shapes = read_shapes(
-        node,
-        draft,
-        lambda shape: pose_of(shape.child("pose")),
-        lambda mesh: mesh.need("uri").text(),
-        _color,
-        lambda shape: _density(shape, inertial) if computed else None,
-        _friction,
-    )
-    draft.add_body(Body(name, inertia, shapes, node.source), node)
-
-
 def _friction(shape: Node) -> float | None:
     """The coefficient of friction of a ``<collision>``, as ODE has it or Bullet."""
     ode = shape.find("surface", "friction", "ode", "mu")
-    found = ode or shape.find("surface", "friction", "bullet", "friction")
-    return None if found is None else found.number(None)
+    coefficient = ode or shape.find("surface", "friction", "bullet", "friction")
+    return None if coefficient is None else coefficient.number(None)
 
 
 def _density(shape: Node, inertial: Node | None) -> float | None:
     """Density of a shape whose mass properties SDF computes: its own, the link's, or of water."""
     if shape.tag != "collision":
         return None
-    stated = [node.child("density") for node in (shape, inertial) if node is not None]
-    return next((found.number(None) for found in stated if found is not None), WATER)
+    stated = shape.child("density") or (inertial and inertial.child("density"))
+    return WATER if stated is None else stated.number(None)
 
 
 def _inertia(node: Node | None) -> Inertia | None:
-    """Mass properties about the centre of mass in the axes of the link.
-
-    SDF's defaults (1 kg, 1 kg m²) are not taken, and those that it computes from shapes come later.
-    """
+    """Mass properties in the axes of the link; none by SDF's defaults of 1 kg and 1 kg m²."""
     if node is None or is_true(node.get("auto")):
         return None
     mass, inertia = node.child("mass"), node.child("inertia")

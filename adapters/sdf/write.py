@@ -24,8 +24,9 @@ from regularize.adapters.common.write import (
     spanning,
     written,
 )
+from regularize.adapters.sdf.joint import AXES, DYNAMICS, KINDS
 from regularize.escape import listed
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Coordinates, Transform
 from regularize.lie.screw import inverse, log, transform
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import joint_position, motion, relative_pose, reversed_joint
@@ -36,40 +37,22 @@ from regularize.mechanism.mechanism import Body, Geometry, Inertia, Joint, Mecha
 VERSION = "1.7"
 BROUGHT = {"capsule": "1.8", "ellipsoid": "1.8", "mimic": "1.11"}
 DRAKE = "http://drake.mit.edu"
-TYPES = {
-    "revolute": "revolute",
-    "prismatic": "prismatic",
-    "helical": "screw",
-    "universal": "universal",
-    "spherical": "ball",
-    "fixed": "fixed",
-}
 CLOSED = 1e-9  # metres and radians: what a file of assembled poses cannot hold beyond
-AXES = ("axis", "axis2")
 
 
 def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
-    """Write a mechanism as SDF.
-
-    The pose of the file is the reference pose, where SDF counts all coordinates as zero.
-
-    Returns:
-        What SDF forces upon the model (REG302).
-    """
+    """Write a mechanism as SDF, whose coordinates are zero at the reference pose."""
     root = etree.Element("sdf", version=VERSION)
     return _SdfWriter("SDF", mechanism, root).write(path)
 
 
 @dataclass(eq=False)
 class _SdfWriter(Writing):
-    """Writes the whole file.
+    """Writes the whole file."""
 
-    Attributes:
-        poses: World pose of each link at the reference pose.
-        zeros: Coordinate of the model where the one of the file is zero.
-    """
-
-    poses: dict[str, Array] = field(default_factory=dict)
+    #: World pose of each link at the reference pose.
+    poses: dict[str, Transform] = field(default_factory=dict)
+    #: Coordinate of the model where the one of the file is zero.
     zeros: dict[WrittenCoordinate, float] = field(default_factory=dict)
 
     def write(self, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
@@ -146,7 +129,7 @@ class _SdfWriter(Writing):
             )
         elif joint.freedoms == 1:
             self._element(model, serial(joint)[0], q, 0, joint)
-        elif joint.kind in TYPES and standard(joint):
+        elif joint.kind in KINDS and standard(joint):
             self._element(model, joint, q, 0, joint)
         else:
             self.lose(
@@ -157,7 +140,7 @@ class _SdfWriter(Writing):
             )
             self._row(model, joint, q)
 
-    def _position(self, joint: Joint) -> Array:
+    def _position(self, joint: Joint) -> Coordinates:
         """Coordinates of a joint at the reference pose, those of a closing joint included."""
         # Closures keep the child's frame; where they are open, the parent's cannot be held.
         T = (
@@ -170,7 +153,7 @@ class _SdfWriter(Writing):
             q = joint_position(joint, T)
         return q
 
-    def _row(self, model: Any, joint: Joint, q: Array) -> None:
+    def _row(self, model: Any, joint: Joint, q: Coordinates) -> None:
         """A joint as several, with massless links at their places of the reference pose."""
         pose = self.poses[joint.parent]
         for k, part in enumerate(serial(joint)):
@@ -182,9 +165,9 @@ class _SdfWriter(Writing):
                 add_inertial(link, MASSLESS)
             self._element(model, part, q[k : k + 1], k, joint)
 
-    def _element(self, model: Any, part: Joint, q: Array, first: int, joint: Joint) -> None:
-        """Write a joint of the file, whose coordinates are those of a joint from ``first`` on."""
-        element = add(model, "joint", name=part.name, type=TYPES[part.kind])
+    def _element(self, model: Any, part: Joint, q: Coordinates, first: int, joint: Joint) -> None:
+        """Write a joint of the file, whose coordinates are those of ``joint`` from ``first`` on."""
+        element = add(model, "joint", name=part.name, type=KINDS.written[part.kind])
         self.joints[part.name] = element
         # The frame of the file lies on the child, after the motion to the reference pose.
         add_pose(element, part.T_child_joint)
@@ -192,9 +175,7 @@ class _SdfWriter(Writing):
         if part.kind == "helical":
             # The element of version 1.10 is unknown to older readers, which take 1 in its place.
             add(element, "thread_pitch", -1.0 / pitch_of(part))
-        if part.kind in ("spherical", "fixed"):
-            return
-        for index in range(part.freedoms):
+        for index in range(KINDS[part.kind].axes):
             direction = axis_in_frame(part, index)
             if part.freedoms == 2:
                 # The first axis of a universal joint stands still on the parent.
@@ -209,6 +190,7 @@ class _SdfWriter(Writing):
             add_dynamics(axis, part, index, float(q[index]))
 
     def _mimic_axis(self, mimic: Mimic) -> None:
+        """Add a follower to its axis and, between joints of one axis, as Drake reads it."""
         follower, leader = mimic.follower, mimic.leader
         axis = self.joints[follower.joint].find(AXES[follower.axis])
         element = add(axis, "mimic", joint=leader.joint, axis=AXES[leader.axis])
@@ -217,10 +199,10 @@ class _SdfWriter(Writing):
         add(element, "offset", shifted)
         add(element, "reference", 0.0)
         follows, leads = (self.joints[end.joint] for end in (follower, leader))
-        if all(joint.find(AXES[1]) is None for joint in (follows, leads)):  # as Drake reads it
-            own = {"multiplier": written(mimic.multiplier), "offset": written(shifted)}
+        if all(joint.find(AXES[1]) is None for joint in (follows, leads)):
+            values = {"multiplier": written(mimic.multiplier), "offset": written(shifted)}
             tag, names = f"{{{DRAKE}}}mimic", {"drake": DRAKE}
-            etree.SubElement(follows, tag, {"joint": leader.joint, **own}, nsmap=names)
+            etree.SubElement(follows, tag, {"joint": leader.joint, **values}, nsmap=names)
 
 
 def add_limit(axis: Any, joint: Joint, index: int, zero: float) -> None:
@@ -239,17 +221,16 @@ def add_limit(axis: Any, joint: Joint, index: int, zero: float) -> None:
 
 def add_dynamics(axis: Any, joint: Joint, index: int, zero: float) -> None:
     """Add damping, friction and the spring of a freedom."""
-    stated = joint.dynamics.stated()
-    tags = {"damping": "damping", "friction": "friction", "stiffness": "spring_stiffness"}
-    given = {tag: stated[key][index] for key, tag in tags.items() if key in stated}
-    if "stiffness" in stated:
-        rest = stated.get("rest_position", np.zeros(joint.freedoms))
-        given["spring_reference"] = rest[index] - zero
-    if given:
-        element = add(axis, "dynamics")
-        for tag in ("damping", "friction", "spring_reference", "spring_stiffness"):
-            if tag in given:
-                add(element, tag, given[tag])
+    values = {key: value[index] for key, value in joint.dynamics.stated().items()}
+    rest = values.pop("rest_position", 0.0) - zero
+    if "stiffness" in values:
+        values["rest_position"] = rest
+    if not values.keys() & DYNAMICS.keys():
+        return
+    element = add(axis, "dynamics")
+    for key, tag in DYNAMICS.items():
+        if key in values:
+            add(element, tag, values[key])
 
 
 def add_ends(element: Any, parent: str, child: str) -> None:
@@ -258,7 +239,7 @@ def add_ends(element: Any, parent: str, child: str) -> None:
     add(element, "child", child)
 
 
-def add_pose(element: Any, T: Array) -> None:
+def add_pose(element: Any, T: Transform) -> None:
     """Place a link, a joint or a shape, unless by the identity."""
     if not np.array_equal(T, np.eye(4)):
         add(element, "pose", [*T[:3, 3], *rpy(T[:3, :3])])

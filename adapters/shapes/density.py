@@ -16,7 +16,6 @@ import numpy as np
 from regularize.adapters.shapes.meshes import cad_shape, load_mesh
 from regularize.adapters.shapes.solids import EXCHANGE, scaled
 from regularize.errors import MissingExtra, ModelError, ReadError
-from regularize.lie.arrays import Array
 from regularize.mechanism.body import Body, Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.mechanism import Mechanism
@@ -41,47 +40,39 @@ def with_density(model: Model, density: float | Mapping[str, float]) -> Mechanis
         MissingExtra: A mesh format needs a package that is not installed.
     """
     mechanism = as_mechanism(model)
-    given = density if isinstance(density, Mapping) else {"": density}
-    for value in given.values():
+    densities = density if isinstance(density, Mapping) else {"": density}
+    for value in densities.values():
         if not isinstance(value, Real):
             raise TypeError(f"a density is a positive number of kg/m³; got {value!r:.60}")
         if not 0.0 < value < math.inf:
             raise ModelError(f"a density is a positive number of kg/m³, got {value}")
-    findings: list[Diagnostic] = []
-    for name in (name for name in given if name):
+    bodies, findings = [], [*mechanism.findings]
+    for name in filter(None, densities):
         body = mechanism.body(name)
         if body.inertia is not None or name == mechanism.ground:
             why = "is the ground" if name == mechanism.ground else "states its mass properties"
             findings.append(_finding("note", f"`{name}` {why}: its density is not used", body))
-    bodies = []
     for body in mechanism.bodies:
-        chosen = given.get(body.name, given.get(""))
+        chosen = densities.get(body.name, densities.get(""))
         if body.inertia is None and body.name != mechanism.ground and chosen is not None:
-            inertia, found = _weighed(body, chosen, mechanism.path)
-            body, findings = replace(body, inertia=inertia), [*findings, *found]
+            inertia, notes = _weighed(body, chosen, mechanism.path)
+            body, findings = replace(body, inertia=inertia), [*findings, *notes]
         bodies.append(body)
-    findings = [*mechanism.findings, *findings]
     return replace(mechanism, bodies=tuple(bodies), findings=tuple(findings))
 
 
 def with_materials(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with mass properties for the bodies whose shapes have a material in the file.
-
-    A body stays without where the material of one of its shapes is not known, or a shape cannot be
-    read; the latter is said.
-    """
+    """The mechanism with mass properties for bodies whose shapes can be read and have materials."""
     bodies, findings = [], [*mechanism.findings]
     for body in mechanism.bodies:
         shapes = _with_material(body)
         if body.inertia is None and body.name != mechanism.ground and shapes:
             try:
-                inertia, found = _weighed(replace(body, geometry=shapes), None, mechanism.path)
+                inertia, notes = _weighed(replace(body, geometry=shapes), None, mechanism.path)
             except (ReadError, MissingExtra) as error:
-                inertia, found = (
-                    None,
-                    [_finding("note", f"`{body.name}` keeps no mass properties: {error}", body)],
-                )
-            body, findings = replace(body, inertia=inertia), [*findings, *found]
+                words = f"`{body.name}` keeps no mass properties: {error}"
+                inertia, notes = None, [_finding("note", words, body)]
+            body, findings = replace(body, inertia=inertia), [*findings, *notes]
         bodies.append(body)
     return replace(mechanism, bodies=tuple(bodies), findings=tuple(findings))
 
@@ -136,14 +127,9 @@ def shown(body: Body) -> tuple[Geometry, ...]:
 def shape_inertia(
     shape: Geometry, density: float | None, path: str | None = None
 ) -> Inertia | None:
-    """Mass properties of one shape in its own frame.
+    """Mass properties of one shape in its own frame, with a density in kg/m³ if it states none.
 
-    None for a mesh that is not closed, and without a density.
-
-    Args:
-        shape: The shape; cylinders and capsules stand along Z, about the origin.
-        density: kg/m³, where the file gives the shape no material.
-        path: The model file, beside which meshes are looked for.
+    None for a mesh that is not closed, and without a density. Cylinders and capsules stand along Z.
     """
     chosen = density if shape.density is None else shape.density
     if shape.kind == "mesh":
@@ -195,11 +181,10 @@ _SOLIDS: dict[str, Callable[..., tuple[float, list[float]]]] = {
 
 
 def _mesh_inertia(shape: Geometry, density: float | None, path: str | None) -> Inertia | None:
-    found = cad_shape(shape.uri or "", path)
-    if found is not None:
-        inertia = found.inertia(density)
-        scale: Array = np.broadcast_to(shape.size, 3)
-        return None if inertia is None else scaled(inertia, scale)
+    solid = cad_shape(shape.uri or "", path)
+    if solid is not None:
+        inertia = solid.inertia(density)
+        return None if inertia is None else scaled(inertia, np.broadcast_to(shape.size, 3))
     if density is None:
         return None
     mesh = load_mesh(shape, path)

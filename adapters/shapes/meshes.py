@@ -27,34 +27,23 @@ PREFIXES = {"$": 1e-3, ".KILO.": 1.0, ".MEGA.": 1e3, ".MILLI.": 1e-6}
 
 @cache
 def shape_file(path: Path) -> CadShape:
-    """The shape in a STEP, IGES or BREP file, with the densities that STEP gives its materials.
-
-    Raises:
-        ReadError: The file cannot be read, or a part of it.
-        MissingExtra: OpenCASCADE is not installed.
-    """
+    """The shape in a STEP, IGES or BREP file, with the densities that STEP gives its materials."""
     if path.suffix.lower() in STORED:
         return stored_shape(read_bytes(str(path)), str(path))
     data = read_bytes(str(path))
     step = path.suffix.lower() in (".step", ".stp")
 
     def read() -> CadShape:
-        reader = (
-            ocp("STEPCAFControl").STEPCAFControl_Reader()
-            if step
-            else ocp("IGESCAFControl").IGESCAFControl_Reader()
-        )
-        document = ocp("TDocStd").TDocStd_Document(
-            ocp("TCollection").TCollection_ExtendedString("BinXCAF")
-        )
+        reader = getattr(ocp(control), f"{control}_Reader")()
+        name = ocp("TCollection").TCollection_ExtendedString("BinXCAF")
+        document = ocp("TDocStd").TDocStd_Document(name)
         if step:
             reader.SetMatMode(True)
         status = reader.ReadFile(str(path))
         if step:
             _check_whole(reader.Reader().WS().Model(), str(path))
-        if status != ocp("IFSelect").IFSelect_ReturnStatus.IFSelect_RetDone or not reader.Transfer(
-            document
-        ):
+        done = status == ocp("IFSelect").IFSelect_ReturnStatus.IFSelect_RetDone
+        if not (done and reader.Transfer(document)):
             raise ReadError(str(path), "is no STEP or IGES file that OpenCASCADE reads")
         return _collected(document, str(path), _mass_unit(data) if step else None)
 
@@ -66,9 +55,9 @@ def _check_whole(model: Any, path: str) -> None:
     """OpenCASCADE goes on without entities that it cannot parse: the shape would be another."""
     check = None if model is None else model.GlobalCheck(True)
     if check is not None and check.HasFailed():
-        said = check.CFail(1).removeprefix("Undefined Parsing: ")
-        found = re.fullmatch(r"Line (\d+): (.*)", said)
-        line, reason = (int(found[1]), found[2]) if found else (None, said)
+        reason = check.CFail(1).removeprefix("Undefined Parsing: ")
+        at = re.fullmatch(r"Line (\d+): (.*)", reason)
+        line, reason = (int(at[1]), at[2]) if at else (None, reason)
         raise ReadError(path, f"is damaged, says OpenCASCADE: {reason}", line=line)
 
 
@@ -79,8 +68,8 @@ def _mass_unit(data: bytes) -> float | None:
         "".join(entity.split())
         for entity in re.findall(r"#\d+\s*=\s*(\([^;]*\bMASS_UNIT\b[^;]*\))\s*;", text)
     }
-    found = re.search(r"SI_UNIT\(([^,]*),\.GRAM\.\)", units.pop()) if len(units) == 1 else None
-    return None if found is None else PREFIXES.get(found[1])
+    gram = re.search(r"SI_UNIT\(([^,]*),\.GRAM\.\)", units.pop()) if len(units) == 1 else None
+    return None if gram is None else PREFIXES.get(gram[1])
 
 
 def _collected(document: Any, path: str, mass_unit: float | None) -> CadShape:
@@ -89,17 +78,16 @@ def _collected(document: Any, path: str, mass_unit: float | None) -> CadShape:
     OpenCASCADE converts the unit of length in a density to millimetres and leaves that of mass.
     """
     tools = ocp("XCAFDoc")
-    tool = tools.XCAFDoc_DocumentTool.ShapeTool_s(document.Main())
+    shapes = tools.XCAFDoc_ShapeTool
     parts: list[Any] = []
     densities: list[float | None] = []
 
     def labels(method: Any, *arguments: Any) -> list[Any]:
-        found = _label_sequence()
-        method(*arguments, found)
-        return [found.Value(k + 1) for k in range(found.Length())]
+        sequence = _label_sequence()
+        method(*arguments, sequence)
+        return [sequence.Value(k + 1) for k in range(sequence.Length())]
 
     def add(label: Any, place: Any) -> None:
-        shapes = tools.XCAFDoc_ShapeTool
         if shapes.IsReference_s(label):
             target = ocp("TDF").TDF_Label()
             shapes.GetReferredShape_s(label, target)
@@ -113,7 +101,7 @@ def _collected(document: Any, path: str, mass_unit: float | None) -> CadShape:
             unit = mass_unit or 0.0
             densities.append(density * unit / MILLIMETRE**3 or None)
 
-    for label in labels(tool.GetFreeShapes):
+    for label in labels(tools.XCAFDoc_DocumentTool.ShapeTool_s(document.Main()).GetFreeShapes):
         add(label, ocp("TopLoc").TopLoc_Location())
     if not parts:
         raise ReadError(path, "holds no shape")
@@ -139,14 +127,8 @@ INSIDE = "#"
 def cad_shape(uri: str, path: str | None) -> CadShape | None:
     """The shape of a CAD system that a URI means; None where it means a mesh.
 
-    Args:
-        uri: A file as the model names it, ``archive.FCStd#member`` for a shape that FreeCAD stores,
-            ``#member`` for one in the model's own file.
-        path: The model file.
-
-    Raises:
-        ReadError: The file is not found, or cannot be read.
-        MissingExtra: OpenCASCADE is not installed.
+    The URI is a file as the model names it, or ``archive.FCStd#member`` for a shape that FreeCAD
+    stores, ``#member`` for one in the model's own file.
     """
     archive, inside, member = uri.partition(INSIDE)
     if inside and member.lower().endswith(solids.STORED):
@@ -174,16 +156,11 @@ def _member(file: Path, member: str, _saved: int, largest: int = 2**27) -> CadSh
 
 
 def load_mesh(shape: Geometry, path: str | None) -> Any:
-    """The mesh of a shape as one ``trimesh.Trimesh``, scaled to metres.
-
-    Raises:
-        ReadError: The file is not found, or cannot be read.
-        MissingExtra: Its format needs a package that is not installed.
-    """
+    """The mesh of a shape as one ``trimesh.Trimesh``, scaled to metres."""
     uri = shape.uri or ""
-    found = cad_shape(uri, path)
-    if found is not None:
-        mesh = found.mesh()
+    solid = cad_shape(uri, path)
+    if solid is not None:
+        mesh = solid.mesh()
     elif uri.startswith("/") and path is not None and Path(path).suffix.lower() in STAGES:
         mesh = _of_stage(uri, path)
     else:
@@ -201,11 +178,11 @@ def _of_stage(prim: str, path: str) -> Any:
     except ImportError as error:
         raise MissingExtra(Path(path).name, "usd-core", "usd") from error
     stage = Usd.Stage.Open(path)
-    found = UsdGeom.Mesh(stage.GetPrimAtPath(prim))
-    if not found or not found.GetPointsAttr().Get():
+    mesh = UsdGeom.Mesh(stage.GetPrimAtPath(prim))
+    if not mesh or not mesh.GetPointsAttr().Get():
         raise ReadError(path, f"the mesh `{prim}` has no points there")
-    corners = np.asarray(found.GetFaceVertexIndicesAttr().Get() or [])
-    counts = np.asarray(found.GetFaceVertexCountsAttr().Get() or [])
+    corners = np.asarray(mesh.GetFaceVertexIndicesAttr().Get() or [])
+    counts = np.asarray(mesh.GetFaceVertexCountsAttr().Get() or [])
     starts = np.cumsum(counts) - counts
     # A polygon is a fan of triangles about its first corner.
     fans = [
@@ -213,7 +190,7 @@ def _of_stage(prim: str, path: str) -> Any:
         for start, count in zip(starts, counts, strict=True)
         for k in range(1, count - 1)
     ]
-    points = np.asarray(found.GetPointsAttr().Get(), dtype=np.float64)
+    points = np.asarray(mesh.GetPointsAttr().Get(), dtype=np.float64)
     return trimesh.Trimesh(points, np.reshape(fans, (-1, 3)))
 
 
@@ -229,33 +206,23 @@ def _triangles(file: Path) -> Any:
         raise MissingExtra(f"{file.name} ({suffix})", module, extra) from error
     # Loaders of other people's files fail in any way they like.
     except Exception as error:
-        if suffix in EXTRAS and not _installed(module):
+        if suffix in EXTRAS and not trimesh.util.has_module(module):
             raise MissingExtra(f"{file.name} ({suffix})", module, extra) from error
         reason = " ".join(str(error).split())
         raise ReadError(str(file), f"is not a mesh that can be read: {reason[:120]}") from error
     return loaded.to_mesh() if hasattr(loaded, "to_mesh") else loaded
 
 
-def _installed(module: str) -> bool:
-    import trimesh
-
-    return bool(trimesh.util.has_module(module))
-
-
 def find_mesh(uri: str, path: str | None) -> Path:
-    """The file that a mesh URI means: beside the model, above it, or in a package around it.
-
-    Raises:
-        ReadError: There is none.
-    """
-    found = next((file for file in _candidates(uri, path) if file.is_file()), None)
-    if found is None:
+    """The file that a mesh URI means: beside the model, above it, or in a package around it."""
+    file = next((file for file in _candidates(uri, path) if file.is_file()), None)
+    if file is None:
         raise ReadError(
             path or uri,
             f"the mesh `{uri}` is not found beside the model, in the folders above it or in a "
             "package around it",
         )
-    return found
+    return file
 
 
 def _candidates(uri: str, path: str | None, levels: int = 5) -> Iterator[Path]:
@@ -272,10 +239,11 @@ def _candidates(uri: str, path: str | None, levels: int = 5) -> Iterator[Path]:
     for folder in (base, *[*base.parents][:levels]):
         yield from (folder / tail for tail in tails)
     if len(tails) == 2 and path is not None and Path(path).exists():
-        told = (os.environ.get(variable) for variable in FOLDERS)
-        found = _packages(path, os.stat(path).st_mtime_ns, *told).find(name.partition("/")[0])
-        if found is not None:
-            yield found / tails[1]
+        stated = (os.environ.get(variable) for variable in FOLDERS)
+        packages = _packages(path, os.stat(path).st_mtime_ns, *stated)
+        package = packages.find(name.partition("/")[0])
+        if package is not None:
+            yield package / tails[1]
 
 
 @lru_cache(maxsize=1)

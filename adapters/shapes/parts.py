@@ -8,7 +8,7 @@ import numpy as np
 
 from regularize.adapters.shapes.solids import CadShape, scaled
 from regularize.errors import ModelError
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Transform
 from regularize.lie.screw import inverse
 from regularize.mechanism.body import Inertia
 
@@ -28,15 +28,8 @@ KINDS = {
 def inertia_of(name: str, part: Any, density: float, unit: float = MILLIMETRE) -> Inertia:
     """Mass properties of a part where it stands, in SI units along the world's axes.
 
-    Args:
-        name: What errors call it.
-        part: A shape of build123d or CadQuery, a CadQuery ``Workplane`` or ``Assembly``, or
-            OpenCASCADE's own ``TopoDS_Shape``.
-        density: Its material, kg/m³.
-        unit: Metres for each unit of length that it is drawn in.
-
-    Raises:
-        ModelError: It is no shape, or has no solid.
+    A part is a shape of build123d or CadQuery, a CadQuery ``Workplane`` or ``Assembly``, or
+    OpenCASCADE's own ``TopoDS_Shape``; ``unit`` is metres for each unit of length in it.
     """
     if hasattr(part, "toCompound"):
         part = part.toCompound()
@@ -48,26 +41,16 @@ def inertia_of(name: str, part: Any, density: float, unit: float = MILLIMETRE) -
         )
     if not (np.isfinite(density) and density > 0.0):
         raise ModelError(f"part {name!r}: {density!r} is no density in kg/m³")
-    found = CadShape(tuple(raw), (float(density),) * len(raw)).inertia(None)
-    if found is None:
+    inertia = CadShape(tuple(raw), (float(density),) * len(raw)).inertia(None)
+    if inertia is None:
         raise ModelError(f"part {name!r} has no solid, and so no mass")
-    return scaled(found, np.full(3, unit / MILLIMETRE))
+    return scaled(inertia, np.full(3, unit / MILLIMETRE))
 
 
-def mate_of(name: str, first: Any, second: Any, unit: float = MILLIMETRE) -> tuple[str, Array]:
-    """Kind and place of the joint between two joints of build123d parts.
+def mate_of(name: str, first: Any, second: Any, unit: float = MILLIMETRE) -> tuple[str, Transform]:
+    """Kind of the joint between two joints of build123d parts, and its frame in the world.
 
-    Args:
-        name: What errors call it.
-        first: A joint of one part.
-        second: A joint of the other.
-        unit: Metres for each unit of length.
-
-    Returns:
-        The kind, and the joint's frame in the world with its axis along Z, shape (4, 4).
-
-    Raises:
-        ModelError: They do not go together, or stand apart.
+    Its axis is Z. They have to go together, and to stand in one place.
     """
     kinds = [KINDS.get(type(each).__name__) for each in (first, second)]
     if None in kinds:
@@ -90,7 +73,7 @@ def mate_of(name: str, first: Any, second: Any, unit: float = MILLIMETRE) -> tup
     return str(kind), place
 
 
-def _pose(joint: Any, unit: float) -> Array:
+def _pose(joint: Any, unit: float) -> Transform:
     """Where a joint stands in the world, its axis along Z."""
     move, T = joint.location.wrapped.Transformation(), np.eye(4)
     T[:3] = [[move.Value(i, j) for j in (1, 2, 3, 4)] for i in (1, 2, 3)]

@@ -43,63 +43,45 @@ ENDING = re.compile(rb"\*\s+[-+ie]?\d+ \d+\s*(0\s*)?$")
 
 @dataclass(frozen=True)
 class ShapeElement:
-    """A face, an edge or a vertex.
+    """A face, an edge or a vertex."""
 
-    Attributes:
-        kind: ``plane``, ``cylinder``, ``cone``, ``sphere``, ``torus``, ``line``, ``circle``,
-            ``point`` or ``other``.
-        radius: Radius of a cylinder, sphere or circle in metres; 0 for the others.
-    """
-
-    kind: str
-    radius: float = 0.0
+    kind: str  # plane, cylinder, cone, sphere, torus, line, circle, point or other
+    radius: float = 0.0  # of a cylinder, sphere or circle in metres
 
 
 @dataclass(frozen=True, eq=False)
 class CadShape:
-    """A shape, in parts of one material each.
+    """A shape, in parts of one material each."""
 
-    Attributes:
-        parts: OpenCASCADE's shapes, in millimetres.
-        densities: Density of each part in kg/m³, None where the file gives it no material.
-    """
-
-    parts: tuple[Any, ...]
-    densities: tuple[float | None, ...]
+    parts: tuple[Any, ...]  # OpenCASCADE's shapes, in millimetres
+    densities: tuple[float | None, ...]  # kg/m³, None where the file gives no material
 
     def elements(self) -> dict[str, ShapeElement]:
-        """What each ``Face3``, ``Edge1`` and ``Vertex2`` is, numbered as FreeCAD numbers them."""
-        found = {f"Vertex{k + 1}": ShapeElement("point") for k in range(len(self._all("VERTEX")))}
+        """Every ``Face3``, ``Edge1`` and ``Vertex2``, numbered as FreeCAD numbers them."""
+        vertices = range(len(self._all("VERTEX")))
+        elements = {f"Vertex{k + 1}": ShapeElement("point") for k in vertices}
         adaptors = ocp("BRepAdaptor")
-        for name, what, adaptor in (
-            ("Face", "FACE", adaptors.BRepAdaptor_Surface),
-            ("Edge", "EDGE", adaptors.BRepAdaptor_Curve),
+        for name, adaptor in (
+            ("Face", adaptors.BRepAdaptor_Surface),
+            ("Edge", adaptors.BRepAdaptor_Curve),
         ):
-            for k, part in enumerate(self._all(what)):
-                found[f"{name}{k + 1}"] = _element(adaptor(_cast(name, part)))
-        return found
+            for k, part in enumerate(self._all(name.upper())):
+                elements[f"{name}{k + 1}"] = _element(adaptor(_cast(name, part)))
+        return elements
 
     def inertia(self, density: float | None) -> Inertia | None:
-        """Mass properties in the frame of the shape; None without a solid, or without a density.
-
-        Args:
-            density: Density of the parts to which the file gives no material, kg/m³.
-        """
-        found = []
-        for part, own in zip(self.parts, self.densities, strict=True):
-            material = density if own is None else own
+        """Mass properties in the frame of the shape; None without a solid, or without a density."""
+        weighed = []
+        for part, stated in zip(self.parts, self.densities, strict=True):
+            material = density if stated is None else stated
             solids = _every(part, "SOLID")
             if solids and material is None:
                 return None
-            found += [_weighed(solid, float(material or 0.0)) for solid in solids]
-        return Inertia.total(found) if found else None
+            weighed += [_weighed(solid, float(material or 0.0)) for solid in solids]
+        return Inertia.total(weighed) if weighed else None
 
     def mesh(self, fineness: float = 0.3) -> trimesh.Trimesh:
-        """Triangles of all faces, in metres.
-
-        Args:
-            fineness: Largest angle between neighbouring triangles in radians.
-        """
+        """Triangles of all faces, in metres."""
         import trimesh  # loaded where triangles are asked for
 
         mesher, tool = ocp("BRepMesh").BRepMesh_IncrementalMesh, ocp("BRep").BRep_Tool
@@ -109,12 +91,12 @@ class CadShape:
             mesher(part, 1.0, True, fineness, False)
             for face in _every(part, "FACE"):
                 place = location()
-                found = tool.Triangulation_s(_cast("Face", face), place)
-                if found is None:
+                net = tool.Triangulation_s(_cast("Face", face), place)
+                if net is None:
                     continue
                 move = place.Transformation()
-                nodes = [found.Node(k + 1).Transformed(move) for k in range(found.NbNodes())]
-                corners = [found.Triangle(k + 1).Get() for k in range(found.NbTriangles())]
+                nodes = [net.Node(k + 1).Transformed(move) for k in range(net.NbNodes())]
+                corners = [net.Triangle(k + 1).Get() for k in range(net.NbTriangles())]
                 points = MILLIMETRE * np.array([(p.X(), p.Y(), p.Z()) for p in nodes])
                 faces = np.array(corners)[:, -3:] - 1
                 if face.Orientation() == ocp("TopAbs").TopAbs_Orientation.TopAbs_REVERSED:
@@ -125,27 +107,18 @@ class CadShape:
         return mesh
 
     def _all(self, what: str) -> list[Any]:
-        return [each for part in self.parts for each in _every(part, what)]
+        return [piece for part in self.parts for piece in _every(part, what)]
 
 
 def stored_shape(data: bytes, name: str) -> CadShape:
-    """A shape as FreeCAD stores it, without the placement of the object that it belongs to.
-
-    Args:
-        data: Content of the file.
-        name: Its name, for messages; ``.bin`` ends that of a shape in binary form.
-
-    Raises:
-        ReadError: The shape is damaged, or there is none.
-        MissingExtra: OpenCASCADE is not installed.
-    """
+    """A shape as FreeCAD stores it, without its object's placement; binary in ``name.bin``."""
     binary = name.endswith(".bin")
     # OpenCASCADE itself goes astray in text that is cut off.
     if not binary and not (HEADING.match(data) and ENDING.search(data)):
         raise ReadError(name, "is empty or cut off: no shape can be read from it")
 
     # OpenCASCADE believes what a file says of how many there are, and makes room for all of them.
-    if any(int(found[1][:20]) > len(data) for found in _COUNT.finditer(data)):
+    if any(int(count[1][:20]) > len(data) for count in _COUNT.finditer(data)):
         raise ReadError(name, "is damaged: it says that more follows than it has bytes")
 
     def read() -> CadShape:
@@ -162,16 +135,12 @@ def stored_shape(data: bytes, name: str) -> CadShape:
 
 
 def tried(read: Callable[[], CadShape], modules: tuple[str, ...], name: str, size: int) -> CadShape:
-    """What is read from a file of so many bytes, once a copy of this process has come through it.
-
-    Raises:
-        ReadError: The copy did not, or OpenCASCADE raises an exception.
-    """
+    """Read a file of so many bytes, once a copy of this process has come through reading it."""
 
     def use() -> None:
-        found = read()
-        found.elements()
-        found.inertia(1.0)
+        shape = read()
+        shape.elements()
+        shape.inertia(1.0)
 
     for module in (*modules, "BRepAdaptor", "BRepGProp", "GProp", "TopExp", "TopLoc", "TopoDS"):
         ocp(module)  # a copy of this process finds them loaded
@@ -201,12 +170,7 @@ def _silence() -> Iterator[None]:
 
 
 def scaled(inertia: Inertia, scale: Array) -> Inertia:
-    """Mass properties of the same shape, its axes stretched or mirrored, density unchanged.
-
-    Args:
-        inertia: Mass properties in the frame of the shape.
-        scale: Factor along each axis, shape (3,).
-    """
+    """Mass properties of the same shape, its axes scaled by factors (3,), density unchanged."""
     # The integrals of x xᵀ over the mass, of which the inertia is the trace less themselves.
     second = np.eye(3) * np.trace(inertia.matrix) / 2 - inertia.matrix
     volume = abs(float(np.prod(scale)))
@@ -238,11 +202,9 @@ def _element(adaptor: Any) -> ShapeElement:
 
 def _every(shape: Any, what: str) -> list[Any]:
     """The different faces, edges, … of a shape, in OpenCASCADE's order."""
-    found = _shape_map()
-    ocp("TopExp").TopExp.MapShapes_s(
-        shape, getattr(ocp("TopAbs").TopAbs_ShapeEnum, f"TopAbs_{what}"), found
-    )
-    return [found.FindKey(k + 1) for k in range(found.Extent())]
+    shapes, kinds = _shape_map(), ocp("TopAbs").TopAbs_ShapeEnum
+    ocp("TopExp").TopExp.MapShapes_s(shape, getattr(kinds, f"TopAbs_{what}"), shapes)
+    return [shapes.FindKey(k + 1) for k in range(shapes.Extent())]
 
 
 def ocp(module: str) -> Any:

@@ -10,7 +10,7 @@ from regularize.adapters.common.draft import WORLD, Draft, Side
 from regularize.adapters.common.located import Located
 from regularize.adapters.common.quantities import rotation_rpy
 from regularize.adapters.common.xml import Node
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Transform
 from regularize.lie.screw import IDENTITY, inverse, transform
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.joint import relative_pose
@@ -19,15 +19,10 @@ from regularize.mechanism.mechanism import Body, Joint
 
 @dataclass(eq=False)
 class UrdfDraft(Draft):
-    """A URDF model under construction; joints marked as closures are no part of its tree.
+    """A URDF model under construction; joints marked as closures are no part of its tree."""
 
-    Attributes:
-        root: The ``<robot>`` element.
-        implicit_world: Whether ``world`` is named by the file without being one of its links.
-    """
-
-    root: Node = field(kw_only=True)
-    implicit_world: bool = False
+    root: Node = field(kw_only=True)  # the ``<robot>`` element
+    implicit_world: bool = False  # whether the file names ``world`` without having such a link
 
     @property
     def roots(self) -> list[str]:
@@ -36,10 +31,7 @@ class UrdfDraft(Draft):
         return [name for name in self.bodies if name not in children]
 
     def link(self, name: str, at: Located) -> str:
-        """The name, if there is such a link; raises ``ReadError`` otherwise.
-
-        Drake takes ``world`` for granted; it becomes a body here the first time it is named.
-        """
+        """Return the name of a link; ``world`` becomes one when it is first named, as in Drake."""
         if name == WORLD and name not in self.bodies:
             self.implicit_world = True
             self.bodies[name] = Body(name, source=at.source)
@@ -49,10 +41,6 @@ class UrdfDraft(Draft):
                 at.source,
             )
         return self.body_named(name, at)
-
-    def link_node(self, name: str) -> Node:
-        """The ``<link>`` of that name."""
-        return next(node for node in self.root.children("link") if node.get("name") == name)
 
     def named_frame(self, name: str, at: Node) -> Side:
         """Link and transform of a link or of a Drake ``<frame>``."""
@@ -78,12 +66,8 @@ class UrdfDraft(Draft):
             link = joint.parent
         return link, T
 
-    def rest_poses(self, first: str, second: str, at: Located) -> tuple[Array, Array]:
-        """Frames of two links in their common root where all coordinates are 0.
-
-        Raises:
-            ReadError: The links are in different trees.
-        """
+    def rest_poses(self, first: str, second: str, at: Located) -> tuple[Transform, Transform]:
+        """Frames of two links in their common root where all coordinates are 0."""
         (root, T_first), (other, T_second) = self.rest_pose(first), self.rest_pose(second)
         if root != other:
             raise at.error(
@@ -92,18 +76,14 @@ class UrdfDraft(Draft):
             )
         return T_first, T_second
 
-    def between(self, first: str, second: str, at: Located) -> Array:
-        """The second link in the first one where all coordinates are 0; see ``rest_poses``."""
+    def between(self, first: str, second: str, at: Located) -> Transform:
+        """The second link in the first one where all coordinates are 0."""
         T_first, T_second = self.rest_poses(first, second, at)
         return inverse(T_first) @ T_second
 
 
 def mark_closures(draft: Draft) -> None:
-    """Mark each joint that would give a link a second parent, or close a cycle.
-
-    A joint is part of the tree if its child has no parent yet and is not above its parent: the
-    topmost body above it, for no other is without a parent.
-    """
+    """Mark each joint that would give a link a second parent, or close a cycle, and warn of it."""
     trees, children = DisjointSets(draft.bodies), set[str]()
     for joint in [*draft.joints.values()]:
         if joint.child in children or trees[joint.parent] == trees[joint.child]:
@@ -111,19 +91,13 @@ def mark_closures(draft: Draft) -> None:
         else:
             children.add(joint.child)
             trees.union(joint.parent, joint.child)
-    _report_second_parents(draft)
-
-
-def _report_second_parents(draft: Draft) -> None:
     incoming: dict[str, list[Joint]] = {}
     for joint in draft.joints.values():
         incoming.setdefault(joint.child, []).append(joint)
     for link, joints in incoming.items():
         first = next((joint for joint in joints if not joint.closure), joints[0])
-        for other in joints:
-            if other is first:
-                continue
-            one, two = (j.name for j in joints if j in (first, other))
+        for other in (joint for joint in joints if joint is not first):
+            one, two = (joint.name for joint in joints if joint in (first, other))
             draft.warn(
                 "REG010",
                 f"link `{link}` has two parent joints `{one}` and `{two}`: plain URDF cannot "
@@ -135,7 +109,7 @@ def _report_second_parents(draft: Draft) -> None:
             )
 
 
-def pose(node: Node | None) -> Array:
+def pose(node: Node | None) -> Transform:
     """Transform of an element with ``xyz`` and ``rpy`` or ``quat_xyzw``; identity for None."""
     if node is None:
         return IDENTITY

@@ -36,18 +36,15 @@ from regularize.adapters.common.draft import Side
 from regularize.adapters.common.quantities import rotation_between, rotation_rpy
 from regularize.adapters.common.values import Value, read_yaml
 from regularize.adapters.urdf.draft import UrdfDraft
-from regularize.adapters.urdf.joint import AXIAL, TYPES
+from regularize.adapters.urdf.joint import KINDS
 from regularize.escape import suggestion
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Direction, Rotation, Space
 from regularize.lie.screw import inverse, log_rotation, transform, unit
-from regularize.mechanism.joint import joint_screws
+from regularize.mechanism.joint import HIGHER_PAIRS, joint_screws
 from regularize.mechanism.mechanism import JointLimits
 
 #: Types of closing joints: those of the exporter, and those that it lacks.
-KINDS = {
-    **{name: kind for name, kind in TYPES.items() if kind not in ("free", "universal")},
-    **dict.fromkeys(("point_on_line", "parallel"), "composite"),
-}
+DATA = KINDS.at("data")
 #: A larger angle between the child link in this file and in the URDF file is reported, in radians.
 MISFIT = 1e-3
 #: The exporter writes axes with four decimals; the angle between such an axis and the true one.
@@ -55,11 +52,7 @@ ROUNDING = 1e-4
 
 
 def close_data(file: str, draft: UrdfDraft) -> None:
-    """Add the closing joints of a file, and say which joints of the tree are passive.
-
-    Raises:
-        ReadError: The file is not of this layout.
-    """
+    """Add the closing joints of ``robot_data.yaml``, and say which joints are passive."""
     data = read_yaml(file, "`closing_joints:` with a list of joints")
     for entry in data.each("closing_joints"):
         _close(entry, draft)
@@ -70,22 +63,22 @@ def close_data(file: str, draft: UrdfDraft) -> None:
 
 
 def _close(entry: Value, draft: UrdfDraft) -> None:
-    written = entry["type"].one_of(entry["type"].text(), KINDS)
-    kind = KINDS[written]
+    word = entry["type"].one_of(entry["type"].text(), DATA.read)
+    kind = DATA.read[word]
     parent, child = (loop_link(entry[key], draft) for key in ("parent", "child"))
     T_parent, T_child = draft.rest_poses(parent, child, entry)
     rpy = entry.maybe("origin_rpy_rad", lambda value: value.numbers(3), np.zeros(3))
     T_parent_joint = transform(rotation_rpy(*rpy), entry["origin_xyz_m"].numbers(3))
     T_child_joint = inverse(T_child) @ T_parent @ T_parent_joint
     axis = np.eye(3)[2]
-    if kind in (*AXIAL, "composite"):
+    if DATA[kind].axes:
         R_root_joint = (T_parent @ T_parent_joint)[:3, :3]
-        given = entry["axis"]
-        axis = given.direction(given.numbers(3), "[0, 0, 1]")
+        axis = entry["axis"].direction(entry["axis"].numbers(3), "[0, 0, 1]")
         axis = _parallel(axis, R_root_joint, (parent, child), draft)
     sides = (parent, T_parent_joint), (child, T_child_joint)
-    screws = joint_screws(written if kind == "composite" else kind, axis)
-    close_loop(entry, kind, *sides, draft, screws=screws, limits=_limits(entry, written))
+    closing = "composite" if kind in HIGHER_PAIRS else kind
+    bounds = _limits(entry) if word in ("revolute", "prismatic") else None
+    close_loop(entry, closing, *sides, draft, screws=joint_screws(kind, axis), limits=bounds)
     _compare(entry, T_child_joint[:3, :3], child, draft)
     if kind == "fixed":
         name = entry.maybe("name", Value.text, entry.where)
@@ -97,7 +90,9 @@ def _close(entry: Value, draft: UrdfDraft) -> None:
         )
 
 
-def _parallel(axis: Array, R_root_joint: Array, links: tuple[str, str], draft: UrdfDraft) -> Array:
+def _parallel(
+    axis: Direction, R_root_joint: Rotation, links: tuple[str, str], draft: UrdfDraft
+) -> Direction:
     """The axis, or that of a joint on the way to which it is parallel but for its rounding."""
     written = R_root_joint @ axis
     for joint in [joint for link in links for joint in draft.chain(link)]:
@@ -109,9 +104,9 @@ def _parallel(axis: Array, R_root_joint: Array, links: tuple[str, str], draft: U
     return axis
 
 
-def _limits(entry: Value, written: str) -> JointLimits | None:
+def _limits(entry: Value) -> JointLimits | None:
     bounds = entry.get("limits")
-    if bounds is None or written not in ("revolute", "prismatic"):
+    if bounds is None:
         return None
     lower, upper = bounds.maybe("lower", Value.number), bounds.maybe("upper", Value.number)
     if lower is None or upper is None:
@@ -120,7 +115,7 @@ def _limits(entry: Value, written: str) -> JointLimits | None:
     return JointLimits.of([lower, upper], **rated)
 
 
-def _compare(entry: Value, R_child_joint: Array, child: str, draft: UrdfDraft) -> None:
+def _compare(entry: Value, R_child_joint: Rotation, child: str, draft: UrdfDraft) -> None:
     """Report a child link that the file sees turned against where the URDF file puts it."""
     angle = float(np.linalg.norm(log_rotation(R_child_joint)))
     if angle > MISFIT:
@@ -136,19 +131,18 @@ def _compare(entry: Value, R_child_joint: Array, child: str, draft: UrdfDraft) -
 
 
 def close_listed(file: str, draft: UrdfDraft) -> None:
-    """Add the closing joints of a file, and say which joints are motors.
-
-    Raises:
-        ReadError: The file is not of either layout.
-    """
+    """Add the closing joints of ``loop_closures.yaml``, and say which joints are motors."""
     data = read_yaml(file, "`closures:`, or `ball_loops:` and `pin_loops:`")
-    for each in data.each("closures"):
-        _hinge_at_root(each, draft)
+    for entry in data.each("closures"):
+        first, second = (loop_link(entry[key], draft) for key in ("link_a", "link_b"))
+        T_first, T_second = draft.rest_poses(first, second, entry)
+        T = transform(_turn(entry["axis"]), entry["point"].numbers(3))
+        sides = (first, inverse(T_first) @ T), (second, inverse(T_second) @ T)
+        close_loop(entry, "revolute", *sides, draft)
     for key, kind in (("ball_loops", "spherical"), ("pin_loops", "revolute")):
-        for each in data.each(key):
-            _pin(each, kind, draft)
-    words = [entry.text() for entry in data.each("independent")]
-    motors = [name for name in words if name in draft.joints]
+        for entry in data.each(key):
+            _pin(entry, kind, draft)
+    motors = {entry.text() for entry in data.each("independent")} & draft.joints.keys()
     if motors:
         for name, joint in [*draft.joints.items()]:
             draft.joints[name] = replace(joint, actuated=name in motors)
@@ -158,14 +152,6 @@ def close_listed(file: str, draft: UrdfDraft) -> None:
             "`ball_upgrades` is not read: those joints stay what the URDF file makes them",
             upgrades.source,
         )
-
-
-def _hinge_at_root(entry: Value, draft: UrdfDraft) -> None:
-    first, second = (loop_link(entry[key], draft) for key in ("link_a", "link_b"))
-    T_first, T_second = draft.rest_poses(first, second, entry)
-    T = transform(_turn(entry["axis"]), entry["point"].numbers(3))
-    sides = (first, inverse(T_first) @ T), (second, inverse(T_second) @ T)
-    close_loop(entry, "revolute", *sides, draft)
 
 
 def _pin(entry: Value, kind: str, draft: UrdfDraft) -> None:
@@ -179,8 +165,8 @@ def _pin(entry: Value, kind: str, draft: UrdfDraft) -> None:
     close_loop(entry, kind, *sides, draft)
 
 
-def _turn(axis: Value) -> Array:
-    """The rotation that turns Z into an axis of the file, shape (3, 3)."""
+def _turn(axis: Value) -> Rotation:
+    """The rotation that turns Z into an axis of the file."""
     return rotation_between(np.eye(3)[2], axis.direction(axis.numbers(3), "[0, 0, 1]"))
 
 
@@ -188,8 +174,7 @@ def loop_link(value: Value, draft: UrdfDraft) -> str:
     """Name of a link of the model; raises ``ReadError`` for another one."""
     name = value.text()
     if name not in draft.bodies:
-        way_out = suggestion(name, draft.bodies)
-        raise value.error(f"{name!r} is no link of the URDF file{way_out}")
+        raise value.error(f"{name!r} is no link of the URDF file{suggestion(name, draft.bodies)}")
     return name
 
 
@@ -200,7 +185,7 @@ def close_loop(
     second: Side,
     draft: UrdfDraft,
     *,
-    screws: Array | None = None,
+    screws: Space | None = None,
     limits: JointLimits | None = None,
 ) -> None:
     """Add the closing joint of an entry, under the name that it has if that is free."""

@@ -1,8 +1,4 @@
-"""URDF joints: type, axis, limits, motors and mimics.
-
-A joint that both name has one motor: the gear is the transmission's, and what it is commanded by is
-the first command interface.
-"""
+"""URDF joints: the table of their kinds; axis, limits, motors and mimics."""
 
 from __future__ import annotations
 
@@ -10,30 +6,34 @@ from dataclasses import replace
 
 import numpy as np
 
+from regularize.adapters.common.kinds import JointKind, KindTable
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf.draft import UrdfDraft, pose
 from regularize.escape import listed, unique
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Direction
 from regularize.mechanism.joint import joint_screws
 from regularize.mechanism.mechanism import Actuator, Joint, JointDynamics, JointLimits
 
-#: Kind of each joint type that URDF, its extensions and its dialects write.
-TYPES = {
-    "revolute": "revolute",
-    "continuous": "revolute",
-    "prismatic": "prismatic",
-    "fixed": "fixed",
-    "planar": "planar",
-    "floating": "free",
-    "spherical": "spherical",
-    "ball": "spherical",
-    "universal": "universal",
-    "cylindrical": "cylindrical",
-}
-PLAIN_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating")
-BALL_TYPES = ("spherical", "ball")
-OTHER_TYPES = (*BALL_TYPES, "cylindrical")  # that URDF itself does not know
-AXIAL = ("revolute", "prismatic", "planar", "universal", "cylindrical")
+#: Every kind of URDF and its dialects. Places are ``tree``, a joint of plain URDF; ``extended``, a
+#: joint of the tree that plain URDF does not know; ``loop``, a closing element; ``plus``, a closing
+#: element that is written; ``data``, an entry of ``robot_data.yaml``.
+KINDS = KindTable(
+    JointKind("revolute", ("revolute", "continuous"), 1, ("tree", "loop", "plus", "data")),
+    JointKind("prismatic", ("prismatic",), 1, ("tree", "loop", "plus", "data")),
+    JointKind("fixed", ("fixed",), 0, ("tree", "loop", "plus", "data")),
+    JointKind("planar", ("planar",), 1, ("tree", "loop", "data")),
+    JointKind("free", ("floating",), 0, ("tree",)),
+    JointKind("spherical", ("spherical", "ball"), 0, ("extended", "loop", "plus", "data")),
+    JointKind("universal", ("universal",), 2, ("loop", "plus")),
+    JointKind("cylindrical", ("cylindrical",), 1, ("extended", "loop", "plus", "data")),
+    JointKind("point_on_line", ("point_on_line",), 1, ("loop", "data")),
+    JointKind("line_in_plane", ("line_in_plane",), 2, ("loop",)),
+    JointKind("parallel", ("parallel",), 1, ("loop", "data")),
+    JointKind("point_on_plane", ("point_on_plane",), 1, ("loop",)),
+)
+#: Closures of Gepetto YAML.
+GEPETTO = {"spherical": "3d", "fixed": "6d"}
+TREE, LOOP = KINDS.at("tree", "extended"), KINDS.at("loop")
 DEFAULT_AXIS = (1.0, 0.0, 0.0)
 BOUNDS = ("lower", "upper", "velocity", "effort")
 #: What command interfaces of ros_control and ros2_control command.
@@ -69,8 +69,8 @@ def _report_silent_limits(draft: UrdfDraft, nodes: list[Node]) -> None:
 
 
 def _joint(node: Node, draft: UrdfDraft) -> Joint:
-    name, kind = node.text("name"), kind_of(node, (*PLAIN_TYPES, *OTHER_TYPES))
-    if node.get("type") in OTHER_TYPES:
+    name, kind = node.text("name"), TREE.read[node.one_of(node.text("type"), TREE.read)]
+    if "extended" in KINDS[kind].places:
         what = "a ball joint of 3 freedoms" if kind == "spherical" else f"{kind} all the same"
         draft.skip(
             f"joint `{name}` is of type {node.get('type')}, which plain URDF does not know: read "
@@ -85,7 +85,7 @@ def _joint(node: Node, draft: UrdfDraft) -> Joint:
         draft.link(parent.text("link"), parent),
         draft.link(child.text("link"), child),
         kind,
-        joint_screws(kind, axis(node.child("axis")) if kind in AXIAL else DEFAULT_AXIS),
+        joint_screws(kind, axis(node.child("axis")) if KINDS[kind].axes else DEFAULT_AXIS),
         pose(node.child("origin")),
         actuated=None if independent is None else independent in ("true", "True", "1"),
         limits=limits(node, kind),
@@ -94,12 +94,7 @@ def _joint(node: Node, draft: UrdfDraft) -> Joint:
     )
 
 
-def kind_of(node: Node, types: tuple[str, ...]) -> str:
-    """Kind of the joint by its attribute ``type``; raises ``ReadError`` for an unknown one."""
-    return TYPES[node.one_of(node.text("type"), types)]
-
-
-def axis(node: Node | None) -> Array:
+def axis(node: Node | None) -> Direction:
     """Unit vector of an ``<axis>``, X where there is none; raises ``ReadError`` for zero."""
     if node is None:
         return np.array(DEFAULT_AXIS)
@@ -111,26 +106,22 @@ def limits(node: Node, kind: str) -> JointLimits | None:
     limit = node.child("limit")
     if limit is None or kind not in ("revolute", "prismatic"):
         return None
-    given = {key: limit.number(key, 0.0, finite=False) for key in BOUNDS if limit.get(key)}
+    stated = {key: limit.number(key, 0.0, finite=False) for key in BOUNDS if limit.get(key)}
+    rated = {key: np.array(stated[key]) for key in ("velocity", "effort") if key in stated}
     if node.get("type") == "continuous":
-        given.pop("lower", None), given.pop("upper", None)
-    if not given:
-        return None
-    rated = {key: np.array(given[key]) for key in ("velocity", "effort") if key in given}
-    if node.get("type") == "continuous":
-        return JointLimits.of([-np.inf, np.inf], **rated)
-    if "lower" in given or "upper" in given:
-        return JointLimits.of([given.get("lower", 0.0), given.get("upper", 0.0)], **rated)
-    return JointLimits(None, None, **rated)
+        return JointLimits.of([-np.inf, np.inf], **rated) if rated else None
+    if "lower" in stated or "upper" in stated:
+        return JointLimits.of([stated.get("lower", 0.0), stated.get("upper", 0.0)], **rated)
+    return JointLimits(None, None, **rated) if rated else None
 
 
 def dynamics(node: Node, kind: str) -> JointDynamics:
     """Damping and friction of a joint of one freedom, as far as the file gives them."""
-    found = node.child("dynamics")
-    if found is None or kind not in ("revolute", "prismatic"):
+    stated = node.child("dynamics")
+    if stated is None or kind not in ("revolute", "prismatic"):
         return JointDynamics()
-    given = {key: np.array(found.number(key)) for key in ("damping", "friction") if found.get(key)}
-    return JointDynamics(**given)
+    keys = [key for key in ("damping", "friction") if stated.get(key)]
+    return JointDynamics(**{key: np.array(stated.number(key)) for key in keys})
 
 
 def read_mimics(draft: UrdfDraft) -> None:
@@ -143,8 +134,8 @@ def read_mimics(draft: UrdfDraft) -> None:
         other = draft.joint_named(mimic.text("joint"), mimic)
         if joint is other:
             raise mimic.error("the joint mimics itself; name the joint that it follows")
-        for each in (joint, other):
-            check_scalar(each, mimic)
+        check_scalar(joint, mimic)
+        check_scalar(other, mimic)
         terms = ((joint.name, 0, 1.0), (other.name, 0, -mimic.number("multiplier", 1.0)))
         draft.couple(joint.name, "mimic", terms, mimic.number("offset", 0.0), mimic.source)
 
@@ -159,12 +150,11 @@ def check_scalar(joint: Joint, node: Node) -> None:
 
 
 def read_motors(draft: UrdfDraft) -> None:
-    """Add the motors, and mark the joints that they move."""
+    """Add one motor per joint, geared by transmissions and commanded by ros2_control."""
     motors: dict[str, Actuator] = {}
     controls = draft.root.children("ros2_control")
     transmissions = [t for top in (draft.root, *controls) for t in top.children("transmission")]
     for transmission in transmissions:
-        _report_passive(transmission, draft)
         _read_transmission(transmission, draft, motors)
     for control in controls:
         for node in control.children("joint"):
@@ -177,6 +167,15 @@ def read_motors(draft: UrdfDraft) -> None:
 
 def _read_transmission(node: Node, draft: UrdfDraft, motors: dict[str, Actuator]) -> None:
     """The motors of one transmission; its n-th joint is moved by its n-th actuator."""
+    passive = [joint.get("name") or "?" for joint in node.children("passive_joint")]
+    if passive:
+        draft.unread(
+            f"transmission `{node.get('name')}` couples {listed(passive)} to its motor, which is "
+            "not read: the mobility may be counted too high",
+            node.source,
+            "write the coupling as <mimic> of these joints, or the loop as a URDF+ <loop>",
+            joints=tuple(passive),
+        )
     actuators, joints = node.children("actuator"), node.children("joint")
     for k, joint in enumerate(joints):
         # Transmissions of joints that the file does not have are common, and harmless here.
@@ -205,9 +204,9 @@ def _reduction(node: Node, joint: Node, actuator: Node | None) -> float:
     reduction = 1.0
     for place in (joint, actuator, node):
         for tag in ("mechanicalReduction", "mechanical_reduction"):
-            found = None if place is None else place.child(tag)
-            if found is not None:
-                reduction *= found.number(None)
+            stated = None if place is None else place.child(tag)
+            if stated is not None:
+                reduction *= stated.number(None)
     return reduction
 
 
@@ -236,16 +235,3 @@ def _bound(node: Node) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _report_passive(node: Node, draft: UrdfDraft) -> None:
-    """Warn of joints that a transmission moves together, which is no part of the kinematics."""
-    passive = [joint.get("name") or "?" for joint in node.children("passive_joint")]
-    if passive:
-        draft.unread(
-            f"transmission `{node.get('name')}` couples {listed(passive)} to its motor, which is "
-            "not read: the mobility may be counted too high",
-            node.source,
-            "write the coupling as <mimic> of these joints, or the loop as a URDF+ <loop>",
-            joints=tuple(passive),
-        )

@@ -27,6 +27,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from regularize.adapters.common.draft import Side
 from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.values import Value, read_tolerance, read_yaml
 from regularize.adapters.urdf.draft import UrdfDraft
+from regularize.adapters.urdf.joint import GEPETTO
 from regularize.errors import ReadError
 from regularize.escape import suggestion
 from regularize.lie.screw import IDENTITY
@@ -41,7 +43,7 @@ from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint import joint_screws
 from regularize.mechanism.mechanism import Joint, JointDynamics
 
-CLOSURES = {"3d": "spherical", "6d": "fixed"}
+CLOSURES = {word: kind for kind, word in GEPETTO.items()}
 UNIVERSAL = tuple(f"UJOINT_{a}{b}" for a in "XYZ" for b in "XYZ" if a != b)
 TYPES = ("SPHERICAL", "FIXED", "CARDAN", *UNIVERSAL)
 
@@ -62,11 +64,8 @@ def parse(path: str) -> Value:
         root.maybe(key, Value.texts)
     for entry in root.each("type"):
         entry.one_of(entry.text().lower(), CLOSURES)
-    pairs = [("joint_name", "joint_type")]
-    for key in ("name", "type"):
-        if root.get(key) is not None:
-            pairs.insert(0, ("closed_loop", key))
-    for one, other in pairs:
+    stated = [key for key in ("type", "name") if root.get(key) is not None]
+    for one, other in (*(("closed_loop", key) for key in stated), ("joint_name", "joint_type")):
         ones, others = len(root.each(one)), len(root.each(other))
         if ones != others:
             raise root.error(f"`{one}` has {ones} entries and `{other}` {others}; give one for one")
@@ -88,14 +87,9 @@ def retype(root: Value, draft: UrdfDraft) -> None:
             letters = "XY" if written == "CARDAN" else written[-2:]
             first, second = (np.eye(3)["XYZ".index(letter)] for letter in letters)
             kind, screws = "universal", joint_screws("universal", first, second)
-        draft.joints[joint.name] = replace(
-            joint,
-            kind=kind,
-            screws=screws,
-            position=np.zeros(0),
-            limits=None,
-            dynamics=JointDynamics(),
-        )
+        nothing: dict[str, Any] = {"position": np.zeros(0), "limits": None}
+        nothing["dynamics"] = JointDynamics()
+        draft.joints[joint.name] = replace(joint, kind=kind, screws=screws, **nothing)
     if root.get("name_mot") is None:
         return
     motors = root.each("name_mot")
@@ -139,9 +133,9 @@ def _frame(entry: Value, draft: UrdfDraft) -> Side:
     name = entry.text()
     joint = draft.joints.get(name)
     if joint is None and name not in draft.bodies:
-        known = [*draft.bodies, *draft.joints]
+        names = [*draft.bodies, *draft.joints]
         raise entry.error(
-            f"there is no link or joint `{name}` in the URDF file{suggestion(name, known)}"
+            f"there is no link or joint `{name}` in the URDF file{suggestion(name, names)}"
         )
     if joint is None or joint.child == name:
         return name, IDENTITY
@@ -162,57 +156,45 @@ LAYOUTS = {
     ),
 }
 #: The key that tells a Gepetto file from other YAML files beside a model, at the top level.
-GEPETTO = re.compile(rb"^(?:\{\s*)?[\"']?closed_loop[\"']?\s*:", re.M)
+GEPETTO_KEY = re.compile(rb"^(?:\{\s*)?[\"']?closed_loop[\"']?\s*:", re.M)
 
 
 @dataclass(frozen=True)
 class LoopFile:
-    """A file of closing joints.
-
-    Attributes:
-        path: The file.
-        retype: Changes joints of the tree, before it is known which of them close loops.
-        close: Adds the closing joints.
-    """
+    """A file of closing joints."""
 
     path: str
-    retype: Callable[[UrdfDraft], None]
+    retype: Callable[[UrdfDraft], None]  # before it is known which joints close loops
     close: Callable[[UrdfDraft], None]
 
 
 def find(path: str, loops: str | os.PathLike[str] | bool | None) -> list[LoopFile]:
     """The files that describe the loops of a URDF file, the one that is read first.
 
-    Args:
-        path: The URDF file.
-        loops: The file; None or True to look for the layouts with a name of their own in the
-            package, and for a Gepetto file beside the model: one of its name, or ``robot.yaml`` if
-            the directory has no ``robot.urdf`` that it belongs to; False for none.
-
-    Raises:
-        ReadError: The file is not of any layout, or there is none although ``loops`` is True.
+    With None or True, the package's files of named layouts are looked for, and a Gepetto file
+    beside the model: of its name, or ``robot.yaml`` where there is no ``robot.urdf``.
     """
     if loops is False:
         return []
     if loops is not None and not isinstance(loops, bool):
         file = os.fspath(loops)
-        known = next((layout for layout, key in LAYOUTS.items() if _has(file, key)), None)
-        return [_gepetto(file) if known is None else _named(known, file)]
+        layout = next((layout for layout, key in LAYOUTS.items() if _has(file, key)), None)
+        return [_gepetto(file) if layout is None else _named(layout, file)]
     folder = os.path.dirname(path)
     named = []
     for layout, key in LAYOUTS.items():
         places = (folder, os.path.join(folder, ".."), os.path.join(folder, "..", "config"))
-        files = (os.path.join(place, layout) for place in places)
-        named += [_named(layout, file) for file in files if _has(file, key)][:1]
+        candidates = (os.path.join(place, layout) for place in places)
+        named += [_named(layout, file) for file in candidates if _has(file, key)][:1]
     model = Path(path)
     names = [model.stem + suffix for suffix in (".yaml", ".yml")]
     if not model.with_name("robot.urdf").exists():
         names += ["robot.yaml", "robot.yml"]
     beside = (os.path.join(folder, name) for name in names)
-    found = [_gepetto(file) for file in beside if _has(file, GEPETTO)][:1] + named
-    if loops and not found:
+    files = [_gepetto(file) for file in beside if _has(file, GEPETTO_KEY)][:1] + named
+    if loops and not files:
         raise ReadError(path, f"no loop description {' or '.join(names)} beside it; name the file")
-    return found
+    return files
 
 
 def _has(path: str, key: re.Pattern[bytes]) -> bool:
@@ -242,11 +224,7 @@ def report_unread(files: list[LoopFile], draft: UrdfDraft) -> None:
 
 
 def add_tolerances(path: str, draft: UrdfDraft) -> None:
-    """Give joints the tolerances that a file states.
-
-    Raises:
-        ReadError: There is no such joint, or no such unit.
-    """
+    """Give joints the tolerances that a file states."""
     stated = read_yaml(path, "`tolerances:` with the names of joints").members("tolerances")
     for name, value in stated.items():
         if name not in draft.joints:

@@ -38,15 +38,14 @@ from regularize.adapters.common.draft import Side, joint_between
 from regularize.adapters.common.quantities import rotation_between
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf.draft import UrdfDraft, pose
-from regularize.adapters.urdf.joint import AXIAL, TYPES, axis, check_scalar, dynamics, limits
-from regularize.lie.arrays import Array
+from regularize.adapters.urdf.joint import KINDS, LOOP, axis, check_scalar, dynamics, limits
+from regularize.lie.arrays import Array, Direction, Rotation, Space, Transform
 from regularize.lie.screw import IDENTITY, inverse, log_rotation, transform
 from regularize.mechanism.joint import HIGHER_PAIRS, joint_screws
 from regularize.mechanism.mechanism import Joint
 
 #: Tags that name the two ends of a closing joint.
 ENDS = (("predecessor", "successor"), ("parent", "child"), ("link1", "link2"), ("link1", "link1"))
-LOOP_TYPES = (*(name for name in TYPES if name != "floating"), *HIGHER_PAIRS)
 CLOSED = 1e-6  # metres: origins that coincide in a file of six decimals
 MISALIGNED = 1e-3  # radians: beyond the rounding of angles such as 3.1416 and 1.571
 COUPLINGS = ("rolling", "gear")
@@ -59,16 +58,23 @@ def read_loop(node: Node, draft: UrdfDraft) -> None:
     if node.child("ratio") is not None:
         read_coupling(node, draft)
         return
-    written = node.one_of(node.text("type"), LOOP_TYPES)
-    kind = TYPES.get(written, "composite")
+    written = LOOP.read[node.one_of(node.text("type"), LOOP.read)]
+    kind = "composite" if written in HIGHER_PAIRS else written
     ends = ends_of(node)
     if ends is None:
         one, other = ("link1", "link2") if node.tag == "loop_joint" else ENDS[0]
         words = f"add <{one} link=...> and <{other} link=...>"
         raise node.error(f"<{node.tag}> needs two links; {words}")
     first, second = ends
-    screws, turn = _motion(node, TYPES.get(written, written))
-    _report_axis(node, kind, draft)
+    screws, turn = _motion(node, written)
+    axial = kind in KINDS and KINDS[kind].axes
+    if node.tag == "loop_joint" and axial and not node.child("axis", "parent_axis"):
+        draft.unread(
+            f"loop joint `{node.get('name')}` gives no axis: the X axis of its frame is taken, the "
+            "default of URDF",
+            node.source,
+            "add an <axis xyz=...>, or make it spherical",
+        )
     joint = joint_between(
         node.get("name") or draft.joint_name("loop"),
         kind,
@@ -85,9 +91,9 @@ def read_loop(node: Node, draft: UrdfDraft) -> None:
     draft.add_joint(_oriented(joint, node, draft), node)
 
 
-def _motion(node: Node, kind: str) -> tuple[Array, Array]:
+def _motion(node: Node, kind: str) -> tuple[Space, Transform]:
     """Freedoms of a closing joint, and the turn that brings its own axis into the child's."""
-    if kind not in (*AXIAL, *HIGHER_PAIRS):
+    if not LOOP[kind].axes:
         return joint_screws(kind), IDENTITY
     axes = node.children("axis")
     first = axis(node.child("parent_axis") or (axes[0] if axes else None))
@@ -105,22 +111,22 @@ def _motion(node: Node, kind: str) -> tuple[Array, Array]:
 def ends_of(node: Node) -> tuple[Node, Node] | None:
     """The elements of the two links of a closing joint; None where there are not two."""
     for one, other in ENDS:
-        found = node.children(one, other)
-        if len(found) == 2 and [found[0].tag, found[1].tag] in ([one, other], [other, one]):
-            first, second = found if found[0].tag == one else reversed(found)
+        ends = node.children(one, other)
+        if len(ends) == 2 and sorted(end.tag for end in ends) == sorted((one, other)):
+            first, second = ends if ends[0].tag == one else reversed(ends)
             return first, second
     return None
 
 
 def origin_of(node: Node, end: Node) -> Node | None:
-    """What says where the joint is on one link: the end itself, or what is inside or beside it."""
+    """The element with the joint's place on a link: the end itself, or one inside or beside it."""
     if end.get("xyz") is not None or end.get("rpy") is not None:
         return end
     return end.child("origin") or node.child(f"{end.tag}_origin")
 
 
 def _aligned(joint: Joint, draft: UrdfDraft) -> Joint:
-    """The joint with its child frame turned, if the file is closed but for the orientation."""
+    """Turn the frame on the child back where the file is closed but for its orientation."""
     root, T_parent = draft.rest_pose(joint.parent)
     other_root, T_child = draft.rest_pose(joint.child)
     if root != other_root or joint.kind == "universal":
@@ -145,13 +151,9 @@ def _aligned(joint: Joint, draft: UrdfDraft) -> Joint:
 
 
 def _oriented(joint: Joint, node: Node, draft: UrdfDraft) -> Joint:
-    """The joint with the orientation of one frame taken from the pose at zero coordinates.
-
-    That is where the axis says in which link's frame it is given, and the other link has only a
-    point.
-    """
-    given = node.child("axis")
-    link = None if given is None else given.get("frame")
+    """Orient the frame that is a mere point, where the axis names the link that it is given in."""
+    stated = node.child("axis")
+    link = None if stated is None else stated.get("frame")
     if link not in ("parent", "child"):
         return joint
     R_parent_child = draft.between(joint.parent, joint.child, node)[:3, :3]
@@ -161,18 +163,6 @@ def _oriented(joint: Joint, node: Node, draft: UrdfDraft) -> Joint:
         return replace(joint, T_child_joint=transform(R, T_child_joint[:3, 3]))
     R = R_parent_child @ T_child_joint[:3, :3]
     return replace(joint, T_parent_joint=transform(R, T_parent_joint[:3, 3]))
-
-
-def _report_axis(node: Node, kind: str, draft: UrdfDraft) -> None:
-    """Say which axis a ``<loop_joint>`` without one turns about; its makers do not."""
-    if node.tag != "loop_joint" or kind not in AXIAL or node.child("axis", "parent_axis"):
-        return
-    draft.unread(
-        f"loop joint `{node.get('name')}` gives no axis: the X axis of its frame is taken, the "
-        "default of URDF",
-        node.source,
-        "add an <axis xyz=...>, or make it spherical",
-    )
 
 
 def _beyond(vector: Array, directions: Array) -> float:
@@ -194,17 +184,16 @@ def read_drake(node: Node, draft: UrdfDraft) -> None:
 
 
 def read_coupling(node: Node, draft: UrdfDraft) -> None:
-    r"""Add a ``<coupling>`` as one relation between joint coordinates.
+    r"""Add a ``<coupling>``: :math:`ratio \sum_{predecessor} q - \sum_{successor} q = 0`.
 
-    With the chains from the nearest common ancestor down to the two links and the ratio :math:`r`:
-    :math:`r \sum_{predecessor} q - \sum_{successor} q = 0`.
+    The sums go over the chains from the nearest common ancestor down to the two links.
     """
     ratio = node.need("ratio").number("value")
     kind = node.one_of(node.get("type") or "gear", COUPLINGS)
     ends = [node.need("predecessor"), node.need("successor")]
     links = [draft.link(end.text("link"), end) for end in ends]
-    predecessor, successor = _branches(links[0], links[1], node, draft)
-    terms = [(joint, ratio) for joint in predecessor] + [(joint, -1.0) for joint in successor]
+    branches = zip(_branches(links[0], links[1], node, draft), (ratio, -1.0), strict=True)
+    terms = [(joint, factor) for branch, factor in branches for joint in branch]
     moving = [(joint, factor) for joint, factor in terms if joint.freedoms > 0]
     for joint, _ in moving:
         check_scalar(joint, node)
@@ -222,14 +211,12 @@ def _branches(
 ) -> tuple[list[Joint], list[Joint]]:
     """Joints of the two branches below the nearest common ancestor, from the top down."""
     one, other = draft.chain(predecessor)[::-1], draft.chain(successor)[::-1]
-    roots = [
-        chain[0].parent if chain else link
-        for chain, link in ((one, predecessor), (other, successor))
-    ]
-    if roots[0] != roots[1]:
+    root = one[0].parent if one else predecessor
+    second_root = other[0].parent if other else successor
+    if root != second_root:
         raise node.error(
             f"links `{predecessor}` and `{successor}` hang on different roots "
-            f"`{roots[0]}` and `{roots[1]}`; couple links of one tree"
+            f"`{root}` and `{second_root}`; couple links of one tree"
         )
     shared = 0
     while shared < min(len(one), len(other)) and one[shared] is other[shared]:
@@ -239,26 +226,26 @@ def _branches(
 
 def read_gazebo(node: Node, draft: UrdfDraft) -> None:
     """Add the SDF joints and welding plugins in a ``<gazebo>``: closed at zero coordinates."""
-    for each in node.children("joint"):
+    for joint in node.children("joint"):
         # Loaded where there is SDF in a URDF file.
         from regularize.adapters.sdf import joint as sdf
         from regularize.adapters.sdf.draft import pose_of
 
-        kind = sdf.kind_of(each, sdf.KINDS)
-        parent, child = (draft.link(end.text(), end) for end in map(each.need, ("parent", "child")))
-        T_child = pose_of(each.child("pose"))
-        T = draft.between(parent, child, each) @ T_child
+        kind = sdf.KINDS.read[joint.one_of(joint.text("type"), sdf.KINDS.read)]
+        ends = map(joint.need, ("parent", "child"))
+        parent, child = (draft.link(end.text(), end) for end in ends)
+        T_child = pose_of(joint.child("pose"))
+        sides = (parent, draft.between(parent, child, joint) @ T_child), (child, T_child)
         R = (draft.rest_pose(child)[1] @ T_child)[:3, :3]
-        screws = sdf.screws(each, kind, partial(_gazebo_axis, each, R))
-        bounds = sdf.limits(each, kind)
-        name = each.text("name")
-        draft.close(each, name, kind, (parent, T), (child, T_child), screws=screws, limits=bounds)
-    for found in filter(None, map(closures.Attachment.of, node.children("plugin"))):
-        between = partial(draft.between, at=found.node)
-        found.close(draft, [found.first], [found.second], between)
+        screws = sdf.screws(joint, kind, partial(_gazebo_axis, joint, R))
+        name, bounds = joint.text("name"), sdf.limits(joint, kind)
+        draft.close(joint, name, kind, *sides, screws=screws, limits=bounds)
+    for plugin in filter(None, map(closures.Attachment.of, node.children("plugin"))):
+        between = partial(draft.between, at=plugin.node)
+        plugin.close(draft, [plugin.first], [plugin.second], between)
 
 
-def _gazebo_axis(node: Node, R_model_joint: Array, tag: str) -> Array:
+def _gazebo_axis(node: Node, R_model_joint: Rotation, tag: str) -> Direction:
     """Direction of an axis in the joint frame, which lies on the child."""
     xyz = node.find(tag, "xyz")
     if xyz is None:
@@ -296,10 +283,9 @@ def read_bushing(node: Node, draft: UrdfDraft) -> None:
 
 
 def read_closing_frames(draft: UrdfDraft) -> None:
-    """Close the pairs of links ``closing_<name>_1`` and ``closing_<name>_2``.
+    """Close the pairs of links ``closing_<name>_1`` and ``closing_<name>_2`` of onshape-to-robot.
 
-    onshape-to-robot marks a loop so, but does not say of which kind it is. All kinds bring the two
-    origins together; that much is read, as a ball joint, unless the file closes the pair itself.
+    Their kind is not said; that the two origins meet holds for all kinds, and is what is read.
     """
     for first in [*draft.bodies]:
         match = CLOSING.fullmatch(first)
@@ -310,7 +296,7 @@ def read_closing_frames(draft: UrdfDraft) -> None:
         if frozenset((first, second)) in taken:
             continue
         name = draft.joint_name(f"closing_{match[1]}")
-        link = draft.link_node(first)
+        link = next(n for n in draft.root.children("link") if n.get("name") == first)
         draft.close(link, name, "spherical", (first, IDENTITY), (second, IDENTITY))
         draft.warn(
             "REG015",
@@ -324,7 +310,7 @@ def read_closing_frames(draft: UrdfDraft) -> None:
 
 
 def closing_lines(one: str, other: str, axis: bool) -> tuple[str, ...]:
-    """What to write into a URDF file to close a loop between two links that coincide."""
+    """Elements that close a loop between two coinciding links in a URDF file, with words."""
     name = f"{one}-{other}"
     hinge = (
         f'a hinge about their axis Z: <loop name="{name}" type="revolute"><predecessor '

@@ -31,25 +31,23 @@ HELD = {"revolute": ("cylindrical", "spherical"), "prismatic": ("cylindrical",)}
 
 
 def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
-    """The mechanism of a parsed URDF model.
+    """Read a ``URDF`` object of urdfpy, urchin or yourdfpy.
 
-    A joint that leads into a link which has a parent already closes a loop. These parsers invent
-    a mass of 1 kg and the identity as inertia for links that state none; this is recognised, and
-    such links are without mass properties here.
-
-    Args:
-        source: A ``URDF`` object of urdfpy, urchin or yourdfpy.
-        floating: Whether the ground link of the model moves freely in a new ground.
-
-    Raises:
-        ModelError: The object contradicts itself.
+    These parsers invent a mass of 1 kg and the identity as inertia for links that state none; such
+    links are without mass properties here.
     """
     robot = getattr(source, "robot", source)
-    root = _written(robot)
+    root = etree.Element("robot", name=str(robot.name or "robot"))
+    for link in robot.links:
+        _add_link(root, link)
+    for joint in robot.joints:
+        _add_joint(root, joint)
+    for transmission in getattr(robot, "transmissions", None) or ():
+        _add_transmission(root, transmission)
     invented = [str(link.name) for link in robot.links if _is_invented(link.inertial)]
     text = EditedText("the model", etree.tostring(root, encoding="unicode"), "utf-8")
     try:
-        found = read_root(XmlDocument(text).root, "", format="urdf", floating=floating, loops=False)
+        model = read_root(XmlDocument(text).root, "", format="urdf", floating=floating, loops=False)
     except ReadError as error:
         raise ModelError(f"{error.element}: {error.reason}") from None
     if invented:
@@ -60,33 +58,18 @@ def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
             f"states nothing: {listed(invented)} read as without mass properties",
             help=("load the file itself if these values are meant",),
         )
-        found = replace(found, findings=(note, *found.findings))
+        model = replace(model, findings=(note, *model.findings))
     label = f"<URDF {robot.name or 'robot'}>"
-    return placed(found, lambda at: at and Source(label, None, (at.element or "")[len("robot/") :]))
-
-
-def _written(robot: Any) -> Any:
-    """The element ``<robot>`` that says what an object does."""
-    root = etree.Element("robot", name=str(robot.name or "robot"))
-    for link in robot.links:
-        _add_link(root, link)
-    for joint in robot.joints:
-        _add_joint(root, joint)
-    for transmission in getattr(robot, "transmissions", None) or ():
-        _add_transmission(root, transmission)
-    return root
+    return placed(model, lambda at: at and Source(label, None, (at.element or "")[len("robot/") :]))
 
 
 class ObjectPatcher(Patcher):
-    """Makes another object in which some joints have other types.
-
-    yourdfpy keeps types that are not URDF's own; urchin and urdfpy refuse them.
-    """
+    """Makes another object with other joint types, which yourdfpy keeps and the others refuse."""
 
     def __init__(self, mechanism: Mechanism, source: Any) -> None:
         super().__init__(mechanism)
         self._source = source
-        kept = all(hasattr(each, "type") for each in getattr(source, "robot", source).joints)
+        kept = all(hasattr(joint, "type") for joint in getattr(source, "robot", source).joints)
         self._kinds = HELD if kept else {}
 
     def kinds(self, joint: Joint) -> Collection[str]:
@@ -101,13 +84,13 @@ class ObjectPatcher(Patcher):
         """A new object; raises ``ModelError`` for a joint that cannot become what it should."""
         made = copy.deepcopy(self._source)
         joints = {str(joint.name): joint for joint in getattr(made, "robot", made).joints}
-        for each in wanted:
-            still = np.allclose(each.replacement.T_child_joint, np.eye(4))
-            if each.kind not in (held := self.kinds(each.joint)) or not still:
-                raise self.refuse(each, held)
-            joint = joints[each.joint.name]
-            joint.type, joint.limit, joint.dynamics = each.kind, None, None
-            joint.origin = np.array(each.replacement.T_parent_joint)
+        for change in wanted:
+            still = np.allclose(change.replacement.T_child_joint, np.eye(4))
+            if change.kind not in (held := self.kinds(change.joint)) or not still:
+                raise self.refuse(change, held)
+            joint = joints[change.joint.name]
+            joint.type, joint.limit, joint.dynamics = change.kind, None, None
+            joint.origin = np.array(change.replacement.T_parent_joint)
         return made
 
 
@@ -124,7 +107,7 @@ def _add_link(root: Any, link: Any) -> None:
     stated = inertial is not None and inertial.mass is not None and inertial.inertia is not None
     if stated and not _is_invented(inertial):
         inside = add(element, "inertial")
-        _add_origin(inside, inertial.origin)
+        add_origin(inside, inertial.origin)
         add(inside, "mass", value=float(inertial.mass))
         moments = six(np.asarray(inertial.inertia, dtype=np.float64))
         add(inside, "inertia", **dict(zip(NAMES, moments, strict=True)))
@@ -136,7 +119,7 @@ def _add_link(root: Any, link: Any) -> None:
 def _add_shape(element: Any, entry: Any) -> None:
     if entry.geometry is None:
         return
-    _add_origin(element, entry.origin)
+    add_origin(element, entry.origin)
     geometry = add(element, "geometry")
     for kind, attributes in SHAPES.items():
         shape = getattr(entry.geometry, kind, None)
@@ -152,7 +135,7 @@ def _add_shape(element: Any, entry: Any) -> None:
 def _add_joint(root: Any, joint: Any) -> None:
     written = getattr(joint, "joint_type", None) or getattr(joint, "type", None)
     element = add(root, "joint", name=str(joint.name), type=str(written))
-    _add_origin(element, joint.origin)
+    add_origin(element, joint.origin)
     add(element, "parent", link=str(joint.parent))
     add(element, "child", link=str(joint.child))
     if joint.axis is not None:
@@ -164,10 +147,9 @@ def _add_joint(root: Any, joint: Any) -> None:
         stated = getattr(joint, tag, None)
         if stated is not None:
             add(element, tag, **{name: getattr(stated, name, None) for name in attributes})
-    mimic = joint.mimic
-    if mimic is not None:
-        multiplier, offset = mimic.multiplier, mimic.offset
-        add(element, "mimic", joint=str(mimic.joint), multiplier=multiplier, offset=offset)
+    if joint.mimic is not None:
+        stated = {name: getattr(joint.mimic, name) for name in ("multiplier", "offset")}
+        add(element, "mimic", joint=str(joint.mimic.joint), **stated)
 
 
 def _add_transmission(root: Any, transmission: Any) -> None:
@@ -182,8 +164,3 @@ def _add_transmission(root: Any, transmission: Any) -> None:
         reduction = getattr(actuator, "mechanicalReduction", None)
         if reduction:
             add(motor, "mechanicalReduction", float(reduction))
-
-
-def _add_origin(element: Any, origin: Any) -> None:
-    if origin is not None:
-        add_origin(element, np.asarray(origin, dtype=np.float64))

@@ -1,11 +1,17 @@
-"""Kinds of joints changed in URDF and xacro files, in the dialect that each joint is written in."""
+"""Kinds and places of joints changed in URDF and xacro files, and slack links put in.
+
+Each joint is changed in the dialect that it is written in. Frames are the origins of joints, and of
+both ends of closing elements.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from lxml import etree
 
 from regularize.adapters.common.edits import (
     Edit,
@@ -14,35 +20,37 @@ from regularize.adapters.common.edits import (
     Patch,
     SlackLinks,
     WantedKind,
+    still,
+    tidy,
+    turns,
 )
 from regularize.adapters.common.patching import FileReference
 from regularize.adapters.common.serial import axis_letter
-from regularize.adapters.common.slack_links import SlackPatcher
-from regularize.adapters.common.write import numbers, rpy
+from regularize.adapters.common.slack_links import SlackPatcher, hung
+from regularize.adapters.common.write import add, numbers, quaternion, rpy
 from regularize.adapters.common.xml import Node
 from regularize.adapters.common.xml_text import quoteattr
-from regularize.adapters.urdf import frames_patch, sidecar_patch
-from regularize.adapters.urdf.loop_files import GEPETTO
+from regularize.adapters.urdf import sidecar_patch
+from regularize.adapters.urdf.draft import pose
+from regularize.adapters.urdf.joint import KINDS, LOOP
+from regularize.adapters.urdf.loop_files import GEPETTO_KEY
+from regularize.adapters.urdf.loops import ends_of, origin_of
+from regularize.adapters.urdf.write import add_inertial, add_limit
 from regularize.errors import ModelError, UnsupportedExport
-from regularize.lie.arrays import Array
-from regularize.mechanism.joint import HIGHER_PAIRS
+from regularize.lie.arrays import Direction, Point, Transform
+from regularize.lie.screw import transform
 from regularize.mechanism.mechanism import Joint
 
-#: Type that a URDF file writes for a kind; a hinge without limits is ``continuous``.
-LOOP_TYPES = (
-    *("revolute", "prismatic", "fixed", "planar", "spherical"),
-    *("universal", "cylindrical", *HIGHER_PAIRS),
-)
-TREE_TYPES = ("revolute", "prismatic", "fixed", "planar")
+#: Kinds that joints of the tree can become.
+TREE_KINDS = tuple(kind for kind in KINDS.at("tree") if kind != "free")
 LOOPS = ("loop", "constraint", "loop_joint")
-AXIAL = ("revolute", "prismatic", "planar", "universal", "cylindrical", *HIGHER_PAIRS)
 
 
 class UrdfPatcher(SlackPatcher):
     """Edits a URDF file and the file of closing joints beside it."""
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """What a closing joint can become; joints of the tree stay, for engines read them."""
+        """Kinds that a closing joint can become; engines read joints of the tree, which stay."""
         if joint.source is not None and joint.source.path != self.path:
             return sidecar_patch.kinds(joint)
         place = self.element(joint)
@@ -52,50 +60,84 @@ class UrdfPatcher(SlackPatcher):
             return ("spherical", *(["universal"] if axis_letter(joint.screws[3:, 0]) else []))
         if place is None or not joint.closure:
             return ()
-        if place.tag == "joint" and place.parent is not None and place.parent.tag == "gazebo":
-            from regularize.adapters.sdf.patch import SdfJointPatch  # SDF in a URDF file
+        if _in_gazebo(place):
+            from regularize.adapters.sdf import joint as sdf  # SDF in a URDF file
 
-            return SdfJointPatch.KINDS
-        if place.tag in (*LOOPS, "joint", "link"):
-            return LOOP_TYPES
-        return ()
+            return sdf.KINDS["revolute"].becomes
+        return tuple(LOOP) if place.tag in (*LOOPS, "joint", "link") else ()
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
         """One edit or a few per joint."""
-        found, sidecar = Patch(), self._retypes()
+        patch, sidecar = Patch(), self._retypes()
         if sidecar is not None:
             text = self.text(sidecar)
             retyped = [w for w in wanted if not w.joint.closure and sidecar_patch.retype_word(w)]
-            wanted = [each for each in wanted if each not in retyped]
-            found.edits += sidecar_patch.retyped(retyped, text) if retyped else ()
-        for each in wanted:
-            source = each.joint.source
+            wanted = [change for change in wanted if change not in retyped]
+            patch.edits += sidecar_patch.retyped(retyped, text) if retyped else ()
+        for change in wanted:
+            source = change.joint.source
             if source is not None and source.path != self.path:
-                found.edits += sidecar_patch.edits(each, self.text(source.path))
+                patch.edits += sidecar_patch.edits(change, self.text(source.path))
                 continue
-            place = self.element(each.joint)
+            place = self.element(change.joint)
             if place is None:
-                raise self.not_written(each)
-            found.edits += self._edits(place, each, found)
-        return found
+                raise self.not_written(change)
+            patch.edits += self._edits(place, change, patch)
+        return patch
 
     def movable(self, joint: Joint) -> tuple[bool, bool]:
         """The frame on the parent; of a closing element both."""
         inside = joint.source is not None and joint.source.path == self.path
-        return frames_patch.movable(self.element(joint) if inside else None, closure=joint.closure)
+        place = self.element(joint) if inside else None
+        if place is None:
+            return False, False
+        if place.tag == "joint" and not _in_gazebo(place):
+            return True, False
+        both = joint.closure and ends_of(place) is not None
+        return both, both
 
     def frame_edits(self, wanted: MovedJoint) -> Iterable[Edit]:
         """Origins."""
         place = self.element(wanted.before)
-        return () if place is None else frames_patch.edits(place, wanted)
+        return () if place is None else _origin_edits(place, wanted)
 
     def slack_elements(self, links: SlackLinks, place: Node) -> list[Any]:
-        """Links in a row, and the joints that lead to them."""
-        return frames_patch.slack_elements(links)
+        """Links in a row, each with the joint that leads to it."""
+        made, last = [], np.zeros(3)
+        for joint, body in zip(links.joints, links.bodies, strict=True):
+            before, last = last, _slack_origin(joint, last)
+            link = etree.Element("link", name=body.name)
+            if body.inertia is not None:
+                add_inertial(link, body.inertia.transformed(transform(None, -last)))
+            made += [link, _slack_joint(joint, last - before)]
+        return made
 
     def slack_ends(self, links: SlackLinks) -> Iterator[Edit]:
         """The name of the last link, in the file that the joint stands in."""
-        return frames_patch.slack_ends(self, links)
+        joint, last = links.joint, np.zeros(3)
+        for slack in links.joints:
+            last = _slack_origin(slack, last)
+        side = "parent" if joint.parent != links.moved.parent else "child"
+        old, new = getattr(joint, side), getattr(links.moved, side)
+        if joint.source is not None and joint.source.path != self.path:
+            text = self.text(joint.source.path)
+            yield from sidecar_patch.hung(joint, text, old, new, last)
+            return
+        place = self.element(joint)
+        if place is not None and place.tag == "joint" and joint.kind != links.moved.kind:
+            return  # a <loop> takes its place, which names the link
+        if place is None:
+            raise UnsupportedExport(f"joint `{joint.name}` is not written out in {self.path}")
+        yield hung(place, old, new)
+        if not np.any(last):
+            return
+        if self.movable(joint) != (True, True):
+            raise UnsupportedExport(
+                f"this <{place.tag}> cannot say where joint `{joint.name}` is on a slack link"
+            )
+        # The slack link's frame stands off that of the body.
+        T = transform(None, -last) @ getattr(joint, f"T_{side}_joint")
+        yield from _origin_edits(place, MovedJoint(joint, replace(joint, **{f"T_{side}_joint": T})))
 
     def taken_out(self, joints: Iterable[Joint]) -> Iterator[Edit]:
         """Elements, and entries of the file of closing joints; marked frames stay."""
@@ -114,8 +156,8 @@ class UrdfPatcher(SlackPatcher):
     @property
     def way_out(self) -> str:
         """URDF+ loops, where closures are written in a dialect of fewer kinds."""
-        held = [joint for joint in self.mechanism.joints if joint.closure]
-        if all(len(self.kinds(joint)) > 2 for joint in held):
+        closing = [joint for joint in self.mechanism.joints if joint.closure]
+        if all(len(self.kinds(joint)) > 2 for joint in closing):
             return ""
         return "write its closures as URDF+ <loop> elements, which hold more kinds"
 
@@ -126,7 +168,7 @@ class UrdfPatcher(SlackPatcher):
     def _retypes(self) -> str | None:
         """The file beside the model that can give its joints other types."""
         for path in self.mechanism.files[:1]:
-            if GEPETTO.search(self.data(path)) is not None:
+            if GEPETTO_KEY.search(self.data(path)) is not None:
                 return path
         return None
 
@@ -134,45 +176,35 @@ class UrdfPatcher(SlackPatcher):
         """The file of closing joints."""
         return self.mechanism.files
 
-    def _edits(self, place: Node, wanted: WantedKind, found: Patch) -> list[Edit]:
-        joint, parent = wanted.joint, place.parent
-        if place.tag == "joint" and parent is not None and parent.tag == "gazebo":
-            from regularize.adapters.sdf.patch import SdfJointPatch
+    def _edits(self, place: Node, wanted: WantedKind, patch: Patch) -> Iterable[Edit]:
+        if _in_gazebo(place):
+            from regularize.adapters.sdf.patch import kind_edits
 
-            return SdfJointPatch(self, place).edits(wanted, found)
-        if place.tag == "joint":
-            if not joint.closure:
-                return self._tree_joint(place, wanted, found)
-            self._lost(place, wanted, found)
-            return [place.replaced(loop_element(place, wanted))]
-        if place.tag == "link" and joint.closure:
+            return kind_edits(self, place, wanted, patch)
+        closing = wanted.joint.closure
+        if place.tag == "link" and closing:
             return [place.after(loop_element(place, wanted))]
-        if place.tag not in LOOPS or wanted.kind not in LOOP_TYPES:
-            raise self.refuse(wanted, LOOP_TYPES if place.tag in LOOPS else ())
-        self._lost(place, wanted, found)
-        return [*self._typed(place, wanted), *_axes(place, wanted)]
-
-    def _tree_joint(self, place: Node, wanted: WantedKind, found: Patch) -> list[Edit]:
-        # Where joints of the tree are balls already, no reader of plain URDF is lost.
-        balls = any(j.kind == "spherical" and not j.closure for j in self.mechanism.joints)
-        if wanted.kind not in TREE_TYPES and not (wanted.kind == "spherical" and balls):
-            others = ", which is what Pinocchio and ROS read; a closing joint holds more kinds"
-            raise self.refuse(wanted, TREE_TYPES, others)
-        self._lost(place, wanted, found)
-        return [*self._typed(place, wanted), *_axes(place, wanted)]
-
-    def _typed(self, place: Node, wanted: WantedKind) -> list[Edit]:
+        if place.tag == "joint" and not closing:
+            # Where joints of the tree are balls already, no reader of plain URDF is lost.
+            balls = any(j.kind == "spherical" and not j.closure for j in self.mechanism.joints)
+            if wanted.kind not in TREE_KINDS and not (wanted.kind == "spherical" and balls):
+                others = ", which is what Pinocchio and ROS read; a closing joint holds more kinds"
+                raise self.refuse(wanted, TREE_KINDS, others)
+        elif place.tag not in (*LOOPS, "joint"):
+            raise self.refuse(wanted, ())
+        elif place.tag != "joint" and wanted.kind not in LOOP:
+            raise self.refuse(wanted, LOOP)
+        if wanted.kind not in ("revolute", "prismatic"):  # bounds and damping mean nothing to it
+            tags = [tag for tag in ("limit", "dynamics", "mimic") if place.child(tag) is not None]
+            patch.lose(wanted.joint, wanted.kind, [f"<{tag}>" for tag in tags])
+        if place.tag == "joint" and closing:
+            return [place.replaced(loop_element(place, wanted))]
         endless = wanted.kind == "revolute" and place.child("limit") is None
-        return [place.with_attribute("type", "continuous" if endless else wanted.kind)]
-
-    def _lost(self, place: Node, wanted: WantedKind, found: Patch) -> None:
-        """Say that bounds and damping mean nothing to a joint of other freedoms."""
-        held = [tag for tag in ("limit", "dynamics", "mimic") if place.child(tag) is not None]
-        if wanted.kind not in ("revolute", "prismatic"):
-            found.lose(wanted.joint, wanted.kind, [f"<{tag}>" for tag in held])
+        word = "continuous" if endless else wanted.kind
+        return [place.with_attribute("type", word), *_axes(place, wanted)]
 
     def references(self, text: EditedText) -> Iterator[FileReference]:
-        """Those of the model itself; the file of closing joints names none."""
+        """References of the model itself; the file of closing joints has none."""
         return super().references(text) if text.path == self.path else iter(())
 
     def referring(self, place: Node) -> Iterator[tuple[int, int]]:
@@ -181,24 +213,28 @@ class UrdfPatcher(SlackPatcher):
             yield place.spans["filename"]
 
 
+def _in_gazebo(place: Node) -> bool:
+    """Whether an element is a joint of SDF."""
+    return place.tag == "joint" and place.parent is not None and place.parent.tag == "gazebo"
+
+
 def _axes(place: Node, wanted: WantedKind) -> list[Edit]:
     """Edits that give a joint the axes of its new kind, where they are not written yet."""
-    if wanted.kind not in AXIAL:
+    if not KINDS[wanted.kind].axes:
         return []
-    directions = axes_of(wanted)
-    given = place.children("axis")
+    written = place.children("axis")
     old = axes_of(WantedKind(wanted.joint, wanted.joint.kind, wanted.joint))
     edits, missing = [], []
-    for k, direction in enumerate(directions):
+    for k, direction in enumerate(axes_of(wanted)):
         kept = k < len(old) and np.allclose(direction, old[k], atol=1e-12)
-        if place.child("parent_axis") is not None or (k < len(given) and kept):
+        if place.child("parent_axis") is not None or (k < len(written) and kept):
             continue
-        if k < len(given):
-            edits.append(given[k].with_attribute("xyz", numbers(direction)))
+        if k < len(written):
+            edits.append(written[k].with_attribute("xyz", numbers(direction)))
         elif not (k == 0 and kept):
             missing.append(f'<axis xyz="{numbers(direction)}"/>')
     if missing:
-        last = given[-1] if given else place.nodes[-1]
+        last = written[-1] if written else place.nodes[-1]
         edits.append(last.after(("" if last.margin is None else last.gap).join(missing)))
     return edits
 
@@ -206,7 +242,7 @@ def _axes(place: Node, wanted: WantedKind) -> list[Edit]:
 def loop_element(place: Node, wanted: WantedKind) -> str:
     """The text of the element, indented as the one that it replaces or stands beside."""
     joint = wanted.replacement
-    if wanted.kind not in LOOP_TYPES:
+    if wanted.kind not in LOOP:
         raise ModelError(f"joint {joint.name!r} cannot become {wanted.kind} as a URDF+ <loop>")
     lines = [f"<loop name={quoteattr(joint.name)} type={quoteattr(wanted.kind)}>"]
     for tag, link, T in (
@@ -218,12 +254,12 @@ def loop_element(place: Node, wanted: WantedKind) -> str:
     return place.gap.join([*lines, "</loop>"])
 
 
-def _origin(T: Array) -> str:
+def _origin(T: Transform) -> str:
     turn = "" if np.array_equal(T[:3, :3], np.eye(3)) else f' rpy="{numbers(rpy(T[:3, :3]))}"'
     return f'<origin xyz="{numbers(T[:3, 3])}"{turn}/>'
 
 
-def axes_of(wanted: WantedKind) -> list[Array]:
+def axes_of(wanted: WantedKind) -> list[Direction]:
     """Directions that a joint's element names, in the frame of the joint."""
     screws = wanted.replacement.screws
     if wanted.kind in ("fixed", "spherical", "free"):
@@ -238,27 +274,63 @@ def axes_of(wanted: WantedKind) -> list[Array]:
     return [first[:3] if np.any(first[:3]) and wanted.kind != "helical" else first[3:]]
 
 
-class XacroPatcher(UrdfPatcher):
-    """Edits the xacro file itself, not what it expands to.
+def _origin_edits(place: Node, wanted: MovedJoint) -> Iterator[Edit]:
+    """The edits of origins that move a joint's frames."""
+    holders = [(place, place.child("origin"))]
+    if place.tag != "joint":
+        holders = [(end, origin_of(place, end)) for end in ends_of(place) or ()]
+    for (end, origin), shift in zip(holders, wanted.shifts, strict=False):
+        if still(shift):
+            continue
+        T = pose(origin) @ shift
+        if origin is None:
+            words = f' rpy="{numbers(tidy(rpy(T[:3, :3])))}"' if turns(shift) else ""
+            yield end.inside(f'<origin xyz="{numbers(tidy(T[:3, 3]))}"{words}/>')
+            continue
+        yield origin.with_attribute("xyz", numbers(tidy(T[:3, 3])))
+        if turns(shift) and origin.get("quat_xyzw") is not None:
+            yield origin.with_attribute("quat_xyzw", numbers(tidy(quaternion(T[:3, :3]))))
+        elif turns(shift):
+            yield origin.with_attribute("rpy", numbers(tidy(rpy(T[:3, :3]))))
 
-    What a macro or an included file makes is not edited: it may make other joints as well.
-    """
+
+def _slack_origin(joint: Joint, last: Point) -> Point:
+    """Where the frame of a slack link is in that of the body: where it turns, if it does."""
+    return joint.T_parent_joint[:3, 3] if np.any(joint.screws[3:]) else last
+
+
+def _slack_joint(joint: Joint, step: Point) -> Any:
+    slides = bool(np.any(joint.screws[:3]))
+    element = etree.Element("joint", name=joint.name, type="prismatic" if slides else "continuous")
+    if np.any(step):
+        add(element, "origin", xyz=step, rpy="0 0 0")
+    add(element, "parent", link=joint.parent)
+    add(element, "child", link=joint.child)
+    direction = joint.screws[:3, 0] if slides else joint.screws[3:, 0]
+    add(element, "axis", xyz=joint.T_parent_joint[:3, :3] @ direction)
+    if slides:
+        add_limit(element, joint)
+    return element
+
+
+class XacroPatcher(UrdfPatcher):
+    """Edits the xacro file itself; what a macro or an included file makes is not edited."""
 
     def element(self, joint: Joint) -> Node | None:
         """The element of a joint that is written out in the file, once and without expressions.
 
-        Lines of the joint are those of the expanded text, so it is found by its tag and its name.
+        Lines of the joint are those of the expanded text, so that its tag and name count.
         """
         step = "" if joint.source is None else (joint.source.element or "").rsplit("/", 1)[-1]
         tag = step.partition("[")[0]
-        found = [
+        places = [
             place
             for place in self.document(self.path).root.walk()
             if place.tag == tag and place.get("name") == joint.name and not _in_macro(place)
         ]
-        if len(found) != 1 or any("${" in (found[0].get(a) or "") for a in found[0].spans):
+        if len(places) != 1 or any("${" in (places[0].get(a) or "") for a in places[0].spans):
             return None
-        return found[0]
+        return places[0]
 
     def not_written(self, wanted: WantedKind) -> ModelError:
         """The error about a joint that is not written out in the file."""
@@ -277,9 +349,4 @@ class XacroPatcher(UrdfPatcher):
 
 
 def _in_macro(place: Node) -> bool:
-    parent = place.parent
-    while parent is not None:
-        if parent.tag.startswith("xacro:"):
-            return True
-        parent = parent.parent
-    return False
+    return any(up.tag.startswith("xacro:") for up in place.above())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 
 from regularize.adapters.common.draft import WORLD
@@ -40,20 +39,10 @@ def read(
     loops: str | os.PathLike[str] | bool | None = None,
     close: str | None = None,
 ) -> Mechanism:
-    """Read a URDF file.
+    """Read a URDF file; see ``loop_files.find`` for ``loops`` and ``close_named`` for ``close``.
 
     The ground is the link without a parent; where there are several, the first one, and every
     part without a path to it gets a free joint. Mass properties are never invented.
-
-    Args:
-        path: The file.
-        floating: Whether the ground link of the file moves freely in a new ground.
-        loops: File that describes the loops (Gepetto YAML, ``loop_closures.yaml`` or
-            ``robot_data.yaml``); None to take one that lies beside the model, False to read none.
-        close: Names of frames to close loops between, ``*_1=*_2:ball``; see ``close_named``.
-
-    Raises:
-        ReadError: The file is not URDF, or contradicts itself.
     """
     root = parse(path)
     return read_root(root, path, format="urdf", floating=floating, loops=loops, close=close)
@@ -85,8 +74,15 @@ def read_root(
     for node in root.children():
         if node.tag in DIALECTS:
             DIALECTS[node.tag](node, draft)
-        else:
-            _pass_over(node, draft)
+        elif node.tag in UNREAD:
+            draft.unread(
+                f"<{node.tag}> joins links but is not read: the mechanism has fewer joints than "
+                "the file",
+                node.source,
+                "describe the loop by a URDF+ <loop> or a Gepetto YAML file",
+            )
+        elif node.tag not in QUIET:
+            draft.ignore(node.tag, node)
     read_mimics(draft)
     for file in files[:1]:
         file.close(draft)
@@ -100,19 +96,6 @@ def read_root(
     draft.report_ignored(": it is not a part of URDF")
     _set_ground(draft, roots, floating)
     return draft.mechanism(format)
-
-
-def _pass_over(node: Node, draft: UrdfDraft) -> None:
-    """Decide what an element means that no dialect reads."""
-    if node.tag in UNREAD:
-        draft.unread(
-            f"<{node.tag}> joins links but is not read: the mechanism has fewer joints than the "
-            "file",
-            node.source,
-            "describe the loop by a URDF+ <loop> or a Gepetto YAML file",
-        )
-    elif node.tag not in QUIET:
-        draft.ignore(node.tag, node)
 
 
 def _set_ground(draft: UrdfDraft, roots: list[str], floating: bool) -> None:
@@ -142,19 +125,9 @@ def _set_ground(draft: UrdfDraft, roots: list[str], floating: bool) -> None:
 
 def read_links(draft: UrdfDraft) -> None:
     """Add every ``<link>`` as a body, and say which have doubtful mass properties."""
-    colors, rough = _colors(draft.root), _frictions(draft.root)
+    colors, frictions = _colors(draft.root), _frictions(draft.root)
     for node in draft.root.children("link"):
-        name = node.text("name")
-        inertia = _inertia(name, node.child("inertial"), draft)
-        shapes = read_shapes(
-            node,
-            draft,
-            lambda shape: pose(shape.child("origin")),
-            lambda mesh: mesh.text("filename"),
-            partial(_color, colors=colors),
-            friction=partial(_friction, of_link=rough.get(name)),
-        )
-        draft.add_body(Body(name, inertia, shapes, node.source), node)
+        draft.add_body(_body(node, colors, frictions, draft), node)
     ideal = [body for body in draft.bodies.values() if body.inertia and is_zero(body.inertia)]
     if ideal:
         draft.note(
@@ -166,9 +139,20 @@ def read_links(draft: UrdfDraft) -> None:
         )
 
 
-def _friction(shape: Node, of_link: float | None) -> float | None:
-    """The coefficient of friction of a shape, which is that of its link."""
-    return of_link
+def _body(
+    node: Node, colors: Mapping[str, Color], frictions: Mapping[str, float], draft: UrdfDraft
+) -> Body:
+    name = node.text("name")
+    inertia = _inertia(name, node.child("inertial"), draft)
+    shapes = read_shapes(
+        node,
+        draft,
+        lambda shape: pose(shape.child("origin")),
+        lambda mesh: mesh.text("filename"),
+        lambda visual: _color(visual, colors),
+        friction=lambda shape: frictions.get(name),
+    )
+    return Body(name, inertia, shapes, node.source)
 
 
 def _frictions(root: Node) -> dict[str, float]:

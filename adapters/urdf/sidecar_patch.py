@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,69 +10,61 @@ import numpy as np
 from regularize.adapters.common.edits import Edit, EditedText, WantedKind
 from regularize.adapters.common.serial import axis_letter
 from regularize.adapters.common.write import number
+from regularize.adapters.urdf.joint import GEPETTO, KINDS
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.escape import listed
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Point
 from regularize.mechanism.mechanism import Joint
 
-#: Kinds that a file holds, by the element that a closing joint was read from.
-GEPETTO = {"spherical": "3d", "fixed": "6d"}
-ROBOT_DATA = {
-    **{kind: kind for kind in ("revolute", "prismatic", "fixed", "planar", "spherical")},
-    **{kind: kind for kind in ("cylindrical", "point_on_line", "parallel")},
+#: Words for kinds of closing joints, by the list of the file that they stand in.
+WORDS: Mapping[str, Mapping[str, str]] = {
+    "closed_loop": GEPETTO,
+    "closing_joints": KINDS.at("data").written,
 }
-
 #: Lists whose entries name links.
 OF_LINKS = ("closures", "ball_loops", "pin_loops")
 
 
+def _place(joint: Joint) -> tuple[str, int]:
+    """The list of the file that a closing joint was read from, and the number of its entry."""
+    element = joint.source.element or "" if joint.source else ""
+    key, _, rest = element.partition("[")
+    number = rest.partition("]")[0]
+    return key, int(number) if number.isdigit() else 0
+
+
 def kinds(joint: Joint) -> Collection[str]:
     """Kinds that the file of a closing joint can hold in its place."""
-    return tuple(_table(joint))
+    return tuple(WORDS.get(_place(joint)[0], ()))
 
 
 def edits(wanted: WantedKind, text: EditedText) -> Iterator[Edit]:
-    """The edits that give a closing joint its new kind.
-
-    Raises:
-        ModelError: The file has no word for that kind.
-    """
-    table = _table(wanted.joint)
-    if wanted.kind not in table:
+    """Give a closing joint its new kind; raises ``ModelError`` if the file has no word for it."""
+    key, entry = _place(wanted.joint)
+    words = WORDS.get(key, {})
+    if wanted.kind not in words:
         raise ModelError(
             f"{wanted.joint.source}: joint {wanted.joint.name!r} cannot become {wanted.kind}: this "
-            f"file knows {listed(table) or 'no other kind'}; describe the loop by a URDF+ <loop>"
+            f"file knows {listed(words) or 'no other kind'}; describe the loop by a URDF+ <loop>"
         )
-    key, _, entries = _entries(wanted.joint, text)
-    entry = _index(wanted.joint)
+    root = _composed(text)
     if key == "closed_loop":
-        root = _composed(text)
-        node = _member(root, "type").value[entry]
+        node = _member(root, "type")[1].value[entry]
     else:
-        node = _member(entries.value[entry], "type")
-    written = text.text[node.start_mark.index : node.end_mark.index]
-    quote = written[0] if written[0] in "'\"" else ""
-    word = table[wanted.kind]
-    yield Edit(text.path, node.start_mark.index, node.end_mark.index, f"{quote}{word}{quote}")
+        node = _member(_member(root, key)[1].value[entry], "type")[1]
+    start, end = node.start_mark.index, node.end_mark.index
+    quote = text.text[start] if text.text[start] in "'\"" else ""
+    yield Edit(text.path, start, end, f"{quote}{words[wanted.kind]}{quote}")
 
 
-def hung(joint: Joint, text: EditedText, old: str, new: str, last: Array) -> Iterator[Edit]:
-    """The edits that name another link in the entry of a closing joint.
+def hung(joint: Joint, text: EditedText, old: str, new: str, last: Point) -> Iterator[Edit]:
+    """Name another link, turned as the old one with its origin at ``last``, in a joint's entry.
 
-    Args:
-        joint: The joint.
-        text: Of the file.
-        old: The link.
-        new: The other link, whose frame is turned as that of the first.
-        last: Where the new link's frame is in that of the old one, shape (3,), metres; entries that
-            give points in the frame of the root do not mind.
-
-    Raises:
-        UnsupportedExport: The entry does not name the link.
+    Entries that give points in the frame of the root do not mind where that origin is.
     """
-    key, _, entries = _entries(joint, text)
-    entry = entries.value[_index(joint)] if key in OF_LINKS else None
-    members = {} if entry is None else {name.value: value for name, value in entry.value}
+    key, entry = _place(joint)
+    node = _member(_composed(text), key)[1].value[entry] if key in OF_LINKS else None
+    members = {} if node is None else {name.value: value for name, value in node.value}
     for name, value in members.items():
         if value.value != old:
             continue
@@ -92,22 +84,19 @@ def hung(joint: Joint, text: EditedText, old: str, new: str, last: Array) -> Ite
 
 
 def taken_out(joint: Joint, text: EditedText) -> Edit:
-    """The edit that takes the entry of a closing joint away, with its lines.
-
-    Raises:
-        UnsupportedExport: The entry is one of several lists, or on a line with others.
-    """
-    key, name, entries = _entries(joint, text)
+    """Take the entry of a closing joint away with its lines, which have to be its own."""
+    key, entry = _place(joint)
+    name, entries = _member(_composed(text), key)
     if key == "closed_loop" or entries.flow_style:
         raise UnsupportedExport(
             f"{joint.source}: closing joint `{joint.name}` is written on a line with others; take "
             "it out by hand, for others do what it does"
         )
-    entry = entries.value[_index(joint)]
-    end = _end(entry)
+    node = entries.value[entry]
+    end = _end(node)
     if len(entries.value) == 1:
         return Edit(text.path, name.end_mark.index, end, ": []")
-    start = text.text.rindex("-", 0, entry.start_mark.index)
+    start = text.text.rindex("-", 0, node.start_mark.index)
     start = text.text.rfind("\n", 0, start) + 1
     newline = text.text.find("\n", end)
     return Edit(text.path, start, len(text.text) if newline < 0 else newline + 1, "")
@@ -128,42 +117,24 @@ def _composed(text: EditedText) -> Any:
     return yaml.compose(text.text, Loader=yaml.SafeLoader)
 
 
-def _entries(joint: Joint, text: EditedText) -> tuple[str, Any, Any]:
-    """The list that a closing joint is an entry of: its name, the node of that, and its own."""
-    root = _composed(text)
-    key = (joint.source.element or "" if joint.source else "").partition("[")[0]
-    return next((name.value, name, value) for name, value in root.value if name.value == key)
-
-
-def _index(joint: Joint) -> int:
-    element = joint.source.element or "" if joint.source else ""
-    return int(element.partition("[")[2].partition("]")[0])
-
-
-def _table(joint: Joint) -> dict[str, str]:
-    element = "" if joint.source is None else joint.source.element or ""
-    if element.startswith("closed_loop"):
-        return GEPETTO
-    return ROBOT_DATA if element.startswith("closing_joints") else {}
-
-
-def _member(node: Any, key: str) -> Any:
+def _member(node: Any, key: str) -> tuple[Any, Any]:
+    """The nodes of a key of a mapping and of its value."""
     for name, value in node.value:
         if name.value == key:
-            return value
+            return name, value
     raise ModelError(f"has no {key!r}; add it")
 
 
 def retyped(wanted: Sequence[WantedKind], text: EditedText) -> Iterator[Edit]:
     """The edits of a Gepetto file that give hinges of the tree kinds that it has words for."""
     lists = {name.value: value for name, value in _composed(text).value}
-    names, words = [w.joint.name for w in wanted], [str(retype_word(w)) for w in wanted]
-    for key, added in (("joint_name", names), ("joint_type", words)):
-        yield _extended(text, key, lists.get(key), added)
+    names = [change.joint.name for change in wanted]
+    for key, added in (("joint_name", names), ("joint_type", map(retype_word, wanted))):
+        yield _extended(text, key, lists.get(key), [f"'{word}'" for word in added])
 
 
 def retype_word(wanted: WantedKind) -> str | None:
-    """What a Gepetto file calls the new kind of a hinge; None where it has no word."""
+    """The word of a Gepetto file for the new kind of a hinge; None where it has none."""
     if wanted.joint.kind != "revolute":
         return None
     if wanted.kind == "spherical":
@@ -175,17 +146,16 @@ def retype_word(wanted: WantedKind) -> str | None:
 
 
 def _extended(text: EditedText, key: str, node: Any, added: Sequence[str]) -> Edit:
-    """The edit that adds words to a list, or the list where there is none."""
-    quoted = [f"'{word}'" for word in added]
-    end = len(text.text)
+    """The edit that adds quoted words to a list, or the list where there is none."""
     if node is None:
+        end = len(text.text)
         start = "" if text.text.endswith(("\n", "\r")) else text.newline
-        return Edit(text.path, end, end, f"{start}{key}: [{', '.join(quoted)}]{text.newline}")
+        return Edit(text.path, end, end, f"{start}{key}: [{', '.join(added)}]{text.newline}")
     if node.flow_style:
         close = node.end_mark.index - 1
         comma = ", " if node.value else ""
-        return Edit(text.path, close, close, comma + ", ".join(quoted))
+        return Edit(text.path, close, close, comma + ", ".join(added))
     last = node.value[-1]
     line = text.text[: last.start_mark.index].rsplit("\n", 1)[-1]
-    lines = "".join(f"{text.newline}{line}{word}" for word in quoted)
+    lines = "".join(f"{text.newline}{line}{word}" for word in added)
     return Edit(text.path, last.end_mark.index, last.end_mark.index, lines)

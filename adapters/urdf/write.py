@@ -23,8 +23,9 @@ from regularize.adapters.common.write import (
     sizes,
     spanning,
 )
+from regularize.adapters.urdf.joint import GEPETTO, KINDS
 from regularize.escape import unique
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Transform
 from regularize.lie.screw import inverse
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import (
@@ -37,17 +38,6 @@ from regularize.mechanism.mechanism import (
     Mechanism,
 )
 
-#: Closures that Gepetto YAML knows.
-GEPETTO = {"spherical": "3d", "fixed": "6d"}
-#: Closures of URDF+, and how many axes it gives of each.
-URDF_PLUS = {
-    "revolute": 1,
-    "prismatic": 1,
-    "fixed": 0,
-    "spherical": 0,
-    "universal": 2,
-    "cylindrical": 1,
-}
 LARGEST = float(np.finfo(np.float64).max)
 
 
@@ -57,55 +47,46 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
     Frames of links move to the joints that lead to them, which is where URDF has them. A closure
     that is neither a point nor a frame cuts its child: the joint leads to a massless link, which
     a ``6d`` constraint holds to the child.
-
-    Returns:
-        What URDF forces upon the model (REG302).
     """
-    return _UrdfWriter("URDF", mechanism, _robot(mechanism)).write(path)
+    root = etree.Element("robot", name=mechanism.name)
+    return _UrdfWriter("URDF", mechanism, root).write(path)
 
 
 def write_plus(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
     """Write a mechanism as URDF+, with ``<loop>`` elements; see ``write``."""
-    return _UrdfWriter("URDF+", mechanism, _robot(mechanism), plus=True).write(path)
-
-
-def _robot(mechanism: Mechanism) -> Any:
-    return etree.Element("robot", name=mechanism.name)
+    root = etree.Element("robot", name=mechanism.name)
+    return _UrdfWriter("URDF+", mechanism, root, plus=True).write(path)
 
 
 @dataclass(eq=False)
 class _UrdfWriter(Writing):
-    """Writes the whole file.
+    """Writes the whole file."""
 
-    Attributes:
-        plus: Whether the file is URDF+.
-        frames: Frame of each link in the body that it stands for.
-        slides: Slide of each screw: the hinge that it follows, and the pitch.
-        links: Names of the links so far.
-        balls: Names of the ball joints so far.
-        pairs: The frames that the YAML file brings together, the kind and the name of each pair.
-    """
-
+    #: Whether the file is URDF+.
     plus: bool = False
-    frames: dict[str, Array] = field(default_factory=dict)
+    #: Frame of each link in the body that it stands for.
+    frames: dict[str, Transform] = field(default_factory=dict)
+    #: Slide of each screw: the hinge that it follows, and the pitch in metres per radian.
     slides: dict[str, tuple[str, float]] = field(default_factory=dict)
+    #: Names of the links and of the ball joints so far.
     links: list[str] = field(default_factory=list)
     balls: list[str] = field(default_factory=list)
+    #: Frames that the YAML file brings together, the kind and the name of each pair.
     pairs: list[tuple[str, str, str, str]] = field(default_factory=list)
 
     def write(self, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
         mechanism = self.mechanism
-        found = spanning(mechanism)
-        self.turned = found.turned
+        tree = spanning(mechanism)
+        self.turned = tree.turned
         self.frames[mechanism.ground] = np.eye(4)
-        chains = [(joint, self.parts(joint)) for joint in found.tree]
+        chains = [(joint, self.parts(joint)) for joint in tree.tree]
         for body in sorted(mechanism.bodies, key=lambda b: b.name != mechanism.ground):
             self.add_link(body)
         for joint, parts in chains:
             self.add_chain(joint, parts)
-        known = URDF_PLUS if self.plus else GEPETTO
-        loops = [j for j in found.closures if j.kind in known and standard(j)]
-        for joint in [j for j in found.closures if j not in loops]:
+        held = KINDS.at("plus") if self.plus else GEPETTO
+        loops = [j for j in tree.closures if j.kind in held and standard(j)]
+        for joint in [j for j in tree.closures if j not in loops]:
             self._cut(joint)
         for joint in loops:
             self._close(joint)
@@ -178,7 +159,7 @@ class _UrdfWriter(Writing):
                 self.call(joint, freedom, WrittenCoordinate(part.name))
                 freedom += 1
 
-    def add_ends(self, element: Any, parent: str, child: str, T_parent: Array) -> None:
+    def add_ends(self, element: Any, parent: str, child: str, T_parent: Transform) -> None:
         """Place a joint on its parent link, and name both links."""
         add_origin(element, inverse(self.frames[parent]) @ T_parent)
         add(element, "parent", link=parent)
@@ -229,26 +210,23 @@ class _UrdfWriter(Writing):
         self._close(Joint(name, twin, joint.child, "fixed", screws, frame, frame))
 
     def _close(self, joint: Joint) -> None:
+        """Write a loop, or two links that mark the frames which a YAML constraint joins."""
         if self.plus:
             self._loop(joint)
-        else:
-            self._pair(joint)
-
-    def _pair(self, joint: Joint) -> None:
-        """Two links that mark the frames which a YAML constraint brings together."""
+            return
         first = self._frame(f"{joint.name}_1", joint.parent, joint.T_parent_joint)
         second = self._frame(f"{joint.name}_2", joint.child, joint.T_child_joint)
         self.pairs.append((first, second, GEPETTO[joint.kind], joint.name))
 
-    def _frame(self, wanted: str, link: str, T: Array) -> str:
+    def _frame(self, wanted: str, link: str, T: Transform) -> str:
         """A link that marks a frame of another one: that link itself where it is the frame."""
-        there = self.joints.get(link)
-        if np.array_equal(inverse(self.frames[link]) @ T, np.eye(4)) and there is None:
+        placed = np.array_equal(inverse(self.frames[link]) @ T, np.eye(4))
+        if placed and link not in self.joints:
             return link
         name = unique(wanted, self.links)
         self.add_massless(name)
-        held = unique(f"{name}_fixed", self.joints)
-        element = self.joints[held] = add(self.root, "joint", name=held, type="fixed")
+        joint = unique(f"{name}_fixed", self.joints)
+        element = self.joints[joint] = add(self.root, "joint", name=joint, type="fixed")
         self.add_ends(element, link, name, T)
         return name
 
@@ -267,7 +245,7 @@ class _UrdfWriter(Writing):
             ("successor", joint.child, joint.T_child_joint),
         ):
             add_origin(add(element, tag, link=link), inverse(self.frames[link]) @ T)
-        for k in range(URDF_PLUS[kind]):
+        for k in range(KINDS[kind].axes):
             add(element, "axis", xyz=axis_in_frame(joint, k))
         if joint.freedoms == 1:
             if joint.limits is not None:
@@ -276,13 +254,12 @@ class _UrdfWriter(Writing):
 
     def _save_loops(self, path: str | os.PathLike[str]) -> None:
         driven = [joint.name for joint in self.mechanism.joints if joint.actuated]
-        known = any(joint.actuated is not None for joint in self.mechanism.joints)
         content: dict[str, Any] = {
             "closed_loop": [[first, second] for first, second, _, _ in self.pairs],
             "type": [kind for _, _, kind, _ in self.pairs],
             "name": [name for _, _, _, name in self.pairs],
         }
-        if known:
+        if any(joint.actuated is not None for joint in self.mechanism.joints):
             called = {name: self.coordinates.get((name, 0)) for name in driven}
             content["name_mot"] = [name if c is None else c.joint for name, c in called.items()]
         if self.balls:
@@ -294,9 +271,9 @@ class _UrdfWriter(Writing):
         write_text(Path(path).with_suffix(".yaml"), text)
 
 
-def add_origin(element: Any, T: Array) -> None:
-    """Add an ``<origin>``, unless it is the identity."""
-    if not np.array_equal(T, np.eye(4)):
+def add_origin(element: Any, T: Transform | None) -> None:
+    """Add an ``<origin>``, unless it is none or the identity."""
+    if T is not None and not np.array_equal(T, np.eye(4)):
         add(element, "origin", xyz=T[:3, 3], rpy=rpy(T[:3, :3]))
 
 
@@ -309,10 +286,7 @@ def add_inertial(link: Any, inertia: Inertia) -> None:
 
 
 def add_shape(link: Any, shape: Geometry) -> None:
-    """Add a shape to a link, to be seen or to be touched; a capsule as a cylinder and two balls.
-
-    URDF has no ellipsoids: they are left out, which reading the file again finds.
-    """
+    """Add a shape to a link; a capsule as a cylinder and two balls, and no ellipsoid."""
     if shape.kind in ("capsule", "ellipsoid"):
         for part in capsule_parts(shape) if shape.kind == "capsule" else ():
             add_shape(link, part)
@@ -350,10 +324,10 @@ def add_limit(element: Any, joint: Joint) -> None:
 
 def add_dynamics(element: Any, joint: Joint) -> None:
     """Add damping and friction of a joint of one freedom, if it has any."""
-    stated = {key: joint.dynamics.stated().get(key) for key in ("damping", "friction")}
-    given = {key: value[0] for key, value in stated.items() if value is not None}
-    if given:
-        add(element, "dynamics", **given)
+    stated = joint.dynamics.stated()
+    values = {key: stated[key][0] for key in ("damping", "friction") if key in stated}
+    if values:
+        add(element, "dynamics", **values)
 
 
 def add_transmission(root: Any, actuator: Actuator, joint: str) -> None:

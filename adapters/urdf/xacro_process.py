@@ -55,11 +55,7 @@ def power(base: Any, exponent: Any) -> Any:
 
 
 def checked(expression: str) -> str:
-    """An expression with bounded powers, unless it reaches for more than values.
-
-    Raises:
-        ValueError: Naming what it reaches for.
-    """
+    """An expression with bounded powers, unless it reaches for more than values."""
     tree = ast.parse(expression.strip(), mode="eval")
     for node in ast.walk(tree):
         name = getattr(node, "attr", getattr(node, "id", getattr(node, "arg", None)))
