@@ -26,11 +26,7 @@ def displayed(text: str) -> str:
 
 
 def displayed_name(name: str) -> str:
-    """The name under which a body, joint or coupling is known: displayed, and not endless.
-
-    It is a function of the name as written, so a name is found again by what the file says.
-    Names beyond ``LONGEST_NAME`` characters keep their beginning and a digest of the whole.
-    """
+    """The name under which a body, joint or coupling is known: displayed, and not endless."""
     text = displayed(name)
     if len(text) <= LONGEST_NAME:
         return text
@@ -70,13 +66,7 @@ def json_text(data: object, **layout: Any) -> str:
 
 
 def did_you_mean(name: object, known: Iterable[str], *, most: int = 12) -> str:
-    """The end of a message, such as `` (did you mean 'x'?); known are x, y``.
-
-    Args:
-        name: What is unknown.
-        known: What there is.
-        most: Names that are listed; the rest are counted.
-    """
+    """The end of a message, such as `` (did you mean 'x'?); known are x, y``."""
     from difflib import get_close_matches  # only where something went wrong
 
     names = list(dict.fromkeys(known))

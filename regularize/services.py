@@ -33,11 +33,7 @@ def absent() -> set[str]:
 
 
 def guest(module: str) -> Any:
-    """A module of a guest, such as ``page.html``.
-
-    Raises:
-        RegularizeError: The guest is not installed.
-    """
+    """A module of a guest, such as ``page.html``."""
     return _loaded(f"guests.{module}")
 
 

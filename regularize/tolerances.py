@@ -42,16 +42,7 @@ REGULAR = 1e-3
 
 @dataclass(frozen=True)
 class Tolerances:
-    """Tolerances of one analysis; lengths are scaled by the size of the mechanism.
-
-    Attributes:
-        closed: Largest closure error of a configuration that fulfils the equations.
-        same: Distance of configurations below which they are one and the same.
-        singular: Singular values below this fraction of the largest are noise, not divided by.
-        rank: Singular values below this fraction of the largest are no part of a rank that steps
-            are made with.
-        rtol: The tolerance of ranks and of geometric relations that was asked for.
-    """
+    """Tolerances of one analysis; lengths are scaled by the size of the mechanism."""
 
     closed: float
     same: float
@@ -61,18 +52,12 @@ class Tolerances:
 
     @property
     def apart(self) -> float:
-        """Distance of configurations above which they are different ones wherever solutions meet.
-
-        Where four meet, errors move them by their fourth root.
-        """
+        """Distance of configurations above which they are different ones wherever solutions meet."""
         return math.sqrt(self.same)
 
     @property
     def alike(self) -> float:
-        """Twists and wrenches that differ by less are called by one name, or are none.
-
-        Those of a configuration that was solved for are less certain than the numbers are.
-        """
+        """Twists and wrenches that differ by less are called by one name, or are none."""
         return 10.0 * self.rank
 
     @property
@@ -82,12 +67,7 @@ class Tolerances:
 
     @classmethod
     def of(cls, rtol: float = RTOL, noise: float = ROUNDING) -> Tolerances:
-        """Tolerances for a model.
-
-        Args:
-            rtol: Tolerance of ranks and of geometric relations that the user asks for.
-            noise: Errors of the closure equations that cannot be told from zero.
-        """
+        """Tolerances for a model."""
         exact, closed = MARGIN * ROUNDING, MARGIN * max(noise, ROUNDING)
         same = max(math.sqrt(exact), closed)
         return cls(closed, same, max(math.sqrt(ROUNDING), closed), max(rtol, same), rtol)

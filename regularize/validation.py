@@ -29,13 +29,7 @@ LENGTHS = {"q": "nq", "v": "nv", "a": "nv", "tau": "nv"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Kind:
-    """What values of an argument are like.
-
-    Attributes:
-        words: What messages call it.
-        known: Whether a value is of the right type.
-        fits: Whether a value of that type makes sense.
-    """
+    """What values of an argument are like."""
 
     words: str
     known: Callable[[Any], bool]
@@ -136,12 +130,7 @@ NAMES = several(TEXT, "a list of names")
 
 
 def validate(where: str, name: str, kind: Kind, value: Any) -> None:
-    """Refuse a value that the argument cannot have.
-
-    Raises:
-        TypeError: It is of another type.
-        ModelError: It makes no sense.
-    """
+    """Refuse a value that the argument cannot have."""
     if not kind.known(value):
         raise TypeError(f"{where}: {name} is {kind.words}; got {value!r:.60}")
     if not kind.fits(value):
@@ -155,11 +144,7 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def numbers(value: Any) -> Array:
-    """The contiguous and aligned array of float64 that a value is.
-
-    Raises:
-        TypeError: It is none of numbers.
-    """
+    """The contiguous and aligned array of float64 that a value is."""
     if not _is_array(value):
         raise TypeError(f"an array of numbers is expected; got {value!r:.60}")
     array = np.asarray(value, dtype=np.float64, order="C")
@@ -167,11 +152,7 @@ def numbers(value: Any) -> Array:
 
 
 def place_of(entry: T, entries: Sequence[T]) -> int:
-    """Which of some entries it is.
-
-    Raises:
-        ModelError: It is none of them.
-    """
+    """Which of some entries it is."""
     for k, own in enumerate(entries):
         if own is entry:
             return k
@@ -180,12 +161,7 @@ def place_of(entry: T, entries: Sequence[T]) -> int:
 
 
 def vector(name: str, value: Any, length: int) -> Array:
-    """An array of so many finite numbers; the same object where it is one.
-
-    Raises:
-        TypeError: It is no array of numbers.
-        ModelError: It has another shape, or a number is not finite.
-    """
+    """An array of so many finite numbers; the same object where it is one."""
     if not isinstance(value, np.ndarray) or value.dtype != np.float64:
         try:
             value = numbers(value)
@@ -207,13 +183,7 @@ def relative(name: str, value: float) -> None:
 
 
 def state(robot: Any, name: str, value: Any) -> Array:
-    """A configuration or what acts on its velocities, in the length that a model has.
-
-    Args:
-        robot: What has these lengths: a robot, or a ``pinocchio.Model``.
-        name: One of ``LENGTHS``.
-        value: What was given for it; errors as of ``vector``.
-    """
+    """A configuration or what acts on its velocities, in the length that a model has."""
     return vector(name, value, getattr(robot, LENGTHS[name]))
 
 

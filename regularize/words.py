@@ -20,12 +20,7 @@ _HALVES = ("translation", "rotation")
 
 
 def slack_name(joint: str, axis: int) -> str:
-    """Name of the slack joint beside a joint.
-
-    Args:
-        joint: Name of the joint.
-        axis: Which component of the twist it frees, counted from 0.
-    """
+    """Name of the slack joint beside a joint."""
     return f"{joint}_slack_{_HALVES[axis // 3]}_{'xyz'[axis % 3]}"
 
 
@@ -41,12 +36,7 @@ ROUNDING = 1e-9
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 joint``, ``2 joints``, ``3 bodies``.
-
-    Example:
-        >>> counted(1, "body"), counted(3, "body"), counted(2, "more equation")
-        ('1 body', '3 bodies', '2 more equations')
-    """
+    """``1 joint``, ``2 joints``, ``3 bodies``."""
     if number == 1:
         return f"{number} {noun}"
     plural = noun[:-1] + "ies" if noun.endswith("dy") else noun + "s"
@@ -54,12 +44,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(entries: Sequence[str], most: int = LISTED, last: str = "and") -> str:
-    """Entries with commas, shortened where there are many.
-
-    Example:
-        >>> listed(["A", "B", "C"]), listed(["A", "B"], last="or"), listed("ABCDEFGH", most=2)
-        ('A, B and C', 'A or B', 'A, B and 6 more')
-    """
+    """Entries with commas, shortened where there are many."""
     rest = len(entries) - most
     if rest > 1:  # one name is no longer than the words for it
         return f"{', '.join(entries[:most])} and {rest} more"
@@ -79,12 +64,7 @@ def model_argument(mechanism: Mechanism) -> str:
 
 
 def millimetres(length: float) -> str:
-    """A length in millimetres, rounding noise as 0.
-
-    Example:
-        >>> millimetres(0.01234), millimetres(3e-13)
-        ('12.3 mm', '0 mm')
-    """
+    """A length in millimetres, rounding noise as 0."""
     return f"{_three(length, 1e3)} mm"
 
 
@@ -144,20 +124,12 @@ VERBS = ("rotates", "slides", "screws", "translates", "moves", "shifts", "turns"
 
 
 def plural(words: str) -> str:
-    """What one body does, said of several.
-
-    Example:
-        >>> plural("rotates and slides along X")
-        'rotate and slide along X'
-    """
+    """What one body does, said of several."""
     return " ".join(word[:-1] if word in VERBS else word for word in words.split(" "))
 
 
 def directions_words(directions: Sequence[Direction], linear: str, angular: str) -> str:
-    """Several directions in one phrase: ``force along Y, moments about X and Z``.
-
-    The words are those for a linear and for an angular direction; others are counted.
-    """
+    """Several directions in one phrase: ``force along Y, moments about X and Z``."""
     phrases = []
     for kind, noun, preposition, part in (
         ("linear", linear, "along", slice(0, 3)),

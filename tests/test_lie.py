@@ -13,7 +13,6 @@ from scipy.optimize import nnls
 
 from regularize.lie import screw, subalgebra
 from regularize.lie.directions import Direction, axis_words, directions
-from regularize.lie.enclosing_ball import enclosed_at
 from regularize.lie.motion_type import motion_type
 from regularize.lie.subalgebra import (
     complement,
@@ -25,6 +24,7 @@ from regularize.lie.subalgebra import (
     sum_,
 )
 from regularize.loops.joint_motion import OneScrew
+from regularize.loops.kinematics import smallest_ball_center
 from regularize.reduction.motion_spaces import MotionSpaces, brackets
 from regularize.tolerances import RTOL
 
@@ -443,7 +443,7 @@ def test_no_smaller_ball_holds_the_points(seed: int) -> None:
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(rng.integers(1, 40), 3)) * [1.0, seed % 3 > 0, seed % 4 > 0]
     points = np.round(points) if seed % 5 == 0 else points
-    center = enclosed_at(points)
+    center = smallest_ball_center(points)
     away = np.linalg.norm(points - center, axis=1)
     on = points[away >= away.max() - 1e-9]
     _, rest = nnls(np.vstack([on.T, np.ones(len(on))]), np.append(center, 1.0))
@@ -456,4 +456,6 @@ def test_the_smallest_ball_moves_with_its_points(seed: int) -> None:
     points = np.round(rng.normal(size=(8, 3)), 1)
     T = screw.exp(rng.normal(size=6))
     again = np.vstack([points, points])[rng.permutation(16)] @ T[:3, :3].T + T[:3, 3]
-    assert enclosed_at(again) == pytest.approx(T[:3, :3] @ enclosed_at(points) + T[:3, 3])
+    assert smallest_ball_center(again) == pytest.approx(
+        T[:3, :3] @ smallest_ball_center(points) + T[:3, 3]
+    )

@@ -20,13 +20,7 @@ TERMS = DEGREE + 1
 
 @dataclass(frozen=True)
 class Curve:
-    """A function of one number, twice continuously differentiable, in polynomial pieces.
-
-    Attributes:
-        breaks: Where one piece ends and the next one begins, increasing, K numbers.
-        origins: What each piece measures its argument from, K + 1 numbers.
-        pieces: Coefficients of each by rising powers, K + 1 times ``TERMS`` numbers.
-    """
+    """A function of one number, twice continuously differentiable, in polynomial pieces."""
 
     breaks: tuple[float, ...]
     origins: tuple[float, ...]
@@ -41,11 +35,7 @@ class Curve:
 
     @classmethod
     def spline(cls, points: Sequence[Sequence[float]]) -> Curve:
-        """The natural cubic spline through points, straight beyond the first and the last one.
-
-        Args:
-            points: Pairs of an argument and a value, arguments increasing, at least two.
-        """
+        """The natural cubic spline through points, straight beyond the first and the last one."""
         x, y = np.asarray(points, dtype=np.float64).T
         step = np.diff(x)
         slope, bend = np.diff(y) / step, np.zeros(len(x))

@@ -24,12 +24,7 @@ SLIGHT = 5e-3
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """One direction of a space of covectors.
-
-    Attributes:
-        kind: ``linear``, ``angular`` or ``mixed``.
-        covector: Linear part first, ground axes, about the point of the space, shape (6,).
-    """
+    """One direction of a space of covectors."""
 
     kind: str
     covector: Array
@@ -46,14 +41,7 @@ class Direction:
 
 
 def axis_words(vector: Array) -> str:
-    """``X``, ``Y`` or ``Z`` where the vector is parallel to it, else its unit vector.
-
-    Example:
-        >>> axis_words(np.array([0, -2, 0])), axis_words(np.array([3, 0, 4]))
-        ('Y', '(0.6, 0, 0.8)')
-        >>> axis_words(np.array([0, 1, 0.0005]))
-        'Y tilted by 0.5 mrad'
-    """
+    """``X``, ``Y`` or ``Z`` where the vector is parallel to it, else its unit vector."""
     return _axis_words(np.asarray(vector, dtype=float).tobytes())
 
 
@@ -72,11 +60,7 @@ def _axis_words(data: bytes) -> str:
 
 
 def directions(space: Array) -> list[Direction]:
-    """A readable basis of a space of covectors given about one point.
-
-    Args:
-        space: Columns of covectors, lengths scaled to order one, shape (6, k).
-    """
+    """A readable basis of a space of covectors given about one point."""
     return directions_of_each(space[None])[0]
 
 
@@ -107,11 +91,7 @@ def _directions(projector: bytes) -> tuple[Direction, ...]:
 
 
 def _axes(vectors: Array) -> Iterator[Array]:
-    """Orthonormal basis of a space that depends on the space alone, shape (n,) each.
-
-    The coordinate axis that lies nearest to the space is projected on it, again and again in what
-    is left of it; so coordinate axes that lie in the space are found first.
-    """
+    """Orthonormal basis of a space that depends on the space alone, shape (n,) each."""
     projector = vectors @ vectors.T
     for _ in range(vectors.shape[1]):
         near = np.linalg.norm(projector, axis=0)

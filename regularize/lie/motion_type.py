@@ -74,16 +74,7 @@ KINDS_OF_MOTION = {name: key for key, names in _NAMES.items() for name in names 
 
 
 def motion_type(algebra: Array, rtol: float = RTOL) -> MotionType:
-    """Name a subalgebra by its class under rigid motions (Hervé 1978).
-
-    It turns about no direction, one or all, and translates along none, one, two or all; a
-    direction, a point and a pitch say the rest. Beside one rotation, one translation is along its
-    axis and two are across it.
-
-    Args:
-        algebra: Orthonormal basis, shape (6, d).
-        rtol: Rotations and pitches that count as none.
-    """
+    """Name a subalgebra by its class under rigid motions (Hervé 1978)."""
     _, s, vt = np.linalg.svd(algebra[3:])
     # About a line a thousand sizes away nothing turns: it slides.
     turns = int(np.sum(s > max(rtol, UNSEEN)))
@@ -120,12 +111,7 @@ def motion_type(algebra: Array, rtol: float = RTOL) -> MotionType:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GeneratedAlgebra:
-    """The motion algebra that screws generate.
-
-    Args:
-        columns: The screws, of order one, shape (6, k).
-        rtol: Tolerance of what is equal.
-    """
+    """The motion algebra that screws generate."""
 
     columns: Array
     rtol: float = RTOL

@@ -52,13 +52,7 @@ def prismatic(axis: ArrayLike) -> Array:
 
 
 def helical(axis: ArrayLike, point: ArrayLike, pitch: float) -> Array:
-    r"""Rotation about a line with translation along it: :math:`(p \times e + h e, e)`, shape (6,).
-
-    Args:
-        axis: Direction of the line, shape (3,); scaled to length one.
-        point: Any point of the line in metres, shape (3,).
-        pitch: Translation in metres per radian of rotation.
-    """
+    r"""Rotation about a line with translation along it: :math:`(p \times e + h e, e)`, shape (6,)."""
     e = unit(axis)
     return np.concatenate([cross(np.asarray(point, dtype=np.float64), e) + pitch * e, e])
 
@@ -137,11 +131,7 @@ def hat(screw: Array) -> Array:
 
 
 def exp(twist: Array) -> Array:
-    r"""Exponential of twists, shape (..., 4, 4).
-
-    With :math:`\theta = |\omega|`: :math:`\exp \hat S = I + \hat S
-    + \frac{1 - \cos\theta}{\theta^2} \hat S^2 + \frac{\theta - \sin\theta}{\theta^3} \hat S^3`.
-    """
+    r"""Exponential of twists, shape (..., 4, 4)."""
     w = twist[..., 3:]
     theta = np.sqrt(np.add.reduce(w * w, axis=-1))[..., None, None]
     small = theta < 1e-4
@@ -170,10 +160,7 @@ def rotation_of(quaternion: ArrayLike) -> Array:
 
 
 def quaternion_of(R: Array) -> tuple[float, float, float, float]:
-    """The unit quaternion x y z w of a rotation, shape (3, 3).
-
-    Of the columns of the quaternion's products a long one is taken.
-    """
+    """The unit quaternion x y z w of a rotation, shape (3, 3)."""
     (a, b, c), (d, e, f), (g, h, i) = R.tolist()
     if a + e + i > 0.0:
         found = (h - f, c - g, d - b, 1.0 + a + e + i)
@@ -207,10 +194,7 @@ def log_rotation(R: Array) -> Array:
 
 
 def _beyond(R: Array) -> Array:
-    """Rotation vectors of rotations by more than a right angle, by quaternions, shape (N, 3).
-
-    Of the columns :math:`x_i x` of four times the quaternion's products, the longest tells most.
-    """
+    """Rotation vectors of rotations by more than a right angle, by quaternions, shape (N, 3)."""
     trace = np.trace(R, axis1=1, axis2=2)
     symmetric = R + np.swapaxes(R, 1, 2)
     products = symmetric + (1.0 - trace)[:, None, None] * np.eye(3)
@@ -227,11 +211,7 @@ def _beyond(R: Array) -> Array:
 
 
 def inverse_left_jacobian(w: Array) -> Array:
-    r"""Inverse of the left Jacobian of SO(3), shape (..., 3, 3).
-
-    :math:`\dot w = J_l^{-1}(w)\,\omega` where :math:`w` is the rotation vector of R and
-    :math:`\omega` its angular velocity in the fixed frame.
-    """
+    r"""Inverse of the left Jacobian of SO(3), shape (..., 3, 3)."""
     theta = np.sqrt(np.add.reduce(w * w, axis=-1))[..., None, None]
     small = theta < 1e-3
     safe = np.where(small, 1.0, theta)
@@ -245,20 +225,7 @@ def inverse_left_jacobian(w: Array) -> Array:
 
 
 def wrench_of_twist_forces(twist: Array, force: Array) -> Array:
-    r"""Wrenches in the moved frame that do the work of forces along the numbers of its twist.
-
-    Where :math:`x` leads to a frame that moves with the twist :math:`V` in its own axes,
-    :math:`V = J_r(x) \dot x`; the wrench is :math:`J_r^{-T}(x) f`. With
-    :math:`J = J_l^{-1}(\omega)` of SO(3), and C its derivative along the linear part, the force is
-    :math:`J f` and the moment :math:`J m + C f`: twists are rotation vectors of dual numbers.
-
-    Args:
-        twist: The twists x, turning by less than a full turn, shape (..., 6).
-        force: Forces along their numbers, shape (..., 6).
-
-    Returns:
-        Shape (..., 6), force first.
-    """
+    r"""Wrenches in the moved frame that do the work of forces along the numbers of its twist."""
     v, w, f = twist[..., :3], twist[..., 3:], force[..., :3]
     square = np.add.reduce(w * w, axis=-1)[..., None]
     small = square < 0.04
@@ -288,12 +255,7 @@ def log(T: Array) -> Array:
 
 
 def axis_of(screw: Array) -> tuple[Array, Array | None, float | None]:
-    """Direction, point and pitch of one screw.
-
-    Returns:
-        The unit direction; the point of the axis nearest to the origin in metres (None for a
-        translation); the pitch in metres per radian (None for a translation).
-    """
+    """Direction, point and pitch of one screw."""
     v, w = screw[:3], screw[3:]
     length = float(np.linalg.norm(w))
     if length <= NEGLIGIBLE * float(np.linalg.norm(v)):

@@ -25,11 +25,7 @@ FULL = read_only(np.eye(6))
 
 
 def span(columns: Array, rtol: float = RTOL) -> Array:
-    """Orthonormal basis of the span of columns of order one, shape (6, d).
-
-    A direction counts when its singular value exceeds ``rtol`` times the larger of one and the
-    largest singular value.
-    """
+    """Orthonormal basis of the span of columns of order one, shape (6, d)."""
     if columns.shape[1] == 0:
         return ZERO
     u, s, _ = np.linalg.svd(columns, full_matrices=False)
@@ -92,13 +88,7 @@ def _pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def lie_closure(columns: Array, rtol: float = RTOL) -> Array:
-    r"""The smallest subalgebra that contains the columns (Müller 2014, eq. 25), shape (6, d).
-
-    Brackets of all pairs are added until the dimension stops growing, which it never does at five:
-    let the unit covector :math:`n = (f, m)` vanish on five dimensions and the unit vector x be
-    normal to f and m. Then :math:`a = (0, x)` and :math:`b = (f \times x, m \times x)` are two
-    of their unit vectors, and :math:`n \cdot [a, b] = |b|^2 = 1`.
-    """
+    r"""The smallest subalgebra that contains the columns (Müller 2014, eq. 25), shape (6, d)."""
     return _closure(np.ascontiguousarray(columns, dtype=np.float64).tobytes(), rtol)
 
 
@@ -115,10 +105,7 @@ def _closure(data: bytes, rtol: float) -> Array:
 
 
 def saturation(space: Array, freedoms: Array, rtol: float = RTOL) -> Array:
-    r"""The smallest superspace of ``space`` that is invariant under the adjoint of the freedoms.
-
-    While a joint with the screws Z moves by q, the space :math:`Ad_{\exp(Zq)} B` stays in it.
-    """
+    r"""The smallest superspace of ``space`` that is invariant under the adjoint of the freedoms."""
     basis = space
     while freedoms.shape[1] and 0 < basis.shape[1] < 6:
         brackets = screw.ad(freedoms.T) @ basis
@@ -131,15 +118,7 @@ def saturation(space: Array, freedoms: Array, rtol: float = RTOL) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Rank:
-    """A rank and the evidence for it.
-
-    Attributes:
-        rank: The decision.
-        singular_values: Largest first, shape (k,); none where the ranks of many loops add up.
-        gap: Ratio of the last singular value counted to the first one not counted (inf: none).
-        lowest: Rank with a tolerance a hundred times larger.
-        highest: Rank with a tolerance a hundred times smaller.
-    """
+    """A rank and the evidence for it."""
 
     rank: int
     singular_values: Array

@@ -24,13 +24,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Loops with equally many rows and coordinates.
-
-    Attributes:
-        rows: Rows of each among all, shape (G, r).
-        columns: Coordinates of each among all, shape (G, k).
-        values: Their entries at N configurations, shape (N, G, r, k).
-    """
+    """Loops with equally many rows and coordinates."""
 
     rows: Indices
     columns: Indices
@@ -38,12 +32,7 @@ class Blocks:
 
 
 class BlockRows:
-    """Sparse matrices of one pattern at N configurations, shape (N, m, n).
-
-    Args:
-        shape: Number of rows and of columns.
-        blocks: The rows, those of loops of the same size together; each row is in one block.
-    """
+    """Sparse matrices of one pattern at N configurations, shape (N, m, n)."""
 
     def __init__(self, shape: tuple[int, int], blocks: Sequence[Blocks]) -> None:
         """Keep the blocks."""
@@ -82,13 +71,7 @@ class BlockRows:
         return result
 
     def orthonormal(self) -> tuple[BlockRows, list[Array], NDArray[np.bool_]]:
-        """Rows of every loop made orthonormal among themselves.
-
-        Returns:
-            The orthonormal rows; for each block the triangular matrices that lead back, shape
-            (N, G, r, r), those before from the new ones by their transposes; and at which
-            configurations all of them can be trusted, shape (N,).
-        """
+        """Rows of every loop made orthonormal among themselves."""
         blocks, triangles = [], []
         good = np.ones(self.configurations, dtype=bool)
         for b in self.blocks:
@@ -141,11 +124,7 @@ class BlockRows:
         return all(good) and all(rows.factors(i) for i in range(self.configurations))
 
     def least_norm(self, values: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Shortest solutions for right-hand sides of shape (N, m), and which of them are good.
-
-        Returns:
-            Solutions, shape (N, n), and whether each has rows that are clearly independent, (N,).
-        """
+        """Shortest solutions for right-hand sides of shape (N, m), and which of them are good."""
         result = np.zeros((len(values), self.shape[1]))
         rows, triangles, good = self.orthonormal()
         right = np.array(values)
@@ -164,13 +143,7 @@ class BlockRows:
 
 @dataclass(frozen=True, eq=False)
 class GramFactors:
-    """Rows that are independent, with the factors of their Gram matrix.
-
-    Attributes:
-        matrix: The rows as a sparse matrix, shape (m, n).
-        lower: Its factors.
-        clearness: Smallest over largest pivot: how clearly the rows are independent.
-    """
+    """Rows that are independent, with the factors of their Gram matrix."""
 
     matrix: Any
     lower: Any

@@ -33,15 +33,7 @@ POINTS = 30
 
 @dataclass(frozen=True, eq=False)
 class ModalBody:
-    """Modes in the coordinates of the bodies that stand for them.
-
-    Attributes:
-        distance: From the first end to the second, body axes, m, shape (3,).
-        screws: Motions of the second end by elastic coordinates, unit screws, shape (6, b).
-        stiffness: Of the b coordinates of the second end and of the inner ones, shape (e,).
-        inertia: Of the rigid body, about the first end.
-        mass: Of the rigid body's six and the elastic coordinates, shape (6 + e, 6 + e).
-    """
+    """Modes in the coordinates of the bodies that stand for them."""
 
     distance: Array
     screws: Array
@@ -51,16 +43,7 @@ class ModalBody:
 
     @classmethod
     def of(cls, name: str, modes: Modes, stiffest: float) -> ModalBody:
-        """Split modes into rigid and elastic ones.
-
-        Args:
-            name: Of the body.
-            modes: As given.
-            stiffest: Coordinates of a higher frequency count as rigid, rad/s.
-
-        Raises:
-            ModelError: They are not those of a body that moves freely.
-        """
+        """Split modes into rigid and elastic ones."""
         M, K, (first, second) = modes.mass, modes.stiffness, modes.shapes
         try:
             vectors, squares = _modes(M, K)
@@ -113,15 +96,7 @@ class ModalBody:
         )
 
     def points(self, taken: Array) -> tuple[float, Array, Array]:
-        """Equal points of mass that make up for what is left of the mass.
-
-        Args:
-            taken: Part of the mass that stands elsewhere, shape (6 + e, 6 + e).
-
-        Returns:
-            Mass of a point, places about the first end (p, 3), and motions by the elastic
-            coordinates (p, 3, e).
-        """
+        """Equal points of mass that make up for what is left of the mass."""
         left = self.mass - taken
         rigid, count = _rigid("", left[:6, :6]), len(left) - 6
         second = np.trace(rigid.matrix) / 2 * np.eye(3) - rigid.matrix
@@ -171,11 +146,7 @@ def _rigid(name: str, mass: Array) -> Inertia:
 
 
 def modal_ends(mechanism: Mechanism, body: Body, distance: Array) -> tuple[list[Joint], Array]:
-    """Joints at the first and the second end, and where the first end is in the body's frame.
-
-    Raises:
-        ModelError: The body has other joints, or they are not as far from each other.
-    """
+    """Joints at the first and the second end, and where the first end is in the body's frame."""
     joints = [j for j in mechanism.joints if body.name in (j.parent, j.child)]
     places = [
         (j.T_parent_joint if j.parent == body.name else j.T_child_joint)[:3, 3] for j in joints
@@ -194,11 +165,7 @@ def modal_ends(mechanism: Mechanism, body: Body, distance: Array) -> tuple[list[
 
 
 def with_modal_body(mechanism: Mechanism, body: Body, stiffest: float) -> Mechanism:
-    """The mechanism with a body of modes as ends, slides and points; see ``segments``.
-
-    Raises:
-        ModelError: The modes do not fit the body.
-    """
+    """The mechanism with a body of modes as ends, slides and points; see ``segments``."""
     assert isinstance(body.elastic, Modes)
     modal = ModalBody.of(body.name, body.elastic, stiffest)
     mass, name = modal.inertia.mass, body.name

@@ -9,11 +9,7 @@ Element = TypeVar("Element", bound=Hashable)
 
 
 class DisjointSets(Generic[Element]):
-    """Sets without common elements that are united two or more at a time.
-
-    Args:
-        elements: Those known from the start, each in a set of its own; others come as they are met.
-    """
+    """Sets without common elements that are united two or more at a time."""
 
     def __init__(self, elements: Iterable[Element] = ()) -> None:
         """Start with single elements."""
@@ -61,14 +57,7 @@ def joined(pairs: Iterable[Sequence[Element]]) -> list[list[Element]]:
 
 
 def biconnected(ends: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
-    """Positions of the edges of every biconnected part, two edges between the same ends being one.
-
-    Depth-first search: a part ends where nothing behind a vertex leads back beyond it (Hopcroft and
-    Tarjan 1973).
-
-    Args:
-        ends: The two different vertices of every edge.
-    """
+    """Positions of the edges of every biconnected part, two edges between the same ends being one."""
     incident: dict[int, list[int]] = {}
     for edge, (one, other) in enumerate(ends):
         incident.setdefault(one, []).append(edge)

@@ -22,12 +22,7 @@ NodeChain = tuple[NodeId, NodeId, tuple[EdgeId, ...]]
 
 @dataclass(frozen=True)
 class Cycle:
-    """A closed walk through distinct nodes.
-
-    Attributes:
-        edges: Edge indices in walking order.
-        nodes: ``nodes[i]`` is left through ``edges[i]``; same length as ``edges``.
-    """
+    """A closed walk through distinct nodes."""
 
     edges: tuple[EdgeId, ...]
     nodes: tuple[NodeId, ...]
@@ -62,16 +57,7 @@ def walk(graph: Graph, edges: Sequence[EdgeId]) -> Cycle:
 def candidate_cycles(
     graph: Graph, block: Sequence[EdgeId], longest: int | None = None, *, through_hubs: bool = True
 ) -> list[Cycle]:
-    """Shortest-path cycles of a biconnected part, shortest first, ties by joint order.
-
-    Args:
-        graph: The mechanism's graph.
-        block: Edges of the biconnected part.
-        longest: Leave out cycles of more joints than this.
-        through_hubs: Whether paths lead on through bodies with more neighbours than the one where
-            they start. A short cycle is found from its body with the most neighbours as well, so
-            that what is lost are long ones; many loops on one ground are far fewer paths then.
-    """
+    """Shortest-path cycles of a biconnected part, shortest first, ties by joint order."""
     longest = len(block) if longest is None else longest
     chains = contract(graph, block)
     branch = {n for start, end, _ in chains for n in (start, end)}
@@ -140,16 +126,7 @@ def minimum_cycle_basis(graph: Graph, block: Sequence[EdgeId]) -> list[Cycle]:
 
 
 def summed_cycles(graph: Graph, basis: Sequence[Cycle], candidates: Sequence[Cycle]) -> list[Cycle]:
-    """The candidates and the simple cycles that are sums of two of the basis, shortest first.
-
-    Shortest paths between two bodies take one of several chains, so the loop of the other two is
-    never among the candidates; it is the sum of two that are.
-
-    Args:
-        graph: The mechanism's graph.
-        basis: Independent cycles.
-        candidates: Cycles that are known.
-    """
+    """The candidates and the simple cycles that are sums of two of the basis, shortest first."""
     found = {frozenset(cycle.edges): cycle for cycle in candidates}
     for one, two in combinations([frozenset(cycle.edges) for cycle in basis], 2):
         both = one ^ two
@@ -198,10 +175,7 @@ def _shortest_paths(
     radius: int,
     most: int,
 ) -> dict[NodeId, tuple[int, tuple[int, ...]]]:
-    """Length and chains of one shortest path from the root to every branch node within reach.
-
-    Paths end where more chains than ``most`` meet.
-    """
+    """Length and chains of one shortest path from the root to every branch node within reach."""
     paths: dict[NodeId, tuple[int, tuple[int, ...]]] = {}
     queue: list[tuple[int, tuple[int, ...], NodeId]] = [(0, (), root)]
     while queue:

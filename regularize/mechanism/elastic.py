@@ -89,11 +89,7 @@ def segments(mechanism: Mechanism) -> Mechanism:
 
 
 def segment_at(mechanism: Mechanism, name: str, point: ArrayLike = (0, 0, 0)) -> str:
-    """Name of the segment on which a point of an elastic body's frame stands; else the body's.
-
-    Raises:
-        ModelError: The body is given by modes, and the point is none of its ends.
-    """
+    """Name of the segment on which a point of an elastic body's frame stands; else the body's."""
     body = mechanism.body(name)
     beam = body.elastic
     if isinstance(beam, Modes):
@@ -128,11 +124,7 @@ Load = TypeVar("Load")
 
 
 def loads_on_segments(mechanism: Mechanism, loads: Mapping[str, Load]) -> dict[str, Load]:
-    """Loads on elastic bodies as loads on the segments where they act.
-
-    Raises:
-        ModelError: Two act on one segment: give them as one.
-    """
+    """Loads on elastic bodies as loads on the segments where they act."""
     found: dict[str, Load] = {}
     for name, load in loads.items():
         here = segment_at(mechanism, name, getattr(load, "point", (0, 0, 0)))

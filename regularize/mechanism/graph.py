@@ -37,20 +37,7 @@ SUBGROUP_KINDS = frozenset(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Edge:
-    """An elementary joint between two nodes.
-
-    Attributes:
-        index: Position in ``Graph.edges``.
-        joint: The joint that it belongs to.
-        name: Name of the joint, with a suffix where the joint was split.
-        parent: Node on the parent side.
-        child: Node on the child side.
-        screws: Freedoms in the joint frame, shape (6, f).
-        T_parent: Joint frame in the parent node's frame.
-        T_child: Joint frame in the child node's frame.
-        columns: Indices of its coordinates among all coordinates of the mechanism, shape (f,).
-        group: Whether it moves by one exponential of all its screws.
-    """
+    """An elementary joint between two nodes."""
 
     index: EdgeId
     joint: Joint
@@ -80,16 +67,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class CouplingRow:
-    """A coupling with its coordinates resolved to columns.
-
-    Attributes:
-        name: Name in the user's model.
-        columns: Coordinates that it couples.
-        coefficients: One per column.
-        offset: Right-hand side.
-        curve: What the last coordinate counts as, its coefficient included; None where the relation
-            is linear.
-    """
+    """A coupling with its coordinates resolved to columns."""
 
     name: str
     columns: tuple[ColumnId, ...]
@@ -100,22 +78,7 @@ class CouplingRow:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
-    """Nodes and edges of a mechanism.
-
-    Attributes:
-        mechanism: The mechanism.
-        nodes: Name of each node: its first body in file order, or the ground's; that is the first.
-        members: Names of the bodies of each node; empty for a massless node of a split joint.
-        T_node_body: Frame of each body in the frame of its node.
-        node_of: Node of each body.
-        ground: The ground's node.
-        edges: All elementary joints.
-        freedoms: Number of joint coordinates.
-        couplings: Relations between coordinates.
-        rigid_loops: Fixed joints that join two bodies which other fixed joints join already.
-        missed: By which part of the distance of their frames axes miss each other that may be meant
-            to meet in one point; 0 where none do.
-    """
+    """Nodes and edges of a mechanism."""
 
     mechanism: Mechanism
     nodes: tuple[str, ...]
@@ -150,10 +113,7 @@ class Graph:
 
     @cached_property
     def extents(self) -> Array:
-        """How far masses, shapes and other joints are from a joint of each node, m, (nodes,).
-
-        That of the ground is none: it holds floors and rooms.
-        """
+        """How far masses, shapes and other joints are from a joint of each node, m, (nodes,)."""
         points: list[list[Array]] = [[] for _ in self.nodes]
         for edge in self.edges:
             points[edge.parent].append(edge.T_parent[:3, 3])
@@ -197,11 +157,7 @@ class Graph:
 
     @cached_property
     def cells(self) -> tuple[tuple[EdgeId, ...], ...]:
-        """Sets of edges whose constraints do not touch each other's coordinates.
-
-        A cell is a biconnected part with loops, or several that couplings tie together along with
-        the other joints that they couple.
-        """
+        """Sets of edges whose constraints do not touch each other's coordinates."""
         if not self.couplings:
             return self.blocks
         edge_of = {c: edge.index for edge in self.edges for c in edge.columns}
@@ -279,10 +235,7 @@ def breadth_first(
 
 
 def spanning_tree(graph: Graph, preference: Sequence[EdgeId] | None = None) -> tuple[EdgeId, ...]:
-    """Edges of a spanning tree, taken in order of preference (Kruskal).
-
-    By default the file's own closures come last, then joints with fewer freedoms, then file order.
-    """
+    """Edges of a spanning tree, taken in order of preference (Kruskal)."""
     if preference is None:
         edges = sorted(graph.edges, key=lambda edge: (edge.joint.closure, edge.index))
         preference = [edge.index for edge in edges]
@@ -307,10 +260,7 @@ def loop_count(graph: Graph, block: Sequence[EdgeId]) -> int:
 
 
 def part_of(graph: Graph, edges: Iterable[EdgeId]) -> Graph | None:
-    """The graph of some edges alone, numbered anew in the same order; nodes stay.
-
-    None where a joint with several edges has some of them elsewhere.
-    """
+    """The graph of some edges alone, numbered anew in the same order; nodes stay."""
     chosen = [graph.edges[e] for e in sorted(edges)]
     names = {edge.joint.name for edge in chosen}
     joints = tuple(joint for joint in graph.mechanism.joints if joint.name in names)

@@ -52,20 +52,7 @@ MANY = 64
 def near_each_other(
     edges: Sequence[Edge], ground: NodeId, position: Array
 ) -> tuple[list[Edge], float]:
-    """The same joints, with frames that lie far off brought near along their axes.
-
-    Args:
-        edges: All elementary joints of a mechanism.
-        ground: The node that does not move.
-        position: Stored coordinates of all joints, shape (n,).
-
-    Returns:
-        The edges as they are where their frames are no further apart along the axes than thirty
-        times what the axes are from each other; and where all axes meet in one point to a few parts
-        in ten thousand of that, as those of a spherical linkage do, or are one line, as those of a
-        door. And by which part of the way along them axes miss each other whose frames were brought
-        near, where they might be meant to meet in one point; 0 elsewhere.
-    """
+    """The same joints, with frames that lie far off brought near along their axes."""
     if not edges:
         return [], 0.0
     counts, axes = _free(edges)
@@ -107,10 +94,7 @@ def near_each_other(
 
 
 def _free(edges: Sequence[Edge]) -> tuple[NDArray[np.intp], Array]:
-    """In how many directions frames may be moved without any change, and the only one of hinges.
-
-    Shapes (edges,) and, in the joint frames, (edges, 3).
-    """
+    """In how many directions frames may be moved without any change, and the only one of hinges."""
     # The parts of a joint that was split share one frame.
     counts = np.array([0 if e.split else FREE.get(e.joint.kind, 1) for e in edges], dtype=np.intp)
     axes = np.array([edge.screws[3:].sum(axis=1) for edge in edges])
@@ -121,10 +105,7 @@ def _free(edges: Sequence[Edge]) -> tuple[NDArray[np.intp], Array]:
 
 
 def _sizes(edges: Sequence[Edge], counts: NDArray[np.intp], axes: Array) -> list[float]:
-    """Largest distances of joints on one body, in metres.
-
-    Of axes; of frames along them, and of those of no slides; of parallel axes.
-    """
+    """Largest distances of joints on one body, in metres."""
     rigid = _rigid(edges)
     on_body: dict[NodeId, list[int]] = {}
     frames = np.zeros((2 * len(edges), 4, 4))
@@ -206,15 +187,7 @@ def _slid(edge: Edge, way: Array) -> Edge:
 
 
 def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
-    """The graph of a mechanism.
-
-    Args:
-        mechanism: The mechanism.
-        as_placed: Whether frames that lie far off along their axes stay there.
-
-    Raises:
-        ModelError: A part has no path to ground, or a body is elastic.
-    """
+    """The graph of a mechanism."""
     refuse_elastic(mechanism)
     T_node_body, node_of, members, rigid_loops = _merge_fixed(mechanism)
     nodes = [group[0] for group in members]
@@ -299,10 +272,7 @@ def _elementary(joint: Joint) -> list[Array]:
 def _merge_fixed(
     mechanism: Mechanism,
 ) -> tuple[dict[str, Array], dict[str, NodeId], list[tuple[str, ...]], tuple[Joint, ...]]:
-    """Groups of bodies joined by fixed joints, and their frames in the group's first body.
-
-    The last result lists fixed joints that join bodies of one group a second time.
-    """
+    """Groups of bodies joined by fixed joints, and their frames in the group's first body."""
     fixed = [j for j in mechanism.joints if j.kind == "fixed" and not j.closure]
     names = [mechanism.ground, *(body.name for body in mechanism.bodies)]
     rigid: dict[str, dict[str, Joint]] = {name: {} for name in names}

@@ -65,12 +65,7 @@ WORDS = {
 
 
 def kind_of(word: str) -> str:
-    """The kind that a word of some format means; words that are none stay as they are.
-
-    Example:
-        >>> kind_of("Ball"), kind_of("point on line"), kind_of("Pin Slot Joint"), kind_of("odd")
-        ('spherical', 'point_on_line', 'slotted', 'odd')
-    """
+    """The kind that a word of some format means; words that are none stay as they are."""
     plain = word.strip().lower().replace(" ", "_").replace("-", "_")
     plain = plain.removesuffix("_joint").removesuffix("_hinge")
     kind = WORDS.get(plain, plain)
@@ -199,20 +194,7 @@ class Joint(Frozen):
 def joint_screws(
     kind: str, axis: ArrayLike = (0, 0, 1), axis2: ArrayLike | None = None, pitch: float = 0.0
 ) -> Array:
-    """Screws of a standard joint in its own frame, through the frame's origin, shape (6, f).
-
-    Args:
-        kind: One of ``KINDS`` but ``composite``, or of ``HIGHER_PAIRS``.
-        axis: The axis; of a planar joint and of ``point_on_plane`` the normal; of a universal joint
-            the first axis; of ``parallel`` the direction that is held; else of a higher pair the
-            line.
-        axis2: Second axis of a universal joint, by default Y; normal of the plane of
-            ``line_in_plane``, by default any.
-        pitch: Of a helical joint, metres per radian.
-
-    Raises:
-        ValueError: An axis has no length, or the kind has no standard screws.
-    """
+    """Screws of a standard joint in its own frame, through the frame's origin, shape (6, f)."""
     slide, turn = screw.prismatic, screw.revolute
     if kind == "fixed":
         return np.zeros((6, 0))
@@ -275,13 +257,7 @@ class Moving(Protocol):
 
 
 def motion(joint: Moving, q: Array, count: int | None = None) -> Array:
-    """The child's joint frame in the parent's joint frame at coordinates ``q``, shape (4, 4).
-
-    Args:
-        joint: The joint.
-        q: Its coordinates, radians and metres, shape (freedoms,).
-        count: Only that many of its freedoms move, the first ones of a product; None: all.
-    """
+    """The child's joint frame in the parent's joint frame at coordinates ``q``, shape (4, 4)."""
     T = np.eye(4)
     if not np.any(q):
         return T
@@ -300,16 +276,7 @@ def relative_pose(joint: Joint, q: Array) -> Array:
 def changed_joint(
     joint: Joint, kind: str, screws: Array, shift: Array = IDENTITY, own: int | None = None
 ) -> Joint:
-    """The joint made another kind in the same position.
-
-    Args:
-        joint: The joint as it is.
-        kind: The new kind.
-        screws: Its freedoms in its own frame, shape (6, f).
-        shift: Its frame in that of the joint as it is, shape (4, 4).
-        own: The new freedom that the single one of the joint becomes: its limits and dynamics stay.
-            None: they go.
-    """
+    """The joint made another kind in the same position."""
     f = screws.shape[1]
     limits = None if own is None or joint.limits is None else joint.limits.widened(f, own)
     changed = replace(
@@ -346,10 +313,7 @@ def reversed_joint(joint: Joint) -> Joint:
 
 
 def body_jacobian(joint: Moving, q: Array) -> Array:
-    """Twist of the child's frame, seen from itself, by the joint's velocities, shape (6, f).
-
-    Velocities of group joints are twists in the moving frame, so theirs are the screws.
-    """
+    """Twist of the child's frame, seen from itself, by the joint's velocities, shape (6, f)."""
     if joint.group or not np.any(q):
         return joint.screws
     columns, T = [np.zeros((6, 0))], np.eye(4)
@@ -360,17 +324,7 @@ def body_jacobian(joint: Moving, q: Array) -> Array:
 
 
 def joint_position(joint: Moving, T_parent_child: Array) -> Array:
-    """Coordinates that move the parent's frame of a joint nearest to its child's frame.
-
-    What the joint cannot do is left over; it is the closure gap.
-
-    Args:
-        joint: The joint; the search starts at zero.
-        T_parent_child: The child's joint frame in the parent's joint frame, shape (4, 4).
-
-    Returns:
-        Radians and metres, shape (freedoms,).
-    """
+    """Coordinates that move the parent's frame of a joint nearest to its child's frame."""
     if joint.freedoms == 0:
         return np.zeros(0)
     if joint.group:

@@ -12,23 +12,7 @@ from regularize.mechanism.graph import EdgeId, Graph, NodeId, breadth_first, nod
 
 
 class LoopTree:
-    """A spanning tree of a set of edges; every chord closes a loop over it.
-
-    Args:
-        graph: The mechanism's graph.
-        edges: The edges that take part.
-        tree: Those that form the spanning tree; the others are chords.
-
-    Attributes:
-        edges: The edges, in increasing order.
-        chords: Those that are not in the tree, one per loop.
-        nodes: The nodes that the edges touch.
-        tree: (edge, newly reached node) in the order in which the tree is followed.
-        roots: Where it starts, one node per connected part.
-        level: How many edges of the tree are between a node and its root.
-        columns: Coordinates of the edges among all of the mechanism, shape (n,).
-        edge_of_column: The edge of each of them, as its place in ``edges``, shape (n,).
-    """
+    """A spanning tree of a set of edges; every chord closes a loop over it."""
 
     def __init__(self, graph: Graph, edges: Iterable[EdgeId], tree: Iterable[EdgeId]) -> None:
         """Order the tree from its root and index the coordinates."""
@@ -150,11 +134,7 @@ class LoopTree:
 
     @cached_property
     def carriers(self) -> Array:
-        """Signs with which each coordinate moves what carries each screw, shape (n, n).
-
-        A joint's screw is carried by the body before it and by the joint's own coordinates before
-        it; the screws of a group joint are fixed in the moving frame.
-        """
+        """Signs with which each coordinate moves what carries each screw, shape (n, n)."""
         return self._movers[1]
 
     @cached_property

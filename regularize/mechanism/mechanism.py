@@ -358,12 +358,7 @@ def massless(mechanism: Mechanism) -> list[str]:
 
 
 def no_inertia(mechanism: Mechanism, moving: Iterable[str]) -> NoInertia:
-    """The error where freedoms can move without moving any mass.
-
-    Args:
-        mechanism: The mechanism.
-        moving: Names of the coordinates that move.
-    """
+    """The error where freedoms can move without moving any mass."""
     names, bodies = list(moving), massless(mechanism)
     freedoms = f"{listed(names)} can move" if names else "the mechanism can move"
     if not bodies:

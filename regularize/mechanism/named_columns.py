@@ -31,11 +31,7 @@ class NamedColumns(ABC):
         return ()
 
     def to_pandas(self) -> Any:
-        """A ``pandas.DataFrame``, a row for each entry, indexed by its place along the axes.
-
-        Raises:
-            RegularizeError: pandas is not installed.
-        """
+        """A ``pandas.DataFrame``, a row for each entry, indexed by its place along the axes."""
         pandas = _module("pandas")
         columns = self.columns()
         shape = np.shape(next(iter(columns.values()), np.zeros(0)))
@@ -46,11 +42,7 @@ class NamedColumns(ABC):
         return pandas.DataFrame({k: np.ravel(v) for k, v in columns.items()}, index=index)
 
     def to_xarray(self) -> Any:
-        """An ``xarray.Dataset`` with one variable for each column.
-
-        Raises:
-            RegularizeError: xarray is not installed.
-        """
+        """An ``xarray.Dataset`` with one variable for each column."""
         xarray = _module("xarray")
         return xarray.Dataset(
             {k: (_axes(self.axes, np.ndim(v)), np.asarray(v)) for k, v in self.columns().items()}
@@ -117,12 +109,7 @@ class Frozen(ShortRepr):
 
 
 def short(value: object, most: int = 80) -> str:
-    """A value in a few words on one line.
-
-    Args:
-        value: Anything.
-        most: Characters beyond which sizes and types take the place of values.
-    """
+    """A value in a few words on one line."""
     if isinstance(value, np.ndarray):
         return f"array{value.shape}" if value.size > 3 else _numbers(value)
     if isinstance(value, float | np.floating):

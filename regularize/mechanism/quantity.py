@@ -35,15 +35,7 @@ def rates(units: Mapping[str, float]) -> dict[str, float]:
 
 
 def value_of(text: str, *tables: Mapping[str, float]) -> float:
-    """A value in SI units.
-
-    Args:
-        text: A number with or without a unit.
-        tables: The SI value of every unit that may stand there, in one or several tables.
-
-    Raises:
-        ModelError: It is no finite number, or the unit is none of these.
-    """
+    """A value in SI units."""
     units = {unit: value for table in tables for unit, value in table.items()}
     found = parts(text)
     if found is None or not math.isfinite(found[0]):
@@ -64,24 +56,14 @@ COLUMNS = ("translation", "rotation")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Quantity:
-    """What is given for every joint.
-
-    Attributes:
-        name: What it is called.
-        units: SI value of every unit, of the translational and of the rotational one.
-        example: How it may be written.
-    """
+    """What is given for every joint."""
 
     name: str
     units: tuple[Mapping[str, float], Mapping[str, float]]
     example: str
 
     def value(self, given: object, column: int) -> float:
-        """One value in SI units.
-
-        Raises:
-            ModelError: It is no positive number with a known unit.
-        """
+        """One value in SI units."""
         text = str(given) if isinstance(given, (str, Real)) else ""
         found = parts(text)
         if found is None or isinstance(given, bool):

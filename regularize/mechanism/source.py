@@ -27,16 +27,7 @@ Model: TypeAlias = str | PathLike[str] | bytes | Mechanism | HasMechanism | Any
 
 
 def as_mechanism(model: Model, format: str | None = None) -> Mechanism:
-    """The mechanism that a function computes with, from what its caller has.
-
-    Args:
-        model: A mechanism, what was made of one, a path, or an object that an adapter takes.
-        format: Of a file or text that does not say what it is.
-
-    Raises:
-        ReadError: A file or an object cannot be read.
-        NotTaken: It is nothing that can be a model.
-    """
+    """The mechanism that a function computes with, from what its caller has."""
     mechanism = model if isinstance(model, Mechanism) else getattr(model, "mechanism", None)
     if isinstance(mechanism, Mechanism):
         return mechanism
@@ -53,11 +44,6 @@ def as_graph(model: Model | Graph, format: str | None = None) -> Graph:
 
 
 def not_taken(model: Any, objects: Iterable[str] = ()) -> NotTaken:
-    """The error about what is no model.
-
-    Args:
-        model: What was given for one.
-        objects: Objects of other libraries that would be taken.
-    """
+    """The error about what is no model."""
     known = "; ".join(["a model is a path, a Mechanism, or what was made of one", *objects])
     return NotTaken(f"{known}; got an object of type {type(model).__name__!r}")
