@@ -17,7 +17,7 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Space
 from regularize.mechanism.body import Body, Inertia, Modes
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.joint_limits import JointDynamics
@@ -35,15 +35,15 @@ POINTS = 30
 class ModalBody:
     """Modes in the coordinates of the bodies that stand for them."""
 
-    distance: Array
-    screws: Array
-    stiffness: Array
-    inertia: Inertia
-    mass: Array
+    distance: Array  # from the first end to the second, body axes, m
+    screws: Space  # unit motions of the second end by b elastic coordinates
+    stiffness: Array  # of these and of the inner coordinates, (e,)
+    inertia: Inertia  # of the rigid body, about the first end
+    mass: Array  # of the rigid body's six and the elastic coordinates, (6 + e, 6 + e)
 
     @classmethod
     def of(cls, name: str, modes: Modes, stiffest: float) -> ModalBody:
-        """Split modes into rigid and elastic ones."""
+        """Split modes into rigid and elastic ones; those beyond ``stiffest`` (rad/s) are rigid."""
         M, K, (first, second) = modes.mass, modes.stiffness, modes.shapes
         try:
             vectors, squares = _modes(M, K)
@@ -61,10 +61,10 @@ class ModalBody:
         free = free @ np.linalg.inv(at_first)
         carried = second @ free
         distance = np.array([carried[1, 5], carried[2, 3], carried[0, 4]])
-        wanted = np.block(
+        rigid = np.block(
             [[np.eye(3), -screw.cross_matrix(distance)], [np.zeros((3, 3)), np.eye(3)]]
         )
-        if np.abs(carried - wanted).max() > EXACT * (1.0 + np.abs(distance).max()):
+        if np.abs(carried - rigid).max() > EXACT * (1.0 + np.abs(distance).max()):
             raise ModelError(
                 f"body {name!r}: shapes say that rigid motions bend it; they are (v, ω) of both "
                 "ends in body axes"
@@ -79,8 +79,8 @@ class ModalBody:
         moves = np.linalg.solve(K_e, ends.T @ length @ axes[:, kept]) / values[kept]
         parts = []
         for part in (elastic @ moves, elastic @ _null(ends)):
-            own, own_squares = _modes(part.T @ M @ part, part.T @ K @ part)
-            parts.append(part @ own[:, own_squares < stiffest**2])
+            vectors, squares = _modes(part.T @ M @ part, part.T @ K @ part)
+            parts.append(part @ vectors[:, squares < stiffest**2])
         screws = second @ parts[0]
         size = np.linalg.norm(screws[3:], axis=0)
         turns = size * length[5, 5] > NOTHING * np.linalg.norm(screws[:3], axis=0)
@@ -96,7 +96,11 @@ class ModalBody:
         )
 
     def points(self, taken: Array) -> tuple[float, Array, Array]:
-        """Equal points of mass that make up for what is left of the mass."""
+        """Find equal points of mass that make up for what is not taken of the mass matrix.
+
+        Returned are the mass of a point, places about the first end (p, 3), and motions by the
+        elastic coordinates (p, 3, e).
+        """
         left = self.mass - taken
         rigid, count = _rigid("", left[:6, :6]), len(left) - 6
         second = np.trace(rigid.matrix) / 2 * np.eye(3) - rigid.matrix
@@ -121,32 +125,32 @@ class ModalBody:
 
 
 def _modes(M: Array, K: Array) -> tuple[Array, Array]:
-    """Vectors of unit mass as columns, and squares of their frequencies, the lowest first."""
+    """Return vectors of unit mass as columns, and squares of their frequencies, lowest first."""
     root = np.linalg.inv(np.linalg.cholesky((M + M.T) / 2)).T
     squares, vectors = np.linalg.eigh(root.T @ (K + K.T) @ root / 2)
     return root @ vectors, squares
 
 
 def _null(rows: Array) -> Array:
-    """What rows annihilate, orthonormal columns."""
+    """Return an orthonormal basis of the null space of rows."""
     _, s, vt = np.linalg.svd(rows)
     return np.asarray(vt[int(np.sum(s > NOTHING * max(s.max(initial=0.0), 1e-300))) :].T)
 
 
 def _rigid(name: str, mass: Array) -> Inertia:
-    """Mass properties from a mass matrix about the origin, refused if no rigid body has it."""
+    """Read mass properties from a mass matrix about the origin; refuse what no rigid body has."""
     m = float(np.trace(mass[:3, :3]) / 3)
     moment = (mass[3:, :3] - mass[:3, 3:]) / (2 * m)
     center = np.array([moment[2, 1], moment[0, 2], moment[1, 0]])
     cross = screw.cross_matrix(center)
-    found = Inertia(m, center, mass[3:, 3:] + m * cross @ cross)
-    if np.abs(found.spatial - mass).max() > EXACT * np.abs(mass).max():
+    inertia = Inertia(m, center, mass[3:, 3:] + m * cross @ cross)
+    if np.abs(inertia.spatial - mass).max() > EXACT * np.abs(mass).max():
         raise ModelError(f"body {name!r}: the mass of its rigid modes is that of no rigid body")
-    return found
+    return inertia
 
 
 def modal_ends(mechanism: Mechanism, body: Body, distance: Array) -> tuple[list[Joint], Array]:
-    """Joints at the first and the second end, and where the first end is in the body's frame."""
+    """Return the joints at the first and second end, and the place of the first in the body."""
     joints = [j for j in mechanism.joints if body.name in (j.parent, j.child)]
     places = [
         (j.T_parent_joint if j.parent == body.name else j.T_child_joint)[:3, 3] for j in joints
@@ -165,7 +169,7 @@ def modal_ends(mechanism: Mechanism, body: Body, distance: Array) -> tuple[list[
 
 
 def with_modal_body(mechanism: Mechanism, body: Body, stiffest: float) -> Mechanism:
-    """The mechanism with a body of modes as ends, slides and points; see ``segments``."""
+    """Replace a body of modes by ends, slides and points of mass; see ``segments``."""
     assert isinstance(body.elastic, Modes)
     modal = ModalBody.of(body.name, body.elastic, stiffest)
     mass, name = modal.inertia.mass, body.name
@@ -188,7 +192,7 @@ def with_modal_body(mechanism: Mechanism, body: Body, stiffest: float) -> Mechan
         taken[:3, :3] = light * np.eye(3)
 
         def add(label: str, joint: str, screws: Array, at: Array, m: float, along: Array) -> None:
-            """A point of mass on a joint of its own, and what it takes of the mass."""
+            """Add a point of mass on a joint of its own, and count what it takes of the mass."""
             frame = screw.transform(None, start + at)
             zero = np.zeros((3, 3))
             bodies.append(Body(label, Inertia(m, start + at, zero)))

@@ -20,11 +20,10 @@ from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Coordinates, Direction, Indices, Transform
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.elastic import refuse_elastic
 from regularize.mechanism.graph import (
@@ -52,10 +51,16 @@ MANY = 64
 def near_each_other(
     edges: Sequence[Edge], ground: NodeId, position: Array
 ) -> tuple[list[Edge], float]:
-    """The same joints, with frames that lie far off brought near along their axes."""
+    """Bring joint frames near each other that lie far off along their axes, if that tells lengths.
+
+    Frames stay where they are no further apart along the axes than thirty times what the axes are
+    from each other, and where axes meet in one point to a few parts in ten thousand or are one
+    line. Also returned is by which part of the way along them axes miss each other that may be
+    meant to meet in one point; else 0.
+    """
     if not edges:
         return [], 0.0
-    counts, axes = _free(edges)
+    counts, axes = _free_directions(edges)
     apart, along, turning, side_by_side = _sizes(edges, counts, axes)
     if along <= 30.0 * apart:
         return list(edges), 0.0
@@ -93,8 +98,8 @@ def near_each_other(
     return near, apart / along if concurrent and along > 30.0 * apart else 0.0
 
 
-def _free(edges: Sequence[Edge]) -> tuple[NDArray[np.intp], Array]:
-    """In how many directions frames may be moved without any change, and the only one of hinges."""
+def _free_directions(edges: Sequence[Edge]) -> tuple[Indices, Direction]:
+    """Count the directions in which frames may move without any change; and return a single one."""
     # The parts of a joint that was split share one frame.
     counts = np.array([0 if e.split else FREE.get(e.joint.kind, 1) for e in edges], dtype=np.intp)
     axes = np.array([edge.screws[3:].sum(axis=1) for edge in edges])
@@ -104,8 +109,11 @@ def _free(edges: Sequence[Edge]) -> tuple[NDArray[np.intp], Array]:
     return counts, axes / np.where(counts == 1, lengths, 1.0)[:, None]
 
 
-def _sizes(edges: Sequence[Edge], counts: NDArray[np.intp], axes: Array) -> list[float]:
-    """Largest distances of joints on one body, in metres."""
+def _sizes(edges: Sequence[Edge], counts: Indices, axes: Direction) -> list[float]:
+    """Return the largest distances of joints on one body, in metres.
+
+    Of axes from each other; of frames along them, with and without slides; of parallel axes.
+    """
     rigid = _rigid(edges)
     on_body: dict[NodeId, list[int]] = {}
     frames = np.zeros((2 * len(edges), 4, 4))
@@ -117,8 +125,8 @@ def _sizes(edges: Sequence[Edge], counts: NDArray[np.intp], axes: Array) -> list
             frames[2 * k + end] = T_body_node @ T
     pairs = [
         pair
-        for own in on_body.values()
-        for pair in (combinations(own, 2) if len(own) <= MANY else pairwise(own))
+        for ends in on_body.values()
+        for pair in (combinations(ends, 2) if len(ends) <= MANY else pairwise(ends))
     ]
     if not pairs:
         return [0.0] * 4
@@ -141,27 +149,27 @@ def _sizes(edges: Sequence[Edge], counts: NDArray[np.intp], axes: Array) -> list
     apart = np.linalg.norm(across, axis=1)
     along = np.linalg.norm(way - across, axis=1)
     parallel = (counts[one] == 1) & (counts[two] == 1) & ~crossing
-    found = apart, along, along[~slides], apart[parallel]
-    return [float(each.max(initial=0.0)) for each in found]
+    distances = apart, along, along[~slides], apart[parallel]
+    return [float(values.max(initial=0.0)) for values in distances]
 
 
-def _rigid(edges: Sequence[Edge]) -> dict[NodeId, tuple[NodeId, Array]]:
-    """Nodes that edges without freedoms hold together: one of them, and the pose seen from it."""
-    found: dict[NodeId, tuple[NodeId, Array]] = {}
+def _rigid(edges: Sequence[Edge]) -> dict[NodeId, tuple[NodeId, Transform]]:
+    """Map nodes that edges without freedoms hold together to one of them and the pose from it."""
+    poses: dict[NodeId, tuple[NodeId, Transform]] = {}
     for edge in edges:
         if edge.freedoms:
             continue
-        one, T_one_parent = found.setdefault(edge.parent, (edge.parent, IDENTITY))
-        two, T_two_child = found.setdefault(edge.child, (edge.child, IDENTITY))
+        one, T_one_parent = poses.setdefault(edge.parent, (edge.parent, IDENTITY))
+        two, T_two_child = poses.setdefault(edge.child, (edge.child, IDENTITY))
         T = T_one_parent @ edge.T_parent @ screw.inverse(T_two_child @ edge.T_child)
         if one != two:
-            own = {node: T_two for node, (body, T_two) in found.items() if body == two}
-            found |= {node: (one, T @ T_two) for node, T_two in own.items()}
-    return found
+            second = {node: T_two for node, (body, T_two) in poses.items() if body == two}
+            poses |= {node: (one, T @ T_two) for node, T_two in second.items()}
+    return poses
 
 
-def _poses(edges: Sequence[Edge], ground: NodeId, position: Array) -> dict[NodeId, Array]:
-    """Poses of all nodes that the ground reaches, loops left open."""
+def _poses(edges: Sequence[Edge], ground: NodeId, position: Coordinates) -> dict[NodeId, Transform]:
+    """Return the poses of all nodes that the ground reaches, loops left open."""
     at: dict[NodeId, list[Edge]] = {}
     for edge in edges:
         at.setdefault(edge.parent, []).append(edge)
@@ -181,13 +189,13 @@ def _poses(edges: Sequence[Edge], ground: NodeId, position: Array) -> dict[NodeI
 
 
 def _slid(edge: Edge, way: Array) -> Edge:
-    """A joint with both its frames moved alike, in the joint frame."""
+    """Move both frames of a joint alike, in the joint frame."""
     shift = screw.transform(None, way)
     return replace(edge, T_parent=edge.T_parent @ shift, T_child=edge.T_child @ shift)
 
 
 def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
-    """The graph of a mechanism."""
+    """Build the graph of a mechanism without elastic bodies, frames brought near or as placed."""
     refuse_elastic(mechanism)
     T_node_body, node_of, members, rigid_loops = _merge_fixed(mechanism)
     nodes = [group[0] for group in members]
@@ -263,7 +271,7 @@ def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
 
 
 def _elementary(joint: Joint) -> list[Array]:
-    """The screws of each elementary joint, in order from parent to child."""
+    """Return the screws of each elementary joint, in order from parent to child."""
     if joint.kind in SUBGROUP_KINDS:
         return [joint.screws]
     return [joint.screws[:, [i]] for i in range(joint.freedoms)]
@@ -271,8 +279,11 @@ def _elementary(joint: Joint) -> list[Array]:
 
 def _merge_fixed(
     mechanism: Mechanism,
-) -> tuple[dict[str, Array], dict[str, NodeId], list[tuple[str, ...]], tuple[Joint, ...]]:
-    """Groups of bodies joined by fixed joints, and their frames in the group's first body."""
+) -> tuple[dict[str, Transform], dict[str, NodeId], list[tuple[str, ...]], tuple[Joint, ...]]:
+    """Group bodies that fixed joints join: frames in the first body of each, node of each, groups.
+
+    Last come the fixed joints that join bodies of one group a second time.
+    """
     fixed = [j for j in mechanism.joints if j.kind == "fixed" and not j.closure]
     names = [mechanism.ground, *(body.name for body in mechanism.bodies)]
     rigid: dict[str, dict[str, Joint]] = {name: {} for name in names}

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Coordinates, Space, Transform, read_only
 from regularize.lie.screw import IDENTITY, adjoint, exp, inverse, log, log_rotation
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint_limits import JointDynamics, JointLimits
@@ -65,7 +65,7 @@ WORDS = {
 
 
 def kind_of(word: str) -> str:
-    """The kind that a word of some format means; words that are none stay as they are."""
+    """Return the kind that a word means, as ``spherical`` for ``Ball``; other words stay."""
     plain = word.strip().lower().replace(" ", "_").replace("-", "_")
     plain = plain.removesuffix("_joint").removesuffix("_hinge")
     kind = WORDS.get(plain, plain)
@@ -111,7 +111,6 @@ class Joint(Frozen):
     tolerance: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        """Check shapes and freeze the arrays."""
         if self.kind not in KINDS:
             raise ModelError(f"joint {self.name!r}: unknown kind {self.kind!r}, not in {[*KINDS]}")
         screws = read_only(np.asarray(self.screws, dtype=np.float64).reshape(6, -1))
@@ -194,7 +193,17 @@ class Joint(Frozen):
 def joint_screws(
     kind: str, axis: ArrayLike = (0, 0, 1), axis2: ArrayLike | None = None, pitch: float = 0.0
 ) -> Array:
-    """Screws of a standard joint in its own frame, through the frame's origin, shape (6, f)."""
+    """Return the screws of a standard joint in its own frame, through the frame's origin.
+
+    Args:
+        kind: One of ``KINDS`` but ``composite``, or of ``HIGHER_PAIRS``.
+        axis: The axis; of a planar joint and of ``point_on_plane`` the normal; of a universal joint
+            the first axis; of ``parallel`` the direction that is held; else of a higher pair the
+            line.
+        axis2: Second axis of a universal joint, by default Y; normal of the plane of
+            ``line_in_plane``, by default any.
+        pitch: Of a helical joint, metres per radian.
+    """
     slide, turn = screw.prismatic, screw.revolute
     if kind == "fixed":
         return np.zeros((6, 0))
@@ -229,14 +238,14 @@ def joint_screws(
 
 
 def perpendiculars(axis: ArrayLike) -> tuple[Array, Array]:
-    """Two unit vectors that complete ``axis`` to a right-handed orthogonal frame."""
+    """Return two unit vectors that complete ``axis`` to a right-handed orthogonal frame."""
     e = screw.unit(axis)
     helper = np.eye(3)[int(np.argmin(np.abs(e)))]
     first = screw.unit(screw.cross(helper, e))
     return first, screw.cross(e, first)
 
 
-#: Newton on a joint's own coordinates takes a few steps, or has no solution to find.
+#: Newton's method on a joint's coordinates takes a few steps, or has no solution to find.
 STEPS = 30
 
 
@@ -256,8 +265,8 @@ class Moving(Protocol):
         """Whether it moves by one exponential of all its screws."""
 
 
-def motion(joint: Moving, q: Array, count: int | None = None) -> Array:
-    """The child's joint frame in the parent's joint frame at coordinates ``q``, shape (4, 4)."""
+def motion(joint: Moving, q: Coordinates, count: int | None = None) -> Transform:
+    """Return the child's joint frame in the parent's at ``q``, if only the first ``count`` move."""
     T = np.eye(4)
     if not np.any(q):
         return T
@@ -268,15 +277,18 @@ def motion(joint: Moving, q: Array, count: int | None = None) -> Array:
     return T
 
 
-def relative_pose(joint: Joint, q: Array) -> Array:
-    """The child body in the parent body at coordinates ``q``, shape (4, 4)."""
+def relative_pose(joint: Joint, q: Coordinates) -> Transform:
+    """Return the pose of the child body in the parent body at coordinates ``q``."""
     return joint.T_parent_joint @ motion(joint, q) @ inverse(joint.T_child_joint)
 
 
 def changed_joint(
-    joint: Joint, kind: str, screws: Array, shift: Array = IDENTITY, own: int | None = None
+    joint: Joint, kind: str, screws: Space, shift: Transform = IDENTITY, own: int | None = None
 ) -> Joint:
-    """The joint made another kind in the same position."""
+    """Make a joint another kind in the same position, its frame shifted within its own.
+
+    Limits and dynamics of its single freedom stay those of the new freedom ``own``, or go.
+    """
     f = screws.shape[1]
     limits = None if own is None or joint.limits is None else joint.limits.widened(f, own)
     changed = replace(
@@ -296,7 +308,7 @@ def changed_joint(
 
 
 def reversed_joint(joint: Joint) -> Joint:
-    """The same joint seen from its child; its coordinates keep their values."""
+    """Return the joint seen from its child; its coordinates keep their values."""
     screws = -joint.screws if joint.group else -joint.screws[:, ::-1]
     order = slice(None) if joint.group else slice(None, None, -1)
     return replace(
@@ -312,8 +324,8 @@ def reversed_joint(joint: Joint) -> Joint:
     )
 
 
-def body_jacobian(joint: Moving, q: Array) -> Array:
-    """Twist of the child's frame, seen from itself, by the joint's velocities, shape (6, f)."""
+def body_jacobian(joint: Moving, q: Coordinates) -> Space:
+    """Return the twists of the child's frame, seen from itself, by the joint's velocities."""
     if joint.group or not np.any(q):
         return joint.screws
     columns, T = [np.zeros((6, 0))], np.eye(4)
@@ -323,8 +335,11 @@ def body_jacobian(joint: Moving, q: Array) -> Array:
     return np.hstack(columns)
 
 
-def joint_position(joint: Moving, T_parent_child: Array) -> Array:
-    """Coordinates that move the parent's frame of a joint nearest to its child's frame."""
+def joint_position(joint: Moving, T_parent_child: Transform) -> Coordinates:
+    """Return the coordinates at which the child frame is nearest to a pose in the parent frame.
+
+    What the joint cannot do is left over; it is the closure gap.
+    """
     if joint.freedoms == 0:
         return np.zeros(0)
     if joint.group:
