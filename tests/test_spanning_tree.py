@@ -16,7 +16,7 @@ from test_kernel import every_joint
 from test_pinocchio import states as states_with_closed_loops
 
 import regularize as rg
-from regularize.dynamics.pinocchio import multibody_reading, welds
+from regularize.dynamics.pinocchio import multibody_reading
 from regularize.dynamics.pinocchio.closure_rows import ConstraintRows
 from regularize.dynamics.pinocchio.multibody_reading import multibody_tree_of, tree_of
 from regularize.dynamics.pinocchio.tree_states import TreeStates
@@ -25,6 +25,7 @@ from regularize.dynamics.step.compiled import Kernel, compiled
 from regularize.dynamics.step.elimination import tables_of
 from regularize.dynamics.step.posing import poses_of
 from regularize.lie import screw
+from regularize.repair.statics import welds
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 needs_kernel = pytest.mark.skipif(Kernel is None, reason="without a compiled kernel")
