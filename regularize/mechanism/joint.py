@@ -12,7 +12,7 @@ velocity of a group joint is its twist in the moving frame, as in Pinocchio.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -133,15 +133,9 @@ class Joint(Frozen):
         object.__setattr__(self, "dynamics", self.dynamics.spread(self.freedoms))
         if self.tolerance is not None:
             object.__setattr__(self, "tolerance", TOLERANCE.pair(self.tolerance))
-        self._check_sizes()
-
-    def _check_sizes(self) -> None:
-        """Raise ``ModelError`` unless limits and dynamics have one value per freedom."""
-        values = self.dynamics.stated()
-        if self.limits is not None:
-            values |= {f.name: getattr(self.limits, f.name) for f in fields(self.limits)}
-        for name, value in values.items():
-            if value is not None and len(value) != self.freedoms:
+        stated = self.dynamics.stated() | ({} if self.limits is None else self.limits.stated())
+        for name, value in stated.items():
+            if len(value) != self.freedoms:
                 raise ModelError(
                     f"joint {self.name!r}: {name} has {len(value)} values for "
                     f"{self.freedoms} freedoms"

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from os import PathLike
 from typing import Any, Protocol, TypeAlias
 
-from regularize import services
 from regularize.errors import NotTaken
 from regularize.mechanism.graph import Graph
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism
+from regularize.services import loader
 
 
 class HasMechanism(Protocol):
@@ -27,23 +27,23 @@ Model: TypeAlias = str | PathLike[str] | bytes | Mechanism | HasMechanism | Any
 
 
 def as_mechanism(model: Model, format: str | None = None) -> Mechanism:
-    """The mechanism that a function computes with, from what its caller has."""
+    """Return a mechanism, what something was made of, or what a file or object is read as.
+
+    Raises ``ReadError`` where it cannot be read, ``NotTaken`` where it is nothing of the kind.
+    """
     mechanism = model if isinstance(model, Mechanism) else getattr(model, "mechanism", None)
     if isinstance(mechanism, Mechanism):
         return mechanism
-    load = services.service("load")
-    if load is None:
-        raise not_taken(model)
-    read: Mechanism = load(model, format=format)
+    read: Mechanism = loader()(model, format=format)
     return read
 
 
 def as_graph(model: Model | Graph, format: str | None = None) -> Graph:
-    """The graph of such a mechanism; raises as `as_mechanism` does."""
+    """Return the graph of what `as_mechanism` takes."""
     return model if isinstance(model, Graph) else build(as_mechanism(model, format))
 
 
 def not_taken(model: Any, objects: Iterable[str] = ()) -> NotTaken:
-    """The error about what is no model."""
+    """Return the error about what is no model; ``objects`` describes others that would be taken."""
     known = "; ".join(["a model is a path, a Mechanism, or what was made of one", *objects])
     return NotTaken(f"{known}; got an object of type {type(model).__name__!r}")
