@@ -19,7 +19,7 @@ LONGEST_NAME = 200
 
 
 def displayed(text: str) -> str:
-    """Return the text with every unsafe character written as its escape, a backslash and its code."""
+    """Return the text with every unsafe character escaped as a backslash and its code."""
     if text.isprintable():  # none of them is
         return text
     return re.sub(_UNSAFE, lambda found: _escape(ord(found[0])), text)

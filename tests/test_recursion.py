@@ -17,10 +17,8 @@ import regularize as rg
 from regularize.guests.modes.assembly_plan import AssemblyPlan
 from regularize.guests.modes.configurations import ConfigurationFinder
 from regularize.guests.modes.loop_system import LoopSystem, Multistart, searched
-from regularize.loops.projection import approach
 from regularize.mechanism.graph import Graph
 from regularize.mechanism.graph_building import build
-from regularize.tolerances import EXACT
 
 
 def two_loops(seed: int) -> rg.Mechanism:
@@ -211,27 +209,6 @@ def search(system: LoopSystem, q: np.ndarray):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", ["planar 4R", "spherical 4R", "RSSR", "RSCP", "elbow manipulator"])
-def test_the_same_as_the_closed_form(case):
-    (mechanism, inputs), _ = CASES[case]
-    form = rg.closed_form(mechanism, inputs)
-    system = system_of(form.graph, list(form.columns))
-    x = np.random.default_rng(2).uniform(-0.2, 0.2, size=(4, len(form.columns)))
-    q = np.zeros((4, form.graph.freedoms))
-    q[:, list(form.columns)] = x
-    rows, found, used = search(system, q)
-    exact = form.solve(x)
-    assert np.max(system.error(found)) <= EXACT.closed
-    assert np.all(used >= 3 * 48)
-    for n in range(4):
-        ours = exact.q[n][exact.assembled[n]]
-        both = np.concatenate([ours, found[rows == n]])
-        # Together they are no more than each of them alone.
-        kept = system.distinct(np.zeros(len(both), dtype=int), both)
-        assert len(kept) == len(ours) == np.sum(rows == n)
-
-
-@pytest.mark.slow
 def test_a_rod_that_spins_idly_does_not_count():
     graph = build(mechanisms.rssr())
     system = system_of(graph, [0])
@@ -243,52 +220,3 @@ def test_a_rod_that_spins_idly_does_not_count():
     sizes = np.linalg.svd(jacobian, compute_uv=False)
     # Seven unknown coordinates, six equations: the spin is in the null space.
     assert jacobian.shape[1:] == (6, 7) and np.all(sizes[:, -1] > 1e-3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("case", "spins"),
-    [("RSSR", 1), ("RSSP", 1), ("Delta", 6), ("Stewart platform", 6), ("RSCP", 0), ("PUMA", 0)],
-)
-def test_legs_that_spin_are_counted(case, spins):
-    (mechanism, inputs), _ = CASES[case]
-    form = rg.closed_form(mechanism, inputs)
-    system = system_of(form.graph, list(form.columns))
-    assert system.passive_rotations == spins
-    q = form.solve(np.full(len(form.columns), 0.05))
-    assert system.isolated(q.q[q.assembled]).all()
-
-
-@pytest.mark.slow
-def test_known_configurations_are_kept_and_stop_the_search_early():
-    graph = build(mechanisms.planar_fourbar())
-    system = system_of(graph, [0])
-    q = np.zeros((1, 4))
-    first = search(system, q)
-    again = searched(system, q, first[:2], Multistart(starts=16))
-    assert len(again[0]) == len(first[0]) == 2
-    assert np.array_equal(again[1], first[1])
-    assert again[2][0] == 3 * 16
-
-
-@pytest.mark.slow
-def test_what_cannot_be_assembled_has_no_configuration():
-    graph = build(mechanisms.slider_crank())
-    system = system_of(graph, [3])
-    q = np.zeros((2, 4))
-    q[1, 3] = 10.0
-    rows, _, _ = search(system, q)
-    assert rows.tolist() == [0, 0]
-
-
-@pytest.mark.slow
-def test_the_damped_iteration_never_raises_the_error():
-    graph = build(mechanisms.three_prrr())
-    system = system_of(graph, [0, 4, 8])
-    rng = np.random.default_rng(0)
-    q = system.random(np.zeros((60, graph.freedoms)), rng)
-    before = np.sum(system.equations(q)[0] ** 2, axis=1)
-    near = approach(system.loops, q, held=system.held)
-    assert np.all(np.sum(system.equations(near)[0] ** 2, axis=1) <= before)
-    after = np.sum(system.equations(system.projected(q, damped=True)[0])[0] ** 2, axis=1)
-    assert np.mean(after < 1e-20) > 0.3

@@ -126,18 +126,6 @@ def test_robots_are_copied(name: str) -> None:
         assert repr(other) == repr(robot) and len(repr(robot)) < 200 and "\n" not in repr(robot)
 
 
-@pytest.mark.slow
-def test_what_a_robot_is_made_from_is_copied() -> None:
-    mechanism = planar_fourbar()
-    reduction, report = rg.reduce(mechanism), rg.check(mechanism)
-    for copied in (copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))):
-        again = rg.reduce(copied(mechanism))
-        assert (again.kept, again.mobility) == (reduction.kept, reduction.mobility)
-        assert rg.to_pinocchio(copied(reduction)).rows == reduction.kept
-        assert str(copied(report)) == str(report)
-        assert copied(report).as_dict() == report.as_dict()
-
-
 def test_everything_says_itself_in_one_line() -> None:
     mechanism = replace(planar_fourbar(), name="a very long name " * 30)
     reduction = rg.reduce(mechanism)

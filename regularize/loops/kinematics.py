@@ -399,8 +399,10 @@ def sized_loops(
     # One analysis asks for the same kinematics again and again; those of many edges are large.
     if len(every) > FEW:
         loops = _large(graph, *kept)
-    elif (loops := graph.known.get(kept)) is None:
-        loops = graph.known[kept] = LoopKinematics(graph, *kept)
+    else:
+        if kept not in graph.known:
+            graph.known[kept] = LoopKinematics(graph, *kept)
+        loops = graph.known[kept]
     here = q if len(q) == loops.freedoms else q[loops.columns]
     last = loops._last.get("size")
     if last is None or not np.array_equal(last[0], here):

@@ -291,7 +291,8 @@ class Jets:
         series = [motions @ direction]
         for order in range(3, highest + 1):
             # The infinitesimal motion in the last coefficient is free, and its effect is linear.
-            series.append(-np.linalg.lstsq(self._jacobian, self.remainder(series))[0])
+            particular = np.linalg.lstsq(self._jacobian, self.remainder(series))[0]
+            series.append(-np.asarray(particular, dtype=np.float64))
             left = self.remainder(series)
             error, size = stresses.T @ left, 1.0 + float(np.max(np.abs(left), initial=0.0))
             effect = np.array(
