@@ -168,8 +168,8 @@ def assemble(
         if np.max(np.abs(errors), initial=0.0) > 0.1 * EXACT.closed:
             solution = chords_fitted(loops, solution, free[loops.columns])
             errors = closure_errors(loops, solution)
-        own = gaps(loops, errors)
-        before += own
+        open_gaps = gaps(loops, errors)
+        before += open_gaps
         if np.max(np.abs(errors), initial=0.0) > EXACT.closed:
             search = Search(loops, stored, q, solution, free, np.random.default_rng(seed), starts)
             solution = search.run()
@@ -178,9 +178,9 @@ def assemble(
             elsewhere |= search.elsewhere
             most_starts = max(most_starts, search.tried)
             errors = closure_errors(loops, solution)
-            own = gaps(loops, errors)
+            open_gaps = gaps(loops, errors)
         q[loops.columns] = solution
-        after += own
+        after += open_gaps
         closed &= bool(np.max(np.abs(errors), initial=0.0) <= CLOSED)
     return Assembly(
         read_only(q),

@@ -129,9 +129,9 @@ class BlockRows:
         rows, triangles, good = self.orthonormal()
         right = np.array(values)
         for b, R in zip(self.blocks, triangles, strict=False):
-            known = values[:, b.rows][good][..., None]
-            solved = np.linalg.solve(np.swapaxes(R[good], 2, 3), known)
-            right[np.ix_(good, b.rows.ravel())] = solved.reshape(len(known), -1)
+            given_values = values[:, b.rows][good][..., None]
+            solved = np.linalg.solve(np.swapaxes(R[good], 2, 3), given_values)
+            right[np.ix_(good, b.rows.ravel())] = solved.reshape(len(given_values), -1)
         for i in np.flatnonzero(good):
             factors = rows.factors(int(i))
             if factors is None:

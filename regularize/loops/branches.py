@@ -72,10 +72,10 @@ def grouped(tangents: Sequence[BranchTangent], bent: float = 0.1) -> list[list[B
         while new:
             a = new.pop()
             group.append(a)
-            rest: list[BranchTangent] = []
+            apart: list[BranchTangent] = []
             for b in waiting:
-                (new if _same_branch(a, b, bent) else rest).append(b)
-            waiting = rest
+                (new if _same_branch(a, b, bent) else apart).append(b)
+            waiting = apart
         groups.append(group)
     return groups
 

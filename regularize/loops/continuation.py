@@ -81,10 +81,10 @@ class Continuation:
         reached = self.corrected(step, moved(self.constraints, q, step), self.held, ranks)
         shaky = reached.shaky
         if shaky.any():
-            found = self.departed(q[shaky], step[shaky])
-            same = self.ranks(found.q) == ranks[shaky]
-            reached.q[shaky], reached.good[shaky] = found.q, found.good & same
-            reached.easy[shaky] = found.easy & same
+            result = self.departed(q[shaky], step[shaky])
+            same = self.ranks(result.q) == ranks[shaky]
+            reached.q[shaky], reached.good[shaky] = result.q, result.good & same
+            reached.easy[shaky] = result.easy & same
         return reached
 
     def departed(self, q: Coordinates, step: Rates) -> Stepped:
@@ -92,15 +92,15 @@ class Continuation:
 
         A step is good if two halves of it lead to the same end.
         """
-        found = self.corrected(step, moved(self.constraints, q, step), self.held)
+        result = self.corrected(step, moved(self.constraints, q, step), self.held)
         half = self.corrected(0.5 * step, moved(self.constraints, q, 0.5 * step), self.held)
         length = np.max(np.abs(step), axis=1, initial=0.0)[:, None]
-        rest = 0.5 * length * self.tangents(half.q, step)
-        again = self.corrected(rest, moved(self.constraints, half.q, rest), self.held)
+        onward = 0.5 * length * self.tangents(half.q, step)
+        again = self.corrected(onward, moved(self.constraints, half.q, onward), self.held)
         units = self.constraints.units if q.shape[1] == len(self.held) else 1.0
-        apart = np.max(np.abs(found.q - again.q) / units, axis=1, initial=0.0)
-        good = found.good & half.good & again.good & (apart <= ASIDE * length[:, 0])
-        return Stepped(found.q, good, good & found.easy, found.shaky)
+        apart = np.max(np.abs(result.q - again.q) / units, axis=1, initial=0.0)
+        good = result.good & half.good & again.good & (apart <= ASIDE * length[:, 0])
+        return Stepped(result.q, good, good & result.easy, result.shaky)
 
     def driven(self, q: Coordinates, columns: Sequence[int], goal: Coordinates) -> Stepped:
         """Move some coordinates straight to goals (N, columns); the others follow by closure."""
@@ -110,18 +110,18 @@ class Continuation:
         rows = constraints.residual_jacobian(constraints.state(q)) * units
         step = np.zeros((len(q), len(units)))
         step[:, columns] = (goal - q[:, columns]) / units[columns]
-        given = (rows @ step[..., None])[..., 0]
-        step -= least_norm(rows, given, self.tolerances.singular, held)
+        rates = (rows @ step[..., None])[..., 0]
+        step -= least_norm(rows, rates, self.tolerances.singular, held)
         length = np.max(np.abs(step), axis=1, initial=0.0)
         trial = moved(constraints, q, step / np.maximum(1.0, length)[:, None])
         trial[:, columns] = goal  # exactly, free of rounding
         ranks = ranks_of(rows, self.tolerances.singular, held)
-        found = self.corrected(step, trial, held, ranks)
-        good = found.good.copy()
-        before, state = rows[good][..., ~held], constraints.state(found.q[good])
+        result = self.corrected(step, trial, held, ranks)
+        good = result.good.copy()
+        before, state = rows[good][..., ~held], constraints.state(result.q[good])
         after = (constraints.residual_jacobian(state) * units)[..., ~held]
         good[good] = same_side(before, after, self.tolerances.singular)
-        return Stepped(found.q, good, found.easy & good, found.shaky)
+        return Stepped(result.q, good, result.easy & good, result.shaky)
 
     def corrected(
         self, step: Rates, trial: Coordinates, held: Mask, ranks: Indices | None = None
@@ -130,7 +130,7 @@ class Continuation:
         length, same = np.max(np.abs(step), axis=1, initial=0.0), self.tolerances.same
         # Steps of more than a radian or a length are never taken.
         nearby = np.where(length <= 1.0, np.maximum(ASIDE * length, same), -1.0)
-        found = project(
+        result = project(
             self.constraints,
             trial,
             held=held if held.any() else None,
@@ -139,10 +139,10 @@ class Continuation:
             ranks=ranks,
         )
         limit = CONTRACTING if ranks is None else 0.25  # where Kantorovich's h is one half
-        near = (found.first <= nearby) & (found.contraction <= limit)
-        easy = found.first <= np.maximum(EASY * length, same)
-        left = found.outcome == Convergence.NOISE
-        return Stepped(found.q, near & found.closed, near & found.closed & easy, near & left)
+        near = (result.first <= nearby) & (result.contraction <= limit)
+        easy = result.first <= np.maximum(EASY * length, same)
+        noisy = result.outcome == Convergence.NOISE
+        return Stepped(result.q, near & result.closed, near & result.closed & easy, near & noisy)
 
 
 def same_side(before: Jacobian, after: Jacobian, singular: float) -> Mask:
@@ -206,10 +206,10 @@ def random_walks(
                     reached = continuation.departed(at, step)
                 else:
                     reached = continuation.step(at, step, ranks[again])
-                found, good = again[reached.good], reached.good
-                q[found] = reached.q[good]
-                ranks[found] = continuation.ranks(q[found]) if departing else ranks[found]
-                longer = found[reached.easy[good]]
+                stepped, good = again[reached.good], reached.good
+                q[stepped] = reached.q[good]
+                ranks[stepped] = continuation.ranks(q[stepped]) if departing else ranks[stepped]
+                longer = stepped[reached.easy[good]]
                 strides[longer] = np.minimum(2.0 * strides[longer], longest[longer])
                 again = again[~good]
                 strides[again] *= 0.5

@@ -31,13 +31,13 @@ def least_norm(
     if not isinstance(matrices, np.ndarray):
         rank = matrices.shape[0]
         if values.ndim == 2 and not (held is not None and held.any()):
-            found, good = matrices.least_norm(values)
+            solutions, good = matrices.least_norm(values)
             good = np.asarray(good if ranks is None else good & (ranks >= rank))
             if not good.all():
                 few = None if ranks is None else ranks[~good]
                 dense = matrices[~good].dense()
-                found[~good] = least_norm(dense, values[~good], singular, ranks=few)
-            return found
+                solutions[~good] = least_norm(dense, values[~good], singular, ranks=few)
+            return solutions
         matrices = matrices.dense()
     if held is not None and held.any():
         part = least_norm(matrices[..., ~held], values, singular, ranks=ranks)
@@ -54,15 +54,15 @@ def least_norm(
             solve = _square if m == n else _wide if m < n else _tall
             with suppress(np.linalg.LinAlgError):
                 quick = solve(matrices, columns, result)
-        rest = ~quick if ranks is None else ~quick | (ranks < min(m, n))
-        if rest.any():
-            u, s, vt = decomposed(matrices[rest])
+        others = ~quick if ranks is None else ~quick | (ranks < min(m, n))
+        if others.any():
+            u, s, vt = decomposed(matrices[others])
             counted = s > singular * s[:, :1]
             if ranks is not None:
-                counted &= np.arange(min(m, n)) < ranks[rest, None]
+                counted &= np.arange(min(m, n)) < ranks[others, None]
             inverse = np.where(counted, 1.0 / np.where(counted, s, 1.0), 0.0)
-            along = inverse[..., None] * (np.swapaxes(u, 1, 2) @ columns[rest])
-            result[rest] = np.swapaxes(vt, 1, 2) @ along
+            along = inverse[..., None] * (np.swapaxes(u, 1, 2) @ columns[others])
+            result[others] = np.swapaxes(vt, 1, 2) @ along
     return result[..., 0] if values.ndim == 2 else result
 
 
@@ -82,10 +82,10 @@ def ranks_of(matrices: Array | BlockRows, singular: float, held: Mask | None = N
             gram = matrices @ np.swapaxes(matrices, 1, 2)
             with suppress(np.linalg.LinAlgError):
                 regular = _regular(np.asarray(np.linalg.cholesky(gram)))
-        rest = ~regular
-        if rest.any():
-            s = np.linalg.svd(matrices[rest], compute_uv=False)
-            ranks[rest] = np.sum(s > singular * s[:, :1], axis=1)
+        others = ~regular
+        if others.any():
+            s = np.linalg.svd(matrices[others], compute_uv=False)
+            ranks[others] = np.sum(s > singular * s[:, :1], axis=1)
     return ranks
 
 
@@ -97,22 +97,22 @@ def decomposed(matrices: Array) -> tuple[Array, Array, Array]:
         from scipy.linalg import svd  # needed hardly ever
 
         # LAPACK's quick method fails on a few matrices with clusters of values, its other does not.
-        found = [svd(matrix, full_matrices=False, lapack_driver="gesvd") for matrix in matrices]
-        u, s, vt = (np.array(parts) for parts in zip(*found, strict=True))
+        parts = [svd(matrix, full_matrices=False, lapack_driver="gesvd") for matrix in matrices]
+        u, s, vt = (np.array(part) for part in zip(*parts, strict=True))
     return u, s, vt
 
 
 def clearest_columns(matrix: Array, count: int) -> Indices:
     """Return columns that are well independent, the clearest first, by QR with pivoting."""
     # SciPy has it, and takes longer to load than most mechanisms to analyse.
-    rest = np.array(matrix, dtype=float)
-    order = np.zeros(min(count, rest.shape[1]), dtype=np.intp)
+    remaining = np.array(matrix, dtype=float)
+    order = np.zeros(min(count, remaining.shape[1]), dtype=np.intp)
     for k in range(len(order)):
-        sizes = np.sum(rest * rest, axis=0)
+        sizes = np.sum(remaining * remaining, axis=0)
         sizes[order[:k]] = -1.0
         order[k] = sizes.argmax()
-        unit = rest[:, order[k]] / max(math.sqrt(max(sizes[order[k]], 0.0)), TINY)
-        rest -= np.outer(unit, unit @ rest)
+        unit = remaining[:, order[k]] / max(math.sqrt(max(sizes[order[k]], 0.0)), TINY)
+        remaining -= np.outer(unit, unit @ remaining)
     return order
 
 

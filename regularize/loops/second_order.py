@@ -77,8 +77,8 @@ def second_orders(
     values = loops.bias(state[np.repeat(np.arange(N), len(first))], pairs.reshape(-1, n))
     H = np.zeros((N, k, k, stresses.shape[1]))
     H[:, first, second] = H[:, second, first] = values.reshape(N, len(first), stresses.shape[1])
-    own = np.einsum("naam->nam", H) / 4.0
-    H = 0.5 * (H - own[:, :, None] - own[:, None])
+    diagonal = np.einsum("naam->nam", H) / 4.0
+    H = 0.5 * (H - diagonal[:, :, None] - diagonal[:, None])
     return [_independent(*parts, rtol) for parts in zip(motions, stresses, H, strict=True)]
 
 
@@ -138,16 +138,16 @@ def _not_negative(A: Array, b: Array) -> Array:
             break
         free[slope.argmax()] = True
         while True:
-            wanted = np.zeros(len(x))
-            wanted[free] = np.linalg.lstsq(A[:, free], b)[0]
-            low = free & (wanted <= 0.0)
+            solution = np.zeros(len(x))
+            solution[free] = np.linalg.lstsq(A[:, free], b)[0]
+            low = free & (solution <= 0.0)
             if not low.any():
                 break
-            shares = np.where(low, x / np.maximum(x - wanted, TINY), np.inf)
-            x += shares.min() * (wanted - x)
+            shares = np.where(low, x / np.maximum(x - solution, TINY), np.inf)
+            x += shares.min() * (solution - x)
             x[shares.argmin()] = 0.0
             free &= ~(low & (x <= rounding))
-        x = wanted
+        x = solution
     return x
 
 
@@ -187,12 +187,12 @@ def never_together(
                 least = np.linalg.svd(rows, compute_uv=False).min(axis=1, initial=np.inf)
                 away = np.linalg.norm(middles @ N, axis=1) + half * math.sqrt(k - 1.0)
                 kept &= least - bend * away <= margin
-            left = middles[kept]
-            if len(left) * len(corners) > most or half < math.sqrt(level):
+            undecided = middles[kept]
+            if len(undecided) * len(corners) > most or half < math.sqrt(level):
                 return False
             steps = np.zeros((len(corners), k))
             steps[:, free] = half * corners
-            middles, half = (left[:, None] + steps).reshape(-1, k), 0.5 * half
+            middles, half = (undecided[:, None] + steps).reshape(-1, k), 0.5 * half
     return True
 
 
@@ -293,8 +293,9 @@ class Jets:
             # The infinitesimal motion in the last coefficient is free, and its effect is linear.
             particular = np.linalg.lstsq(self._jacobian, self.remainder(series))[0]
             series.append(-np.asarray(particular, dtype=np.float64))
-            left = self.remainder(series)
-            error, size = stresses.T @ left, 1.0 + float(np.max(np.abs(left), initial=0.0))
+            remainder = self.remainder(series)
+            error = stresses.T @ remainder
+            size = 1.0 + float(np.max(np.abs(remainder), initial=0.0))
             effect = np.array(
                 [
                     stresses.T @ self.remainder([*series[:-1], series[-1] + motion]) - error

@@ -186,11 +186,11 @@ class Modes(Frozen):
         for name in ("mass", "stiffness", "shapes"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
         n = self.mass.shape[-1] if self.mass.ndim else 0
-        wanted = {"mass": (n, n), "stiffness": (n, n), "shapes": (2, 6, n)}
-        for name, shape in wanted.items():
+        shapes_of = {"mass": (n, n), "stiffness": (n, n), "shapes": (2, 6, n)}
+        for name, shape in shapes_of.items():
             if n == 0 or getattr(self, name).shape != shape:
-                found = getattr(self, name).shape
-                raise ModelError(f"{name} of {n} modes has the shape {shape}, got {found}")
+                actual = getattr(self, name).shape
+                raise ModelError(f"{name} of {n} modes has the shape {shape}, got {actual}")
             if not np.all(np.isfinite(getattr(self, name))):
                 raise ModelError(f"{name} of the modes consists of finite numbers")
 

@@ -101,15 +101,15 @@ class ModalBody:
         Returned are the mass of a point, places about the first end (p, 3), and motions by the
         elastic coordinates (p, 3, e).
         """
-        left = self.mass - taken
-        rigid, count = _rigid("", left[:6, :6]), len(left) - 6
+        remaining = self.mass - taken
+        rigid, count = _rigid("", remaining[:6, :6]), len(remaining) - 6
         second = np.trace(rigid.matrix) / 2 * np.eye(3) - rigid.matrix
         moments, axes = np.linalg.eigh(second)
         root = axes * np.sqrt(np.maximum(moments, 0.0)) @ axes.T
-        coupling, own = left[:6, 6:], left[6:, 6:]
-        like_rigid = np.linalg.pinv(left[:6, :6], NOTHING, hermitian=True) @ coupling
-        values, vectors = np.linalg.eigh(own - coupling.T @ like_rigid)
-        rest = (np.sqrt(np.maximum(values, 0.0)) * vectors).T
+        coupling, elastic = remaining[:6, 6:], remaining[6:, 6:]
+        like_rigid = np.linalg.pinv(remaining[:6, :6], NOTHING, hermitian=True) @ coupling
+        values, vectors = np.linalg.eigh(elastic - coupling.T @ like_rigid)
+        modes = (np.sqrt(np.maximum(values, 0.0)) * vectors).T
         for p in range(4, POINTS):
             waves = np.cos(np.pi * np.outer(np.arange(1, 4), np.arange(p) + 0.5) / p)
             spread = np.sqrt(2.0 / p) * waves * np.sqrt(p / rigid.mass)
@@ -119,7 +119,7 @@ class ModalBody:
             apart = _null(affine.T)
             if apart.shape[1] >= count:
                 motions = moved @ like_rigid
-                motions = motions + np.sqrt(p / rigid.mass) * apart[:, :count] @ rest
+                motions = motions + np.sqrt(p / rigid.mass) * apart[:, :count] @ modes
                 return rigid.mass / p, places, motions.reshape(p, 3, count)
         raise ModelError(f"{count} elastic coordinates are too many; keep fewer modes")
 
@@ -208,8 +208,8 @@ def with_modal_body(mechanism: Mechanism, body: Body, stiffest: float) -> Mechan
         for k in range(b, e):
             slides = none + 0.0
             slides[0, k] = 1.0
-            label, own = terms[k][0], SMALL * min(mass, modal.mass[6 + k, 6 + k])
-            add(label, label, np.eye(6)[:, :1], modal.inertia.center, own, slides)
+            label, light_mass = terms[k][0], SMALL * min(mass, modal.mass[6 + k, 6 + k])
+            add(label, label, np.eye(6)[:, :1], modal.inertia.center, light_mass, slides)
         held = iter(np.split(modal.stiffness, [b]))
         stiff = [next(held), *next(held)[:, None]]
         springs = [
@@ -239,7 +239,7 @@ def with_modal_body(mechanism: Mechanism, body: Body, stiffest: float) -> Mechan
         moved.append(joint)
     return replace(
         mechanism,
-        bodies=tuple(b for each in mechanism.bodies for b in (bodies if each is body else [each])),
+        bodies=tuple(b for old in mechanism.bodies for b in (bodies if old is body else [old])),
         joints=(*moved, *springs),
         couplings=(*mechanism.couplings, *couplings),
     )

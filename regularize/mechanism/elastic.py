@@ -213,7 +213,7 @@ def _segmented(mechanism: Mechanism, body: Body) -> Mechanism:
                 dynamics=JointDynamics(stiffness=stiff[here] / width, rest_position=0.0 * width),
             )
         )
-    bodies = [b for each in mechanism.bodies for b in (parts if each is body else [each])]
+    bodies = [b for old in mechanism.bodies for b in (parts if old is body else [old])]
     return replace(mechanism, bodies=tuple(bodies), joints=(*joints, *springs))
 
 

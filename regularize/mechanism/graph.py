@@ -204,13 +204,13 @@ def coordinate_names(mechanism: Mechanism) -> tuple[str, ...]:
     )
 
 
-def columns_of(known: Sequence[str], names: Iterable[str]) -> list[int]:
+def columns_of(all_names: Sequence[str], names: Iterable[str]) -> list[int]:
     """Return the positions of names; raise ``ModelError`` for an unknown one."""
     names = tuple(names)
     for name in names:
-        if name not in known:
-            raise ModelError(f"there is no coordinate {name!r}{did_you_mean(name, known)}")
-    return [known.index(name) for name in names]
+        if name not in all_names:
+            raise ModelError(f"there is no coordinate {name!r}{did_you_mean(name, all_names)}")
+    return [all_names.index(name) for name in names]
 
 
 def breadth_first(
