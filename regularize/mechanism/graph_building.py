@@ -23,7 +23,7 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.arrays import Array, Coordinates, Direction, Indices, Transform
+from regularize.lie.arrays import Array, Direction, Indices, Transform
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.elastic import refuse_elastic
 from regularize.mechanism.graph import (
@@ -48,27 +48,25 @@ TOGETHER = 1e-8
 MANY = 64
 
 
-def near_each_other(
-    edges: Sequence[Edge], ground: NodeId, position: Array
-) -> tuple[list[Edge], float]:
+def _near_each_other(graph: Graph) -> Graph:
     """Bring joint frames near each other that lie far off along their axes, if that tells lengths.
 
     Frames stay where they are no further apart along the axes than thirty times what the axes are
     from each other, and where axes meet in one point to a few parts in ten thousand or are one
-    line. Also returned is by which part of the way along them axes miss each other that may be
-    meant to meet in one point; else 0.
+    line.
     """
+    edges = graph.edges
     if not edges:
-        return [], 0.0
+        return graph
     counts, axes = _free_directions(edges)
     apart, along, turning, side_by_side = _sizes(edges, counts, axes)
     if along <= 30.0 * apart:
-        return list(edges), 0.0
+        return graph
     free = [
         np.eye(3) if count == 3 else axis[:, None][:, :count]
         for count, axis in zip(counts.tolist(), axes, strict=True)
     ]
-    poses = _poses(edges, ground, position)
+    poses = _poses(graph)
     frames = [poses[edge.parent] @ edge.T_parent for edge in edges]
     across, moment = np.zeros((3, 3)), np.zeros(3)
     # Along axes that are parallel but for noise it is the frames that say where the loops are.
@@ -89,13 +87,14 @@ def near_each_other(
     if apart > UNNOTICED * along:
         along = turning
     if (parallel or concurrent) and (apart < COINCIDENT * along or errors):
-        return list(edges), 0.0
+        return graph
     center = start + np.linalg.lstsq(across, moment, rcond=REGULAR if parallel else VANISHING)[0]
-    near = [
+    near = tuple(
         _slid(edge, basis @ (basis.T @ (screw.inverse(frame) @ [*center, 1.0])[:3]))
         for edge, frame, basis in zip(edges, frames, free, strict=True)
-    ]
-    return near, apart / along if concurrent and along > 30.0 * apart else 0.0
+    )
+    missed = apart / along if concurrent and along > 30.0 * apart else 0.0
+    return replace(graph, edges=near, missed=missed)
 
 
 def _free_directions(edges: Sequence[Edge]) -> tuple[Indices, Direction]:
@@ -168,23 +167,15 @@ def _rigid(edges: Sequence[Edge]) -> dict[NodeId, tuple[NodeId, Transform]]:
     return poses
 
 
-def _poses(edges: Sequence[Edge], ground: NodeId, position: Coordinates) -> dict[NodeId, Transform]:
-    """Return the poses of all nodes that the ground reaches, loops left open."""
-    at: dict[NodeId, list[Edge]] = {}
-    for edge in edges:
-        at.setdefault(edge.parent, []).append(edge)
-        at.setdefault(edge.child, []).append(edge)
-    poses, waiting = {ground: np.eye(4)}, [ground]
-    for node in waiting:
-        for edge in at.get(node, ()):
-            if edge.other(node) in poses:
-                continue
-            moved = edge.T_parent @ motion(edge, position[list(edge.columns)])
-            step = moved @ screw.inverse(edge.T_child)
-            poses[edge.other(node)] = poses[node] @ (
-                step if node == edge.parent else screw.inverse(step)
-            )
-            waiting.append(edge.other(node))
+def _poses(graph: Graph) -> dict[NodeId, Transform]:
+    """Return the poses of all nodes, loops left open."""
+    poses = {graph.ground: IDENTITY}
+    for index, node in breadth_first(graph, graph.ground):
+        edge = graph.edges[index]
+        moved = edge.T_parent @ motion(edge, graph.position[list(edge.columns)])
+        step = moved @ screw.inverse(edge.T_child)
+        step = step if node == edge.child else screw.inverse(step)
+        poses[node] = poses[edge.other(node)] @ step
     return poses
 
 
@@ -235,10 +226,6 @@ def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
             )
             node, T_parent = child, IDENTITY
             column += screws.shape[1]
-    position = np.concatenate([np.zeros(0), *(joint.position for joint in mechanism.joints)])
-    missed = 0.0
-    if not as_placed:
-        edges, missed = near_each_other(edges, node_of[mechanism.ground], position)
     graph = Graph(
         mechanism=mechanism,
         nodes=tuple(nodes),
@@ -259,7 +246,6 @@ def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
             for c in mechanism.couplings
         ),
         rigid_loops=rigid_loops,
-        missed=missed,
     )
     reached = {graph.ground} | {node for _, node in breadth_first(graph, graph.ground)}
     for i, name in enumerate(nodes):
@@ -267,7 +253,7 @@ def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
             raise ModelError(
                 f"body {name!r} has no path of joints to the ground {graph.nodes[0]!r}"
             )
-    return graph
+    return graph if as_placed else _near_each_other(graph)
 
 
 def _elementary(joint: Joint) -> list[Array]:

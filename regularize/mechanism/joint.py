@@ -13,7 +13,7 @@ velocity of a group joint is its twist in the moving frame, as in Pinocchio.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,9 @@ from regularize.mechanism.joint_limits import JointDynamics, JointLimits
 from regularize.mechanism.named_columns import Frozen
 from regularize.mechanism.quantity import TOLERANCE
 from regularize.tolerances import ROUNDING
+
+if TYPE_CHECKING:
+    from regularize.mechanism.graph import Edge
 
 #: Joint kinds and their numbers of freedoms (None: any number, given by the screws).
 KINDS: dict[str, int | None] = {
@@ -243,23 +246,7 @@ def perpendiculars(axis: ArrayLike) -> tuple[Array, Array]:
 STEPS = 30
 
 
-class Moving(Protocol):
-    """A joint, or an elementary part of one."""
-
-    @property
-    def screws(self) -> Array:
-        """Freedoms in the joint frame, shape (6, freedoms)."""
-
-    @property
-    def freedoms(self) -> int:
-        """Number of freedoms."""
-
-    @property
-    def group(self) -> bool:
-        """Whether it moves by one exponential of all its screws."""
-
-
-def motion(joint: Moving, q: Coordinates, count: int | None = None) -> Transform:
+def motion(joint: Joint | Edge, q: Coordinates, count: int | None = None) -> Transform:
     """Return the child's joint frame in the parent's at ``q``, if only the first ``count`` move."""
     T = np.eye(4)
     if not np.any(q):
@@ -318,7 +305,7 @@ def reversed_joint(joint: Joint) -> Joint:
     )
 
 
-def body_jacobian(joint: Moving, q: Coordinates) -> Space:
+def body_jacobian(joint: Joint | Edge, q: Coordinates) -> Space:
     """Return the twists of the child's frame, seen from itself, by the joint's velocities."""
     if joint.group or not np.any(q):
         return joint.screws
@@ -329,7 +316,7 @@ def body_jacobian(joint: Moving, q: Coordinates) -> Space:
     return np.hstack(columns)
 
 
-def joint_position(joint: Moving, T_parent_child: Transform) -> Coordinates:
+def joint_position(joint: Joint | Edge, T_parent_child: Transform) -> Coordinates:
     """Return the coordinates at which the child frame is nearest to a pose in the parent frame.
 
     What the joint cannot do is left over; it is the closure gap.

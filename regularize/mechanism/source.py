@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from os import PathLike
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from regularize.errors import NotTaken
 from regularize.mechanism.graph import Graph
@@ -12,18 +12,9 @@ from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism
 from regularize.services import loader
 
-
-class HasMechanism(Protocol):
-    """A reduction, a report, a robot: whatever was made of a mechanism and knows it."""
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """The mechanism."""
-        ...
-
-
+#: A mechanism, or what was made of one and has it as ``mechanism``: a reduction, a report, a robot.
 #: A path is read, with the reader that its content asks for, and so are objects of other libraries.
-Model: TypeAlias = str | PathLike[str] | bytes | Mechanism | HasMechanism | Any
+Model: TypeAlias = str | PathLike[str] | bytes | Mechanism | Any
 
 
 def as_mechanism(model: Model, format: str | None = None) -> Mechanism:
