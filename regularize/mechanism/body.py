@@ -32,7 +32,6 @@ class Inertia(Frozen):
     matrix: Array
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
         object.__setattr__(self, "center", read_only(self.center).reshape(3))
         object.__setattr__(self, "matrix", read_only(self.matrix).reshape(3, 3))
 
@@ -119,7 +118,6 @@ class Geometry(Frozen):
     friction: float | None = None
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
         object.__setattr__(self, "size", read_only(self.size))
         object.__setattr__(self, "T_body_geometry", read_only(self.T_body_geometry))
 

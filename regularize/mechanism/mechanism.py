@@ -136,7 +136,6 @@ class Coupling:
     table: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
-        """Keep numbers as tuples, and check that they make a function."""
         object.__setattr__(self, "coefficients", tuple(float(c) for c in self.coefficients))
         object.__setattr__(self, "table", tuple((float(x), float(y)) for x, y in self.table))
         if self.curved:
@@ -207,7 +206,6 @@ class Mechanism(Frozen):
     digits: int | None = None
 
     def __post_init__(self) -> None:
-        """Check that every name is unique and every reference resolves."""
         for each in fields(self):
             if isinstance(each.default, tuple) or each.name in ("bodies", "joints"):
                 object.__setattr__(self, each.name, tuple(getattr(self, each.name)))
