@@ -290,17 +290,10 @@ def with_joint(mechanism: rg.Mechanism, **more: Any) -> rg.Mechanism:
             lambda m: rg.reduce(m, configurations=-1),
             "configurations is a whole number, not negative; got -1",
         ),
-        (lambda m: replace(m, ground="nobody"), "the ground 'nobody' is not one of the bodies"),
         (lambda m: with_joint(m, screws=np.eye(6)[:, :2]), "revolute needs 1 screws, got 2"),
         (lambda m: with_joint(m, limits=np.zeros((2, 2))), "lower has 2 values for 1 freedoms"),
         (lambda m: JointLimits(np.zeros(1), None), "limits state both position bounds or none"),
         (lambda m: JointLimits(None, None), "and at least one bound of any sort"),
-        (
-            lambda m: replace(
-                m, couplings=(rg.Coupling("G", "gear", (("A", 3, 1.0), ("B", 0, 1.0))),)
-            ),
-            "coupling 'G': joint 'A' has no freedom 3",
-        ),
         (
             lambda m: rg.closed_form(
                 with_joint(m, kind="fixed", screws=np.zeros((6, 0)), position=np.zeros(0)), ["A"]
