@@ -90,7 +90,7 @@ class Assembly(ShortRepr):
         elsewhere: Whether loops that stay open near the start close at another pose.
     """
 
-    q: Array
+    q: Coordinates
     closed: bool
     before: tuple[Gap, ...]
     after: tuple[Gap, ...]

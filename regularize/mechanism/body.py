@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from regularize.errors import ModelError, ReadError
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Point, Transform, read_only
 from regularize.lie.screw import IDENTITY, cross, cross_matrix, leading_component, points_back, unit
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.named_columns import Frozen, ShortRepr
@@ -28,14 +28,14 @@ class Inertia(Frozen):
     """
 
     mass: float
-    center: Array
+    center: Point
     matrix: Array
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "center", read_only(self.center).reshape(3))
         object.__setattr__(self, "matrix", read_only(self.matrix).reshape(3, 3))
 
-    def transformed(self, T: Array) -> Inertia:
+    def transformed(self, T: Transform) -> Inertia:
         """The same mass properties seen from frame a, given ``T_a_body``."""
         R = T[:3, :3]
         return Inertia(self.mass, R @ self.center + T[:3, 3], R @ self.matrix @ R.T)
@@ -110,7 +110,7 @@ class Geometry(Frozen):
 
     kind: str
     size: Array
-    T_body_geometry: Array = field(default_factory=lambda: IDENTITY)
+    T_body_geometry: Transform = field(default_factory=lambda: IDENTITY)
     uri: str | None = None
     color: tuple[float, float, float, float] | None = None
     collision: bool = False

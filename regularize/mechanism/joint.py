@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.arrays import Array, Coordinates, Space, Transform, read_only
+from regularize.lie.arrays import Coordinates, Direction, Space, Transform, read_only
 from regularize.lie.screw import IDENTITY, adjoint, exp, inverse, log, log_rotation
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint_limits import JointDynamics, JointLimits
@@ -102,10 +102,10 @@ class Joint(Frozen):
     parent: str
     child: str
     kind: str
-    screws: Array
-    T_parent_joint: Array = field(default_factory=lambda: IDENTITY)
-    T_child_joint: Array = field(default_factory=lambda: IDENTITY)
-    position: Array = field(default_factory=lambda: np.zeros(0))
+    screws: Space
+    T_parent_joint: Transform = field(default_factory=lambda: IDENTITY)
+    T_child_joint: Transform = field(default_factory=lambda: IDENTITY)
+    position: Coordinates = field(default_factory=lambda: np.zeros(0))
     actuated: bool | None = None
     closure: bool = False
     limits: JointLimits | None = None
@@ -189,7 +189,7 @@ class Joint(Frozen):
 
 def joint_screws(
     kind: str, axis: ArrayLike = (0, 0, 1), axis2: ArrayLike | None = None, pitch: float = 0.0
-) -> Array:
+) -> Space:
     """Return the screws of a standard joint in its own frame, through the frame's origin.
 
     Args:
@@ -234,7 +234,7 @@ def joint_screws(
     return np.column_stack([slide(axis), slide(across), turn(normal), turn(axis)])
 
 
-def perpendiculars(axis: ArrayLike) -> tuple[Array, Array]:
+def perpendiculars(axis: ArrayLike) -> tuple[Direction, Direction]:
     """Return two unit vectors that complete ``axis`` to a right-handed orthogonal frame."""
     e = screw.unit(axis)
     helper = np.eye(3)[int(np.argmin(np.abs(e)))]
