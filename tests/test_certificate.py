@@ -166,7 +166,7 @@ def test_what_was_checked_is_told_apart() -> None:
 def test_a_few_at_a_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing depends on how many configurations fit into memory."""
     whole = rg.reduce(model(name), configurations=900)
-    monkeypatch.setattr("regularize.loops.projection.CHUNK", 70)
+    monkeypatch.setattr("regularize.loops.constraints.CHUNK", 70)
     monkeypatch.setattr("regularize.reduction.certificate.CHUNK", 70)
     parts = rg.reduce(model(name), configurations=900)
     assert parts.certificate.holds

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from regularize import services
 from regularize.errors import ModelError
 from regularize.lie.arrays import Array, Coordinates, Mask, read_only
+from regularize.loops.constraints import View
 from regularize.loops.continuation import Continuation, drive
 from regularize.loops.gaps import (
     CLOSED,
@@ -33,7 +34,7 @@ from regularize.loops.gaps import (
     largest_error,
 )
 from regularize.loops.kinematics import LoopKinematics, sized_loops
-from regularize.loops.projection import Projected, View, moved, project
+from regularize.loops.projection import Projected, moved, project
 from regularize.mechanism.cycles import minimum_cycle_basis
 from regularize.mechanism.graph import EdgeId, Graph, coordinate_names, spanning_tree
 from regularize.mechanism.mechanism import Mechanism

@@ -26,8 +26,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie.arrays import Coordinates, Indices, Jacobian, Mask, Rates
+from regularize.loops.constraints import ConstraintSet
 from regularize.loops.least_norm import least_norm, ranks_of
-from regularize.loops.projection import CONTRACTING, ConstraintSet, Convergence, moved, project
+from regularize.loops.projection import CONTRACTING, Convergence, moved, project
 from regularize.tolerances import EXACT, VANISHING, Tolerances
 
 #: First correction by the length of the step up to which the solution is the one next to it.

@@ -21,6 +21,7 @@ from regularize.lie import screw
 from regularize.lie.arrays import (
     Array,
     Coordinates,
+    Indices,
     Jacobian,
     Point,
     Rates,
@@ -81,8 +82,8 @@ class LoopKinematics(LoopTree):
         self.T_parent = np.array([joint.T_parent for joint in joints]).reshape(-1, 4, 4)
         self.T_child = np.array([joint.T_child for joint in joints]).reshape(-1, 4, 4)
         self._back = screw.inverse(self.T_child)
-        self._parent = np.array([self.row(joint.parent) for joint in joints], dtype=int)
-        self._child = np.array([self.row(joint.child) for joint in joints], dtype=int)
+        self._parent: Indices = np.array([self.row(joint.parent) for joint in joints], dtype=int)
+        self._child: Indices = np.array([self.row(joint.child) for joint in joints], dtype=int)
         self._chords = np.array([self._place[chord] for chord in self.chords], dtype=int)
         self._follow()
         self._joint_screws = np.zeros((self.freedoms, 6))

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.lie.arrays import Array, Indices
+from regularize.lie.arrays import Array
 from regularize.loops.continuation import Continuation, random_walks
-from regularize.loops.kinematics import LoopKinematics, State
+from regularize.loops.kinematics import Indices, LoopKinematics, State
 from regularize.reduction.cuts import ReducedLoops
 from regularize.reduction.mobility import Trail, aside, clearest
 from regularize.tolerances import Tolerances

@@ -18,10 +18,10 @@ import numpy as np
 
 from regularize import services
 from regularize.lie.arrays import Array
+from regularize.loops.constraints import CHUNK, in_parts
 from regularize.loops.continuation import Continuation, random_walks
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.loops.least_norm import least_norm
-from regularize.loops.projection import CHUNK, in_parts
 from regularize.mechanism.cycles import MANY_LOOPS
 from regularize.mechanism.graph import EdgeId
 from regularize.reduction.context import Context
@@ -30,7 +30,7 @@ from regularize.tolerances import Tolerances
 
 if TYPE_CHECKING:
     from regularize.loops.block_rows import BlockRows
-    from regularize.loops.projection import ConstraintSet
+    from regularize.loops.constraints import ConstraintSet
     from regularize.reduction.conditioning import Descents
     from regularize.reduction.descent import Lowest
     from regularize.reduction.mobility import Trail

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from regularize.lie.arrays import Array, read_only
 from regularize.lie.subalgebra import Rank, decide_rank
+from regularize.loops.constraints import in_parts
 from regularize.loops.continuation import Continuation, random_walks
 from regularize.loops.finite import LocalMobility
 from regularize.loops.kinematics import LoopKinematics
-from regularize.loops.projection import in_parts, moved
+from regularize.loops.projection import moved
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle
 from regularize.mechanism.graph import EdgeId
 from regularize.tolerances import EXACT, UNNOTICED, Tolerances

@@ -25,8 +25,8 @@ from regularize.guests.design.equation_of_motion import (
     symmetric_products,
 )
 from regularize.lie.arrays import Array, read_only
+from regularize.loops.constraints import CHUNK
 from regularize.loops.kinematics import LoopKinematics, State
-from regularize.loops.projection import CHUNK
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import Graph
 from regularize.mechanism.mechanism import Inertia, no_inertia

@@ -12,7 +12,7 @@ from regularize.errors import OutsideWorkspace
 from regularize.guests.design.equation_of_motion import EquationOfMotion, count, groups
 from regularize.guests.design.tree import BoxTree, Integers, Scale, basis
 from regularize.lie.arrays import Array
-from regularize.loops.projection import CHUNK
+from regularize.loops.constraints import CHUNK
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.named_columns import ShortRepr
 

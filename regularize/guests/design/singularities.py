@@ -18,8 +18,8 @@ import numpy as np
 
 from regularize.guests.modes.frame_motion import body_jacobian
 from regularize.lie.arrays import Array
+from regularize.loops.constraints import in_parts
 from regularize.loops.kinematics import LoopKinematics
-from regularize.loops.projection import in_parts
 from regularize.tolerances import EXACT
 
 

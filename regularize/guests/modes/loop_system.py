@@ -22,9 +22,10 @@ from scipy.spatial.transform import Rotation
 
 from regularize.guests.modes.grouping import firsts_of
 from regularize.lie.arrays import Array
+from regularize.loops.constraints import CHUNK, in_parts
 from regularize.loops.kinematics import State, sized_loops
 from regularize.loops.least_norm import least_norm
-from regularize.loops.projection import CHUNK, in_parts, moved, project
+from regularize.loops.projection import moved, project
 from regularize.mechanism.graph import Graph
 from regularize.tolerances import EXACT
 

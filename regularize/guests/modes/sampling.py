@@ -13,8 +13,9 @@ from regularize.guests.modes.closed_form import ClosedForm, closed_form
 from regularize.guests.modes.closed_form.branch_continuation import LOW
 from regularize.guests.modes.grouping import Turns
 from regularize.guests.modes.inputs import clearest
-from regularize.lie.arrays import Array, Mask
+from regularize.lie.arrays import Array
 from regularize.loops.kinematics import LoopKinematics
+from regularize.loops.projection import Mask
 from regularize.mechanism.graph import Graph, coordinate_names, part_of, spanning_tree
 from regularize.tolerances import EXACT
 

@@ -17,11 +17,12 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from regularize.lie.arrays import Array, Mask
+from regularize.lie.arrays import Array
 from regularize.lie.directions import SLIGHT
 from regularize.loops.assembly import assemble
 from regularize.loops.gaps import CLOSED, Gap, closure_errors, gaps, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
+from regularize.loops.projection import Mask
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Joint, Mechanism

@@ -20,11 +20,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array, Mask
+from regularize.lie.arrays import Array
 from regularize.lie.directions import SLIGHT
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import LoopKinematics, sized_loops
-from regularize.loops.projection import IMPROVED, project
+from regularize.loops.projection import IMPROVED, Mask, project
 from regularize.mechanism.graph import SUBGROUP_KINDS, EdgeId
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import motion

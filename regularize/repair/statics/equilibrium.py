@@ -16,9 +16,10 @@ from functools import cached_property
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array, Mask
+from regularize.lie.arrays import Array
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.kinematics import sized_loops
+from regularize.loops.projection import Mask
 from regularize.mechanism.graph import EdgeId, NodeId
 from regularize.mechanism.loop_tree import LoopTree
 from regularize.mechanism.mechanism import Inertia
