@@ -110,9 +110,7 @@ class AssemblyBuilder:
             density: Its material, kg/m³.
             name: Its name; by default the label of the part. ``ground`` needs no part.
         """
-        from regularize.adapters.shapes.parts import (
-            inertia_of,  # OpenCASCADE, where parts are weighed
-        )
+        from regularize.adapters.shapes.parts import inertia_of  # OpenCASCADE weighs parts
 
         name = name or str(getattr(part, "label", "") or getattr(part, "name", "") or "")
         inertia = inertia_of(name, part, density)
@@ -129,11 +127,11 @@ class AssemblyBuilder:
             second: A joint of the other part. Parts that were not added are ground.
             more: What the class lists for all joints.
         """
-        from regularize.adapters.shapes.parts import mate_of  # as above
+        from regularize.adapters.shapes.parts import mate_of
 
         kind, T = mate_of(name, first, second)
-        labels = (str(each.parent.label) for each in (first, second))
-        parent, child = (each if each in self._bodies else GROUND for each in labels)
+        labels = (str(end.parent.label) for end in (first, second))
+        parent, child = (label if label in self._bodies else GROUND for label in labels)
         self.joint(kind, name, parent, child, at=T[:3, 3], axis=T[:3, 2], **more)
 
     def hinge(
@@ -338,7 +336,7 @@ class AssemblyBuilder:
 
 
 def _attributes(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """What a joint has besides its place, as attributes of ``Joint``."""
+    """Turn what a joint is given besides its place into attributes of ``Joint``."""
     for key in given:
         if key not in (known := [*_OWN, *_LIMITS, *_DYNAMICS]):
             raise ModelError(f"joint {name!r} has no {key!r}{did_you_mean(key, known)}")
@@ -354,7 +352,7 @@ def _attributes(name: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _axis(name: str, axis: ArrayLike) -> Array:
-    """A unit vector; raises ``ModelError`` for one without length."""
+    """Return a unit vector; raise ``ModelError`` for one without length."""
     try:
         return unit(_vector(f"joint {name!r}: axis", axis))
     except ValueError as error:
@@ -362,7 +360,7 @@ def _axis(name: str, axis: ArrayLike) -> Array:
 
 
 def _vector(what: str, given: ArrayLike) -> Array:
-    """Three finite numbers, shape (3,)."""
+    """Return three finite numbers, or raise ``ModelError``."""
     try:
         vector = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):

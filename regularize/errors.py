@@ -42,7 +42,7 @@ class ReadError(RegularizeError):
     def __init__(
         self, path: str, reason: str, *, line: int | None = None, element: str | None = None
     ) -> None:
-        """Compose the one-line message ``path:line: element: reason``."""
+
         self.path, self.line, self.element, self.reason = path, line, element, reason
         place = path if line is None else f"{path}:{line}"
         super().__init__(": ".join(displayed(part) for part in (place, element, reason) if part))
@@ -52,7 +52,7 @@ class UnknownFormat(RegularizeError):
     """No adapter recognises the file."""
 
     def __init__(self, path: str, known: Sequence[str], option: str = "--format") -> None:
-        """Name the file, the known formats and the way out, an option of whoever is asking."""
+
         self.path, self.known = path, tuple(known)
         near = did_you_mean(path, known).partition(";")[0]
         super().__init__(
@@ -65,7 +65,7 @@ class MissingExtra(RegularizeError):
     """A format needs an optional package that is not installed."""
 
     def __init__(self, what: str, module: str, extra: str) -> None:
-        """Name the module and the extra that brings it."""
+
         self.module, self.extra = module, extra
         super().__init__(
             f"{what} needs the Python module {module!r}; "
@@ -77,7 +77,7 @@ class MissingPinocchio(MissingExtra):
     """What is asked for computes with Pinocchio, which this machine does not have."""
 
     def __init__(self, what: str) -> None:
-        """Name what works without it."""
+
         super().__init__(what, "pinocchio", "")
         self.args = (
             f"{what} needs Pinocchio, which is not installed: pip install pin (Linux and macOS; "
@@ -108,7 +108,7 @@ class NotClosed(RegularizeError):
     """
 
     def __init__(self, loop: str, translation: float, rotation: float) -> None:
-        """Say which loop stays open and by how much."""
+
         self.loop, self.translation, self.rotation = loop, translation, rotation
         super().__init__(
             f"the loop through joint {loop!r} cannot be closed: "
@@ -136,7 +136,7 @@ class SingularConfiguration(ModelError):
     """
 
     def __init__(self, message: str, joints: Sequence[str] = ()) -> None:
-        """Keep which coordinates move."""
+
         self.joints = tuple(joints)
         super().__init__(message)
 
@@ -157,7 +157,7 @@ class SingularInputs(SingularConfiguration):
         stopped: Sequence[float],
         joints: Sequence[str],
     ) -> None:
-        """Name the inputs, the singularity and the joints that it sets free."""
+
         self.inputs = tuple(inputs)
         self.wanted = tuple(float(value) for value in wanted)
         self.stopped = tuple(float(value) for value in stopped)

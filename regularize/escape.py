@@ -19,18 +19,14 @@ LONGEST_NAME = 200
 
 
 def displayed(text: str) -> str:
-    """The text with every unsafe character written as its escape, of a backslash and its code."""
+    """Return the text with every unsafe character escaped as a backslash and its code."""
     if text.isprintable():  # none of them is
         return text
     return re.sub(_UNSAFE, lambda found: _escape(ord(found[0])), text)
 
 
 def displayed_name(name: str) -> str:
-    """The name under which a body, joint or coupling is known: displayed, and not endless.
-
-    It is a function of the name as written, so a name is found again by what the file says.
-    Names beyond ``LONGEST_NAME`` characters keep their beginning and a digest of the whole.
-    """
+    """Return the name by which a body or joint is known: displayed, and cut with a digest."""
     text = displayed(name)
     if len(text) <= LONGEST_NAME:
         return text
@@ -45,14 +41,14 @@ def _escape(code: int) -> str:
 
 
 def in_comment(text: str) -> str:
-    """Words of strangers within a comment in C: they neither end it nor seem to begin another."""
+    """Make words of strangers safe in a comment in C: they neither end it nor begin another."""
     # Nor may ??/, which is a backslash, join what stands on two lines.
     text = re.sub(r"\?(?=\?)", "? ", _one_line(text))
     return re.sub(r"(?<=[*/])(?=[*/])", " ", text)
 
 
 def in_docstring(text: str) -> str:
-    """Words of strangers within three double quotes in Python."""
+    """Make words of strangers safe within three double quotes in Python."""
     return _one_line(text).replace("\\", "\\\\").replace('"', '\\"')
 
 
@@ -61,7 +57,7 @@ def _one_line(text: str) -> str:
 
 
 def json_text(data: object, **layout: Any) -> str:
-    """JSON of one line, or as laid out, whose text is as written where a terminal can show it."""
+    """Write JSON on one line, or as laid out, with text as it is where a terminal can show it."""
     import json  # only where it is asked for
 
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, **layout)
@@ -70,13 +66,7 @@ def json_text(data: object, **layout: Any) -> str:
 
 
 def did_you_mean(name: object, known: Iterable[str], *, most: int = 12) -> str:
-    """The end of a message, such as `` (did you mean 'x'?); known are x, y``.
-
-    Args:
-        name: What is unknown.
-        known: What there is.
-        most: Names that are listed; the rest are counted.
-    """
+    """Return the end of a message, such as `` (did you mean 'x'?); known are x, y``."""
     from difflib import get_close_matches  # only where something went wrong
 
     names = list(dict.fromkeys(known))
@@ -89,27 +79,24 @@ def did_you_mean(name: object, known: Iterable[str], *, most: int = 12) -> str:
 
 
 def named(names: Iterable[str], most: int = 12) -> str:
-    """Names in one line; those beyond the first few are counted."""
+    """List names in one line; those beyond the first few are counted."""
     every = list(names)
     shown = ", ".join(map(displayed_name, every[:most])) or "none"
     return f"{shown} and {len(every) - most} more" if len(every) > most else shown
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Way out of an unknown name: the nearest known one, or a few of them; starts with ``;``."""
+    """Return the end of a message: ``; did you mean `x`?``, or a few of the known names."""
     from difflib import get_close_matches  # only where something is wrong
 
     known = list(known)
-    close = get_close_matches(name, known, n=1, cutoff=0.6)
-    if close:
+    if close := get_close_matches(name, known, n=1):
         return f"; did you mean `{close[0]}`?"
-    if not known:
-        return "; there are none"
-    return f"; there are {listed(known)}"
+    return f"; there are {listed(known)}" if known else "; there are none"
 
 
 def unique(name: str, taken: Container[str]) -> str:
-    """``name``, or ``name_2``, ``name_3`` and so on if it is taken."""
+    """Return ``name``, or ``name_2``, ``name_3`` and so on if it is taken."""
     candidate, count = name, 1
     while candidate in taken:
         count += 1
@@ -118,7 +105,7 @@ def unique(name: str, taken: Container[str]) -> str:
 
 
 def listed(names: Iterable[str], most: int = 5) -> str:
-    """Names for a message: the first ones in backquotes and the number of the others."""
+    """List the first names in backquotes, and count the others."""
     names = list(names)
     text = ", ".join(f"`{name}`" for name in names[:most])
     return text + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -64,21 +64,15 @@ def load(
         mechanism = read(source, format=format, **options)
     massless = (body for body in mechanism.bodies if body.inertia is None and body.geometry)
     if any(body.name != mechanism.ground for body in massless):
-        from regularize.adapters.shapes.density import (
-            with_materials,  # files of shapes are opened there
-        )
+        from regularize.adapters.shapes.density import with_materials  # opens files of shapes
 
         mechanism = with_materials(mechanism)
     if absorb_gaps:
-        from regularize.repair.nominal.absorb import (
-            with_gaps_absorbed,  # only where it is asked for
-        )
+        from regularize.repair.nominal.absorb import with_gaps_absorbed
 
         mechanism = with_gaps_absorbed(mechanism)
     if as_designed:
-        from regularize.repair.nominal.idealise import (
-            idealise,  # the analysis, where it is asked for
-        )
+        from regularize.repair.nominal.idealise import idealise  # the whole analysis
 
         meant = idealise(mechanism)
         mechanism = replace(meant.mechanism, findings=(*mechanism.findings, *meant.findings))
@@ -107,21 +101,17 @@ def save(
             is for refuses the file; nothing is written then.
     """
     if format == "exudyn":
-        from regularize.repair.statics.exudyn_script import (
-            write_exudyn,  # nobody reads a program back
-        )
+        from regularize.repair.statics.exudyn_script import write_exudyn
 
         return write_exudyn(model, path)
     mechanism = as_mechanism(model)
-    from regularize.repair.verification.writing import (
-        write_verified,  # needed where models are written
-    )
+    from regularize.repair.verification.writing import write_verified
 
     return write_verified(mechanism, path, written_format(path, format))
 
 
 def written_format(path: str | PathLike[str], format: str | None) -> str:
-    """The format to write a file in; raises ``UnknownFormat`` where there is none."""
+    """Return the format to write a file in; raise ``UnknownFormat`` where there is none."""
     writers = {name: a for name, a in adapters().items() if a.writer is not None}
     if format is None:
         suffix = Path(path).suffix.lower()

@@ -1,8 +1,8 @@
-"""Guests: packages that the rest of the house can do without; nothing imports their modules.
+"""What is found when it is asked for: the reader of models, and guests, which may be deleted.
 
-A guest may be deleted: what it offers is then missing, and everything else works. It is asked for
-by the name of a module, or of a service: one of those below, or an entry point in the group
-``regularize.guests`` of another distribution (``name = "module:function"``).
+Nothing imports a guest's modules: without one, what it offers is missing and all else works. It is
+asked for by the name of a module, or of a service: one of those below, or an entry point in the
+group ``regularize.guests`` of another distribution (``name = "module:function"``).
 """
 
 from __future__ import annotations
@@ -16,16 +16,20 @@ from typing import Any
 
 from regularize.errors import RegularizeError
 
-#: Who offers a service of our own: what takes models from files, and what formulas know of loops.
+#: Services of our own guests: what formulas know of loops.
 SERVICES = {
-    "load": "files:load",
-    "assembly candidates": "guests.modes.sampling:nearest_modes",
-    "spread configurations": "guests.modes.sampling:spread_configurations",
+    "assembly candidates": "modes.sampling:nearest_modes",
+    "spread configurations": "modes.sampling:spread_configurations",
 }
 
 
+def loader() -> Callable[..., Any]:
+    """Return ``load``, which the heart needs where it is given a file and must not import."""
+    return import_module("regularize.files").load  # type: ignore[no-any-return]
+
+
 def absent() -> set[str]:
-    """Our own guests with public names that are not installed."""
+    """Return our own guests with public names that are not installed."""
     names = ("actuation", "contact", "design", "modes", "page")
     specs = {name: find_spec(f"regularize.guests.{name}") for name in names}
     missing = {name for name, spec in specs.items() if spec is None or spec.origin is None}
@@ -33,29 +37,21 @@ def absent() -> set[str]:
 
 
 def guest(module: str) -> Any:
-    """A module of a guest, such as ``page.html``.
-
-    Raises:
-        RegularizeError: The guest is not installed.
-    """
-    return _loaded(f"guests.{module}")
-
-
-def _loaded(module: str) -> Any:
-    """A module of ours by its name below ``regularize``; raises where its guest is missing."""
+    """Return a module of a guest, such as ``page.html``; raise where that is not installed."""
+    name = f"regularize.guests.{module}"
     try:
-        return import_module(f"regularize.{module}")
+        return import_module(name)
     except ModuleNotFoundError as error:
-        name = ".".join(f"regularize.{module}".split(".")[:3])
-        if not f"{error.name}.".startswith(f"{name}."):
+        package = ".".join(name.split(".")[:3])
+        if not f"{error.name}.".startswith(f"{package}."):
             raise
         raise RegularizeError(
-            f"this takes {name}, which is not installed; `pip install pin-regularize` brings it"
+            f"this takes {package}, which is not installed; `pip install pin-regularize` brings it"
         ) from error
 
 
 def present(*modules: str) -> Iterator[Any]:
-    """Those modules of guests that are there."""
+    """Generate those modules of guests that are installed."""
     for module in modules:
         with suppress(RegularizeError):
             yield guest(module)
@@ -63,13 +59,10 @@ def present(*modules: str) -> Iterator[Any]:
 
 @cache
 def service(name: str) -> Callable[..., Any] | None:
-    """The function that offers a service; None where its guest is not installed."""
+    """Return the function that offers a service; None where its guest is not installed."""
     module, _, function = SERVICES.get(name, "").partition(":")
     if module:
-        try:
-            return getattr(_loaded(module), function)  # type: ignore[no-any-return]
-        except RegularizeError:
-            return None
+        return next((getattr(found, function) for found in present(module)), None)
     from importlib.metadata import entry_points  # for services that are not ours
 
     offered = entry_points(group="regularize.guests", name=name)

@@ -43,52 +43,32 @@ REGULAR = 1e-3
 
 @dataclass(frozen=True)
 class Tolerances:
-    """Tolerances of one analysis; lengths are scaled by the size of the mechanism.
+    """Tolerances of one analysis; lengths are scaled by the size of the mechanism."""
 
-    Attributes:
-        closed: Largest closure error of a configuration that fulfils the equations.
-        same: Distance of configurations below which they are one and the same.
-        singular: Singular values below this fraction of the largest are noise, not divided by.
-        rank: Singular values below this fraction of the largest are no part of a rank that steps
-            are made with.
-        rtol: The tolerance of ranks and of geometric relations that was asked for.
-    """
-
-    closed: float
-    same: float
-    singular: float
-    rank: float
-    rtol: float = RTOL
+    closed: float  # largest closure error of a configuration that fulfils the equations
+    same: float  # distance of configurations below which they are one and the same
+    singular: float  # fraction of the largest singular value below which others are noise
+    rank: float  # fraction of the largest below which they are no part of the rank of steps
+    rtol: float = RTOL  # tolerance of ranks and of geometric relations that was asked for
 
     @property
     def apart(self) -> float:
-        """Distance of configurations above which they are different ones wherever solutions meet.
-
-        Where four meet, errors move them by their fourth root.
-        """
+        """Distance of configurations above which they differ, even where four solutions meet."""
         return math.sqrt(self.same)
 
     @property
     def alike(self) -> float:
-        """Twists and wrenches that differ by less are called by one name, or are none.
-
-        Those of a configuration that was solved for are less certain than the numbers are.
-        """
+        """Twists and wrenches that differ by less are called by one name, or are none."""
         return 10.0 * self.rank
 
     @property
     def meant(self) -> float:
-        """By how much relations are missed that are meant: errors of several numbers add up."""
+        """Largest miss of relations that are meant: errors of several numbers add up."""
         return max(self.rtol, 10.0 * self.closed)
 
     @classmethod
     def of(cls, rtol: float = RTOL, noise: float = ROUNDING) -> Tolerances:
-        """Tolerances for a model.
-
-        Args:
-            rtol: Tolerance of ranks and of geometric relations that the user asks for.
-            noise: Errors of the closure equations that cannot be told from zero.
-        """
+        """Return the tolerances for a model whose closure equations have some noise."""
         exact, closed = MARGIN * ROUNDING, MARGIN * max(noise, ROUNDING)
         same = max(math.sqrt(exact), closed)
         return cls(closed, same, max(math.sqrt(ROUNDING), closed), max(rtol, same), rtol)

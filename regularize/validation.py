@@ -1,4 +1,4 @@
-"""Validation of arguments: what public functions and methods refuse before they compute.
+"""What arguments may be: what public functions and methods refuse before they compute.
 
 A ``Kind`` says what the values of an argument are like; `validated` refuses all others in one line.
 Types that a type checker sees are checked here once more, since most callers have none.
@@ -29,20 +29,14 @@ LENGTHS = {"q": "nq", "v": "nv", "a": "nv", "tau": "nv"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Kind:
-    """What values of an argument are like.
+    """What values of an argument are like."""
 
-    Attributes:
-        words: What messages call it.
-        known: Whether a value is of the right type.
-        fits: Whether a value of that type makes sense.
-    """
-
-    words: str
-    known: Callable[[Any], bool]
-    fits: Callable[[Any], bool] = lambda value: True
+    words: str  # what messages call it
+    known: Callable[[Any], bool]  # whether a value is of the right type
+    fits: Callable[[Any], bool] = lambda value: True  # whether a value of that type makes sense
 
     def __or__(self, other: Kind) -> Kind:
-        """Values of either kind."""
+        """Allow values of either kind."""
 
         def fits(value: Any) -> bool:
             return any(kind.known(value) and kind.fits(value) for kind in (self, other))
@@ -62,7 +56,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _float(value: Any) -> float:
-    """The number; infinity for whole ones beyond what a machine has."""
+    """Convert a number; whole ones beyond what a machine has become infinite."""
     try:
         return float(value)
     except OverflowError:
@@ -77,7 +71,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _is_list(value: Any) -> bool:
-    """Whether it can be gone through and is neither one string nor a mapping."""
+    """Return whether a value can be iterated over and is neither a string nor a mapping."""
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
 
 
@@ -102,12 +96,12 @@ STATE = Kind("an array of finite numbers", _is_array)
 PAIR = Kind(
     "a pair of numbers",
     lambda value: _is_list(value) and len(value) == 2 and all(map(_is_number, value)),
-    lambda value: all(math.isfinite(_float(each)) for each in value),
+    lambda value: all(math.isfinite(_float(entry)) for entry in value),
 )
 
 
 def several(kind: Kind, words: str = "a list") -> Kind:
-    """Lists of one kind, and anything else to go through; iterators are not looked into."""
+    """Make the kind of lists of values of one kind; iterators are not looked into."""
 
     def known(value: Any) -> bool:
         return _is_list(value) and (
@@ -118,7 +112,7 @@ def several(kind: Kind, words: str = "a list") -> Kind:
 
 
 def named(kind: Kind) -> Kind:
-    """Mappings of names to values of one kind."""
+    """Make the kind of mappings of names to values of one kind."""
 
     def known(value: Any) -> bool:
         return _is_mapping(value) and all(map(kind.known, value.values()))
@@ -127,8 +121,8 @@ def named(kind: Kind) -> Kind:
 
 
 def instance(*classes: type) -> Kind:
-    """Objects of some classes."""
-    words = " or ".join(f"a {each.__name__}" for each in classes)
+    """Make the kind of objects of some classes."""
+    words = " or ".join(f"a {cls.__name__}" for cls in classes)
     return Kind(words, lambda value: isinstance(value, classes))
 
 
@@ -136,12 +130,7 @@ NAMES = several(TEXT, "a list of names")
 
 
 def validate(where: str, name: str, kind: Kind, value: Any) -> None:
-    """Refuse a value that the argument cannot have.
-
-    Raises:
-        TypeError: It is of another type.
-        ModelError: It makes no sense.
-    """
+    """Raise ``TypeError`` for a value of another type, ``ModelError`` for one without sense."""
     if not kind.known(value):
         raise TypeError(f"{where}: {name} is {kind.words}; got {value!r:.60}")
     if not kind.fits(value):
@@ -149,17 +138,13 @@ def validate(where: str, name: str, kind: Kind, value: Any) -> None:
 
 
 def _is_default(value: Any, default: Any) -> bool:
-    """Whether a value is an argument's default, or the same number or text."""
+    """Return whether a value is an argument's default, or the same number or text."""
     plain = isinstance(value, (int, float, str)) and type(value) is type(default)
     return value is default or bool(plain and value == default)
 
 
 def numbers(value: Any) -> Array:
-    """The contiguous and aligned array of float64 that a value is.
-
-    Raises:
-        TypeError: It is none of numbers.
-    """
+    """Convert to a contiguous and aligned array of float64, or raise ``TypeError``."""
     if not _is_array(value):
         raise TypeError(f"an array of numbers is expected; got {value!r:.60}")
     array = np.asarray(value, dtype=np.float64, order="C")
@@ -167,25 +152,16 @@ def numbers(value: Any) -> Array:
 
 
 def place_of(entry: T, entries: Sequence[T]) -> int:
-    """Which of some entries it is.
-
-    Raises:
-        ModelError: It is none of them.
-    """
-    for k, own in enumerate(entries):
-        if own is entry:
+    """Return the place of an object among some, or raise ``ModelError``."""
+    for k, candidate in enumerate(entries):
+        if candidate is entry:
             return k
     known = ", ".join(map(str, entries))
     raise ModelError(f"it is none of {known:.60}: {entry!r:.60}")
 
 
 def vector(name: str, value: Any, length: int) -> Array:
-    """An array of so many finite numbers; the same object where it is one.
-
-    Raises:
-        TypeError: It is no array of numbers.
-        ModelError: It has another shape, or a number is not finite.
-    """
+    """Return an array of so many finite numbers, the same object where it is one."""
     if not isinstance(value, np.ndarray) or value.dtype != np.float64:
         try:
             value = numbers(value)
@@ -207,18 +183,12 @@ def relative(name: str, value: float) -> None:
 
 
 def state(robot: Any, name: str, value: Any) -> Array:
-    """A configuration or what acts on its velocities, in the length that a model has.
-
-    Args:
-        robot: What has these lengths: a robot, or a ``pinocchio.Model``.
-        name: One of ``LENGTHS``.
-        value: What was given for it; errors as of ``vector``.
-    """
+    """Check a configuration, velocity or torque: one of ``LENGTHS`` of a robot or its model."""
     return vector(name, value, getattr(robot, LENGTHS[name]))
 
 
 def validated(**kinds: Kind) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Have arguments of a function checked, its defaults excepted; a ``STATE`` may be a list."""
+    """Check arguments of a function but its defaults; a ``STATE`` may be given as a list."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         parameters = inspect.signature(function).parameters

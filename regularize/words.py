@@ -20,17 +20,12 @@ _HALVES = ("translation", "rotation")
 
 
 def slack_name(joint: str, axis: int) -> str:
-    """Name of the slack joint beside a joint.
-
-    Args:
-        joint: Name of the joint.
-        axis: Which component of the twist it frees, counted from 0.
-    """
+    """Name the slack joint beside a joint that frees one component of its twist."""
     return f"{joint}_slack_{_HALVES[axis // 3]}_{'xyz'[axis % 3]}"
 
 
 def is_slack(name: str) -> bool:
-    """Whether a joint is a slack joint by its name."""
+    """Return whether a joint is a slack joint by its name."""
     return re.search(rf"_slack_({'|'.join(_HALVES)})_[xyz](_\d+)?$", name) is not None
 
 
@@ -41,12 +36,7 @@ ROUNDING = 1e-9
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 joint``, ``2 joints``, ``3 bodies``.
-
-    Example:
-        >>> counted(1, "body"), counted(3, "body"), counted(2, "more equation")
-        ('1 body', '3 bodies', '2 more equations')
-    """
+    """``1 joint``, ``2 joints``, ``3 bodies``."""
     if number == 1:
         return f"{number} {noun}"
     plural = noun[:-1] + "ies" if noun.endswith("dy") else noun + "s"
@@ -54,12 +44,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(entries: Sequence[str], most: int = LISTED, last: str = "and") -> str:
-    """Entries with commas, shortened where there are many.
-
-    Example:
-        >>> listed(["A", "B", "C"]), listed(["A", "B"], last="or"), listed("ABCDEFGH", most=2)
-        ('A, B and C', 'A or B', 'A, B and 6 more')
-    """
+    """List entries with commas, as in ``A, B and 6 more``."""
     rest = len(entries) - most
     if rest > 1:  # one name is no longer than the words for it
         return f"{', '.join(entries[:most])} and {rest} more"
@@ -69,37 +54,32 @@ def listed(entries: Sequence[str], most: int = LISTED, last: str = "and") -> str
 
 
 def names(entries: Iterable[str], most: int = LISTED) -> str:
-    """Names in backquotes, shortened where there are many."""
+    """List names in backquotes, shortened where there are many."""
     return listed([f"`{entry}`" for entry in entries], most)
 
 
 def model_argument(mechanism: Mechanism) -> str:
-    """The model as a word of a command line that is there to be pasted."""
+    """Return the model as a word of a command line that is there to be pasted."""
     return shlex.quote(displayed(mechanism.path or "MODEL"))
 
 
 def millimetres(length: float) -> str:
-    """A length in millimetres, rounding noise as 0.
-
-    Example:
-        >>> millimetres(0.01234), millimetres(3e-13)
-        ('12.3 mm', '0 mm')
-    """
+    """Write a length in millimetres, rounding noise as 0."""
     return f"{_three(length, 1e3)} mm"
 
 
 def degrees(angle: float) -> str:
-    """An angle in degrees, rounding noise as 0."""
+    """Write an angle in degrees, rounding noise as 0."""
     return f"{_three(angle, 180 / np.pi)}°"
 
 
 def milliradians(angle: float) -> str:
-    """An angle in milliradians, rounding noise as 0."""
+    """Write an angle in milliradians, rounding noise as 0."""
     return f"{_three(angle, 1e3)} mrad"
 
 
 def _three(value: float, factor: float) -> str:
-    """Three significant digits without an exponent where that is readable."""
+    """Write three significant digits, without an exponent where that is readable."""
     if abs(value) < ROUNDING:
         return "0"
     scaled = value * factor
@@ -111,7 +91,7 @@ def _three(value: float, factor: float) -> str:
 
 
 def noise_words(tolerances: Tolerances) -> str:
-    """What errors are taken for noise, where numbers are off; empty for exact ones."""
+    """Say up to which errors numbers are noise; nothing where they are exact."""
     if tolerances.closed <= EXACT.closed:
         return ""
     return f"; closure errors up to {tolerances.closed:.1g} of the size are noise of the numbers"
@@ -128,17 +108,17 @@ def nearness_words(distance: float) -> str:
 
 
 def gap_words(translation: float, rotation: float) -> str:
-    """A gap in millimetres and degrees."""
+    """Write a gap in millimetres and degrees."""
     return f"{millimetres(translation)} and {degrees(rotation)}"
 
 
 def point_words(point: Array) -> str:
-    """A point in millimetres of the ground frame."""
+    """Write a point in millimetres of the ground frame."""
     return "(" + ", ".join(_three(float(x), 1e3) for x in point) + ") mm"
 
 
 def motion_words(motion: MotionType) -> str:
-    """For example ``planar, normal along Y`` or ``spherical, centre at (0, 0, 250) mm``."""
+    """Describe a motion: ``planar, normal along Y``, ``spherical, centre at (0, 0, 250) mm``."""
     words = [motion.name]
     if motion.direction is not None:
         flat = motion.name.startswith("planar") or motion.name == "translations in a plane"
@@ -154,20 +134,12 @@ VERBS = ("rotates", "slides", "screws", "translates", "moves", "shifts", "turns"
 
 
 def plural(words: str) -> str:
-    """What one body does, said of several.
-
-    Example:
-        >>> plural("rotates and slides along X")
-        'rotate and slide along X'
-    """
+    """Turn what one body does into what several do: ``rotates`` into ``rotate``."""
     return " ".join(word[:-1] if word in VERBS else word for word in words.split(" "))
 
 
 def directions_words(directions: Sequence[Direction], linear: str, angular: str) -> str:
-    """Several directions in one phrase: ``force along Y, moments about X and Z``.
-
-    The words are those for a linear and for an angular direction; others are counted.
-    """
+    """Describe several directions in one phrase: ``force along Y, moments about X and Z``."""
     phrases = []
     for kind, noun, preposition, part in (
         ("linear", linear, "along", slice(0, 3)),

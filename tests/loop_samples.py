@@ -55,44 +55,17 @@ def dh_link(length: float, twist: float, offset: float) -> np.ndarray:
     return T
 
 
-#: Length, twist and offset of every link, metres and degrees.
+#: Length, twist and offset of every link, metres and degrees, in rows of three numbers.
 ARMS = {
     # Manseur and Doty 1989: the arm that was the first one known to have sixteen configurations.
-    "Manseur and Doty": [(0.3, 90, 0), (1, 1, 0), (0, 90, 0.2), (1.5, 1, 0), (0, 90, 0), (0, 0, 0)],
+    "Manseur and Doty": "0.3 90 0, 1 1 0, 0 90 0.2, 1.5 1 0, 0 90 0, 0 0 0",
     # Arms without a common point of the last three axes.
-    "offset wrist": [
-        (0, -90, 0),
-        (0.54, 180, 0),
-        (0, -90, 0),
-        (0, 90, -0.54),
-        (0, -90, 0.15),
-        (0, 180, -0.16),
-    ],
-    "curved wrist": [
-        (0, 90, 0.2755),
-        (0.41, 180, 0),
-        (0, 90, -0.0098),
-        (0, 60, -0.2501),
-        (0, 60, -0.0856),
-        (0, 180, -0.2028),
-    ],
-    "orthogonal": [
-        (0.2, 90, 0.1),
-        (0.3, 90, 0.1),
-        (0.25, -90, 0.1),
-        (0.2, 90, 0.05),
-        (0.15, -90, 0.1),
-        (0, 0, 0.1),
-    ],
+    "offset wrist": "0 -90 0, 0.54 180 0, 0 -90 0, 0 90 -0.54, 0 -90 0.15, 0 180 -0.16",
+    "curved wrist": "0 90 0.2755, 0.41 180 0, 0 90 -0.0098, 0 60 -0.2501, 0 60 -0.0856, "
+    "0 180 -0.2028",
+    "orthogonal": "0.2 90 0.1, 0.3 90 0.1, 0.25 -90 0.1, 0.2 90 0.05, 0.15 -90 0.1, 0 0 0.1",
     # Nearly a common point: solutions by pairs of nearly equal angles.
-    "almost spherical wrist": [
-        (0, -90, 0),
-        (0.43, 0, 0.15),
-        (0.02, 90, 0),
-        (1e-6, -90, 0.43),
-        (0, 90, 0),
-        (0, 0, 0.05),
-    ],
+    "almost spherical wrist": "0 -90 0, 0.43 0 0.15, 0.02 90 0, 1e-6 -90 0.43, 0 90 0, 0 0 0.05",
 }
 #: Hand of Manseur and Doty's arm in sixteen configurations, to the printed six digits.
 HAND = np.array(
@@ -107,7 +80,8 @@ HAND = np.array(
 
 def arm_constants(name: str) -> np.ndarray:
     """Constants behind the six joints of an arm in metres, shape (6, 4, 4)."""
-    return np.array([dh_link(*link) for link in ARMS[name]])
+    rows = ARMS[name].split(",")
+    return np.array([dh_link(*map(float, row.split())) for row in rows])
 
 
 def arm_mechanism(name: str) -> rg.Mechanism:

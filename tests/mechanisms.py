@@ -5,8 +5,9 @@ All bodies have frames that coincide with the world at the reference pose.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from string import ascii_uppercase
 
 import numpy as np
 import screws
@@ -17,41 +18,35 @@ import regularize as rg
 X, Y, Z = np.eye(3)
 
 
+WORDS = {"R": "revolute", "P": "prismatic", "S": "spherical"}
+
+
+def chain(
+    names: Iterable[str],
+    bodies: Sequence[str],
+    kinds: str,
+    axes: Sequence[ArrayLike],
+    points: Sequence[ArrayLike] | np.ndarray,
+) -> list[rg.Joint]:
+    """Joints from body to body; one letter R, P or S each."""
+    ends = zip(names, bodies, bodies[1:], kinds, axes, points, strict=False)
+    return [rg.Joint.in_world(n, a, b, WORDS[kind], *at) for n, a, b, kind, *at in ends]
+
+
 def single_loop(
     name: str, kinds: str, directions: Sequence[ArrayLike], points: Sequence[ArrayLike]
 ) -> rg.Mechanism:
-    """A closed chain; one letter R, P or S per joint. The joints are A, B, C, … in turn."""
-    words = {"R": "revolute", "P": "prismatic", "S": "spherical"}
-    count = len(kinds)
-    bodies = ["ground", *(f"link {i}" for i in range(1, count)), "ground"]
-    return rg.Mechanism.of_joints(
-        name,
-        [
-            rg.Joint.in_world(
-                chr(ord("A") + i),
-                bodies[i],
-                bodies[i + 1],
-                words[kinds[i]],
-                directions[i],
-                points[i],
-            )
-            for i in range(count)
-        ],
-    )
+    """A closed chain. The joints are A, B, C, … in turn."""
+    bodies = ["ground", *(f"link {i}" for i in range(1, len(kinds))), "ground"]
+    return rg.Mechanism.of_joints(name, chain(ascii_uppercase, bodies, kinds, directions, points))
 
 
 def leg(
     tag: str, base: str, platform: str, kinds: str, axes: Sequence[ArrayLike], points: np.ndarray
 ) -> list[rg.Joint]:
     """A serial chain between two bodies."""
-    words = {"R": "revolute", "P": "prismatic", "S": "spherical"}
     bodies = [base, *(f"{tag} link {i}" for i in range(1, len(kinds))), platform]
-    return [
-        rg.Joint.in_world(
-            f"{tag}{i + 1}", bodies[i], bodies[i + 1], words[kinds[i]], axes[i], points[i]
-        )
-        for i in range(len(kinds))
-    ]
+    return chain((f"{tag}{i + 1}" for i in range(len(kinds))), bodies, kinds, axes, points)
 
 
 def planar_fourbar(tilt: float = 0.0) -> rg.Mechanism:

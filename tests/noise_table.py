@@ -109,7 +109,7 @@ def in_one_centre(mechanism: rg.Mechanism, off: float) -> rg.Mechanism:
     graph = build(mechanism)
     q = rg.assemble(graph).q
     loops = sized_loops(graph, q)
-    frames = loops.node_poses(q)[loops._parent] @ loops.T_parent
+    frames = loops.state(q).T_world_node[0][loops._parent] @ loops.T_parent
     axes = frames[:, :3, :3] @ np.array([e.screws[3:].sum(axis=1) for e in graph.edges])[..., None]
     across = np.eye(3) - axes @ np.swapaxes(axes, 1, 2)
     points = (across @ frames[:, :3, 3:]).ravel()

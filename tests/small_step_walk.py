@@ -5,17 +5,11 @@ with their frames and screws. From the pose many small steps go out along veloci
 allow; each is corrected back onto the loops by Levenberg's method without truncation. Where the
 correction takes everything back the pose is isolated. Where it does not, the same is done at the
 configuration reached, which is generic on its component: directions that survive span its tangent.
-
-    python tests/small_step_walk.py MODEL…           # judge models
-    python tests/small_step_walk.py --networks 300   # compare with the project on random networks
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -253,45 +247,7 @@ def judge(
     return Judgement(allowed, max(sure, default=0), found)
 
 
-def networks(count: int) -> Iterable[tuple[int, rg.Mechanism]]:
-    """Random networks by their seeds."""
-    from random_mechanisms import random_network
-
-    for seed in range(count):
-        yield seed, random_network(np.random.default_rng(seed))
-
-
 def largest(report: rg.Report) -> int | None:
     """Largest mobility of the components that the project says meet at the pose."""
     met = [one["mobility"] for one in report.as_dict()["mobility"]["components"]]
     return None if None in met else max(met)
-
-
-def compare(count: int) -> int:
-    """Print where the project and the walk differ; the number of differences."""
-    different = 0
-    for seed, mechanism in networks(count):
-        said = largest(rg.check(mechanism))
-        walked = judge(mechanism)
-        if said != walked.finite:
-            different += 1
-            print(f"network {seed}: {said} said, {walked}", flush=True)
-    print(f"{count} networks, {different} different")
-    return different
-
-
-def main() -> int:
-    """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="*")
-    parser.add_argument("--networks", type=int, default=0)
-    # Where branches part at fourth order short steps do not tell them from each other.
-    parser.add_argument("--away", type=float, default=AWAY, help="first step, lengths scaled")
-    given = parser.parse_args()
-    for path in given.models:
-        print(path, judge(rg.load(path), away=given.away))
-    return int(compare(given.networks) > 0) if given.networks else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

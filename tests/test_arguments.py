@@ -12,15 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from screws import joint_screws
 from test_door import TAKE_MODELS
 
 import regularize as rg
-from regularize import validation
 from regularize.dynamics.step import compiled
 from regularize.mechanism.joint_limits import JointLimits
-from regularize.repair.statics.joint_loads import compliance_roots
-from regularize.validation import vector
 
 FOURBAR = Path(__file__).resolve().parents[1] / "assets" / "planar_fourbar.urdf"
 WRONG: tuple[Any, ...] = (
@@ -267,39 +263,6 @@ def test_states_that_are_none(
             np.testing.assert_array_equal(as_lists, function(*state))
 
 
-def test_huge_numbers_are_finite() -> None:
-    huge = np.full(3, 1e300)
-    assert vector("q", huge, 3) is huge
-
-
-@pytest.mark.parametrize(
-    ("kind", "right", "wrong"),
-    [
-        (validation.FLAG, (True, np.True_), (0, None, "yes")),
-        (validation.WHOLE, (0, np.int64(3)), (True, 1.0)),
-        (validation.NUMBER, (1, 0.5, np.float32(2)), ("1", True, 1j)),
-        (validation.NAMES, (["a"], ("a",), np.array(["a"]), iter("a")), ("a", [1], {"a": 1}, 3)),
-        (
-            validation.named(validation.NUMBER) | validation.NAMES,
-            ({"a": 1.0}, ["a"]),
-            ({"a": "b"}, {1: 1.0}),
-        ),
-        (validation.PATH, ("a", Path("a")), (b"a", 1)),
-        (validation.ARRAY, ([1, 2], np.eye(2)), ("a", [[1], [1, 2]], {})),
-        (
-            validation.named(validation.several(validation.NUMBER)),
-            ({"a": [1.0]},),
-            ({"a": 1.0}, [1.0]),
-        ),
-    ],
-)
-def test_what_kinds_know(
-    kind: validation.Kind, right: tuple[Any, ...], wrong: tuple[Any, ...]
-) -> None:
-    assert [value for value in right if not (kind.known(value) and kind.fits(value))] == []
-    assert [value for value in wrong if kind.known(value)] == []
-
-
 def test_a_metamodel_of_a_mechanism_is_one_of_its_reduced_model() -> None:
     with pytest.raises(rg.ModelError, match="say when boxes are small enough"):
         rg.metamodel(FOURBAR, bounds={"A": (0.0, 0.1)})
@@ -327,17 +290,10 @@ def with_joint(mechanism: rg.Mechanism, **more: Any) -> rg.Mechanism:
             lambda m: rg.reduce(m, configurations=-1),
             "configurations is a whole number, not negative; got -1",
         ),
-        (lambda m: replace(m, ground="nobody"), "the ground 'nobody' is not one of the bodies"),
         (lambda m: with_joint(m, screws=np.eye(6)[:, :2]), "revolute needs 1 screws, got 2"),
         (lambda m: with_joint(m, limits=np.zeros((2, 2))), "lower has 2 values for 1 freedoms"),
         (lambda m: JointLimits(np.zeros(1), None), "limits state both position bounds or none"),
         (lambda m: JointLimits(None, None), "and at least one bound of any sort"),
-        (
-            lambda m: replace(
-                m, couplings=(rg.Coupling("G", "gear", (("A", 3, 1.0), ("B", 0, 1.0))),)
-            ),
-            "coupling 'G': joint 'A' has no freedom 3",
-        ),
         (
             lambda m: rg.closed_form(
                 with_joint(m, kind="fixed", screws=np.zeros((6, 0)), position=np.zeros(0)), ["A"]
@@ -357,22 +313,3 @@ def with_joint(mechanism: rg.Mechanism, **more: Any) -> rg.Mechanism:
 def test_refusals_say_what_is_wrong(act: Callable[[rg.Mechanism], object], words: str) -> None:
     with pytest.raises(rg.ModelError, match=words):
         act(given()["Mechanism"])
-
-
-def test_kinds_without_screws_of_their_own() -> None:
-    np.testing.assert_array_equal(joint_screws("free"), np.eye(6))
-    with pytest.raises(ValueError, match="joint kind 'composite' has no standard screws"):
-        joint_screws("composite")
-
-
-def test_a_stiffness_is_one_number_two_or_a_matrix() -> None:
-    """All of them as six springs in series with nothing else."""
-    reduction = given()["Reduction"]
-    wanted: tuple[tuple[Any, list[float]], ...] = (
-        (4.0, [4.0] * 6),
-        ((4.0, 9.0), [4.0] * 3 + [9.0] * 3),
-        (np.diag([4.0, 4, 4, 9, 9, 9]), [4.0] * 3 + [9.0] * 3),
-    )
-    for stiffness, springs in wanted:
-        ((root,),) = compliance_roots(reduction, {"A": stiffness}).values()
-        np.testing.assert_allclose(root @ root.T, np.diag(1.0 / np.array(springs)), atol=1e-12)

@@ -62,16 +62,6 @@ def test_a_path_a_mechanism_and_a_reduction_are_as_good(name: str) -> None:
     assert len(kinds) == 1
 
 
-@pytest.mark.slow
-def test_paths_where_mechanisms_go() -> None:
-    assert (
-        rg.check(FOURBAR).as_dict()["mobility"] == rg.check(rg.load(FOURBAR)).as_dict()["mobility"]
-    )
-    assert rg.reduce(rg.check(FOURBAR)).removed == 3
-    assert rg.closed_form(FOURBAR, inputs=["A"]) is not None
-    assert rg.simulate(str(FOURBAR.with_name("knee_leg.urdf")), duration=0.01) is not None
-
-
 @pytest.mark.parametrize(
     ("options", "error"),
     [

@@ -85,14 +85,6 @@ def test_pendulum_moves_as_its_equation_says(coordinates: str, values: dict[str,
     )
 
 
-def test_damped_pendulum_settles_where_its_spring_and_weight_balance() -> None:
-    values = {"damping": 3.0, "stiffness": 3.0, "rest_position": 0.7}
-    motion = rg.simulate(pendulum(**values), duration=12.0, q=np.array([1.0]))
-    rest = motion.coordinates[-1, 0]
-    assert WEIGHT * np.sin(rest) == pytest.approx(3.0 * (0.7 - rest), abs=1e-5)
-    assert abs(motion.v[-1, 0]) < 1e-5
-
-
 def test_mass_on_a_spring_has_its_textbook_period() -> None:
     """A slide of 2 kg and a rotor worth 1 kg on 27 N/m: 3 rad/s about where the weight hangs."""
     slide = rg.Joint.in_world("slide", "ground", "mass", "prismatic", (0, 0, 1))
@@ -160,42 +152,6 @@ def test_mujoco_moves_the_same_loop_alike() -> None:
     theirs = rg.simulate(mechanism, solver=rg.MuJoCo(2e-4), **start)
     np.testing.assert_allclose(theirs.coordinates[-1], ours.coordinates[-1], atol=1e-6)
     assert theirs.energy_drift < 1e-5
-
-
-def test_exudyn_damps_and_pulls_alike() -> None:
-    """EXUDYN's torsional spring-damper on a hinge, in redundant coordinates."""
-    exu = pytest.importorskip("exudyn")
-    from exudyn.rigidBodyUtilities import RigidBodyInertia
-
-    values = {"damping": 0.5, "stiffness": 3.0, "rest_position": 0.7}
-    container = exu.SystemContainer()
-    system = container.AddSystem()
-    ground = system.CreateGround()
-    bob = system.CreateRigidBody(
-        referencePosition=[0.0, 0.0, -0.5],
-        inertia=RigidBodyInertia(mass=2.0, inertiaTensor=0.1 * np.eye(3)),
-        gravity=[0.0, 0.0, -9.81],
-    )
-    hinge = {"position": [0.0, 0.0, 0.0], "axis": [0.0, 1.0, 0.0], "useGlobalFrame": True}
-    system.CreateRevoluteJoint(itemNumbers=[ground, bob], **hinge)
-    system.CreateTorsionalSpringDamper(
-        itemNumbers=[ground, bob],
-        stiffness=values["stiffness"],
-        damping=values["damping"],
-        offset=values["rest_position"],
-        **hinge,
-    )
-    system.Assemble()
-    options = exu.SimulationSettings()
-    options.timeIntegration.numberOfSteps, options.timeIntegration.endTime = 2000, 1.0
-    options.timeIntegration.verboseMode = 0
-    options.solution.file.write = False
-    system.SolveDynamic(options)
-    place = system.GetObjectOutputBody(bob, exu.OutputVariableType.Position, [0.0, 0.0, 0.0])
-    theirs = np.arctan2(-place[0], -place[2])
-    ours = rg.simulate(pendulum(**values), duration=1.0).coordinates[-1, 0]
-    assert abs(ours) > 0.1
-    assert theirs == pytest.approx(ours, abs=1e-4)
 
 
 @pytest.mark.slow
@@ -323,33 +279,6 @@ def test_limits_that_are_passed_are_named() -> None:
     assert (finding.code, finding.severity) == ("REG316", "warning")
     assert "`hinge` goes 0.5 beyond its bounds" in finding.message
     assert "faster than it may" in finding.message
-
-
-def urdf(joints: str, links: str) -> str:
-    inertial = (
-        '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
-        "</inertial>"
-    )
-    bodies = "".join(f'<link name="{name}">{inertial}</link>' for name in links)
-    return f'<robot name="r"><link name="base"/>{bodies}{joints}</robot>'
-
-
-def test_values_and_order_are_those_of_pinocchios_own_reader(tmp_path: Path) -> None:
-    joint = (
-        '<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/><axis xyz="0 1 0"/>'
-        '<limit lower="-{}" upper="2" effort="3{}" velocity="4"/>'
-        '<dynamics damping="0.{}" friction="0.2"/></joint>'
-    )
-    edges = (("z", "revolute", "base", "a"), ("y", "prismatic", "base", "b"))
-    edges += (("m", "fixed", "base", "c"), ("x", "revolute", "c", "d"), ("w", "revolute", "a", "e"))
-    text = "".join(joint.format(*edge, k, k, k) for k, edge in enumerate(edges))
-    path = tmp_path / "tree.urdf"
-    path.write_text(urdf(text, "abcde"))
-    ours = rg.to_pinocchio(rg.reduce(rg.load(path))).model
-    theirs = pin.buildModelFromUrdf(str(path))
-    assert list(ours.names) == list(theirs.names) == ["universe", "x", "y", "z", "w"]
-    for key in (*ARRAYS, *BOUNDS, "lowerEffortLimit", "lowerDryFrictionLimit"):
-        np.testing.assert_array_equal(getattr(ours, key), getattr(theirs, key))
 
 
 #: Values per velocity, and per coordinate.

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
-from test_assembly import KANGAROO, THESIS, Points, four_bar, kangaroo, moved
+from test_assembly import THESIS, Points, four_bar, moved
 
 import regularize as rg
 from regularize.loops.assembly import with_coordinates
@@ -85,13 +85,6 @@ def test_bias_is_the_rate_of_the_jacobian(loops):
     assert np.allclose(loops.bias(loops.state(q), v), expected, atol=1e-7)
 
 
-def test_many_configurations_are_as_one_by_one(loops):
-    q = configurations(loops, 3)
-    together = loops.jacobian(loops.state(q))
-    for one, many in zip(q, together, strict=True):
-        assert np.allclose(loops.jacobian(loops.state(one))[0], many)
-
-
 def test_the_choice_of_chord_does_not_change_the_velocities_allowed():
     graph = build(zoo())
     spaces = []
@@ -147,28 +140,6 @@ def test_least_squares_agrees_with_newton_on_models_without_redundancy(name: str
         assert np.max(np.abs(loops.residual(loops.state(by_newton)))) < 1e-12
         np.testing.assert_allclose(by_least_squares, by_newton, atol=1e-9)
         q = by_newton
-
-
-@pytest.mark.slow
-@kangaroo
-def test_kangaroo_loop_of_three_hinges_is_open_at_every_angle() -> None:
-    """The loop through closure 7 has three hinges and a weld: its best poses of a whole grid."""
-    graph = build(rg.load(str(KANGAROO)))
-    names = ("sherical_4bar", "4barlink_knee", "upper_knee")
-    tree = [e.index for e in graph.edges if e.joint.name in names]
-    chord = next(e.index for e in graph.edges if e.joint.name.startswith("closedloop7"))
-    loops = LoopKinematics(graph, [*tree, chord], tree)
-    angles = np.linspace(-np.pi, np.pi, 61)[:-1]
-    grid = np.stack(np.meshgrid(angles, angles, angles, indexing="ij"), axis=-1).reshape(-1, 3)
-    worst = np.zeros(len(grid))
-    for part in np.array_split(np.arange(len(grid)), 30):
-        errors = loops.residual(loops.state(grid[part]))
-        worst[part] = np.linalg.norm(errors[:, :3], axis=1) / 0.02 + np.linalg.norm(
-            errors[:, 3:], axis=1
-        )
-    near = grid[np.argsort(worst)[:20]]
-    loops = loops.measured(0.02)
-    assert np.min(project(loops, near, damped=True).error) > 1e-2
 
 
 def closed_three_bar() -> np.ndarray:

@@ -13,7 +13,6 @@ from scipy.optimize import nnls
 
 from regularize.lie import screw, subalgebra
 from regularize.lie.directions import Direction, axis_words, directions
-from regularize.lie.enclosing_ball import enclosed_at
 from regularize.lie.motion_type import motion_type
 from regularize.lie.subalgebra import (
     complement,
@@ -25,12 +24,21 @@ from regularize.lie.subalgebra import (
     sum_,
 )
 from regularize.loops.joint_motion import OneScrew
+from regularize.loops.kinematics import smallest_ball_center
 from regularize.reduction.motion_spaces import MotionSpaces, brackets
 from regularize.tolerances import RTOL
 
 X, Y, Z = np.eye(3)
 ORIGIN = np.zeros(3)
 
+#: Names of subgroups by their dimension.
+DIMENSIONS = {
+    **dict.fromkeys(("revolute", "helical", "translation"), 1),
+    **dict.fromkeys(("translations in a plane", "cylindrical"), 2),
+    **dict.fromkeys(("spherical", "planar", "planar with pitch", "spatial translations"), 3),
+    "Schoenflies": 4,
+    "full": 6,
+}
 #: One representative of every conjugacy class of connected subgroups, by name.
 CLASSES = {
     "revolute": [screw.revolute(Z)],
@@ -44,19 +52,6 @@ CLASSES = {
     "spatial translations": [screw.prismatic(a) for a in (X, Y, Z)],
     "Schoenflies": [screw.revolute(Z), screw.revolute(Z, X), screw.prismatic(Z)],
     "full": [screw.revolute(X), screw.revolute(Y, Z), screw.revolute(Z, X)],
-}
-DIMENSIONS = {
-    "revolute": 1,
-    "helical": 1,
-    "translation": 1,
-    "translations in a plane": 2,
-    "cylindrical": 2,
-    "spherical": 3,
-    "planar": 3,
-    "planar with pitch": 3,
-    "spatial translations": 3,
-    "Schoenflies": 4,
-    "full": 6,
 }
 seeds = st.integers(0, 10**6)
 
@@ -137,16 +132,6 @@ def test_saturation_holds_the_space_while_the_joint_moves(seed):
 
 
 @pytest.mark.slow
-@given(seeds)
-def test_closure_of_a_conjugate_is_the_conjugate_of_the_closure(seed):
-    T = motion(seed)
-    planar = columns("planar")
-    moved = span(screw.adjoint(T) @ lie_closure(planar))
-    closure = lie_closure(screw.adjoint(T) @ planar)
-    assert contains(moved, closure) and contains(closure, moved)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("rtol", [1e-12, 1e-5, 0.1, 0.9])
 @given(seed=seeds)
 def test_there_is_no_subalgebra_of_dimension_five(seed, rtol):
@@ -175,51 +160,8 @@ def test_spaces_meet_to_their_tolerance(seed):
         assert contains(both, line[:, None], rtol)
 
 
-def test_planar_normal_and_translation_normals_are_told():
-    assert np.allclose(motion_type(lie_closure(columns("planar"))).direction, Z)
-    kind = motion_type(lie_closure(columns("translations in a plane")))
-    assert np.allclose(kind.direction, Z)
-
-
 def test_nothing_is_immobile():
     assert motion_type(subalgebra.ZERO).name == "immobile"
-
-
-def test_the_store_gives_equal_spaces_equal_numbers():
-    spaces = MotionSpaces(1e-5)
-    same = columns("planar"), np.column_stack([screw.revolute(Z, Y), screw.prismatic(X)])
-    one, other, x, z = (spaces.number(lie_closure(c)) for c in (*same, X_TURN, Z_TURN))
-    assert one == other
-    assert spaces.dimension(spaces.join(x, z)) == 3
-    assert spaces.dimension(spaces.add(x, z)) == 2
-    assert spaces.meet(x, z) == MotionSpaces.ZERO
-    assert spaces.join(x, MotionSpaces.FULL) == MotionSpaces.FULL
-    assert spaces.dimension(spaces.saturate(x, z)) == 2
-    assert spaces.contains(spaces.join(x, z), x) and not spaces.contains(x, z)
-
-
-X_TURN = screw.revolute(X)[:, None]
-Z_TURN = screw.revolute(Z)[:, None]
-
-
-@pytest.mark.slow
-@given(seeds, st.sampled_from([*CLASSES]), st.sampled_from([*CLASSES]))
-def test_the_store_knows_what_decompositions_know(seed: int, one: str, other: str) -> None:
-    """Also where one space lies in the other, which it tells without any."""
-    spaces, move = MotionSpaces(RTOL), screw.adjoint(motion(seed))
-    bases = [lie_closure(np.array(CLASSES[name]).T) for name in (one, other)]
-    if seed % 3:
-        bases = [move @ bases[0], move @ bases[1]]
-    elif seed % 2:
-        bases[1] = move @ bases[1]
-    a, b = (span(basis) for basis in bases)
-    for found, expected in (
-        (spaces.join(spaces.number(a), spaces.number(b)), lie_closure(np.hstack([a, b]))),
-        (spaces.add(spaces.number(a), spaces.number(b)), sum_(a, b)),
-        (spaces.meet(spaces.number(a), spaces.number(b)), intersection(a, b)),
-    ):
-        basis = spaces.basis(found)
-        assert np.allclose(basis @ basis.T, expected @ expected.T, atol=1e-9)
 
 
 @pytest.mark.parametrize("dimension", range(7))
@@ -288,13 +230,8 @@ def test_bracket_is_a_lie_bracket(a, b, c):
 @pytest.mark.slow
 @given(screws)
 def test_exponential_is_the_matrix_exponential(a):
-    assert np.allclose(screw.exp(a), expm(screw.hat(a)), atol=1e-9)
-
-
-@pytest.mark.slow
-@given(screws.map(lambda s: s * 1e-5))
-def test_exponential_of_tiny_twists(a):
-    assert np.allclose(screw.exp(a), expm(screw.hat(a)), atol=1e-15)
+    for scale, atol in ((1.0, 1e-9), (1e-5, 1e-15)):
+        assert np.allclose(screw.exp(scale * a), expm(screw.hat(scale * a)), atol=atol)
 
 
 @pytest.mark.slow
@@ -312,19 +249,6 @@ def test_adjoint_carries_screws_as_pinocchio_does(a, b):
     assert np.allclose(T @ screw.inverse(T), np.eye(4), atol=1e-9)
 
 
-@pytest.mark.slow
-@given(screws.map(lambda s: s * 0.5))
-def test_inverse_left_jacobian_against_differences(a):
-    w, rate = a[3:], a[:3]
-    h = 1e-6
-    R = screw.exp(np.concatenate([np.zeros(3), w]))[:3, :3]
-    turned = [
-        screw.exp(np.concatenate([np.zeros(3), sign * h * rate]))[:3, :3] @ R for sign in (1, -1)
-    ]
-    difference = (screw.log_rotation(turned[0]) - screw.log_rotation(turned[1])) / (2 * h)
-    assert np.allclose(screw.inverse_left_jacobian(w) @ rate, difference, atol=1e-6)
-
-
 @pytest.mark.parametrize("size", [1e-12, 1e-6, 9e-4, 1.1e-3, 1.0, 3.0])
 def test_inverse_left_jacobian_of_any_size(size):
     """Against the closed form of the left Jacobian (Barfoot 2017, eq. 7.77), small angles too."""
@@ -333,10 +257,6 @@ def test_inverse_left_jacobian_of_any_size(size):
     slope = 2 * np.sin(size / 2) ** 2 / size
     jacobian = np.eye(3) + slope * W + (1 - np.sin(size) / size) * W @ W
     np.testing.assert_allclose(screw.inverse_left_jacobian(w) @ jacobian, np.eye(3), atol=1e-11)
-
-
-def test_inverse_left_jacobian_at_rest():
-    np.testing.assert_array_equal(screw.inverse_left_jacobian(np.zeros(3)), np.eye(3))
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-9, 1e-3, 0.199, 0.201, 1.0, 3.0, np.pi, 4.0])
@@ -366,9 +286,6 @@ def test_leading_axes_are_configurations():
 def test_named_screws_and_their_axes():
     turning = screw.revolute((0, 0, 2), (1, 2, 3))
     assert np.allclose(turning, (2, -1, 0, 0, 0, 1))
-    direction, point, pitch = screw.axis_of(screw.helical((0, 3, 0), (1, 5, 2), 0.1))
-    assert np.allclose(direction, (0, 1, 0)) and np.allclose(point, (1, 0, 2))
-    assert pitch == pytest.approx(0.1)
     direction, point, pitch = screw.axis_of(screw.prismatic((0, 0, -2)))
     assert np.allclose(direction, (0, 0, -1)) and point is None and pitch is None
     with pytest.raises(ValueError, match="length"):
@@ -385,15 +302,6 @@ def test_what_counts_as_a_rotation_does_not_depend_on_the_length_of_the_screw(ex
     rounded = size * np.array([0.0, 0.0, 1.0, 1e-14, 0.0, 0.0])
     direction, point, pitch = screw.axis_of(rounded)
     assert np.allclose(direction, (0, 0, 1)) and point is None and pitch is None
-
-
-def test_results_that_are_shared_cannot_be_written():
-    with pytest.raises(ValueError, match="read-only"):
-        screw.read_only([1.0])[0] = 2.0
-
-
-def test_a_transform_of_nothing_is_the_identity() -> None:
-    np.testing.assert_array_equal(screw.transform(), np.eye(4))
 
 
 def test_directions_in_words() -> None:
@@ -443,7 +351,7 @@ def test_no_smaller_ball_holds_the_points(seed: int) -> None:
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(rng.integers(1, 40), 3)) * [1.0, seed % 3 > 0, seed % 4 > 0]
     points = np.round(points) if seed % 5 == 0 else points
-    center = enclosed_at(points)
+    center = smallest_ball_center(points)
     away = np.linalg.norm(points - center, axis=1)
     on = points[away >= away.max() - 1e-9]
     _, rest = nnls(np.vstack([on.T, np.ones(len(on))]), np.append(center, 1.0))
@@ -456,4 +364,6 @@ def test_the_smallest_ball_moves_with_its_points(seed: int) -> None:
     points = np.round(rng.normal(size=(8, 3)), 1)
     T = screw.exp(rng.normal(size=6))
     again = np.vstack([points, points])[rng.permutation(16)] @ T[:3, :3].T + T[:3, 3]
-    assert enclosed_at(again) == pytest.approx(T[:3, :3] @ enclosed_at(points) + T[:3, 3])
+    assert smallest_ball_center(again) == pytest.approx(
+        T[:3, :3] @ smallest_ball_center(points) + T[:3, 3]
+    )

@@ -15,12 +15,11 @@ import pytest
 from mechanisms import Z, on_rods, single_loop
 
 import regularize as rg
-from regularize.loops.branches import BranchTangent, grouped, within
+from regularize.loops.branches import BranchTangent, grouped
 from regularize.loops.continuation import Continuation, random_walks
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.loops.projection import moved
 from regularize.loops.second_order import (
-    SecondOrder,
     cone,
     definite,
     never_together,
@@ -263,27 +262,6 @@ def seen(point: Sequence[float], *tangent: Sequence[float], rank: int = 1) -> Br
     return BranchTangent(far, size, rank, far / 2, far / size, np.linalg.qr(np.array(tangent).T)[0])
 
 
-def test_lines_and_planes_through_a_point_are_told_from_what_is_seen_on_them() -> None:
-    x, y, z = np.eye(3)
-    line = [seen((s, 0, 0), x) for s in (1.0, -1.0, 2.0)]
-    other = [seen((0, s, 0.04 * s), y) for s in (1.0, -2.0)]
-    plane = [seen((1, 0, s), x, z) for s in (1.0, -1.0)]
-    groups = grouped([line[0], *other, *plane, *line[1:]])
-    assert [len(group) for group in groups] == [3, 2, 2]
-    assert groups[0][0] is line[0] and set(groups[0]) == {*line} and set(groups[2]) == {*plane}
-    # On the line another rank, or a tangent that turns away, is another branch.
-    assert len(grouped([line[0], seen((2, 0, 0), x, rank=2)])) == 2
-    for turn, count in ((0.25, 1), (0.35, 2)):
-        turned = seen((2, 0, 0), x, np.cos(turn) * z + np.sin(turn) * y)
-        assert len(grouped([seen((1, 0, 0), x, z), turned])) == count
-    # A line in the plane lies inside it, one that leaves it by more than a tenth does not.
-    for height, inside in ((0.0, True), (0.05, True), (0.2, False)):
-        assert within(seen((1, height, 0), x), plane) == inside
-    assert not within(plane[0], line)
-    assert line[0].aside(other[0]) == pytest.approx(1.0)
-    assert line[0].aside(plane[0]) == pytest.approx(np.sqrt(0.5))
-
-
 def test_too_near_to_where_branches_meet_more_seems_to_move() -> None:
     """What a line is seen from afar to lead to is the line, unless its rank is another."""
     x, y, _ = np.eye(3)
@@ -315,13 +293,3 @@ def test_the_cone_is_made_of_the_lines_on_which_all_forms_vanish(
     same = np.abs(found @ wanted.T) > 1 - 1e-6
     assert len(found) == len(wanted)
     assert np.all(same.sum(axis=0) == 1) and np.all(same.sum(axis=1) == 1)
-
-
-def test_the_kernel_is_what_all_forms_leave_alone() -> None:
-    """Of diag(1, -1, 0) and of the product of the first two coordinates, the third one."""
-    forms = np.array([np.diag([1.0, -1.0, 0.0]), np.eye(3)[[1, 0, 2]] - np.diag([0, 0, 1.0])])
-    nothing = np.zeros((4, 2))
-    found = SecondOrder(np.eye(3), nothing, nothing, forms, 1e-9)
-    np.testing.assert_allclose(np.abs(found.kernel), [[0], [0], [1]], atol=1e-12)
-    none = SecondOrder(np.eye(3), nothing, nothing, forms[:0], 1e-9)
-    assert none.kernel.shape == (3, 3)

@@ -1,7 +1,7 @@
 """Mobility of mechanisms of the literature: rigid, shaky, branching and paradoxical ones.
 
 The known answers of ``assets/mobility`` are compared with the project's and with those of an
-independent walk in small steps (``small_step_walk.py``, which judges all of them as a script).
+independent walk in small steps (``small_step_walk.py``).
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import re
 import sys
 import types
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,10 @@ def test_everything_shows_itself_in_one_line(results: dict[str, Any]) -> None:
         assert len(shown) <= 200, name
         assert "\n" not in shown, name
         assert " object at 0x" not in shown, name
+    named = rg.load(SLIDER, as_designed=False)
+    long = replace(named, name="a very long name " * 30)
+    assert len(repr(long)) <= 200 and "4 bodies, 4 joints" in repr(long)
+    assert "kept, 3 redundant, mobility 1" in repr(results["reduction"])
 
 
 @pytest.mark.slow
@@ -141,8 +146,6 @@ def test_notebooks_show_tables(results: dict[str, Any]) -> None:
 
 def test_names_of_strangers_are_escaped() -> None:
     wild = rg.load(SLIDER)
-    from dataclasses import replace
-
     assert "<b>" not in replace(wild, name="<b>x</b>")._repr_html_()
 
 

@@ -11,19 +11,17 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from mechanisms import n_fourbar
-from pinocchio_cases import bricard, mass_matrix, massive
+from pinocchio_cases import bricard, massive
 from test_kernel import every_joint
 from test_pinocchio import states as states_with_closed_loops
 
 import regularize as rg
-from regularize.dynamics.pinocchio import multibody_reading
 from regularize.dynamics.pinocchio.closure_rows import ConstraintRows
 from regularize.dynamics.pinocchio.multibody_reading import multibody_tree_of, tree_of
 from regularize.dynamics.pinocchio.tree_states import TreeStates
 from regularize.dynamics.simulation.all_coordinates import acceleration_near
 from regularize.dynamics.step.compiled import Kernel, compiled
 from regularize.dynamics.step.elimination import tables_of
-from regularize.dynamics.step.posing import poses_of
 from regularize.lie import screw
 from regularize.repair.statics import welds
 
@@ -37,32 +35,6 @@ def states(model: pin.Model) -> tuple[np.ndarray, np.ndarray]:
     steps = 3.0 * rng.normal(size=(4, model.nv))
     q = np.array([pin.integrate(model, pin.neutral(model), step) for step in steps])
     return q, rng.normal(size=(*q.shape[:1], model.nv))
-
-
-@pytest.mark.slow
-def test_bodies_are_where_pinocchio_has_them_and_weigh_as_much() -> None:
-    model = every_joint().copy()
-    model.armature = np.linspace(0.0, 0.3, model.nv)
-    tree, data = tree_of(model), model.createData()
-    for q in states(model)[0]:
-        poses = poses_of(tree.links, q)
-        expected = mass_matrix(model, data, q)
-        pin.forwardKinematics(model, data, q)
-        for j, b in enumerate(tree.link_of):
-            assert poses[b] == pytest.approx(data.oMi[j].homogeneous, abs=1e-12)
-        M = multibody_reading.mass_matrix(tree, q)
-        assert pytest.approx(expected, rel=1e-10, abs=1e-10) == M
-
-
-def test_a_mimic_joint_adds_to_the_mass_of_the_other() -> None:
-    model = pin.Model()
-    for k, parent in enumerate((0, 1, 2)):
-        model.addJoint(parent, pin.JointModelRZ(), pin.SE3.Random(), f"j{k}")
-        model.appendBodyToJoint(k + 1, pin.Inertia.Random(), pin.SE3.Random())
-    model = pin.transformJointIntoMimic(model, 2, 3, -2.0, 0.3)
-    tree, q = tree_of(model), np.array([0.3, -0.8])
-    expected = mass_matrix(model, model.createData(), q)
-    assert multibody_reading.mass_matrix(tree, q) == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.slow
@@ -81,22 +53,6 @@ def test_steps_between_configurations_are_those_of_pinocchio() -> None:
             assert both == pytest.approx(np.array([0.0 * expected, expected]), abs=1e-12)
             rates = pin.dIntegrate(model, q, step, pin.ArgumentPosition.ARG1)
             assert space.velocity_by_step(step) == pytest.approx(rates, abs=1e-12)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "style"), [("rssr", "slack"), ("delta_universal", "rows")])
-def test_the_model_is_read_as_the_tree_that_it_was_made_of(name: str, style: str) -> None:
-    robot = rg.to_pinocchio(rg.reduce(massive(rg.load(ASSETS / f"{name}.urdf"))), style)
-    read, own = tree_of(robot.model), robot.tree
-    for key in ("names", "parents", "idx_qs", "nqs", "idx_vs", "nvs", "link_of", "nq", "nv"):
-        assert getattr(read, key) == getattr(own, key)
-    assert read.armature == pytest.approx(own.armature)
-    for one, other in zip(read.weighed(), own.weighed(), strict=True):
-        for key in ("kind", "parent", "coordinate", "rate"):
-            assert getattr(one, key) == getattr(other, key)
-        assert one.placement == pytest.approx(other.placement, abs=1e-15)
-        assert one.axis == pytest.approx(other.axis, abs=1e-15)
-        assert one.inertia == pytest.approx(other.inertia, abs=1e-14)
 
 
 @needs_kernel

@@ -5,14 +5,12 @@ from __future__ import annotations
 import copy
 import pickle
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 import pytest
-from mechanisms import planar_fourbar
 from pinocchio_cases import MECHANISMS, massive
 from test_augment import mimicking, spatial
 from test_pinocchio_import import GROUND_PIVOT, open_fourbar
@@ -124,28 +122,6 @@ def test_robots_are_copied(name: str) -> None:
         assert np.max(error) <= (1e-12 if "mimic" in name else 0.0)
         assert [f.code for f in other.findings] == [f.code for f in robot.findings]
         assert repr(other) == repr(robot) and len(repr(robot)) < 200 and "\n" not in repr(robot)
-
-
-@pytest.mark.slow
-def test_what_a_robot_is_made_from_is_copied() -> None:
-    mechanism = planar_fourbar()
-    reduction, report = rg.reduce(mechanism), rg.check(mechanism)
-    for copied in (copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))):
-        again = rg.reduce(copied(mechanism))
-        assert (again.kept, again.mobility) == (reduction.kept, reduction.mobility)
-        assert rg.to_pinocchio(copied(reduction)).rows == reduction.kept
-        assert str(copied(report)) == str(report)
-        assert copied(report).as_dict() == report.as_dict()
-
-
-def test_everything_says_itself_in_one_line() -> None:
-    mechanism = replace(planar_fourbar(), name="a very long name " * 30)
-    reduction = rg.reduce(mechanism)
-    robot, report = rg.to_pinocchio(reduction), rg.check(mechanism)
-    for value in (mechanism, reduction, robot, report):
-        assert len(repr(value)) <= 200 and "\n" not in repr(value), repr(value)
-    assert "5 equations, 2 kept, 3 redundant, mobility 1" in repr(reduction)
-    assert "4 bodies, 4 joints" in repr(mechanism) and "1 warning, 1 note" in repr(report)
 
 
 def test_closures_in_one_line() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,11 +15,6 @@ from mechanisms import X, Y, Z, leg
 from screws import joint_screws, unit
 
 import regularize as rg
-from regularize.guests.modes.closed_form.tape import AXES, Tape
-from regularize.guests.modes.common_normals import AxisLine, _common_normal
-from regularize.guests.modes.invariance import UnmovedSegment, _solutions
-from regularize.guests.modes.loop_chain import ElementaryMotion, loops_of, next_coupled
-from regularize.guests.modes.sampling import nearest_modes, spread_configurations
 from regularize.mechanism.cycles import (
     _is_cycle,
     candidate_cycles,
@@ -28,16 +22,12 @@ from regularize.mechanism.cycles import (
     summed_cycles,
 )
 from regularize.mechanism.graph import (
-    ColumnId,
-    CouplingRow,
     coordinate_names,
     loop_count,
     part_of,
     spanning_tree,
 )
 from regularize.mechanism.graph_building import build
-from regularize.mechanism.joint import body_jacobian
-from regularize.mechanism.joint_limits import JointLimits
 from regularize.mechanism.mechanism import Actuator
 from regularize.reduction.cuts import cut_of
 
@@ -157,40 +147,12 @@ def test_long_loops_are_found_where_there_are_no_short_ones():
     assert len(candidate_cycles(graph, graph.blocks[0])) == 1
 
 
-@pytest.mark.parametrize(("windows", "sums"), [(3, 3), (9, 8), (25, 0)])
-def test_sums_of_loops_are_sought_where_there_are_few(windows, sums):
-    """Of neighbours two and three each, two alone where there are more, and in the end none."""
-    basis, further = loops_of(build(ladder(windows)))
-    assert (len(basis), len(further)) == (windows, sums)
-
-
 def test_a_part_has_all_edges_of_its_joints():
     pin = rg.Joint.in_world("U", "ground", "a", "universal")
     graph = build(rg.Mechanism.of_joints("pin", [pin]))
     assert part_of(graph, [graph.edges[0].index]) is None
     whole = part_of(graph, [edge.index for edge in graph.edges])
     assert whole is not None and whole.mechanism.joints == (pin,)
-
-
-def test_half_a_joint_is_neither_sampled_nor_assembled_by_formulas():
-    graph = build(
-        rg.Mechanism.of_joints("pin", [rg.Joint.in_world("U", "ground", "a", "universal")])
-    )
-    half = SimpleNamespace(freedoms=1, graph=graph, edges=[graph.edges[0].index])
-    rng = np.random.default_rng(0)
-    assert spread_configurations(half, np.zeros((1, 1)), 5, 1e-6, rng).shape == (0, 1)
-    assert nearest_modes(half, np.zeros(1), np.ones(1, dtype=bool)) is None
-
-
-def test_what_elements_of_slides_leave_to_be_solved():
-    slide = rg.Joint.in_world("P", "ground", "a", "prismatic")
-    (edge,) = build(rg.Mechanism.of_joints("slide", [slide])).edges
-    item = ElementaryMotion("P", edge, (0,), 1, np.eye(4), np.eye(4))
-    pairs = {"point direction": 0, "point point": 2, "point line": 2, "point plane": 1}
-    for pair, count in pairs.items():
-        assert _solutions(item, *pair.split()) == count
-    line = AxisLine("P", edge, (0,), 1, np.eye(3)[2], None, np.eye(4))
-    assert _common_normal(line, replace(line, point=np.zeros(3)), 1.0) is None
 
 
 def test_a_cut_joint_has_independent_freedoms():
@@ -209,34 +171,6 @@ def test_the_one_branch_of_a_regular_pose_is_where_it_is():
     np.testing.assert_array_equal(reduction.on_branch(1), reduction.q)
     with pytest.raises(rg.ModelError, match="there is one alone"):
         reduction.on_branch(2)
-
-
-def test_a_number_of_configurations_is_not_negative():
-    with pytest.raises(
-        rg.ModelError, match="configurations is a whole number, not negative; got -1"
-    ):
-        rg.reduce(ladder(1), configurations=-1)
-
-
-def test_choices_beyond_the_axes_of_probes_are_drawn():
-    tape = Tape()
-    signs = [tape.sign() for _ in range(AXES + 1)]
-    assert signs[AXES - 1].probe.ravel().tolist() == [1.0, -1.0]
-    drawn = signs[AXES].probe
-    assert drawn.ndim == 1 and set(drawn.real.tolist()) <= {-1.0, 1.0}
-
-
-def test_velocities_of_a_ball_are_seen_from_the_moved_body():
-    ball = rg.Joint.in_world("S", "ground", "a", "spherical")
-    np.testing.assert_array_equal(body_jacobian(ball, np.array([0.3, -1.0, 2.0])), ball.screws)
-
-
-def test_a_coupling_that_says_nothing_of_a_coordinate_does_not_determine_it():
-    column = ColumnId(0)
-    nothing = CouplingRow("c", (column, column), (1.0, -1.0), 0.0)
-    twice = CouplingRow("d", (column, column), (1.0, 1.0), 0.0)
-    assert next_coupled([nothing], set(), set()) is None
-    assert next_coupled([nothing, twice], set(), set()) == (twice, column)
 
 
 def test_sums_of_loops_that_touch_a_body_twice_are_no_cycles():
@@ -268,57 +202,31 @@ def test_a_part_without_a_path_to_ground_is_an_error_with_its_name():
         build(mechanism)
 
 
-@pytest.mark.parametrize(
-    ("joints", "message"),
-    [
-        ([("a", "ground", "x"), ("a", "x", "y")], "two joint entries are named 'a'"),
-        ([("a", "x", "x")], "to itself"),
-    ],
-)
-def test_inconsistent_mechanisms_are_refused(joints, message):
-    with pytest.raises(rg.ModelError, match=message):
-        rg.Mechanism.of_joints("wrong", [rg.Joint.in_world(*j, "revolute") for j in joints])
+HINGE = rg.Joint.in_world("hinge", "ground", "a", "revolute")
+
+
+def gear(joint: str, freedom: int = 0) -> tuple[rg.Coupling, ...]:
+    return (rg.Coupling("g", "gear", ((joint, freedom, 1.0),)),)
 
 
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
         ({"ground": "b"}, "the ground 'b' is not one of the bodies ['ground', 'a']"),
-        (
-            {"couplings": (rg.Coupling("g", "gear", (("hinge", 1, 1.0),)),)},
-            "coupling 'g': joint 'hinge' has no freedom 1",
-        ),
-        (
-            {"actuators": (Actuator("m", "hinge", 2),)},
-            "actuator 'm': joint 'hinge' has no freedom 2",
-        ),
+        ({"couplings": gear("hinge", 1)}, "coupling 'g': joint 'hinge' has no freedom 1"),
+        ({"couplings": gear("nothing")}, "coupling 'g' names unknown joint 'nothing'"),
+        ({"actuators": (Actuator("m", "hinge", 2),)}, "'m': joint 'hinge' has no freedom 2"),
+        ({"joints": (HINGE, HINGE)}, "two joint entries are named 'hinge'"),
+        ({"joints": (replace(HINGE, child="ground"),)}, "connects body 'ground' to itself"),
+        ({"bodies": (rg.Body("ground"),)}, "joint 'hinge' names the unknown body 'a'"),
     ],
 )
-def test_what_a_mechanism_has_not_is_refused(attributes, message):
-    with pytest.raises(rg.ModelError, match=re.escape(message)):
-        rg.Mechanism.of_joints(
-            "m", [rg.Joint.in_world("hinge", "ground", "a", "revolute")], **attributes
-        )
-
-
-@pytest.mark.parametrize(
-    "bounds", [(np.zeros(1), None), (None, np.zeros(1)), (None, None)], ids=["low", "high", "none"]
-)
-def test_limits_have_two_bounds(bounds):
-    with pytest.raises(rg.ModelError, match="both position bounds or none, and at least one bound"):
-        JointLimits(*bounds)
-
-
-def test_unknown_names_are_refused():
-    hinge = rg.Joint.in_world("hinge", "ground", "a", "revolute")
-    with pytest.raises(rg.ModelError, match="unknown body 'a'"):
-        rg.Mechanism("missing", (rg.Body("ground"),), (hinge,))
-    with pytest.raises(rg.ModelError, match="unknown joint 'nothing'"):
-        rg.Mechanism.of_joints(
-            "gear", [hinge], couplings=(rg.Coupling("g", "gear", (("nothing", 0, 1.0),)),)
-        )
+def test_inconsistent_mechanisms_are_refused(attributes, message):
+    mechanism = rg.Mechanism.of_joints("m", [HINGE])
     with pytest.raises(rg.ModelError, match="no joint 'other'"):
-        rg.Mechanism.of_joints("fine", [hinge]).joint("other")
+        mechanism.joint("other")
+    with pytest.raises(rg.ModelError, match=re.escape(message)):
+        replace(mechanism, **attributes)
 
 
 def exechon(order: tuple[int, ...] = (0, 1, 2)) -> rg.Mechanism:
@@ -367,10 +275,3 @@ def test_every_two_chains_make_a_candidate(lengths: list[int]) -> None:
     basis, shortest = minimum_cycle_basis(graph, block), candidate_cycles(graph, block)
     found = {frozenset(c.edges) for c in summed_cycles(graph, basis, shortest)}
     assert len(found) == len(lengths) * (len(lengths) - 1) // 2
-
-
-@pytest.mark.parametrize("length", range(6))
-def test_motions_of_a_segment_around_the_loop(length: int) -> None:
-    for start in range(6):
-        bits = UnmovedSegment(start, length, None, None).members(6)  # type: ignore[arg-type]
-        assert {i for i in range(8) if bits >> i & 1} == {(start + k) % 6 for k in range(length)}

@@ -20,32 +20,22 @@ TERMS = DEGREE + 1
 
 @dataclass(frozen=True)
 class Curve:
-    """A function of one number, twice continuously differentiable, in polynomial pieces.
+    """A function of one number, twice continuously differentiable, in polynomial pieces."""
 
-    Attributes:
-        breaks: Where one piece ends and the next one begins, increasing, K numbers.
-        origins: What each piece measures its argument from, K + 1 numbers.
-        pieces: Coefficients of each by rising powers, K + 1 times ``TERMS`` numbers.
-    """
-
-    breaks: tuple[float, ...]
-    origins: tuple[float, ...]
-    pieces: tuple[tuple[float, ...], ...]
+    breaks: tuple[float, ...]  # where one piece ends and the next one begins, increasing, K
+    origins: tuple[float, ...]  # what each piece measures its argument from, K + 1
+    pieces: tuple[tuple[float, ...], ...]  # TERMS coefficients of each by rising powers, K + 1
 
     @classmethod
     def polynomial(cls, coefficients: Sequence[float]) -> Curve:
-        """A polynomial from its coefficients by rising powers, ``TERMS`` at most."""
+        """Make a polynomial from its coefficients by rising powers, ``TERMS`` at most."""
         values = [float(c) for c in coefficients]
         piece = (*values, *[0.0] * (TERMS - len(values)))
         return cls((), (0.0,), (piece,))
 
     @classmethod
     def spline(cls, points: Sequence[Sequence[float]]) -> Curve:
-        """The natural cubic spline through points, straight beyond the first and the last one.
-
-        Args:
-            points: Pairs of an argument and a value, arguments increasing, at least two.
-        """
+        """Make the natural cubic spline through points (argument, value), straight beyond them."""
         x, y = np.asarray(points, dtype=np.float64).T
         step = np.diff(x)
         slope, bend = np.diff(y) / step, np.zeros(len(x))
@@ -67,14 +57,14 @@ class Curve:
     @cached_property
     def _derivatives(self) -> Array:
         """Coefficients of the function and its derivatives, shape (TERMS, K + 1, TERMS)."""
-        found = np.zeros((TERMS, len(self.pieces), TERMS))
-        found[0] = self.pieces
+        derivatives = np.zeros((TERMS, len(self.pieces), TERMS))
+        derivatives[0] = self.pieces
         for order in range(1, TERMS):
-            found[order, :, :-1] = found[order - 1, :, 1:] * np.arange(1, TERMS)
-        return read_only(found)
+            derivatives[order, :, :-1] = derivatives[order - 1, :, 1:] * np.arange(1, TERMS)
+        return read_only(derivatives)
 
     def __call__(self, x: Array, order: int = 0) -> Array:
-        """The function's derivative of an order, the function itself by default, elementwise."""
+        """Evaluate the derivative of an order, by default the function itself, elementwise."""
         x = np.asarray(x, dtype=np.float64)
         which = np.searchsorted(np.array(self.breaks), x, side="right")
         c, d = self._derivatives[order][which], x - np.asarray(self.origins)[which]
@@ -84,7 +74,7 @@ class Curve:
         return np.asarray(total)
 
     def of(self, x: Any) -> Any:
-        """A polynomial of what can be added and multiplied, as symbols can."""
+        """Evaluate a polynomial of what can be added and multiplied, as symbols can."""
         (piece,), (origin,) = self.pieces, self.origins
         d = x - origin if origin else x
         total = d * piece[-1]
@@ -93,7 +83,7 @@ class Curve:
         return total + piece[0]
 
     def along(self, scale: float, shift: float, factor: float = 1.0) -> Curve:
-        """The function u ↦ factor * f(scale * u + shift), for a scale other than zero."""
+        """Return the function u ↦ factor * f(scale * u + shift), for a scale other than zero."""
         powers = factor * scale ** np.arange(TERMS)
         pieces = [tuple((powers * piece).tolist()) for piece in self.pieces]
         origins = [(o - shift) / scale for o in self.origins]
@@ -103,7 +93,7 @@ class Curve:
         return Curve(tuple(breaks), tuple(origins), tuple(pieces))
 
     def plus(self, slope: float) -> Curve:
-        """The function with ``slope`` times its argument added."""
+        """Return the function with ``slope`` times its argument added."""
         pieces = [
             (piece[0] + slope * origin, piece[1] + slope, *piece[2:])
             for piece, origin in zip(self.pieces, self.origins, strict=True)
@@ -111,7 +101,7 @@ class Curve:
         return Curve(self.breaks, self.origins, tuple(pieces))
 
     def about(self, x: float) -> Array:
-        """Coefficients of the piece at an argument by powers of what is beyond it, (TERMS,)."""
+        """Return the Taylor coefficients (TERMS,) of the piece at an argument."""
         which = int(np.searchsorted(self.breaks, x, side="right"))
         if x == self.origins[which]:
             return np.array(self.pieces[which])

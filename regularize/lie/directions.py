@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from regularize.lie import subalgebra
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Wrench
 from regularize.lie.screw import leading_component, points_back
 from regularize.tolerances import PARALLEL, UNNOTICED
 
@@ -24,15 +24,10 @@ SLIGHT = 5e-3
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """One direction of a space of covectors.
+    """One direction of a space of covectors."""
 
-    Attributes:
-        kind: ``linear``, ``angular`` or ``mixed``.
-        covector: Linear part first, ground axes, about the point of the space, shape (6,).
-    """
-
-    kind: str
-    covector: Array
+    kind: str  # linear, angular or mixed
+    covector: Wrench  # linear part first, ground axes, about the point of the space
 
     def words(self, linear: str, angular: str) -> str:
         """For example ``translation along Y`` or ``moment about (0.6, 0, 0.8)``."""
@@ -46,14 +41,7 @@ class Direction:
 
 
 def axis_words(vector: Array) -> str:
-    """``X``, ``Y`` or ``Z`` where the vector is parallel to it, else its unit vector.
-
-    Example:
-        >>> axis_words(np.array([0, -2, 0])), axis_words(np.array([3, 0, 4]))
-        ('Y', '(0.6, 0, 0.8)')
-        >>> axis_words(np.array([0, 1, 0.0005]))
-        'Y tilted by 0.5 mrad'
-    """
+    """Name a vector: ``Y``, ``Y tilted by 0.5 mrad``, else its unit vector, ``(0.6, 0, 0.8)``."""
     return _axis_words(np.asarray(vector, dtype=float).tobytes())
 
 
@@ -72,23 +60,19 @@ def _axis_words(data: bytes) -> str:
 
 
 def directions(space: Array) -> list[Direction]:
-    """A readable basis of a space of covectors given about one point.
-
-    Args:
-        space: Columns of covectors, lengths scaled to order one, shape (6, k).
-    """
+    """Return a readable basis of a space of covectors about one point, lengths of order one."""
     return directions_of_each(space[None])[0]
 
 
 def directions_of_each(spaces: Array) -> list[list[Direction]]:
-    """Readable bases of spaces of covectors, each given about a point of its own, (N, 6, k)."""
+    """Return readable bases of spaces of covectors (N, 6, k), each about a point of its own."""
     if not spaces.shape[2]:
         return [[] for _ in spaces]
     u, s, _ = np.linalg.svd(spaces, full_matrices=False)
     u *= (s > PARALLEL * np.maximum(s[:, :1], 1.0))[:, None]
     # Adding zero turns -0.0 into 0.0, which has other bytes.
     projectors = np.round(u @ np.swapaxes(u, 1, 2), 12) + 0.0
-    return [list(_directions(each.tobytes())) for each in projectors]
+    return [list(_directions(projector.tobytes())) for projector in projectors]
 
 
 @lru_cache  # mechanisms repeat themselves
@@ -96,22 +80,18 @@ def _directions(projector: bytes) -> tuple[Direction, ...]:
     basis = subalgebra.span(np.frombuffer(projector).reshape(6, 6), PARALLEL)
     linear = subalgebra.intersection(basis, np.eye(6)[:, :3], PARALLEL)
     angular = subalgebra.intersection(basis, np.eye(6)[:, 3:], PARALLEL)
-    found = [Direction("linear", np.concatenate([axis, np.zeros(3)])) for axis in _axes(linear[:3])]
-    found += [
-        Direction("angular", np.concatenate([np.zeros(3), axis])) for axis in _axes(angular[3:])
-    ]
     pure = np.hstack([linear, angular])
-    rest = subalgebra.span(subalgebra.residual(pure, basis), PARALLEL)
-    found += [Direction("mixed", column) for column in _axes(rest)]
-    return tuple(found)
+    mixed = subalgebra.span(subalgebra.residual(pure, basis), PARALLEL)
+    return (
+        *(Direction("linear", np.concatenate([axis, np.zeros(3)])) for axis in _axes(linear[:3])),
+        *(Direction("angular", np.concatenate([np.zeros(3), axis])) for axis in _axes(angular[3:])),
+        *(Direction("mixed", column) for column in _axes(mixed)),
+    )
 
 
 def _axes(vectors: Array) -> Iterator[Array]:
-    """Orthonormal basis of a space that depends on the space alone, shape (n,) each.
-
-    The coordinate axis that lies nearest to the space is projected on it, again and again in what
-    is left of it; so coordinate axes that lie in the space are found first.
-    """
+    """Generate an orthonormal basis that depends on the space alone, coordinate axes first."""
+    # The coordinate axis nearest to what is left of the space is projected on it.
     projector = vectors @ vectors.T
     for _ in range(vectors.shape[1]):
         near = np.linalg.norm(projector, axis=0)

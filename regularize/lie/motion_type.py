@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Space
 from regularize.lie.subalgebra import lie_closure
 from regularize.tolerances import RTOL, UNNOTICED, UNSEEN
 
@@ -73,16 +73,12 @@ _NAMES = {
 KINDS_OF_MOTION = {name: key for key, names in _NAMES.items() for name in names if name}
 
 
-def motion_type(algebra: Array, rtol: float = RTOL) -> MotionType:
-    """Name a subalgebra by its class under rigid motions (Hervé 1978).
+def motion_type(algebra: Space, rtol: float = RTOL) -> MotionType:
+    """Name a subalgebra, orthonormal basis (6, d), by its class under rigid motions (Hervé 1978).
 
-    It turns about no direction, one or all, and translates along none, one, two or all; a
-    direction, a point and a pitch say the rest. Beside one rotation, one translation is along its
-    axis and two are across it.
-
-    Args:
-        algebra: Orthonormal basis, shape (6, d).
-        rtol: Rotations and pitches that count as none.
+    Rotations and pitches below ``rtol`` count as none. It turns about no direction, one or all, and
+    translates along none, one, two or all; beside one rotation, one translation is along its axis
+    and two are across it.
     """
     _, s, vt = np.linalg.svd(algebra[3:])
     # About a line a thousand sizes away nothing turns: it slides.
@@ -120,24 +116,19 @@ def motion_type(algebra: Array, rtol: float = RTOL) -> MotionType:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GeneratedAlgebra:
-    """The motion algebra that screws generate.
+    """The motion algebra that screws of order one generate, equal within a tolerance."""
 
-    Args:
-        columns: The screws, of order one, shape (6, k).
-        rtol: Tolerance of what is equal.
-    """
-
-    columns: Array
+    columns: Space
     rtol: float = RTOL
 
     @property
     def dimension(self) -> int:
-        """0 to 6."""
+        """Number of independent motions, 0 to 6."""
         return int(self.basis.shape[1])
 
     @cached_property
-    def basis(self) -> Array:
-        """Orthonormal basis, shape (6, d)."""
+    def basis(self) -> Space:
+        """Orthonormal basis."""
         return lie_closure(self.columns, self.rtol)
 
     @cached_property
@@ -146,12 +137,12 @@ class GeneratedAlgebra:
         return self.named(self.rtol)
 
     def named(self, rtol: float) -> MotionType:
-        """Its name where rotations and pitches within another tolerance are none."""
+        """Name it where rotations and pitches within another tolerance are none."""
         return motion_type(self.basis, rtol)
 
 
 def _oriented(vector: Array) -> Array:
-    """The unit vector with its largest component positive, so that names do not flip."""
+    """Turn a unit vector so that its largest component is positive, and names do not flip."""
     sizes = np.abs(vector)
     leading = vector[sizes > sizes.max() - UNNOTICED][0]
     return vector + 0.0 if leading > 0 else 0.0 - vector  # no zero is negative

@@ -14,15 +14,25 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import (
+    Array,
+    Direction,
+    Point,
+    Rotation,
+    Screw,
+    Transform,
+    Twist,
+    Wrench,
+    read_only,
+)
 from regularize.tolerances import NEGLIGIBLE, UNNOTICED, VANISHING
 
 #: The transform between frames that coincide.
 IDENTITY = read_only(np.eye(4))
 
 
-def unit(axis: ArrayLike) -> Array:
-    """``axis`` scaled to length one; raises ``ValueError`` for a zero or non-finite axis."""
+def unit(axis: ArrayLike) -> Direction:
+    """Scale ``axis`` to length one; raise ``ValueError`` for a zero or non-finite axis."""
     axis = np.asarray(axis, dtype=np.float64)
     norm = float(np.linalg.norm(axis))
     if not np.isfinite(norm) or norm == 0.0:
@@ -31,40 +41,34 @@ def unit(axis: ArrayLike) -> Array:
 
 
 def leading_component(vector: Array) -> int:
-    """Index of the largest component; the first one of those that are as large but for rounding."""
+    """Return the index of the largest component, the first of those as large but for rounding."""
     sizes = np.abs(vector)
     return int(np.argmax(sizes >= (1.0 - UNNOTICED) * sizes.max()))
 
 
 def points_back(vector: Array) -> bool:
-    """Whether the largest component is negative: of two directions, words name the other one."""
+    """Return whether the largest component is negative: words name the opposite direction."""
     return bool(vector[leading_component(vector)] < 0.0)
 
 
-def revolute(axis: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
-    r"""Rotation about a line: :math:`(p \times e, e)`, shape (6,)."""
+def revolute(axis: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0)) -> Screw:
+    r"""Return the rotation about a line, :math:`(p \times e, e)`."""
     return helical(axis, point, 0.0)
 
 
-def prismatic(axis: ArrayLike) -> Array:
-    r"""Translation along a direction: :math:`(e, 0)`, shape (6,)."""
+def prismatic(axis: ArrayLike) -> Screw:
+    r"""Return the translation along a direction, :math:`(e, 0)`."""
     return np.concatenate([unit(axis), np.zeros(3)])
 
 
-def helical(axis: ArrayLike, point: ArrayLike, pitch: float) -> Array:
-    r"""Rotation about a line with translation along it: :math:`(p \times e + h e, e)`, shape (6,).
-
-    Args:
-        axis: Direction of the line, shape (3,); scaled to length one.
-        point: Any point of the line in metres, shape (3,).
-        pitch: Translation in metres per radian of rotation.
-    """
+def helical(axis: ArrayLike, point: ArrayLike, pitch: float) -> Screw:
+    r"""Return the turn about a line with a pitch in m/rad, :math:`(p \times e + h e, e)`."""
     e = unit(axis)
     return np.concatenate([cross(np.asarray(point, dtype=np.float64), e) + pitch * e, e])
 
 
 def cross_matrix(w: Array) -> Array:
-    r"""The matrix of :math:`w \times`, shape (..., 3, 3)."""
+    r"""Return the matrix of :math:`w \times`, shape (..., 3, 3)."""
     matrix = np.zeros((*w.shape[:-1], 3, 3))
     matrix[..., 0, 1], matrix[..., 0, 2] = -w[..., 2], w[..., 1]
     matrix[..., 1, 0], matrix[..., 1, 2] = w[..., 2], -w[..., 0]
@@ -82,14 +86,14 @@ def cross(a: Array, b: Array) -> Array:
     return result
 
 
-def bracket(a: Array, b: Array) -> Array:
-    r"""Lie bracket :math:`[a, b]`, the screw product (Müller 2014, eq. 26), shape (..., 6)."""
+def bracket(a: Screw, b: Screw) -> Screw:
+    r"""Return the Lie bracket :math:`[a, b]`, the screw product (Müller 2014, eq. 26)."""
     va, wa, vb, wb = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]
     return np.concatenate([cross(wa, vb) + cross(va, wb), cross(wa, wb)], axis=-1)
 
 
-def ad(screw: Array) -> Array:
-    r"""The matrix of :math:`[S, \cdot]`, shape (..., 6, 6)."""
+def ad(screw: Screw) -> Array:
+    r"""Return the matrix of :math:`[S, \cdot]`, shape (..., 6, 6)."""
     matrix = np.zeros((*screw.shape[:-1], 6, 6))
     rotation = cross_matrix(screw[..., 3:])
     matrix[..., :3, :3] = matrix[..., 3:, 3:] = rotation
@@ -97,8 +101,8 @@ def ad(screw: Array) -> Array:
     return matrix
 
 
-def transform(rotation: ArrayLike | None = None, translation: ArrayLike | None = None) -> Array:
-    """Homogeneous transform from a rotation matrix and a translation, shape (4, 4)."""
+def transform(rotation: ArrayLike | None = None, translation: ArrayLike | None = None) -> Transform:
+    """Return the homogeneous transform of a rotation matrix and a translation."""
     T = np.eye(4)
     if rotation is not None:
         T[:3, :3] = rotation
@@ -107,8 +111,8 @@ def transform(rotation: ArrayLike | None = None, translation: ArrayLike | None =
     return T
 
 
-def inverse(T: Array) -> Array:
-    """Inverse of homogeneous transforms, shape (..., 4, 4)."""
+def inverse(T: Transform) -> Transform:
+    """Invert homogeneous transforms."""
     result = np.zeros_like(T)
     R_transposed = np.swapaxes(T[..., :3, :3], -1, -2)
     result[..., :3, :3] = R_transposed
@@ -117,8 +121,8 @@ def inverse(T: Array) -> Array:
     return result
 
 
-def adjoint(T: Array) -> Array:
-    """Matrix that carries screws from frame b to frame a, given ``T_a_b``; shape (..., 6, 6)."""
+def adjoint(T: Transform) -> Array:
+    """Return the matrix (..., 6, 6) that carries screws from frame b to a, given ``T_a_b``."""
     matrix = np.zeros((*T.shape[:-2], 6, 6))
     R = T[..., :3, :3]
     matrix[..., :3, :3] = matrix[..., 3:, 3:] = R
@@ -131,13 +135,13 @@ _ENTRY = np.array([[0, 5, 4, 0], [5, 0, 3, 1], [4, 3, 0, 2], [0, 0, 0, 0]])
 _SIGN = read_only([[0, -1, 1, 1], [1, 0, -1, 1], [-1, 1, 0, 1], [0, 0, 0, 0]])
 
 
-def hat(screw: Array) -> Array:
-    """The screw as a 4x4 matrix of se(3), shape (..., 4, 4)."""
+def hat(screw: Screw) -> Array:
+    """Return screws as matrices of se(3), shape (..., 4, 4)."""
     return np.asarray(screw[..., _ENTRY] * _SIGN)
 
 
-def exp(twist: Array) -> Array:
-    r"""Exponential of twists, shape (..., 4, 4).
+def exp(twist: Twist) -> Transform:
+    r"""Return the exponential of twists.
 
     With :math:`\theta = |\omega|`: :math:`\exp \hat S = I + \hat S
     + \frac{1 - \cos\theta}{\theta^2} \hat S^2 + \frac{\theta - \sin\theta}{\theta^3} \hat S^3`.
@@ -162,34 +166,32 @@ def exp(twist: Array) -> Array:
     return S
 
 
-def rotation_of(quaternion: ArrayLike) -> Array:
-    """The rotations of unit quaternions x y z w, shape (..., 3, 3)."""
+def rotation_of(quaternion: ArrayLike) -> Rotation:
+    """Return the rotations of unit quaternions x y z w."""
     q = np.asarray(quaternion, dtype=np.float64)
     W = cross_matrix(q[..., :3])
     return np.asarray(np.eye(3) + 2.0 * (q[..., 3:, None] * W + W @ W))
 
 
-def quaternion_of(R: Array) -> tuple[float, float, float, float]:
-    """The unit quaternion x y z w of a rotation, shape (3, 3).
-
-    Of the columns of the quaternion's products a long one is taken.
-    """
+def quaternion_of(R: Rotation) -> tuple[float, float, float, float]:
+    """Return the unit quaternion x y z w of one rotation."""
+    # Of the columns of the quaternion's products a long one is taken.
     (a, b, c), (d, e, f), (g, h, i) = R.tolist()
     if a + e + i > 0.0:
-        found = (h - f, c - g, d - b, 1.0 + a + e + i)
+        column = (h - f, c - g, d - b, 1.0 + a + e + i)
     elif a >= e and a >= i:
-        found = (1.0 + a - e - i, b + d, c + g, h - f)
+        column = (1.0 + a - e - i, b + d, c + g, h - f)
     elif e >= i:
-        found = (b + d, 1.0 - a + e - i, f + h, c - g)
+        column = (b + d, 1.0 - a + e - i, f + h, c - g)
     else:
-        found = (c + g, f + h, 1.0 - a - e + i, d - b)
-    size = math.hypot(*found)
-    x, y, z, w = (entry / size for entry in found)
+        column = (c + g, f + h, 1.0 - a - e + i, d - b)
+    size = math.hypot(*column)
+    x, y, z, w = (entry / size for entry in column)
     return x, y, z, w
 
 
-def log_rotation(R: Array) -> Array:
-    """Rotation vectors of rotation matrices, shape (..., 3)."""
+def log_rotation(R: Rotation) -> Array:
+    """Return the rotation vectors (..., 3) of rotation matrices."""
     w = np.empty(R.shape[:-1])
     w[..., 0] = R[..., 2, 1] - R[..., 1, 2]
     w[..., 1] = R[..., 0, 2] - R[..., 2, 0]
@@ -202,15 +204,13 @@ def log_rotation(R: Array) -> Array:
     # Near half a turn the sine says little; quaternions do.
     half_turn = cosine < -0.9
     if half_turn.any():
-        w[half_turn] = _beyond(R[half_turn])
+        w[half_turn] = _log_by_quaternions(R[half_turn])
     return w
 
 
-def _beyond(R: Array) -> Array:
-    """Rotation vectors of rotations by more than a right angle, by quaternions, shape (N, 3).
-
-    Of the columns :math:`x_i x` of four times the quaternion's products, the longest tells most.
-    """
+def _log_by_quaternions(R: Rotation) -> Array:
+    """Return the rotation vectors (N, 3) of rotations by more than a right angle."""
+    # Of the columns x_i x of four times the quaternion's products, the longest tells most.
     trace = np.trace(R, axis1=1, axis2=2)
     symmetric = R + np.swapaxes(R, 1, 2)
     products = symmetric + (1.0 - trace)[:, None, None] * np.eye(3)
@@ -227,10 +227,9 @@ def _beyond(R: Array) -> Array:
 
 
 def inverse_left_jacobian(w: Array) -> Array:
-    r"""Inverse of the left Jacobian of SO(3), shape (..., 3, 3).
+    r"""Return the inverse left Jacobian of SO(3) at rotation vectors, shape (..., 3, 3).
 
-    :math:`\dot w = J_l^{-1}(w)\,\omega` where :math:`w` is the rotation vector of R and
-    :math:`\omega` its angular velocity in the fixed frame.
+    :math:`\dot w = J_l^{-1}(w)\,\omega` for the angular velocity in the fixed frame.
     """
     theta = np.sqrt(np.add.reduce(w * w, axis=-1))[..., None, None]
     small = theta < 1e-3
@@ -244,20 +243,12 @@ def inverse_left_jacobian(w: Array) -> Array:
     return np.asarray(np.eye(3) - 0.5 * W + factor * (W @ W))
 
 
-def wrench_of_twist_forces(twist: Array, force: Array) -> Array:
-    r"""Wrenches in the moved frame that do the work of forces along the numbers of its twist.
+def wrench_of_twist_forces(twist: Twist, force: Array) -> Wrench:
+    r"""Return the wrenches that do the work of forces along the six numbers x of a frame's twist.
 
-    Where :math:`x` leads to a frame that moves with the twist :math:`V` in its own axes,
-    :math:`V = J_r(x) \dot x`; the wrench is :math:`J_r^{-T}(x) f`. With
+    For twists below a full turn, in the moved axes, the wrench is :math:`J_r^{-T}(x) f`. With
     :math:`J = J_l^{-1}(\omega)` of SO(3), and C its derivative along the linear part, the force is
     :math:`J f` and the moment :math:`J m + C f`: twists are rotation vectors of dual numbers.
-
-    Args:
-        twist: The twists x, turning by less than a full turn, shape (..., 6).
-        force: Forces along their numbers, shape (..., 6).
-
-    Returns:
-        Shape (..., 6), force first.
     """
     v, w, f = twist[..., :3], twist[..., 3:], force[..., :3]
     square = np.add.reduce(w * w, axis=-1)[..., None]
@@ -280,20 +271,15 @@ def wrench_of_twist_forces(twist: Array, force: Array) -> Array:
     return np.concatenate([straight, turned + lever + along * slope * twice], axis=-1)
 
 
-def log(T: Array) -> Array:
-    """Twists whose exponentials are the given transforms, shape (..., 6)."""
+def log(T: Transform) -> Twist:
+    """Return the twists whose exponentials are the given transforms."""
     w = log_rotation(T[..., :3, :3])
     v = (inverse_left_jacobian(w) @ T[..., :3, 3, None])[..., 0]
     return np.concatenate([v, w], axis=-1)
 
 
-def axis_of(screw: Array) -> tuple[Array, Array | None, float | None]:
-    """Direction, point and pitch of one screw.
-
-    Returns:
-        The unit direction; the point of the axis nearest to the origin in metres (None for a
-        translation); the pitch in metres per radian (None for a translation).
-    """
+def axis_of(screw: Screw) -> tuple[Direction, Point | None, float | None]:
+    """Return direction, point nearest to the origin, and pitch (m/rad); None for translations."""
     v, w = screw[:3], screw[3:]
     length = float(np.linalg.norm(w))
     if length <= NEGLIGIBLE * float(np.linalg.norm(v)):

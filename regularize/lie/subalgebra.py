@@ -14,18 +14,17 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Indices, Space, read_only
 from regularize.tolerances import RTOL
 
 ZERO = read_only(np.zeros((6, 0)))
 FULL = read_only(np.eye(6))
 
 
-def span(columns: Array, rtol: float = RTOL) -> Array:
-    """Orthonormal basis of the span of columns of order one, shape (6, d).
+def span(columns: Array, rtol: float = RTOL) -> Space:
+    """Orthonormal basis of the span of columns of order one.
 
     A direction counts when its singular value exceeds ``rtol`` times the larger of one and the
     largest singular value.
@@ -36,32 +35,32 @@ def span(columns: Array, rtol: float = RTOL) -> Array:
     return np.asarray(u[:, s > rtol * max(1.0, s[0])])
 
 
-def complement(basis: Array) -> Array:
-    """Orthonormal basis of the orthogonal complement, shape (6, 6 - d)."""
+def complement(basis: Space) -> Space:
+    """Orthonormal basis of the orthogonal complement."""
     if basis.shape[1] == 0:
         return FULL
     u, _, _ = np.linalg.svd(basis, full_matrices=True)
     return np.asarray(u[:, basis.shape[1] :])
 
 
-def residual(basis: Array, columns: Array) -> Array:
-    """Parts of the columns that lie outside the subspace, shape (6, k)."""
+def residual(basis: Space, columns: Array) -> Array:
+    """Parts of the columns (6, k) that lie outside the subspace."""
     return np.asarray(columns - basis @ (basis.T @ columns))
 
 
-def contains(basis: Array, columns: Array, rtol: float = RTOL) -> bool:
-    """Whether every column of order one lies in the subspace."""
+def contains(basis: Space, columns: Array, rtol: float = RTOL) -> bool:
+    """Return whether every column of order one lies in the subspace."""
     return bool(np.all(np.linalg.norm(residual(basis, columns), axis=0) <= rtol))
 
 
-def sum_(a: Array, b: Array, rtol: float = RTOL) -> Array:
+def sum_(a: Space, b: Space, rtol: float = RTOL) -> Space:
     """Basis of the sum of two subspaces."""
     if a.shape[1] == 6 or b.shape[1] == 6:
         return FULL
     return span(np.hstack([a, b]), rtol)
 
 
-def intersection(a: Array, b: Array, rtol: float = RTOL) -> Array:
+def intersection(a: Space, b: Space, rtol: float = RTOL) -> Space:
     """Basis of the intersection: directions of a that leave no residual outside b."""
     if a.shape[1] == 6:
         return b
@@ -75,8 +74,8 @@ def intersection(a: Array, b: Array, rtol: float = RTOL) -> Array:
     return span(a @ vt[singular <= rtol].T, rtol)
 
 
-def _enlarge(basis: Array, candidates: Array, rtol: float) -> Array:
-    """The basis together with the directions of the candidates that are new."""
+def _enlarge(basis: Space, candidates: Array, rtol: float) -> Space:
+    """Add the directions of the candidates that are new to the basis."""
     new = residual(basis, candidates)
     # No singular value is larger than the root of all squares.
     if np.linalg.norm(new) <= rtol:
@@ -86,13 +85,13 @@ def _enlarge(basis: Array, candidates: Array, rtol: float) -> Array:
 
 
 @cache
-def _pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Numbers of all pairs of so many things."""
+def _pairs(count: int) -> tuple[Indices, Indices]:
+    """Return the index pairs i < j < count."""
     return np.triu_indices(count, 1)
 
 
-def lie_closure(columns: Array, rtol: float = RTOL) -> Array:
-    r"""The smallest subalgebra that contains the columns (Müller 2014, eq. 25), shape (6, d).
+def lie_closure(columns: Array, rtol: float = RTOL) -> Space:
+    r"""Return the smallest subalgebra that contains the columns (Müller 2014, eq. 25).
 
     Brackets of all pairs are added until the dimension stops growing, which it never does at five:
     let the unit covector :math:`n = (f, m)` vanish on five dimensions and the unit vector x be
@@ -114,8 +113,8 @@ def _closure(data: bytes, rtol: float) -> Array:
     return FULL if basis.shape[1] == 6 else read_only(basis)
 
 
-def saturation(space: Array, freedoms: Array, rtol: float = RTOL) -> Array:
-    r"""The smallest superspace of ``space`` that is invariant under the adjoint of the freedoms.
+def saturation(space: Space, freedoms: Space, rtol: float = RTOL) -> Space:
+    r"""Return the smallest superspace of ``space`` that is invariant under the freedoms' adjoint.
 
     While a joint with the screws Z moves by q, the space :math:`Ad_{\exp(Zq)} B` stays in it.
     """
@@ -131,25 +130,17 @@ def saturation(space: Array, freedoms: Array, rtol: float = RTOL) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Rank:
-    """A rank and the evidence for it.
-
-    Attributes:
-        rank: The decision.
-        singular_values: Largest first, shape (k,); none where the ranks of many loops add up.
-        gap: Ratio of the last singular value counted to the first one not counted (inf: none).
-        lowest: Rank with a tolerance a hundred times larger.
-        highest: Rank with a tolerance a hundred times smaller.
-    """
+    """A rank and the evidence for it."""
 
     rank: int
-    singular_values: Array
-    gap: float
-    lowest: int
-    highest: int
+    singular_values: Array  # largest first; none where the ranks of many loops add up
+    gap: float  # ratio of the last singular value counted to the first one not counted, or inf
+    lowest: int  # rank with a tolerance a hundred times larger
+    highest: int  # rank with a tolerance a hundred times smaller
 
 
 def decide_rank(singular_values: Array, rtol: float) -> Rank:
-    """Rank by a relative tolerance, with the gap and the spread over tolerances as evidence."""
+    """Decide a rank by a relative tolerance, with the gap and the spread over tolerances."""
     s = np.asarray(singular_values, dtype=np.float64)
     largest = s.max(initial=0.0)
     least = largest * np.array([[rtol], [100 * rtol], [rtol / 100]])

@@ -4,36 +4,75 @@ Nonlinear least squares on the closure errors of all loops, from the stored coor
 from seeded perturbations of them (singular starting values are left that way), then loop after
 loop, then by continuation. Coordinates that the user fixes are held; where they cannot be reached
 at once, they are moved there step by step from a configuration in which the loops are closed.
+
+Where all loops cannot be closed together, each is tried on its own first; then loops are added one
+by one, each from where the ones before it are closed. That names the loop at fault, and it often
+finds a way to close what cannot be closed all at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from regularize import services
 from regularize.errors import ModelError
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Coordinates, Mask, read_only
+from regularize.loops.constraints import View
+from regularize.loops.continuation import Continuation, drive
 from regularize.loops.gaps import (
     CLOSED,
     Gap,
     chords_fitted,
     closure_errors,
     gaps,
+    largest_error,
 )
-from regularize.loops.kinematics import sized_loops
-from regularize.mechanism.graph import Graph, coordinate_names
+from regularize.loops.kinematics import LoopKinematics, sized_loops
+from regularize.loops.projection import Projected, moved, project
+from regularize.mechanism.cycles import minimum_cycle_basis
+from regularize.mechanism.graph import EdgeId, Graph, coordinate_names, spanning_tree
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model, as_graph
 from regularize.tolerances import EXACT
 from regularize.validation import ARRAY, NAMES, NUMBER, WHOLE, named, validated
 
-if TYPE_CHECKING:
-    from regularize.loops.search import Obstacle
+#: Joints that move further than so many square roots of the gap close the loops at another pose.
+FAR = 10.0
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """A loop that cannot be closed.
+
+    Attributes:
+        loop: The closing joint of the loop.
+        joints: Names of all its joints.
+        gap: What stays open at the best configuration found.
+        alone: Whether it stays open even when all other loops are left open.
+        as_point: Whether it could be closed alone if its closing joint, a weld, held a point only.
+    """
+
+    loop: str
+    joints: tuple[str, ...]
+    gap: Gap
+    alone: bool
+    as_point: bool = False
+
+    def __str__(self) -> str:
+        """One sentence without a full stop."""
+        how = "even alone" if self.alone else "together with the loops before it"
+        return (
+            f"the loop through {self.loop!r} cannot be closed {how}: "
+            f"{self.gap.translation * 1e3:.3g} mm and {np.degrees(self.gap.rotation):.3g}° stay "
+            "open" + (", but it closes if only a point is held" if self.as_point else "")
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,7 +91,7 @@ class Assembly(ShortRepr):
         elsewhere: Whether loops that stay open near the start close at another pose.
     """
 
-    q: Array
+    q: Coordinates
     closed: bool
     before: tuple[Gap, ...]
     after: tuple[Gap, ...]
@@ -112,7 +151,7 @@ def assemble(
     q = np.array(graph.position if q0 is None else q0, dtype=np.float64)
     if q.shape != (graph.freedoms,):
         raise ModelError(f"q0 needs one entry per joint freedom, {graph.freedoms}, got {q.shape=}")
-    held = held_columns(graph, fixed, q)
+    held = _held_columns(graph, fixed, q)
     stored = q.copy()
     q[list(held)] = list(held.values())
     free = np.ones(graph.freedoms, dtype=bool)
@@ -130,22 +169,19 @@ def assemble(
         if np.max(np.abs(errors), initial=0.0) > 0.1 * EXACT.closed:
             solution = chords_fitted(loops, solution, free[loops.columns])
             errors = closure_errors(loops, solution)
-        own = gaps(loops, errors)
-        before += own
+        open_gaps = gaps(loops, errors)
+        before += open_gaps
         if np.max(np.abs(errors), initial=0.0) > EXACT.closed:
-            from regularize.loops.search import Search  # needed where a file is open
-
-            rng = np.random.default_rng(seed)
-            search = Search(loops, stored, q, solution, free, rng, starts)
+            search = Search(loops, stored, q, solution, free, np.random.default_rng(seed), starts)
             solution = search.run()
             obstacles += search.obstacles
             reached |= search.reached
             elsewhere |= search.elsewhere
             most_starts = max(most_starts, search.tried)
             errors = closure_errors(loops, solution)
-            own = gaps(loops, errors)
+            open_gaps = gaps(loops, errors)
         q[loops.columns] = solution
-        after += own
+        after += open_gaps
         closed &= bool(np.max(np.abs(errors), initial=0.0) <= CLOSED)
     return Assembly(
         read_only(q),
@@ -159,35 +195,210 @@ def assemble(
     )
 
 
-def with_coordinates(mechanism: Mechanism, q: Array) -> Mechanism:
-    """The mechanism with other stored coordinates, those of all joints in order, shape (n,)."""
+def with_coordinates(mechanism: Mechanism, q: Coordinates) -> Mechanism:
+    """Return the mechanism with other stored coordinates, those of all joints in order."""
     parts = np.split(q, np.cumsum([joint.freedoms for joint in mechanism.joints]))
     return mechanism.with_positions(
         {joint.name: part for joint, part in zip(mechanism.joints, parts, strict=False)}
     )
 
 
-def held_columns(
-    graph: Graph, fixed: Mapping[str, float] | Iterable[str] | None, q: Array
+def _held_columns(
+    graph: Graph, fixed: Mapping[str, float] | Iterable[str] | None, q: Coordinates
 ) -> dict[int, float]:
-    """Values of the held coordinates by column.
-
-    Raises:
-        ModelError: A name is unknown or stands for several freedoms.
-    """
-    if not fixed:
-        return {}
-    known = {name: c for c, name in enumerate(coordinate_names(graph.mechanism))}
+    """Return the values of the held coordinates by column; refuse unknown or ambiguous names."""
+    column_of = {name: c for c, name in enumerate(coordinate_names(graph.mechanism))}
     values: dict[int, float] = {}
     for name in fixed or ():
-        if name not in known:
+        if name not in column_of:
             joint = graph.mechanism.joint(name)
             raise ModelError(
                 f"joint {name!r} has {joint.freedoms} freedoms and cannot be fixed as a whole; "
                 f"name one of them: {name}[0]"
             )
-        column = known[name]
+        column = column_of[name]
         values[column] = float(fixed[name]) if isinstance(fixed, Mapping) else float(q[column])
         if not np.isfinite(values[column]):
             raise ModelError(f"joint {name!r} cannot be fixed at {values[column]}")
     return values
+
+
+class Search:
+    """The search for a closed configuration of one cell, from its coordinates with chords fitted.
+
+    ``stored`` are the stored coordinates of all joints, ``q`` the same with the fixed ones at the
+    values asked for; ``free`` tells which may move. Continuation is tried after some random starts.
+    """
+
+    def __init__(
+        self,
+        loops: LoopKinematics,
+        stored: Coordinates,
+        q: Coordinates,
+        start: Coordinates,
+        free: Mask,
+        rng: np.random.Generator,
+        starts: int,
+    ) -> None:
+        self.start = start
+        self.loops, self.rng, self.starts = loops, rng, starts
+        self.stored, self.q, self.all_free = stored, q, free
+        self.free = free[loops.columns]
+        self.tried, self.elsewhere = 1, False
+        self.loop_by_loop: Coordinates | None = None
+        self.obstacles: list[Obstacle] = []
+        self.reached: dict[str, float] = {}
+
+    def run(self) -> Coordinates:
+        """Return the best configuration found, and keep what stands in the way of closing."""
+        best, best_error = self.start, largest_error(self.loops, self.start)
+        if not self.free.any():
+            if best_error > CLOSED:
+                self._find_obstacles()
+            return best
+        self.tried = 0
+        # Where solutions meet, errors move them by their square root: further off is another pose.
+        # Couplings without a loop have one solution, by their functions, however far it is.
+        near = FAR * np.sqrt(best_error) if self.loops.chords else np.inf
+        for starts in self._attempts():
+            result = project(self.loops, np.atleast_2d(starts), held=~self.free, damped=True)
+            origin = np.repeat(self.start[None], len(result.q), axis=0)
+            ways = self.loops.difference(origin, result.q)
+            far = np.max(np.abs(ways) / self.loops.units, axis=1, initial=0.0) > near
+            self.elsewhere |= bool(np.any(far & (result.error <= CLOSED)))
+            result = replace(result, error=np.where(far, np.inf, result.error))
+            k = _first_closed(result)
+            self.tried += k + 1
+            if result.error[k] < best_error:
+                best, best_error = result.q[k], float(result.error[k])
+            if best_error <= CLOSED:
+                self.obstacles, self.reached, self.elsewhere = [], {}, False
+                break
+        return best
+
+    def _attempts(self) -> Iterator[Coordinates]:
+        """Generate configurations to project, one (n,) or several (k, n), the cheapest first."""
+        loops, start, free, rng = self.loops, self.start, self.free, self.rng
+        yield start
+        if not free.all():
+            candidates = services.service("assembly candidates")
+            modes = candidates and candidates(loops, start, ~free)
+            yield from () if modes is None else modes
+            yield self._continued()
+            if modes is not None and not len(modes):
+                self._find_obstacles()
+                return  # every configuration is known, and there is none
+        # Zeros are where models are singular: they alone are moved at first (thesis 5.6, step 3).
+        yield _perturbed(loops, start, free & (start == 0.0), [0.1], rng)
+        half = self.starts // 2
+        yield _perturbed(loops, start, free, 0.1 * 2.0 ** np.arange(1, half), rng)
+        self._find_obstacles()
+        if any(obstacle.alone for obstacle in self.obstacles):
+            return  # no configuration of the whole can close what is open on its own
+        if self.loop_by_loop is not None:
+            yield self.loop_by_loop[loops.columns]
+        yield _perturbed(loops, start, free, 0.1 * 1.6 ** np.arange(half, self.starts), rng)
+        open_error = loops.residual(loops.state(start))[0]
+        q = start[None]
+        for fraction in np.linspace(0.95, 0.0, 20):
+            nearer = View(loops, target=fraction * open_error)
+            q = project(nearer, q, held=~free, damped=True).q
+        yield q
+
+    def _continued(self) -> Coordinates:
+        """Move the fixed coordinates from where the loops close to where they have to be.
+
+        Where the loops cannot follow, what was reached is kept.
+        """
+        loops, held = self.loops, np.flatnonzero(~self.free)
+        stored = chords_fitted(loops, self.stored[loops.columns], self.free)
+        start = project(loops, stored[None], damped=True).q
+        if largest_error(loops, start[0]) > CLOSED:
+            return self.start
+        target = self.q[loops.columns]
+        arrived = drive(Continuation(loops), start, held.tolist(), target[None, held])
+        q: Coordinates = arrived.q[0]
+        if not arrived.reached[0]:
+            names = coordinate_names(loops.graph.mechanism)
+            self.reached = {names[int(loops.columns[i])]: float(q[i]) for i in held}
+            q[~self.free] = target[~self.free]
+        return q
+
+    def _find_obstacles(self) -> None:
+        """Name the loops that cannot be closed; keep what closing them one by one arrives at."""
+        graph, cell = self.loops.graph, set(self.loops.edges)
+        blocks = [block for block in graph.blocks if set(block) <= cell]
+        cycles = [
+            tuple(cycle.edges) for block in blocks for cycle in minimum_cycle_basis(graph, block)
+        ]
+        self.loop_by_loop, self.obstacles = None, []
+        for edges in cycles:
+            loops, best, error = self._closest(edges, self.q)
+            if error > CLOSED:
+                self.obstacles.append(self._obstacle(loops, edges, best, alone=True))
+        if self.obstacles or len(cycles) < 2:
+            return
+        q, closed = np.array(self.q), set[EdgeId]()
+        self.loop_by_loop = q
+        while cycles:
+            # A loop that shares most joints with what is closed already has the least to choose.
+            edges = max(cycles, key=lambda cycle: (len(closed & set(cycle)), -len(cycle)))
+            cycles.remove(edges)
+            closed |= set(edges)
+            loops, best, error = self._closest(sorted(closed), q)
+            if error > CLOSED:
+                self.obstacles.append(self._obstacle(loops, edges, best, alone=False))
+                return
+            q[loops.columns] = best
+
+    def _closest(
+        self, edges: Sequence[EdgeId], q: Coordinates
+    ) -> tuple[LoopKinematics, Coordinates, float]:
+        """Return loops of some edges, their best configuration from near q, and its error."""
+        graph = self.loops.graph
+        # The file's own closures are the chords.
+        order = sorted(edges, key=lambda e: (graph.edges[e].joint.closure, e))
+        tree = spanning_tree(graph, order)
+        loops = LoopKinematics(graph, edges, tree, length=self.loops.length)
+        start, movable = q[loops.columns], self.all_free[loops.columns]
+        trials = _perturbed(loops, start, movable, 0.15 * 1.6 ** np.arange(self.starts), self.rng)
+        trials[0] = start
+        result = project(loops, trials, held=~movable, damped=True)
+        k = _first_closed(result)
+        return loops, result.q[k], float(result.error[k])
+
+    def _obstacle(
+        self, loops: LoopKinematics, cycle: Sequence[EdgeId], q: Coordinates, *, alone: bool
+    ) -> Obstacle:
+        """Describe a cycle that stays open at the best configuration of some loops."""
+        edges = loops.graph.edges
+        names = tuple(dict.fromkeys(edges[e].joint.name for e in cycle))
+        open_gaps = gaps(loops, closure_errors(loops, q))
+        # Least squares spreads the error over all loops; the new loop's own chord names it.
+        of_cycle = [gap for gap in open_gaps if gap.joint in names] or open_gaps
+        worst = max(of_cycle, key=lambda gap: gap.translation / loops.length + gap.rotation)
+        as_point = False
+        if alone and not any(edges[chord].freedoms for chord in loops.chords):
+            position, held = View(loops, rows=slice(0, 3)), ~self.all_free[loops.columns]
+            error = project(position, q[None], held=held, damped=True).error[0]
+            as_point = bool(error <= CLOSED)
+        return Obstacle(worst.joint, names, worst, alone, as_point)
+
+
+def _perturbed(
+    loops: LoopKinematics,
+    q: Coordinates,
+    movable: Mask,
+    scales: ArrayLike,
+    rng: np.random.Generator,
+) -> Coordinates:
+    """Move a configuration (n,) at random, once for every scale in radians and sizes, (k, n)."""
+    scales = np.asarray(scales, dtype=np.float64)
+    steps = rng.normal(size=(len(scales), loops.freedoms)) * scales[:, None] * movable
+    return moved(loops, np.repeat(q[None], len(scales), axis=0), steps)
+
+
+def _first_closed(result: Projected) -> int:
+    """Return the first configuration that is closed, else the one with the least error."""
+    closed = result.error <= CLOSED
+    return int(np.argmax(closed) if closed.any() else np.argmin(result.error))

@@ -16,37 +16,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Indices, Mask
 from regularize.tolerances import REGULAR
-
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Loops with equally many rows and coordinates.
+    """Loops with equally many rows and coordinates."""
 
-    Attributes:
-        rows: Rows of each among all, shape (G, r).
-        columns: Coordinates of each among all, shape (G, k).
-        values: Their entries at N configurations, shape (N, G, r, k).
-    """
-
-    rows: Indices
-    columns: Indices
-    values: Array
+    rows: Indices  # of each of G loops among all, (G, r)
+    columns: Indices  # coordinates of each among all, (G, k)
+    values: Array  # entries at N configurations, (N, G, r, k)
 
 
 class BlockRows:
-    """Sparse matrices of one pattern at N configurations, shape (N, m, n).
-
-    Args:
-        shape: Number of rows and of columns.
-        blocks: The rows, those of loops of the same size together; each row is in one block.
-    """
+    """Sparse matrices of one pattern at N configurations, shape (N, m, n)."""
 
     def __init__(self, shape: tuple[int, int], blocks: Sequence[Blocks]) -> None:
-        """Keep the blocks."""
+
         self.shape, self.blocks = shape, tuple(blocks)
 
     @property
@@ -55,39 +42,37 @@ class BlockRows:
         return len(self.blocks[0].values) if self.blocks else 0
 
     def __mul__(self, units: Array) -> BlockRows:
-        """Columns times numbers, shape (n,)."""
+        """Multiply columns by numbers (n,)."""
         return BlockRows(
             self.shape,
             [Blocks(b.rows, b.columns, b.values * units[b.columns][:, None]) for b in self.blocks],
         )
 
     def __matmul__(self, vectors: Array) -> Array:
-        """Products with vectors, shape (N, n, k), as arrays of shape (N, m, k)."""
+        """Return the products (N, m, k) with vectors (N, n, k)."""
         result = np.zeros((len(vectors), self.shape[0], vectors.shape[2]))
         for b in self.blocks:
             result[:, b.rows] = b.values @ vectors[:, b.columns]
         return result
 
     def __getitem__(self, chosen: NDArray[Any]) -> BlockRows:
-        """The matrices at some of the configurations."""
+        """Return the matrices at some of the configurations."""
         return BlockRows(
             self.shape, [Blocks(b.rows, b.columns, b.values[chosen]) for b in self.blocks]
         )
 
     def dense(self) -> Array:
-        """The same with all zeros, shape (N, m, n)."""
+        """Return dense matrices (N, m, n)."""
         result = np.zeros((self.configurations, *self.shape))
         for b in self.blocks:
             result[:, b.rows[:, :, None], b.columns[:, None, :]] = b.values
         return result
 
-    def orthonormal(self) -> tuple[BlockRows, list[Array], NDArray[np.bool_]]:
-        """Rows of every loop made orthonormal among themselves.
+    def orthonormal(self) -> tuple[BlockRows, list[Array], Mask]:
+        """Make the rows of every loop orthonormal among themselves.
 
-        Returns:
-            The orthonormal rows; for each block the triangular matrices that lead back, shape
-            (N, G, r, r), those before from the new ones by their transposes; and at which
-            configurations all of them can be trusted, shape (N,).
+        Also returned are the triangular matrices (N, G, r, r) of each block, whose transposes lead
+        back to the old rows, and at which configurations all of them can be trusted.
         """
         blocks, triangles = [], []
         good = np.ones(self.configurations, dtype=bool)
@@ -104,7 +89,7 @@ class BlockRows:
 
     @cached_property
     def _pattern(self) -> tuple[Indices, Indices, Indices]:
-        """Entries sorted by rows: their places among the blocks', their columns, ends of rows."""
+        """Entries sorted by rows: places among those of the blocks, columns, and ends of rows."""
         places = [np.broadcast_arrays(b.rows[..., None], b.columns[:, None]) for b in self.blocks]
         rows, columns = (np.concatenate([p[k].ravel() for p in places]) for k in range(2))
         order = np.lexsort((columns, rows))
@@ -112,7 +97,7 @@ class BlockRows:
         return order, columns[order], ends
 
     def factors(self, configuration: int) -> GramFactors | None:
-        """Sparse factors of the Gram matrix of rows, or None where rows are nearly dependent."""
+        """Factor the Gram matrix of rows; None where these are nearly dependent."""
         if not self.blocks:
             return None
         from scipy.sparse import csr_array  # loaded where there are many loops
@@ -136,23 +121,19 @@ class BlockRows:
         return GramFactors(matrix, lower, float(np.sqrt(np.min(pivots) / np.max(pivots))))
 
     def independent(self) -> bool:
-        """Whether at all configurations the rows are clearly independent."""
+        """Return whether the rows are clearly independent at all configurations."""
         rows, _, good = self.orthonormal()
         return all(good) and all(rows.factors(i) for i in range(self.configurations))
 
-    def least_norm(self, values: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Shortest solutions for right-hand sides of shape (N, m), and which of them are good.
-
-        Returns:
-            Solutions, shape (N, n), and whether each has rows that are clearly independent, (N,).
-        """
+    def least_norm(self, values: Array) -> tuple[Array, Mask]:
+        """Return shortest solutions for (N, m), and at which the rows are clearly independent."""
         result = np.zeros((len(values), self.shape[1]))
         rows, triangles, good = self.orthonormal()
         right = np.array(values)
         for b, R in zip(self.blocks, triangles, strict=False):
-            known = values[:, b.rows][good][..., None]
-            solved = np.linalg.solve(np.swapaxes(R[good], 2, 3), known)
-            right[np.ix_(good, b.rows.ravel())] = solved.reshape(len(known), -1)
+            given_values = values[:, b.rows][good][..., None]
+            solved = np.linalg.solve(np.swapaxes(R[good], 2, 3), given_values)
+            right[np.ix_(good, b.rows.ravel())] = solved.reshape(len(given_values), -1)
         for i in np.flatnonzero(good):
             factors = rows.factors(int(i))
             if factors is None:
@@ -164,24 +145,18 @@ class BlockRows:
 
 @dataclass(frozen=True, eq=False)
 class GramFactors:
-    """Rows that are independent, with the factors of their Gram matrix.
+    """Rows that are independent, with the factors of their Gram matrix."""
 
-    Attributes:
-        matrix: The rows as a sparse matrix, shape (m, n).
-        lower: Its factors.
-        clearness: Smallest over largest pivot: how clearly the rows are independent.
-    """
-
-    matrix: Any
-    lower: Any
-    clearness: float
+    matrix: Any  # the rows, sparse, (m, n)
+    lower: Any  # SciPy's factors
+    clearness: float  # smallest over largest pivot
 
     def shortest(self, values: Array) -> Array:
-        """Shortest solutions for right-hand sides of shape (m,) or (m, k)."""
+        """Return the shortest solutions for right-hand sides (m,) or (m, k)."""
         return np.asarray(self.matrix.T @ self.lower.solve(values))
 
     def allowed(self, vectors: Array) -> Array:
-        """What of vectors (n, k) the rows leave: their projections on the null space."""
+        """Project vectors (n, k) on the null space of the rows."""
         for _ in range(2):  # once more for the rounding of the first time
             vectors = vectors - self.shortest(self.matrix @ vectors)
         return vectors

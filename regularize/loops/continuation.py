@@ -22,18 +22,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Coordinates, Indices, Jacobian, Mask, Rates
+from regularize.loops.constraints import ConstraintSet
 from regularize.loops.least_norm import least_norm, ranks_of
-from regularize.loops.projection import CONTRACTING, Convergence, Mask, moved, project
+from regularize.loops.projection import CONTRACTING, Convergence, moved, project
 from regularize.tolerances import EXACT, VANISHING, Tolerances
-
-if TYPE_CHECKING:
-    from regularize.loops.constraints import ConstraintSet
 
 #: First correction by the length of the step up to which the solution is the one next to it.
 ASIDE = CONTRACTING
@@ -43,29 +39,16 @@ EASY = 0.05
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stepped:
-    """Configurations after one step of continuation.
+    """Configurations after one step of continuation, one entry for each."""
 
-    Attributes:
-        q: Those reached; where a step is not good, what the projection came to, shape (N, nq).
-        good: Whether the step stayed on its component, shape (N,).
-        easy: Whether a longer one would do, shape (N,).
-        shaky: Whether the independent equations could be solved and the others do not follow.
-    """
-
-    q: Array
-    good: Mask
-    easy: Mask
-    shaky: Mask
+    q: Coordinates  # where a step is not good, what the projection came to
+    good: Mask  # whether the step stayed on its component
+    easy: Mask  # whether a longer one would do
+    shaky: Mask  # whether the independent equations could be solved and the others do not follow
 
 
 class Continuation:
-    """Steps along the solutions of a constraint set.
-
-    Args:
-        constraints: The equations.
-        tolerances: What counts as closed, and which singular values are noise.
-        held: Velocities that stay zero, shape (n,).
-    """
+    """Steps along the solutions of a constraint set; velocities that are held stay zero."""
 
     def __init__(
         self,
@@ -73,17 +56,11 @@ class Continuation:
         tolerances: Tolerances = EXACT,
         held: Mask | None = None,
     ) -> None:
-        """Keep the equations."""
         self.constraints, self.tolerances = constraints, tolerances
         self.held = np.zeros(len(constraints.units), dtype=bool) if held is None else held
 
-    def tangents(self, q: Array, directions: Array) -> Array:
-        """Directions projected on the velocities that are allowed, largest entry one, (N, n).
-
-        Args:
-            q: Configurations on the manifold, shape (N, nq).
-            directions: Scaled velocities, shape (N, n).
-        """
+    def tangents(self, q: Coordinates, directions: Rates) -> Rates:
+        """Project scaled directions (N, n) on the velocities allowed at q, largest entry one."""
         constraints = self.constraints
         rows = constraints.residual_jacobian(constraints.state(q)) * constraints.units
         result = np.where(self.held, 0.0, directions)
@@ -93,88 +70,68 @@ class Continuation:
         moving = size > VANISHING  # what is left of a direction in which nothing can move
         return np.where(moving, result / np.where(moving, size, 1.0), 0.0)
 
-    def ranks(self, q: Array) -> NDArray[np.intp]:
-        """Number of independent equations at configurations, shape (N,)."""
+    def ranks(self, q: Coordinates) -> Indices:
+        """Count the independent equations at configurations (N, nq)."""
         constraints = self.constraints
         rows = constraints.residual_jacobian(constraints.state(q)) * constraints.units
         return ranks_of(rows, self.tolerances.rank, self.held)
 
-    def step(self, q: Array, step: Array, ranks: NDArray[np.intp] | None = None) -> Stepped:
-        """Go along scaled tangents (N, n), then back onto the manifold.
-
-        Args:
-            q: Configurations on the manifold, shape (N, nq).
-            step: Scaled steps along the tangents, shape (N, n).
-            ranks: Number of independent equations at each, shape (N,); found where not given.
-        """
+    def step(self, q: Coordinates, step: Rates, ranks: Indices | None = None) -> Stepped:
+        """Go along scaled tangents (N, n), then back by as many equations as are independent."""
         ranks = self.ranks(q) if ranks is None else ranks
         reached = self.corrected(step, moved(self.constraints, q, step), self.held, ranks)
         shaky = reached.shaky
         if shaky.any():
-            found = self.departed(q[shaky], step[shaky])
-            same = self.ranks(found.q) == ranks[shaky]
-            reached.q[shaky], reached.good[shaky] = found.q, found.good & same
-            reached.easy[shaky] = found.easy & same
+            result = self.departed(q[shaky], step[shaky])
+            same = self.ranks(result.q) == ranks[shaky]
+            reached.q[shaky], reached.good[shaky] = result.q, result.good & same
+            reached.easy[shaky] = result.easy & same
         return reached
 
-    def departed(self, q: Array, step: Array) -> Stepped:
-        """Go along scaled tangents (N, n), then back by all equations, whatever their rank.
+    def departed(self, q: Coordinates, step: Rates) -> Stepped:
+        """Go along scaled tangents (N, n), then back by all equations, to leave a branch point.
 
-        That is how to leave a configuration where motions branch. A step is good if two halves of
-        it lead to the same end.
+        A step is good if two halves of it lead to the same end.
         """
-        found = self.corrected(step, moved(self.constraints, q, step), self.held)
+        result = self.corrected(step, moved(self.constraints, q, step), self.held)
         half = self.corrected(0.5 * step, moved(self.constraints, q, 0.5 * step), self.held)
         length = np.max(np.abs(step), axis=1, initial=0.0)[:, None]
-        rest = 0.5 * length * self.tangents(half.q, step)
-        again = self.corrected(rest, moved(self.constraints, half.q, rest), self.held)
+        onward = 0.5 * length * self.tangents(half.q, step)
+        again = self.corrected(onward, moved(self.constraints, half.q, onward), self.held)
         units = self.constraints.units if q.shape[1] == len(self.held) else 1.0
-        apart = np.max(np.abs(found.q - again.q) / units, axis=1, initial=0.0)
-        good = found.good & half.good & again.good & (apart <= ASIDE * length[:, 0])
-        return Stepped(found.q, good, good & found.easy, found.shaky)
+        apart = np.max(np.abs(result.q - again.q) / units, axis=1, initial=0.0)
+        good = result.good & half.good & again.good & (apart <= ASIDE * length[:, 0])
+        return Stepped(result.q, good, good & result.easy, result.shaky)
 
-    def driven(self, q: Array, columns: Sequence[int], goal: Array) -> Stepped:
-        """Move some coordinates straight to a goal; the others follow from the equations.
-
-        Args:
-            q: Configurations on the manifold; they have one number per velocity, shape (N, n).
-            columns: The coordinates that are driven.
-            goal: Their values, shape (N, columns).
-        """
+    def driven(self, q: Coordinates, columns: Sequence[int], goal: Coordinates) -> Stepped:
+        """Move some coordinates straight to goals (N, columns); the others follow by closure."""
         constraints, units = self.constraints, self.constraints.units
         held = self.held.copy()
         held[list(columns)] = True
         rows = constraints.residual_jacobian(constraints.state(q)) * units
         step = np.zeros((len(q), len(units)))
         step[:, columns] = (goal - q[:, columns]) / units[columns]
-        given = (rows @ step[..., None])[..., 0]
-        step -= least_norm(rows, given, self.tolerances.singular, held)
+        rates = (rows @ step[..., None])[..., 0]
+        step -= least_norm(rows, rates, self.tolerances.singular, held)
         length = np.max(np.abs(step), axis=1, initial=0.0)
         trial = moved(constraints, q, step / np.maximum(1.0, length)[:, None])
         trial[:, columns] = goal  # exactly, free of rounding
         ranks = ranks_of(rows, self.tolerances.singular, held)
-        found = self.corrected(step, trial, held, ranks)
-        good = found.good.copy()
-        before, state = rows[good][..., ~held], constraints.state(found.q[good])
+        result = self.corrected(step, trial, held, ranks)
+        good = result.good.copy()
+        before, state = rows[good][..., ~held], constraints.state(result.q[good])
         after = (constraints.residual_jacobian(state) * units)[..., ~held]
         good[good] = same_side(before, after, self.tolerances.singular)
-        return Stepped(found.q, good, found.easy & good, found.shaky)
+        return Stepped(result.q, good, result.easy & good, result.shaky)
 
     def corrected(
-        self, step: Array, trial: Array, held: Mask, ranks: NDArray[np.intp] | None = None
+        self, step: Rates, trial: Coordinates, held: Mask, ranks: Indices | None = None
     ) -> Stepped:
-        """Project the ends of steps, and see whether they are where the steps lead.
-
-        Args:
-            step: Scaled steps along the tangent, shape (N, n).
-            trial: Configurations at their ends, shape (N, nq).
-            held: Velocities that stay zero in the correction, shape (n,).
-            ranks: Number of equations that are solved, shape (N,); by default all of them.
-        """
+        """Project the ends of scaled steps, and see whether they are where the steps lead."""
         length, same = np.max(np.abs(step), axis=1, initial=0.0), self.tolerances.same
         # Steps of more than a radian or a length are never taken.
         nearby = np.where(length <= 1.0, np.maximum(ASIDE * length, same), -1.0)
-        found = project(
+        result = project(
             self.constraints,
             trial,
             held=held if held.any() else None,
@@ -183,27 +140,22 @@ class Continuation:
             ranks=ranks,
         )
         limit = CONTRACTING if ranks is None else 0.25  # where Kantorovich's h is one half
-        near = (found.first <= nearby) & (found.contraction <= limit)
-        easy = found.first <= np.maximum(EASY * length, same)
-        left = found.outcome == Convergence.NOISE
-        return Stepped(found.q, near & found.closed, near & found.closed & easy, near & left)
+        near = (result.first <= nearby) & (result.contraction <= limit)
+        easy = result.first <= np.maximum(EASY * length, same)
+        noisy = result.outcome == Convergence.NOISE
+        return Stepped(result.q, near & result.closed, near & result.closed & easy, near & noisy)
 
 
-def same_side(before: Array, after: Array, singular: float) -> NDArray[np.bool_]:
-    """Whether no singular configuration lies between configurations near each other, shape (N,).
+def same_side(before: Jacobian, after: Jacobian, singular: float) -> Mask:
+    """Return whether no singular configuration lies between neighbours, by a determinant's sign.
 
-    The determinant of the equations by the dependent coordinates keeps its sign. Where these are
-    not determined in the first place, it says nothing, and the answer is yes.
-
-    Args:
-        before: Derivatives of the equations by the dependent coordinates, shape (N, m, d). More
-            rows than coordinates are combined into as many, the same ones on both sides.
-        after: The same at the other configurations.
-        singular: Pivots below this fraction of the largest are none.
+    Derivatives by the dependent coordinates are (N, m, d); where these are not determined in the
+    first place, the answer is yes.
     """
     m, d = before.shape[1:]
     if m < d or d == 0:
         return np.ones(len(before), dtype=bool)
+    # More rows than coordinates are combined into as many, the same ones on both sides.
     combination, triangle = np.linalg.qr(before)
     pivots = np.diagonal(triangle, axis1=1, axis2=2)
     sizes = np.abs(pivots)
@@ -214,29 +166,18 @@ def same_side(before: Array, after: Array, singular: float) -> NDArray[np.bool_]
 
 def random_walks(
     continuation: Continuation,
-    start: Array,
+    start: Coordinates,
     *,
     walkers: int,
     steps: int,
     rng: np.random.Generator,
     stride: float = 0.4,
     shortest: float = 1e-2,
-) -> Array:
-    """Random walks from one configuration, or from several by the same random numbers.
+) -> Coordinates:
+    """Walk at random from each of K configurations, by the same random numbers.
 
-    Args:
-        continuation: What is walked along.
-        start: The configuration that all walkers leave, shape (nq,), or K of them, (K, nq).
-        walkers: Number of walkers from each.
-        steps: Steps of each.
-        rng: Source of the random directions.
-        stride: Largest change of a coordinate per step, in radians or lengths; a tenth more or
-            less from walker to walker.
-        shortest: Length at which a walker gives a step up, in the same units.
-
-    Returns:
-        Configurations after each step, shape (steps, K walkers, nq). A walker that cannot step
-        stays.
+    Returned is where all walkers are after each step, (steps, K walkers, nq). Strides are the
+    largest change of a coordinate in radians or lengths; a walker that cannot step stays.
     """
     starts = np.atleast_2d(start)
     q = np.repeat(starts, walkers, axis=0)
@@ -266,10 +207,10 @@ def random_walks(
                     reached = continuation.departed(at, step)
                 else:
                     reached = continuation.step(at, step, ranks[again])
-                found, good = again[reached.good], reached.good
-                q[found] = reached.q[good]
-                ranks[found] = continuation.ranks(q[found]) if departing else ranks[found]
-                longer = found[reached.easy[good]]
+                stepped, good = again[reached.good], reached.good
+                q[stepped] = reached.q[good]
+                ranks[stepped] = continuation.ranks(q[stepped]) if departing else ranks[stepped]
+                longer = stepped[reached.easy[good]]
                 strides[longer] = np.minimum(2.0 * strides[longer], longest[longer])
                 again = again[~good]
                 strides[again] *= 0.5
@@ -281,36 +222,25 @@ def random_walks(
 
 @dataclass(frozen=True, eq=False)
 class Arrived:
-    """Configurations at the end of straight ways of some coordinates.
+    """The last configurations on straight ways of some coordinates, and which reached their end."""
 
-    Attributes:
-        q: The last configurations on the ways, shape (N, n).
-        reached: Whether the way was followed to its end, shape (N,).
-    """
-
-    q: Array
+    q: Coordinates
     reached: Mask
 
 
 def drive(
     continuation: Continuation,
-    q: Array,
+    q: Coordinates,
     columns: Sequence[int],
-    target: Array,
+    target: Coordinates,
     *,
     stride: float = 0.25,
     shortest: float = 1e-7,
 ) -> Arrived:
-    """Move some coordinates along straight lines to given values, as far as the loops follow.
+    """Move coordinates of configurations (N, n) straight to targets, as far as the loops follow.
 
-    Args:
-        continuation: What is followed.
-        q: Configurations on the manifold, shape (N, n).
-        columns: The coordinates that are driven.
-        target: Their values at the end, shape (N, columns).
-        stride: Largest change of a driven coordinate per step, in radians or lengths.
-        shortest: Steps shorter than this, in the same units, end a way: it has come to a
-            singularity, or to where the loops cannot be closed any more.
+    Where steps get shorter than ``shortest``, a way has come to a singularity, or to where the
+    loops cannot be closed any more.
     """
     q, columns = np.array(q, dtype=np.float64), list(columns)
     units = continuation.constraints.units[columns]

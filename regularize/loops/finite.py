@@ -1,7 +1,4 @@
-"""Finite mobility at a configuration where loops allow velocities that no motion follows.
-
-What is known of the finite motions at a configuration, and of the branches that meet there.
-"""
+"""Finite mobility at a configuration where loops allow velocities that no motion follows."""
 
 from __future__ import annotations
 
@@ -10,9 +7,9 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Coordinates, Mask, Rates, Residual, Wrench, read_only
 from regularize.loops.kinematics import LoopKinematics
-from regularize.loops.projection import Mask, retracted
+from regularize.loops.projection import retracted
 from regularize.loops.second_order import definite, never_together, second_order
 from regularize.tolerances import Tolerances
 
@@ -20,14 +17,7 @@ from regularize.tolerances import Tolerances
 #: rank leaves; a self-stress forbids all other velocities; terms of higher order do; these were
 #: followed, and others were not; or nothing is known.
 Evidence: TypeAlias = Literal[
-    "counted",
-    "second order",
-    "order 3",
-    "order 4",
-    "order 5",
-    "order 6",
-    "moved",
-    "undecided",
+    "counted", "second order", "order 3", "order 4", "order 5", "order 6", "moved", "undecided"
 ]
 #: The same as a list.
 EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
@@ -35,42 +25,26 @@ EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LocalMobility:
-    """How many freedoms finite motions have at a configuration, and why.
-
-    Attributes:
-        mobility: Their number; None where it is not known.
-        evidence: What it rests on.
-        q: The configuration, shape (n,).
-        followed: Basis of the velocities that motions follow, scaled, shape (n, mobility).
-        cut: Basis of the velocities that are allowed and that no motion follows, shape (n, c).
-        stress: The self-stress that makes these impossible: the wrench that each edge hands on from
-            its parent to its child, force first, about the origin of the loops' root frame, largest
-            force one, shape (edges, 6). None where none was needed or found.
-    """
+    """How many freedoms finite motions have at a configuration (None: not known), and why."""
 
     mobility: int | None
     evidence: Evidence
-    q: Array
-    followed: Array
-    cut: Array
-    stress: Array | None = None
+    q: Coordinates
+    followed: Array  # basis of the velocities that motions follow, scaled, (n, mobility)
+    cut: Array  # basis of the velocities that loops allow and no motion follows, (n, c)
+    #: The self-stress that makes these impossible: the wrench that each edge hands on from its
+    #: parent to its child, about the origin of the loops' root frame, largest force one.
+    stress: Wrench | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LocalBranch:
-    """One of the branches that meet at a configuration.
+    """One of the branches that meet at a configuration."""
 
-    Attributes:
-        rank: Rank of the closure equations on it.
-        local: What is known of its motions at the first of its ends.
-        way: Scaled direction from the configuration to that end, shape (n,).
-        ends: Configurations on it nearby, in opposite directions where there are two, shape (m, n).
-    """
-
-    rank: int
-    local: LocalMobility
-    way: Array
-    ends: Array
+    rank: int  # of the closure equations on it
+    local: LocalMobility  # at the first of its ends
+    way: Rates  # scaled direction from the configuration to that end
+    ends: Coordinates  # one or two configurations on it nearby, in opposite directions
 
     @property
     def mobility(self) -> int | None:
@@ -79,62 +53,58 @@ class LocalBranch:
 
 
 def finite_mobility(
-    loops: LoopKinematics, q: Array, rank: int, tolerances: Tolerances, rng: np.random.Generator
+    loops: LoopKinematics,
+    q: Coordinates,
+    rank: int,
+    tolerances: Tolerances,
+    rng: np.random.Generator,
 ) -> LocalMobility:
-    """Finite mobility from the forms of second order and from motions that can be followed.
+    """Find the finite mobility at a closed configuration (n,) where closure has this rank.
 
-    Where every combination of the directions in which the forms leave the rank alone can be
-    followed, and a combination of the forms is definite on the others, both together prove it. So
-    they do where the forms only never vanish together.
-
-    Args:
-        loops: Kinematics of the loops.
-        q: A closed configuration, shape (n,).
-        rank: Rank of the closure equations there.
-        tolerances: What counts as closed and as dependent.
-        rng: Source of random directions.
+    It is proved where motions follow all velocities that forms of second order leave, and a
+    combination of the forms is definite on the others, or the forms never vanish together there.
     """
-    found = second_order(loops, q, rank, tolerances.rank)
-    kernel = found.kernel
+    tangent = second_order(loops, q, rank, tolerances.rank)
+    kernel = tangent.kernel
     d = kernel.shape[1]
-    rest = np.linalg.svd(kernel)[0][:, d:]
-    forms = np.swapaxes(rest, 0, 1) @ found.forms @ rest
-    weights = definite(forms, found.level)
-    free, cut = found.motions @ kernel, found.motions @ rest
+    across = np.linalg.svd(kernel)[0][:, d:]
+    forms = across.T @ tangent.forms @ across
+    weights = definite(forms, tangent.level)
+    free, cut = tangent.motions @ kernel, tangent.motions @ across
     if follows(loops, q, free, rng):
-        if rest.shape[1] == 0:
+        if across.shape[1] == 0:
             return LocalMobility(d, "counted", read_only(q), free, cut)
         if weights is not None:
-            stress = edge_wrenches(loops, found.stresses @ weights)
+            stress = _edge_wrenches(loops, tangent.stresses @ weights)
             return LocalMobility(d, "second order", read_only(q), free, cut, stress)
-        if never_together(forms, found.level):
+        if never_together(forms, tangent.level):
             return LocalMobility(d, "second order", read_only(q), free, cut)
-    headings = _headings(found.motions, rng)
+    headings = _headings(tangent.motions, rng)
     ways, reached = _ways(loops, q, headings)
     followed = _basis(ways[reached]).T
-    linear = followed.shape[1] <= found.motions.shape[1]  # the rank leaves no more
-    if not (linear and _linear(headings[reached], ways[reached], found.motions)):
+    linear = followed.shape[1] <= tangent.motions.shape[1]  # the rank leaves no more
+    if not (linear and _linear(headings[reached], ways[reached], tangent.motions)):
         followed = followed[:, :0]  # what several motions follow that meet is more than each does
-    left = np.linalg.svd(found.motions.T @ followed)[0][:, followed.shape[1] :]
+    forbidden = np.linalg.svd(tangent.motions.T @ followed)[0][:, followed.shape[1] :]
     some = followed.shape[1] > 0
     return LocalMobility(
         followed.shape[1] if some else None,
         "moved" if some else "undecided",
         read_only(q),
         followed,
-        found.motions @ left,
+        tangent.motions @ forbidden,
     )
 
 
-def _headings(basis: Array, rng: np.random.Generator) -> Array:
-    """Velocities in general position in a space, largest entry one, shape (3 k + 6, n)."""
+def _headings(basis: Array, rng: np.random.Generator) -> Rates:
+    """Draw velocities in general position in a space, largest entry one, shape (3 k + 6, n)."""
     k = basis.shape[1]
     headings = rng.normal(size=(3 * k + 6 if k else 0, k)) @ basis.T
     return np.asarray(headings / np.max(np.abs(headings), axis=1, initial=0.0, keepdims=True))
 
 
-def edge_wrenches(loops: LoopKinematics, stress: Array) -> Array:
-    """A self-stress (m,) as wrenches on the children of all edges, root frame, shape (edges, 6)."""
+def _edge_wrenches(loops: LoopKinematics, stress: Residual) -> Wrench:
+    """Return a self-stress as the wrenches on the children of all edges, root frame."""
     chords = stress[: 6 * len(loops.chords)].reshape(-1, 6)
     wrenches = -loops.edge_incidence.T @ chords
     force = wrenches[:, :3] / loops.length
@@ -145,26 +115,18 @@ def edge_wrenches(loops: LoopKinematics, stress: Array) -> Array:
 
 
 def followed_velocities(
-    loops: LoopKinematics, q: Array, headings: Array, held: Mask | None = None
+    loops: LoopKinematics, q: Coordinates, headings: Rates, held: Mask | None = None
 ) -> Array:
-    """A basis of the velocities that motions really follow, scaled, shape (k, n).
+    """Return a basis (k, n) of the velocities that motions follow, by headings in general position.
 
-    Where a mechanism is shaky, loops allow velocities that no motion follows: corrections of small
-    steps take nearly all of them back.
-
-    Args:
-        loops: Kinematics of the loops.
-        q: A closed configuration, shape (n,).
-        headings: Velocities that the loops allow, in general position among them, largest entry
-            one, scaled, shape (m, n).
-        held: Velocities that stay zero, shape (n,).
+    Corrections of small steps take back nearly all of what no motion follows.
     """
     ways, reached = _ways(loops, q, headings, held)
     return _basis(ways[reached])
 
 
-def _basis(ways: Array) -> Array:
-    """A basis of what ways span but for what is curved, shape (k, n)."""
+def _basis(ways: Rates) -> Array:
+    """Return a basis (k, n) of what ways span, leaving out what they are merely curved by."""
     if len(ways) == 0:
         return ways
     _, sizes, V = np.linalg.svd(ways / np.sqrt(len(ways)), full_matrices=False)
@@ -172,13 +134,14 @@ def _basis(ways: Array) -> Array:
 
 
 def _ways(
-    loops: LoopKinematics, q: Array, headings: Array, held: Mask | None = None, step: float = 0.1
-) -> tuple[Array, Mask]:
-    """Where steps along headings lead, by the length of the steps, (m, n), and which end there.
-
-    The steps must not be too small: forbidden by terms of order m, one of length s is taken back
-    until s to the power m is rounding.
-    """
+    loops: LoopKinematics,
+    q: Coordinates,
+    headings: Rates,
+    held: Mask | None = None,
+    step: float = 0.1,
+) -> tuple[Rates, Mask]:
+    """Return where steps along headings lead, per length of step, and which end nearby."""
+    # Forbidden by terms of order m, a step of length s is taken back until s**m is rounding.
     _, ways, closed = retracted(loops, q, step * headings, held)
     ways /= step
     # The start itself is no farther away than a step.
@@ -186,16 +149,16 @@ def _ways(
     return ways, closed & near
 
 
-def follows(loops: LoopKinematics, q: Array, basis: Array, rng: np.random.Generator) -> bool:
-    """Whether motions follow velocities in general position in a space, basis (n, k)."""
+def follows(loops: LoopKinematics, q: Coordinates, basis: Array, rng: np.random.Generator) -> bool:
+    """Return whether motions follow velocities in general position in a space, basis (n, k)."""
     headings = _headings(basis, rng)
     ways, reached = _ways(loops, q, headings)
     off = np.linalg.norm(ways - headings, axis=1) / np.linalg.norm(headings, axis=1)
     return bool(np.all(reached & (off <= 0.25)))
 
 
-def _linear(headings: Array, ways: Array, motions: Array) -> bool:
-    """Whether corrections take a part of all headings back, the same one: one motion is here."""
+def _linear(headings: Rates, ways: Rates, motions: Array) -> bool:
+    """Return whether corrections act on all headings as one linear map: a single motion is here."""
     before, after = headings @ motions, ways @ motions
     share, *_ = np.linalg.lstsq(before, after)
     off = np.linalg.norm(before @ share - after, axis=1) / np.linalg.norm(before, axis=1)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Coordinates, Mask, Residual
 from regularize.loops.kinematics import LoopKinematics
-from regularize.loops.projection import Mask, project
+from regularize.loops.projection import project
 from regularize.tolerances import ROUNDING, RTOL
 
 #: Closed means: no gap above this fraction of the size of the mechanism, no such angle in radians.
@@ -32,32 +32,26 @@ class Gap:
     rotation: float
 
 
-def closure_errors(loops: LoopKinematics, q: Array) -> Array:
-    """Errors of all closure equations and couplings at a configuration (n,), shape (6 L + C,)."""
+def closure_errors(loops: LoopKinematics, q: Coordinates) -> Residual:
+    """Return the errors of all closure equations and couplings at one configuration."""
     return np.asarray(loops.residual(loops.state(q))[0])
 
 
-def largest_error(loops: LoopKinematics, q: Array) -> float:
-    """Largest closure error, lengths scaled."""
+def largest_error(loops: LoopKinematics, q: Coordinates) -> float:
+    """Return the largest closure error at one configuration, lengths scaled."""
     return float(np.max(np.abs(closure_errors(loops, q)), initial=0.0))
 
 
-def chords_fitted(loops: LoopKinematics, q: Array, free: Mask) -> Array:
-    """Best coordinates of the chords, so that only what they forbid counts as a gap, shape (n,).
-
-    Args:
-        loops: The loops.
-        q: A configuration, shape (n,).
-        free: Coordinates that may move, shape (n,).
-    """
-    own = np.zeros(loops.freedoms, dtype=bool)
+def chords_fitted(loops: LoopKinematics, q: Coordinates, free: Mask) -> Coordinates:
+    """Move the free coordinates of the chords so that only what they forbid counts as a gap."""
+    of_chord = np.zeros(loops.freedoms, dtype=bool)
     for chord in loops.chords:
-        own[loops.local(chord)] = True
-    return np.asarray(project(loops, q[None], held=~(own & free), damped=True).q[0])
+        of_chord[loops.local(chord)] = True
+    return np.asarray(project(loops, q[None], held=~(of_chord & free), damped=True).q[0])
 
 
-def gaps(loops: LoopKinematics, errors: Array) -> list[Gap]:
-    """Gap of every loop from the closure errors at a configuration, shape (6 L + C,)."""
+def gaps(loops: LoopKinematics, errors: Residual) -> list[Gap]:
+    """Return the gap of every loop from the closure errors at one configuration."""
     errors = errors[: 6 * len(loops.chords)].reshape(-1, 6)
     return [
         Gap(
@@ -69,24 +63,16 @@ def gaps(loops: LoopKinematics, errors: Array) -> list[Gap]:
     ]
 
 
-def noise_of(loops: LoopKinematics, q: Array) -> float:
-    """Noise of the closure equations of some loops, lengths scaled.
-
-    It is the largest of three: rounding of the arithmetic, which grows with the distance of frames
-    from where they are measured; a tenth of half the last digit of the file's numbers, where they
-    are rounded, for the errors of many joints are seldom all alike; and a tenth of what stays open
-    at the assembled pose, where Newton's method ends in noise, for what stays open elsewhere is not
-    the same.
-
-    Args:
-        loops: The loops, lengths divided by their size.
-        q: The assembled configuration, shape (n,).
-    """
+def noise_of(loops: LoopKinematics, q: Coordinates) -> float:
+    """Return the noise of the closure equations at the assembled pose, lengths scaled."""
+    # Rounding grows with the distance of frames from where they are measured.
     frames = np.concatenate([loops.T_parent, loops.T_child])
     farthest = float(np.abs(frames[:, :3, 3]).max()) / loops.length
     rounding = np.finfo(np.float64).eps * farthest
+    # A tenth of half the last digit: the errors of many joints are seldom all alike.
     digits = loops.graph.mechanism.digits
     written = 0.0 if digits is None else 0.05 * 10.0**-digits * max(1.0, farthest)
-    left = largest_error(loops, q)
-    opening = 0.1 * left if left <= 2 * CLOSED else 0.0
+    # A tenth of what Newton's method leaves open here: elsewhere it leaves something else.
+    remaining = largest_error(loops, q)
+    opening = 0.1 * remaining if remaining <= 2 * CLOSED else 0.0
     return max(ROUNDING, rounding, written, opening)

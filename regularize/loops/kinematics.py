@@ -8,25 +8,35 @@ joints are twists in the moving frame. Leading axes of ``q`` are configurations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, TypeAlias
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import (
+    Array,
+    Coordinates,
+    Indices,
+    Jacobian,
+    Point,
+    Rates,
+    Residual,
+    Screw,
+    Transform,
+    Twist,
+    read_only,
+)
 from regularize.lie.curve import Curve
-from regularize.lie.enclosing_ball import enclosed_at
 from regularize.loops.joint_motion import JointMotions
 from regularize.mechanism.graph import EdgeId, Graph, nodes_of
 from regularize.mechanism.graph_building import TOGETHER
 from regularize.mechanism.loop_tree import LoopTree
 from regularize.tolerances import COINCIDENT, NEGLIGIBLE, RTOL, VANISHING
-
-Indices: TypeAlias = NDArray[np.intp]
 
 #: Edges up to which kinematics are kept as long as their graph.
 FEW = 30
@@ -34,52 +44,25 @@ FEW = 30
 
 @dataclass(frozen=True, eq=False, repr=False)
 class State:
-    """Poses and screws at N configurations, in the frame of the root node.
+    """Poses and screws at N configurations, in the frame of the root node."""
 
-    Attributes:
-        q: Joint coordinates, shape (N, n).
-        T_world_node: Pose of every node, shape (N, nodes, 4, 4).
-        screws: World screw of every coordinate (6 per column), shape (N, n, 6).
-        T_world_chord: Chords' joint frames, moved by the chords' own coordinates, (N, L, 4, 4).
-        T_world_target: The frames on their children that they have to meet, shape (N, L, 4, 4).
-    """
-
-    q: Array
-    T_world_node: Array
-    screws: Array
-    T_world_chord: Array
-    T_world_target: Array
+    q: Coordinates
+    T_world_node: Transform  # (N, nodes, 4, 4)
+    screws: Screw  # of every coordinate, (N, n, 6)
+    T_world_chord: Transform  # chords' joint frames, moved by the chords' coordinates, (N, L, 4, 4)
+    T_world_target: Transform  # the frames on the chords' children that they have to meet
 
     def __getitem__(self, chosen: slice | NDArray[Any]) -> State:
-        """The state at some of the configurations."""
-        return State(
-            self.q[chosen],
-            self.T_world_node[chosen],
-            self.screws[chosen],
-            self.T_world_chord[chosen],
-            self.T_world_target[chosen],
-        )
+        """Return the state at some of the configurations."""
+        return State(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
 
 class LoopKinematics(LoopTree):
     """Closure equations of the loops of a connected set of edges; nothing changes them later.
 
-    Args:
-        graph: The mechanism's graph.
-        edges: The edges that take part.
-        tree: Those that form the spanning tree; the others are chords.
-        length: Length by which translations are divided, in metres.
-        center: Point about which twists are taken, in the root node's frame, shape (3,).
-
-    Attributes:
-        T_parent, T_child: Joint frames of the edges in the frames of their nodes, (edges, 4, 4).
-        length: As given.
-        center: As given; read-only.
-        units: Size of one unit of each coordinate: 1 for angles, ``length`` for slides, (n,).
-        coupling: Rows of unit length of the couplings among the coordinates, shape (C, n); in the
-            place of a curve there is its coefficient.
-        coupling_offset: Their right-hand sides, shape (C,).
-        curves: Of couplings that are not linear the place, the coordinate, and its function.
+    Translations are divided by ``length``; twists are taken about ``center`` in the root's frame.
+    ``units`` are 1 for angles and ``length`` for slides. Rows of ``coupling`` have unit length; in
+    the place of a curve there is its coefficient, and ``curves`` has row, coordinate and function.
     """
 
     geometry = ("T_parent", "T_child", "_back", "_parts", "motions")
@@ -91,17 +74,16 @@ class LoopKinematics(LoopTree):
         tree: Iterable[EdgeId],
         *,
         length: float = 1.0,
-        center: Array | None = None,
+        center: Point | None = None,
     ) -> None:
-        """Order the tree from its root and index the coordinates."""
         super().__init__(graph, edges, tree)
         self.motions = JointMotions(self)
         joints = [graph.edges[index] for index in self.edges]
         self.T_parent = np.array([joint.T_parent for joint in joints]).reshape(-1, 4, 4)
         self.T_child = np.array([joint.T_child for joint in joints]).reshape(-1, 4, 4)
         self._back = screw.inverse(self.T_child)
-        self._parent = np.array([self.row(joint.parent) for joint in joints], dtype=int)
-        self._child = np.array([self.row(joint.child) for joint in joints], dtype=int)
+        self._parent: Indices = np.array([self.row(joint.parent) for joint in joints], dtype=int)
+        self._child: Indices = np.array([self.row(joint.child) for joint in joints], dtype=int)
         self._chords = np.array([self._place[chord] for chord in self.chords], dtype=int)
         self._follow()
         self._joint_screws = np.zeros((self.freedoms, 6))
@@ -115,7 +97,7 @@ class LoopKinematics(LoopTree):
         self.coupling, self.coupling_offset = self._couplings()
 
     def _couplings(self) -> tuple[Array, Array]:
-        """Rows of unit length and offsets of the couplings among the coordinates, (C, n), (C,)."""
+        """Return rows (C, n) of unit length and offsets (C,) of the couplings, and keep curves."""
         rows: list[Array] = []
         offsets, curves = [], []
         for coupling in self.graph.couplings:
@@ -139,25 +121,21 @@ class LoopKinematics(LoopTree):
         indices = (self._parent, self._child, self._chords, *self._ways, self.incidence)
         motions = self.motions.shape
         plain = motions is not None and not len(self.coupling)
-        return (motions, *(each.tobytes() for each in indices)) if plain else None
+        return (motions, *(index.tobytes() for index in indices)) if plain else None
 
-    def _measure(self, length: float, center: Array) -> None:
+    def _measure(self, length: float, center: Point) -> None:
         self.length, self.center = length, read_only(center)
         self.units = read_only(np.where(self._turns, 1.0, length))
 
-    def measured(self, length: float, center: Array | None = None) -> LoopKinematics:
-        """The same loops with another length and, where given, another centre."""
+    def measured(self, length: float, center: Point | None = None) -> LoopKinematics:
+        """Return the same loops with another length and, where given, another centre."""
         other = object.__new__(type(self))
         vars(other).update(vars(self))
         other._measure(length, self.center if center is None else center)
         return other
 
-    def state(self, q: Array) -> State:
-        """Poses and world screws by the product of exponentials.
-
-        Args:
-            q: Coordinates of ``self.columns``, shape (n,) or (N, n).
-        """
+    def state(self, q: Coordinates) -> State:
+        """Return poses and world screws by the product of exponentials, at q (n,) or (N, n)."""
         q = np.atleast_2d(np.asarray(q, dtype=np.float64))
         one = len(q) == 1 and self.T_parent.ndim == 3
         last: State | None = self._last.get("state") if one else None
@@ -180,12 +158,8 @@ class LoopKinematics(LoopTree):
             return last
         return State(q, T_world, screws, T_chord, T_target)
 
-    def node_poses(self, q: Array) -> Array:
-        """Poses of all nodes at one configuration of shape (n,), in the root's frame."""
-        return np.asarray(self._followed(self.motions.poses(q[None])[0])[0])
-
-    def _followed(self, moved: Array) -> Array:
-        """Poses of all nodes along the tree, by how far every edge moves, (N, edges, 4, 4)."""
+    def _followed(self, moved: Transform) -> Transform:
+        """Return the poses of all nodes along the tree, by how far edges move, (N, edges, 4, 4)."""
         T_world = np.empty((len(moved), len(self.nodes), 4, 4))
         T_world[:, self._starts] = screw.IDENTITY
         edges, onward, start, end = self._ways
@@ -207,10 +181,7 @@ class LoopKinematics(LoopTree):
         return T_world
 
     def _follow(self) -> None:
-        """Put down the ways along the tree, and which of them lead away equally far from a root.
-
-        A way is an edge, whether it leads to the child, and the rows of its two nodes.
-        """
+        """Keep the steps along the tree (edge, onward, start row, end row), sorted by level."""
         edges = np.array([self._place[e] for e, _ in self.tree], dtype=int)
         end = np.array([self.row(node) for _, node in self.tree], dtype=int)
         onward = self._child[edges] == end
@@ -221,31 +192,26 @@ class LoopKinematics(LoopTree):
         self._starts = [self.row(root) for root in self.roots]
         self._levels = [(start[chosen], end[chosen]) for chosen in rounds]
 
-    def residual(self, state: State) -> Array:
-        """Closure errors, shape (N, 6 L + C).
-
-        Per loop the gap in units of ``length`` and the rotation vector; then the couplings' errors.
-        """
+    def residual(self, state: State) -> Residual:
+        """Return gaps by ``length`` and rotation vectors of loops, then errors of couplings."""
         gap = state.T_world_target[..., :3, 3] - state.T_world_chord[..., :3, 3]
-        R = state.T_world_target[..., :3, :3] @ np.swapaxes(
-            state.T_world_chord[..., :3, :3], -1, -2
-        )
+        R = _rotation_error(state)
         errors = np.concatenate([gap / self.length, screw.log_rotation(R)], axis=-1)
         errors = errors.reshape(len(state.q), 6 * len(self.chords))
         if not len(self.coupling):
             return errors
         return np.hstack([errors, self.coupling_errors(state.q)])
 
-    def coupling_errors(self, q: Array) -> Array:
-        """Errors of the couplings at configurations (N, n), shape (N, C)."""
+    def coupling_errors(self, q: Coordinates) -> Residual:
+        """Return the errors (N, C) of the couplings at configurations (N, n)."""
         errors = q @ self.coupling.T - self.coupling_offset
         for row, column, curve in self.curves:
             x = q[:, column]
             errors[:, row] += curve(x) - self.coupling[row, column] * x
         return np.asarray(errors)
 
-    def coupling_rows(self, q: Array) -> Array:
-        """Rows of the couplings on velocities at configurations (N, n), shape (N, C, n)."""
+    def coupling_rows(self, q: Coordinates) -> Jacobian:
+        """Return the rows (N, C, n) of the couplings on velocities at configurations (N, n)."""
         rows = np.broadcast_to(self.coupling, (len(q), *self.coupling.shape))
         if self.curves:
             rows = np.array(rows)
@@ -253,15 +219,15 @@ class LoopKinematics(LoopTree):
                 rows[:, row, column] = curve(q[:, column], 1)
         return rows
 
-    def coupling_bias(self, q: Array, velocity: Array) -> Array:
-        """Rates of the couplings' rows times the velocity, both of shape (N, n), shape (N, C)."""
+    def coupling_bias(self, q: Coordinates, velocity: Rates) -> Residual:
+        """Return the rates of the couplings' rows times the velocity, shape (N, C)."""
         rates = np.zeros((len(velocity), len(self.coupling)))
         for row, column, curve in self.curves:
             rates[:, row] = curve(q[:, column], 2) * velocity[:, column] ** 2
         return rates
 
-    def residual_jacobian(self, state: State) -> Array:
-        """Exact derivative of ``residual`` by velocities, (N, 6 L + C, n), closed or not."""
+    def residual_jacobian(self, state: State) -> Jacobian:
+        """Return the exact derivative of ``residual`` by velocities, closed or not."""
         v, w = state.screws[:, None, :, :3], state.screws[:, None, :, 3:]
         parent, child = (side[None, ..., None] for side in self.sides)
         target = state.T_world_target[:, :, None, :3, 3]
@@ -271,29 +237,22 @@ class LoopKinematics(LoopTree):
         # parent's rate through itself; its rotation vector follows by the left Jacobian.
         L = len(self.chords)
         error = self.residual(state)[:, : 6 * L].reshape(len(state.q), L, 6)[..., 3:]
-        R = state.T_world_target[..., :3, :3] @ np.swapaxes(
-            state.T_world_chord[..., :3, :3], -1, -2
-        )
-        turning = child * w - parent * (w @ np.swapaxes(R, -1, -2))
+        turning = child * w - parent * (w @ np.swapaxes(_rotation_error(state), -1, -2))
         rotation = turning @ np.swapaxes(screw.inverse_left_jacobian(error), -1, -2)
         rows = np.concatenate([gap / self.length, rotation], axis=-1)
         return self._with_couplings(np.swapaxes(rows, -1, -2), state.q)
 
-    def jacobian(self, state: State, incidence: Array | None = None) -> Array:
-        """Twists around each loop, about ``center``, lengths scaled; couplings: (N, 6 L + C, n).
+    def jacobian(self, state: State, incidence: Array | None = None) -> Jacobian:
+        """Return the twists around each loop, about ``center``, lengths scaled; then couplings.
 
-        At a closed configuration its null space holds the velocities that keep the loops closed.
-
-        Args:
-            state: Where to take it.
-            incidence: Signs of the coordinates in other independent loops than those of the chords,
-                shape (L, n) or (N, L, n). Short loops are better conditioned.
+        Other independent loops than those of the chords may be given by the signs of coordinates
+        in them, (L, n) or (N, L, n): short loops are better conditioned.
         """
         signs = self.incidence if incidence is None else incidence
         rows = signs[..., None, :] * np.swapaxes(self.scaled(state.screws), -1, -2)[:, None]
         return self._with_couplings(rows, state.q)
 
-    def _with_couplings(self, loop_rows: Array, q: Array) -> Array:
+    def _with_couplings(self, loop_rows: Array, q: Coordinates) -> Jacobian:
         """Stack the couplings below loop rows of shape (N, L, 6, n)."""
         N = len(loop_rows)
         rows = loop_rows.reshape(N, 6 * loop_rows.shape[1], self.freedoms)
@@ -301,38 +260,24 @@ class LoopKinematics(LoopTree):
             return rows
         return np.concatenate([rows, self.coupling_rows(q)], axis=1)
 
-    def scaled(self, twists: Array) -> Array:
-        """Twists taken about ``center``, their linear part divided by ``length``."""
+    def scaled(self, twists: Twist) -> Twist:
+        """Take twists about ``center``, their linear part divided by ``length``."""
         linear = twists[..., :3] + screw.cross(twists[..., 3:], self.center)
         return np.concatenate([linear / self.length, twists[..., 3:]], axis=-1)
 
-    def bias(self, state: State, velocity: Array) -> Array:
-        """Time derivative of ``jacobian`` times the velocity, shape (N, 6 L + C).
-
-        A joint's screw is carried by the body before it, so its rate is the bracket of that
-        body's twist with the screw.
-        """
+    def bias(self, state: State, velocity: Rates) -> Residual:
+        """Return the time derivative of ``jacobian`` times the velocity."""
         velocity = np.atleast_2d(velocity)
         rates = self.scaled(self.screw_rates(state.screws, velocity)) * velocity[..., None]
         loops = np.einsum("lk,nki->nli", self.incidence, rates).reshape(len(velocity), -1)
         return np.hstack([loops, self.coupling_bias(state.q, velocity)])
 
-    def screw_rates(self, screws: Array, velocity: Array) -> Array:
-        """Rate of every world screw, linear in the velocity, shape (N, n, 6).
-
-        Args:
-            screws: World screws, ``State.screws``, shape (N, n, 6).
-            velocity: Joint velocities, shape (N, n).
-        """
+    def screw_rates(self, screws: Screw, velocity: Rates) -> Screw:
+        """Return the rates (N, n, 6) of world screws: brackets with the twists that carry them."""
         return screw.bracket(self.carriers @ (screws * velocity[..., None]), screws)
 
     def displacements(self, start: State, end: State) -> Array:
-        """Largest way of a joint in metres and largest turn of a body in radians, shape (N, 2).
-
-        Args:
-            start: State at one configuration, or at as many.
-            end: State at N of them.
-        """
+        """Return the largest way of a joint (m) and turn of a body (rad) between states, (N, 2)."""
         points = self.T_parent[..., 3:]
         ways = ((end.T_world_node - start.T_world_node)[:, self._parent] @ points)[..., :3, 0]
         before, after = start.T_world_node[..., :3, :3], end.T_world_node[..., :3, :3]
@@ -340,36 +285,77 @@ class LoopKinematics(LoopTree):
         way = np.linalg.norm(ways, axis=-1).max(axis=1, initial=0.0)
         return np.stack([way, np.linalg.norm(turns, axis=-1).max(axis=1, initial=0.0)], axis=1)
 
-    def integrate(self, q: Array, velocity: Array) -> Array:
-        """Configuration reached from q by a unit of time at constant joint velocity, (N, n)."""
+    def integrate(self, q: Coordinates, velocity: Rates) -> Coordinates:
+        """Return where a unit of time at constant joint velocity leads from q."""
         return self.motions.integrate(q, velocity)
 
-    def difference(self, start: Array, end: Array) -> Array:
-        """Constant joint velocity that leads from one configuration to another, shape (N, n)."""
+    def difference(self, start: Coordinates, end: Coordinates) -> Rates:
+        """Return the constant joint velocity that leads from start to end in a unit of time."""
         return self.motions.difference(start, end)
 
 
+def _rotation_error(state: State) -> Array:
+    """Return the rotations (N, L, 3, 3) from the chords' frames to their targets."""
+    chord = state.T_world_chord[..., :3, :3]
+    return np.asarray(state.T_world_target[..., :3, :3] @ np.swapaxes(chord, -1, -2))
+
+
+def smallest_ball_center(points: Point) -> Point:
+    """Return the centre of the smallest ball around points (n, 3), which is that of no axes."""
+    return _ball_center(np.ascontiguousarray(points).tobytes())
+
+
+@lru_cache(maxsize=16)
+def _ball_center(data: bytes) -> Point:
+    """Let points outside of the ball around a few join these, until there is none (Welzl 1991)."""
+    points = np.frombuffer(data).reshape(-1, 3)
+    few, center, radius = points[:1], points[0], 0.0
+    while True:
+        away = np.linalg.norm(points - center, axis=1)
+        farthest = int(np.argmax(away))
+        if away[farthest] <= radius * (1.0 + NEGLIGIBLE):
+            return read_only(center)
+        few, center, larger = _smallest_ball(np.vstack([few, points[farthest]]))
+        if larger <= radius:
+            return read_only(center)
+        radius = larger
+
+
+def _smallest_ball(points: Point) -> tuple[Point, Point, float]:
+    """Return which of up to five points the smallest ball rests on, its centre and its radius."""
+    balls = []
+    for count in range(2, min(4, len(points)) + 1):
+        chosen = points[list(combinations(range(len(points)), count))]
+        centers = chosen.mean(axis=1)
+        if count > 2:
+            sides = chosen[:, 1:] - chosen[:, :1]
+            halves = 0.5 * np.sum(sides * sides, axis=2)
+            centers = chosen[:, 0] + np.einsum("kij,kj->ki", np.linalg.pinv(sides), halves)
+        away = np.linalg.norm(points - centers[:, None], axis=2).max(axis=1)
+        balls += list(zip(chosen, centers, away.tolist(), strict=True))
+        radii = np.linalg.norm(chosen[:, 0] - centers, axis=1)
+        if count == 2 and np.any(away <= radii * (1.0 + NEGLIGIBLE)):
+            break  # none is smaller than one about two points that holds all
+    return min(balls, key=lambda ball: ball[2])
+
+
 def center_and_length(
-    loops: LoopKinematics, q: Array | State, edges: Iterable[EdgeId] | None = None
-) -> tuple[Array, float]:
-    """Centre of the joint frames and their largest distance from it.
+    loops: LoopKinematics, q: Coordinates | State, edges: Iterable[EdgeId] | None = None
+) -> tuple[Point, float]:
+    """Return the centre of the joint frames of some edges and their largest distance from it.
 
     Axes that meet in one point have no lengths between them but errors: where frames are no further
     apart, the size is that of the bodies, or 1 m where nothing tells it.
-
-    Args:
-        loops: Kinematics of the edges.
-        q: Where they are: their coordinates, shape (n,), or the state at these.
-        edges: Those that count; by default all.
     """
-    poses = q.T_world_node[0] if isinstance(q, State) else loops.node_poses(q)
-    edges = edges if edges is None else list(edges)
-    own = slice(None) if edges is None else [loops._place[e] for e in edges]
-    points = (poses[loops._parent[own]] @ loops.T_parent[own])[:, :3, 3]
-    center = enclosed_at(points)
+    edges = loops.edges if edges is None else list(edges)
+    places = [loops._place[e] for e in edges]
+    state = q if isinstance(q, State) else loops.state(q)
+    poses = state.T_world_node[0]
+    points = (poses[loops._parent[places]] @ loops.T_parent[places])[:, :3, 3]
+    center = smallest_ball_center(points)
     length = float(np.max(np.linalg.norm(points - center, axis=1)))
     rounding = NEGLIGIBLE * float(np.max(np.abs(points)))  # points that differ by no more coincide
-    bodies = float(max(loops.graph.extents[list(nodes_of(loops.graph, edges or loops.edges))]))
+    bodies = float(max(loops.graph.extents[nodes_of(loops.graph, edges)]))
     none = max(rounding, TOGETHER)
     extent = bodies * (bodies > none and length < COINCIDENT * bodies)
     errors = max(rounding, VANISHING * extent) if extent else none
@@ -381,68 +367,52 @@ def center_and_length(
     meant = one and 0.0 < np.min(np.linalg.norm(points, axis=1)) < 100.0 * length
     least = 0.0 if meant else 250.0 if one else 50.0
     near = extent > 0.0 or max(bodies, length) < least * errors
-    small = length <= errors or (near and _locked(loops, q, center, length, edges))
+    small = length <= errors or (near and _locked(loops.measured(length, center), state, edges))
     return center, (extent or 1.0) if small else length
 
 
-def _locked(
-    loops: LoopKinematics,
-    q: Array | State,
-    center: Array,
-    length: float,
-    edges: Iterable[EdgeId] | None,
-) -> bool:
-    """Whether lengths so small forbid axes that nearly meet every motion."""
-    state = q if isinstance(q, State) else loops.state(q)
-    own = [c for e in edges or loops.edges for c in loops.local(e)]
-    own = [c for c in own if loops.incidence[:, c].any()]
-    turns = np.linalg.svd(state.screws[0, own, 3:], compute_uv=False)
+def _locked(loops: LoopKinematics, state: State, edges: Sequence[EdgeId]) -> bool:
+    """Return whether lengths so small forbid axes that nearly meet every motion."""
+    columns = [c for e in edges for c in loops.local(e) if loops.incidence[:, c].any()]
+    turns = np.linalg.svd(state.screws[0, columns, 3:], compute_uv=False)
     if len(turns) < 2 or turns[1] < 1e-2 * turns[0]:
         return False  # parallel axes do not meet
-    sized = loops.measured(length, center)
-    s = np.linalg.svd((sized.jacobian(state)[0] * sized.units)[:, own], compute_uv=False)
-    return len(s) == len(own) and bool(s[-1] > RTOL * s[0])
+    s = np.linalg.svd((loops.jacobian(state)[0] * loops.units)[:, columns], compute_uv=False)
+    return len(s) == len(columns) and bool(s[-1] > RTOL * s[0])
 
 
 def sized_loops(
     graph: Graph,
-    q: Array,
+    q: Coordinates,
     edges: Iterable[EdgeId] | None = None,
     tree: Iterable[EdgeId] | None = None,
     *,
     length: float | None = None,
 ) -> LoopKinematics:
-    """Kinematics whose lengths are divided by the size of the edges, twists about their centre.
+    """Return kinematics with lengths by the size of the edges at q (or ``length``) and its centre.
 
-    Args:
-        graph: The mechanism's graph.
-        q: Where the size is taken: coordinates of all joints or of the edges alone, shape (n,).
-        edges: The edges that take part; by default all.
-        tree: Those that form the spanning tree; by default the graph's own.
-        length: Length to divide by in place of the size, in metres.
+    By default all edges take part with the graph's own tree; q are the coordinates of all joints or
+    of the edges alone.
     """
     every = tuple(graph.every_edge if edges is None else edges)
-    among = frozenset(graph.tree if tree is None else tree)
-    loops = _loops(graph, every, tuple(e for e in every if e in among))
-    own = q if len(q) == loops.freedoms else q[loops.columns]
+    preferred = frozenset(graph.tree if tree is None else tree)
+    kept = every, tuple(e for e in every if e in preferred)
+    # One analysis asks for the same kinematics again and again; those of many edges are large.
+    if len(every) > FEW:
+        loops = _large(graph, *kept)
+    else:
+        if kept not in graph.known:
+            graph.known[kept] = LoopKinematics(graph, *kept)
+        loops = graph.known[kept]
+    here = q if len(q) == loops.freedoms else q[loops.columns]
     last = loops._last.get("size")
-    if last is None or not np.array_equal(last[0], own):
-        center, size = center_and_length(loops, loops.state(own))
-        last = loops._last["size"] = read_only(own), loops.measured(size, center)
+    if last is None or not np.array_equal(last[0], here):
+        center, size = center_and_length(loops, loops.state(here))
+        last = loops._last["size"] = read_only(here), loops.measured(size, center)
     sized: LoopKinematics = last[1]
     return sized if length is None else sized.measured(length)
 
 
-def _loops(graph: Graph, edges: tuple[EdgeId, ...], tree: tuple[EdgeId, ...]) -> LoopKinematics:
-    """Kinematics in metres: one analysis asks for the same ones again and again."""
-    if len(edges) > FEW:
-        return _last(graph, edges, tree)
-    if (edges, tree) not in graph.known:
-        graph.known[edges, tree] = LoopKinematics(graph, edges, tree)
-    found: LoopKinematics = graph.known[edges, tree]
-    return found
-
-
-@lru_cache(maxsize=4)  # those of many edges are large
-def _last(graph: Graph, edges: tuple[EdgeId, ...], tree: tuple[EdgeId, ...]) -> LoopKinematics:
+@lru_cache(maxsize=4)
+def _large(graph: Graph, edges: tuple[EdgeId, ...], tree: tuple[EdgeId, ...]) -> LoopKinematics:
     return LoopKinematics(graph, edges, tree)

@@ -7,9 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Indices, Mask
 from regularize.tolerances import REGULAR, TINY
 
 if TYPE_CHECKING:
@@ -20,36 +19,25 @@ def least_norm(
     matrices: Array | BlockRows,
     values: Array,
     singular: float,
-    held: NDArray[np.bool_] | None = None,
-    ranks: NDArray[np.intp] | None = None,
+    held: Mask | None = None,
+    ranks: Indices | None = None,
 ) -> Array:
-    """Shortest solutions of many systems of equations, least squares where there is none.
+    """Return the shortest solutions (N, n) of equations (N, m, n), least squares where none is.
 
-    Well-conditioned systems go through their inverses, through triangular factors where there are
-    more equations than unknowns, or through the Cholesky factors of their Gram matrices where there
-    are fewer, all of them many times quicker than the singular value decomposition that the others
-    get.
-
-    Args:
-        matrices: Shape (N, m, n); sparse ones stay so where their rows are clearly independent.
-        values: Right-hand sides, shape (N, m), or k of them for each system, shape (N, m, k).
-        singular: Singular values below this fraction of the largest are not divided by.
-        held: Unknowns that stay zero, shape (n,).
-        ranks: Largest number of singular values of each system to divide by, shape (N,).
-
-    Returns:
-        Solutions, shape (N, n) or (N, n, k).
+    Right-hand sides are (N, m), or (N, m, k) for k solutions each. Singular values below the
+    fraction ``singular`` of the largest, or beyond the number ``ranks``, are not divided by;
+    unknowns that are held stay zero. Well-conditioned systems are solved without decomposition.
     """
     if not isinstance(matrices, np.ndarray):
         rank = matrices.shape[0]
         if values.ndim == 2 and not (held is not None and held.any()):
-            found, good = matrices.least_norm(values)
+            solutions, good = matrices.least_norm(values)
             good = np.asarray(good if ranks is None else good & (ranks >= rank))
             if not good.all():
                 few = None if ranks is None else ranks[~good]
                 dense = matrices[~good].dense()
-                found[~good] = least_norm(dense, values[~good], singular, ranks=few)
-            return found
+                solutions[~good] = least_norm(dense, values[~good], singular, ranks=few)
+            return solutions
         matrices = matrices.dense()
     if held is not None and held.any():
         part = least_norm(matrices[..., ~held], values, singular, ranks=ranks)
@@ -66,28 +54,20 @@ def least_norm(
             solve = _square if m == n else _wide if m < n else _tall
             with suppress(np.linalg.LinAlgError):
                 quick = solve(matrices, columns, result)
-        rest = ~quick if ranks is None else ~quick | (ranks < min(m, n))
-        if rest.any():
-            u, s, vt = decomposed(matrices[rest])
+        others = ~quick if ranks is None else ~quick | (ranks < min(m, n))
+        if others.any():
+            u, s, vt = decomposed(matrices[others])
             counted = s > singular * s[:, :1]
             if ranks is not None:
-                counted &= np.arange(min(m, n)) < ranks[rest, None]
+                counted &= np.arange(min(m, n)) < ranks[others, None]
             inverse = np.where(counted, 1.0 / np.where(counted, s, 1.0), 0.0)
-            along = inverse[..., None] * (np.swapaxes(u, 1, 2) @ columns[rest])
-            result[rest] = np.swapaxes(vt, 1, 2) @ along
+            along = inverse[..., None] * (np.swapaxes(u, 1, 2) @ columns[others])
+            result[others] = np.swapaxes(vt, 1, 2) @ along
     return result[..., 0] if values.ndim == 2 else result
 
 
-def ranks_of(
-    matrices: Array | BlockRows, singular: float, held: NDArray[np.bool_] | None = None
-) -> NDArray[np.intp]:
-    """How many singular values count, shape (N,).
-
-    Args:
-        matrices: Shape (N, m, n).
-        singular: Singular values below this fraction of the largest do not count.
-        held: Columns that are left out, shape (n,).
-    """
+def ranks_of(matrices: Array | BlockRows, singular: float, held: Mask | None = None) -> Indices:
+    """Count singular values above the fraction ``singular`` of the largest, held columns out."""
     if not isinstance(matrices, np.ndarray):
         if not (held is not None and held.any()) and matrices.independent():
             return np.full(matrices.configurations, matrices.shape[0])
@@ -102,43 +82,41 @@ def ranks_of(
             gram = matrices @ np.swapaxes(matrices, 1, 2)
             with suppress(np.linalg.LinAlgError):
                 regular = _regular(np.asarray(np.linalg.cholesky(gram)))
-        rest = ~regular
-        if rest.any():
-            s = np.linalg.svd(matrices[rest], compute_uv=False)
-            ranks[rest] = np.sum(s > singular * s[:, :1], axis=1)
+        others = ~regular
+        if others.any():
+            s = np.linalg.svd(matrices[others], compute_uv=False)
+            ranks[others] = np.sum(s > singular * s[:, :1], axis=1)
     return ranks
 
 
 def decomposed(matrices: Array) -> tuple[Array, Array, Array]:
-    """Singular value decompositions of matrices (N, m, n)."""
+    """Return the thin singular value decompositions of matrices (N, m, n)."""
     try:
         u, s, vt = np.linalg.svd(matrices, full_matrices=False)
     except np.linalg.LinAlgError:
         from scipy.linalg import svd  # needed hardly ever
 
         # LAPACK's quick method fails on a few matrices with clusters of values, its other does not.
-        found = [svd(matrix, full_matrices=False, lapack_driver="gesvd") for matrix in matrices]
-        u, s, vt = (np.array(parts) for parts in zip(*found, strict=True))
+        parts = [svd(matrix, full_matrices=False, lapack_driver="gesvd") for matrix in matrices]
+        u, s, vt = (np.array(part) for part in zip(*parts, strict=True))
     return u, s, vt
 
 
-def clearest_columns(matrix: Array, count: int) -> NDArray[np.intp]:
-    """Columns that are well independent, the clearest first (QR with pivoting), shape (count,).
-
-    Here and not by SciPy, which takes longer to load than most mechanisms to analyse.
-    """
-    rest = np.array(matrix, dtype=float)
-    order = np.zeros(min(count, rest.shape[1]), dtype=np.intp)
+def clearest_columns(matrix: Array, count: int) -> Indices:
+    """Return columns that are well independent, the clearest first, by QR with pivoting."""
+    # SciPy has it, and takes longer to load than most mechanisms to analyse.
+    remaining = np.array(matrix, dtype=float)
+    order = np.zeros(min(count, remaining.shape[1]), dtype=np.intp)
     for k in range(len(order)):
-        sizes = np.sum(rest * rest, axis=0)
+        sizes = np.sum(remaining * remaining, axis=0)
         sizes[order[:k]] = -1.0
         order[k] = sizes.argmax()
-        unit = rest[:, order[k]] / max(math.sqrt(max(sizes[order[k]], 0.0)), TINY)
-        rest -= np.outer(unit, unit @ rest)
+        unit = remaining[:, order[k]] / max(math.sqrt(max(sizes[order[k]], 0.0)), TINY)
+        remaining -= np.outer(unit, unit @ remaining)
     return order
 
 
-def _square(matrices: Array, values: Array, result: Array) -> NDArray[np.bool_]:
+def _square(matrices: Array, values: Array, result: Array) -> Mask:
     """Write solutions of as many equations as unknowns, and say which are good."""
     inverse = np.linalg.inv(matrices)
     result[:] = inverse @ values
@@ -146,7 +124,7 @@ def _square(matrices: Array, values: Array, result: Array) -> NDArray[np.bool_]:
     return np.asarray(REGULAR * sizes < matrices.shape[1])
 
 
-def _tall(matrices: Array, values: Array, result: Array) -> NDArray[np.bool_]:
+def _tall(matrices: Array, values: Array, result: Array) -> Mask:
     """Write solutions of more equations than unknowns, and say which are good."""
     Q, R = np.linalg.qr(matrices)
     good = _regular(R)
@@ -154,7 +132,7 @@ def _tall(matrices: Array, values: Array, result: Array) -> NDArray[np.bool_]:
     return good
 
 
-def _wide(matrices: Array, values: Array, result: Array) -> NDArray[np.bool_]:
+def _wide(matrices: Array, values: Array, result: Array) -> Mask:
     """Write solutions of fewer equations than unknowns, and say which are good."""
     transposed = np.swapaxes(matrices, 1, 2)
     gram = matrices @ transposed
@@ -164,7 +142,7 @@ def _wide(matrices: Array, values: Array, result: Array) -> NDArray[np.bool_]:
     return good
 
 
-def _regular(factors: Array) -> NDArray[np.bool_]:
+def _regular(factors: Array) -> Mask:
     """Whether no pivot of triangular factors is far smaller than the others."""
     pivots = np.abs(np.diagonal(factors, axis1=1, axis2=2))
     return np.asarray(pivots.min(axis=1) > REGULAR * pivots.max(axis=1))

@@ -6,10 +6,8 @@ A step is the shortest velocity that takes the errors away to first order,
 
 with singular values below ``Tolerances.singular`` left out, so that dependent rows and places where
 solutions meet do no harm. From far away Levenberg's and Marquardt's steps come first, damped in
-proportion to the errors (Fan and Yuan 2005), which converge quadratically whatever the rank.
-
-Errors end where the data end: a projection that arrives at the noise of its equations says so, and
-that is not the same as one that does not converge.
+proportion to the errors (Fan and Yuan 2005), which converge quadratically whatever the rank. Errors
+end where the data end: a projection that arrives at the noise of its equations says so.
 
 Where loops allow velocities that no motion follows, equations are dependent at the start of a step
 and nearly so at its end. Divided by their small singular values, rounding becomes a long way:
@@ -20,20 +18,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Coordinates, Indices, Mask, Rates
+from regularize.loops.constraints import ConstraintSet
 from regularize.loops.kinematics import LoopKinematics
 from regularize.loops.least_norm import decomposed, least_norm, ranks_of
 from regularize.tolerances import EXACT, NEGLIGIBLE, ROUNDING, Tolerances
-
-if TYPE_CHECKING:
-    from regularize.loops.constraints import ConstraintSet
-
-Mask: TypeAlias = NDArray[np.bool_]
 
 #: Part of the old error that a step has to get below to count as an improvement.
 IMPROVED = 0.9
@@ -55,57 +48,48 @@ class Convergence(IntEnum):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Projected:
-    """Configurations after a projection.
+    """The best configurations found by a projection, and how it went; one entry for each."""
 
-    Attributes:
-        q: The best ones found, shape (N, nq).
-        error: Their largest errors, shape (N,).
-        outcome: How each ended, values of ``Convergence``, shape (N,).
-        first: Length of the first correction, largest entry, scaled, shape (N,).
-        contraction: Length of the second correction by that of the first, shape (N,). Below one
-            half, Newton's method converges to the solution next to where it began (Deuflhard,
-            Newton Methods for Nonlinear Problems, theorem 2.1).
-    """
-
-    q: Array
-    error: Array
-    outcome: NDArray[np.int8]
-    first: Array
+    q: Coordinates
+    error: Array  # largest error
+    outcome: NDArray[np.int8]  # values of Convergence
+    first: Array  # largest entry of the first correction, scaled
+    #: Length of the second correction by that of the first: below one half, Newton's method
+    #: converges to the solution next to where it began (Deuflhard, theorem 2.1).
     contraction: Array
 
     @property
     def closed(self) -> Mask:
-        """Whether each fulfils the equations, shape (N,)."""
+        """Whether each fulfils the equations."""
         return np.asarray(self.outcome == Convergence.CLOSED)
 
 
 def project(
     constraints: ConstraintSet,
-    q: Array,
+    q: Coordinates,
     *,
     held: Mask | None = None,
     damped: bool = False,
     tolerances: Tolerances = EXACT,
     until: float | None = None,
     nearby: Array | None = None,
-    ranks: NDArray[np.intp] | None = None,
+    ranks: Indices | None = None,
     steps: int = 40,
 ) -> Projected:
-    """Bring configurations onto the manifold.
+    """Bring configurations onto the manifold, those far away by damped steps at first.
 
     Args:
         constraints: The equations.
         q: Configurations, shape (N, nq).
-        held: Velocities that stay zero, shape (n,).
+        held: Velocities that stay zero.
         damped: Whether the configurations may be far away.
         tolerances: What counts as closed, and which singular values are noise.
         until: Errors at which no further step is made; by default a tenth of what counts as closed
             where numbers are exact.
-        nearby: Lengths of the first corrections, scaled, beyond which a solution is another one
-            than that wanted, shape (N,). Such projections are given up, and so are those whose
-            corrections do not contract. By default none is.
-        ranks: Number of independent equations that are solved at each, the clearest ones; the
-            others are expected to follow, shape (N,). By default all that are independent.
+        nearby: Lengths of the first corrections, scaled, beyond which a projection is given up as
+            one to another solution; so are those that do not contract. By default none is.
+        ranks: Number of equations that are solved at each, the clearest ones. By default all that
+            are independent.
         steps: Largest number of Newton steps: near a double root each only halves the distance.
     """
     q = np.array(q, dtype=np.float64)
@@ -124,12 +108,8 @@ def project(
         size = np.sqrt(np.einsum("nm,nm->n", residual, residual))
         going = (new > target) & np.isfinite(new)
         if k == 0:
-            known = np.isfinite(new)
-            best, error, least = (
-                q.copy(),
-                np.where(known, new, np.inf),
-                np.where(known, size, np.inf),
-            )
+            best = q.copy()
+            error, least = np.where(np.isfinite(new), (new, size), np.inf)
         else:
             better = size < least[active]
             idle[active] = np.where(size < IMPROVED * least[active], 0, idle[active] + 1)
@@ -166,21 +146,13 @@ def project(
 
 def approach(
     constraints: ConstraintSet,
-    q: Array,
+    q: Coordinates,
     *,
     held: Mask | None = None,
     tolerances: Tolerances = EXACT,
     steps: int = 100,
-) -> Array:
-    """Configurations near the manifold from any others, by damped steps, shape (N, nq).
-
-    Args:
-        constraints: The equations.
-        q: Configurations, shape (N, nq).
-        held: Velocities that stay zero, shape (n,).
-        tolerances: What counts as closed.
-        steps: Largest number of steps.
-    """
+) -> Coordinates:
+    """Bring configurations (N, nq) near the manifold by damped steps of least squares."""
     q = np.array(q, dtype=np.float64)
     free = np.ones(len(constraints.units), dtype=bool) if held is None else ~held
     if not free.any():
@@ -221,24 +193,17 @@ def approach(
     return q
 
 
-def moved(constraints: ConstraintSet, q: Array, step: Array) -> Array:
-    """Configurations after scaled steps (N, n)."""
+def moved(constraints: ConstraintSet, q: Coordinates, step: Rates) -> Coordinates:
+    """Return the configurations after scaled steps (N, n)."""
     return constraints.integrate(q, step * constraints.units)
 
 
 def retracted(
-    loops: LoopKinematics, q: Array, steps: Array, held: Mask | None = None
-) -> tuple[Array, Array, Mask]:
-    """Retraction: configurations near the ends of steps from one that is closed.
+    loops: LoopKinematics, q: Coordinates, steps: Rates, held: Mask | None = None
+) -> tuple[Coordinates, Rates, Mask]:
+    """Return closed configurations near the ends of scaled steps (N, n) from a closed one (n,).
 
-    Args:
-        loops: Kinematics of the loops.
-        q: The closed configuration, shape (n,).
-        steps: Scaled steps, shape (N, n).
-        held: Velocities that stay zero, shape (n,).
-
-    Returns:
-        Configurations, the scaled ways to them, both of shape (N, n), and which are closed.
+    They come with the scaled ways to them, and whether each is closed.
     """
     start = np.repeat(q[None], len(steps), axis=0)
     rows = loops.jacobian(loops.state(q)) * loops.units

@@ -25,34 +25,30 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Coordinates, Jacobian, Rates, Residual
 from regularize.lie.curve import TERMS
 from regularize.loops.kinematics import LoopKinematics
 from regularize.loops.least_norm import least_norm
 from regularize.tolerances import ROUNDING, TINY
 
+#: Shape (p, k, k): symmetric matrices, quadratic forms on the infinitesimal motions.
+Forms: TypeAlias = Array
+
 
 @dataclass(frozen=True, eq=False)
 class SecondOrder:
-    """Infinitesimal motions of some loops and the forms that decide on them.
+    """Infinitesimal motions of some loops and the forms that decide on them."""
 
-    Attributes:
-        motions: Orthonormal basis of the infinitesimal motions, scaled, shape (n, k).
-        states: Orthonormal basis of all self-stresses, shape (m, s).
-        stresses: Self-stresses with forms that are not zero, shape (m, p).
-        forms: Their forms on the infinitesimal motions, independent of each other, (p, k, k).
-        level: Entries of the forms below this are rounding.
-    """
-
-    motions: Array
-    states: Array
-    stresses: Array
-    forms: Array
-    level: float
+    motions: Array  # orthonormal basis of the infinitesimal motions, scaled, (n, k)
+    states: Array  # orthonormal basis of all self-stresses, (m, s)
+    stresses: Array  # self-stresses with forms that are not zero, (m, p)
+    forms: Forms  # their forms, independent of each other
+    level: float  # entries of the forms below this are rounding
 
     @property
     def kernel(self) -> Array:
@@ -62,20 +58,15 @@ class SecondOrder:
         return np.asarray(vt[int(np.sum(s > self.level)) :].T)
 
 
-def second_order(loops: LoopKinematics, q: Array, rank: int, rtol: float) -> SecondOrder:
-    """Infinitesimal motions, self-stresses and their forms at a closed configuration.
-
-    Args:
-        loops: Kinematics of the loops.
-        q: The configuration, shape (n,).
-        rank: Rank of the closure equations there.
-        rtol: Relative size of forms that are rounding.
-    """
+def second_order(loops: LoopKinematics, q: Coordinates, rank: int, rtol: float) -> SecondOrder:
+    """Return motions, self-stresses and forms at a closed configuration (n,) of known rank."""
     return second_orders(loops, q[None], rank, rtol)[0]
 
 
-def second_orders(loops: LoopKinematics, q: Array, rank: int, rtol: float) -> list[SecondOrder]:
-    """The same at several configurations with the same rank, shape (N, n)."""
+def second_orders(
+    loops: LoopKinematics, q: Coordinates, rank: int, rtol: float
+) -> list[SecondOrder]:
+    """Return motions, self-stresses and forms at configurations (N, n) with the same rank."""
     state = loops.state(q)
     u, _, vt = np.linalg.svd(loops.jacobian(state) * loops.units)
     motions, stresses = np.swapaxes(vt[:, rank:], 1, 2), u[:, :, rank:]
@@ -86,13 +77,13 @@ def second_orders(loops: LoopKinematics, q: Array, rank: int, rtol: float) -> li
     values = loops.bias(state[np.repeat(np.arange(N), len(first))], pairs.reshape(-1, n))
     H = np.zeros((N, k, k, stresses.shape[1]))
     H[:, first, second] = H[:, second, first] = values.reshape(N, len(first), stresses.shape[1])
-    own = np.einsum("naam->nam", H) / 4.0
-    H = 0.5 * (H - own[:, :, None] - own[:, None])
+    diagonal = np.einsum("naam->nam", H) / 4.0
+    H = 0.5 * (H - diagonal[:, :, None] - diagonal[:, None])
     return [_independent(*parts, rtol) for parts in zip(motions, stresses, H, strict=True)]
 
 
 def _independent(motions: Array, stresses: Array, H: Array, rtol: float) -> SecondOrder:
-    """The forms of self-stresses (m, s) that are independent, from the second derivatives."""
+    """Return the independent forms of self-stresses (m, s), from second derivatives (k, k, m)."""
     k = motions.shape[1]
     flat = (H @ stresses).reshape(k * k, stresses.shape[1])
     level = rtol * max(float(np.max(np.abs(H), initial=0.0)), 1.0)
@@ -102,22 +93,15 @@ def _independent(motions: Array, stresses: Array, H: Array, rtol: float) -> Seco
     return SecondOrder(motions, stresses, stresses @ mixing, forms, level)
 
 
-def definite(forms: Array, level: float) -> Array | None:
-    r"""Weights of a combination of forms that is positive definite, or None where none was found.
+def definite(forms: Forms, level: float) -> Array | None:
+    """Return unit weights of a positive definite combination of forms, or None if none was found.
 
-    There is one exactly where zero is outside the convex hull of the points
-    :math:`(t^T A_i t)_i` of all unit vectors t, and then the point of the hull nearest to zero is
-    one. It is approached from within: among the points found so far it is a problem of least
-    squares without negative unknowns (Lawson and Hanson 1974, chapter 23), and the next point is
-    that of the eigenvector in which its combination is smallest (Gilbert 1966).
-
-    Args:
-        forms: Symmetric matrices, shape (p, k, k).
-        level: Eigenvalues of a combination of length one below this are rounding.
-
-    Returns:
-        Weights of length one, shape (p,).
+    There is one exactly where zero is outside the convex hull of the points (t' A_i t)_i of all
+    unit vectors t, and then the point of the hull nearest to zero is one.
     """
+    # It is approached from within: among the points so far it is a problem of least squares without
+    # negative unknowns (Lawson and Hanson 1974, chapter 23), and the next point is that of the
+    # eigenvector in which its combination is smallest (Gilbert 1966).
     p, k = forms.shape[:2]
     if p == 0 or k == 0:
         return None
@@ -144,10 +128,8 @@ def definite(forms: Array, level: float) -> Array | None:
 
 
 def _not_negative(A: Array, b: Array) -> Array:
-    """The x without negative entries for which A x is nearest to b (Lawson and Hanson).
-
-    SciPy has it in a package that takes longer to load than most mechanisms to analyse.
-    """
+    """Return the x without negative entries for which A x is nearest to b (Lawson and Hanson)."""
+    # SciPy has it in a package that takes longer to load than most mechanisms to analyse.
     x, free = np.zeros(A.shape[1]), np.zeros(A.shape[1], dtype=bool)
     rounding = ROUNDING * max(A.shape) * float(np.abs(A).sum(axis=0).max())
     for _ in range(3 * len(x)):
@@ -156,42 +138,37 @@ def _not_negative(A: Array, b: Array) -> Array:
             break
         free[slope.argmax()] = True
         while True:
-            wanted = np.zeros(len(x))
-            wanted[free] = np.linalg.lstsq(A[:, free], b)[0]
-            low = free & (wanted <= 0.0)
+            solution = np.zeros(len(x))
+            solution[free] = np.linalg.lstsq(A[:, free], b)[0]
+            low = free & (solution <= 0.0)
             if not low.any():
                 break
-            shares = np.where(low, x / np.maximum(x - wanted, TINY), np.inf)
-            x += shares.min() * (wanted - x)
+            shares = np.where(low, x / np.maximum(x - solution, TINY), np.inf)
+            x += shares.min() * (solution - x)
             x[shares.argmin()] = 0.0
             free &= ~(low & (x <= rounding))
-        x = wanted
+        x = solution
     return x
 
 
-def never_together(forms: Array, level: float, but: Sequence[Array] = (), most: int = 5000) -> bool:
-    r"""Whether all forms vanish together nowhere but in some spaces, proved by exclusion of boxes.
+def never_together(
+    forms: Forms, level: float, except_in: Sequence[Array] = (), most: int = 5000
+) -> bool:
+    """Return whether forms vanish together only in given spaces, proved by excluding boxes.
 
-    Where no combination of the forms is definite, they may still never vanish together. One vector
-    in each direction is on the faces of a cube. A box is left out if the combination that its
-    middle feels most does not vanish anywhere in it; else it is halved in all directions.
-
-    Across a space in which all forms vanish, two vectors w ± e/2 have values that differ by
-    :math:`2 w^T A_i e`. A box near it is left out where these rows have full rank for every w
-    between both: no two values across the space are equal there, those of forms and terms of
-    higher order that are off by as little as the margin leaves included. So a space that all of
-    this holds along is the tangent space of at most one set of configurations, and that is smooth.
-
-    Args:
-        forms: Symmetric matrices, shape (p, k, k).
-        level: Values of the forms below this are rounding.
-        but: Bases of spaces in which all forms vanish, orthonormal, shape (k, d) each.
-        most: Number of boxes at which it is given up.
+    One vector in each direction is on the faces of a cube. A box on a face is left out if the
+    combination that its middle feels most vanishes nowhere in it; else it is halved in all
+    directions, until more than ``most`` boxes remain.
     """
+    # Across a space in which all forms vanish, two vectors w ± e/2 have values that differ by
+    # 2 w' A_i e. A box near it is left out where these rows have full rank for every w between
+    # both: no two values across the space are equal there, terms of higher order that are off by as
+    # little as the margin leaves included. So the space is the tangent space of at most one set of
+    # configurations, and that is smooth.
     p, k = forms.shape[:2]
     if k == 0 or 2**k > most:
         return False
-    across = [np.linalg.svd(V)[0][:, V.shape[1] :] for V in but if k - V.shape[1] <= p]
+    across = [np.linalg.svd(V)[0][:, V.shape[1] :] for V in except_in if k - V.shape[1] <= p]
     bend = math.sqrt(sum(np.linalg.norm(A, 2) ** 2 for A in forms))
     margin = (1.0 + bend) * math.sqrt(level)
     corners = np.array(list(itertools.product((-0.5, 0.5), repeat=k - 1)))
@@ -210,25 +187,19 @@ def never_together(forms: Array, level: float, but: Sequence[Array] = (), most: 
                 least = np.linalg.svd(rows, compute_uv=False).min(axis=1, initial=np.inf)
                 away = np.linalg.norm(middles @ N, axis=1) + half * math.sqrt(k - 1.0)
                 kept &= least - bend * away <= margin
-            left = middles[kept]
-            if len(left) * len(corners) > most or half < math.sqrt(level):
+            undecided = middles[kept]
+            if len(undecided) * len(corners) > most or half < math.sqrt(level):
                 return False
             steps = np.zeros((len(corners), k))
             steps[:, free] = half * corners
-            middles, half = (left[:, None] + steps).reshape(-1, k), 0.5 * half
+            middles, half = (undecided[:, None] + steps).reshape(-1, k), 0.5 * half
     return True
 
 
-def cone(forms: Array, level: float, rng: np.random.Generator) -> Array:
-    """Unit vectors, opposite ones once, at which all forms vanish, far from each other, (N, k).
+def cone(forms: Forms, level: float, rng: np.random.Generator) -> Array:
+    """Find unit vectors (N, k) far from each other at which all forms vanish, opposite ones once.
 
-    They are looked for from random ones by the method of Gauss and Newton; where they fill more
-    than single lines, many of them are found.
-
-    Args:
-        forms: Symmetric matrices, shape (p, k, k).
-        level: Values of the forms below this are rounding.
-        rng: Source of the random vectors.
+    Gauss and Newton's method starts from random vectors, and finds many where more than lines are.
     """
     k = forms.shape[1]
     t = rng.normal(size=(100 * k, k))
@@ -245,34 +216,25 @@ def cone(forms: Array, level: float, rng: np.random.Generator) -> Array:
     return _spread(t, 20 * k, 0.05)
 
 
-def vanishing_spaces(forms: Array, level: float, directions: Array) -> list[Array] | None:
-    """All linear spaces in which all forms vanish, if these are where they do, and simply.
+def vanishing_spaces(forms: Forms, level: float, directions: Array) -> list[Array] | None:
+    """Return bases (k, d) of linear spaces in which all forms vanish, from unit vectors in each.
 
-    None where they vanish elsewhere too, twice in one direction, in spaces that meet, or where the
-    exclusion of all other directions was given up.
-
-    Args:
-        forms: Symmetric matrices, shape (p, k, k).
-        level: Values of the forms below this are rounding.
-        directions: Unit vectors at which all forms vanish, some in each space, shape (N, k).
-
-    Returns:
-        Their bases, orthonormal, shape (k, d) each.
+    None where they may vanish elsewhere, twice in one direction, or in spaces that meet.
     """
-    found: list[Array] = []
+    spaces: list[Array] = []
     for t in directions:
-        if any(np.linalg.norm(t - V @ (V.T @ t)) < math.sqrt(level) for V in found):
+        if any(np.linalg.norm(t - V @ (V.T @ t)) < math.sqrt(level) for V in spaces):
             continue
         _, sizes, vt = np.linalg.svd(np.vstack([np.zeros((1, len(t))), forms @ t]))
         V = vt[int(np.sum(sizes > math.sqrt(level))) :].T
         if np.max(np.abs(V.T @ forms @ V), initial=0.0) > math.sqrt(level):
             return None
-        found.append(V)
-    return found if not forms.shape[1] or never_together(forms, level, found) else None
+        spaces.append(V)
+    return spaces if not forms.shape[1] or never_together(forms, level, spaces) else None
 
 
 def _spread(vectors: Array, most: int, apart: float) -> Array:
-    """Some of many unit vectors (M, k), opposite ones once, each far ``apart`` from the others."""
+    """Choose some of many unit vectors (M, k), each farther than ``apart`` from the others."""
     kept: list[Array] = []
     distances = np.full(len(vectors), np.inf)
     while len(kept) < most and len(vectors) and distances.max() > apart:
@@ -283,32 +245,21 @@ def _spread(vectors: Array, most: int, apart: float) -> Array:
 
 
 class Jets:
-    """Power series of the motions that begin at a configuration.
+    """Power series of the motions that begin at a closed configuration (n,)."""
 
-    Args:
-        loops: Kinematics of the loops.
-        q: A closed configuration, shape (n,).
-        found: Its infinitesimal motions and forms.
-    """
-
-    def __init__(self, loops: LoopKinematics, q: Array, found: SecondOrder) -> None:
-        """Take the screws at the configuration."""
-        self.loops, self.found = loops, found
+    def __init__(self, loops: LoopKinematics, q: Coordinates, here: SecondOrder) -> None:
+        self.loops, self.here = loops, here
         state = loops.state(q)
         self._screws = state.screws[0]
-        self._jacobian = loops.jacobian(state)[0] * loops.units
+        self._jacobian: Jacobian = loops.jacobian(state)[0] * loops.units
         #: Rows and coordinates of curves, with the Taylor coefficients of their slopes.
         self._slopes = [
             (row, column, curve.about(q[column])[1:] * np.arange(1, TERMS))
             for row, column, curve in loops.curves
         ]
 
-    def remainder(self, series: Sequence[Array]) -> Array:
-        """What is left of the closure rates at the first order that a series does not reach, (m,).
-
-        Args:
-            series: Coefficients of the scaled velocities, shape (n,) each.
-        """
+    def remainder(self, series: Sequence[Rates]) -> Residual:
+        """Return the closure rates at the first order that a series of scaled velocities lacks."""
         velocities = [values * self.loops.units for values in series]
         screws, twists, products = [self._screws], [], []
         for k in range(len(series)):
@@ -331,25 +282,20 @@ class Jets:
         return np.concatenate([rows.ravel(), coupled])
 
     def ends_at(self, direction: Array, tolerance: float, highest: int = 6) -> int | None:
-        """The order at which no jet goes on that begins along an infinitesimal motion.
+        """Return the order at which no jet goes on that begins along an infinitesimal motion.
 
-        Args:
-            direction: Unit vector in the basis of infinitesimal motions at which every form is
-                zero, shape (k,); none but its multiples near it may be such.
-            tolerance: Largest error that is rounding, relative to the terms that make it up.
-            highest: Order up to which the series is looked at.
-
-        Returns:
-            None where the jet goes on up to the highest order that is looked at, or where others
-            may begin along the same motion.
+        The direction is a unit vector (k,) at which every form is zero, and nothing near it but its
+        multiples. None where the jet goes on, or where others may begin along the same motion.
         """
-        motions, stresses = self.found.motions, self.found.states
+        motions, stresses = self.here.motions, self.here.states
         series = [motions @ direction]
         for order in range(3, highest + 1):
             # The infinitesimal motion in the last coefficient is free, and its effect is linear.
-            series.append(-np.linalg.lstsq(self._jacobian, self.remainder(series))[0])
-            left = self.remainder(series)
-            error, size = stresses.T @ left, 1.0 + float(np.max(np.abs(left), initial=0.0))
+            particular = np.linalg.lstsq(self._jacobian, self.remainder(series))[0]
+            series.append(-np.asarray(particular, dtype=np.float64))
+            remainder = self.remainder(series)
+            error = stresses.T @ remainder
+            size = 1.0 + float(np.max(np.abs(remainder), initial=0.0))
             effect = np.array(
                 [
                     stresses.T @ self.remainder([*series[:-1], series[-1] + motion]) - error
@@ -357,7 +303,7 @@ class Jets:
                 ]
             ).T
             u, s, vt = np.linalg.svd(effect, full_matrices=False)
-            felt = int(np.sum(s > self.found.level))
+            felt = int(np.sum(s > self.here.level))
             if felt < len(direction) - 1:
                 return None
             shift = -vt[:felt].T @ ((u[:, :felt].T @ error) / s[:felt])

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from regularize.errors import ModelError, ReadError
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Point, Transform, read_only
 from regularize.lie.screw import IDENTITY, cross, cross_matrix, leading_component, points_back, unit
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.named_columns import Frozen, ShortRepr
@@ -28,15 +28,14 @@ class Inertia(Frozen):
     """
 
     mass: float
-    center: Array
+    center: Point
     matrix: Array
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
         object.__setattr__(self, "center", read_only(self.center).reshape(3))
         object.__setattr__(self, "matrix", read_only(self.matrix).reshape(3, 3))
 
-    def transformed(self, T: Array) -> Inertia:
+    def transformed(self, T: Transform) -> Inertia:
         """The same mass properties seen from frame a, given ``T_a_body``."""
         R = T[:3, :3]
         return Inertia(self.mass, R @ self.center + T[:3, 3], R @ self.matrix @ R.T)
@@ -111,7 +110,7 @@ class Geometry(Frozen):
 
     kind: str
     size: Array
-    T_body_geometry: Array = field(default_factory=lambda: IDENTITY)
+    T_body_geometry: Transform = field(default_factory=lambda: IDENTITY)
     uri: str | None = None
     color: tuple[float, float, float, float] | None = None
     collision: bool = False
@@ -119,7 +118,6 @@ class Geometry(Frozen):
     friction: float | None = None
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
         object.__setattr__(self, "size", read_only(self.size))
         object.__setattr__(self, "T_body_geometry", read_only(self.T_body_geometry))
 
@@ -186,11 +184,11 @@ class Modes(Frozen):
         for name in ("mass", "stiffness", "shapes"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
         n = self.mass.shape[-1] if self.mass.ndim else 0
-        wanted = {"mass": (n, n), "stiffness": (n, n), "shapes": (2, 6, n)}
-        for name, shape in wanted.items():
+        shapes_of = {"mass": (n, n), "stiffness": (n, n), "shapes": (2, 6, n)}
+        for name, shape in shapes_of.items():
             if n == 0 or getattr(self, name).shape != shape:
-                found = getattr(self, name).shape
-                raise ModelError(f"{name} of {n} modes has the shape {shape}, got {found}")
+                actual = getattr(self, name).shape
+                raise ModelError(f"{name} of {n} modes has the shape {shape}, got {actual}")
             if not np.all(np.isfinite(getattr(self, name))):
                 raise ModelError(f"{name} of the modes consists of finite numbers")
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Space
 from regularize.mechanism.body import Body, Inertia, Modes
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.joint_limits import JointDynamics
@@ -33,34 +33,17 @@ POINTS = 30
 
 @dataclass(frozen=True, eq=False)
 class ModalBody:
-    """Modes in the coordinates of the bodies that stand for them.
+    """Modes in the coordinates of the bodies that stand for them."""
 
-    Attributes:
-        distance: From the first end to the second, body axes, m, shape (3,).
-        screws: Motions of the second end by elastic coordinates, unit screws, shape (6, b).
-        stiffness: Of the b coordinates of the second end and of the inner ones, shape (e,).
-        inertia: Of the rigid body, about the first end.
-        mass: Of the rigid body's six and the elastic coordinates, shape (6 + e, 6 + e).
-    """
-
-    distance: Array
-    screws: Array
-    stiffness: Array
-    inertia: Inertia
-    mass: Array
+    distance: Array  # from the first end to the second, body axes, m
+    screws: Space  # unit motions of the second end by b elastic coordinates
+    stiffness: Array  # of these and of the inner coordinates, (e,)
+    inertia: Inertia  # of the rigid body, about the first end
+    mass: Array  # of the rigid body's six and the elastic coordinates, (6 + e, 6 + e)
 
     @classmethod
     def of(cls, name: str, modes: Modes, stiffest: float) -> ModalBody:
-        """Split modes into rigid and elastic ones.
-
-        Args:
-            name: Of the body.
-            modes: As given.
-            stiffest: Coordinates of a higher frequency count as rigid, rad/s.
-
-        Raises:
-            ModelError: They are not those of a body that moves freely.
-        """
+        """Split modes into rigid and elastic ones; those beyond ``stiffest`` (rad/s) are rigid."""
         M, K, (first, second) = modes.mass, modes.stiffness, modes.shapes
         try:
             vectors, squares = _modes(M, K)
@@ -78,10 +61,10 @@ class ModalBody:
         free = free @ np.linalg.inv(at_first)
         carried = second @ free
         distance = np.array([carried[1, 5], carried[2, 3], carried[0, 4]])
-        wanted = np.block(
+        rigid = np.block(
             [[np.eye(3), -screw.cross_matrix(distance)], [np.zeros((3, 3)), np.eye(3)]]
         )
-        if np.abs(carried - wanted).max() > EXACT * (1.0 + np.abs(distance).max()):
+        if np.abs(carried - rigid).max() > EXACT * (1.0 + np.abs(distance).max()):
             raise ModelError(
                 f"body {name!r}: shapes say that rigid motions bend it; they are (v, ω) of both "
                 "ends in body axes"
@@ -96,8 +79,8 @@ class ModalBody:
         moves = np.linalg.solve(K_e, ends.T @ length @ axes[:, kept]) / values[kept]
         parts = []
         for part in (elastic @ moves, elastic @ _null(ends)):
-            own, own_squares = _modes(part.T @ M @ part, part.T @ K @ part)
-            parts.append(part @ own[:, own_squares < stiffest**2])
+            vectors, squares = _modes(part.T @ M @ part, part.T @ K @ part)
+            parts.append(part @ vectors[:, squares < stiffest**2])
         screws = second @ parts[0]
         size = np.linalg.norm(screws[3:], axis=0)
         turns = size * length[5, 5] > NOTHING * np.linalg.norm(screws[:3], axis=0)
@@ -113,24 +96,20 @@ class ModalBody:
         )
 
     def points(self, taken: Array) -> tuple[float, Array, Array]:
-        """Equal points of mass that make up for what is left of the mass.
+        """Find equal points of mass that make up for what is not taken of the mass matrix.
 
-        Args:
-            taken: Part of the mass that stands elsewhere, shape (6 + e, 6 + e).
-
-        Returns:
-            Mass of a point, places about the first end (p, 3), and motions by the elastic
-            coordinates (p, 3, e).
+        Returned are the mass of a point, places about the first end (p, 3), and motions by the
+        elastic coordinates (p, 3, e).
         """
-        left = self.mass - taken
-        rigid, count = _rigid("", left[:6, :6]), len(left) - 6
+        remaining = self.mass - taken
+        rigid, count = _rigid("", remaining[:6, :6]), len(remaining) - 6
         second = np.trace(rigid.matrix) / 2 * np.eye(3) - rigid.matrix
         moments, axes = np.linalg.eigh(second)
         root = axes * np.sqrt(np.maximum(moments, 0.0)) @ axes.T
-        coupling, own = left[:6, 6:], left[6:, 6:]
-        like_rigid = np.linalg.pinv(left[:6, :6], NOTHING, hermitian=True) @ coupling
-        values, vectors = np.linalg.eigh(own - coupling.T @ like_rigid)
-        rest = (np.sqrt(np.maximum(values, 0.0)) * vectors).T
+        coupling, elastic = remaining[:6, 6:], remaining[6:, 6:]
+        like_rigid = np.linalg.pinv(remaining[:6, :6], NOTHING, hermitian=True) @ coupling
+        values, vectors = np.linalg.eigh(elastic - coupling.T @ like_rigid)
+        modes = (np.sqrt(np.maximum(values, 0.0)) * vectors).T
         for p in range(4, POINTS):
             waves = np.cos(np.pi * np.outer(np.arange(1, 4), np.arange(p) + 0.5) / p)
             spread = np.sqrt(2.0 / p) * waves * np.sqrt(p / rigid.mass)
@@ -140,42 +119,38 @@ class ModalBody:
             apart = _null(affine.T)
             if apart.shape[1] >= count:
                 motions = moved @ like_rigid
-                motions = motions + np.sqrt(p / rigid.mass) * apart[:, :count] @ rest
+                motions = motions + np.sqrt(p / rigid.mass) * apart[:, :count] @ modes
                 return rigid.mass / p, places, motions.reshape(p, 3, count)
         raise ModelError(f"{count} elastic coordinates are too many; keep fewer modes")
 
 
 def _modes(M: Array, K: Array) -> tuple[Array, Array]:
-    """Vectors of unit mass as columns, and squares of their frequencies, the lowest first."""
+    """Return vectors of unit mass as columns, and squares of their frequencies, lowest first."""
     root = np.linalg.inv(np.linalg.cholesky((M + M.T) / 2)).T
     squares, vectors = np.linalg.eigh(root.T @ (K + K.T) @ root / 2)
     return root @ vectors, squares
 
 
 def _null(rows: Array) -> Array:
-    """What rows annihilate, orthonormal columns."""
+    """Return an orthonormal basis of the null space of rows."""
     _, s, vt = np.linalg.svd(rows)
     return np.asarray(vt[int(np.sum(s > NOTHING * max(s.max(initial=0.0), 1e-300))) :].T)
 
 
 def _rigid(name: str, mass: Array) -> Inertia:
-    """Mass properties from a mass matrix about the origin, refused if no rigid body has it."""
+    """Read mass properties from a mass matrix about the origin; refuse what no rigid body has."""
     m = float(np.trace(mass[:3, :3]) / 3)
     moment = (mass[3:, :3] - mass[:3, 3:]) / (2 * m)
     center = np.array([moment[2, 1], moment[0, 2], moment[1, 0]])
     cross = screw.cross_matrix(center)
-    found = Inertia(m, center, mass[3:, 3:] + m * cross @ cross)
-    if np.abs(found.spatial - mass).max() > EXACT * np.abs(mass).max():
+    inertia = Inertia(m, center, mass[3:, 3:] + m * cross @ cross)
+    if np.abs(inertia.spatial - mass).max() > EXACT * np.abs(mass).max():
         raise ModelError(f"body {name!r}: the mass of its rigid modes is that of no rigid body")
-    return found
+    return inertia
 
 
 def modal_ends(mechanism: Mechanism, body: Body, distance: Array) -> tuple[list[Joint], Array]:
-    """Joints at the first and the second end, and where the first end is in the body's frame.
-
-    Raises:
-        ModelError: The body has other joints, or they are not as far from each other.
-    """
+    """Return the joints at the first and second end, and the place of the first in the body."""
     joints = [j for j in mechanism.joints if body.name in (j.parent, j.child)]
     places = [
         (j.T_parent_joint if j.parent == body.name else j.T_child_joint)[:3, 3] for j in joints
@@ -194,11 +169,7 @@ def modal_ends(mechanism: Mechanism, body: Body, distance: Array) -> tuple[list[
 
 
 def with_modal_body(mechanism: Mechanism, body: Body, stiffest: float) -> Mechanism:
-    """The mechanism with a body of modes as ends, slides and points; see ``segments``.
-
-    Raises:
-        ModelError: The modes do not fit the body.
-    """
+    """Replace a body of modes by ends, slides and points of mass; see ``segments``."""
     assert isinstance(body.elastic, Modes)
     modal = ModalBody.of(body.name, body.elastic, stiffest)
     mass, name = modal.inertia.mass, body.name
@@ -221,7 +192,7 @@ def with_modal_body(mechanism: Mechanism, body: Body, stiffest: float) -> Mechan
         taken[:3, :3] = light * np.eye(3)
 
         def add(label: str, joint: str, screws: Array, at: Array, m: float, along: Array) -> None:
-            """A point of mass on a joint of its own, and what it takes of the mass."""
+            """Add a point of mass on a joint of its own, and count what it takes of the mass."""
             frame = screw.transform(None, start + at)
             zero = np.zeros((3, 3))
             bodies.append(Body(label, Inertia(m, start + at, zero)))
@@ -237,8 +208,8 @@ def with_modal_body(mechanism: Mechanism, body: Body, stiffest: float) -> Mechan
         for k in range(b, e):
             slides = none + 0.0
             slides[0, k] = 1.0
-            label, own = terms[k][0], SMALL * min(mass, modal.mass[6 + k, 6 + k])
-            add(label, label, np.eye(6)[:, :1], modal.inertia.center, own, slides)
+            label, light_mass = terms[k][0], SMALL * min(mass, modal.mass[6 + k, 6 + k])
+            add(label, label, np.eye(6)[:, :1], modal.inertia.center, light_mass, slides)
         held = iter(np.split(modal.stiffness, [b]))
         stiff = [next(held), *next(held)[:, None]]
         springs = [
@@ -268,7 +239,7 @@ def with_modal_body(mechanism: Mechanism, body: Body, stiffest: float) -> Mechan
         moved.append(joint)
     return replace(
         mechanism,
-        bodies=tuple(b for each in mechanism.bodies for b in (bodies if each is body else [each])),
+        bodies=tuple(b for old in mechanism.bodies for b in (bodies if old is body else [old])),
         joints=(*moved, *springs),
         couplings=(*mechanism.couplings, *couplings),
     )

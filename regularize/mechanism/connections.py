@@ -9,19 +9,15 @@ Element = TypeVar("Element", bound=Hashable)
 
 
 class DisjointSets(Generic[Element]):
-    """Sets without common elements that are united two or more at a time.
-
-    Args:
-        elements: Those known from the start, each in a set of its own; others come as they are met.
-    """
+    """Sets without common elements, united two or more at a time; a new element is alone."""
 
     def __init__(self, elements: Iterable[Element] = ()) -> None:
-        """Start with single elements."""
+
         self._above = {element: element for element in elements}
         self._size = dict.fromkeys(self._above, 1)
 
     def __getitem__(self, element: Element) -> Element:
-        """The element that stands for the set of this one."""
+        """Return the element that stands for the set of this one."""
         above = self._above
         if element not in above:
             above[element] = element
@@ -35,25 +31,25 @@ class DisjointSets(Generic[Element]):
         return root
 
     def union(self, *elements: Element) -> None:
-        """Make one set of those of the elements; the largest lends its name."""
-        found = dict.fromkeys(self[element] for element in elements)
-        if len(found) < 2:
+        """Unite the sets of the elements; the largest lends its name."""
+        roots = dict.fromkeys(self[element] for element in elements)
+        if not roots:
             return
-        root, *others = sorted(found, key=lambda r: self._size[r], reverse=True)
+        root, *others = sorted(roots, key=lambda r: self._size[r], reverse=True)
         for other in others:
             self._size[root] += self._size[other]
             self._above[other] = root
 
     def groups(self) -> list[list[Element]]:
-        """All sets, in the order in which their first elements were met."""
-        found: dict[Element, list[Element]] = {}
+        """Return all sets, in the order in which their first elements were met."""
+        groups: dict[Element, list[Element]] = {}
         for element in list(self._above):
-            found.setdefault(self[element], []).append(element)
-        return list(found.values())
+            groups.setdefault(self[element], []).append(element)
+        return list(groups.values())
 
 
 def joined(pairs: Iterable[Sequence[Element]]) -> list[list[Element]]:
-    """What pairs join, directly or by way of others."""
+    """Return the groups of elements that pairs join, directly or by way of others."""
     sets = DisjointSets[Element]()
     for pair in pairs:
         sets.union(*pair)
@@ -61,25 +57,22 @@ def joined(pairs: Iterable[Sequence[Element]]) -> list[list[Element]]:
 
 
 def biconnected(ends: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
-    """Positions of the edges of every biconnected part, two edges between the same ends being one.
+    """Generate the edges of every biconnected part, by their places among pairs of vertices.
 
     Depth-first search: a part ends where nothing behind a vertex leads back beyond it (Hopcroft and
-    Tarjan 1973).
-
-    Args:
-        ends: The two different vertices of every edge.
+    Tarjan 1973). Two edges between the same vertices are a part.
     """
     incident: dict[int, list[int]] = {}
     for edge, (one, other) in enumerate(ends):
         incident.setdefault(one, []).append(edge)
         incident.setdefault(other, []).append(edge)
-    found: dict[int, int] = {}
+    entered: dict[int, int] = {}
     low: dict[int, int] = {}
     place: dict[int, int] = {}
     for start in incident:
-        if start in found:
+        if start in entered:
             continue
-        found[start] = low[start] = len(found)
+        entered[start] = low[start] = len(entered)
         waiting: list[int] = []
         path = [(start, -1, iter(incident[start]))]
         while path:
@@ -90,18 +83,18 @@ def biconnected(ends: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
                 if path:
                     before = path[-1][0]
                     low[before] = min(low[before], low[vertex])
-                    if low[vertex] >= found[before]:
+                    if low[vertex] >= entered[before]:
                         yield waiting[place[via] :]
                         del waiting[place[via] :]
                 continue
             one, other = ends[edge]
             ahead = other if one == vertex else one
-            if edge == via or found.get(ahead, -1) > found[vertex]:
+            if edge == via or entered.get(ahead, -1) > entered[vertex]:
                 continue  # the way it came, or met from its other end
             place[edge] = len(waiting)
             waiting.append(edge)
-            if ahead in found:
-                low[vertex] = min(low[vertex], found[ahead])
+            if ahead in entered:
+                low[vertex] = min(low[vertex], entered[ahead])
             else:
-                found[ahead] = low[ahead] = len(found)
+                entered[ahead] = low[ahead] = len(entered)
                 path.append((ahead, edge, iter(incident[ahead])))

@@ -22,12 +22,7 @@ NodeChain = tuple[NodeId, NodeId, tuple[EdgeId, ...]]
 
 @dataclass(frozen=True)
 class Cycle:
-    """A closed walk through distinct nodes.
-
-    Attributes:
-        edges: Edge indices in walking order.
-        nodes: ``nodes[i]`` is left through ``edges[i]``; same length as ``edges``.
-    """
+    """A closed walk through distinct nodes; ``nodes[i]`` is left through ``edges[i]``."""
 
     edges: tuple[EdgeId, ...]
     nodes: tuple[NodeId, ...]
@@ -38,7 +33,7 @@ class Cycle:
         return len(self.edges)
 
     def direction(self, graph: Graph, edge: EdgeId) -> int:
-        """Whether the cycle passes an edge from parent to child (1), back (-1) or not (0)."""
+        """Return 1 where the cycle passes an edge from parent to child, -1 back, 0 not at all."""
         if edge not in self.edges:
             return 0
         node = self.nodes[self.edges.index(edge)]
@@ -62,15 +57,10 @@ def walk(graph: Graph, edges: Sequence[EdgeId]) -> Cycle:
 def candidate_cycles(
     graph: Graph, block: Sequence[EdgeId], longest: int | None = None, *, through_hubs: bool = True
 ) -> list[Cycle]:
-    """Shortest-path cycles of a biconnected part, shortest first, ties by joint order.
+    """Return shortest-path cycles of a biconnected part, shortest first, ties by joint order.
 
-    Args:
-        graph: The mechanism's graph.
-        block: Edges of the biconnected part.
-        longest: Leave out cycles of more joints than this.
-        through_hubs: Whether paths lead on through bodies with more neighbours than the one where
-            they start. A short cycle is found from its body with the most neighbours as well, so
-            that what is lost are long ones; many loops on one ground are far fewer paths then.
+    Where paths do not lead on through hubs, bodies with more neighbours than the one where they
+    start, only long cycles are lost: a short one is found from its fullest body as well.
     """
     longest = len(block) if longest is None else longest
     chains = contract(graph, block)
@@ -80,10 +70,10 @@ def candidate_cycles(
         incident[start].append(i)
         if end != start:
             incident[end].append(i)
-    found: set[frozenset[EdgeId]] = set()
+    cycles: set[frozenset[EdgeId]] = set()
     for start, end, edges in chains:
         if start == end and len(edges) <= longest:
-            found.add(frozenset(edges))
+            cycles.add(frozenset(edges))
     for root in sorted(branch):
         most = len(block) if through_hubs else len(incident[root])
         paths = _shortest_paths(root, chains, incident, (longest + 1) // 2, most)
@@ -100,14 +90,14 @@ def candidate_cycles(
             if not set(first) & set(second) and all(
                 len(touching) == 2 for touching in edges_at(graph, cycle).values()
             ):
-                found.add(cycle)
+                cycles.add(cycle)
     return [
-        walk(graph, sorted(cycle)) for cycle in sorted(found, key=lambda c: (len(c), sorted(c)))
+        walk(graph, sorted(cycle)) for cycle in sorted(cycles, key=lambda c: (len(c), sorted(c)))
     ]
 
 
 def independent(cycles: Sequence[Cycle], count: int) -> list[Cycle]:
-    """The first ``count`` cycles that are independent of the ones before."""
+    """Choose the first ``count`` cycles that are independent of the ones before."""
     pivots: dict[int, int] = {}
     chosen = []
     for cycle in cycles:
@@ -125,41 +115,36 @@ def independent(cycles: Sequence[Cycle], count: int) -> list[Cycle]:
 
 
 def minimum_cycle_basis(graph: Graph, block: Sequence[EdgeId]) -> list[Cycle]:
-    """Independent loops with the fewest joints, ties by joint order."""
+    """Return independent loops with the fewest joints, ties by joint order."""
     count, longest = loop_count(graph, block), 8
     if count == 1:
         return [walk(graph, block)]
     while True:
         # Short cycles are enough for most mechanisms, and far fewer than all.
         every = count <= MANY_LOOPS or longest >= len(block)
-        found = candidate_cycles(graph, block, longest, through_hubs=every)
-        cycles = independent(found, count)
+        candidates = candidate_cycles(graph, block, longest, through_hubs=every)
+        cycles = independent(candidates, count)
         if len(cycles) == count or longest >= len(block):
             return cycles
         longest *= 2
 
 
 def summed_cycles(graph: Graph, basis: Sequence[Cycle], candidates: Sequence[Cycle]) -> list[Cycle]:
-    """The candidates and the simple cycles that are sums of two of the basis, shortest first.
+    """Return candidates and simple cycles that are sums of two of the basis, shortest first.
 
     Shortest paths between two bodies take one of several chains, so the loop of the other two is
     never among the candidates; it is the sum of two that are.
-
-    Args:
-        graph: The mechanism's graph.
-        basis: Independent cycles.
-        candidates: Cycles that are known.
     """
-    found = {frozenset(cycle.edges): cycle for cycle in candidates}
+    cycles = {frozenset(cycle.edges): cycle for cycle in candidates}
     for one, two in combinations([frozenset(cycle.edges) for cycle in basis], 2):
         both = one ^ two
-        if one & two and both not in found and _is_cycle(graph, both):
-            found[both] = walk(graph, sorted(both))
-    return [found[edges] for edges in sorted(found, key=lambda c: (len(c), sorted(c)))]
+        if one & two and both not in cycles and _is_cycle(graph, both):
+            cycles[both] = walk(graph, sorted(both))
+    return [cycles[edges] for edges in sorted(cycles, key=lambda c: (len(c), sorted(c)))]
 
 
 def _is_cycle(graph: Graph, edges: frozenset[EdgeId]) -> bool:
-    """Whether the edges make one closed walk through distinct nodes."""
+    """Return whether the edges make one closed walk through distinct nodes."""
     at = edges_at(graph, edges)
     if any(len(touching) != 2 for touching in at.values()):
         return False
@@ -167,7 +152,7 @@ def _is_cycle(graph: Graph, edges: frozenset[EdgeId]) -> bool:
 
 
 def contract(graph: Graph, block: Sequence[EdgeId]) -> list[NodeChain]:
-    """Chains (start, end, edges) between the branch nodes of a block."""
+    """Return the chains (start, end, edges) between the branch nodes of a block."""
     allowed = set(block)
     degree = {n: [e for e in graph.adjacency[n] if e in allowed] for n in nodes_of(graph, block)}
     branch = dict.fromkeys(n for n, edges in degree.items() if len(edges) != 2)
@@ -198,7 +183,7 @@ def _shortest_paths(
     radius: int,
     most: int,
 ) -> dict[NodeId, tuple[int, tuple[int, ...]]]:
-    """Length and chains of one shortest path from the root to every branch node within reach.
+    """Return length and chains of one shortest path from the root to each branch node in reach.
 
     Paths end where more chains than ``most`` meet.
     """
@@ -218,7 +203,7 @@ def _shortest_paths(
 
 
 def edges_at(graph: Graph, edges: Iterable[EdgeId]) -> dict[NodeId, list[EdgeId]]:
-    """Those of the edges that touch each node."""
+    """Return which of the edges touch each node."""
     at: dict[NodeId, list[EdgeId]] = {}
     for e in edges:
         for node in (graph.edges[e].parent, graph.edges[e].child):

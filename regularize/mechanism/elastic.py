@@ -42,12 +42,12 @@ THICK = {"shear": 2e-5, "stretch": 3e-4}
 
 
 def has_elastic(mechanism: Mechanism) -> list[str]:
-    """Names of the bodies that are elastic."""
+    """Name the bodies that are elastic."""
     return [body.name for body in mechanism.bodies if body.elastic is not None]
 
 
 def refuse_elastic(mechanism: Mechanism) -> None:
-    """Raise ``ModelError`` where some body is elastic: what follows takes bodies to be rigid."""
+    """Raise ``ModelError`` where some body is elastic."""
     if names := has_elastic(mechanism):
         raise ModelError(
             f"body {names[0]!r} is elastic, and would be taken for rigid here: pass "
@@ -89,11 +89,7 @@ def segments(mechanism: Mechanism) -> Mechanism:
 
 
 def segment_at(mechanism: Mechanism, name: str, point: ArrayLike = (0, 0, 0)) -> str:
-    """Name of the segment on which a point of an elastic body's frame stands; else the body's.
-
-    Raises:
-        ModelError: The body is given by modes, and the point is none of its ends.
-    """
+    """Name the segment on which a point of an elastic body's frame stands, or the rigid body."""
     body = mechanism.body(name)
     beam = body.elastic
     if isinstance(beam, Modes):
@@ -106,14 +102,13 @@ def segment_at(mechanism: Mechanism, name: str, point: ArrayLike = (0, 0, 0)) ->
             f"body {name!r} is given by modes, and moves at its ends alone: let what acts there "
             f"act at {start.tolist()} or {(start + modal.distance).tolist()}, body axes"
         )
-    kept = [] if not isinstance(beam, Beam) else _freedoms(beam)[1]
-    if not isinstance(beam, Beam) or not kept:
+    if beam is None or not _freedoms(beam)[1]:
         return name
     return _name(name, int(np.searchsorted(_points(beam)[0], np.asarray(point)[0])))
 
 
 def spring_joints(mechanism: Mechanism) -> list[str]:
-    """Names of the joints that the springs of all beams become."""
+    """Name the joints that the springs of all elastic bodies become."""
     counts = {}
     for body in mechanism.bodies:
         if isinstance(body.elastic, Modes):
@@ -128,18 +123,14 @@ Load = TypeVar("Load")
 
 
 def loads_on_segments(mechanism: Mechanism, loads: Mapping[str, Load]) -> dict[str, Load]:
-    """Loads on elastic bodies as loads on the segments where they act.
-
-    Raises:
-        ModelError: Two act on one segment: give them as one.
-    """
-    found: dict[str, Load] = {}
+    """Move loads on elastic bodies to the segments where they act, one on each."""
+    moved: dict[str, Load] = {}
     for name, load in loads.items():
-        here = segment_at(mechanism, name, getattr(load, "point", (0, 0, 0)))
-        if here in found:
-            raise ModelError(f"two loads act on {here!r}; give them as one")
-        found[here] = load
-    return found
+        segment = segment_at(mechanism, name, getattr(load, "point", (0, 0, 0)))
+        if segment in moved:
+            raise ModelError(f"two loads act on {segment!r}; give them as one")
+        moved[segment] = load
+    return moved
 
 
 def _name(body: str, k: int) -> str:
@@ -147,7 +138,7 @@ def _name(body: str, k: int) -> str:
 
 
 def _points(beam: Beam) -> tuple[Array, Array]:
-    """Where springs stand along a beam, and how much of its length is theirs, m."""
+    """Return where springs stand along a beam, and how much of its length is theirs, in metres."""
     weights, ends = np.ones(POINTS), np.array([2.0, -3.0, 1.0]) / 24
     weights[:3] += ends
     weights[-3:] += ends[::-1]
@@ -155,7 +146,7 @@ def _points(beam: Beam) -> tuple[Array, Array]:
 
 
 def _freedoms(beam: Beam) -> tuple[Array, list[int]]:
-    """Stiffness times length of the six strains, (v, ω), and which of them give."""
+    """Return stiffness times length of the six strains (v, ω), and which of them give."""
     A, (Iy, Iz), L = beam.area, beam.moments, beam.length
     stiff = np.array([beam.E * A, *[SHEAR * beam.G * A] * 2, beam.G * (Iy + Iz), *beam.flexural])
     inertia = beam.density * np.array([A, A, A, Iy + Iz, A, A])
@@ -167,7 +158,7 @@ def _freedoms(beam: Beam) -> tuple[Array, list[int]]:
 
 
 def _part(beam: Beam, start: float, end: float) -> Inertia:
-    """Mass properties of the part of a beam between two places, in the body's frame."""
+    """Return the mass properties of the part of a beam between two places, in the body's frame."""
     mass = beam.density * beam.area * (end - start)
     Iy, Iz = (beam.density * I * (end - start) for I in beam.moments)  # noqa: E741
     slender = mass * (end - start) ** 2 / 12
@@ -222,12 +213,12 @@ def _segmented(mechanism: Mechanism, body: Body) -> Mechanism:
                 dynamics=JointDynamics(stiffness=stiff[here] / width, rest_position=0.0 * width),
             )
         )
-    bodies = [b for each in mechanism.bodies for b in (parts if each is body else [each])]
+    bodies = [b for old in mechanism.bodies for b in (parts if old is body else [old])]
     return replace(mechanism, bodies=tuple(bodies), joints=(*joints, *springs))
 
 
 def _moved(joint: Joint, name: str, names: list[str], at: Array) -> Joint:
-    """A joint of an elastic body on the segment where its frame is."""
+    """Move a joint of an elastic body to the segment where its frame is."""
     for end, frame in (("parent", joint.T_parent_joint), ("child", joint.T_child_joint)):
         if getattr(joint, end) == name:
             segment = names[int(np.searchsorted(at, frame[0, 3]))]

@@ -17,7 +17,7 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Coordinates, Space, Transform
 from regularize.lie.curve import Curve
 from regularize.mechanism.connections import DisjointSets, biconnected
 from regularize.mechanism.mechanism import Joint, Mechanism
@@ -37,31 +37,18 @@ SUBGROUP_KINDS = frozenset(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Edge:
-    """An elementary joint between two nodes.
+    """An elementary joint between two nodes."""
 
-    Attributes:
-        index: Position in ``Graph.edges``.
-        joint: The joint that it belongs to.
-        name: Name of the joint, with a suffix where the joint was split.
-        parent: Node on the parent side.
-        child: Node on the child side.
-        screws: Freedoms in the joint frame, shape (6, f).
-        T_parent: Joint frame in the parent node's frame.
-        T_child: Joint frame in the child node's frame.
-        columns: Indices of its coordinates among all coordinates of the mechanism, shape (f,).
-        group: Whether it moves by one exponential of all its screws.
-    """
-
-    index: EdgeId
-    joint: Joint
-    name: str
+    index: EdgeId  # position in Graph.edges
+    joint: Joint  # that it belongs to
+    name: str  # of the joint, with a suffix where the joint was split
     parent: NodeId
     child: NodeId
-    screws: Array
-    T_parent: Array
-    T_child: Array
-    columns: tuple[ColumnId, ...]
-    group: bool
+    screws: Space  # freedoms in the joint frame, (6, f)
+    T_parent: Transform  # joint frame in the parent node's frame
+    T_child: Transform  # joint frame in the child node's frame
+    columns: tuple[ColumnId, ...]  # of its f coordinates
+    group: bool  # whether it moves by one exponential of all its screws
 
     @property
     def freedoms(self) -> int:
@@ -70,7 +57,7 @@ class Edge:
 
     @property
     def split(self) -> bool:
-        """Whether it is one part of a joint that had to be split."""
+        """Whether it is one part of a joint that had to be split into several edges."""
         return self.joint.kind not in SUBGROUP_KINDS
 
     def other(self, node: NodeId) -> NodeId:
@@ -80,53 +67,31 @@ class Edge:
 
 @dataclass(frozen=True)
 class CouplingRow:
-    """A coupling with its coordinates resolved to columns.
-
-    Attributes:
-        name: Name in the user's model.
-        columns: Coordinates that it couples.
-        coefficients: One per column.
-        offset: Right-hand side.
-        curve: What the last coordinate counts as, its coefficient included; None where the relation
-            is linear.
-    """
+    """A coupling with its coordinates resolved to columns."""
 
     name: str
     columns: tuple[ColumnId, ...]
     coefficients: tuple[float, ...]
-    offset: float
-    curve: Curve | None = None
+    offset: float  # right-hand side
+    curve: Curve | None = None  # what the last coordinate counts as, its coefficient included
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
-    """Nodes and edges of a mechanism.
-
-    Attributes:
-        mechanism: The mechanism.
-        nodes: Name of each node: its first body in file order, or the ground's; that is the first.
-        members: Names of the bodies of each node; empty for a massless node of a split joint.
-        T_node_body: Frame of each body in the frame of its node.
-        node_of: Node of each body.
-        ground: The ground's node.
-        edges: All elementary joints.
-        freedoms: Number of joint coordinates.
-        couplings: Relations between coordinates.
-        rigid_loops: Fixed joints that join two bodies which other fixed joints join already.
-        missed: By which part of the distance of their frames axes miss each other that may be meant
-            to meet in one point; 0 where none do.
-    """
+    """Nodes and edges of a mechanism."""
 
     mechanism: Mechanism
-    nodes: tuple[str, ...]
-    members: tuple[tuple[str, ...], ...]
-    T_node_body: dict[str, Array]
-    node_of: dict[str, NodeId]
+    nodes: tuple[str, ...]  # the name of each node's first body in file order; the ground is first
+    members: tuple[tuple[str, ...], ...]  # bodies of each node; none of a massless node of a joint
+    T_node_body: dict[str, Transform]  # frame of each body in the frame of its node
+    node_of: dict[str, NodeId]  # node of each body
     ground: NodeId
     edges: tuple[Edge, ...]
-    freedoms: int
+    freedoms: int  # number of joint coordinates
     couplings: tuple[CouplingRow, ...] = ()
-    rigid_loops: tuple[Joint, ...] = ()
+    rigid_loops: tuple[Joint, ...] = ()  # fixed joints of bodies that others hold together already
+    #: By which part of the distance of their frames axes miss each other that may be meant to meet
+    #: in one point; 0 where none do.
     missed: float = 0.0
 
     @cached_property
@@ -150,23 +115,20 @@ class Graph:
 
     @cached_property
     def extents(self) -> Array:
-        """How far masses, shapes and other joints are from a joint of each node, m, (nodes,).
-
-        That of the ground is none: it holds floors and rooms.
-        """
+        """How far masses, shapes and joints of each node are from one of its joints, in metres."""
         points: list[list[Array]] = [[] for _ in self.nodes]
         for edge in self.edges:
             points[edge.parent].append(edge.T_parent[:3, 3])
             points[edge.child].append(edge.T_child[:3, 3])
         for body in self.mechanism.bodies:
-            places = [each.T_body_geometry[:, 3] for each in body.geometry]
+            places = [shape.T_body_geometry[:, 3] for shape in body.geometry]
             if body.inertia is not None and body.inertia.mass > 0.0:
                 places.append(np.array([*body.inertia.center, 1.0]))
             node, T = self.node_of[body.name], self.T_node_body[body.name]
             points[node] += [(T @ place)[:3] for place in places]
-        points[self.ground] = []
-        far = [[float(np.max(np.abs(p - own[0]))) for p in own] for own in points]
-        return np.array([max(ways, default=0.0) for ways in far])
+        points[self.ground] = []  # it holds floors and rooms
+        far = [[float(np.max(np.abs(p - near[0]))) for p in near] for near in points]
+        return np.array([max(distances, default=0.0) for distances in far])
 
     @cached_property
     def tree(self) -> frozenset[EdgeId]:
@@ -174,7 +136,7 @@ class Graph:
         return frozenset(spanning_tree(self))
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is known besides can be derived again."""
+        """Leave out what can be derived again."""
         return {name: value for name, value in vars(self).items() if name != "known"}
 
     @cached_property
@@ -183,8 +145,8 @@ class Graph:
         return {}
 
     @cached_property
-    def position(self) -> Array:
-        """Stored coordinates of all joints, shape (freedoms,)."""
+    def position(self) -> Coordinates:
+        """Stored coordinates of all joints."""
         return np.concatenate([np.zeros(0), *(j.position for j in self.mechanism.joints)])
 
     @cached_property
@@ -197,11 +159,7 @@ class Graph:
 
     @cached_property
     def cells(self) -> tuple[tuple[EdgeId, ...], ...]:
-        """Sets of edges whose constraints do not touch each other's coordinates.
-
-        A cell is a biconnected part with loops, or several that couplings tie together along with
-        the other joints that they couple.
-        """
+        """Sets of edges with constraints of their own: biconnected parts that couplings may tie."""
         if not self.couplings:
             return self.blocks
         edge_of = {c: edge.index for edge in self.edges for c in edge.columns}
@@ -218,27 +176,27 @@ class Graph:
         return sum(loop_count(self, block) for block in self.blocks)
 
     def coupled_by(self, rows: Sequence[CouplingRow]) -> Graph:
-        """The same with rows on joints among the couplings."""
+        """Return the graph with further rows among the couplings."""
         return replace(self, couplings=(*self.couplings, *rows)) if rows else self
 
     def columns(self, edges: Iterable[EdgeId]) -> list[ColumnId]:
-        """Coordinates of the given edges, in increasing order."""
+        """Return the coordinates of the given edges, in increasing order."""
         return sorted(c for e in edges for c in self.edges[e].columns)
 
     def inertia_known(self, node: NodeId) -> bool:
-        """Whether some body of the node states its mass properties."""
+        """Return whether some body of the node states its mass properties."""
         return any(self.mechanism.body(name).inertia is not None for name in self.members[node])
 
 
 def actuated_coordinates(mechanism: Mechanism) -> tuple[str, ...]:
-    """Names of the coordinates of the joints that the model says are actuated."""
+    """Name the coordinates of the joints that the model says are actuated."""
     driven = {joint.name for joint in mechanism.joints if joint.actuated}
     names = coordinate_names(mechanism)
     return tuple(name for name in names if name in driven or name.rpartition("[")[0] in driven)
 
 
 def coordinate_names(mechanism: Mechanism) -> tuple[str, ...]:
-    """A name for every joint coordinate: the joint's, numbered where it has several freedoms."""
+    """Name every joint coordinate: by its joint, numbered where that has several freedoms."""
     return tuple(
         joint.name if joint.freedoms == 1 else f"{joint.name}[{i}]"
         for joint in mechanism.joints
@@ -246,19 +204,19 @@ def coordinate_names(mechanism: Mechanism) -> tuple[str, ...]:
     )
 
 
-def columns_of(known: Sequence[str], names: Iterable[str]) -> list[int]:
-    """Positions of names; raises ``ModelError`` for an unknown one."""
+def columns_of(all_names: Sequence[str], names: Iterable[str]) -> list[int]:
+    """Return the positions of names; raise ``ModelError`` for an unknown one."""
     names = tuple(names)
     for name in names:
-        if name not in known:
-            raise ModelError(f"there is no coordinate {name!r}{did_you_mean(name, known)}")
-    return [known.index(name) for name in names]
+        if name not in all_names:
+            raise ModelError(f"there is no coordinate {name!r}{did_you_mean(name, all_names)}")
+    return [all_names.index(name) for name in names]
 
 
 def breadth_first(
     graph: Graph, root: NodeId, edges: Iterable[EdgeId] | None = None
 ) -> list[tuple[EdgeId, NodeId]]:
-    """(edge, newly reached node) in breadth-first order from ``root``, over the given edges."""
+    """Return (edge, newly reached node) in breadth-first order from ``root`` over some edges."""
     incident: Mapping[NodeId, Sequence[EdgeId]] | Sequence[Sequence[EdgeId]] = graph.adjacency
     if edges is not None:
         # A body may carry far more joints than those that count.
@@ -266,23 +224,20 @@ def breadth_first(
         for e in sorted(edges):
             at[graph.edges[e].parent].append(e)
             at[graph.edges[e].child].append(e)
-    seen, queue, order = {root}, deque([root]), []
+    reached, queue, order = {root}, deque([root]), []
     while queue:
         node = queue.popleft()
         for index in incident[node]:
             other = graph.edges[index].other(node)
-            if other not in seen:
-                seen.add(other)
+            if other not in reached:
+                reached.add(other)
                 queue.append(other)
                 order.append((index, other))
     return order
 
 
 def spanning_tree(graph: Graph, preference: Sequence[EdgeId] | None = None) -> tuple[EdgeId, ...]:
-    """Edges of a spanning tree, taken in order of preference (Kruskal).
-
-    By default the file's own closures come last, then joints with fewer freedoms, then file order.
-    """
+    """Return the edges of a spanning tree in order of preference, the file's closures last."""
     if preference is None:
         edges = sorted(graph.edges, key=lambda edge: (edge.joint.closure, edge.index))
         preference = [edge.index for edge in edges]
@@ -297,20 +252,17 @@ def spanning_tree(graph: Graph, preference: Sequence[EdgeId] | None = None) -> t
 
 
 def nodes_of(graph: Graph, edges: Iterable[EdgeId]) -> list[NodeId]:
-    """Nodes that the edges touch, in increasing order."""
+    """Return the nodes that the edges touch, in increasing order."""
     return sorted({n for e in edges for n in (graph.edges[e].parent, graph.edges[e].child)})
 
 
 def loop_count(graph: Graph, block: Sequence[EdgeId]) -> int:
-    """Number of independent loops of a connected set of edges."""
+    """Count the independent loops of a connected set of edges."""
     return len(block) - len(nodes_of(graph, block)) + 1
 
 
 def part_of(graph: Graph, edges: Iterable[EdgeId]) -> Graph | None:
-    """The graph of some edges alone, numbered anew in the same order; nodes stay.
-
-    None where a joint with several edges has some of them elsewhere.
-    """
+    """Return the graph of some edges, numbered anew; None where a joint is partly among them."""
     chosen = [graph.edges[e] for e in sorted(edges)]
     names = {edge.joint.name for edge in chosen}
     joints = tuple(joint for joint in graph.mechanism.joints if joint.name in names)

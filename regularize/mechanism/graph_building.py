@@ -20,11 +20,10 @@ from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Direction, Indices, Transform
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.elastic import refuse_elastic
 from regularize.mechanism.graph import (
@@ -49,34 +48,25 @@ TOGETHER = 1e-8
 MANY = 64
 
 
-def near_each_other(
-    edges: Sequence[Edge], ground: NodeId, position: Array
-) -> tuple[list[Edge], float]:
-    """The same joints, with frames that lie far off brought near along their axes.
+def _near_each_other(graph: Graph) -> Graph:
+    """Bring joint frames near each other that lie far off along their axes, if that tells lengths.
 
-    Args:
-        edges: All elementary joints of a mechanism.
-        ground: The node that does not move.
-        position: Stored coordinates of all joints, shape (n,).
-
-    Returns:
-        The edges as they are where their frames are no further apart along the axes than thirty
-        times what the axes are from each other; and where all axes meet in one point to a few parts
-        in ten thousand of that, as those of a spherical linkage do, or are one line, as those of a
-        door. And by which part of the way along them axes miss each other whose frames were brought
-        near, where they might be meant to meet in one point; 0 elsewhere.
+    Frames stay where they are no further apart along the axes than thirty times what the axes are
+    from each other, and where axes meet in one point to a few parts in ten thousand or are one
+    line.
     """
+    edges = graph.edges
     if not edges:
-        return [], 0.0
-    counts, axes = _free(edges)
+        return graph
+    counts, axes = _free_directions(edges)
     apart, along, turning, side_by_side = _sizes(edges, counts, axes)
     if along <= 30.0 * apart:
-        return list(edges), 0.0
+        return graph
     free = [
         np.eye(3) if count == 3 else axis[:, None][:, :count]
         for count, axis in zip(counts.tolist(), axes, strict=True)
     ]
-    poses = _poses(edges, ground, position)
+    poses = _poses(graph)
     frames = [poses[edge.parent] @ edge.T_parent for edge in edges]
     across, moment = np.zeros((3, 3)), np.zeros(3)
     # Along axes that are parallel but for noise it is the frames that say where the loops are.
@@ -97,20 +87,18 @@ def near_each_other(
     if apart > UNNOTICED * along:
         along = turning
     if (parallel or concurrent) and (apart < COINCIDENT * along or errors):
-        return list(edges), 0.0
+        return graph
     center = start + np.linalg.lstsq(across, moment, rcond=REGULAR if parallel else VANISHING)[0]
-    near = [
+    near = tuple(
         _slid(edge, basis @ (basis.T @ (screw.inverse(frame) @ [*center, 1.0])[:3]))
         for edge, frame, basis in zip(edges, frames, free, strict=True)
-    ]
-    return near, apart / along if concurrent and along > 30.0 * apart else 0.0
+    )
+    missed = apart / along if concurrent and along > 30.0 * apart else 0.0
+    return replace(graph, edges=near, missed=missed)
 
 
-def _free(edges: Sequence[Edge]) -> tuple[NDArray[np.intp], Array]:
-    """In how many directions frames may be moved without any change, and the only one of hinges.
-
-    Shapes (edges,) and, in the joint frames, (edges, 3).
-    """
+def _free_directions(edges: Sequence[Edge]) -> tuple[Indices, Direction]:
+    """Count the directions in which frames may move without any change; and return a single one."""
     # The parts of a joint that was split share one frame.
     counts = np.array([0 if e.split else FREE.get(e.joint.kind, 1) for e in edges], dtype=np.intp)
     axes = np.array([edge.screws[3:].sum(axis=1) for edge in edges])
@@ -120,10 +108,10 @@ def _free(edges: Sequence[Edge]) -> tuple[NDArray[np.intp], Array]:
     return counts, axes / np.where(counts == 1, lengths, 1.0)[:, None]
 
 
-def _sizes(edges: Sequence[Edge], counts: NDArray[np.intp], axes: Array) -> list[float]:
-    """Largest distances of joints on one body, in metres.
+def _sizes(edges: Sequence[Edge], counts: Indices, axes: Direction) -> list[float]:
+    """Return the largest distances of joints on one body, in metres.
 
-    Of axes; of frames along them, and of those of no slides; of parallel axes.
+    Of axes from each other; of frames along them, with and without slides; of parallel axes.
     """
     rigid = _rigid(edges)
     on_body: dict[NodeId, list[int]] = {}
@@ -136,8 +124,8 @@ def _sizes(edges: Sequence[Edge], counts: NDArray[np.intp], axes: Array) -> list
             frames[2 * k + end] = T_body_node @ T
     pairs = [
         pair
-        for own in on_body.values()
-        for pair in (combinations(own, 2) if len(own) <= MANY else pairwise(own))
+        for ends in on_body.values()
+        for pair in (combinations(ends, 2) if len(ends) <= MANY else pairwise(ends))
     ]
     if not pairs:
         return [0.0] * 4
@@ -160,61 +148,45 @@ def _sizes(edges: Sequence[Edge], counts: NDArray[np.intp], axes: Array) -> list
     apart = np.linalg.norm(across, axis=1)
     along = np.linalg.norm(way - across, axis=1)
     parallel = (counts[one] == 1) & (counts[two] == 1) & ~crossing
-    found = apart, along, along[~slides], apart[parallel]
-    return [float(each.max(initial=0.0)) for each in found]
+    distances = apart, along, along[~slides], apart[parallel]
+    return [float(values.max(initial=0.0)) for values in distances]
 
 
-def _rigid(edges: Sequence[Edge]) -> dict[NodeId, tuple[NodeId, Array]]:
-    """Nodes that edges without freedoms hold together: one of them, and the pose seen from it."""
-    found: dict[NodeId, tuple[NodeId, Array]] = {}
+def _rigid(edges: Sequence[Edge]) -> dict[NodeId, tuple[NodeId, Transform]]:
+    """Map nodes that edges without freedoms hold together to one of them and the pose from it."""
+    poses: dict[NodeId, tuple[NodeId, Transform]] = {}
     for edge in edges:
         if edge.freedoms:
             continue
-        one, T_one_parent = found.setdefault(edge.parent, (edge.parent, IDENTITY))
-        two, T_two_child = found.setdefault(edge.child, (edge.child, IDENTITY))
+        one, T_one_parent = poses.setdefault(edge.parent, (edge.parent, IDENTITY))
+        two, T_two_child = poses.setdefault(edge.child, (edge.child, IDENTITY))
         T = T_one_parent @ edge.T_parent @ screw.inverse(T_two_child @ edge.T_child)
         if one != two:
-            own = {node: T_two for node, (body, T_two) in found.items() if body == two}
-            found |= {node: (one, T @ T_two) for node, T_two in own.items()}
-    return found
+            second = {node: T_two for node, (body, T_two) in poses.items() if body == two}
+            poses |= {node: (one, T @ T_two) for node, T_two in second.items()}
+    return poses
 
 
-def _poses(edges: Sequence[Edge], ground: NodeId, position: Array) -> dict[NodeId, Array]:
-    """Poses of all nodes that the ground reaches, loops left open."""
-    at: dict[NodeId, list[Edge]] = {}
-    for edge in edges:
-        at.setdefault(edge.parent, []).append(edge)
-        at.setdefault(edge.child, []).append(edge)
-    poses, waiting = {ground: np.eye(4)}, [ground]
-    for node in waiting:
-        for edge in at.get(node, ()):
-            if edge.other(node) in poses:
-                continue
-            moved = edge.T_parent @ motion(edge, position[list(edge.columns)])
-            step = moved @ screw.inverse(edge.T_child)
-            poses[edge.other(node)] = poses[node] @ (
-                step if node == edge.parent else screw.inverse(step)
-            )
-            waiting.append(edge.other(node))
+def _poses(graph: Graph) -> dict[NodeId, Transform]:
+    """Return the poses of all nodes, loops left open."""
+    poses = {graph.ground: IDENTITY}
+    for index, node in breadth_first(graph, graph.ground):
+        edge = graph.edges[index]
+        moved = edge.T_parent @ motion(edge, graph.position[list(edge.columns)])
+        step = moved @ screw.inverse(edge.T_child)
+        step = step if node == edge.child else screw.inverse(step)
+        poses[node] = poses[edge.other(node)] @ step
     return poses
 
 
 def _slid(edge: Edge, way: Array) -> Edge:
-    """A joint with both its frames moved alike, in the joint frame."""
+    """Move both frames of a joint alike, in the joint frame."""
     shift = screw.transform(None, way)
     return replace(edge, T_parent=edge.T_parent @ shift, T_child=edge.T_child @ shift)
 
 
 def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
-    """The graph of a mechanism.
-
-    Args:
-        mechanism: The mechanism.
-        as_placed: Whether frames that lie far off along their axes stay there.
-
-    Raises:
-        ModelError: A part has no path to ground, or a body is elastic.
-    """
+    """Build the graph of a mechanism without elastic bodies, frames brought near or as placed."""
     refuse_elastic(mechanism)
     T_node_body, node_of, members, rigid_loops = _merge_fixed(mechanism)
     nodes = [group[0] for group in members]
@@ -254,10 +226,6 @@ def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
             )
             node, T_parent = child, IDENTITY
             column += screws.shape[1]
-    position = np.concatenate([np.zeros(0), *(joint.position for joint in mechanism.joints)])
-    missed = 0.0
-    if not as_placed:
-        edges, missed = near_each_other(edges, node_of[mechanism.ground], position)
     graph = Graph(
         mechanism=mechanism,
         nodes=tuple(nodes),
@@ -278,7 +246,6 @@ def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
             for c in mechanism.couplings
         ),
         rigid_loops=rigid_loops,
-        missed=missed,
     )
     reached = {graph.ground} | {node for _, node in breadth_first(graph, graph.ground)}
     for i, name in enumerate(nodes):
@@ -286,11 +253,11 @@ def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
             raise ModelError(
                 f"body {name!r} has no path of joints to the ground {graph.nodes[0]!r}"
             )
-    return graph
+    return graph if as_placed else _near_each_other(graph)
 
 
 def _elementary(joint: Joint) -> list[Array]:
-    """The screws of each elementary joint, in order from parent to child."""
+    """Return the screws of each elementary joint, in order from parent to child."""
     if joint.kind in SUBGROUP_KINDS:
         return [joint.screws]
     return [joint.screws[:, [i]] for i in range(joint.freedoms)]
@@ -298,10 +265,10 @@ def _elementary(joint: Joint) -> list[Array]:
 
 def _merge_fixed(
     mechanism: Mechanism,
-) -> tuple[dict[str, Array], dict[str, NodeId], list[tuple[str, ...]], tuple[Joint, ...]]:
-    """Groups of bodies joined by fixed joints, and their frames in the group's first body.
+) -> tuple[dict[str, Transform], dict[str, NodeId], list[tuple[str, ...]], tuple[Joint, ...]]:
+    """Group bodies that fixed joints join: frames in the first body of each, node of each, groups.
 
-    The last result lists fixed joints that join bodies of one group a second time.
+    Last come the fixed joints that join bodies of one group a second time.
     """
     fixed = [j for j in mechanism.joints if j.kind == "fixed" and not j.closure]
     names = [mechanism.ground, *(body.name for body in mechanism.bodies)]

@@ -12,21 +12,24 @@ velocity of a group joint is its twist in the moving frame, as in Pinocchio.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Coordinates, Direction, Space, Transform, read_only
 from regularize.lie.screw import IDENTITY, adjoint, exp, inverse, log, log_rotation
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint_limits import JointDynamics, JointLimits
 from regularize.mechanism.named_columns import Frozen
 from regularize.mechanism.quantity import TOLERANCE
 from regularize.tolerances import ROUNDING
+
+if TYPE_CHECKING:
+    from regularize.mechanism.graph import Edge
 
 #: Joint kinds and their numbers of freedoms (None: any number, given by the screws).
 KINDS: dict[str, int | None] = {
@@ -65,12 +68,7 @@ WORDS = {
 
 
 def kind_of(word: str) -> str:
-    """The kind that a word of some format means; words that are none stay as they are.
-
-    Example:
-        >>> kind_of("Ball"), kind_of("point on line"), kind_of("Pin Slot Joint"), kind_of("odd")
-        ('spherical', 'point_on_line', 'slotted', 'odd')
-    """
+    """Return the kind that a word means, as ``spherical`` for ``Ball``; other words stay."""
     plain = word.strip().lower().replace(" ", "_").replace("-", "_")
     plain = plain.removesuffix("_joint").removesuffix("_hinge")
     kind = WORDS.get(plain, plain)
@@ -104,10 +102,10 @@ class Joint(Frozen):
     parent: str
     child: str
     kind: str
-    screws: Array
-    T_parent_joint: Array = field(default_factory=lambda: IDENTITY)
-    T_child_joint: Array = field(default_factory=lambda: IDENTITY)
-    position: Array = field(default_factory=lambda: np.zeros(0))
+    screws: Space
+    T_parent_joint: Transform = field(default_factory=lambda: IDENTITY)
+    T_child_joint: Transform = field(default_factory=lambda: IDENTITY)
+    position: Coordinates = field(default_factory=lambda: np.zeros(0))
     actuated: bool | None = None
     closure: bool = False
     limits: JointLimits | None = None
@@ -116,7 +114,6 @@ class Joint(Frozen):
     tolerance: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        """Check shapes and freeze the arrays."""
         if self.kind not in KINDS:
             raise ModelError(f"joint {self.name!r}: unknown kind {self.kind!r}, not in {[*KINDS]}")
         screws = read_only(np.asarray(self.screws, dtype=np.float64).reshape(6, -1))
@@ -139,15 +136,9 @@ class Joint(Frozen):
         object.__setattr__(self, "dynamics", self.dynamics.spread(self.freedoms))
         if self.tolerance is not None:
             object.__setattr__(self, "tolerance", TOLERANCE.pair(self.tolerance))
-        self._check_sizes()
-
-    def _check_sizes(self) -> None:
-        """Raise ``ModelError`` unless limits and dynamics have one value per freedom."""
-        values = self.dynamics.stated()
-        if self.limits is not None:
-            values |= {f.name: getattr(self.limits, f.name) for f in fields(self.limits)}
-        for name, value in values.items():
-            if value is not None and len(value) != self.freedoms:
+        stated = self.dynamics.stated() | ({} if self.limits is None else self.limits.stated())
+        for name, value in stated.items():
+            if len(value) != self.freedoms:
                 raise ModelError(
                     f"joint {self.name!r}: {name} has {len(value)} values for "
                     f"{self.freedoms} freedoms"
@@ -198,8 +189,8 @@ class Joint(Frozen):
 
 def joint_screws(
     kind: str, axis: ArrayLike = (0, 0, 1), axis2: ArrayLike | None = None, pitch: float = 0.0
-) -> Array:
-    """Screws of a standard joint in its own frame, through the frame's origin, shape (6, f).
+) -> Space:
+    """Return the screws of a standard joint in its own frame, through the frame's origin.
 
     Args:
         kind: One of ``KINDS`` but ``composite``, or of ``HIGHER_PAIRS``.
@@ -209,9 +200,6 @@ def joint_screws(
         axis2: Second axis of a universal joint, by default Y; normal of the plane of
             ``line_in_plane``, by default any.
         pitch: Of a helical joint, metres per radian.
-
-    Raises:
-        ValueError: An axis has no length, or the kind has no standard screws.
     """
     slide, turn = screw.prismatic, screw.revolute
     if kind == "fixed":
@@ -246,42 +234,20 @@ def joint_screws(
     return np.column_stack([slide(axis), slide(across), turn(normal), turn(axis)])
 
 
-def perpendiculars(axis: ArrayLike) -> tuple[Array, Array]:
-    """Two unit vectors that complete ``axis`` to a right-handed orthogonal frame."""
+def perpendiculars(axis: ArrayLike) -> tuple[Direction, Direction]:
+    """Return two unit vectors that complete ``axis`` to a right-handed orthogonal frame."""
     e = screw.unit(axis)
     helper = np.eye(3)[int(np.argmin(np.abs(e)))]
     first = screw.unit(screw.cross(helper, e))
     return first, screw.cross(e, first)
 
 
-#: Newton on a joint's own coordinates takes a few steps, or has no solution to find.
+#: Newton's method on a joint's coordinates takes a few steps, or has no solution to find.
 STEPS = 30
 
 
-class Moving(Protocol):
-    """A joint, or an elementary part of one."""
-
-    @property
-    def screws(self) -> Array:
-        """Freedoms in the joint frame, shape (6, freedoms)."""
-
-    @property
-    def freedoms(self) -> int:
-        """Number of freedoms."""
-
-    @property
-    def group(self) -> bool:
-        """Whether it moves by one exponential of all its screws."""
-
-
-def motion(joint: Moving, q: Array, count: int | None = None) -> Array:
-    """The child's joint frame in the parent's joint frame at coordinates ``q``, shape (4, 4).
-
-    Args:
-        joint: The joint.
-        q: Its coordinates, radians and metres, shape (freedoms,).
-        count: Only that many of its freedoms move, the first ones of a product; None: all.
-    """
+def motion(joint: Joint | Edge, q: Coordinates, count: int | None = None) -> Transform:
+    """Return the child's joint frame in the parent's at ``q``, if only the first ``count`` move."""
     T = np.eye(4)
     if not np.any(q):
         return T
@@ -292,23 +258,17 @@ def motion(joint: Moving, q: Array, count: int | None = None) -> Array:
     return T
 
 
-def relative_pose(joint: Joint, q: Array) -> Array:
-    """The child body in the parent body at coordinates ``q``, shape (4, 4)."""
+def relative_pose(joint: Joint, q: Coordinates) -> Transform:
+    """Return the pose of the child body in the parent body at coordinates ``q``."""
     return joint.T_parent_joint @ motion(joint, q) @ inverse(joint.T_child_joint)
 
 
 def changed_joint(
-    joint: Joint, kind: str, screws: Array, shift: Array = IDENTITY, own: int | None = None
+    joint: Joint, kind: str, screws: Space, shift: Transform = IDENTITY, own: int | None = None
 ) -> Joint:
-    """The joint made another kind in the same position.
+    """Make a joint another kind in the same position, its frame shifted within its own.
 
-    Args:
-        joint: The joint as it is.
-        kind: The new kind.
-        screws: Its freedoms in its own frame, shape (6, f).
-        shift: Its frame in that of the joint as it is, shape (4, 4).
-        own: The new freedom that the single one of the joint becomes: its limits and dynamics stay.
-            None: they go.
+    Limits and dynamics of its single freedom stay those of the new freedom ``own``, or go.
     """
     f = screws.shape[1]
     limits = None if own is None or joint.limits is None else joint.limits.widened(f, own)
@@ -329,7 +289,7 @@ def changed_joint(
 
 
 def reversed_joint(joint: Joint) -> Joint:
-    """The same joint seen from its child; its coordinates keep their values."""
+    """Return the joint seen from its child; its coordinates keep their values."""
     screws = -joint.screws if joint.group else -joint.screws[:, ::-1]
     order = slice(None) if joint.group else slice(None, None, -1)
     return replace(
@@ -345,11 +305,8 @@ def reversed_joint(joint: Joint) -> Joint:
     )
 
 
-def body_jacobian(joint: Moving, q: Array) -> Array:
-    """Twist of the child's frame, seen from itself, by the joint's velocities, shape (6, f).
-
-    Velocities of group joints are twists in the moving frame, so theirs are the screws.
-    """
+def body_jacobian(joint: Joint | Edge, q: Coordinates) -> Space:
+    """Return the twists of the child's frame, seen from itself, by the joint's velocities."""
     if joint.group or not np.any(q):
         return joint.screws
     columns, T = [np.zeros((6, 0))], np.eye(4)
@@ -359,17 +316,10 @@ def body_jacobian(joint: Moving, q: Array) -> Array:
     return np.hstack(columns)
 
 
-def joint_position(joint: Moving, T_parent_child: Array) -> Array:
-    """Coordinates that move the parent's frame of a joint nearest to its child's frame.
+def joint_position(joint: Joint | Edge, T_parent_child: Transform) -> Coordinates:
+    """Return the coordinates at which the child frame is nearest to a pose in the parent frame.
 
     What the joint cannot do is left over; it is the closure gap.
-
-    Args:
-        joint: The joint; the search starts at zero.
-        T_parent_child: The child's joint frame in the parent's joint frame, shape (4, 4).
-
-    Returns:
-        Radians and metres, shape (freedoms,).
     """
     if joint.freedoms == 0:
         return np.zeros(0)

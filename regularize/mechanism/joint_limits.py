@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +12,30 @@ from regularize.errors import ModelError
 from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.named_columns import Frozen
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 @dataclass(frozen=True, eq=False)
-class JointLimits(Frozen):
+class PerFreedom(Frozen):
+    """Values of a joint, one per freedom in each field; None where the model is silent."""
+
+    def __post_init__(self) -> None:
+        for name, value in self.stated().items():
+            object.__setattr__(self, name, read_only(value).reshape(-1))
+
+    def stated(self) -> dict[str, Array]:
+        """Return what the model states, by name."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def taken(self, order: Any) -> Self:
+        """Return the values of some of the freedoms, or of all in another order."""
+        return replace(self, **{name: value[order] for name, value in self.stated().items()})
+
+
+@dataclass(frozen=True, eq=False)
+class JointLimits(PerFreedom):
     """Bounds of a joint, one value per freedom; infinite where there is none.
 
     As an array it is its positions' bounds, shape (freedoms, 2).
@@ -33,37 +54,23 @@ class JointLimits(Frozen):
     effort: Array | None = None
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if value is not None:
-                object.__setattr__(self, each.name, read_only(value).reshape(-1))
-        if (self.lower is None) != (self.upper is None) or not self._stated():
+        super().__post_init__()
+        if (self.lower is None) != (self.upper is None) or not self.stated():
             raise ModelError(
                 "limits state both position bounds or none, and at least one bound of any sort; "
                 "write inf for a bound that there is not, and no limits for none at all"
             )
 
-    def _stated(self) -> list[Array]:
-        return [each for f in fields(self) if (each := getattr(self, f.name)) is not None]
-
     @classmethod
-    def of(cls, bounds: ArrayLike, **others: ArrayLike | None) -> JointLimits:
+    def of(cls, bounds: ArrayLike, **others: Any) -> JointLimits:
         """Limits with the given lower and upper bounds, shape (freedoms, 2)."""
         lower, upper = np.asarray(bounds, dtype=np.float64).reshape(-1, 2).T
-        return cls(
-            lower,
-            upper,
-            **{
-                key: None if value is None else np.asarray(value, dtype=np.float64)
-                for key, value in others.items()
-            },
-        )
+        return cls(lower, upper, **others)
 
     @property
     def shape(self) -> tuple[int, int]:
         """(freedoms, 2)."""
-        return len(self._stated()[0]), 2
+        return len(next(iter(self.stated().values()))), 2
 
     @property
     def bounded(self) -> bool:
@@ -93,14 +100,9 @@ class JointLimits(Frozen):
         (low, high), *_ = np.asarray(self)
         return JointLimits(np.where(here, low, -np.inf), np.where(here, high, np.inf), **kept)
 
-    def taken(self, order: Any) -> JointLimits:
-        """Limits of some of the freedoms, or of all in another order."""
-        stated = {f.name: getattr(self, f.name) for f in fields(self)}
-        return JointLimits(**{k: None if v is None else v[order] for k, v in stated.items()})
-
 
 @dataclass(frozen=True, eq=False)
-class JointDynamics(Frozen):
+class JointDynamics(PerFreedom):
     """Forces within a joint, one value per freedom; None where the model is silent.
 
     The joint force is ``-damping * v - friction * sign(v) - stiffness * (q - rest_position)``, and
@@ -121,38 +123,18 @@ class JointDynamics(Frozen):
     rest_position: Array | None = None
     armature: Array | None = None
 
-    def __post_init__(self) -> None:
-        """Freeze the arrays."""
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if value is not None:
-                object.__setattr__(self, each.name, read_only(value).reshape(-1))
-
     def __bool__(self) -> bool:
         """Whether the model states anything."""
-        return any(getattr(self, each.name) is not None for each in fields(self))
+        return bool(self.stated())
 
     def spread(self, freedoms: int) -> JointDynamics:
-        """The same with single values repeated for every freedom."""
+        """Repeat single values for every freedom."""
         if freedoms == 0:
             return JointDynamics()
-        return JointDynamics(
-            **{
-                key: np.repeat(value, freedoms) if len(value) == 1 else value
-                for key, value in self.stated().items()
-            }
-        )
-
-    def stated(self) -> dict[str, Array]:
-        """What the model states, by name."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {key: value for key, value in values.items() if value is not None}
+        single = {k: np.repeat(v, freedoms) for k, v in self.stated().items() if len(v) == 1}
+        return replace(self, **single) if single else self
 
     def widened(self, freedoms: int, own: int) -> JointDynamics:
         """The values of a single freedom for one of several freedoms, zero for the others."""
         place = np.eye(freedoms)[own]
         return JointDynamics(**{key: value[0] * place for key, value in self.stated().items()})
-
-    def taken(self, order: Any) -> JointDynamics:
-        """Values of some of the freedoms, or of all in another order."""
-        return JointDynamics(**{key: value[order] for key, value in self.stated().items()})

@@ -14,24 +14,12 @@ from regularize.mechanism.graph import EdgeId, Graph, NodeId, breadth_first, nod
 class LoopTree:
     """A spanning tree of a set of edges; every chord closes a loop over it.
 
-    Args:
-        graph: The mechanism's graph.
-        edges: The edges that take part.
-        tree: Those that form the spanning tree; the others are chords.
-
-    Attributes:
-        edges: The edges, in increasing order.
-        chords: Those that are not in the tree, one per loop.
-        nodes: The nodes that the edges touch.
-        tree: (edge, newly reached node) in the order in which the tree is followed.
-        roots: Where it starts, one node per connected part.
-        level: How many edges of the tree are between a node and its root.
-        columns: Coordinates of the edges among all of the mechanism, shape (n,).
-        edge_of_column: The edge of each of them, as its place in ``edges``, shape (n,).
+    ``tree`` has (edge, newly reached node) in the order in which it is followed from the ``roots``,
+    one node per connected part; ``columns`` are the coordinates of the edges among all of the
+    mechanism, and ``edge_of_column`` the place of each one's edge in ``edges``.
     """
 
     def __init__(self, graph: Graph, edges: Iterable[EdgeId], tree: Iterable[EdgeId]) -> None:
-        """Order the tree from its root and index the coordinates."""
         self.graph = graph
         self.edges = tuple(sorted(edges))
         tree_set = set(self.edges).intersection(tree)
@@ -52,7 +40,7 @@ class LoopTree:
     def _grow(
         self, tree: set[EdgeId]
     ) -> tuple[tuple[tuple[EdgeId, NodeId], ...], tuple[NodeId, ...]]:
-        """The tree in breadth-first order from one root per connected part, and the roots."""
+        """Return the tree in breadth-first order, and its roots, one per connected part."""
         remaining = set(self.nodes)
         order: list[tuple[EdgeId, NodeId]] = []
         roots: list[NodeId] = []
@@ -70,7 +58,7 @@ class LoopTree:
         return len(self.columns)
 
     def local(self, edge: EdgeId) -> list[int]:
-        """Positions of an edge's coordinates in ``q``."""
+        """Return the positions of an edge's coordinates in ``q``."""
         return [self._local[c] for c in self.graph.edges[edge].columns]
 
     @cached_property
@@ -83,19 +71,19 @@ class LoopTree:
         return signs
 
     def row(self, node: NodeId) -> int:
-        """Position of a node in ``nodes``."""
+        """Return the position of a node in ``nodes``."""
         return self._row[node]
 
     @cached_property
     def root_of(self) -> dict[NodeId, NodeId]:
-        """Where the tree begins that each node is on."""
-        found = {root: root for root in self.roots}
+        """The root of the tree that each node is on."""
+        roots = {root: root for root in self.roots}
         for e, node in self.tree:
-            found[node] = found[self.graph.edges[e].other(node)]
-        return found
+            roots[node] = roots[self.graph.edges[e].other(node)]
+        return roots
 
     def path_to_root(self, node: NodeId) -> list[tuple[EdgeId, int]]:
-        """(edge, sign) from the node to the root; sign +1 where the node is on the child side."""
+        """Return (edge, sign) from the node to the root, +1 where the node is on the child side."""
         path = []
         while node not in self.roots:
             edge = self.graph.edges[self._via[node]]
@@ -111,7 +99,7 @@ class LoopTree:
     @cached_property
     def passes(self) -> tuple[tuple[tuple[EdgeId, int], ...], ...]:
         """How each loop passes its edges: 1 from parent to child, -1 back; its chord last."""
-        level, found = self.level, []
+        level, loops = self.level, []
         for chord in self.chords:
             edge = self.graph.edges[chord]
             ends, passed = [edge.parent, edge.child], []
@@ -121,54 +109,40 @@ class LoopTree:
                 sign = 1 if via.child == ends[side] else -1
                 passed.append((via.index, sign if side else -sign))
                 ends[side] = via.other(ends[side])
-            found.append((*passed, (chord, -1)))
-        return tuple(found)
-
-    @cached_property
-    def sides(self) -> tuple[Array, Array]:
-        """Signs with which each coordinate moves the chord frame and the target frame, (L, n)."""
-        parent, child = self._edge_sides[:, :, self.edge_of_column]
-        return parent, child
-
-    @cached_property
-    def _edge_sides(self) -> Array:
-        """The same for the edges, shape (2, L, edges)."""
-        place = self._place
-        sides = np.zeros((2, len(self.chords), len(self.edges)))
-        for row, chord in enumerate(self.chords):
-            edge = self.graph.edges[chord]
-            for node, side in zip((edge.parent, edge.child), sides[:, row], strict=True):
-                for e, sign in self.path_to_root(node):
-                    side[place[e]] += sign
-            sides[0, row, place[chord]] += 1
-        return sides
+            loops.append((*passed, (chord, -1)))
+        return tuple(loops)
 
     @cached_property
     def movers(self) -> Array:
         """Signs with which each coordinate moves each node against its root, shape (nodes, n)."""
-        return self._movers[0]
+        signs = np.zeros((len(self.nodes), self.freedoms))
+        for index, node in self.tree:
+            edge = self.graph.edges[index]
+            signs[self._row[node]] = signs[self._row[edge.other(node)]]
+            signs[self._row[node], self.local(index)] += 1.0 if node == edge.child else -1.0
+        return signs
+
+    @cached_property
+    def sides(self) -> tuple[Array, Array]:
+        """Signs with which each coordinate moves the chord frame and the target frame, (L, n)."""
+        ends = [(self.graph.edges[e].parent, self.graph.edges[e].child) for e in self.chords]
+        rows = np.array([[self._row[node] for node in pair] for pair in ends], dtype=int)
+        parent, child = (self.movers[side] for side in rows.reshape(-1, 2).T)
+        for row, chord in enumerate(self.chords):
+            parent[row, self.local(chord)] += 1.0
+        return parent, child
 
     @cached_property
     def carriers(self) -> Array:
         """Signs with which each coordinate moves what carries each screw, shape (n, n).
 
-        A joint's screw is carried by the body before it and by the joint's own coordinates before
-        it; the screws of a group joint are fixed in the moving frame.
+        A joint's screw is carried by its parent and by the joint's own coordinates before it; the
+        screws of a group joint are fixed in the moving frame.
         """
-        return self._movers[1]
-
-    @cached_property
-    def _movers(self) -> tuple[Array, Array]:
-        moves, carries = np.zeros((len(self.nodes), self.freedoms)), np.zeros((self.freedoms,) * 2)
-        for index, node in [*self.tree, *((chord, None) for chord in self.chords)]:
+        signs = np.zeros((self.freedoms, self.freedoms))
+        for index in self.edges:
             edge, local = self.graph.edges[index], self.local(index)
-            backwards = node == edge.parent
-            carrier = moves[self._row[edge.child if backwards else edge.parent]].copy()
-            carrier[local] -= float(backwards)
             for k, column in enumerate(local):
-                carries[column] = carrier
-                carries[column, local if edge.group else local[:k]] += 1.0
-            if node is not None:
-                moves[self._row[node]] = carrier
-                moves[self._row[node], local] += float(not backwards)
-        return moves, carries
+                signs[column] = self.movers[self._row[edge.parent]]
+                signs[column, local if edge.group else local[:k]] += 1.0
+        return signs

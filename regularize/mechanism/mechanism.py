@@ -136,7 +136,6 @@ class Coupling:
     table: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
-        """Keep numbers as tuples, and check that they make a function."""
         object.__setattr__(self, "coefficients", tuple(float(c) for c in self.coefficients))
         object.__setattr__(self, "table", tuple((float(x), float(y)) for x, y in self.table))
         if self.curved:
@@ -207,7 +206,6 @@ class Mechanism(Frozen):
     digits: int | None = None
 
     def __post_init__(self) -> None:
-        """Check that every name is unique and every reference resolves."""
         for each in fields(self):
             if isinstance(each.default, tuple) or each.name in ("bodies", "joints"):
                 object.__setattr__(self, each.name, tuple(getattr(self, each.name)))
@@ -318,12 +316,12 @@ joint_in_world, mechanism_of = Joint.in_world, Mechanism.of_joints
 
 
 def shortened(text: str, most: int = 60) -> str:
-    """A text that fits a line, its middle left out where it is long."""
+    """Fit a text to a line, its middle left out where it is long."""
     return text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 + 1 :]}"
 
 
 def unique_names(what: str, names: Sequence[str]) -> dict[str, int]:
-    """Index of each name; raises ``ModelError`` for a repeated one."""
+    """Return the index of each name; raise ``ModelError`` for a repeated one."""
     index: dict[str, int] = {}
     for i, name in enumerate(names):
         if name in index:
@@ -347,7 +345,7 @@ def _find(what: str, name: str, entries: Mapping[str, Named]) -> Named:
 
 
 def massless(mechanism: Mechanism) -> list[str]:
-    """Bodies that state no mass properties; where all state some, those without any mass."""
+    """Name bodies that state no mass properties; where all state some, those without any mass."""
     bodies = [body for body in mechanism.bodies if body.name != mechanism.ground]
     unknown = [body.name for body in bodies if body.inertia is None]
     return unknown or [
@@ -358,12 +356,7 @@ def massless(mechanism: Mechanism) -> list[str]:
 
 
 def no_inertia(mechanism: Mechanism, moving: Iterable[str]) -> NoInertia:
-    """The error where freedoms can move without moving any mass.
-
-    Args:
-        mechanism: The mechanism.
-        moving: Names of the coordinates that move.
-    """
+    """Return the error where coordinates of these names can move without moving any mass."""
     names, bodies = list(moving), massless(mechanism)
     freedoms = f"{listed(names)} can move" if names else "the mechanism can move"
     if not bodies:

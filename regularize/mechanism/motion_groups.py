@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Space
 from regularize.lie.motion_type import KINDS_OF_MOTION, MotionType, motion_type
 from regularize.lie.screw import unit
 from regularize.lie.subalgebra import intersection, lie_closure, span, sum_
@@ -73,7 +73,7 @@ def meet(first: Group, second: Group) -> MotionType:
     return motion_type(intersection(_basis(first), _basis(second)))
 
 
-def _basis(group: Group) -> Array:
+def _basis(group: Group) -> Space:
     """Orthonormal basis of a group's algebra, shape (6, d)."""
     if isinstance(group, str):
         group = motion_group(group)

@@ -58,14 +58,14 @@ class NamedColumns(ABC):
 
 
 def _axes(names: Sequence[str], count: int) -> list[str]:
-    """As many names of axes as there are: the last ones are the result's own."""
+    """Name as many axes as there are: the last ones by the result, those before as samples."""
     others = count - len(names)
     first = ["sample"] if others == 1 else [f"sample_{i}" for i in range(others)]
     return [*first, *names][:count]
 
 
 def coordinate_columns(names: Sequence[str], q: Array) -> dict[str, NDArray[Any]]:
-    """Coordinates by name; the last axis of ``q`` is theirs."""
+    """Return coordinates by name; the last axis of ``q`` is theirs."""
     return {name: q[..., i] for i, name in enumerate(names)}
 
 
@@ -81,7 +81,7 @@ def _module(name: str) -> Any:
 
 
 def table_html(title: str, rows: Mapping[str, object]) -> str:
-    """A small table for notebooks, everything escaped."""
+    """Write a small table for notebooks, everything escaped."""
     from html import escape
 
     cells = "".join(
@@ -97,19 +97,20 @@ class ShortRepr:
 
     def __repr__(self) -> str:
         """The class and what its fields hold; sizes in the place of what is large."""
-        held: list[str] = []
+        shown: list[str] = []
         for field in getattr(self, "__dataclass_fields__", {}).values():
             value = getattr(self, field.name)
-            if field.repr and value is not None and not _nothing(value):
-                held.append(f"{field.name}={short(value)}")
-        return _cut(f"{type(self).__name__}({', '.join(held)})", 200)
+            empty = value is None or (isinstance(value, tuple | list | Mapping) and not value)
+            if field.repr and not empty:
+                shown.append(f"{field.name}={short(value)}")
+        return _cut(f"{type(self).__name__}({', '.join(shown)})", 200)
 
 
 class Frozen(ShortRepr):
     """A dataclass whose arrays cannot be written to, nor those of its copies and pickles."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the fields, for which pickling forgets that they are read-only."""
+        """Restore the fields as read-only, which pickling forgets."""
         for value in state.values():
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
@@ -117,14 +118,10 @@ class Frozen(ShortRepr):
 
 
 def short(value: object, most: int = 80) -> str:
-    """A value in a few words on one line.
-
-    Args:
-        value: Anything.
-        most: Characters beyond which sizes and types take the place of values.
-    """
+    """Write a value on one line; sizes and types take the place of what is long."""
     if isinstance(value, np.ndarray):
-        return f"array{value.shape}" if value.size > 3 else _numbers(value)
+        numbers = ", ".join(short(number) for number in value.ravel()[:4].tolist())
+        return f"array{value.shape}" if value.size > 3 else f"[{numbers}]"
     if isinstance(value, float | np.floating):
         return f"{value:.6g}"
     if isinstance(value, str | bool | Number):
@@ -132,22 +129,14 @@ def short(value: object, most: int = 80) -> str:
     if isinstance(value, Mapping):
         return f"{len(value)} entries" if len(value) != 1 else "1 entry"
     if isinstance(value, tuple | list):
-        text = ", ".join(short(each, most) for each in value[:8])
-        plain = all(isinstance(each, str | Number) for each in value)
+        text = ", ".join(short(entry, most) for entry in value[:8])
+        plain = all(isinstance(entry, str | Number) for entry in value)
         if plain and len(value) <= 8 and len(text) <= most:
             return f"[{text}]"
         return f"{len(value)} x {type(value[0]).__name__}"
     text = repr(value)
     large = len(text) > most or "\n" in text or " object at 0x" in text
     return f"<{type(value).__name__}>" if large else displayed(text)
-
-
-def _numbers(values: NDArray[Any]) -> str:
-    return "[" + ", ".join(short(each) for each in values.ravel().tolist()) + "]"
-
-
-def _nothing(value: object) -> bool:
-    return isinstance(value, tuple | list | Mapping) and not value
 
 
 def _cut(text: str, most: int) -> str:

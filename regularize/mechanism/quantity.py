@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -24,38 +24,27 @@ _NUMBER = r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf|nan)\s*([^,]*
 
 
 def parts(text: str) -> tuple[float, str] | None:
-    """Number and unit of a text such as ``-30 deg``; None where it does not begin with a number."""
+    """Split a text such as ``-30 deg`` into number and unit; None where there is no number."""
     found = re.fullmatch(_NUMBER, text)
     return None if found is None else (float(found[1]), found[2].replace("μ", "µ"))
 
 
 def rates(units: Mapping[str, float]) -> dict[str, float]:
-    """Units of rates: those given, by second."""
+    """Return the units of rates: those given, by second."""
     return {unit and f"{unit}/s": value for unit, value in units.items()}
 
 
 def value_of(text: str, *tables: Mapping[str, float]) -> float:
-    """A value in SI units.
-
-    Args:
-        text: A number with or without a unit.
-        tables: The SI value of every unit that may stand there, in one or several tables.
-
-    Raises:
-        ModelError: It is no finite number, or the unit is none of these.
-    """
+    """Convert a finite number with one of the units of some tables to SI units."""
     units = {unit: value for table in tables for unit, value in table.items()}
     found = parts(text)
     if found is None or not math.isfinite(found[0]):
-        raise ModelError(f"{text!r} is no number, such as {_examples(units)}")
+        examples = ["0.5", *(f"30{unit}" for unit in units if unit in ("deg", "mm", "s"))]
+        raise ModelError(f"{text!r} is no number, such as {' or '.join(examples)}")
     if found[1] not in units:
         known = ", ".join(filter(None, units))
         raise ModelError(f"{text!r}: the unit {found[1]!r} does not fit; known are {known}")
     return found[0] * units[found[1]]
-
-
-def _examples(units: Iterable[str]) -> str:
-    return " or ".join(["0.5", *(f"30{unit}" for unit in units if unit in ("deg", "mm", "s"))])
 
 
 #: Names of the two values of a pair, in their order.
@@ -64,24 +53,14 @@ COLUMNS = ("translation", "rotation")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Quantity:
-    """What is given for every joint.
-
-    Attributes:
-        name: What it is called.
-        units: SI value of every unit, of the translational and of the rotational one.
-        example: How it may be written.
-    """
+    """A pair of positive values given for a joint: one of translation and one of rotation."""
 
     name: str
-    units: tuple[Mapping[str, float], Mapping[str, float]]
+    units: tuple[Mapping[str, float], Mapping[str, float]]  # SI value of every unit of both
     example: str
 
     def value(self, given: object, column: int) -> float:
-        """One value in SI units.
-
-        Raises:
-            ModelError: It is no positive number with a known unit.
-        """
+        """Convert one of the pair, a positive number with or without a unit, to SI units."""
         text = str(given) if isinstance(given, (str, Real)) else ""
         found = parts(text)
         if found is None or isinstance(given, bool):
@@ -99,7 +78,7 @@ class Quantity:
         return value
 
     def pair(self, given: Any) -> tuple[float, float]:
-        """A translational and a rotational value in SI units."""
+        """Convert a translational and a rotational value to SI units."""
         if isinstance(given, str):
             given = given.split(",")
         if isinstance(given, Mapping) and set(given) == set(COLUMNS):

@@ -4,60 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from os import PathLike
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
-from regularize import services
 from regularize.errors import NotTaken
 from regularize.mechanism.graph import Graph
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism
+from regularize.services import loader
 
-
-class HasMechanism(Protocol):
-    """A reduction, a report, a robot: whatever was made of a mechanism and knows it."""
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """The mechanism."""
-        ...
-
-
+#: A mechanism, or what was made of one and has it as ``mechanism``: a reduction, a report, a robot.
 #: A path is read, with the reader that its content asks for, and so are objects of other libraries.
-Model: TypeAlias = str | PathLike[str] | bytes | Mechanism | HasMechanism | Any
+Model: TypeAlias = str | PathLike[str] | bytes | Mechanism | Any
 
 
 def as_mechanism(model: Model, format: str | None = None) -> Mechanism:
-    """The mechanism that a function computes with, from what its caller has.
+    """Return a mechanism, what something was made of, or what a file or object is read as.
 
-    Args:
-        model: A mechanism, what was made of one, a path, or an object that an adapter takes.
-        format: Of a file or text that does not say what it is.
-
-    Raises:
-        ReadError: A file or an object cannot be read.
-        NotTaken: It is nothing that can be a model.
+    Raises ``ReadError`` where it cannot be read, ``NotTaken`` where it is nothing of the kind.
     """
     mechanism = model if isinstance(model, Mechanism) else getattr(model, "mechanism", None)
     if isinstance(mechanism, Mechanism):
         return mechanism
-    load = services.service("load")
-    if load is None:
-        raise not_taken(model)
-    read: Mechanism = load(model, format=format)
+    read: Mechanism = loader()(model, format=format)
     return read
 
 
 def as_graph(model: Model | Graph, format: str | None = None) -> Graph:
-    """The graph of such a mechanism; raises as `as_mechanism` does."""
+    """Return the graph of what `as_mechanism` takes."""
     return model if isinstance(model, Graph) else build(as_mechanism(model, format))
 
 
 def not_taken(model: Any, objects: Iterable[str] = ()) -> NotTaken:
-    """The error about what is no model.
-
-    Args:
-        model: What was given for one.
-        objects: Objects of other libraries that would be taken.
-    """
+    """Return the error about what is no model; ``objects`` describes others that would be taken."""
     known = "; ".join(["a model is a path, a Mechanism, or what was made of one", *objects])
     return NotTaken(f"{known}; got an object of type {type(model).__name__!r}")

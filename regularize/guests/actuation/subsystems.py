@@ -104,7 +104,8 @@ def with_balls(graph: Graph, kept: Collection[int]) -> Graph:
         kept: Columns of hinges that are asked for.
     """
     loops, mechanism = sized_loops(graph, graph.position), graph.mechanism
-    screws, T = loops.state(graph.position).screws[0], loops.node_poses(graph.position)
+    state = loops.state(graph.position)
+    screws, T = state.screws[0], state.T_world_node[0]
     edges = [edge for cell in graph.cells for edge in (graph.edges[e] for e in cell)]
     coupled = {c for row in graph.couplings for c in row.columns} | {*kept}
     plain = [
