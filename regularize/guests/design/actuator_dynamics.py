@@ -37,16 +37,7 @@ from regularize.repair.statics.passive_joints import PassiveJoints
 
 @dataclass(frozen=True, eq=False)
 class MassProperties:
-    """Mass properties of all nodes that move and have some.
-
-    Attributes:
-        rows: Positions of the nodes in ``State.T_world_node``, shape (b,).
-        mass: Masses in kilograms, shape (b,).
-        center: Centres of mass in the nodes' frames in metres, shape (b, 3).
-        matrix: Rotational inertias about the centres, nodes' axes, kg m², shape (b, 3, 3).
-        incidence: Sign with which each coordinate moves each node, shape (b, n).
-        missing: Names of moving nodes without stated mass properties.
-    """
+    """Mass properties of all nodes that move and have some."""
 
     rows: tuple[int, ...]
     mass: Array
@@ -66,11 +57,7 @@ class MassProperties:
 def mass_properties(
     loops: LoopKinematics, payloads: Mapping[str, Inertia] = MappingProxyType({})
 ) -> MassProperties:
-    """Mass properties of the nodes that the loops' tree moves, with what bodies carry beside.
-
-    Raises:
-        ModelError: There is no body of such a name.
-    """
+    """Mass properties of the nodes that the loops' tree moves, with what bodies carry beside."""
     graph = loops.graph
     loaded = {graph.node_of[graph.mechanism.body(name).name] for name in payloads}
     nodes = [
@@ -108,15 +95,7 @@ NEARLY = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class ReducedMotion:
-    r"""Everything linear in the inputs' rates at N configurations.
-
-    Attributes:
-        state: Poses and screws.
-        q_theta: Joint velocities by the inputs' rates (eq. 11), shape (N, n, s).
-        own: Twist of every coordinate by the rates, shape (N, n, 6, s).
-        rates: Derivative of every screw times its coordinate's rate, products, (N, n, 6, P).
-        B: Joint accelerations by the products (eq. 27), shape (N, n, P).
-    """
+    r"""Everything linear in the inputs' rates at N configurations."""
 
     state: State
     q_theta: Array

@@ -26,18 +26,7 @@ Range: TypeAlias = "ArrayLike | None"
 
 @dataclass(frozen=True, eq=False)
 class MapSetting:
-    """What a map is drawn over.
-
-    Attributes:
-        graph: Of the mechanism, with the chain of the pose where this is an input.
-        own: Number of coordinates of the mechanism itself; they come first.
-        inputs: All inputs.
-        varied: Positions of the inputs that are varied.
-        ranges: What is given of each of them.
-        held: Values of all inputs, those that are varied as they are stored, shape (inputs,).
-        body: The body whose pose is an input or an output, if there is one.
-        motors: Columns of the motors; empty where there are none.
-    """
+    """What a map is drawn over."""
 
     graph: Graph
     own: int
@@ -61,11 +50,7 @@ def setting_of(
     pose: BodyPose | str | None,
     actuated: Sequence[str] | None,
 ) -> MapSetting:
-    """The inputs that a map needs, from what is varied and held.
-
-    Raises:
-        ModelError: A name is unknown, or nothing is varied.
-    """
+    """The inputs that a map needs, from what is varied and held."""
     over = [over] if isinstance(over, str) else over
     ranges: dict[str, Range] = dict(over) if isinstance(over, Mapping) else dict.fromkeys(over)
     if not ranges:
@@ -122,11 +107,7 @@ def setting_of(
 
 
 def check_points(ranges: Sequence[Range], samples: int, most: int = 10**6) -> None:
-    """Refuse a map of more than ``most`` points, ``samples`` along axes that give no number.
-
-    Raises:
-        ModelError: There are more than can be waited for.
-    """
+    """Refuse a map of more than ``most`` points, ``samples`` along axes that give no number."""
     points = math.prod(_count(given, samples) for given in ranges)
     if points > most:
         raise ModelError(
@@ -143,11 +124,7 @@ def _count(given: Range, samples: int) -> int:
 
 
 def samples_of(given: Range, samples: int) -> Array:
-    """The values of a range: a tuple of bounds with or without a number of samples, or the values.
-
-    Raises:
-        ModelError: It is no range.
-    """
+    """Return the values of a range, from bounds with or without a number of samples, or a list."""
     if isinstance(given, tuple) and len(given) in (2, 3):
         lower, upper, count = *given[:2], _count(given, samples)
         if not lower < upper and count > 1:
@@ -169,13 +146,7 @@ def _hub(mechanism: Mechanism) -> str:
 
 
 def bounds_of(graph: Graph, limits: Mapping[str, tuple[float, float]]) -> Array:
-    """Lower and upper limits of all coordinates, infinite where there are none, shape (n, 2).
-
-    Given limits, by coordinates' names or patterns such as ``P?``, take the place of the model's.
-
-    Raises:
-        ModelError: A name is unknown, or a lower limit is above the upper one.
-    """
+    """Lower and upper limits of all coordinates, infinite where there are none, shape (n, 2)."""
     names = coordinate_names(graph.mechanism)
     bounds = np.tile([-np.inf, np.inf], (len(names), 1))
     column = 0
@@ -197,13 +168,7 @@ def bounds_of(graph: Graph, limits: Mapping[str, tuple[float, float]]) -> Array:
 
 
 def from_limits(q: Array, bounds: Array, turns: NDArray[np.bool_], units: Array) -> Array:
-    """How far configurations (N, n) are from the nearest limit of a joint, shape (N,).
-
-    1 in the middle of every range, 0 at a limit, negative beyond, infinite without limits. Where a
-    joint is bounded on one side only, its unit, shape (n,), takes the place of half of its range.
-    Bounds, shape (n, 2), are infinite where there are none; of turns, shape (n,), whole ones make
-    no difference.
-    """
+    """How far configurations (N, n) are from the nearest limit of a joint, shape (N,)."""
     lower, upper = bounds.T
     both = np.isfinite(bounds).all(axis=1)
     middle = np.where(both, 0.5 * (np.where(both, lower, 0.0) + np.where(both, upper, 0.0)), 0.0)

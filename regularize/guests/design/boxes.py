@@ -77,11 +77,7 @@ def to_bytes(model: BoxPolynomials) -> bytes:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """Attributes of the metamodel in a file.
-
-    Raises:
-        ReadError: The file is no such archive, or of a later schema version.
-    """
+    """Attributes of the metamodel in a file."""
     name = str(path)
     content = read_bytes(name)
     try:

@@ -137,14 +137,7 @@ extern "C" {{
 
 
 def to_c(model: BoxPolynomials, name: str = "metamodel") -> str:
-    """C99 source with the functions ``name_model`` and ``name_inverse_dynamics``.
-
-    Numbers stand as hexadecimal constants, so nothing is lost. Compile with
-    ``-DNAME_REAL=float`` for single precision.
-
-    Raises:
-        UnsupportedExport: The name is no C identifier.
-    """
+    """C99 source with the functions ``name_model`` and ``name_inverse_dynamics``."""
     s, t = len(model.inputs), model.constant.shape[1]
     inputs = [in_comment(name) for name in model.inputs]
     damped = t > count(s)

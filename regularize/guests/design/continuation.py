@@ -36,27 +36,13 @@ DETOURS = 2
 
 @dataclass(frozen=True, eq=False)
 class ReachedConfigurations(Arrived):
-    """Configurations that belong to given inputs.
-
-    Attributes:
-        stopped: Inputs at which each path ended, shape (N, s); those asked for where it arrived.
-    """
+    """Configurations that belong to given inputs."""
 
     stopped: Array
 
 
 class ActuatedLoops(Continuation):
-    r"""The closed loops with one equation per input, :math:`\Phi(q, \theta) = 0`.
-
-    Args:
-        loops: Kinematics of the whole mechanism, cut at the reduced loops' cuts; its length
-            scales translations.
-        reduced: The kept rows.
-        inputs: Columns of the actuated coordinates.
-        q: A closed configuration, shape (n,): where every path begins.
-        search: Whether to look for a closed form when configurations are first asked for.
-        tolerances: What counts as closed, and which singular values are noise.
-    """
+    r"""The closed loops with one equation per input, :math:`\Phi(q, \theta) = 0`."""
 
     def __init__(
         self,
@@ -97,13 +83,7 @@ class ActuatedLoops(Continuation):
         return self.reduced.residual_jacobian(state) * self.loops.units
 
     def completed(self, rows: Array, given: Array, right: Array | float = 0.0) -> Array:
-        """All velocities to those of the inputs, shape (N, n, k).
-
-        Args:
-            rows: The kept rows, shape (N, m, n).
-            given: Scaled velocities of the inputs, shape (s, k).
-            right: What the kept rows have to give, shape (N, m, k).
-        """
+        """All velocities to those of the inputs, shape (N, n, k)."""
         free = np.delete(np.arange(len(self.loops.units)), self.inputs)
         right = right - rows[..., self.inputs] @ given
         result = np.zeros((len(rows), len(self.loops.units), given.shape[1]))
@@ -130,16 +110,7 @@ class ActuatedLoops(Continuation):
         return [names[int(self.loops.columns[i])] for i in np.flatnonzero(share > 0.1 * max(share))]
 
     def solve(self, theta: Array, shortest: float = 1e-7) -> ReachedConfigurations:
-        """Configurations at given inputs, on the branch of the reference.
-
-        Args:
-            theta: Inputs, shape (N, s); radians or metres.
-            shortest: Last step, radians or lengths, of paths that do not arrive: how exactly they
-                are followed to their singular ends.
-
-        Raises:
-            NotFinite: An input is no finite number.
-        """
+        """Configurations at given inputs, on the branch of the reference."""
         theta = np.asarray(theta, dtype=np.float64)
         if not np.all(np.isfinite(theta)):
             raise NotFinite("inputs have to be finite numbers")
@@ -165,11 +136,7 @@ class ActuatedLoops(Continuation):
         return ReachedConfigurations(q, reached, stopped=q[:, self.inputs])
 
     def require(self, theta: Array) -> Array:
-        """Configurations at inputs that all have to be reached, shape (N, n).
-
-        Raises:
-            SingularConfiguration: Some path ends at a singularity, or begins at one.
-        """
+        """Configurations at inputs that all have to be reached, shape (N, n)."""
         found = self.solve(theta)
         if not found.reached.all():
             i = int(np.flatnonzero(~found.reached)[0])

@@ -52,10 +52,7 @@ def products(rates: Array) -> Array:
 
 
 def symmetric_products(values: Array) -> Array:
-    r"""Coefficients of the products in :math:`\sum_{jk} a_{jk} \dot\theta_j \dot\theta_k`.
-
-    From shape (..., s, s) to (..., s (s + 1) / 2): both orders of a pair added up, squares once.
-    """
+    r"""Coefficients of the products in :math:`\sum_{jk} a_{jk} \dot\theta_j \dot\theta_k`."""
     first, second = pairs(values.shape[-1])
     both = values[..., first, second] + values[..., second, first]
     return np.asarray(np.where(first == second, 0.5, 1.0) * both)
@@ -68,10 +65,7 @@ def count(s: int, *, damped: bool = False, motors: int = 0) -> int:
 
 
 def pack(H: Array, D: Array, p: Array, C: Array | None = None, A: Array | None = None) -> Array:
-    """One row per configuration.
-
-    From H (N, s, s), D (N, s, P), p (N, s), C (N, s, s) and A (N, s, motors).
-    """
+    """One row per configuration."""
     first, second = pairs(p.shape[-1])
     more = [] if C is None else [C[:, first, second]]
     more += [] if A is None else [A.reshape(len(A), -1)]

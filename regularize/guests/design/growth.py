@@ -41,12 +41,7 @@ Kind = TypeVar("Kind", bound=Interpolation)
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What a metamodel is to be; see ``metamodel`` for the meaning of the attributes.
-
-    Where only the size of the boxes counts, the tolerance is infinite; the sampler gives rows of
-    coefficients at inputs (N, s), NaN outside the workspace, and can be pickled where the
-    executor's workers are processes.
-    """
+    """What a metamodel is to be; see ``metamodel`` for the meaning of the attributes."""
 
     sampler: Sampler
     inputs: tuple[str, ...]
@@ -99,10 +94,7 @@ class Samples:
         }
 
     def checked(self, model: Kind) -> tuple[Kind, Array, Array]:
-        """The metamodel with its accuracy at fresh random points, these and its errors there.
-
-        The points have the shape (N, s), the relative errors (N, groups).
-        """
+        """The metamodel with its accuracy at fresh random points, these and its errors there."""
         setting = self.settings
         spread = self._rng.uniform(-BEYOND, BEYOND, size=(setting.held_out, len(setting.inputs)))
         theta = between(setting.lower, setting.upper, 0.5 + 0.5 * np.clip(spread, -1.0, 1.0))
@@ -202,11 +194,7 @@ class Builder:
         return max(0, int(left // (2 ** (self.s - 1) + 4 * self.s - 2)))
 
     def _halve_to_size(self) -> None:
-        """The text's own criterion: halve until no box is wider than asked for.
-
-        Raises:
-            ModelError: That are more boxes than there may be samples.
-        """
+        """The text's own criterion: halve until no box is wider than asked for."""
         times = np.ceil(np.log2(np.maximum(1.0 / self.size / WIDER, 1.0))).sum()
         if times > np.log2(self.settings.max_samples):
             raise ModelError(

@@ -83,14 +83,7 @@ def _scaled(interpolator: RBFInterpolator, lower: Array, span: Array, theta: Arr
 
 
 def continuous(settings: Settings, kind: str) -> Continuous:
-    """The first interpolation of a grid that is good enough, or the last one that is affordable.
-
-    The kind is ``splines``: cubic tensor-product splines, or ``rbf``: thin-plate splines of the
-    nearest samples, where they can be reached.
-
-    Raises:
-        ModelError: The bounds contain inputs that splines cannot reach, or hardly any others.
-    """
+    """The first interpolation of a grid that is good enough, or the last one that is affordable."""
     samples, interpolate = Samples(settings), {"splines": _splines, "rbf": _rbf}[kind]
     widths = (settings.upper - settings.lower) / settings.size
     intervals = np.maximum(FIRST, 2 ** np.ceil(np.log2(np.maximum(widths / WIDER, 1.0))))

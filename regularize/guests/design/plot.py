@@ -24,11 +24,7 @@ LEGEND = 6
 
 
 def new_figure(width: float, height: float) -> Any:
-    """An empty matplotlib figure, sizes in inches.
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
-    """
+    """An empty matplotlib figure, sizes in inches."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -37,13 +33,7 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def figure(model: Interpolation, reduced: ReducedModel, points: int = 801) -> Any:
-    """A matplotlib figure: full model, metamodel and relative error of H, D and p in columns.
-
-    Several inputs go along the diagonal of the workspace.
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
-    """
+    """A matplotlib figure: full model, metamodel and relative error of H, D and p in columns."""
     theta = between(model.lower, model.upper, np.linspace(0.0, 1.0, points)[:, None])
     label = model.inputs[0] + (" along the diagonal" if len(model.inputs) > 1 else "")
     covered = model.covers(theta)
@@ -98,14 +88,7 @@ _TITLES = {
 def map_figure(
     axes: Sequence[tuple[str, str, Array]], measures: Mapping[str, Array], held: Mapping[str, float]
 ) -> Any:
-    """A matplotlib figure of a map over one or two inputs, each with name, unit and values.
-
-    Measures, by their names, have the shape of the grid; the other inputs are held.
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
-        ModelError: There are more than two axes.
-    """
+    """A matplotlib figure of a map over one or two inputs, each with name, unit and values."""
     if len(axes) > 2:
         raise ModelError("a picture has one or two axes; hold the others, or save .npz or .csv")
     result = new_figure(4.6 * max(1, len(measures)), 4.4)
@@ -143,11 +126,7 @@ SUFFIXES = (".npz", ".csv", *PICTURES)
 
 
 def checked(path: Path) -> Path:
-    """The path, if its ending is known.
-
-    Raises:
-        RegularizeError: It is not.
-    """
+    """The path, if its ending is known."""
     if path.suffix.lower() not in SUFFIXES:
         raise RegularizeError(
             f"{path}: unknown kind of file {path.suffix!r} (known: {', '.join(SUFFIXES)})"

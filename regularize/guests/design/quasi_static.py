@@ -36,12 +36,7 @@ FORCES, SLOPES = 1e-5, 1e-3
 
 
 class BalancedLoops(ActuatedLoops):
-    """Closed loops whose elastic coordinates are in equilibrium.
-
-    Args:
-        full: The reduced model in all its coordinates, the inputs first.
-        inputs: Number of those that stay inputs.
-    """
+    """Closed loops whose elastic coordinates are in equilibrium."""
 
     def __init__(self, full: ReducedModel, inputs: int) -> None:
         own = full.equations

@@ -177,11 +177,7 @@ def _load(name: str, value: ArrayLike | BodyLoad) -> BodyLoad:
 def _with_springs(
     reduction: Reduction, inputs: Sequence[str], springs: Sequence[str]
 ) -> tuple[str, ...]:
-    """Inputs and as many coordinates of springs as the others leave free, the loops closed.
-
-    Coordinates that close the loops are taken among those of no spring first, the best conditioned
-    ones, so that springs are inputs wherever they can be.
-    """
+    """Inputs and as many coordinates of springs as the others leave free, the loops closed."""
     from scipy.linalg import qr
 
     if not springs:

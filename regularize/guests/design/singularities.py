@@ -26,17 +26,7 @@ from regularize.tolerances import EXACT
 def distances(
     loops: LoopKinematics, q: Array, motors: Sequence[int], body: str | None, generic: Array
 ) -> dict[str, Array]:
-    """The smallest normalised singular value of each kind, 0 where it is singular, shape (N,).
-
-    That of ``inverse`` is NaN without a body, that of ``forward`` without motors.
-
-    Args:
-        loops: Kinematics of all joints.
-        q: Closed configurations, shape (N, n).
-        motors: Columns of the motors.
-        body: The body whose pose is the output, if there is one.
-        generic: Configurations that show which ranks are usual, shape (K, n).
-    """
+    """The smallest normalised singular value of each kind, 0 where it is singular, shape (N,)."""
     K, n = len(generic), loops.freedoms
 
     def sizes(q: Array) -> Array:

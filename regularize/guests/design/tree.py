@@ -33,21 +33,7 @@ def between(lower: Array, upper: Array, fraction: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class BoxTree:
-    """Which box a point lies in.
-
-    Every inner node halves its box. A child that is not negative is an inner node; the child
-    ``-1 - i`` is box i, and i equal to the number of boxes stands for what was left out.
-
-    Attributes:
-        lower: Lower bounds of the workspace, shape (s,).
-        upper: Upper bounds, shape (s,).
-        root: The topmost child.
-        axis: Direction in which each inner node is halved, shape (nodes,).
-        threshold: Where, shape (nodes,); points there belong to the upper half.
-        children: Lower and upper half of each inner node, shape (nodes, 2).
-        center: Centres of the boxes, shape (boxes, s).
-        half: Half of their widths, shape (boxes, s).
-    """
+    """Which box a point lies in."""
 
     lower: Array
     upper: Array
@@ -97,15 +83,7 @@ class BoxTree:
 
 
 class Growth:
-    """A tree while it grows: leaves are halved or dropped, many at once.
-
-    Attributes:
-        center: Centres of all nodes in whole numbers, shape (nodes, s).
-        half: Half widths in whole numbers, shape (nodes, s).
-        axis: Direction of each bisection, -1 for leaves, shape (nodes,).
-        child: Node of the lower half; the upper half follows it; -1 for leaves, shape (nodes,).
-        dropped: Leaves that are left out, shape (nodes,).
-    """
+    """A tree while it grows: leaves are halved or dropped, many at once."""
 
     def __init__(self, lower: Array, upper: Array) -> None:
         self.lower, self.upper = lower, upper
@@ -201,14 +179,7 @@ def in_inputs(weights: Array, half: Array) -> Array:
 
 @dataclass(frozen=True)
 class Scale:
-    """Sizes that errors of H, D and p are compared with.
-
-    The error of a group of coefficients at a point is the Euclidean norm of its errors over the
-    norm of its values there, or over the group's median norm where the values are smaller.
-
-    Attributes:
-        median: Median norm of H, D and p over the workspace, by name.
-    """
+    """Sizes that errors of H, D and p are compared with."""
 
     median: dict[str, float]
 
@@ -224,10 +195,7 @@ class Scale:
 
 
 def scale_of(rows: Array, s: int, span: float) -> Scale:
-    """Median norms of coefficients (N, t); ``span`` is the largest width of the workspace.
-
-    D and p that are small against H, its changes and its accelerations are rounding errors.
-    """
+    """Median norms of coefficients (N, t); ``span`` is the largest width of the workspace."""
     median = {
         name: float(np.median(np.linalg.norm(rows[:, place], axis=1)))
         for name, place in groups(s, rows.shape[1]).items()
@@ -239,14 +207,7 @@ def scale_of(rows: Array, s: int, span: float) -> Scale:
 
 
 def estimate(tree: BoxTree, weights: Array, values: Array, scale: Scale) -> Array:
-    """Estimated relative error of every box by direction, shape (L, s); no samples needed.
-
-    Third derivatives are the differences of second derivatives between neighbouring boxes. What the
-    least squares show of mixed terms is added to the largest direction. A box without a neighbour
-    has an infinite error. Of a cubic term x³ a quadratic fit misses x³ - x, which is at most 2 /
-    3^(3/2) on -1 to 1. Weights on -1 to 1 have the shape (L, k, t), values at the design (L,
-    points, t).
-    """
+    """Estimated relative error of every box by direction, shape (L, s); no samples needed."""
     L, s = tree.center.shape
     squares = [1 + s + int(i) for i in np.flatnonzero(np.equal(*pairs(s)))]
     center_value = values[:, 0]

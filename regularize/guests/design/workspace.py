@@ -37,12 +37,7 @@ from regularize.mechanism.source import Model, as_mechanism
 
 
 def followed(graph: Graph, columns: Sequence[int], x: Array, shape: tuple[int, ...]) -> Array:
-    """Configurations at all points of a grid, NaN where none is reached, shape (N, n).
-
-    Each point that is reached leads on to its neighbours, so that all is found that can be reached
-    along the lines of the grid without passing a singularity. The inputs x, whose columns are
-    given, have the shape (N, inputs); the last axis of the grid runs fastest.
-    """
+    """Configurations at all points of a grid, NaN where none is reached, shape (N, n)."""
     loops = sized_loops(graph, graph.position)
     start = project(loops, graph.position[None], steps=30).q
     along, units = Continuation(loops), loops.units[list(columns)]

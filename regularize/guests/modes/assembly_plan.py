@@ -32,7 +32,6 @@ from regularize.guests.modes.loop_chain import (
     next_coupled,
 )
 from regularize.guests.modes.loop_system import LoopSystem, Multistart, passive_legs
-from regularize.guests.modes.platform import platform_of
 from regularize.guests.modes.six_motions.eigen_loop import EigenLoop
 from regularize.guests.modes.six_motions.elementary_loop import (
     ElementaryLoop,
@@ -45,25 +44,13 @@ from regularize.mechanism.graph import EdgeId, Graph, coordinate_names, part_of
 from regularize.tolerances import VANISHING
 
 #: What is less than a closed form, the least first.
-METHODS = ("iteration", "homotopy", "eigenvalues")
+METHODS = ("iteration", "eigenvalues")
 #: Generic loops by which the arrangements of a loop's equations are ranked.
 PROBES = 3
 
 
 class AssemblyPlan:
-    """Steps that find all unknown coordinates, one set of loops after the other.
-
-    Args:
-        graph: The mechanism's graph.
-        unknown: Columns that are looked for.
-        form: Formulas of the whole mechanism; None where eigenvalues have to do without formulas.
-        by_body: The body whose pose tells configurations apart; by default all do.
-        rtol: Below this angles, and distances by the size of a loop, are none to formulas.
-        seed: Seed of arbitrary choices.
-
-    Attributes:
-        steps: What is done, in order.
-    """
+    """Steps that find all unknown coordinates, one set of loops after the other."""
 
     def __init__(
         self,
@@ -91,7 +78,6 @@ class AssemblyPlan:
         while self._left and (
             self._coupled()
             or (form is not None and self._by_formulas(form))
-            or self._by_poses()
             or self._by_eigenvalues()
             or self._by_iteration()
         ):
@@ -155,17 +141,6 @@ class AssemblyPlan:
         if part is None or form is None or not form.solved:
             return None
         return _formula_step(form, self._own(part))
-
-    def _by_poses(self) -> bool:
-        """All that is left, if it is the legs of one platform."""
-        left = np.array(sorted(self._left), dtype=np.intp)
-        found = platform_of(self.graph, left, self._by_body)
-        if found is None:
-            return False
-        names = " ".join(self._names[c] for c in left)
-        sentence = f"{names}: all poses of {found.body} by homotopy, {found.most} at most"
-        step = AssemblyStep("homotopy", (sentence,), found.find, ways=found.most)
-        return self._enter(step, left.tolist())
 
     def _by_eigenvalues(self) -> bool:
         """The loop with the fewest unknown coordinates that can be solved; reasons of others."""
@@ -289,11 +264,7 @@ class AssemblyPlan:
         return list(groups.values())
 
     def _part(self, cycles: Sequence[Cycle]) -> Graph | None:
-        """The graph of some loops alone, where nothing else touches their unknown coordinates.
-
-        Loops of known joints alone, which are closed, are opened: each bears on the others through
-        the poses of the bodies, which any of its ways around gives.
-        """
+        """The graph of some loops alone, where nothing else touches their unknown coordinates."""
         columns = set(self._columns(cycles))
         edges = {e for cycle in cycles for e in cycle.edges}
         for coupling in self.graph.couplings:

@@ -20,17 +20,7 @@ from regularize.tolerances import EXACT
 
 @dataclass(frozen=True, eq=False)
 class PartialSolutions:
-    """Configurations of N samples.
-
-    Attributes:
-        rows: Sample of each configuration, shape (K,).
-        q: Coordinates of all joints, shape (K, n).
-        complete: Whether there are no others, shape (N,).
-        certain: The same, what was iterated not counted, shape (N,).
-        regularity: Of the worst loop that was solved by eigenvalues, or NaN, shape (N,).
-        certificate: Largest number of Kantorovich of these loops, or NaN, shape (K,).
-        starts: Random starts of the iteration, shape (N,).
-    """
+    """Configurations of N samples."""
 
     rows: NDArray[np.intp]
     q: Array
@@ -50,11 +40,7 @@ class PartialSolutions:
     def among(
         cls, q: Array, rows: NDArray[np.intp], columns: NDArray[np.intp], own: Array
     ) -> PartialSolutions:
-        """Configurations with some coordinates entered into samples; all there are, unless said.
-
-        The samples q have the shape (N, n); of each configuration the sample, shape (K,), and
-        values in some columns (k,), shape (K, k), are given.
-        """
+        """Configurations with some coordinates entered into samples; all there are, unless said."""
         full = q[rows]
         full[:, columns] = own
         sure, unknown = np.ones(len(q), dtype=bool), np.full(len(q), np.nan)
@@ -86,14 +72,7 @@ class PartialSolutions:
 
 @dataclass(frozen=True, eq=False)
 class AssemblyStep:
-    """One step of a plan.
-
-    Attributes:
-        method: ``coupling``, ``closed form``, ``eigenvalues``, ``homotopy`` or ``iteration``.
-        sentences: What it does, one sentence per loop.
-        run: Configurations of samples whose known coordinates are entered, shape (N, n).
-        ways: Ways to assemble that there may be for one sample.
-    """
+    """One step of a plan."""
 
     method: str
     sentences: tuple[str, ...]
@@ -111,10 +90,7 @@ def from_coupling(coupling: CouplingRow, column: int, q: Array, _: Multistart) -
 def from_formulas(
     form: ClosedForm, columns: NDArray[np.intp], q: Array, _: Multistart
 ) -> PartialSolutions:
-    """All branches that can be assembled; known to be all where they are isolated.
-
-    The columns are those that the formulas, of some loops alone, have among all of the mechanism.
-    """
+    """All branches that can be assembled; known to be all where they are isolated."""
     system = form.closure
     solutions = form.solve(q[:, columns[list(form.columns)]])
     row, branch = np.nonzero(solutions.assembled)
@@ -148,10 +124,7 @@ def from_eigenvalues(
 def from_iteration(
     system: LoopSystem, columns: NDArray[np.intp], q: Array, search: Multistart
 ) -> PartialSolutions:
-    """What iteration from many starts finds; there may be more.
-
-    The columns are those that the equations, of some loops alone, have among all of the mechanism.
-    """
+    """What iteration from many starts finds; there may be more."""
     own = q[:, columns]
     rows, found, starts = searched(system, own, (np.zeros(0, dtype=np.intp), own[:0]), search)
     result = PartialSolutions.among(q, rows, columns, found)

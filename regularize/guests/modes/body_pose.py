@@ -60,14 +60,7 @@ class BodyPose(ShortRepr):
 
 
 def posed(mechanism: Mechanism, pose: BodyPose | str) -> tuple[Mechanism, tuple[str, ...]]:
-    """The mechanism with the coordinates of a body's pose among its own, at the end.
-
-    Returns:
-        It, and the names of the coordinates that are given, such as ``platform.x``.
-
-    Raises:
-        ModelError: There is no such body, it does not move, or it has no such coordinates.
-    """
+    """The mechanism with the coordinates of a body's pose among its own, at the end."""
     pose = BodyPose(pose) if isinstance(pose, str) else pose
     graph = build(mechanism)
     node_of(graph, pose.body)
@@ -95,10 +88,7 @@ def posed(mechanism: Mechanism, pose: BodyPose | str) -> tuple[Mechanism, tuple[
 def with_pose(
     model: Model | Graph, inputs: Sequence[str], pose: BodyPose | str | None
 ) -> tuple[Graph, Sequence[str]]:
-    """The graph and all inputs, those of the pose last.
-
-    Arguments and errors as of ``posed``; ``inputs`` are those besides the pose.
-    """
+    """The graph and all inputs, those of the pose last."""
     graph = as_graph(model)
     if pose is None:
         return graph, inputs

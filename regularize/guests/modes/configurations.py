@@ -93,10 +93,7 @@ class AssemblyModes(Configurations):
 
 
 def within_a_turn(q: Array, system: LoopSystem) -> Array:
-    """The same configurations (K, n) with angles that were found between -pi and pi.
-
-    Angles that are coupled to others count their turns.
-    """
+    """The same configurations (K, n) with angles that were found between -pi and pi."""
     coupled = {column for row in system.graph.couplings for column in row.columns}
     given = set(range(q.shape[1])) - set(system.unknown.tolist())
     return Turns(system.graph, given | coupled).near(q, np.zeros(q.shape[1]))

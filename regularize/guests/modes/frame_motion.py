@@ -88,10 +88,7 @@ class FrameMotion:
 
     @cached_property
     def varying(self) -> tuple[bool, ...]:
-        """Whether the frame moves along X, Y, Z of the ground and turns about X, Y, Z, (6,).
-
-        A frame that turns about slanting or several axes turns about all three.
-        """
+        """Whether the frame moves along X, Y, Z of the ground and turns about X, Y, Z, (6,)."""
         moves = np.max(np.abs(self.twists), axis=(0, 2)) > EXACT.same
         if np.sum(moves[3:]) > 1:
             moves[3:] = True

@@ -20,10 +20,7 @@ Indices = NDArray[np.intp]
 
 
 def table_of(rows: Indices, values: Array, count: int) -> Array:
-    """Each sample's values in order, filled up with NaN, shape (count, most, ...).
-
-    Of each result the sample, shape (K,), and what there is of it, shape (K, ...), are given.
-    """
+    """Each sample's values in order, filled up with NaN, shape (count, most, ...)."""
     each = np.bincount(rows, minlength=count)
     there = np.arange(each.max(initial=0)) < each[:, None]
     table = np.full((*there.shape, *values.shape[1:]), np.nan)
@@ -32,12 +29,7 @@ def table_of(rows: Indices, values: Array, count: int) -> Array:
 
 
 def labels_of(rows: Indices, points: Array, radius: float) -> Indices:
-    """The first result that is the same as each one, or the same as one that is, shape (K,).
-
-    Only neighbours along one arbitrary direction are compared, so that many cost little. Results of
-    different samples ``rows``, shape (K,), are never the same, others where no entry of their
-    points, shape (K, m), differs by more than the radius.
-    """
+    """The first result that is the same as each one, or the same as one that is, shape (K,)."""
     K = len(rows)
     direction = np.random.default_rng(0).normal(size=points.shape[1])
     along, reach = points @ direction, radius * float(np.sum(np.abs(direction)))
@@ -61,10 +53,7 @@ def labels_of(rows: Indices, points: Array, radius: float) -> Indices:
 
 
 def firsts_of(rows: Indices, points: Array, radius: float) -> Indices:
-    """Positions of the results that differ from all earlier ones, in the order of the samples.
-
-    Arguments as of ``labels_of``.
-    """
+    """Positions of the results that differ from all earlier ones, in the order of the samples."""
     first = np.flatnonzero(labels_of(rows, points, radius) == np.arange(len(rows)))
     return first[np.argsort(rows[first], kind="stable")]
 
@@ -113,10 +102,7 @@ class Turns:
 
 
 def _unwrapped_vectors(w: Array) -> Array:
-    """Rotation vectors w + 2 pi k w / |w| with whole numbers k such that they do not jump, (N, 3).
-
-    The angle of rotation is counted along an axis that never turns round between two samples.
-    """
+    """Rotation vectors w + 2 pi k w / |w| with whole numbers k such that they do not jump, (N, 3)."""
     if not len(w):
         return w
     angle = np.linalg.norm(w, axis=1)

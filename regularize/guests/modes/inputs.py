@@ -27,29 +27,14 @@ from regularize.tolerances import EXACT, Tolerances
 
 @dataclass(frozen=True)
 class Inputs:
-    """Names and columns of the inputs, in the order of their values.
-
-    Attributes:
-        names: Names of their coordinates.
-        columns: Their positions among all coordinates.
-        joints: What each was asked for by: its own name, or that of a joint as a whole.
-    """
+    """Names and columns of the inputs, in the order of their values."""
 
     names: tuple[str, ...]
     columns: tuple[int, ...]
     joints: tuple[str, ...]
 
     def values(self, values: ArrayLike | Mapping[str, ArrayLike], what: str = "values") -> Array:
-        """Values as an array of shape (..., inputs).
-
-        Args:
-            values: The same; for one input also of shape (...); or one array per input, by name,
-                and of shape (..., k) for a joint with k freedoms.
-            what: What they are, for messages.
-
-        Raises:
-            ModelError: They are no real numbers, or do not fit the inputs.
-        """
+        """Values as an array of shape (..., inputs)."""
         if isinstance(values, Mapping):
             return self._by_name(values, what)
         x = numbers(values, what)
@@ -83,10 +68,7 @@ class Inputs:
 
 
 def numbers(values: ArrayLike, what: str) -> Array:
-    """Values as an array of float64, any shape; what is no real number is refused in words.
-
-    NaN and infinity pass.
-    """
+    """Values as an array of float64, any shape; what is no real number is refused in words."""
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
     try:
@@ -135,11 +117,7 @@ def at_least_zero(value: float, what: str) -> float:
 
 
 def node_of(graph: Graph, body: str) -> NodeId:
-    """The node of a body.
-
-    Raises:
-        ModelError: There is no such body.
-    """
+    """The node of a body."""
     if body not in graph.node_of:
         names = [each.name for each in graph.mechanism.bodies]
         raise ModelError(f"there is no body {body!r}{did_you_mean(body, names)}")
@@ -155,12 +133,7 @@ def turning_of(graph: Graph) -> NDArray[np.bool_]:
 
 
 def inputs_of(graph: Graph, inputs: Sequence[str]) -> Inputs:
-    """The inputs of some names, of joints or of single coordinates such as ``wrist[1]``.
-
-    Raises:
-        ModelError: A name is unknown or given twice, or a joint that turns about a point or moves
-            freely is given in part.
-    """
+    """The inputs of some names, of joints or of single coordinates such as ``wrist[1]``."""
     names = coordinate_names(graph.mechanism)
     joints = {joint.name for joint in graph.mechanism.joints}
     columns: list[int] = []
@@ -206,15 +179,7 @@ def _shown(value: object) -> str:
 
 @dataclass(frozen=True)
 class Freedoms:
-    """What some inputs leave of a mechanism's freedoms.
-
-    Attributes:
-        independent: How many of the inputs can be chosen freely.
-        left: Freedoms that are left with all inputs given; rods that spin about themselves between
-            two ball joints do not count.
-        further: Names of as many coordinates that would take these freedoms as further inputs;
-            empty where no single ones do.
-    """
+    """What some inputs leave of a mechanism's freedoms."""
 
     independent: int
     left: int
@@ -222,11 +187,7 @@ class Freedoms:
 
 
 def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) -> Freedoms | None:
-    """Freedoms at generic configurations that are connected with the stored one.
-
-    None where the loops are open at the stored configuration. All coordinates but the inputs, whose
-    columns are given, are unknown in the equations.
-    """
+    """Freedoms at generic configurations that are connected with the stored one."""
     loops, rng = system.loops, np.random.default_rng(seed)
     stored, _ = system.projected(system.graph.position[None])
     if system.error(stored)[0] > EXACT.same:
@@ -249,10 +210,7 @@ def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) ->
 
 
 def clearest(loops: LoopKinematics, q: Array, rtol: float) -> tuple[Array, Array]:
-    """The configuration (n,) whose rank is clearest, and a basis of its velocities, shape (n, s).
-
-    Of closed configurations, shape (N, n): the rank is lower at special ones only.
-    """
+    """The configuration (n,) whose rank is clearest, and a basis of its velocities, shape (n, s)."""
     jacobian = loops.jacobian(loops.state(q)) * loops.units
     _, values, vectors = np.linalg.svd(jacobian)
     ranks = np.sum(values > rtol * values[:, :1], axis=1)
@@ -263,11 +221,7 @@ def clearest(loops: LoopKinematics, q: Array, rtol: float) -> tuple[Array, Array
 
 
 def require_fitting_inputs(system: LoopSystem, inputs: Inputs, *, seed: int = 0) -> None:
-    """Refuse inputs that leave freedoms, and those that cannot all be chosen.
-
-    Raises:
-        ModelError: They are too few or too many.
-    """
+    """Refuse inputs that leave freedoms, and those that cannot all be chosen."""
     freedoms = freedoms_of(system, inputs.columns, seed=seed)
     if freedoms is None:
         return

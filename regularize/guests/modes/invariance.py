@@ -32,13 +32,7 @@ from regularize.lie.arrays import Array
 
 @dataclass(frozen=True, eq=False)
 class Element:
-    """A point, a direction, an oriented plane or a line, in some frame: numbers, or quantities.
-
-    Attributes:
-        kind: ``point``, ``direction``, ``plane`` or ``line``.
-        position: A point of it in metres, shape (3,); None for a direction.
-        direction: Unit vector, normal of a plane, shape (3,); None for a point.
-    """
+    """A point, a direction, an oriented plane or a line, in some frame: numbers, or quantities."""
 
     kind: str
     position: NDArray[Any] | None = None
@@ -63,16 +57,7 @@ CENTER, AXES = Element("point", np.zeros(3)), [Element("direction", None, e) for
 
 @dataclass(frozen=True, eq=False)
 class UnmovedSegment:
-    """Consecutive motions of a loop and an element that they leave unmoved.
-
-    Frames are counted around the loop: 2 i in front of motion i, 2 i + 1 behind it.
-
-    Attributes:
-        start: First motion.
-        length: Number of motions; zero for an element of one body.
-        base: The element in frame ``first``.
-        tip: The element in frame ``last``.
-    """
+    """Consecutive motions of a loop and an element that they leave unmoved."""
 
     start: int
     length: int
@@ -96,12 +81,7 @@ class UnmovedSegment:
 
 
 class Invariance:
-    """All segments of a loop that leave an element unmoved.
-
-    Args:
-        chain: The loop.
-        rtol: Angles, and distances relative to the size of the loop, that count as none.
-    """
+    """All segments of a loop that leave an element unmoved."""
 
     def __init__(self, chain: LoopChain, rtol: float) -> None:
         self.chain, self.rtol = chain, rtol
@@ -253,15 +233,7 @@ MEASURES = {
 
 @dataclass(frozen=True, eq=False)
 class LoopProjection:
-    """One way to find one unknown.
-
-    Attributes:
-        unknown: Index of the motion in the loop.
-        segments: The two segments, or the one that is seen from both sides.
-        measure: What is equated, in words.
-        solutions: 1 or 2.
-        cost: Number of motions that have to be computed with.
-    """
+    """One way to find one unknown."""
 
     unknown: int
     segments: tuple[UnmovedSegment, ...]
@@ -271,10 +243,7 @@ class LoopProjection:
 
 
 def projections(invariance: Invariance, unknown: int) -> Iterator[LoopProjection]:
-    """All ways to find one more unknown of a loop, one step ahead, those of long segments first.
-
-    The motions that are not known are given as a set of bits.
-    """
+    """All ways to find one more unknown of a loop, one step ahead, those of long segments first."""
     chain = invariance.chain
     m = len(chain)
     translations = sum(1 << i for i, item in enumerate(chain.items) if item.kind == "P")

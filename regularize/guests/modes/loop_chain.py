@@ -87,10 +87,7 @@ def joint_names(graph: Graph, edges: Sequence[int]) -> tuple[str, ...]:
 def next_coupled(
     couplings: Sequence[CouplingRow], known: Set[int], plain: Set[int]
 ) -> tuple[CouplingRow, int] | None:
-    """A coupling with one coordinate left, and this coordinate.
-
-    Angles that are known up to whole turns, which are not ``plain``, determine nothing.
-    """
+    """A coupling with one coordinate left, and this coordinate."""
     for coupling in couplings:
         left = set(coupling.columns) - known
         if len(left) == 1 and set(coupling.columns) - left <= plain:
@@ -126,20 +123,7 @@ def _factor(coupling: CouplingRow, column: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ElementaryMotion:
-    """An elementary motion of a loop.
-
-    Attributes:
-        kind: ``R``, ``P``, ``S`` (spherical) or ``F`` (free).
-        edge: Its joint.
-        columns: Its coordinates among all coordinates of the mechanism.
-        sign: +1 where the loop passes from parent to child.
-        before: Frame in front of the motion at zero coordinates, in the loop's frame, (4, 4).
-        after: Frame behind the motion at zero coordinates, shape (4, 4).
-        angle: Rotation about z between the two frames at zero coordinates.
-        shift: Translation along z between them, in metres.
-        pitch: Translation in metres per radian; zero but for helical joints.
-        scale: Radians or metres per unit of the coordinate; one but for composite joints.
-    """
+    """An elementary motion of a loop."""
 
     kind: str
     edge: Edge
@@ -180,14 +164,7 @@ class ElementaryMotion:
 
 @dataclass(frozen=True, eq=False)
 class LoopChain:
-    """A loop, cut open nowhere.
-
-    Attributes:
-        items: The motions in order.
-        links: Constant transforms that follow each of them, shape (m, 4, 4).
-        size: Largest distance within the loop in metres.
-        cycle: Where in the graph it is.
-    """
+    """A loop, cut open nowhere."""
 
     items: tuple[ElementaryMotion, ...]
     links: Array

@@ -34,19 +34,7 @@ NUDGE = 1e-4
 
 
 class LoopSystem:
-    """Closure equations of all loops of a mechanism for some unknown coordinates.
-
-    Args:
-        graph: The mechanism's graph.
-        unknown: Columns that are looked for.
-        length: Length by which closure errors are divided, in metres; by default the size of the
-            mechanism.
-        by_body: The body whose pose tells configurations apart; by default all do.
-
-    Attributes:
-        loops: Kinematics of all joints.
-        held: Which coordinates are known, shape (n,).
-    """
+    """Closure equations of all loops of a mechanism for some unknown coordinates."""
 
     def __init__(
         self,
@@ -87,12 +75,7 @@ class LoopSystem:
         until: float | None = None,
         within: float = EXACT.closed,
     ) -> tuple[Array, NDArray[np.bool_]]:
-        """Configurations (K, n) closed with the known coordinates held, and which of them are.
-
-        Damped ones may be far away. No step of Newton's method is made beyond so many, nor where
-        errors are below ``until``, by default a tenth of what is closed; what errs by no more than
-        ``within`` counts as closed.
-        """
+        """Configurations (K, n) closed with the known coordinates held, and which of them are."""
         close = partial(
             project, self.loops, held=self.held, damped=damped, steps=steps, until=until
         )
@@ -104,12 +87,7 @@ class LoopSystem:
         return result, np.concatenate([part.error for part in parts]) <= within
 
     def derivatives(self, q: Array, given: Sequence[Array]) -> Array:
-        """Velocities of configurations (K, n), or accelerations, shape (K, n).
-
-        They are the least ones where links may turn by themselves, and NaN where the known
-        coordinates cannot move like that. Given are rates of all coordinates, of which the known
-        ones count, and for accelerations the rates of these, (K, n) each.
-        """
+        """Velocities of configurations (K, n), or accelerations, shape (K, n)."""
         loops, free = self.loops, ~self.held
         state, units = loops.state(q), loops.units[free]
         jacobian = loops.jacobian(state)
@@ -133,11 +111,7 @@ class LoopSystem:
         return firsts_of(rows, self.poses(q), EXACT.same)
 
     def poses(self, q: Array) -> Array:
-        """What tells configurations from each other: poses of the bodies, shape (K, m).
-
-        Bodies that can move with nothing else changing (a rod spinning between two ball joints) do
-        not count.
-        """
+        """What tells configurations from each other: poses of the bodies, shape (K, m)."""
         return in_parts(self._poses, q)
 
     def _poses(self, q: Array) -> Array:
@@ -152,10 +126,7 @@ class LoopSystem:
         return poses.reshape(len(q), 12 * poses.shape[1])
 
     def away(self, stored: Array, q: Array) -> Array:
-        """Largest difference of the poses of bodies from those of one configuration, shape (K,).
-
-        Bodies that can move with nothing else changing do not count.
-        """
+        """Largest difference of the poses of bodies from those of one configuration, shape (K,)."""
         start = self.loops.state(stored)
         counts = ~self._passive(np.atleast_2d(stored), start)[0]
 
@@ -249,15 +220,7 @@ def passive_legs(graph: Graph, unknown: Iterable[int]) -> set[frozenset[str]]:
 
 @dataclass(frozen=True)
 class Multistart:
-    """How long is searched.
-
-    Attributes:
-        starts: Starts of each sample in a round.
-        rounds: Largest number of rounds.
-        seed: Seed of the starts.
-        advance: Called after every round.
-        patience: Rounds without anything new after which the search ends.
-    """
+    """How long is searched."""
 
     starts: int = 64
     rounds: int = 30
@@ -269,14 +232,7 @@ class Multistart:
 def searched(
     system: LoopSystem, q: Array, known: tuple[NDArray[np.intp], Array], search: Multistart
 ) -> tuple[NDArray[np.intp], Array, NDArray[np.intp]]:
-    """Look for configurations of N samples from random starts.
-
-    The samples q, shape (N, n), hold the known coordinates. Of configurations that are known
-    already the samples (K,) and the coordinates (K, n) are given.
-
-    Returns:
-        Samples and coordinates of all configurations, and the number of starts of each sample.
-    """
+    """Look for configurations of N samples from random starts."""
     rng = np.random.default_rng(search.seed)
     rows, found = known
     poses = system.poses(found)

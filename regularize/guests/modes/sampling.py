@@ -35,12 +35,7 @@ class ClosedBranch:
         self._solution, self._branch, self._theta = solution, branch, theta
 
     def __call__(self, theta: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Configurations (N, n), and whether the straight way to them stays on the branch (N,).
-
-        A branch may be assembled at inputs that the mechanism cannot reach without being taken
-        apart, and beyond places where it meets another branch it may be another way of moving, so
-        points between are looked at as well, and one behind.
-        """
+        """Configurations (N, n), and whether the straight way to them stays on the branch (N,)."""
         solutions = self._solution.solve(theta, self._branch)
         q, good = solutions.q[:, 0], solutions.assembled[:, 0].copy()
         way = theta - self._theta
@@ -59,11 +54,7 @@ class ClosedBranch:
         return q, good & np.isfinite(q).all(axis=1)
 
     def spread(self, count: int, reach: Array, rng: np.random.Generator) -> Array:
-        """Configurations all over the branch, shape (N, n) with N at most ``count``.
-
-        They lie on straight ways of the inputs, which change by ``reach``, shape (s,), at most;
-        each up to where the branch ends or meets another.
-        """
+        """Configurations all over the branch, shape (N, n) with N at most ``count``."""
         inputs = len(self._theta)
         ways = 2 if inputs == 1 else max(2, -(-count // POINTS))
         points = POINTS
@@ -101,10 +92,7 @@ def closed_solution(loops: LoopKinematics, inputs: Sequence[int]) -> ClosedForm 
 
 
 def closed_branch(loops: LoopKinematics, inputs: Sequence[int], q: Array) -> ClosedBranch | None:
-    """The branch through a configuration (n,) of a whole mechanism, or None without closed form.
-
-    The inputs are given by their columns.
-    """
+    """The branch through a configuration (n,) of a whole mechanism, or None without closed form."""
     solution = closed_solution(loops, inputs)
     if solution is None:
         return None
@@ -127,12 +115,7 @@ WAYS = 64
 
 
 def nearest_modes(loops: LoopKinematics, start: Array, held: Mask) -> Array | None:
-    """All configurations with some coordinates held, the nearest to a start first, (k, n).
-
-    None where the held coordinates, which are as in the start, shape (n,), do not determine the
-    others in closed form. Angles are compared up to whole turns, lengths divided by the size of the
-    mechanism.
-    """
+    """All configurations with some coordinates held, the nearest to a start first, (k, n)."""
     if loops.freedoms != loops.graph.freedoms:
         return None
     solution = closed_solution(loops, np.flatnonzero(held).tolist())
@@ -152,11 +135,7 @@ def nearest_modes(loops: LoopKinematics, start: Array, held: Mask) -> Array | No
 def spread_configurations(
     loops: LoopKinematics, starts: Array, count: int, rtol: float, rng: np.random.Generator
 ) -> Array:
-    """At most ``count`` configurations on the branch on which others of a cell lie, shape (N, n).
-
-    There are none where there is no closed form. The closed configurations to start from have the
-    shape (k, n); ``rtol`` is that of ranks.
-    """
+    """At most ``count`` configurations on the branch on which others of a cell lie, shape (N, n)."""
     nothing = np.zeros((0, loops.freedoms))
     part = part_of(loops.graph, loops.edges)
     if part is None:

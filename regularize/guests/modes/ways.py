@@ -51,12 +51,7 @@ def ways_at(
     width: int = 100,
     most: int = 8,
 ) -> Iterator[str]:
-    """The ways to assemble at inputs (s,) in radians and metres, one column each.
-
-    Without formulas they are looked for numerically. At most ``most`` are printed, or ``every``
-    one, or the one on which the model stands, where its ``own`` is enough; ``width`` is the
-    terminal's.
-    """
+    """The ways to assemble at inputs (s,) in radians and metres, one column each."""
     at = ", ".join(f"{n} = {v:g}" for n, v in zip(solution.inputs, values, strict=True))
     stored = solution.stored_branch if own and solution.solved else None
     if solution.solved:

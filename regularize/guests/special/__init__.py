@@ -31,11 +31,7 @@ from regularize.reduction.block import Block
 
 
 def of_hinges(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:
-    """Linkages of hinges that are known by where all axes are.
-
-    Relations within ``within``, in radians and parts of the size, are taken to be meant, and
-    numbers moved to simpler ones by ``rounding``.
-    """
+    """Linkages of hinges that are known by where all axes are."""
     rigid = {e: () for e, s in part.screws.items() if not s.size}
     moving = {e: s for e, s in part.screws.items() if s.size}
     if {motion_type(np.linalg.qr(s)[0], within).name for s in moving.values()} != {"revolute"}:
@@ -67,10 +63,7 @@ def of_similar_triangles(
 
 
 def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[EdgeId, Space] | None:
-    """The hinges of a focal mechanism, or None where the part, of hinges alone, is another.
-
-    An axis may be missed by ``within``, and a number moved to a simpler one by ``rounding``.
-    """
+    """The hinges of a focal mechanism, or None where the part, of hinges alone, is another."""
     roles = _roles(graph, part, within)
     if roles is None:
         return None

@@ -100,13 +100,7 @@ class _Relation:
 def similar_triangles(
     freedoms: dict[EdgeId, Space], within: float, rounding: float
 ) -> dict[EdgeId, Space] | None:
-    """The joints with exact similar triangles of hinges; None where they have these, or none.
-
-    Args:
-        freedoms: The span of every joint's screws.
-        within: What relation is taken to be meant, radians and parts of the size.
-        rounding: How far a number may be moved to a simpler one.
-    """
+    """The joints with exact similar triangles of hinges; None where they have these, or none."""
     rows = {e: upright(s[0]) for e, s in freedoms.items() if len(s) == 1 and any(s[0][3:])}
     normals = {(row[3], row[4], row[5]) for row in rows.values()}
     if len(normals) != 1 or any(dot(row[:3], row[3:]) for row in rows.values()):

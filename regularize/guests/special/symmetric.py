@@ -61,10 +61,7 @@ def _mapped(
     within: float,
     rounding: float,
 ) -> list[Dual] | None:
-    """Axes that a half turn (1) or a reflection (-1) maps on each other, some on themselves.
-
-    With n along the axis, or normal to the plane, it takes x to s (2 n n.x / n.n - x) + t.
-    """
+    """Axes that a half turn (1) or a reflection (-1) maps on each other, some on themselves."""
     directions = np.array([axis[3:] for axis in axes])
     points = np.array([np.cross(axis[3:], axis[:3]) for axis in axes])
     for senses in product((1.0, -1.0), repeat=len(pairs)):
@@ -120,10 +117,7 @@ def _exactly_mapped(
 
 
 def _trihedral(axes: Sequence[Array], within: float, rounding: float) -> list[Dual] | None:
-    """Axes at right angles, each through the point in which three planes in a row meet.
-
-    The plane of an axis is the one across it that holds the common normals to its neighbours.
-    """
+    """Axes at right angles, each through the point in which three planes in a row meet."""
     directions = np.array([axis[3:] for axis in axes])
     points = np.array([np.cross(axis[3:], axis[:3]) for axis in axes])
     heights = []
@@ -222,10 +216,7 @@ def _exact(axes: Sequence[Array], within: float, rounding: float) -> list[Dual] 
 
 
 def _tangent(t: float, rounding: float) -> tuple[Fraction, int, int] | None:
-    """A fraction k / n near a number, u and v with u² + v² = (n² + k²) (n² - 4nk + k²).
-
-    Fractions between two others have the sums of their numerators and denominators.
-    """
+    """A fraction k / n near a number, u and v with u² + v² = (n² + k²) (n² - 4nk + k²)."""
     exact = simplest(t, rounding)
     beside = (simplest(t + side * rounding / 2, rounding / 4) for side in (1, -1))
     between = next(x for x in beside if x != exact)
@@ -240,10 +231,7 @@ def _tangent(t: float, rounding: float) -> tuple[Fraction, int, int] | None:
 
 
 def _two_squares(n: int) -> tuple[int, int] | None:
-    """Integers with a sum of squares n, found for 1 and for primes one above a multiple of 4.
-
-    Divided by a root of -1, such a prime leaves one of them (Hermite and Serret).
-    """
+    """Integers with a sum of squares n, found for 1 and for primes one above a multiple of 4."""
     if n == 1:
         return 1, 0
     for a in (2, 3, 5, 7, 11, 13) if n > 0 and n % 4 == 1 else ():

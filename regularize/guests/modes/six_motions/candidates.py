@@ -39,11 +39,7 @@ REACH = 1e4
 def completed(
     P: Pencil, rows: NDArray[np.intp], hidden: Array
 ) -> tuple[NDArray[np.intp], Array, NDArray[np.intp]]:
-    """The other two variables from null spaces.
-
-    Returns the eigenvalue of each candidate, shape (K,); hidden, multiplied and last variable,
-    shape (K, 3); and the dimension of the null space at each eigenvalue.
-    """
+    """The other two variables from null spaces."""
     _, sizes, V = np.linalg.svd(P.at(hidden, rows))
     V = np.swapaxes(V, 1, 2)
     relative = sizes[:, ::-1] / np.maximum(sizes[:, :1], np.finfo(float).tiny)
@@ -88,15 +84,7 @@ def _doubled(low: Array, high: Array) -> Array:
 def remaining(
     kinds: str, C: Array, rows: NDArray[np.intp], values: Array, arrangement: Arrangement
 ) -> tuple[NDArray[np.intp], Array, NDArray[np.bool_]]:
-    """All six variables in arranged order from three of them.
-
-    Motion 2 follows from what motion 1 leaves unmoved of the axis of motion 6, motion 1 from that
-    axis, and motion 6 from the whole. Motion 2 may have two solutions.
-
-    Returns:
-        The candidate that each result belongs to, (K,); the variables, (K, 6); and whether the
-        equations determine them, (K,).
-    """
+    """All six variables in arranged order from three of them."""
     T = np.broadcast_to(np.eye(4), (len(rows), 4, 4))
     known = np.zeros((len(rows), 6))
     known[:, list(arrangement.roles)] = values
@@ -120,11 +108,7 @@ def remaining(
 def fitted(
     kind: str, parts: Sequence[Array], goal: Array
 ) -> tuple[NDArray[np.intp], Array, NDArray[np.bool_]]:
-    """The variable of a motion from equations that are linear in f1 and f2.
-
-    Where only one combination of f1 and f2 is given, there are two solutions. Returned are the
-    system of each solution, the solutions, and whether the equations determine them.
-    """
+    """The variable of a motion from equations that are linear in f1 and f2."""
     U, sizes, V = np.linalg.svd(np.stack(parts[1:], axis=-1), full_matrices=False)
     seen = (np.swapaxes(U, 1, 2) @ (goal - parts[0])[..., None])[..., 0]
     determined = sizes[:, 0] > VANISHING
@@ -150,10 +134,7 @@ def fitted(
 
 
 def gap(kinds: str, C: Array, x: Array) -> tuple[Array, Array]:
-    """The turn of motion 6 that closes the loop best, and the error that is left, both (K,).
-
-    Translations are in units of the size of the loop or of the longest slide.
-    """
+    """The turn of motion 6 that closes the loop best, and the error that is left, both (K,)."""
     x = x.copy()
     x[:, 5] = 0.0
     T, _, _ = product(kinds, C, x)

@@ -60,14 +60,7 @@ _ANGLES = np.linspace(-np.pi, np.pi, 8, endpoint=False)
 
 @dataclass(frozen=True, eq=False)
 class LoopConfigurations:
-    """Configurations of N loops.
-
-    Attributes:
-        rows: Loop of each configuration, in increasing order, shape (K,).
-        closed: The configurations with their certificates.
-        complete: Whether no further configuration exists, shape (N,).
-        regularity: Of the matrix polynomial, shape (N,); zero where it is singular at all angles.
-    """
+    """Configurations of N loops."""
 
     rows: NDArray[np.intp]
     closed: Closed
@@ -76,18 +69,7 @@ class LoopConfigurations:
 
 
 class EigenLoop:
-    """Solver of loops of one kind.
-
-    Args:
-        kinds: Six letters, R for turns and P for slides.
-        probes: Constants of generic loops of this kind, by which arrangements are ranked,
-            shape (N, 6, 4, 4).
-        attempts: Largest number of arrangements that are tried for one loop.
-        seed: Seed of the origins of the circles.
-
-    Attributes:
-        choices: Arrangements that are regular at all probes, the best conditioned first.
-    """
+    """Solver of loops of one kind."""
 
     def __init__(self, kinds: str, probes: Array, *, attempts: int = 4, seed: int = 0) -> None:
         self.kinds = kinds
@@ -153,11 +135,7 @@ class EigenLoop:
 
 
 def _eigenvalues(P: Pencil) -> tuple[NDArray[np.intp], NDArray[np.complex128], Array]:
-    """Eigenvalues near the real axis and not at infinite slides.
-
-    Returns:
-        Loop and complex angle of each, both (K,), and regularity of each loop, (N,).
-    """
+    """Eigenvalues near the real axis and not at infinite slides."""
     ratios = P.regularity(_ANGLES)
     regularity, origin = ratios.max(axis=1), _ANGLES[ratios.argmax(axis=1)] - np.pi
     regular = np.flatnonzero(regularity > REGULAR)

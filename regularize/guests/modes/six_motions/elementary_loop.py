@@ -46,13 +46,7 @@ class NotElementary(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Unknown:
-    """An unknown elementary motion.
-
-    Attributes:
-        kind: ``R`` or ``P``.
-        frame: Frame whose z axis is that of the motion, in the frame in front of it, (4, 4).
-        of: The motion of the loop that it is, or is a part of; None for an auxiliary turn.
-    """
+    """An unknown elementary motion."""
 
     kind: str
     frame: Array
@@ -60,19 +54,7 @@ class Unknown:
 
 
 class ElementaryLoop:
-    """A loop of a mechanism with one to six unknown elementary motions.
-
-    Columns whose values are known are given. Where ``exchanged``, every second cylindrical joint
-    slides first and turns then, or the other way round; that is the same motion, but other
-    equations.
-
-    Attributes:
-        columns: Unknown coordinates.
-        size: Unit of lengths in metres.
-
-    Raises:
-        NotElementary: No or more than six unknown motions, a helical one, or half a joint.
-    """
+    """A loop of a mechanism with one to six unknown elementary motions."""
 
     def __init__(
         self,
@@ -115,10 +97,7 @@ class ElementaryLoop:
         return "".join(motion.kind for motion in self.motions)
 
     def constants(self, q: Array) -> Array:
-        """Constants behind each of the six motions, lengths in sizes, shape (N, 6, 4, 4).
-
-        Of the coordinates of all joints, shape (N, n), the known ones count.
-        """
+        """Constants behind each of the six motions, lengths in sizes, shape (N, 6, 4, 4)."""
         q = np.array(q)
         q[:, list(self.columns)] = 0.0
         T, fronts = np.broadcast_to(np.eye(4), (len(q), 4, 4)), []
@@ -160,10 +139,7 @@ class ElementaryLoop:
 
 
 def _exchanged(chain: LoopChain, own: list[tuple[int, Unknown]]) -> list[tuple[int, Unknown]]:
-    """Motions with those of every second cylindrical joint in the other order.
-
-    A slide may change places with turns about its axis: at zero their axes are the same.
-    """
+    """Motions with those of every second cylindrical joint in the other order."""
     order = {place: place for place, _ in own}
     for place in list(_cylinders(chain))[1::2]:
         order |= {place: place + 1, place + 1: place}
@@ -242,15 +218,7 @@ STRIDE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Closed:
-    """Configurations of a loop with their certificates.
-
-    Attributes:
-        x: The six variables, shape (K, 6).
-        error: Largest entry of the product of all motions less the identity, the translation in
-            units of the size of the loop or of the longest slide, shape (K,).
-        h: The number of Kantorovich; a proof where it is at most one half, shape (K,).
-        radius: Radius of uniqueness in the Euclidean norm of x, shape (K,).
-    """
+    """Configurations of a loop with their certificates."""
 
     x: Array
     error: Array

@@ -127,14 +127,7 @@ _HALF = np.diag([1.0, -1.0, -1.0, 1.0])
 
 @dataclass(frozen=True)
 class Arrangement:
-    """Which motion takes which part.
-
-    Attributes:
-        order: The motions in the order in which the equations number them 1 to 6.
-        reversed: Whether the loop is passed backwards.
-        hidden: The hidden one of motions 3, 4, 5, counted from 0.
-        swapped: Which of the other two multiplies the equations.
-    """
+    """Which motion takes which part."""
 
     order: tuple[int, ...]
     reversed: bool
@@ -169,12 +162,7 @@ def arrangements(kinds: str) -> Iterator[Arrangement]:
 
 
 def eliminated(kinds: str, C: Array) -> Array:
-    """Six equations in motions 3, 4, 5 of arranged loops, shape (N, 6, 3, 3, 3).
-
-    They are by the functions of these motions, from the kinds of the six motions in the order of
-    the arrangement and their constants, shape (N, 6, 4, 4). More than six are combined at random,
-    so that none is lost for sure.
-    """
+    """Six equations in motions 3, 4, 5 of arranged loops, shape (N, 6, 3, 3, 3)."""
     N, D, back = len(C), carried(C), carried(screw.inverse(C))
     left = np.einsum("xab,nb->nax", BASIS[kinds[4]], D[:, 4] @ AXIS)
     left = np.einsum("xab,nbj->naxj", BASIS[kinds[3]], D[:, 3] @ left)
@@ -208,13 +196,7 @@ def turned(offset: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Pencil:
-    """The quadratic matrix polynomial of N loops.
-
-    Attributes:
-        A: Its coefficients by cos², cos sin, sin² of half the hidden angle, (N, 3, 12, 12).
-        offsets: Origins of the circles of the hidden, multiplied and last variable, shape (3,).
-        kinds: Their kinds.
-    """
+    """The quadratic matrix polynomial of N loops."""
 
     A: Array
     offsets: Array
@@ -263,11 +245,7 @@ def assembled(kinds: str, six: Array, arrangement: Arrangement, offsets: Array) 
 
 
 def eigenvalues(A: Array) -> Array:
-    """Complex angles at which the matrix is singular, shape (N, 24).
-
-    The matrix at half a turn, A2, is inverted: the origin of the circle has to be chosen so that
-    this is well conditioned.
-    """
+    """Complex angles at which the matrix is singular, shape (N, 24)."""
     N, n = len(A), A.shape[-1]
     companion = np.zeros((N, 2 * n, 2 * n))
     companion[:, :n, n:] = np.eye(n)
