@@ -11,7 +11,7 @@ from regularize import validation
 from regularize.dynamics.simulation.fixed_coordinates import with_passive_freedoms_fixed
 from regularize.dynamics.simulation.loads import BodyLoad
 from regularize.errors import ModelError, NotClosed, SingularInputs
-from regularize.guests.design.actuator_dynamics import ReducedModel, mass_properties
+from regularize.guests.design.actuator_dynamics import MovingMasses, ReducedModel
 from regularize.guests.design.continuation import ActuatedLoops
 from regularize.guests.design.quasi_static import quasi_static
 from regularize.lie.arrays import Array, read_only
@@ -126,7 +126,7 @@ def reduced_model(
     if equations.clearance(q[None])[0] < tolerances.rank:
         joints = equations.moving_joints(q[None])
         raise SingularInputs(inputs, q[columns].tolist(), q[columns].tolist(), joints)
-    masses = mass_properties(loops, payloads)
+    masses = MovingMasses.of(loops, payloads)
     findings += tuple(
         Diagnostic(
             "REG303",
