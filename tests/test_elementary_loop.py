@@ -21,15 +21,16 @@ from mechanisms import bennett, sarrus, turned_round
 from screws import joint_screws
 
 import regularize as rg
-from regularize.guests.modes.loop_chain import chain_of, loops_of
-from regularize.guests.modes.six_motions.eigen_loop import EigenLoop
-from regularize.guests.modes.six_motions.elementary_loop import (
+from regularize.guests.modes.eigen_loop import EigenLoop
+from regularize.guests.modes.elementary_loop import (
     ElementaryLoop,
     NotElementary,
+    certified,
     error_and_derivative,
     product,
 )
-from regularize.guests.modes.six_motions.pencil import arrangements
+from regularize.guests.modes.loop_chain import chain_of, loops_of
+from regularize.guests.modes.pencil import arrangements
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph import spanning_tree
 from regularize.mechanism.graph_building import build
@@ -181,15 +182,16 @@ def test_random_loops_are_solved_completely(kinds):
     rng = np.random.default_rng(KINDS.index(kinds))
     solver = EigenLoop(kinds, random_constants(rng, 3))
     x = rng.uniform(-3, 3, size=(200, 6))
-    found = solver.solve(closed_by(kinds, random_constants(rng, 200), x))
+    C = closed_by(kinds, random_constants(rng, 200), x)
+    found = solver.solve(C)
+    assert np.max(certified(kinds, C[found.rows], found.x)[0]) < 1e-12
     counts = np.bincount(found.rows, minlength=200)
     assert found.complete.mean() > 0.98
     assert np.all(counts[found.complete] % 2 == 0)
     assert counts.max() <= 16
-    assert np.max(found.closed.error) < 1e-12
-    assert np.all(found.closed.h[found.complete[found.rows]] <= 0.5)
+    assert np.all(found.h[found.complete[found.rows]] <= 0.5)
     hit = np.zeros(200, dtype=bool)
-    hit[found.rows[apart(kinds, found.closed.x, x[found.rows]) < 1e-5]] = True
+    hit[found.rows[apart(kinds, found.x, x[found.rows]) < 1e-5]] = True
     assert hit.all()
 
 
@@ -205,7 +207,7 @@ def test_a_dense_search_finds_nothing_else(kinds):
     assert found.complete.all()
     total = reached = 0
     for n in range(count):
-        ours = found.closed.x[found.rows == n]
+        ours = found.x[found.rows == n]
         theirs = dense_search(kinds, C[n], rng, 150)
         distance = apart(kinds, theirs[:, None], ours[None])
         assert np.max(distance.min(axis=1), initial=0.0) < 1e-7
@@ -226,7 +228,7 @@ def test_arms_in_random_poses(name):
     assert found.complete.all()
     assert np.all(counts % 2 == 0)
     hit = np.zeros(60, dtype=bool)
-    hit[found.rows[apart("RRRRRR", found.closed.x, x[found.rows]) < 1e-4]] = True
+    hit[found.rows[apart("RRRRRR", found.x, x[found.rows]) < 1e-4]] = True
     assert hit.all()
     if name == "almost spherical wrist":
         assert np.all(counts == 8)
@@ -243,12 +245,12 @@ def test_sixteen_configurations_of_manseur_and_doty():
     found = EigenLoop("RRRRRR", C).solve(C)
     assert len(found.rows) == 16
     assert found.complete.all()
-    assert np.max(found.closed.error) < 1e-13
-    assert np.max(found.closed.h) < 1e-6
-    distance = apart("RRRRRR", found.closed.x[:, None], found.closed.x[None])
+    assert np.max(certified("RRRRRR", C[found.rows], found.x)[0]) < 1e-13
+    assert np.max(found.h) < 1e-6
+    distance = apart("RRRRRR", found.x[:, None], found.x[None])
     assert np.min(distance + 9 * np.eye(16)) > 1e-2
     theirs = dense_search("RRRRRR", C[0], np.random.default_rng(0), 500)
-    assert np.max(apart("RRRRRR", theirs[:, None], found.closed.x[None]).min(axis=1)) < 1e-8
+    assert np.max(apart("RRRRRR", theirs[:, None], found.x[None]).min(axis=1)) < 1e-8
 
 
 @pytest.mark.slow
@@ -262,12 +264,12 @@ def test_every_regular_arrangement_finds_the_same():
     regular = 0
     for arrangement in arrangements(kinds):
         attempt = EigenLoop(kinds, C, attempts=1)
-        attempt.choices = [(arrangement, 1.0)]
+        attempt.choices = [arrangement]
         found = attempt.solve(C)
         regular += int(found.complete.all())
         for n in range(5):
-            ours = reference.closed.x[reference.rows == n]
-            theirs = found.closed.x[found.rows == n]
+            ours = reference.x[reference.rows == n]
+            theirs = found.x[found.rows == n]
             if found.complete[n]:
                 assert len(ours) == len(theirs)
                 assert apart(kinds, theirs[:, None], ours[None]).min(axis=1).max() < 1e-8
@@ -283,9 +285,9 @@ def test_results_do_not_depend_on_the_company():
     together = solver.solve(C)
     for n in range(10):
         alone = solver.solve(C[n : n + 1])
-        ours = together.closed.x[together.rows == n]
+        ours = together.x[together.rows == n]
         assert len(alone.rows) == len(ours)
-        assert apart(kinds, alone.closed.x[:, None], ours[None]).min(axis=1).max() < 1e-10
+        assert apart(kinds, alone.x[:, None], ours[None]).min(axis=1).max() < 1e-10
 
 
 @pytest.mark.slow

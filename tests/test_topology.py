@@ -17,9 +17,14 @@ from screws import joint_screws, unit
 
 import regularize as rg
 from regularize.guests.modes.closed_form.tape import AXES, Tape
-from regularize.guests.modes.common_normals import AxisLine, _common_normal
 from regularize.guests.modes.invariance import UnmovedSegment, _solutions
-from regularize.guests.modes.loop_chain import ElementaryMotion, loops_of, next_coupled
+from regularize.guests.modes.loop_chain import (
+    AxisLine,
+    ElementaryMotion,
+    _common_normal,
+    loops_of,
+    next_coupled,
+)
 from regularize.guests.modes.sampling import nearest_modes, spread_configurations
 from regularize.mechanism.cycles import (
     _is_cycle,
