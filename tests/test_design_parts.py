@@ -10,10 +10,9 @@ from mechanisms import coordinate_names
 from test_metamodel import four_bar, sixteen
 
 import regularize as rg
-from regularize.guests.design.axes import from_limits
 from regularize.guests.design.equation_of_motion import pack, unpack
-from regularize.guests.design.plot import figure
-from regularize.guests.design.workspace import followed
+from regularize.guests.design.plot import metamodel_figure
+from regularize.guests.design.workspace import followed, from_limits
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
@@ -32,7 +31,7 @@ def test_rows_of_coefficients_round_trip() -> None:
 @pytest.mark.slow
 def test_picture_has_full_model_metamodel_and_error() -> None:
     pytest.importorskip("matplotlib")
-    picture = figure(sixteen(), four_bar())
+    picture = metamodel_figure(sixteen(), four_bar())
     axes = np.array(picture.axes).reshape(3, 3)
     assert [a.get_title() for a in axes[0]] == ["H", "D", "p"]
     assert [a.get_ylabel() for a in axes[:, 0]] == [

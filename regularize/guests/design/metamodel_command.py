@@ -89,11 +89,11 @@ def run(arguments: argparse.Namespace) -> int:
         write_text(arguments.c, to_c(model, name))
         write_text(arguments.c.with_suffix(".h"), to_c_header(model, name))
     if arguments.plot is not None:
-        from regularize.guests.design.plot import figure
+        from regularize.guests.design.plot import metamodel_figure
 
         path = arguments.plot if arguments.plot.name else arguments.out.with_suffix(".svg")
         picture = io.BytesIO()
-        figure(model, reduced).savefig(picture, format=path.suffix[1:] or "svg")
+        metamodel_figure(model, reduced).savefig(picture, format=path.suffix[1:] or "svg")
         write_bytes(path, picture.getvalue())
     sys.stdout.write(report(model))
     return int(any(finding.severity != "note" for finding in model.findings))

@@ -31,7 +31,7 @@ FORCES, SLOPES = 1e-5, 1e-3
 
 
 class BalancedLoops(ActuatedLoops):
-    """Closed loops with the first inputs of a full model, its elastic coordinates in equilibrium."""
+    """Closed loops with the first inputs of a full model, its other ones in equilibrium."""
 
     def __init__(self, full: ReducedModel, inputs: int) -> None:
         loops = full.equations

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from regularize import validation
 from regularize.errors import ModelError
-from regularize.guests.design.plot import new_figure, saved
+from regularize.guests.design.plot import grid_figure, saved
 from regularize.lie import screw
 from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.joint import Joint
@@ -89,17 +89,12 @@ class Sweep(ShortRepr):
     def _figure(self, what: str) -> Any:
         if what not in MEASURES or len(self.names) > 2:
             raise ModelError(f"a plot shows one of {MEASURES} over one parameter or two")
-        figure, shown = new_figure(6.4, 4.8), getattr(self, what).astype(float)
-        axes = figure.add_subplot(xlabel=self.names[0])
-        if len(self.names) == 1:
-            axes.plot(self.values[:, 0], shown, ".-")
-            axes.set_ylabel(what)
-        else:
-            x, y = (np.unique(column) for column in self.values.T)
-            drawn = axes.pcolormesh(x, y, shown.reshape(len(x), len(y)).T, shading="nearest")
-            axes.set_ylabel(self.names[1])
-            figure.colorbar(drawn, label=what)
-        return figure
+        order = np.lexsort(self.values.T[::-1])
+        axes = [self.values[order, 0]]
+        if len(self.names) == 2:
+            axes = [np.unique(column) for column in self.values.T]
+        shown = getattr(self, what).astype(float)[order].reshape(tuple(map(len, axes)))
+        return grid_figure(self.names, axes, {what: shown})
 
 
 @validation.validated(parameters=validation.named(validation.ARRAY), seed=validation.WHOLE)
