@@ -120,7 +120,7 @@ class ReducedModel(ShortRepr, EquationOfMotion):
     forces: tuple[tuple[int, Callable[[Array], ArrayLike]], ...] = ()
 
     def no_inertia(self) -> NoInertia:
-        """The error where the inertia matrix is singular."""
+        """Make the error that says that the inertia matrix is singular."""
         return no_inertia(self.equations.loops.graph.mechanism, self.inputs)
 
     @property

@@ -43,7 +43,7 @@ INTEGERS = ("axis", "children")
 
 
 def header(model: BoxPolynomials) -> dict[str, Any]:
-    """What the arrays mean, as the JSON of the entry ``header``."""
+    """Return what the arrays mean, as the JSON of the entry ``header``."""
     arrays = _arrays(model)
     return {
         "schema_version": VERSION,
@@ -63,12 +63,13 @@ def header(model: BoxPolynomials) -> dict[str, Any]:
 
 
 def _arrays(model: BoxPolynomials) -> dict[str, Any]:
+    """Return the arrays by their names in a file."""
     entries = {**vars(model.tree), **vars(model)}
     return {name: np.asarray(entries[name]) for name in ARRAYS}
 
 
 def to_bytes(model: BoxPolynomials) -> bytes:
-    """The archive as it stands in a file."""
+    """Return the archive as it stands in a file."""
     stream = io.BytesIO()
     np.savez_compressed(
         stream, allow_pickle=False, header=json.dumps(header(model)), **_arrays(model)
@@ -77,7 +78,7 @@ def to_bytes(model: BoxPolynomials) -> bytes:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """Attributes of the metamodel in a file."""
+    """Read the attributes of the metamodel in a file."""
     name = str(path)
     content = read_bytes(name)
     try:
@@ -103,7 +104,7 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 def _check_shapes(path: str, arrays: dict[str, Any], s: int) -> None:
-    """Every array there, and sizes that fit each other."""
+    """Refuse arrays whose sizes do not fit each other; KeyError where one is missing."""
     known: dict[str | int, int] = {2: 2, "s": s}
     for name, shape in ARRAYS.items():
         found = arrays[name].shape
@@ -116,6 +117,7 @@ def _check_shapes(path: str, arrays: dict[str, Any], s: int) -> None:
 
 
 def _attributes(about: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a metamodel from header and arrays."""
     fixed = {name: read_only(arrays[name]) for name in ARRAYS if name not in INTEGERS}
     sides = ("lower", "upper", "threshold", "center", "half")
     tree: dict[str, Any] = {name: fixed.pop(name) for name in sides}
@@ -136,7 +138,7 @@ def _attributes(about: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]
 def _finding(
     *, joints: Sequence[str], help: Sequence[str], location: object = None, **words: Any
 ) -> Diagnostic:
-    """A finding again; metamodels come from no place in a file."""
+    """Make a finding from its entry; metamodels come from no place in a file."""
     return Diagnostic(**words, joints=tuple(joints), help=tuple(help))
 
 

@@ -137,7 +137,10 @@ extern "C" {{
 
 
 def to_c(model: BoxPolynomials, name: str = "metamodel") -> str:
-    """C99 source with the functions ``name_model`` and ``name_inverse_dynamics``."""
+    """Write C99 source with the functions ``name_model`` and ``name_inverse_dynamics``.
+
+    Numbers are hexadecimal, so nothing is lost; ``-DNAME_REAL=float`` gives single precision.
+    """
     s, t = len(model.inputs), model.constant.shape[1]
     inputs = [in_comment(name) for name in model.inputs]
     damped = t > count(s)
@@ -176,7 +179,7 @@ def to_c(model: BoxPolynomials, name: str = "metamodel") -> str:
 
 
 def to_c_header(model: BoxPolynomials, name: str = "metamodel") -> str:
-    """Declarations of the functions of ``to_c``, for double precision."""
+    """Write declarations of the functions of ``to_c``, for double precision."""
     s = len(model.inputs)
     names = _names(name, s, model.constant.shape[1])
     functions = re.findall(r"^int .*?\)(?= \{\{)", _CODE, re.MULTILINE | re.DOTALL)
@@ -185,6 +188,7 @@ def to_c_header(model: BoxPolynomials, name: str = "metamodel") -> str:
 
 
 def _names(name: str, s: int, t: int) -> dict[str, object]:
+    """Return names and sizes that stand in source and header; refuse what is no C identifier."""
     identifier(name)
     P = s * (s + 1) // 2
     title = f"Metamodel {name} of a mechanism's dynamics in actuator coordinates"
@@ -192,7 +196,7 @@ def _names(name: str, s: int, t: int) -> dict[str, object]:
 
 
 def _list(array: Array | Sequence[int] | np.ndarray) -> str:
-    """Nested braces; a line per innermost list of a table."""
+    """Write an array in nested braces; a line per innermost list of a table."""
     array = np.asarray(array)
     if array.ndim > 1:
         return "{\n" + ",\n".join(_list(row) for row in array) + "}"

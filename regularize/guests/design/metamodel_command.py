@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def report(model: Metamodel) -> str:
-    """Size and cost of the metamodel, its errors by quantity, and its findings, a line each."""
+    """Write size and cost of the metamodel, its errors by quantity, and its findings."""
     accuracy = model.accuracy
     lines = [
         f"{model.boxes} boxes, {model.samples} samples of the reduced model, "
@@ -118,6 +118,7 @@ def report(model: Metamodel) -> str:
 
 
 def _bounds(values: list[float], inputs: list[str]) -> list[list[float]]:
+    """Return a pair of bounds for each input, from one pair for all or one each."""
     if not inputs:
         raise ModelError("the model names no actuated joint; name them: --inputs JOINT …")
     if len(values) == 2:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import qr
 
 from regularize import validation
 from regularize.dynamics.simulation.fixed_coordinates import with_passive_freedoms_fixed
@@ -166,6 +167,7 @@ def reduced_model(
 
 
 def _load(name: str, value: ArrayLike | BodyLoad) -> BodyLoad:
+    """Return the load that six numbers are."""
     if isinstance(value, BodyLoad):
         return value
     wrench = read_only(value)
@@ -177,9 +179,7 @@ def _load(name: str, value: ArrayLike | BodyLoad) -> BodyLoad:
 def _with_springs(
     reduction: Reduction, inputs: Sequence[str], springs: Sequence[str]
 ) -> tuple[str, ...]:
-    """Inputs and as many coordinates of springs as the others leave free, the loops closed."""
-    from scipy.linalg import qr
-
+    """Add as many coordinates of springs to the inputs as the others leave free, loops closed."""
     if not springs:
         return tuple(inputs)
     names = coordinate_names(reduction.mechanism)
@@ -188,6 +188,7 @@ def _with_springs(
     rows = reduction.loops.jacobian(reduction.reference)[0]
     left = [k for k in range(len(names)) if k not in elastic and names[k] not in inputs]
     dependent: list[int] = []
+    # Springs are inputs wherever they can be: others are taken first to close the loops.
     for among in (left, elastic):
         others = outside(rows[:, dependent].T, rows[:, among].T).T
         _, R, order = qr(others, mode="economic", pivoting=True)
@@ -198,6 +199,7 @@ def _with_springs(
 
 
 def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[ColumnId]:
+    """Look up coordinates by name; refuse those that have no meaning one by one."""
     names = coordinate_names(reduction.mechanism)
     known = {name: ColumnId(i) for i, name in enumerate(names)}
     grouped = {c: e.joint for e in reduction.graph.edges if e.group for c in e.columns}
@@ -221,7 +223,7 @@ def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[ColumnId]:
 
 
 def _started(reduction: Reduction, start: Mapping[str, float]) -> Assembly:
-    """The loops closed from given values of some coordinates, which need not be met exactly."""
+    """Close the loops from values of some coordinates, which need not be met exactly."""
     q = np.array(reduction.q)
     q[columns_of(coordinate_names(reduction.mechanism), start)] = list(start.values())
     return assemble(reduction.graph, q)

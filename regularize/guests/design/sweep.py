@@ -87,6 +87,7 @@ class Sweep(ShortRepr):
         return saved(self.columns(), lambda: self._figure(what), Path(path))
 
     def _figure(self, what: str) -> Any:
+        """Draw one column over the parameters."""
         if what not in MEASURES or len(self.names) > 2:
             raise ModelError(f"a plot shows one of {MEASURES} over one parameter or two")
         order = np.lexsort(self.values.T[::-1])
@@ -134,7 +135,7 @@ def sweep(
 
 
 def _one(model: Model, seed: int) -> tuple[bool, float, float, float, bool, float]:
-    """A row of the table behind the parameters."""
+    """Analyse one mechanism: a row of the table behind the parameters."""
     reduction: Reduction = reduce(model, configurations=CONFIGURATIONS, seed=seed)
     if not reduction.assembly.closed:
         return False, np.nan, np.nan, np.nan, False, np.nan
@@ -147,6 +148,7 @@ def _one(model: Model, seed: int) -> tuple[bool, float, float, float, bool, floa
 def _maker(
     model: Model | Callable[..., Model], names: tuple[str, ...]
 ) -> Callable[[dict[str, float]], Model]:
+    """Return what makes a model from values of the parameters."""
     if callable(model) and not hasattr(model, "mechanism"):
         taken = inspect.signature(model).parameters
         known = any(each.kind is each.VAR_KEYWORD for each in taken.values())
@@ -172,7 +174,7 @@ Change = Callable[[Mechanism, float], Mechanism]
 
 
 def _change(placed: PlacedJoints, name: str) -> Change:
-    """What a parameter of a mechanism does to it."""
+    """Return what a parameter of a mechanism does to it."""
     mechanism = placed.reduction.mechanism
     owner, _, what = name.rpartition(".")
     if what == "length":
@@ -201,7 +203,7 @@ def _change(placed: PlacedJoints, name: str) -> Change:
 
 
 def _with_length(model: Mechanism, body: str, joints: list[str], value: float) -> Mechanism:
-    """The mechanism with the frames of two joints of a body so far from each other."""
+    """Put the frames of the two joints of a body so far from each other."""
     one, two = (model.joint(name) for name in joints)
     ends = ["T_parent_joint" if j.parent == body else "T_child_joint" for j in (one, two)]
     first, second = getattr(one, ends[0])[:3, 3], np.array(getattr(two, ends[1]))
@@ -215,5 +217,6 @@ def _with_length(model: Mechanism, body: str, joints: list[str], value: float) -
 
 
 def _with(model: Mechanism, joint: Joint) -> Mechanism:
+    """Replace the joint of the same name."""
     joints = tuple(joint if each.name == joint.name else each for each in model.joints)
     return replace(model, joints=joints)
