@@ -1,4 +1,4 @@
-"""The linkages of special lengths of which loops may be: what the prover tries.
+"""Linkages of special lengths: the prover tries whether loops are one of these.
 
 In the focal mechanism of Kempe and Burmester a four-bar A, B, C, D carries on each side a hinge, P,
 Q, R, S, and four links join these in one axis F. Points of the plane are numbers x + yj. The
@@ -31,7 +31,11 @@ from regularize.reduction.block import Block
 
 
 def of_hinges(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:
-    """Linkages of hinges that are known by where all axes are."""
+    """Yield linkages of hinges that are known by where all axes are, with exact axes near them.
+
+    Relations within ``within``, in radians and parts of the size, are taken to be meant, and
+    numbers moved to simpler ones by ``rounding``.
+    """
     rigid = {e: () for e, s in part.screws.items() if not s.size}
     moving = {e: s for e, s in part.screws.items() if s.size}
     if {motion_type(np.linalg.qr(s)[0], within).name for s in moving.values()} != {"revolute"}:
@@ -54,7 +58,7 @@ def of_hinges(graph: Graph, part: Block, within: float, rounding: float) -> Iter
 def of_similar_triangles(
     graph: Graph, part: Block, within: float, rounding: float
 ) -> Iterator[Found]:
-    """Parallel hinges that make similar triangles; arguments as of_hinges."""
+    """Yield exact parallel hinges with similar triangles near those of a part."""
     for freedoms in exact_geometries(graph, part, within, rounding):
         equal = with_parallel_bars(freedoms, equal_bars(freedoms, within))
         exact = similar_triangles(equal, within, rounding)
@@ -63,7 +67,7 @@ def of_similar_triangles(
 
 
 def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[EdgeId, Space] | None:
-    """The hinges of a focal mechanism, or None where the part, of hinges alone, is another."""
+    """Return exact hinges of a focal mechanism; None where the part, of hinges alone, is none."""
     roles = _roles(graph, part, within)
     if roles is None:
         return None
@@ -74,10 +78,12 @@ def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[Edg
     plane, square = Plane(n), dot(n, n)
 
     def measured(role: str) -> Array:
+        """Return the point of a hinge nearest to zero."""
         axis = axes[roles[role][0]]
         return np.cross(axis[3:], axis[:3])
 
     def number(vector: Array) -> Complex:
+        """Return a vector as a simple number."""
         return plane.number(vector, rounding)
 
     origin = measured("A")
@@ -106,7 +112,7 @@ def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[Edg
 
 
 def _roles(graph: Graph, part: Block, within: float) -> dict[str, Sequence[EdgeId]] | None:
-    """Which hinges are A, B, C and D, which P, Q, R and S, and which three are F."""
+    """Tell which hinges are A, B, C and D, which P, Q, R and S, and which three are F."""
     turning = {e: s for e, s in part.screws.items() if s.size}
     rigid = DisjointSets[NodeId]()  # what is welded is one body
     for edge in (graph.edges[e] for e in part.screws.keys() - turning.keys()):
@@ -120,7 +126,8 @@ def _roles(graph: Graph, part: Block, within: float) -> dict[str, Sequence[EdgeI
     center = next((group for group in together if len(group) == 3), None)
     if center is None or len(hinges) != 11:
         return None
-    import networkx as nx  # needed by few mechanisms
+
+    import networkx as nx  # slow to load, and needed by few mechanisms
 
     links = frozenset().union(*(hinges[e] for e in center))
     ring: nx.Graph[int] = nx.Graph()
