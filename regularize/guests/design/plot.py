@@ -117,8 +117,7 @@ def grid_figure(
         panel.set_ylabel(labels[1])
         panel.set_facecolor("0.85")
         if limits is not None and np.any(limits < 0.0):
-            finite = np.ma.masked_invalid(limits)
-            panel.contour(*values, finite.T, levels=[0.0], colors="crimson")
+            panel.contour(*values, np.ma.masked_invalid(limits).T, levels=[0.0], colors="crimson")
         finite = np.where(np.isfinite(measure), measure, np.nan)
         drawn = panel.pcolormesh(*values, finite.T, shading="nearest", cmap="viridis", vmin=0.0)
         figure.colorbar(drawn, ax=panel, shrink=0.85)

@@ -23,7 +23,7 @@ from regularize.tolerances import NEGLIGIBLE
 
 if TYPE_CHECKING:
     from regularize.guests.design.workspace import WorkspaceMap
-    from regularize.lie.screw import Array
+    from regularize.lie.arrays import Array
 
 
 def add(parser: argparse.ArgumentParser) -> None:
