@@ -396,18 +396,6 @@ def stiff(spec: Any, h: float) -> Any:
     return spec.compile()
 
 
-def placed(data: Any, model: Any, robot: rg.Robot, q: np.ndarray) -> None:
-    """Take the coordinates of joints of the same names to MuJoCo's data."""
-    names = {model.joint(k).name for k in range(model.njnt)}
-    for i in range(1, robot.model.njoints):
-        name, at, own = str(robot.model.names[i]), robot.model.idx_qs[i], robot.model.joints[i].nq
-        if name in names:
-            values, there = np.array(q[at : at + own]), int(model.joint(name).qposadr[0])
-            if own in (4, 7):  # quaternions with the scalar first
-                values[-4:] = np.roll(values[-4:], 1)
-            data.qpos[there : there + own] = values
-
-
 @pytest.mark.slow
 def test_rest_is_that_of_mujoco_with_stiff_contacts(tmp_path: Path) -> None:
     mujoco = pytest.importorskip("mujoco")
@@ -424,81 +412,6 @@ def test_rest_is_that_of_mujoco_with_stiff_contacts(tmp_path: Path) -> None:
     for _ in range(15_000):
         mujoco.mj_step(model, data)
     assert ours.q[-1, :3] == pytest.approx(data.qpos[:3], abs=1e-3)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not CORPUS.exists(), reason="the model collection is not here")
-def test_digit_rests_where_it_does_in_mujoco(tmp_path: Path) -> None:
-    """With rotors, without which MuJoCo is not stable; its other coordinates close the loops."""
-    mujoco = pytest.importorskip("mujoco")
-    bare, q = digit()
-    joints = [
-        replace(j, dynamics=replace(j.dynamics, armature=[0.036 if "shin" in j.name else 0.1]))
-        if j.name.startswith("motor_")
-        else j
-        for j in bare.reduction.mechanism.joints
-    ]
-    mechanism = replace(bare.reduction.mechanism, joints=tuple(joints))
-    robot = rg.to_pinocchio(rg.reduce(mechanism))
-    rg.save(mechanism, tmp_path / "digit.xml")
-    spec = mujoco.MjSpec.from_file(str(tmp_path / "digit.xml"))
-    model = stiff(spec, 2e-4)
-    data, names = mujoco.MjData(model), {model.joint(k).name for k in range(model.njnt)}
-    placed(data, model, robot, q)
-    names -= {str(name) for name in robot.model.names}
-    rest = [k for k in range(model.nv) if model.joint(int(model.dof_jntid[k])).name in names]
-    for _ in range(20):
-        mujoco.mj_fwdPosition(model, data)
-        rows = data.efc_J.reshape(-1, model.nv)
-        step = np.zeros(model.nv)
-        step[rest] = -np.linalg.lstsq(rows[: data.ne, rest], data.efc_pos[: data.ne], rcond=1e-8)[0]
-        mujoco.mj_integratePos(model, data.qpos, step, 1.0)
-    assert np.abs(data.efc_pos[: data.ne]).max() < 1e-12
-    for _ in range(15_000):
-        mujoco.mj_step(model, data)
-    ground = [rg.Ground(friction=0.8)]
-    ours = rg.simulate(robot, duration=3.0, h=2e-3, q=q, contacts=ground, times=[3.0])
-    assert ours.q[-1, :3] == pytest.approx(data.qpos[:3], abs=1e-3)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not CORPUS.exists(), reason="the model collection is not here")
-def test_cassie_lands_where_it_does_in_mujoco_if_both_take_fine_steps() -> None:
-    """On landing its feet lift off again: MuJoCo's own steps have to be fine to find where to."""
-    mujoco = pytest.importorskip("mujoco")
-    robot, q = cassie()
-    rest = {j.name: j.dynamics.rest_position for j in robot.reduction.mechanism.joints}
-
-    def lands(h: float) -> list[Any]:
-        spec = mujoco.MjSpec.from_file(
-            str(CORPUS / "mjcf" / "menagerie_agility_cassie" / "cassie.xml")
-        )
-        shown = [g for g in spec.geoms if g.type == mujoco.mjtGeom.mjGEOM_MESH]
-        for each in (*shown, *spec.meshes, *spec.materials, *spec.textures):
-            spec.delete(each)
-        model = stiff(spec, h)
-        data = mujoco.MjData(model)
-        placed(data, model, robot, q)
-        data.qpos[:3] += q[:3]  # its free joint has no name, and is at zero at the reference
-        for k in range(model.njnt):
-            name = model.joint(k).name
-            if (motor := CASSIE.get(name.partition("-")[2])) is not None:
-                model.jnt_stiffness[k], model.dof_damping[model.jnt_dofadr[k]], _ = motor
-                model.qpos_spring[model.jnt_qposadr[k]] = rest[name][0]
-        for _ in range(round(2.0 / h)):
-            mujoco.mj_step(model, data)
-        mujoco.mj_kinematics(model, data)
-        return [data.body(f"{side}-foot").xpos.copy() for side in ("left", "right")]
-
-    coarse, fine = lands(5e-4), lands(5e-5)
-    motion = rg.simulate(
-        robot, duration=2.0, h=2.5e-4, q=q, contacts=[rg.Ground(0.8)], limits=True, times=[2.0]
-    )
-    poses = robot.states.poses(motion.q[-1])
-    for k, side in enumerate(("left", "right")):
-        joint, place = robot.places[f"{side}-foot"]
-        assert (poses[joint] @ place)[:3, 3] == pytest.approx(fine[k], abs=1e-3)
-        assert np.abs(coarse[k] - fine[k]).max() > 3e-3  # the file's own step
 
 
 def test_times_are_recorded_and_states_begin() -> None:

@@ -10,22 +10,10 @@ from mechanisms import coordinate_names
 from test_metamodel import four_bar, sixteen
 
 import regularize as rg
-from regularize.guests.design.equation_of_motion import pack, unpack
 from regularize.guests.design.plot import metamodel_figure
 from regularize.guests.design.workspace import followed, from_limits
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
-
-
-def test_rows_of_coefficients_round_trip() -> None:
-    rng = np.random.default_rng(0)
-    H = rng.normal(size=(5, 3, 3))
-    H = H + np.swapaxes(H, 1, 2)
-    D, p = rng.normal(size=(5, 3, 6)), rng.normal(size=(5, 3))
-    rows = pack(H, D, p)
-    assert rows.shape == (5, 27)
-    for actual, expected in zip(unpack(rows, 3), (H, D, p, np.zeros((5, 3, 3))), strict=True):
-        np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.slow

@@ -30,7 +30,6 @@ from regularize.guests.modes.elementary_loop import (
     product,
 )
 from regularize.guests.modes.loop_chain import chain_of, loops_of
-from regularize.guests.modes.pencil import arrangements
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph import spanning_tree
 from regularize.mechanism.graph_building import build
@@ -251,43 +250,6 @@ def test_sixteen_configurations_of_manseur_and_doty():
     assert np.min(distance + 9 * np.eye(16)) > 1e-2
     theirs = dense_search("RRRRRR", C[0], np.random.default_rng(0), 500)
     assert np.max(apart("RRRRRR", theirs[:, None], found.x[None]).min(axis=1)) < 1e-8
-
-
-@pytest.mark.slow
-def test_every_regular_arrangement_finds_the_same():
-    rng = np.random.default_rng(5)
-    kinds = "RRRRRR"
-    C = closed_by(kinds, random_constants(rng, 5), rng.uniform(-2, 2, size=(5, 6)))
-    solver = EigenLoop(kinds, C, attempts=1)
-    reference = solver.solve(C)
-    assert reference.complete.all()
-    regular = 0
-    for arrangement in arrangements(kinds):
-        attempt = EigenLoop(kinds, C, attempts=1)
-        attempt.choices = [arrangement]
-        found = attempt.solve(C)
-        regular += int(found.complete.all())
-        for n in range(5):
-            ours = reference.x[reference.rows == n]
-            theirs = found.x[found.rows == n]
-            if found.complete[n]:
-                assert len(ours) == len(theirs)
-                assert apart(kinds, theirs[:, None], ours[None]).min(axis=1).max() < 1e-8
-    assert regular == 72
-
-
-@pytest.mark.slow
-def test_results_do_not_depend_on_the_company():
-    rng = np.random.default_rng(6)
-    kinds = "RRRRPR"
-    C = closed_by(kinds, random_constants(rng, 10), rng.uniform(-2, 2, size=(10, 6)))
-    solver = EigenLoop(kinds, C[:2])
-    together = solver.solve(C)
-    for n in range(10):
-        alone = solver.solve(C[n : n + 1])
-        ours = together.x[together.rows == n]
-        assert len(alone.rows) == len(ours)
-        assert apart(kinds, alone.x[:, None], ours[None]).min(axis=1).max() < 1e-10
 
 
 @pytest.mark.slow

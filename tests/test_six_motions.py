@@ -21,8 +21,6 @@ from regularize.guests.modes.elementary_loop import (
     certified,
     error_and_derivative,
     newton,
-    product,
-    screws_of,
 )
 from regularize.guests.modes.grouping import firsts_of, labels_of, table_of
 from regularize.guests.modes.pencil import (
@@ -65,18 +63,6 @@ def test_nothing_is_proved_of_singular_configurations():
     kinds = "RRRRRR"
     C = np.repeat(np.eye(4)[None, None], 6, axis=1)  # six turns about one axis
     assert certified(kinds, C, np.zeros((1, 6))) == (0.0, np.inf)
-
-
-def test_screws_of_a_product():
-    rng = np.random.default_rng(3)
-    kinds, C, x = "RPRRPR", random_constants(rng, 5), rng.normal(size=(5, 6))
-    screws = screws_of(kinds, C, x)
-    for i, step in enumerate(1e-6 * np.eye(6)):
-        T, _, _ = product(kinds, C, x)
-        rate = (product(kinds, C, x + step)[0] - product(kinds, C, x - step)[0]) / 2e-6
-        twist = rate @ np.linalg.inv(T)
-        assert np.allclose(twist[:, :3, 3], screws[:, :3, i], atol=1e-8)
-        assert np.allclose(twist[:, [2, 0, 1], [1, 2, 0]], screws[:, 3:, i], atol=1e-8)
 
 
 OFFSETS = np.array([0.4, -1.3, 2.2])
@@ -168,9 +154,6 @@ def test_no_equation_determines_nothing():
 ROWS = np.array([2, 0, 2, 2, 0, 5])
 
 
-VALUES = np.array([1.0, 1.0, 1.05, 3.0, 4.0, 1.0])
-
-
 def test_the_table_keeps_the_order():
     table = table_of(ROWS, np.arange(6.0), 6)
     assert np.nan_to_num(table, nan=-1).tolist() == [
@@ -182,13 +165,6 @@ def test_the_table_keeps_the_order():
         [5, -1, -1],
     ]
     assert table_of(np.zeros(0, dtype=int), np.zeros((0, 3)), 2).shape == (2, 0, 3)
-
-
-def test_equal_results_of_one_sample_only():
-    points = VALUES[:, None]
-    assert labels_of(ROWS, points, 0.1).tolist() == [0, 1, 0, 3, 4, 5]
-    assert firsts_of(ROWS, points, 0.1).tolist() == [1, 4, 0, 3, 5]
-    assert firsts_of(np.zeros(0, dtype=int), np.zeros((0, 3)), 0.1).tolist() == []
 
 
 @pytest.mark.parametrize("size", [1, 7, 500])
@@ -222,17 +198,6 @@ def test_every_arrangement_is_singular_at_solutions(kinds):
         assert np.allclose(np.sin(P.value(0, P.angle(0, hidden)) - hidden), 0.0, atol=1e-12)
         count += 1
     assert count == 12 * kinds.count("R")
-
-
-def test_arranged_loops_are_the_same_loop():
-    rng = np.random.default_rng(1)
-    kinds = "RPRRPR"
-    x = rng.uniform(-2, 2, size=(1, 6))
-    C = closed_by(kinds, random_constants(rng, 1), x)
-    for arrangement in arrangements(kinds):
-        arranged_kinds, arranged = arrangement.arranged(kinds, C)
-        T, _, _ = product(arranged_kinds, arranged, x[:, list(arrangement.order)])
-        assert np.allclose(T, np.eye(4), atol=1e-13)
 
 
 def test_a_general_loop_has_sixteen_eigenvalues_and_the_imaginary_points():
