@@ -25,7 +25,7 @@ from regularize.guests.design.equation_of_motion import (
 )
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Coordinates, Transform, read_only
-from regularize.loops.constraints import CHUNK
+from regularize.loops.constraints import in_parts
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Inertia, no_inertia
@@ -198,9 +198,9 @@ class ReducedModel(ShortRepr, EquationOfMotion):
         Raises:
             SingularConfiguration: Some inputs cannot be reached on the reference's branch.
         """
-        theta = self._table(theta)
-        chunks = [theta[i : i + CHUNK] for i in range(0, len(theta), CHUNK)] or [theta]
-        return np.concatenate([self._coefficients(self.equations.require(c)) for c in chunks])
+        return in_parts(
+            lambda part: self._coefficients(self.equations.require(part)), self._table(theta)
+        )
 
     @validation.validated(theta=validation.ARRAY, clearance=validation.NUMBER)
     def sample(self, theta: Array, clearance: float = 0.0) -> Array:

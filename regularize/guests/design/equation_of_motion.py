@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from regularize.errors import ModelError, NoInertia
 from regularize.lie.arrays import Array, Indices
+from regularize.loops.constraints import CHUNK
 from regularize.validation import numbers
 
 
@@ -193,17 +194,12 @@ class EquationOfMotion(ABC):
         """Actuator efforts of a motion (eq. 1), N or N m, shape (..., s)."""
         shape, tables = self._states(theta, rate, acceleration)
         efforts = np.zeros_like(tables[0])
-        size = self.chunk(len(efforts))
-        for i in range(0, len(efforts), size):
-            x, dx, ddx = (table[i : i + size] for table in tables)
+        for i in range(0, len(efforts), CHUNK):  # as many at once as fit into the cache
+            x, dx, ddx = (table[i : i + CHUNK] for table in tables)
             H, D, p, C = unpack(self.coefficients(x), len(self.inputs))
             moved = H @ ddx[..., None] + D @ products(dx)[..., None] + C @ dx[..., None]
-            efforts[i : i + size] = moved[..., 0] - p
+            efforts[i : i + CHUNK] = moved[..., 0] - p
         return efforts.reshape(shape)
-
-    def chunk(self, count: int) -> int:
-        """Number of states, out of many, that are best computed at once."""
-        return max(1, count)
 
     def forward_dynamics(self, theta: ArrayLike, rate: ArrayLike, effort: ArrayLike) -> Array:
         """Accelerations of the inputs under actuator efforts, shape (..., s).
