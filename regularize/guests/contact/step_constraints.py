@@ -181,7 +181,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True, eq=False)
-class ConstraintRows:
+class StepRows:
     """Rows on velocities: three for each contact along the world's axes, one for each stop."""
 
     matrix: Jacobian
@@ -224,7 +224,7 @@ class StepConstraints:
         # Dry friction has no distance: it always acts.
         return np.concatenate([touching, ~(self._stop_gaps + h * self._stop_rows @ velocity >= 0)])
 
-    def rows(self, met: Mask) -> ConstraintRows:
+    def rows(self, met: Mask) -> StepRows:
         """Return the rows of some shapes and stops, chosen as by ``met``."""
         around, model, points = self._around, self._around.robot.model, self._around.points
         shapes, nv = met[: len(points.shapes)], len(self._v)
@@ -244,7 +244,7 @@ class StepConstraints:
         rising = self._rising(touched[:, 2], of_points[:, 2] @ self._v)
         back = np.minimum(-self._stop_gaps[stops] / around.h, RETURNING)
         back[around.stops.rough[stops]] = 0.0
-        return ConstraintRows(
+        return StepRows(
             np.concatenate([of_points.reshape(-1, nv), self._stop_rows[stops]]),
             np.concatenate([rising.ravel(), back]),
             np.concatenate(contacts),

@@ -44,10 +44,7 @@ def _new_figure(width: float, height: float) -> Any:
 
 
 def metamodel_figure(model: Interpolation, reduced: ReducedModel) -> Any:
-    """Draw full model, metamodel and relative error of H, D and p in columns.
-
-    Several inputs go along the diagonal of the workspace.
-    """
+    """Draw full model, metamodel and relative error of H, D and p in columns."""
     theta = between(model.lower, model.upper, np.linspace(0.0, 1.0, POINTS)[:, None])
     label = model.inputs[0] + (" along the diagonal" if len(model.inputs) > 1 else "")
     covered = model.covers(theta)

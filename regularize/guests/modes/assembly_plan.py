@@ -114,10 +114,7 @@ def from_coupling(
 def from_formulas(
     form: ClosedForm, columns: Indices, q: Coordinates, _: Multistart
 ) -> PartialSolutions:
-    """Find all branches that can be assembled; known to be all where they are isolated.
-
-    The formulas may be of some loops alone, whose coordinates are in given columns.
-    """
+    """Find all branches that can be assembled; known to be all where they are isolated."""
     system = form.closure
     solutions = form.solve(q[:, columns[list(form.columns)]])
     row, branch = np.nonzero(solutions.assembled)
@@ -151,10 +148,7 @@ def from_eigenvalues(
 def from_iteration(
     system: LoopSystem, columns: Indices, q: Coordinates, search: Multistart
 ) -> PartialSolutions:
-    """Find configurations from many starts; there may be more.
-
-    The equations may be of some loops alone, whose coordinates are in given columns.
-    """
+    """Find configurations from many starts; there may be more."""
     part = q[:, columns]
     rows, found, starts = searched(system, part, (np.zeros(0, dtype=np.intp), part[:0]), search)
     result = PartialSolutions.among(q, rows, columns, found)

@@ -60,10 +60,7 @@ class BodyPose(ShortRepr):
 
 
 def posed(mechanism: Mechanism, pose: BodyPose | str) -> tuple[Mechanism, tuple[str, ...]]:
-    """Add the coordinates of a body's pose to a mechanism; return it and the names of those given.
-
-    Names are such as ``platform.x``.
-    """
+    """Add the coordinates of a body's pose to a mechanism, and name those that are given."""
     pose = BodyPose(pose) if isinstance(pose, str) else pose
     graph = build(mechanism)
     node_of(graph, pose.body)

@@ -282,10 +282,7 @@ def newton(kinds: str, C: Constants, x: Variables, steps: int = 15) -> Variables
 
 
 def certified(kinds: str, C: Constants, x: Variables) -> tuple[Array, Array]:
-    """Return largest error and number h of Kantorovich, infinite above one half, of solutions.
-
-    Translations count in units of the size of the loop or of the longest slide.
-    """
+    """Return largest error and number h of Kantorovich, infinite above one half, of solutions."""
     F, derivative, error = error_and_derivative(kinds, C, x)
     sliding = np.array([kind == "P" for kind in kinds])
     slides = np.abs(x[:, sliding])

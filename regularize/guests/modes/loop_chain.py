@@ -90,10 +90,7 @@ def joint_names(graph: Graph, edges: Sequence[int]) -> tuple[str, ...]:
 def next_coupled(
     couplings: Sequence[CouplingRow], known: Set[int], plain: Set[int]
 ) -> tuple[CouplingRow, int] | None:
-    """Find a coupling with one coordinate left, and this coordinate.
-
-    Angles that are known up to whole turns, which are not ``plain``, determine nothing.
-    """
+    """Find a coupling with one coordinate left, the others known with their whole turns."""
     for coupling in couplings:
         left = set(coupling.columns) - known
         if len(left) == 1 and set(coupling.columns) - left <= plain:

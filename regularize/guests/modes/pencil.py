@@ -242,11 +242,9 @@ def assembled(kinds: str, six: Array, arrangement: Arrangement, offsets: Array) 
 
 
 def eigenvalues(A: Array) -> Array:
-    """Return the complex angles at which the matrix is singular, shape (N, 24).
-
-    The matrix at half a turn is inverted: the circle's origin has to make it well conditioned.
-    """
+    """Return the complex angles at which the matrix is singular, shape (N, 24)."""
     N, n = len(A), A.shape[-1]
+    # The matrix at half a turn is inverted: the circle's origin has to make it well conditioned.
     companion = np.zeros((N, 2 * n, 2 * n))
     companion[:, :n, n:] = np.eye(n)
     companion[:, n:] = -np.linalg.solve(A[:, 2], np.concatenate([A[:, 0], A[:, 1]], axis=-1))

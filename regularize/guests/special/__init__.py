@@ -78,12 +78,12 @@ def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[Edg
     plane, square = Plane(n), dot(n, n)
 
     def measured(role: str) -> Array:
-        """Return the point of a hinge nearest to zero."""
+
         axis = axes[roles[role][0]]
         return np.cross(axis[3:], axis[:3])
 
     def number(vector: Array) -> Complex:
-        """Return a vector as a simple number."""
+
         return plane.number(vector, rounding)
 
     origin = measured("A")
@@ -100,12 +100,11 @@ def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[Edg
     places |= {"R": F + m * P.mirrored, "C": F + m * F.mirrored}
     places["D"] = F + k * (F - B).mirrored
     height = simplest(float(np.array(n, float) @ origin) / float(square), rounding)
-    foot = number(origin)
+    foot = plane.number(origin, rounding)
     found: dict[EdgeId, Space] = {}
     for role, edges in roles.items():
-        at = places[role] + foot
-        x, y, z = (u + height * w for u, w in zip(plane.vector(at), n, strict=True))
-        point = (x, y, z)
+        x, y, z = plane.vector(places[role] + foot)
+        point = (x + height * a, y + height * b, z + height * c)
         found |= dict.fromkeys(edges, integral([[*cross(point, n), *n]]))
     off = [distance([*axes[e]], space) for e, space in found.items()]
     return found if max(off) <= within else None

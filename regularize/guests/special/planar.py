@@ -102,11 +102,7 @@ class _Relation:
 def similar_triangles(
     freedoms: dict[EdgeId, Space], within: float, rounding: float
 ) -> dict[EdgeId, Space] | None:
-    """Return the joints with exact similar triangles of hinges; None if these are exact, or none.
-
-    Relations within ``within``, in radians and parts of the size, are taken to be meant, and
-    numbers moved to simpler ones by ``rounding``. Freedoms are the spans of the joints' screws.
-    """
+    """Return joints' spans with exact similar triangles of hinges; None if they are so, or none."""
     rows = {e: upright(s[0]) for e, s in freedoms.items() if len(s) == 1 and any(s[0][3:])}
     normals = {(row[3], row[4], row[5]) for row in rows.values()}
     if len(normals) != 1 or any(dot(row[:3], row[3:]) for row in rows.values()):
@@ -129,9 +125,9 @@ def similar_triangles(
         return None
     relations = [*_relations(np.array(near), within)]
     places = _placed(start, relations, rounding)
-    if places is None:
-        return None
-    if any(abs(_float(p, root) - z) > off for p, z in zip(places, near, strict=True)):
+    if places is None or any(
+        abs(_float(p, root) - z) > off for p, z in zip(places, near, strict=True)
+    ):
         return None
     found = dict(freedoms)
     for e, i in at.items():

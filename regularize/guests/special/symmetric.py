@@ -102,7 +102,7 @@ def _exactly_mapped(
     t = t - along if sign > 0 else along
 
     def image(x: Exact) -> Exact:
-        """Map a direction."""
+
         return np.asarray(sign * (2 * (n @ x) / size * n - x))
 
     found: dict[int, Dual] = {}
@@ -122,13 +122,10 @@ def _exactly_mapped(
 
 
 def _trihedral(axes: Sequence[Array], within: float, rounding: float) -> list[Dual] | None:
-    """Return exact axes at right angles, each through the point where three planes in a row meet.
-
-    The plane of an axis is the one across it that holds the common normals to its neighbours.
-    """
+    """Return exact axes at right angles, each through the point where three planes in a row meet."""
     directions = np.array([axis[3:] for axis in axes])
     points = np.array([np.cross(axis[3:], axis[:3]) for axis in axes])
-    heights = []
+    heights = []  # of the planes across the axes that hold the common normals to both neighbours
     for i in range(6):
         u, ways = directions[i], []
         for j in (i - 1, (i + 1) % 6):
