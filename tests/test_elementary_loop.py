@@ -120,13 +120,6 @@ def assert_same_motion(
     assert loop.closes(bent).all() == (not auxiliary)
 
 
-def test_lengths_are_in_sizes_of_the_loop():
-    small, large = (loop_of(random_ring("RRRRRRR", 5), (0,)) for _ in range(2))
-    C = small.constants(np.zeros((1, 7)))
-    assert np.max(np.linalg.norm(C[..., :3, 3], axis=-1)) == pytest.approx(1.0)
-    assert small.size == large.size > 0.5
-
-
 def test_ball_joints_come_back_from_three_turns():
     loop = loop_of(random_ring("RSRRR", 2), (0,))
     rng = np.random.default_rng(0)

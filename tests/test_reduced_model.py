@@ -80,28 +80,35 @@ def agile_eye() -> rg.Mechanism:
     return rg.Mechanism.of_joints("Agile Eye", joints)
 
 
-def delta() -> rg.Mechanism:
+def delta(rods: bool = False) -> rg.Mechanism:
+    """A Delta whose forearms turn in universal joints, or are pairs of rods between balls."""
     joints = []
+    bodies = [rg.Body("ground"), rg.Body("platform", rg.Inertia(1.0, -0.45 * Z, 0.01 * np.eye(3)))]
     for i in range(3):
         angle = 2 * np.pi * i / 3
         radial = np.array([np.cos(angle), np.sin(angle), 0.0])
         tangent = np.cross(Z, radial)
-        hip = 0.2 * radial
+        hip, ankle = 0.2 * radial, 0.05 * radial - 0.45 * Z
         knee = hip + 0.25 * (np.cos(0.5) * radial - np.sin(0.5) * Z)
-        ankle = 0.05 * radial - 0.45 * Z
-        second = np.cross(ankle - knee, tangent)
-        joints += [
-            rg.Joint.in_world(
-                f"hip{i}", "ground", f"arm{i}", "revolute", tangent, hip, actuated=True
-            ),
-            rg.Joint.in_world(
-                f"knee{i}", f"arm{i}", f"rod{i}", "universal", tangent, knee, axis2=second
-            ),
-            rg.Joint.in_world(
-                f"ankle{i}", f"rod{i}", "platform", "universal", second, ankle, axis2=tangent
-            ),
-        ]
-    return rg.Mechanism.of_joints("Delta", joints)
+        arm, along = f"arm{i}", (ankle - knee) / np.linalg.norm(ankle - knee)
+        hinge = rg.Joint.in_world(f"hip{i}", "ground", arm, "revolute", tangent, hip, actuated=True)
+        joints.append(hinge)
+        bodies.append(rg.Body(arm, rg.Inertia(0.5, 0.5 * (hip + knee), 0.003 * np.eye(3))))
+        # A slender rod: hardly any inertia about its own line.
+        matrix = 1e-3 * (np.eye(3) - np.outer(along, along)) + 1e-8 * np.outer(along, along)
+        for k, offset in enumerate((-0.05 * tangent, 0.05 * tangent) if rods else (0.0 * Z,)):
+            rod, far = (f"rod{i}{k}" if rods else f"rod{i}"), 0.5 * (knee + ankle) + offset
+            ends = [(f"knee{i}", arm, rod, knee), (f"ankle{i}", rod, "platform", ankle)]
+            axes = [tangent, np.cross(ankle - knee, tangent)]
+            for (name, one, two, at), (axis, axis2) in zip(ends, (axes, axes[::-1]), strict=True):
+                if rods:
+                    more, kind = {"closure": "ankle" in name}, "spherical"
+                else:
+                    more, kind = {"axis": axis, "axis2": axis2}, "universal"
+                name = f"{name}{k}" if rods else name
+                joints.append(rg.Joint.in_world(name, one, two, kind, point=at + offset, **more))
+            bodies.append(rg.Body(rod, rg.Inertia(0.1, far, matrix)))
+    return rg.Mechanism("Delta", tuple(bodies), tuple(joints))
 
 
 def geared_five_bar() -> rg.Mechanism:
@@ -347,44 +354,9 @@ def test_redundant_constraints_do_not_disturb() -> None:
     assert [d.code for d in model.findings] == ["REG303"] * 3
 
 
-def delta_of_rods() -> rg.Mechanism:
-    """A Delta whose parallelograms are pairs of rods between spherical joints."""
-    joints, bodies = (
-        [],
-        [rg.Body("ground"), rg.Body("platform", rg.Inertia(1.0, -0.45 * Z, 0.01 * np.eye(3)))],
-    )
-    for i in range(3):
-        angle = 2 * np.pi * i / 3
-        radial = np.array([np.cos(angle), np.sin(angle), 0.0])
-        tangent = np.cross(Z, radial)
-        hip, ankle = 0.2 * radial, 0.05 * radial - 0.45 * Z
-        knee = hip + 0.25 * (np.cos(0.5) * radial - np.sin(0.5) * Z)
-        joints.append(
-            rg.Joint.in_world(
-                f"hip{i}", "ground", f"arm{i}", "revolute", tangent, hip, actuated=True
-            )
-        )
-        bodies.append(rg.Body(f"arm{i}", rg.Inertia(0.5, 0.5 * (hip + knee), 0.003 * np.eye(3))))
-        along = (ankle - knee) / np.linalg.norm(ankle - knee)
-        # A slender rod: hardly any inertia about its own line.
-        matrix = 1e-3 * (np.eye(3) - np.outer(along, along)) + 1e-8 * np.outer(along, along)
-        for k, offset in enumerate((-0.05 * tangent, 0.05 * tangent)):
-            rod = f"rod{i}{k}"
-            joints.append(
-                rg.Joint.in_world(f"knee{i}{k}", f"arm{i}", rod, "spherical", point=knee + offset)
-            )
-            joints.append(
-                rg.Joint.in_world(
-                    f"ankle{i}{k}", rod, "platform", "spherical", point=ankle + offset, closure=True
-                )
-            )
-            bodies.append(rg.Body(rod, rg.Inertia(0.1, 0.5 * (knee + ankle) + offset, matrix)))
-    return rg.Mechanism("Delta of rods", tuple(bodies), tuple(joints))
-
-
 @pytest.mark.slow
 def test_idle_rods_are_held_and_named() -> None:
-    reduction = rg.reduce(delta_of_rods(), keep_cuts=True)
+    reduction = rg.reduce(delta(rods=True), keep_cuts=True)
     assert reduction.mobility == 9
     model = rg.reduced_model(reduction, ["hip0", "hip1", "hip2"])
     assert [d.code for d in model.findings] == ["REG311"] * 6

@@ -24,15 +24,12 @@ from regularize.guests.modes.elementary_loop import (
 )
 from regularize.guests.modes.grouping import firsts_of, labels_of, table_of
 from regularize.guests.modes.pencil import (
-    AXIS,
     BASIS,
     INVERSE,
-    UNMOVED,
     arrangements,
     carried,
     eigenvalues,
     elementary,
-    turned,
 )
 
 
@@ -212,21 +209,6 @@ def test_a_general_loop_has_sixteen_eigenvalues_and_the_imaginary_points():
     assert np.array_equal(far.sum(axis=1), np.full(10, 8))
 
 
-def test_the_circle_may_start_anywhere():
-    rng = np.random.default_rng(3)
-    C = random_constants(rng, 4)
-    P = pencil("RRRRRR", C, next(arrangements("RRRRRR")), OFFSETS)
-    moved = np.einsum("nhij,hk->nkij", P.A, turned(np.array(0.9)))
-    c, s = np.cos(0.3), np.sin(0.3)
-    at = c * c * moved[:, 0] + c * s * moved[:, 1] + s * s * moved[:, 2]
-    assert np.allclose(at, P.at(np.array([0.6 + 0.9])), atol=1e-14)
-    a, b = eigenvalues(P.A), eigenvalues(moved) + 0.9
-    near = (np.abs(a.imag) < 2.0) & np.isfinite(a)
-    for n in range(4):
-        distance = np.abs(np.exp(1j * a[n][near[n]])[:, None] - np.exp(1j * b[n])[None])
-        assert np.max(distance.min(axis=1)) < 1e-6
-
-
 def test_three_slides_in_turn_with_three_turns_are_singular_at_all_angles():
     rng = np.random.default_rng(4)
     C = random_constants(rng, 3)
@@ -263,13 +245,6 @@ def test_a_motion_carries_point_and_line(twist, p):
     assert np.allclose(carried(T) @ coordinates(p, direction), moved, atol=1e-11)
 
 
-@pytest.mark.slow
-@given(TWISTS, TWISTS)
-def test_motions_in_a_row_are_products_of_matrices(a, b):
-    A, B = screws.exp(a), screws.exp(b)
-    assert np.allclose(carried(A @ B), carried(A) @ carried(B), atol=1e-10)
-
-
 @pytest.mark.parametrize("kind", ["R", "P"])
 def test_elementary_motions_are_linear_in_their_functions(kind):
     x = np.linspace(-3, 3, 13)
@@ -279,12 +254,3 @@ def test_elementary_motions_are_linear_in_their_functions(kind):
     assert np.allclose(np.einsum("nh,hij->nij", f, INVERSE[kind]), carried(elementary(kind, -x)))
     # Exact: multiples of one half.
     assert np.array_equal(2 * BASIS[kind], np.round(2 * BASIS[kind]))
-
-
-def test_what_motions_leave_alone():
-    turns, slides = carried(elementary("R", np.array(0.7))), carried(elementary("P", np.array(0.7)))
-    assert np.allclose(turns @ AXIS, AXIS, atol=1e-15)
-    assert not np.allclose(slides @ AXIS, AXIS)
-    assert len(UNMOVED["R"]) == len(UNMOVED["P"]) == 6
-    for kind, matrix in (("R", turns), ("P", slides)):
-        assert np.array_equal(matrix[UNMOVED[kind]], np.eye(15)[UNMOVED[kind]])

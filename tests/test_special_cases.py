@@ -181,12 +181,6 @@ def test_numerical_reduction_only_on_request(build: Any, dependent: int) -> None
         assert np.linalg.matrix_rank(jacobian[-1], tol=1e-6) == asked.rank
 
 
-@pytest.mark.slow
-def test_numerical_reduction_changes_nothing_where_nothing_is_left() -> None:
-    for build in (mechanisms.planar_fourbar, mechanisms.three_prrr, mechanisms.rssr):
-        assert rg.reduce(build(), numerical=True).kept == rg.reduce(build()).kept
-
-
 def leg_between_balls(middle: list[rg.Joint]) -> rg.Mechanism:
     """A hinge, a ball, some joints in the middle, a ball and a hinge in a loop."""
     ends = [

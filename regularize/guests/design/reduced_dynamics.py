@@ -89,10 +89,9 @@ def reduced_model(
     """
     rigid = as_mechanism(model)
     reduction = reduce_loops(segments(rigid)) if has_elastic(rigid) else as_reduction(model)
-    acting = [
-        *loads_on_segments(rigid, {n: _load(n, w) for n, w in (wrenches or {}).items()}).items(),
-        *loads_on_segments(rigid, {n: _load(n, w) for n, w in (loads or {}).items()}).items(),
-    ]
+    acting: list[tuple[str, BodyLoad]] = []
+    for wanted in (wrenches or {}, loads or {}):
+        acting += loads_on_segments(rigid, {n: _load(n, w) for n, w in wanted.items()}).items()
     payloads = {segment_at(rigid, n, i.center): i for n, i in (payloads or {}).items()}
     findings: tuple[Diagnostic, ...] = ()
     if inputs is None:

@@ -78,16 +78,11 @@ def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[Edg
     plane, square = Plane(n), dot(n, n)
 
     def measured(role: str) -> Array:
-
         axis = axes[roles[role][0]]
         return np.cross(axis[3:], axis[:3])
 
-    def number(vector: Array) -> Complex:
-
-        return plane.number(vector, rounding)
-
     origin = measured("A")
-    P, F, R = (number(measured(role) - origin) for role in "PFR")
+    P, F, R = (plane.number(measured(role) - origin, rounding) for role in "PFR")
     factor = (R - F) / P.mirrored
     far, near = measured("B") - origin, measured("P") - origin
     one = Complex(Fraction(1), Fraction(0), square)

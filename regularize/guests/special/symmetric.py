@@ -40,17 +40,13 @@ def symmetric(
     if len(axes) != 6:
         return
     half_turn = [(0, 3), (1, 4), (2, 5)]
-    lines = _mapped(axes, half_turn, (), 1, within, rounding)
-    if lines is not None:
-        yield "line-symmetric Bricard", lines
+    kinds = [("line-symmetric Bricard", _mapped(axes, half_turn, (), 1, within, rounding))]
     for a in range(3):
         pairs = [(a + 1, (a - 1) % 6), (a + 2, (a - 2) % 6)]
         lines = _mapped(axes, pairs, (a, a + 3), -1, within, rounding)
-        if lines is not None:
-            yield "plane-symmetric Bricard", lines
-    lines = _trihedral(axes, within, rounding)
-    if lines is not None:
-        yield "trihedral Bricard", lines
+        kinds.append(("plane-symmetric Bricard", lines))
+    kinds.append(("trihedral Bricard", _trihedral(axes, within, rounding)))
+    yield from ((name, lines) for name, lines in kinds if lines is not None)
 
 
 def _mapped(
@@ -102,7 +98,6 @@ def _exactly_mapped(
     t = t - along if sign > 0 else along
 
     def image(x: Exact) -> Exact:
-
         return np.asarray(sign * (2 * (n @ x) / size * n - x))
 
     found: dict[int, Dual] = {}
@@ -122,7 +117,7 @@ def _exactly_mapped(
 
 
 def _trihedral(axes: Sequence[Array], within: float, rounding: float) -> list[Dual] | None:
-    """Return exact axes at right angles, each through the point where three planes in a row meet."""
+    """Return exact axes at right angles, each where three planes in a row meet; else None."""
     directions = np.array([axis[3:] for axis in axes])
     points = np.array([np.cross(axis[3:], axis[:3]) for axis in axes])
     heights = []  # of the planes across the axes that hold the common normals to both neighbours
