@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 
 from regularize.errors import OutsideWorkspace
 from regularize.guests.design.equation_of_motion import EquationOfMotion, count, groups
-from regularize.guests.design.tree import BoxTree, Scale, basis
+from regularize.guests.design.tree import Scale
 from regularize.lie.arrays import Array, Mask
-from regularize.loops.constraints import CHUNK
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.named_columns import ShortRepr
 
@@ -133,60 +132,3 @@ class Interpolation(ShortRepr, EquationOfMotion):
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class BoxPolynomials(Interpolation):
-    r"""Quadratic polynomials on boxes.
-
-    Attributes:
-        tree: The boxes.
-        constant: Coefficients at the boxes' centres, shape (boxes, t).
-        weights: Weights of :math:`\Delta_i` and :math:`\Delta_i \Delta_j` (``basis``) in every
-            coefficient, where Δ is the difference to the centre, shape (boxes, t, k - 1).
-        estimated: Estimated relative error of every box, shape (boxes,).
-    """
-
-    tree: BoxTree
-    constant: Array
-    weights: Array
-    estimated: Array
-
-    @property
-    def boxes(self) -> int:
-        """Number of boxes."""
-        return len(self.tree.center)
-
-    @property
-    def operations(self) -> int:
-        """Floating-point operations of one evaluation of H, D and p, at most (eq. 32).
-
-        One comparison per level of the tree, s differences, s (s + 1) / 2 products, and a
-        multiplication and an addition per weight.
-        """
-        s = len(self.inputs)
-        t = int(self.constant.shape[1])
-        return self.tree.depth + s + s * (s + 1) // 2 + t * (s * s + 3 * s)
-
-    def coefficients(self, theta: Array) -> Array:
-        """Rows of coefficients at inputs (N, s), shape (N, t).
-
-        Raises:
-            OutsideWorkspace: Some inputs lie in no box.
-        """
-        theta = self._table(theta)
-        box = self.tree.find(theta)
-        lost = np.flatnonzero(box == self.boxes)
-        if len(lost):
-            raise self._outside(theta[lost[0]])
-
-        rows = np.zeros((len(theta), self.constant.shape[1]))
-        for i in range(0, len(theta), CHUNK):
-            here = box[i : i + CHUNK]
-            u = basis(theta[i : i + CHUNK] - self.tree.center[here])
-            rows[i : i + CHUNK] = self.constant[here] + (self.weights[here] @ u[..., None])[..., 0]
-        return rows
-
-    def _covered(self, theta: Array) -> Mask:
-        """Tell whether inputs (N, s) lie in a box."""
-        return np.asarray(self.tree.find(theta) < self.boxes)

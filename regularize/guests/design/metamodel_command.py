@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     write_bytes(arguments.out, to_bytes(model))
     if arguments.c is not None:
-        from regularize.guests.design.c_source import to_c, to_c_header
+        from regularize.guests.design.boxes import to_c, to_c_header
 
         name = arguments.c.stem
         write_text(arguments.c, to_c(model, name))
