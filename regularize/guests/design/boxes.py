@@ -51,13 +51,13 @@ INTEGERS = ("axis", "children")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Metamodel(Interpolation):
-    r"""Quadratic polynomials on boxes, for files and controllers.
+    """Quadratic polynomials on boxes, for files and controllers.
 
     Attributes:
         tree: The boxes.
         constant: Coefficients at the boxes' centres, shape (boxes, t).
-        weights: Weights of :math:`\Delta_i` and :math:`\Delta_i \Delta_j` (``basis``) in every
-            coefficient, where Δ is the difference to the centre, shape (boxes, t, k - 1).
+        weights: Weights of the differences to the centre and of their products in every
+            coefficient, shape (boxes, t, s + s (s + 1) / 2).
         estimated: Estimated relative error of every box, shape (boxes,).
     """
 
