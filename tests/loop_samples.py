@@ -8,13 +8,13 @@ from scipy.spatial.transform import Rotation
 from screws import joint_screws
 
 import regularize as rg
-from regularize.guests.modes.six_motions.eigen_loop import distinct
-from regularize.guests.modes.six_motions.elementary_loop import (
+from regularize.guests.modes.eigen_loop import distinct
+from regularize.guests.modes.elementary_loop import (
     certified,
     error_and_derivative,
     product,
 )
-from regularize.guests.modes.six_motions.pencil import (
+from regularize.guests.modes.pencil import (
     Arrangement,
     Pencil,
     assembled,
@@ -115,6 +115,6 @@ def dense_search(kinds: str, C: np.ndarray, rng: np.random.Generator, starts: in
         F, derivative, _ = error_and_derivative(kinds, Cs, x)
         step = -(np.linalg.pinv(derivative, rcond=1e-12) @ F[..., None])[..., 0]
         x += step / np.maximum(1.0, np.max(np.abs(step), axis=1, keepdims=True) / 0.5)
-    closed = certified(kinds, Cs, x)
-    good = (closed.error < 1e-11) & np.isfinite(closed.h)
-    return distinct(kinds, C[None], np.zeros(int(good.sum()), dtype=int), x[good])[1].x
+    error, h = certified(kinds, Cs, x)
+    good = (error < 1e-11) & np.isfinite(h)
+    return distinct(kinds, C[None], np.zeros(int(good.sum()), dtype=int), x[good])[1]

@@ -18,22 +18,6 @@ STEWART = ASSETS / "stewart_6ups.urdf"
 STROKES = [f"P{k}" for k in range(1, 7)]
 
 
-def hexaglide() -> rg.Mechanism:
-    """Six rods of fixed length on parallel slides carry a platform (after Honegger and others)."""
-    joints = []
-    for k in range(6):
-        angle = np.pi / 3 * k + 0.25 * (-1) ** k
-        top = np.array([0.2 * np.cos(angle), 0.2 * np.sin(angle), 0.4])
-        foot = np.array([top[0] + 0.25 * (-1) ** (k // 2), 0.12 * k - 0.3, 0.0])
-        way = (top - foot) / np.linalg.norm(top - foot)
-        across = np.cross(way, X) / np.linalg.norm(np.cross(way, X))
-        axes = [X, across, np.cross(way, across), Z]
-        joints += leg(
-            "abcdef"[k], "ground", "platform", "PRRS", axes, np.array([foot, foot, foot, top])
-        )
-    return rg.Mechanism.of_joints("hexaglide", joints)
-
-
 def turned(roll: float, pitch: float, yaw: float) -> np.ndarray:
     return np.asarray(Rotation.from_euler("xyz", [roll, pitch, yaw]).as_matrix())
 
@@ -59,16 +43,6 @@ def test_the_legs_of_a_stewart_platform_are_as_long_as_they_have_to_be() -> None
     T = found.pose("platform")[0]
     assert np.allclose(T[:3, 3], given[:3], atol=1e-12)
     assert np.allclose(T[:3, :3], turned(*given[3:]), atol=1e-12)
-
-
-@pytest.mark.slow
-def test_a_hexaglide_is_solved_leg_by_leg() -> None:
-    form = rg.closed_form(hexaglide(), pose=rg.BodyPose("platform", point=(0.0, 0.0, 0.4)))
-    assert form.solved
-    given = np.array([0.01, 0.005, 0.41, 0.02, -0.02, 0.03])
-    found = form.solve(given, branch=form.stored_branch)
-    assert found.assembled.all()
-    assert np.max(form.closure.error(found.q)) < 1e-12
 
 
 @pytest.mark.slow
@@ -158,11 +132,3 @@ def test_the_command_takes_and_gives_poses(capsys: pytest.CaptureFixture[str]) -
     assert "closed to" in told and "there may be others" in told
     assert main(["solve", delta, "--pose", "platform=0,0,0,0,0,0"]) == 2
     assert "given by platform.x, platform.y, platform.z" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_branches_are_named_in_the_source_in_c() -> None:
-    few = rg.closed_form(ASSETS / "planar_fourbar.urdf", ["A"]).to_c()
-    assert "branch 1: elbow D bent to the negative side" in few
-    many = rg.closed_form(ASSETS / "delta_universal.urdf", pose="platform").to_c()
-    assert "branch & 32: " in many

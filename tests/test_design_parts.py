@@ -10,29 +10,16 @@ from mechanisms import coordinate_names
 from test_metamodel import four_bar, sixteen
 
 import regularize as rg
-from regularize.guests.design.axes import from_limits
-from regularize.guests.design.equation_of_motion import pack, unpack
-from regularize.guests.design.plot import figure
-from regularize.guests.design.workspace import followed
+from regularize.guests.design.plot import metamodel_figure
+from regularize.guests.design.workspace import followed, from_limits
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
-
-
-def test_rows_of_coefficients_round_trip() -> None:
-    rng = np.random.default_rng(0)
-    H = rng.normal(size=(5, 3, 3))
-    H = H + np.swapaxes(H, 1, 2)
-    D, p = rng.normal(size=(5, 3, 6)), rng.normal(size=(5, 3))
-    rows = pack(H, D, p)
-    assert rows.shape == (5, 27)
-    for actual, expected in zip(unpack(rows, 3), (H, D, p, np.zeros((5, 3, 3))), strict=True):
-        np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.slow
 def test_picture_has_full_model_metamodel_and_error() -> None:
     pytest.importorskip("matplotlib")
-    picture = figure(sixteen(), four_bar())
+    picture = metamodel_figure(sixteen(), four_bar())
     axes = np.array(picture.axes).reshape(3, 3)
     assert [a.get_title() for a in axes[0]] == ["H", "D", "p"]
     assert [a.get_ylabel() for a in axes[:, 0]] == [

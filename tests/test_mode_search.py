@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import csv
-import pickle
 from pathlib import Path
 
 import mechanisms
 import numpy as np
 import pytest
-from closed_form_cases import CASES, Z, ring
+from closed_form_cases import Z, ring
 from test_assembly import four_bar
 from test_closed_form_special import double_wishbone
-from test_elementary_loop import random_ring
 
 import regularize as rg
 from regularize.guests.modes.closed_form.evaluation import Evaluation, unclosed_branch
@@ -70,9 +67,6 @@ def test_what_meets_no_other_branch_is_reached(reach):
     assert np.allclose(q[good], expected.q[good, 0])
 
 
-ASSETS = Path(__file__).resolve().parents[1] / "assets"
-
-
 def test_formulas_of_another_mechanism_are_found_out():
     points = {"A": (0, 0, 0), "B": (0, 0.3, 0), "C": (1, 0.4, 0), "D": (1, 0, 0)}
     solution = rg.closed_form(
@@ -86,16 +80,6 @@ def test_formulas_of_another_mechanism_are_found_out():
     other = build(ring("4R", *((n, "revolute", Z, p) for n, p in points.items())))
     wrong = Evaluation(solution.plan, other, solution.columns)
     assert unclosed_branch(wrong, solution.branches, stored, units) in solution.branches
-
-
-@pytest.mark.slow
-def test_many_branches_are_tried_one_by_one():
-    (mechanism, inputs), count = CASES["Stewart platform"]
-    solution = rg.closed_form(mechanism, inputs)
-    assert len(solution.branches) == count == 64 and solution.solved
-    evaluation = Evaluation(solution.plan, solution.graph, solution.columns)
-    more = solution.branches * 2
-    assert unclosed_branch(evaluation, more, np.zeros(6), np.ones(6)) is None
 
 
 def test_a_weld_is_no_input_and_a_mechanism_without_inputs_takes_no_values():
@@ -143,19 +127,6 @@ def solutions(found: AssemblyModes) -> np.ndarray:
 
 
 @pytest.mark.slow
-def test_the_search_finds_nothing_that_eigenvalues_have_not():
-    mechanism = random_ring("RSRRR", 3)
-    finder = ConfigurationFinder(mechanism, ["j0"])
-    found = finder.find(0.2)
-    q = np.zeros((1, 7))
-    q[0, 0] = 0.2
-    known = np.zeros(found.counts, dtype=int), solutions(found)
-    rows, _, used = searched(finder._system, q, known, Multistart(starts=200, rounds=5))
-    assert len(rows) == found.counts
-    assert used[0] == 600
-
-
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_closed_forms_that_do_not_close_in_special_dimensions_are_not_used():
     """A ball joint on a line with axes at right angles, where a projection determines nothing."""
@@ -176,32 +147,6 @@ def test_closed_forms_that_do_not_close_in_special_dimensions_are_not_used():
     q[:, 0] = x
     known = np.nonzero(found.found)[0], found.q[found.found]
     assert len(searched(finder._system, q, known, Multistart(starts=64, rounds=4))[0]) == 12
-
-
-POSE = np.array([-0.2, 0.1, -0.1, 0.2, 0.3, -0.1])
-
-
-WAYS = {
-    "pickle": lambda value: pickle.loads(pickle.dumps(value)),
-    "copy": copy.copy,
-    "deepcopy": copy.deepcopy,
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS)
-def test_copies_of_finders_find_the_same(way):
-    (mechanism, inputs), _ = CASES["elbow manipulator"]
-    finder = ConfigurationFinder(mechanism, inputs)
-    expected = finder.find(POSE)
-    assert np.array_equal(WAYS[way](finder).find(POSE).q, expected.q)
-    assert np.array_equal(WAYS[way](expected).q, expected.q)
-
-
-def test_a_finder_is_printed_in_one_line():
-    (five_bar, _), _ = CASES["five-bar"]
-    finder = ConfigurationFinder(five_bar, ["A", "E"])
-    assert repr(finder) == "<ConfigurationFinder of 'five-bar' for ['A', 'E']>"
 
 
 def multistart(system: LoopSystem, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

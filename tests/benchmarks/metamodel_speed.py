@@ -31,7 +31,6 @@ CASES = (
     ("swinging_fourbar", ["A"], [[-1.6, 1.6]], 0.01),
     ("orthoglide_long_rods", ["M1", "M2", "M3"], [[-0.26, 0.06]] * 3, 0.005),
 )
-KINDS: tuple[Any, ...] = ("boxes", "splines", "rbf")
 #: States of the metamodel; the full model runs a hundredth of them.
 STATES = 1_000_000
 RUNS = 3
@@ -91,22 +90,6 @@ def measure(name: str, inputs: list[str], bounds: list[list[float]], tolerance: 
     )
 
 
-def kinds(name: str, inputs: list[str], bounds: list[list[float]], tolerance: float) -> list[str]:
-    """Samples, errors and times of the kinds of metamodel at one tolerance."""
-    reduced = rg.reduced_model(rg.load(MODELS / f"{name}.urdf"), inputs)
-    lines = []
-    for kind in KINDS:
-        model = rg.metamodel(reduced, bounds, tolerance=tolerance, kind=kind, smallest=1e-4)
-        rng = np.random.default_rng(0)
-        theta = rng.uniform(model.lower, model.upper, size=(STATES // 100, len(inputs)))
-        elapsed, _ = timed(lambda m=model, x=theta: m.inverse_dynamics(x, x, x), RUNS)  # type: ignore[misc]
-        lines.append(
-            f"  {kind}: {model.samples} samples, largest error {100 * model.accuracy.worst:.2g} %, "
-            f"{elapsed / len(theta) * 1e6:.2f} us"
-        )
-    return lines
-
-
 def in_c(model: rg.Metamodel, theta: Array, rate: Array, acceleration: Array) -> float:
     """Seconds per call of the exported source."""
     if shutil.which("cc") is None:
@@ -156,9 +139,6 @@ def main() -> None:
                 f"(largest error {100 * r.worst:.2g} %), C {1e3 * r.c:.0f} ns, rnea of the open "
                 f"tree with {r.tree_freedoms} freedoms {1e3 * r.rnea:.0f} ns"
             )
-        for case in CASES:
-            print(f"{case[0]}, tolerance {100 * case[3]:.2g} %, {STATES // 100} states")
-            print("\n".join(kinds(*case)))
 
     ratios = {}
     for r in results:

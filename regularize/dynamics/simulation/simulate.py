@@ -249,10 +249,10 @@ def _check(options: Mapping[str, Any]) -> None:
 def _check_stepped(options: Mapping[str, Any], solver: Solver | MuJoCo) -> None:
     """Refuse what steps of fixed length do not know, by its name."""
     what, events = None, options.get("limits") == "events"
-    if events and (options.get("contacts") or options.get("h")):
+    if events:
         raise ModelError(
-            "limits='events' goes without contacts= and h=: these ask for steps of fixed length, "
-            "which take limits=True"
+            "limits='events' is gone; say limits=True, which stops joints at their bounds in steps "
+            "of fixed length (h=)"
         )
     if isinstance(solver, MuJoCo) or solver.coordinates == "minimal" or solver.style == "legacy":
         what = "go with all coordinates and exact rows; leave solver= out, or choose only its style"

@@ -1,4 +1,4 @@
-"""Motions with contacts, joint limits and dry friction: in steps of fixed length, or by events."""
+"""Motions with contacts, joint limits and dry friction, in steps of fixed length."""
 
 from __future__ import annotations
 
@@ -7,22 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from regularize.dynamics.simulation import Solver
 from regularize.dynamics.simulation.loads import Loads
 from regularize.dynamics.simulation.recording import record, simulation_of
 from regularize.dynamics.simulation.simulation import Simulation, recorded_times
 from regularize.errors import ModelError
 from regularize.guests.contact import Ground
-from regularize.guests.contact.events import EventEngine
-from regularize.guests.contact.hindrances import Surroundings
+from regularize.guests.contact.step_constraints import JointStops, Surroundings
 from regularize.guests.contact.stepping import SteppedEngine
-from regularize.guests.contact.stops import JointStops
 from regularize.guests.contact.touching import TouchingPoints
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Configuration, Mask, Velocity, read_only
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.graph import coordinate_names
 
 #: Length of a step in seconds where none is said.
 STEP = 1e-3
@@ -30,22 +25,14 @@ STEP = 1e-3
 
 def stepped_motion(
     loads: Loads,
-    start: tuple[Array, Array],
+    start: tuple[Configuration, Velocity],
     duration: float,
     times: Array | None,
     options: Mapping[str, Any],
 ) -> Simulation:
-    """A robot's motion in steps of fixed length.
+    """Simulate in steps of fixed length; start with closed loops, duration and times in s.
 
-    Args:
-        loads: What acts on it.
-        start: Configuration with closed loops and velocity, shapes (nq,) and (nv,).
-        duration: In s.
-        times: Times that are recorded, at the steps' ends nearest to them; all by default.
-        options: ``contacts``, ``limits``, ``h``; ``progress`` gets the fraction done.
-
-    Raises:
-        ModelError: An option makes no sense, or nothing can touch the ground.
+    Of the options of ``simulate`` it knows ``contacts``, ``limits``, ``h`` and ``progress``.
     """
     robot, h = loads.robot, float(options.get("h") or STEP)
     ground, limits = _ground(options.get("contacts")), bool(options.get("limits"))
@@ -58,13 +45,13 @@ def stepped_motion(
     samples = record(engine, engine.ends(wanted), options.get("progress"))
     motion = simulation_of(robot, samples, engine, ())
     converged = np.array(engine.converged)
-    said = *_kept(motion.findings, limits), *_unsolved(motion.time, converged)
+    findings = *_kept(motion.findings, limits), *_unsolved(motion.time, converged)
     if ground is not None:
-        said += (*points.findings, PASSING)
+        findings += (*points.findings, PASSING)
     return replace(
         motion,
         energy=read_only(engine.energies),
-        findings=said,
+        findings=findings,
         h=h,
         contact_forces=read_only(engine.contact_forces),
         contact_points=read_only(engine.contact_points),
@@ -75,58 +62,20 @@ def stepped_motion(
     )
 
 
-def motion_of_events(
-    loads: Loads,
-    start: tuple[Array, Array],
-    recorded: Array,
-    accuracy: tuple[float, Solver],
-    options: Mapping[str, Any],
-) -> Simulation:
-    """Joints stop, stick and slide; arguments are those of ``stepped_motion``, or times in s.
-
-    Raises:
-        ModelError: A joint with a bound or dry friction has no coordinate in the model.
-        StepTooSmall: The motion cannot be continued.
-    """
-    robot, stops = loads.robot, JointStops.of(loads.robot, True)
-    grouped = {c for edge in robot.reduction.graph.edges if edge.group for c in edge.columns}
-    named = coordinate_names(robot.reduction.mechanism)
-    for i in stops.columns:
-        name = named[i]
-        if i in robot.constraints.closing_columns:
-            raise ModelError(
-                f"joint {name!r} closes a loop and has no coordinate in the model: events need "
-                "solver=rg.Solver(style='anchors'), whose tree has all joints"
-            )
-        if i in grouped:
-            raise ModelError(
-                f"dry friction of {name!r}, a joint whose freedoms are no separate numbers, is not "
-                "known between events; ask for steps: h=1e-3"
-            )
-    engine = EventEngine(loads, stops, start, *accuracy)
-    motion = simulation_of(robot, record(engine, recorded, options.get("progress")), engine, ())
-    return replace(
-        motion,
-        findings=tuple(_kept(motion.findings, True)),
-        limited=stops.names,
-        limit_forces=read_only(engine.limit_forces),
-    )
-
-
 def _ground(contacts: Any) -> Ground | None:
-    """The ground among what may be touched; anything else, or several, are refused."""
+    """Return the ground that may be touched; anything else, or several, are refused."""
     if contacts is None:
         return None
-    found = [*contacts] if isinstance(contacts, Sequence) else [contacts]
-    if len(found) > 1 or any(not isinstance(each, Ground) for each in found):
+    grounds = [*contacts] if isinstance(contacts, Sequence) else [contacts]
+    if len(grounds) > 1 or any(not isinstance(ground, Ground) for ground in grounds):
         raise ModelError(
             "contacts is a list of one rg.Ground, the plane z = 0; other planes, terrain and "
-            f"contacts between bodies are not known here; got {found!r:.80}"
+            f"contacts between bodies are not known here; got {grounds!r:.80}"
         )
-    return found[0] if found else None
+    return grounds[0] if grounds else None
 
 
-#: What contacts leave out.
+#: Contacts between bodies are left out, and a motion with contacts says so.
 PASSING = Diagnostic(
     "REG319",
     "note",
@@ -137,7 +86,7 @@ PASSING = Diagnostic(
 
 
 def _kept(findings: Sequence[Diagnostic], limits: bool) -> Iterator[Diagnostic]:
-    """Findings of a motion whose dry friction is as it is, and limits too if they are kept."""
+    """Drop findings that do not hold for steps, which know dry friction and maybe ``limits``."""
     for finding in findings:
         beyond = finding.message.partition(" are not enforced: ")[2]
         if finding.code == "REG316" and limits:
@@ -148,8 +97,8 @@ def _kept(findings: Sequence[Diagnostic], limits: bool) -> Iterator[Diagnostic]:
             yield finding
 
 
-def _unsolved(time: Array, converged: NDArray[np.bool_]) -> Iterator[Diagnostic]:
-    """A finding where forces of contacts and stops were not found."""
+def _unsolved(time: Array, converged: Mask) -> Iterator[Diagnostic]:
+    """Yield a finding where forces of contacts and stops were not found."""
     missed = np.flatnonzero(~converged)
     if len(missed):
         yield Diagnostic(

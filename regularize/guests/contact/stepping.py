@@ -6,12 +6,24 @@ A step is semi-implicit: with Z the velocities that keep the loops closed, force
 .. math:: Z^T M (v' - v) = Z^T (h f + C^T \lambda), \quad v' = Z y, \qquad q' = q + h v'.
 
 The loops are eliminated exactly: the cone problem for the impulses has the Delassus matrix
-:math:`C Z (Z^T M Z)^{-1} Z^T C^T` of the reduced dynamics (Moreau; Stewart and Trinkle; Anitescu).
+:math:`G = C Z (Z^T M Z)^{-1} Z^T C^T` of the reduced dynamics (Moreau; Stewart and Trinkle;
+Anitescu). Impulses of contacts, three for each, lie in the friction cone and do no work but against
+sliding; those of stops lie between bounds, and their velocities push only where a bound is met:
+
+.. math:: \sigma = G \lambda + g, \qquad K \ni \lambda \perp \sigma + \Gamma(\sigma) \in K^*,
+
+with the velocities g that there would be without impulses, and De Saxcé's correction
+:math:`\Gamma`, without which bodies that slide would rise. Pinocchio's solvers find them
+(Carpentier, Le Lidec and Montaut 2024: ADMM; projected Gauss-Seidel after it).
+
 Distances count: bodies come to rest on the ground, joints at their bounds, at the end of a step.
 Then q' moves onto the closed loops, and v' loses what would open them.
 """
 
 from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,9 +34,8 @@ from regularize.dynamics.pinocchio.split import Split, require_mass
 from regularize.dynamics.simulation.loads import Loads
 from regularize.dynamics.simulation.recording import Counters, Sample
 from regularize.errors import ClosureLost, RegularizeError
-from regularize.guests.contact.cone_problem import solve_cones
-from regularize.guests.contact.hindrances import Hindrances, Surroundings
-from regularize.lie.arrays import Array
+from regularize.guests.contact.step_constraints import StepConstraints, Surroundings
+from regularize.lie.arrays import Array, Configuration, Coordinates, Jacobian, MassMatrix, Velocity
 from regularize.tolerances import EXACT, ROUNDING
 
 #: Rounds in which rows are taken in that turn out to be needed, and Newton steps onto bounds.
@@ -32,27 +43,16 @@ ROUNDS, NEWTON = 5, 8
 
 
 class SteppedEngine:
-    """Leads a robot's motion in steps of fixed length.
+    """Leads a robot's motion in steps of fixed length, and keeps what was recorded at samples.
 
-    Args:
-        loads: What acts on it.
-        around: Ground and stops, and the length of a step.
-        begin: Configuration with closed loops and velocity, shapes (nq,) and (nv,).
-
-    Attributes:
-        energies: Energy less the work of joint forces and loads at the samples so far, in J.
-        contact_forces: In world axes, shape (points, 3) each.
-        contact_points: Where, not a number for points that were far off, shape (points, 3) each.
-        limit_forces: Forces of the bounds, shape (bounded,) each.
-        converged: Whether all impulses since the sample before were found.
-
-    Raises:
-        NoInertia: A motion moves no mass.
+    Raises ``NoInertia`` where a motion moves no mass.
     """
 
     name, explained = "stepping", np.inf
 
-    def __init__(self, loads: Loads, around: Surroundings, begin: tuple[Array, Array]) -> None:
+    def __init__(
+        self, loads: Loads, around: Surroundings, begin: tuple[Configuration, Velocity]
+    ) -> None:
         self.robot, self.loads, self.around = around.robot, loads, around
         self.counters = Counters()
         self._q, self._v = begin
@@ -61,13 +61,17 @@ class SteppedEngine:
             require_mass(terms.M, Split.of(terms.jacobian, self.robot.rank).free)
         self._x = around.stops.coordinates(self._q)
         self.total = self._energy = float(self.robot.energy(*begin))
-        self._work, self._found = 0.0, True
+        self._work, self._solved = 0.0, True
         self._impulses = np.zeros((len(around.friction), 3)), np.zeros(len(around.stops.columns))
         self._places = np.full((len(around.friction), 3), np.nan)
+        #: Energy less the work of joint forces and loads, in J.
         self.energies: list[float] = []
+        #: In world axes, shape (points, 3) each, and where, NaN for points that were far off.
         self.contact_forces: list[Array] = []
         self.contact_points: list[Array] = []
+        #: Forces of the bounds, one for each bounded coordinate.
         self.limit_forces: list[Array] = []
+        #: Whether all impulses since the sample before were found.
         self.converged: list[bool] = []
 
     @property
@@ -76,42 +80,38 @@ class SteppedEngine:
         return self.counters.steps * self.around.h
 
     def ends(self, times: Array) -> Array:
-        """Ends of the steps nearest to times."""
+        """Return the ends of the steps nearest to times."""
         return np.unique(np.rint(times / self.around.h)) * self.around.h
 
     def advance(self) -> None:
-        """Samples are those of the end of a step already."""
+        """Do nothing: samples are those of the end of a step already."""
 
     def sample(self, t: float) -> Sample:
-        """The motion at the end of the step made last, and the forces in it."""
+        """Record forces and energy, and return the motion at the end of the step made last."""
         on_points, on_stops = (impulses / self.around.h for impulses in self._impulses)
         self.energies.append(self._energy - self._work)
         self.contact_forces.append(on_points)
         self.contact_points.append(self._places)
         self.limit_forces.append(self.around.stops.limit_forces(on_stops))
-        self.converged.append(self._found)
-        self._found = True
+        self.converged.append(self._solved)
+        self._solved = True
         return Sample(t, self._q, self._v, self._work)
 
     def step(self, until: float, sampled: float = 0.0) -> None:
-        """Make one step.
-
-        Raises:
-            ClosureLost: It leads nowhere: the loops open, or numbers leave all bounds.
-        """
+        """Make one step; raise ``ClosureLost`` where loops open or numbers leave all bounds."""
         q, v, x, h, robot, time = self._q, self._v, self._x, self.around.h, self.robot, self.end
         stops, model = self.around.stops, robot.model
         outside, rates = stops.applied(self.loads, time, q, v), stops.rates(q)
         terms, joints = robot.states.terms(q, v), robot.passive.joints
         within = rates.T * (h * joints.damping + h**2 * joints.stiffness)
-        root = root_of(robot, terms.M + within @ rates, terms.jacobian)
+        root = inverse_root(robot, terms.M + within @ rates, terms.jacobian)
         forces = outside - terms.needed
         if joints.stores:
             forces = forces + rates.T @ joints.springs(x)
         unhindered = root.T @ (root @ (terms.M @ v + h * forces))
         gaps = stops.gaps(x)
-        hindrances = Hindrances(self.around, q, v, stops.rows(rates), gaps)
-        velocity = self._held(hindrances, unhindered, root)
+        constraints = StepConstraints(self.around, q, v, stops.rows(rates), gaps)
+        velocity = self._constrained(constraints, unhindered, root)
         try:
             if not np.isfinite(velocity).all():
                 raise RegularizeError("numbers leave all bounds")
@@ -126,28 +126,27 @@ class SteppedEngine:
         ahead = robot.project_velocity(after, velocity) if robot.rows else velocity
         work = float(outside @ pin.difference(model, q, after)) if outside.any() else 0.0
         self._q, self._work = after, self._work + work
-        self._v, self._energy, taken = self._not_growing(after, ahead, self._energy + work)
-        self.counters.correction += taken
+        self._v, self._energy, lost = self._not_growing(after, ahead, self._energy + work)
+        self.counters.correction += lost
         self.counters.steps += 1
         self.counters.evaluations += 1
 
-    def _held(self, hindrances: Hindrances, unhindered: Array, root: Array) -> Array:
-        """The velocity (nv,) with the impulses that keep a robot from where it may not go.
-
-        The square of the root, (f, nv), takes joint impulses to velocities.
-        """
-        around, velocity, found = self.around, unhindered, True
+    def _constrained(
+        self, constraints: StepConstraints, unhindered: Velocity, root: Array
+    ) -> Velocity:
+        """Return the velocity with the impulses that keep the robot from where it may not go."""
+        around, velocity, solved = self.around, unhindered, True
         last, self._places = self._impulses, np.full_like(self._places, np.nan)
         self._impulses = np.zeros_like(last[0]), np.zeros_like(last[1])
         chosen = np.zeros(len(around.points.shapes) + len(around.stops.columns), dtype=bool)
         for _ in range(ROUNDS):
-            met = hindrances.met(velocity)
+            met = constraints.met(velocity)
             if not np.any(met & ~chosen):
                 break
             chosen |= met
-            rows = hindrances.rows(chosen)
+            rows = constraints.rows(chosen)
             half = root @ rows.matrix.T
-            impulses, found = solve_cones(
+            impulses, solved = solve_cones(
                 half.T @ half,
                 rows.matrix @ unhindered - rows.wanted,
                 around.friction[rows.contacts],
@@ -160,14 +159,13 @@ class SteppedEngine:
             last[0][rows.contacts] = impulses[:count].reshape(-1, 3)
             last[1][rows.stops] = impulses[count:]
             self._places[rows.contacts] = rows.places
-        self._found = self._found and found
+        self._solved = self._solved and solved
         return np.asarray(velocity)
 
-    def _within_bounds(self, q: Array, gaps: Array, x: Array) -> tuple[Array, Array]:
-        """A configuration near q within the bounds that held before, loops closed; its coordinates.
-
-        Distances from bounds (stops,) and coordinates (n,) are those before the step.
-        """
+    def _within_bounds(
+        self, q: Configuration, gaps: Array, x: Coordinates
+    ) -> tuple[Configuration, Coordinates]:
+        """Move q by Newton steps within the bounds that held before, where gaps and x were."""
         robot, stops = self.robot, self.around.stops
         now, watched = stops.coordinates(q, x), gaps > -EXACT.closed
         for _ in range(NEWTON):
@@ -183,8 +181,10 @@ class SteppedEngine:
             now = stops.coordinates(q, x)
         return q, now
 
-    def _not_growing(self, q: Array, v: Array, most: float) -> tuple[Array, float, float]:
-        """A velocity with no more energy than there may be, that energy, and what it lost, in J."""
+    def _not_growing(
+        self, q: Configuration, v: Velocity, most: float
+    ) -> tuple[Velocity, float, float]:
+        """Slow down to the energy that there may be; return velocity, energy and loss in J."""
         kinetic, stored = (float(x) for x in self.robot.states.energies(q, v))
         if self.robot.passive.joints.stores:
             stored += float(self.robot.passive.joints.energy(self._x))
@@ -194,7 +194,119 @@ class SteppedEngine:
         return v * np.sqrt(allowed / kinetic), allowed + stored, kinetic - allowed
 
 
-def root_of(robot: Robot, M: Array, jacobian: Array) -> Array:
-    """What takes impulses to velocities that keep the loops closed, by its square, (f, nv)."""
+def inverse_root(robot: Robot, M: MassMatrix, jacobian: Jacobian) -> Array:
+    """Return R of shape (f, nv) so that R.T @ R takes impulses to velocities of closed loops."""
     free = Split.of(jacobian, robot.rank).free
     return np.linalg.solve(np.linalg.cholesky(free.T @ M @ free), free.T)
+
+
+#: Errors of velocities and impulses, in parts of the largest velocity without impulses, that are
+#: aimed at and accepted.
+WANTED, BORNE = 1e-11, 1e-7
+#: Name of a solver, how its penalty adapts, and how many iterations it may take.
+ConeSolver: TypeAlias = tuple[str, str, int]
+#: Each is tried where those before it do not converge, as where friction jams.
+SOLVERS: tuple[ConeSolver, ...] = (
+    ("ADMM", "LINEAR", 1000),
+    ("ADMM", "SPECTRAL", 3000),
+    ("PGS", "", 5000),
+)
+#: ADMM's proximal term as small and its step as long as it bears: with the usual ones (1e-6, 0.5)
+#: it takes thousands of iterations where several points of a foot share what holds it.
+PROXIMAL, LONGEST = 1e-12, 1.0
+
+
+def solve_cones(
+    delassus: Array, free: Array, frictions: Array, boxes: Array, guess: Array
+) -> tuple[Array, bool]:
+    """Solve for the impulses of c contacts, then of stops; also tell whether they were found.
+
+    ``free`` are the velocities without impulses, ``boxes`` the bounds (m - 3 c, 2) of the stops'
+    impulses, those without an upper bound first.
+    """
+    count = 3 * len(frictions)
+    # Units of impulses in which every contact and every box moves a mass of one.
+    masses = np.diag(delassus).copy()
+    masses[:count] = np.repeat(masses[:count].reshape(-1, 3).sum(axis=1) / 3.0, 3)
+    scales = 1.0 / np.sqrt(np.where(masses > 0.0, masses, 1.0))
+    speed = float(np.abs(scales * free).max())
+    if speed == 0.0:
+        return np.zeros(len(free)), True
+    units = scales * speed  # of impulses, so that the largest velocity is one
+    sets = _cones_and_boxes(frictions, boxes / units[count:, None])
+    problem = scales[:, None] * delassus * scales, scales * free / speed, *sets
+    best, least, begin = np.zeros(len(free)), np.inf, guess / units
+    for solver in SOLVERS:
+        impulses, error = _solved(solver, problem, begin)
+        if error < least:
+            best, least, begin = impulses, error, impulses
+        if least <= BORNE:
+            break
+    return units * best, least <= BORNE
+
+
+def _cones_and_boxes(frictions: Array, boxes: Array) -> tuple[Any, Any]:
+    """Return constraint models whose sets are the cones and the boxes, and their data."""
+    models, datas = pin.StdVec_ConstraintModel(), pin.StdVec_ConstraintData()
+    for friction in frictions.tolist():
+        models.append(_cone(friction))
+    # As boxes that are open above, stops would have errors that are infinite or nothing.
+    bounds = int(np.isinf(boxes[:, 1]).sum())
+    if bounds:
+        models.append(_lower_bounds(bounds))
+    if len(boxes) > bounds:
+        sides = [np.ascontiguousarray(side) for side in boxes[bounds:].T]
+        box = pin.JointFrictionConstraintModel(*_hinges(len(boxes) - bounds), *sides)
+        box.setTimeStep(1.0)  # bounds are those of impulses already
+        models.append(pin.ConstraintModel(box))
+    for model in models:
+        datas.append(model.createData())
+    return models, datas
+
+
+@lru_cache(maxsize=64)
+def _cone(friction: float) -> Any:
+    """Make a contact model, which tells Pinocchio's solvers the cone."""
+    contact = pin.PointContactConstraintModel(_hinges(1)[0], 1)
+    contact.setFriction(friction)
+    return pin.ConstraintModel(contact)
+
+
+@lru_cache(maxsize=64)
+def _lower_bounds(count: int) -> Any:
+    """Make a model of the lower bounds of some joints, which only push."""
+    sides = np.zeros(count), np.full(count, np.inf)
+    return pin.ConstraintModel(pin.JointLimitConstraintModel(*_hinges(count), *sides))
+
+
+@lru_cache(maxsize=64)
+def _hinges(count: int) -> tuple[Any, Any]:
+    """Make a model of some hinges and their indices; it only gives constraint models their size."""
+    model = pin.Model()
+    for k in range(count):
+        model.addJoint(0, pin.JointModelRX(), pin.SE3.Identity(), f"{k}")
+    return model, pin.StdVec_Index([*range(1, count + 1)])
+
+
+def _solved(
+    solver: ConeSolver, problem: tuple[Array, Array, Any, Any], guess: Array
+) -> tuple[Array, float]:
+    """Return the impulses that one of the solvers finds, and the error that it states."""
+    name, rule, most = solver
+    delassus, free, models, datas = problem
+    settings = getattr(pin, f"{name}SolverSettings")()
+    settings.absolute_feasibility_tol = settings.absolute_complementarity_tol = WANTED
+    settings.relative_feasibility_tol = settings.relative_complementarity_tol = 0.0
+    settings.max_iterations, settings.solve_ncp = most, True
+    if rule:
+        settings.admm_update_rule = getattr(pin.ADMMUpdateRule, rule)
+        settings.mu_prox, settings.tau = PROXIMAL, LONGEST
+    result = getattr(pin, f"{name}SolverResult")()
+    result.setConstraintImpulseGuess(guess)
+    run = getattr(pin, f"{name}ConstraintSolver")(len(free))
+    run.solve(pin.DelassusOperatorDense(delassus), free, models, datas, settings, result)
+    impulses = np.array(result.retrieveConstraintImpulses())
+    worst = max(result.primal_feasibility, result.dual_feasibility, abs(result.complementarity))
+    if not np.isfinite(impulses).all():
+        return np.zeros(len(free)), np.inf
+    return impulses, float(worst)

@@ -13,13 +13,12 @@ from functools import cached_property
 from itertools import accumulate, product
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
 
 from regularize.adapters.shapes.meshes import load_mesh
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.errors import ModelError, ReadError
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Indices, Point, Transform
 from regularize.lie.screw import transform
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic
@@ -32,37 +31,28 @@ UPRIGHT = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class TouchingShape:
-    """A shape with points that may touch the plane.
+    """A shape with points that may touch the plane."""
 
-    Attributes:
-        extent: Distance of its farthest point from the origin of its frame, in m.
-        count: How many points it has.
-        places: Where they are, shape (count, 3), if its frame in the world is T, shape (4, 4).
-    """
-
-    extent: float
-    count: int
-    places: Callable[[Array], Array]
+    extent: float  # from the origin of its frame to its farthest point, in m
+    count: int  # number of its points
+    places: Callable[[Transform], Point]  # where they are in the world, by its frame
 
     @property
     def slots(self) -> int:
-        """How many points count at a time."""
+        """Largest number of points that are taken into account at a time."""
         return min(self.count, MOST)
 
-    def lowest(self, T: Array) -> float:
-        """Height in m of the lowest point."""
+    def lowest(self, T: Transform) -> float:
+        """Return the height in m of the lowest point."""
         return float(self.places(T)[:, 2].min())
 
-    def near(self, T: Array, reach: float) -> tuple[NDArray[np.intp], Array]:
-        """Numbers (c,) and places (c, 3) of the points that are lower than reach (m).
-
-        Of many the lowest is taken, and those that are farthest apart.
-        """
+    def near(self, T: Transform, reach: float) -> tuple[Indices, Point]:
+        """Return numbers and places of points lower than ``reach``; of many, some far apart."""
         places = self.places(T)
-        found = np.flatnonzero(places[:, 2] < reach)
-        near = places[found]
-        if self.count <= MOST or not len(found):
-            return found, near
+        low = np.flatnonzero(places[:, 2] < reach)
+        near = places[low]
+        if self.count <= MOST or not len(low):
+            return low, near
         # Equal heights and distances differ by rounding, which is not to choose.
         fine = 1e-9 * self.extent
         chosen, away = [int(np.argmin(np.round(near[:, 2] / fine)))], np.full(len(near), np.inf)
@@ -75,9 +65,9 @@ class TouchingShape:
 
 
 def balls(centers: Array, radius: float) -> TouchingShape:
-    """Lower ends of balls: spheres, capsules; corners and vertices are balls of no radius."""
+    """Make a shape of the lowest points of balls; corners and vertices are balls of no radius."""
 
-    def places(T: Array) -> Array:
+    def places(T: Transform) -> Point:
         return np.asarray(centers @ T[:3, :3].T + T[:3, 3] - [0.0, 0.0, radius])
 
     return TouchingShape(
@@ -86,9 +76,9 @@ def balls(centers: Array, radius: float) -> TouchingShape:
 
 
 def rims(radius: float, half: float) -> TouchingShape:
-    """Of each rim of a cylinder of half a length the lowest point, and three at right angles."""
+    """Make a cylinder of a half length: the lowest point of each rim, and three at right angles."""
 
-    def places(T: Array) -> Array:
+    def places(T: Transform) -> Point:
         down = -T[2, :2]  # along the two axes of the disc
         length = float(np.linalg.norm(down))
         x, y = down / length if length > UPRIGHT else (1.0, 0.0)
@@ -100,9 +90,9 @@ def rims(radius: float, half: float) -> TouchingShape:
 
 
 def ellipsoid(radii: Array) -> TouchingShape:
-    """The lowest point of an ellipsoid, where the normal of its surface is vertical."""
+    """Make an ellipsoid, which touches where the normal of its surface is vertical."""
 
-    def places(T: Array) -> Array:
+    def places(T: Transform) -> Point:
         down = -radii * T[2, :3]
         return np.asarray([T[:3, :3] @ (radii * down / np.linalg.norm(down)) + T[:3, 3]])
 
@@ -111,29 +101,19 @@ def ellipsoid(radii: Array) -> TouchingShape:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TouchingPoints:
-    """All points of a robot that may touch the plane.
+    """All points of a robot that may touch the plane."""
 
-    Attributes:
-        shapes: What they belong to: the joint that carries it, its frame in the joint's, itself.
-        bodies: Name of the body of every point.
-        friction: Coefficient of friction of its shape, infinite where the file states none.
-        findings: Shapes that had to be left out.
-    """
-
-    shapes: tuple[tuple[int, Array, TouchingShape], ...] = ()
-    bodies: tuple[str, ...] = ()
-    friction: Array = field(default_factory=lambda: np.zeros(0))
-    findings: tuple[Diagnostic, ...] = ()
+    #: The joint that carries a shape, the shape's frame in the joint's, and the shape.
+    shapes: tuple[tuple[int, Transform, TouchingShape], ...] = ()
+    bodies: tuple[str, ...] = ()  # body of every point
+    friction: Array = field(default_factory=lambda: np.zeros(0))  # infinite where none is stated
+    findings: tuple[Diagnostic, ...] = ()  # shapes that were left out
 
     @classmethod
     def of(cls, robot: Robot) -> TouchingPoints:
-        """Those of the collision shapes of all bodies that move.
-
-        Raises:
-            ModelError: There is none.
-        """
+        """Collect the points of the collision shapes of all bodies that move."""
         mechanism = robot.reduction.mechanism
-        shapes: list[tuple[int, Array, TouchingShape]] = []
+        shapes: list[tuple[int, Transform, TouchingShape]] = []
         findings, bodies, friction = list[Diagnostic](), list[str](), list[float]()
         for body in mechanism.bodies:
             joint, T_joint_body = robot.places.get(body.name, (0, np.eye(4)))
@@ -149,8 +129,8 @@ class TouchingPoints:
                 T_body_center = shape.T_body_geometry @ transform(np.eye(3), center)
                 shapes.append((joint, T_joint_body @ T_body_center, touching))
                 bodies += [body.name] * touching.slots
-                own = np.inf if shape.friction is None else shape.friction
-                friction += [own] * touching.slots
+                coefficient = np.inf if shape.friction is None else shape.friction
+                friction += [coefficient] * touching.slots
         if not shapes:
             raise ModelError(
                 "contacts need shapes that can touch, and no body that moves has one: give the "
@@ -158,35 +138,30 @@ class TouchingPoints:
             )
         return cls(tuple(shapes), tuple(bodies), np.array(friction), tuple(findings))
 
-    def frames(self, poses: Array) -> Array:
-        """Frames of the shapes in the world, from the poses of the joints' bodies, (S, 4, 4)."""
-        return np.asarray(poses[self._carriers] @ self._local)
+    def frames(self, poses: Transform) -> Transform:
+        """Return the frames of the shapes in the world, from those of all joints."""
+        joints, local = self._carriers
+        return np.asarray(poses[joints] @ local)
 
     @cached_property
-    def _carriers(self) -> NDArray[np.intp]:
-        return np.array([joint for joint, *_ in self.shapes], dtype=np.intp)
-
-    @cached_property
-    def _local(self) -> Array:
-        return np.array([T for _, T, _ in self.shapes]).reshape(-1, 4, 4)
+    def _carriers(self) -> tuple[Indices, Transform]:
+        """The joint of every shape and its frame there, as arrays."""
+        joints = np.array([joint for joint, *_ in self.shapes], dtype=np.intp)
+        return joints, np.array([T for _, T, _ in self.shapes]).reshape(-1, 4, 4)
 
     @cached_property
     def extents(self) -> Array:
-        """Distance of the farthest point of every shape from its centre, in m, shape (S,)."""
+        """Distance of the farthest point of every shape from its centre, in m."""
         return np.array([shape.extent for *_, shape in self.shapes])
 
     @cached_property
     def first(self) -> list[int]:
-        """The first of the points of each shape."""
+        """Number of the first point of each shape."""
         return [0, *accumulate(shape.slots for *_, shape in self.shapes)]
 
 
-def touching_shape(shape: Geometry, path: str | None) -> tuple[TouchingShape, Array]:
-    """What of a shape may touch the plane, and its centre in the shape's frame, shape (3,).
-
-    Raises:
-        ReadError: A mesh is not found, or cannot be read.
-    """
+def touching_shape(shape: Geometry, path: str | None) -> tuple[TouchingShape, Point]:
+    """Return the points of a shape about its centre, and the centre in the shape's frame."""
     size, origin = [float(x) for x in shape.size], np.zeros(3)
     if shape.kind == "box":
         return balls(np.array(list(product(*([-x / 2, x / 2] for x in size)))), 0.0), origin

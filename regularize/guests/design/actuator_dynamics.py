@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,11 +23,11 @@ from regularize.guests.design.equation_of_motion import (
     pack,
     symmetric_products,
 )
-from regularize.lie.arrays import Array, read_only
-from regularize.loops.constraints import CHUNK
+from regularize.lie import screw
+from regularize.lie.arrays import Array, Coordinates, Transform, read_only
+from regularize.loops.constraints import in_parts
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.graph import Graph
 from regularize.mechanism.mechanism import Inertia, no_inertia
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.repair.statics.equilibrium import node_incidence
@@ -36,70 +35,35 @@ from regularize.repair.statics.passive_joints import PassiveJoints
 
 
 @dataclass(frozen=True, eq=False)
-class MassProperties:
-    """Mass properties of all nodes that move and have some.
+class MovingMasses:
+    """Mass properties of the b nodes of the graph that move and have some."""
 
-    Attributes:
-        rows: Positions of the nodes in ``State.T_world_node``, shape (b,).
-        mass: Masses in kilograms, shape (b,).
-        center: Centres of mass in the nodes' frames in metres, shape (b, 3).
-        matrix: Rotational inertias about the centres, nodes' axes, kg m², shape (b, 3, 3).
-        incidence: Sign with which each coordinate moves each node, shape (b, n).
-        missing: Names of moving nodes without stated mass properties.
-    """
+    rows: tuple[int, ...]  # positions of the nodes in ``State.T_world_node``
+    spatial: Array  # spatial inertias about the nodes' origins, nodes' axes, shape (b, 6, 6)
+    incidence: Array  # sign with which each coordinate moves each node, shape (b, n)
+    missing: tuple[str, ...]  # names of moving nodes without stated mass properties
 
-    rows: tuple[int, ...]
-    mass: Array
-    center: Array
-    matrix: Array
-    incidence: Array
-    missing: tuple[str, ...]
+    @classmethod
+    def of(cls, loops: LoopKinematics, payloads: Mapping[str, Inertia]) -> MovingMasses:
+        """Collect the inertias of the nodes that the loops' tree moves, payloads by body added."""
+        graph = loops.graph
+        loaded = {graph.node_of[graph.mechanism.body(name).name] for name in payloads}
+        moving = [n for n in loops.nodes if n != graph.ground]
+        nodes = [n for n in moving if graph.inertia_known(n) or n in loaded]
+        spatial = np.zeros((len(nodes), 6, 6))
+        for matrix, node in zip(spatial, nodes, strict=True):
+            for name in graph.members[node]:
+                for inertia in (graph.mechanism.body(name).inertia, payloads.get(name)):
+                    if inertia is not None:
+                        matrix += inertia.transformed(graph.T_node_body[name]).spatial
+        rows = tuple(loops.row(n) for n in nodes)
+        missing = tuple(graph.nodes[n] for n in moving if graph.members[n] and n not in nodes)
+        return cls(rows, read_only(spatial), read_only(node_incidence(loops)[list(rows)]), missing)
 
-    def in_world(self, T_world_node: Array) -> tuple[Array, Array]:
-        """Centres (N, b, 3) and rotational inertias (N, b, 3, 3) in world axes."""
-        T = T_world_node[:, list(self.rows)]
-        R = T[..., :3, :3]
-        center = (R @ self.center[..., None])[..., 0] + T[..., :3, 3]
-        return center, R @ self.matrix @ np.swapaxes(R, -1, -2)
-
-
-def mass_properties(
-    loops: LoopKinematics, payloads: Mapping[str, Inertia] = MappingProxyType({})
-) -> MassProperties:
-    """Mass properties of the nodes that the loops' tree moves, with what bodies carry beside.
-
-    Raises:
-        ModelError: There is no body of such a name.
-    """
-    graph = loops.graph
-    loaded = {graph.node_of[graph.mechanism.body(name).name] for name in payloads}
-    nodes = [
-        n for n in loops.nodes if n != graph.ground and (graph.inertia_known(n) or n in loaded)
-    ]
-    inertias = [_node_inertia(graph, n, payloads) for n in nodes]
-    rows = tuple(loops.row(n) for n in nodes)
-    return MassProperties(
-        rows=rows,
-        mass=read_only([i.mass for i in inertias]),
-        center=read_only(np.array([i.center for i in inertias]).reshape(-1, 3)),
-        matrix=read_only(np.array([i.matrix for i in inertias]).reshape(-1, 3, 3)),
-        incidence=read_only(node_incidence(loops)[list(rows)]),
-        missing=tuple(
-            graph.nodes[n]
-            for n in loops.nodes
-            if n != graph.ground and graph.members[n] and n not in nodes
-        ),
-    )
-
-
-def _node_inertia(graph: Graph, node: int, payloads: Mapping[str, Inertia]) -> Inertia:
-    """Mass properties of all bodies of a node, in the node's frame."""
-    parts = []
-    for name in graph.members[node]:
-        for inertia in (graph.mechanism.body(name).inertia, payloads.get(name)):
-            if inertia is not None:
-                parts.append(inertia.transformed(graph.T_node_body[name]))
-    return Inertia.total(parts)
+    def in_world(self, T_world_node: Transform) -> Array:
+        """Return the spatial inertias about the world's origin in its axes, (N, b, 6, 6)."""
+        X = screw.adjoint(screw.inverse(T_world_node[:, list(self.rows)]))
+        return np.asarray(np.swapaxes(X, -1, -2) @ self.spatial @ X)
 
 
 #: Length of the last step of a path, radians or lengths, where its exact end does not matter.
@@ -108,21 +72,12 @@ NEARLY = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class ReducedMotion:
-    r"""Everything linear in the inputs' rates at N configurations.
-
-    Attributes:
-        state: Poses and screws.
-        q_theta: Joint velocities by the inputs' rates (eq. 11), shape (N, n, s).
-        own: Twist of every coordinate by the rates, shape (N, n, 6, s).
-        rates: Derivative of every screw times its coordinate's rate, products, (N, n, 6, P).
-        B: Joint accelerations by the products (eq. 27), shape (N, n, P).
-    """
+    r"""Everything that is linear in the inputs' rates and their P products, at N configurations."""
 
     state: State
-    q_theta: Array
-    own: Array
-    rates: Array
-    B: Array
+    q_theta: Array  # joint velocities by the inputs' rates (eq. 11), shape (N, n, s)
+    rates: Array  # derivative of every screw times its coordinate's rate, shape (N, n, 6, P)
+    B: Array  # joint accelerations by the products (eq. 27), shape (N, n, P)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +111,7 @@ class ReducedModel(ShortRepr, EquationOfMotion):
 
     inputs: tuple[str, ...]
     equations: ActuatedLoops
-    masses: MassProperties
+    masses: MovingMasses
     gravity: Array
     passive: PassiveJoints
     loads: tuple[tuple[str, BodyLoad], ...]
@@ -165,7 +120,7 @@ class ReducedModel(ShortRepr, EquationOfMotion):
     forces: tuple[tuple[int, Callable[[Array], ArrayLike]], ...] = ()
 
     def no_inertia(self) -> NoInertia:
-        """The error where the inertia matrix is singular."""
+        """Make the error that says that the inertia matrix is singular."""
         return no_inertia(self.equations.loops.graph.mechanism, self.inputs)
 
     @property
@@ -231,11 +186,11 @@ class ReducedModel(ShortRepr, EquationOfMotion):
 
     def q_theta(self, theta: ArrayLike) -> Array:
         """Joint velocities by the inputs' rates (eq. 11), shape (..., n, s)."""
-        return self._like(theta, self._motion(self.equations.require(self._table(theta))).q_theta)
+        return self._like(theta, self.motion(self.equations.require(self._table(theta))).q_theta)
 
     def B(self, theta: ArrayLike) -> Array:
         """Joint accelerations by the products of the rates (eq. 27), shape (..., n, P)."""
-        return self._like(theta, self._motion(self.equations.require(self._table(theta))).B)
+        return self._like(theta, self.motion(self.equations.require(self._table(theta))).B)
 
     def coefficients(self, theta: Array) -> Array:
         """H, D, p and C in one row per configuration, shape (N, t); see ``equation_of_motion``.
@@ -243,9 +198,9 @@ class ReducedModel(ShortRepr, EquationOfMotion):
         Raises:
             SingularConfiguration: Some inputs cannot be reached on the reference's branch.
         """
-        theta = self._table(theta)
-        chunks = [theta[i : i + CHUNK] for i in range(0, len(theta), CHUNK)] or [theta]
-        return np.concatenate([self._coefficients(self.equations.require(c)) for c in chunks])
+        return in_parts(
+            lambda part: self._coefficients(self.equations.require(part)), self._table(theta)
+        )
 
     @validation.validated(theta=validation.ARRAY, clearance=validation.NUMBER)
     def sample(self, theta: Array, clearance: float = 0.0) -> Array:
@@ -262,8 +217,8 @@ class ReducedModel(ShortRepr, EquationOfMotion):
             rows[self.equations.clearance(found.q) < clearance] = np.nan
         return rows
 
-    def _motion(self, q: Array) -> ReducedMotion:
-        """Velocities and accelerations at closed configurations, shape (N, n)."""
+    def motion(self, q: Coordinates) -> ReducedMotion:
+        """Return velocities and accelerations at closed configurations, shape (N, n)."""
         equations, loops, s = self.equations, self.equations.loops, len(self.inputs)
         state = loops.state(q)
         rows = equations.rows(state)
@@ -277,27 +232,25 @@ class ReducedModel(ShortRepr, EquationOfMotion):
         around = np.einsum("li,nicp->nlcp", loops.incidence, rates)
         resting = np.zeros((s, rates.shape[-1]))
         B = equations.completed(rows, resting, -equations.reduced.loop_rows(state, around))
-        return ReducedMotion(state, V, state.screws[..., None] * V[:, :, None, :], rates, B)
+        return ReducedMotion(state, V, rates, B)
 
-    def _coefficients(self, q: Array) -> Array:
-        """Rows of coefficients at closed configurations, shape (N, t)."""
-        motion, masses = self._motion(q), self.masses
-        N, s, P = len(q), len(self.inputs), motion.B.shape[-1]
-        center, matrix = masses.in_world(motion.state.T_world_node)
-        twist = (masses.incidence @ motion.own.reshape(N, -1, 6 * s)).reshape(N, -1, 6, s)
-        drift = motion.rates + motion.state.screws[..., None] * motion.B[:, :, None, :]
-        drift = (masses.incidence @ drift.reshape(N, -1, 6 * P)).reshape(N, -1, 6, P)
-        omega, alpha = twist[:, :, 3:], drift[:, :, 3:]
-        c = center[..., None]
-        velocity = twist[:, :, :3] + np.cross(omega, c, axis=2)
-        # Classical acceleration of the centres and Euler's term (eq. 7), all by the products.
-        acceleration = drift[:, :, :3] + np.cross(alpha, c, axis=2) + _crossed(omega, velocity)
-        moment = matrix @ alpha + _crossed(omega, matrix @ omega)
-        momentum = masses.mass[:, None, None] * velocity
-        H = _projected(momentum, velocity) + _projected(omega, matrix @ omega)
-        D = _projected(momentum, acceleration) + _projected(omega, moment)
+    def _coefficients(self, q: Coordinates) -> Array:
+        """Return rows of coefficients at closed configurations, shape (N, t)."""
+        motion, incidence, passive = self.motion(q), self.masses.incidence, self.passive
+        V, screws = motion.q_theta, motion.state.screws[..., None]
+
+        def of_bodies(fields: Array) -> Array:
+            """Sum screws of coordinates (N, n, 6, k) to those of bodies, shape (N, b, 6, k)."""
+            N, n, _, k = fields.shape
+            return (incidence @ fields.reshape(N, n, 6 * k)).reshape(N, -1, 6, k)
+
+        inertia = self.masses.in_world(motion.state.T_world_node)
+        twist = of_bodies(screws * V[:, :, None])
+        drift = of_bodies(motion.rates + screws * motion.B[:, :, None])
+        momentum = inertia @ twist
+        H = _projected(twist, momentum)
+        D = _projected(twist, inertia @ drift + _momentum_rates(twist, momentum))
         # What acts within the joints, along their own coordinates.
-        passive, V = self.passive, motion.q_theta
         turned = np.swapaxes(V, 1, 2)
         H = H + (turned * passive.armature) @ V
         D = D + (turned * passive.armature) @ motion.B
@@ -308,17 +261,8 @@ class ReducedModel(ShortRepr, EquationOfMotion):
         return pack(H, D, p, C if damped else None, A)
 
 
-def motion_at(model: ReducedModel, q: Array) -> ReducedMotion:
-    """Velocities and accelerations of a model at closed configurations, shape (N, n)."""
-    return model._motion(q)
-
-
 def joint_forces(model: ReducedModel, state: State) -> Array:
-    """What gravity, springs and loads do along all joint coordinates, N or N m, shape (N, n).
-
-    Raises:
-        ModelError: A function of ``forces`` gives something else than numbers.
-    """
+    """Return what gravity, springs and loads do along all coordinates, N or N m, shape (N, n)."""
     loops, masses, tau = model.equations.loops, model.masses, model.passive.springs(state.q)
     for column, function in model.forces:
         force = np.asarray(function(state.q[:, column]), dtype=np.float64)
@@ -328,19 +272,15 @@ def joint_forces(model: ReducedModel, state: State) -> Array:
                 f"gives finite numbers of that shape; it gave the shape {force.shape}"
             )
         tau[:, column] += force
-    weight = masses.mass[:, None] * model.gravity
-    center, _ = masses.in_world(state.T_world_node)
-    moment = np.cross(center, weight)
-    wrench = np.concatenate([np.broadcast_to(weight, moment.shape), moment], axis=-1)
-    wrenches = masses.incidence.T @ wrench
+    weight = masses.in_world(state.T_world_node)[..., :3] @ model.gravity
+    wrenches = masses.incidence.T @ weight
     for name, load in model.loads:
         row = loops.row(loops.graph.node_of[name])
         T = state.T_world_node[:, row] @ loops.graph.T_node_body[name]
-        point = (T @ [*np.asarray(load.point), 1.0])[:, :3]
-        R = T[:, :3, :3] if load.axes == "body" else np.eye(3)[None]
+        R = T[:, :3, :3] if load.axes == "body" else np.broadcast_to(np.eye(3), (len(T), 3, 3))
         force, moment = R @ np.asarray(load.force), R @ np.asarray(load.moment)
-        moment = moment + np.cross(point, force)
-        wrench = np.concatenate([np.broadcast_to(force, moment.shape), moment], axis=-1)
+        moment = moment + np.cross((T @ [*np.asarray(load.point), 1.0])[:, :3], force)
+        wrench = np.concatenate([force, moment], axis=-1)
         wrenches += node_incidence(loops)[row][:, None] * wrench[:, None]
     return np.asarray(tau + np.sum(state.screws * wrenches, axis=-1))
 
@@ -351,6 +291,9 @@ def _projected(a: Array, b: Array) -> Array:
     return np.asarray(np.swapaxes(a.reshape(N, -1, s), 1, 2) @ b.reshape(N, -1, b.shape[-1]))
 
 
-def _crossed(a: Array, b: Array) -> Array:
-    """Cross products of all columns with all columns, by the products of the rates."""
-    return symmetric_products(np.cross(a[..., :, None], b[..., None, :], axis=2))
+def _momentum_rates(twist: Array, momentum: Array) -> Array:
+    """Return how momenta (N, b, 6, s) that move with twists change, by the products of rates."""
+    v, w = (part[..., :, None] for part in np.split(twist, 2, axis=2))
+    linear, angular = (part[..., None, :] for part in np.split(momentum, 2, axis=2))
+    about = np.cross(w, angular, axis=2) + np.cross(v, linear, axis=2)
+    return symmetric_products(np.concatenate([np.cross(w, linear, axis=2), about], axis=2))

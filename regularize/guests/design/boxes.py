@@ -1,9 +1,13 @@
-"""The metamodel of the text, with its ways into files and onto controllers."""
+"""The metamodel of the text: quadratic polynomials on boxes, as a file and as C99 source.
+
+The source is for a controller: no library, no memory, no branches but the tree's.
+"""
 
 from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -14,11 +18,14 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.input_files import read_bytes
+from regularize.dynamics.step.c_source import identifier, numbers
 from regularize.errors import ReadError
-from regularize.guests.design.c_source import to_c
-from regularize.guests.design.interpolation import Accuracy, BoxPolynomials
-from regularize.guests.design.tree import BoxTree, Scale
-from regularize.lie.arrays import read_only
+from regularize.escape import in_comment
+from regularize.guests.design.equation_of_motion import count, pairs
+from regularize.guests.design.interpolation import Accuracy, Interpolation
+from regularize.guests.design.tree import BoxTree, Scale, basis
+from regularize.lie.arrays import Array, Mask, read_only
+from regularize.loops.constraints import CHUNK
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.validation import PATH, TEXT, validated
 from regularize.version import SCHEMAS
@@ -42,8 +49,79 @@ ARRAYS = {
 INTEGERS = ("axis", "children")
 
 
-def header(model: BoxPolynomials) -> dict[str, Any]:
-    """What the arrays mean, as the JSON of the entry ``header``."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Metamodel(Interpolation):
+    """Quadratic polynomials on boxes, for files and controllers.
+
+    Attributes:
+        tree: The boxes.
+        constant: Coefficients at the boxes' centres, shape (boxes, t).
+        weights: Weights of the differences to the centre and of their products in every
+            coefficient, shape (boxes, t, s + s (s + 1) / 2).
+        estimated: Estimated relative error of every box, shape (boxes,).
+    """
+
+    tree: BoxTree
+    constant: Array
+    weights: Array
+    estimated: Array
+
+    @property
+    def boxes(self) -> int:
+        """Number of boxes."""
+        return len(self.tree.center)
+
+    @property
+    def operations(self) -> int:
+        """Floating-point operations of one evaluation of H, D and p, at most (eq. 32).
+
+        One comparison per level of the tree, s differences, s (s + 1) / 2 products, and a
+        multiplication and an addition per weight.
+        """
+        s = len(self.inputs)
+        t = int(self.constant.shape[1])
+        return self.tree.depth + s + s * (s + 1) // 2 + t * (s * s + 3 * s)
+
+    def coefficients(self, theta: Array) -> Array:
+        """Rows of coefficients at inputs (N, s), shape (N, t).
+
+        Raises:
+            OutsideWorkspace: Some inputs lie in no box.
+        """
+        theta = self._table(theta)
+        box = self.tree.find(theta)
+        lost = np.flatnonzero(box == self.boxes)
+        if len(lost):
+            raise self._outside(theta[lost[0]])
+        rows = np.zeros((len(theta), self.constant.shape[1]))
+        for i in range(0, len(theta), CHUNK):
+            here = box[i : i + CHUNK]
+            u = basis(theta[i : i + CHUNK] - self.tree.center[here])
+            rows[i : i + CHUNK] = self.constant[here] + (self.weights[here] @ u[..., None])[..., 0]
+        return rows
+
+    def _covered(self, theta: Array) -> Mask:
+        """Tell whether inputs (N, s) lie in a box."""
+        return np.asarray(self.tree.find(theta) < self.boxes)
+
+    @validated(path=PATH)
+    def save(self, path: str | Path) -> None:
+        """Write a NumPy archive that ``Metamodel.load`` reads."""
+        Path(path).write_bytes(to_bytes(self))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Metamodel:
+        """Read what ``save`` has written; raises ``ReadError`` for other files."""
+        return cls(**read(path))
+
+    @validated(name=TEXT)
+    def to_c(self, name: str = "metamodel") -> str:
+        """Write C99 source for a controller, with ``name_model`` and ``name_inverse_dynamics``."""
+        return to_c(self, name)
+
+
+def header(model: Metamodel) -> dict[str, Any]:
+    """Return what the arrays mean, as the JSON of the entry ``header``."""
     arrays = _arrays(model)
     return {
         "schema_version": VERSION,
@@ -62,13 +140,14 @@ def header(model: BoxPolynomials) -> dict[str, Any]:
     }
 
 
-def _arrays(model: BoxPolynomials) -> dict[str, Any]:
+def _arrays(model: Metamodel) -> dict[str, Any]:
+    """Return the arrays by their names in a file."""
     entries = {**vars(model.tree), **vars(model)}
     return {name: np.asarray(entries[name]) for name in ARRAYS}
 
 
-def to_bytes(model: BoxPolynomials) -> bytes:
-    """The archive as it stands in a file."""
+def to_bytes(model: Metamodel) -> bytes:
+    """Return the archive as it stands in a file."""
     stream = io.BytesIO()
     np.savez_compressed(
         stream, allow_pickle=False, header=json.dumps(header(model)), **_arrays(model)
@@ -77,11 +156,7 @@ def to_bytes(model: BoxPolynomials) -> bytes:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """Attributes of the metamodel in a file.
-
-    Raises:
-        ReadError: The file is no such archive, or of a later schema version.
-    """
+    """Read the attributes of the metamodel in a file."""
     name = str(path)
     content = read_bytes(name)
     try:
@@ -107,7 +182,7 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 def _check_shapes(path: str, arrays: dict[str, Any], s: int) -> None:
-    """Every array there, and sizes that fit each other."""
+    """Refuse arrays whose sizes do not fit each other; KeyError where one is missing."""
     known: dict[str | int, int] = {2: 2, "s": s}
     for name, shape in ARRAYS.items():
         found = arrays[name].shape
@@ -120,6 +195,7 @@ def _check_shapes(path: str, arrays: dict[str, Any], s: int) -> None:
 
 
 def _attributes(about: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a metamodel from header and arrays."""
     fixed = {name: read_only(arrays[name]) for name in ARRAYS if name not in INTEGERS}
     sides = ("lower", "upper", "threshold", "center", "half")
     tree: dict[str, Any] = {name: fixed.pop(name) for name in sides}
@@ -140,25 +216,195 @@ def _attributes(about: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]
 def _finding(
     *, joints: Sequence[str], help: Sequence[str], location: object = None, **words: Any
 ) -> Diagnostic:
-    """A finding again; metamodels come from no place in a file."""
+    """Make a finding from its entry; metamodels come from no place in a file."""
     return Diagnostic(**words, joints=tuple(joints), help=tuple(help))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Metamodel(BoxPolynomials):
-    """Quadratic polynomials on boxes, for files and controllers; see ``BoxPolynomials``."""
+_CODE = """\
+/* {title}
+ *
+ * H(theta) ddtheta + D(theta) [products of dtheta]{damping} - p(theta) = effort, SI units.
+ * Inputs: {inputs}.
+ * Products: {products}.
+ * {boxes} boxes, {samples} samples; {operations} operations for H, D and p, at most.
+ * Relative errors at {points} random points: H {error_H:.2g}, D {error_D:.2g},
+ * p {error_p:.2g}{error_damping}.
+ */
+#ifndef {guard}_REAL
+#define {guard}_REAL double
+#endif
+typedef {guard}_REAL {name}_real;
 
-    @validated(path=PATH)
-    def save(self, path: str | Path) -> None:
-        """Write a NumPy archive that ``Metamodel.load`` reads."""
-        Path(path).write_bytes(to_bytes(self))
+enum {{ {name}_inputs = {s}, {name}_products = {P} }};
 
-    @classmethod
-    def load(cls, path: str | Path) -> Metamodel:
-        """Read what ``save`` has written; raises ``ReadError`` for other files."""
-        return cls(**read(path))
+static const {name}_real {name}_lower[{s}] = {lower};
+static const {name}_real {name}_upper[{s}] = {upper};
+/* Inner nodes: direction, threshold, lower and upper half; box i is -1 - i. */
+static const unsigned char {name}_axis[{n}] = {axis};
+static const {name}_real {name}_threshold[{n}] = {threshold};
+static const {node} {name}_children[{n}][2] = {children};
+static const {name}_real {name}_center[{B}][{s}] = {center};
+/* Per box and coefficient: the constant, then the weights of u. */
+static const {name}_real {name}_weights[{B}][{t}][{k}] = {weights};
 
-    @validated(name=TEXT)
-    def to_c(self, name: str = "metamodel") -> str:
-        """C99 source for a controller; see ``c_source``."""
-        return to_c(self, name)
+/* Whether the inputs lie within the bounds. */
+int {name}_inside(const {name}_real theta[{s}]) {{
+    for (int i = 0; i < {s}; ++i) {{
+        if (!(theta[i] >= {name}_lower[i] && theta[i] <= {name}_upper[i])) return 0;
+    }}
+    return 1;
+}}
+
+/* The {t} coefficients: H's upper triangle and D, row by row, then p{then}.
+ * Inputs have to lie within the bounds. Returns the box, or -1 where none is and nothing is
+ * written. */
+int {name}_coefficients(const {name}_real theta[{s}], {name}_real f[{t}]) {{
+    long node = {root};
+    while (node >= 0) {{
+        node = {name}_children[node][!(theta[{name}_axis[node]] < {name}_threshold[node])];
+    }}
+    const long box = -1 - node;
+    if (box == {B}) return -1;
+    {name}_real u[{terms}];
+    int m = {s};
+    for (int i = 0; i < {s}; ++i) u[i] = theta[i] - {name}_center[box][i];
+    for (int i = 0; i < {s}; ++i) {{
+        for (int j = i; j < {s}; ++j) u[m++] = u[i] * u[j];
+    }}
+    for (int c = 0; c < {t}; ++c) {{
+        const {name}_real *w = {name}_weights[box][c];
+        {name}_real sum = w[0];
+        for (int j = 0; j < {terms}; ++j) sum = sum + w[j + 1] * u[j];
+        f[c] = sum;
+    }}
+    return (int)box;
+}}
+
+/* H, D and p. Returns 0, or -1 outside the workspace, where nothing is written. */
+int {name}_model(const {name}_real theta[{s}], {name}_real H[{s}][{s}], {name}_real D[{s}][{P}],
+                 {name}_real p[{s}]) {{
+    {name}_real f[{t}];
+    int m = 0;
+    if (!{name}_inside(theta) || {name}_coefficients(theta, f) < 0) return -1;
+    for (int i = 0; i < {s}; ++i) {{
+        for (int j = i; j < {s}; ++j) H[i][j] = H[j][i] = f[m++];
+    }}
+    for (int i = 0; i < {s}; ++i) {{
+        for (int j = 0; j < {P}; ++j) D[i][j] = f[m++];
+    }}
+    for (int i = 0; i < {s}; ++i) p[i] = f[m++];
+    return 0;
+}}
+
+/* Actuator efforts of a motion. Returns 0, or -1 outside the workspace; nothing is written then. */
+int {name}_inverse_dynamics(const {name}_real theta[{s}], const {name}_real rate[{s}],
+                            const {name}_real acceleration[{s}], {name}_real effort[{s}]) {{
+    {name}_real f[{t}], products[{P}];
+    int m = 0;
+    if (!{name}_inside(theta) || {name}_coefficients(theta, f) < 0) return -1;
+    for (int i = 0; i < {s}; ++i) effort[i] = -f[{P} + {s} * {P} + i];
+    for (int i = 0; i < {s}; ++i) {{
+        for (int j = i; j < {s}; ++j) {{
+            products[m] = rate[i] * rate[j];
+            effort[i] = effort[i] + f[m] * acceleration[j];
+            if (j != i) effort[j] = effort[j] + f[m] * acceleration[i];
+            ++m;
+        }}
+    }}
+    for (int i = 0; i < {s}; ++i) {{
+        for (int j = 0; j < {P}; ++j) effort[i] = effort[i] + f[m++] * products[j];
+    }}
+{damped}    return 0;
+}}
+"""
+
+_DAMPED = """\
+    m += {s};
+    for (int i = 0; i < {s}; ++i) {{
+        for (int j = i; j < {s}; ++j) {{
+            effort[i] = effort[i] + f[m] * rate[j];
+            if (j != i) effort[j] = effort[j] + f[m] * rate[i];
+            ++m;
+        }}
+    }}
+"""
+
+_HEADER = """\
+/* {title}: see the source file for what the functions mean. */
+#ifndef {guard}_H
+#define {guard}_H
+#ifdef __cplusplus
+extern "C" {{
+#endif
+{prototypes}#ifdef __cplusplus
+}}
+#endif
+#endif
+"""
+
+
+def to_c(model: Metamodel, name: str = "metamodel") -> str:
+    """Write C99 source with the functions ``name_model`` and ``name_inverse_dynamics``.
+
+    Numbers are hexadecimal, so nothing is lost; ``-DNAME_REAL=float`` gives single precision.
+    """
+    s, t = len(model.inputs), model.constant.shape[1]
+    inputs = [in_comment(name) for name in model.inputs]
+    damped = t > count(s)
+    tree, first = model.tree, pairs(s)
+    nodes = max(1, len(tree.axis))
+    table = np.concatenate([model.constant[..., None], model.weights], axis=2)
+    # Without a bisection there is no node; C has no arrays without elements.
+    inner = len(tree.axis) > 0
+    return _CODE.format(
+        **_names(name, s, t),
+        inputs=", ".join(inputs),
+        products=", ".join(f"{inputs[i]}' {inputs[j]}'" for i, j in zip(*first, strict=True)),
+        boxes=model.boxes,
+        samples=model.samples,
+        operations=model.operations,
+        points=model.accuracy.points,
+        **{f"error_{key}": value for key, value in model.accuracy.maximal.items()},
+        damping=" + C(theta) dtheta" if damped else "",
+        then=", then C's upper triangle" if damped else "",
+        error_damping=f", C {model.accuracy.maximal['C']:.2g}" if damped else "",
+        damped=_DAMPED.format(s=s) if damped else "",
+        lower=_list(model.lower),
+        upper=_list(model.upper),
+        n=nodes,
+        axis=_list(tree.axis) if inner else "{0}",
+        threshold=_list(tree.threshold) if inner else "{0}",
+        node="short" if model.boxes < 32767 and nodes < 32767 else "long",
+        children=_list(tree.children) if inner else "{{0}}",
+        root=tree.root,
+        B=model.boxes,
+        center=_list(tree.center),
+        k=table.shape[2],
+        terms=table.shape[2] - 1,
+        weights=_list(table),
+    )
+
+
+def to_c_header(model: Metamodel, name: str = "metamodel") -> str:
+    """Write declarations of the functions of ``to_c``, for double precision."""
+    s = len(model.inputs)
+    names = _names(name, s, model.constant.shape[1])
+    functions = re.findall(r"^int .*?\)(?= \{\{)", _CODE, re.MULTILINE | re.DOTALL)
+    prototypes = "".join(f"{function};\n" for function in functions).format(**names)
+    return _HEADER.format(**names, prototypes=prototypes.replace(f"{name}_real", "double"))
+
+
+def _names(name: str, s: int, t: int) -> dict[str, object]:
+    """Return names and sizes that stand in source and header; refuse what is no C identifier."""
+    identifier(name)
+    P = s * (s + 1) // 2
+    title = f"Metamodel {name} of a mechanism's dynamics in actuator coordinates"
+    return {"name": name, "guard": name.upper(), "s": s, "t": t, "P": P, "title": title}
+
+
+def _list(array: Array | Sequence[int] | np.ndarray) -> str:
+    """Write an array in nested braces; a line per innermost list of a table."""
+    array = np.asarray(array)
+    if array.ndim > 1:
+        return "{\n" + ",\n".join(_list(row) for row in array) + "}"
+    return "{" + ", ".join(numbers(array)) + "}"

@@ -16,12 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from regularize.errors import NotFinite, SingularInputs
 from regularize.guests.modes.sampling import ClosedBranch, closed_branch
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Coordinates, Jacobian, Mask
 from regularize.loops.continuation import Arrived, Continuation, Stepped, drive
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.loops.least_norm import least_norm
@@ -36,26 +35,16 @@ DETOURS = 2
 
 @dataclass(frozen=True, eq=False)
 class ReachedConfigurations(Arrived):
-    """Configurations that belong to given inputs.
+    """Configurations that belong to given inputs."""
 
-    Attributes:
-        stopped: Inputs at which each path ended, shape (N, s); those asked for where it arrived.
-    """
-
-    stopped: Array
+    stopped: Array  # inputs (N, s) at which each path ended
 
 
 class ActuatedLoops(Continuation):
-    r"""The closed loops with one equation per input, :math:`\Phi(q, \theta) = 0`.
+    r"""The kept rows of closed loops with one equation per input, :math:`\Phi(q, \theta) = 0`.
 
-    Args:
-        loops: Kinematics of the whole mechanism, cut at the reduced loops' cuts; its length
-            scales translations.
-        reduced: The kept rows.
-        inputs: Columns of the actuated coordinates.
-        q: A closed configuration, shape (n,): where every path begins.
-        search: Whether to look for a closed form when configurations are first asked for.
-        tolerances: What counts as closed, and which singular values are noise.
+    Every path begins at a closed configuration q; the loops' length scales translations. A closed
+    form is looked for if ``search``, when configurations are first asked for.
     """
 
     def __init__(
@@ -63,7 +52,7 @@ class ActuatedLoops(Continuation):
         loops: LoopKinematics,
         reduced: ReducedLoops,
         inputs: Sequence[int],
-        q: Array,
+        q: Coordinates,
         *,
         search: bool = True,
         tolerances: Tolerances = EXACT,
@@ -76,7 +65,7 @@ class ActuatedLoops(Continuation):
         self._searched = not search
 
     def __getstate__(self) -> dict[str, Any]:
-        """Closed forms are compiled functions: in other processes paths are followed."""
+        """Leave out the closed form, which is compiled: in other processes paths are followed."""
         return {**self.__dict__, "_closed": None, "_searched": True}
 
     @property
@@ -92,18 +81,12 @@ class ActuatedLoops(Continuation):
         """Inputs at the reference configuration, shape (s,)."""
         return np.asarray(self.q[self.inputs])
 
-    def rows(self, state: State) -> Array:
-        """Kept rows by scaled velocities, shape (N, m, n); exact where the loops close."""
+    def rows(self, state: State) -> Jacobian:
+        """Return the kept rows by scaled velocities; exact where the loops close."""
         return self.reduced.residual_jacobian(state) * self.loops.units
 
     def completed(self, rows: Array, given: Array, right: Array | float = 0.0) -> Array:
-        """All velocities to those of the inputs, shape (N, n, k).
-
-        Args:
-            rows: The kept rows, shape (N, m, n).
-            given: Scaled velocities of the inputs, shape (s, k).
-            right: What the kept rows have to give, shape (N, m, k).
-        """
+        """Complete scaled velocities (s, k) of the inputs to those of all joints, (N, n, k)."""
         free = np.delete(np.arange(len(self.loops.units)), self.inputs)
         right = right - rows[..., self.inputs] @ given
         result = np.zeros((len(rows), len(self.loops.units), given.shape[1]))
@@ -111,34 +94,28 @@ class ActuatedLoops(Continuation):
         result[:, free] = least_norm(rows[..., free], right, self.tolerances.singular)
         return result * self.loops.units[:, None]
 
-    def _jacobian(self, q: Array) -> Array:
-        r""":math:`\Phi_q` by scaled velocities: the kept rows and one per input, (N, m + s, n)."""
+    def _jacobian(self, q: Coordinates) -> Jacobian:
+        r"""Return :math:`\Phi_q` by scaled velocities: the kept rows, then one per input."""
         rows = self.rows(self.loops.state(q))
         locked = np.eye(len(self.loops.units))[self.inputs]
         return np.concatenate([rows, np.broadcast_to(locked, (len(q), *locked.shape))], axis=1)
 
-    def clearance(self, q: Array) -> Array:
-        r"""Smallest over largest singular value of :math:`\Phi_q`, zero at singularities, (N,)."""
+    def clearance(self, q: Coordinates) -> Array:
+        r"""Return the smallest over the largest singular value of :math:`\Phi_q`."""
         s = np.linalg.svd(self._jacobian(q), compute_uv=False)
         return np.asarray(s[:, -1] / s[:, 0])
 
-    def moving_joints(self, q: Array) -> list[str]:
-        """Names of the coordinates that can still move, or nearly so, with the inputs locked."""
+    def moving_joints(self, q: Coordinates) -> list[str]:
+        """Name the coordinates that can still move, or nearly so, with the inputs locked."""
         _, _, vt = np.linalg.svd(self._jacobian(q)[0])
         share = np.abs(vt[-1])
         names = coordinate_names(self.loops.graph.mechanism)
         return [names[int(self.loops.columns[i])] for i in np.flatnonzero(share > 0.1 * max(share))]
 
     def solve(self, theta: Array, shortest: float = 1e-7) -> ReachedConfigurations:
-        """Configurations at given inputs, on the branch of the reference.
+        """Find configurations at inputs (N, s) on the branch of the reference.
 
-        Args:
-            theta: Inputs, shape (N, s); radians or metres.
-            shortest: Last step, radians or lengths, of paths that do not arrive: how exactly they
-                are followed to their singular ends.
-
-        Raises:
-            NotFinite: An input is no finite number.
+        Paths that do not arrive are followed to their singular ends by steps down to ``shortest``.
         """
         theta = np.asarray(theta, dtype=np.float64)
         if not np.all(np.isfinite(theta)):
@@ -164,12 +141,8 @@ class ActuatedLoops(Continuation):
             q[arrived], reached[arrived] = again.q[again.reached], True
         return ReachedConfigurations(q, reached, stopped=q[:, self.inputs])
 
-    def require(self, theta: Array) -> Array:
-        """Configurations at inputs that all have to be reached, shape (N, n).
-
-        Raises:
-            SingularConfiguration: Some path ends at a singularity, or begins at one.
-        """
+    def require(self, theta: Array) -> Coordinates:
+        """Find configurations at inputs; raise ``SingularInputs`` where a path ends before."""
         found = self.solve(theta)
         if not found.reached.all():
             i = int(np.flatnonzero(~found.reached)[0])
@@ -182,15 +155,15 @@ class ActuatedLoops(Continuation):
             )
         return found.q
 
-    def driven(self, q: Array, columns: Sequence[int], goal: Array) -> Stepped:
-        """A step that the equations which the reduction removed have to bear out as well."""
+    def driven(self, q: Coordinates, columns: Sequence[int], goal: Array) -> Stepped:
+        """Make a step, which also has to fulfil the equations that the reduction removed."""
         found = super().driven(q, columns, goal)
         good = found.good.copy()
         good[good] = self._fulfilled(found.q[good])
         return replace(found, good=good)
 
-    def _fulfilled(self, q: Array) -> NDArray[np.bool_]:
-        """Whether configurations fulfil every equation, those removed included, shape (N,)."""
+    def _fulfilled(self, q: Coordinates) -> Mask:
+        """Tell which configurations fulfil every equation, those removed included."""
         state = self.loops.state(q)
         kept, every = (
             np.abs(constraints.residual(state)).max(axis=1, initial=0.0)

@@ -23,22 +23,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regularize.errors import ModelError, NoInertia
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Indices
+from regularize.loops.constraints import CHUNK
 from regularize.validation import numbers
-
-Index = NDArray[np.int_]
 
 
 @lru_cache(maxsize=32)
-def pairs(s: int) -> tuple[Index, Index]:
-    """The two factors of every product and of every entry of H's upper triangle, (P,) each."""
+def pairs(s: int) -> tuple[Indices, Indices]:
+    """Return the two factors of every product and of every entry of H's upper triangle."""
     first, second = np.triu_indices(s)
     return first, second
 
 
 @lru_cache(maxsize=32)
-def mirror(s: int) -> Index:
-    """Position in the upper triangle of every entry of a symmetric matrix, shape (s, s)."""
+def mirror(s: int) -> Indices:
+    """Return the position in the upper triangle of every entry of a symmetric matrix, (s, s)."""
     index = np.zeros((s, s), dtype=int)
     first, second = pairs(s)
     index[first, second] = index[second, first] = np.arange(len(first))
@@ -46,15 +45,15 @@ def mirror(s: int) -> Index:
 
 
 def products(rates: Array) -> Array:
-    r"""Products :math:`[\dot\theta\dot\theta]`, shape (..., s (s + 1) / 2)."""
+    r"""Return the products :math:`[\dot\theta\dot\theta]`, shape (..., s (s + 1) / 2)."""
     first, second = pairs(rates.shape[-1])
     return np.asarray(rates[..., first] * rates[..., second])
 
 
 def symmetric_products(values: Array) -> Array:
-    r"""Coefficients of the products in :math:`\sum_{jk} a_{jk} \dot\theta_j \dot\theta_k`.
+    r"""Return coefficients of the products in :math:`\sum_{jk} a_{jk} \dot\theta_j \dot\theta_k`.
 
-    From shape (..., s, s) to (..., s (s + 1) / 2): both orders of a pair added up, squares once.
+    Both orders of a pair are added up, squares count once: (..., s, s) to (..., s (s + 1) / 2).
     """
     first, second = pairs(values.shape[-1])
     both = values[..., first, second] + values[..., second, first]
@@ -62,16 +61,13 @@ def symmetric_products(values: Array) -> Array:
 
 
 def count(s: int, *, damped: bool = False, motors: int = 0) -> int:
-    """Number t of coefficients (eq. 29)."""
+    """Return the number t of coefficients (eq. 29)."""
     P = s * (s + 1) // 2
     return P + s * P + s + (damped or motors > 0) * P + s * motors
 
 
 def pack(H: Array, D: Array, p: Array, C: Array | None = None, A: Array | None = None) -> Array:
-    """One row per configuration.
-
-    From H (N, s, s), D (N, s, P), p (N, s), C (N, s, s) and A (N, s, motors).
-    """
+    """Put H (N, s, s), D (N, s, P), p (N, s), C (N, s, s) and A (N, s, motors) in rows."""
     first, second = pairs(p.shape[-1])
     more = [] if C is None else [C[:, first, second]]
     more += [] if A is None else [A.reshape(len(A), -1)]
@@ -79,7 +75,7 @@ def pack(H: Array, D: Array, p: Array, C: Array | None = None, A: Array | None =
 
 
 def groups(s: int, t: int | None = None) -> dict[str, slice]:
-    """Where H, D and p lie in a row of t coefficients, and C and A where they are there."""
+    """Return where H, D, p, and maybe C and A, lie in a row of t coefficients."""
     P, plain = s * (s + 1) // 2, count(s)
     found = {"H": slice(0, P), "D": slice(P, P + s * P), "p": slice(P + s * P, plain)}
     if t is not None and t > plain:
@@ -90,7 +86,7 @@ def groups(s: int, t: int | None = None) -> dict[str, slice]:
 
 
 def unpack(rows: Array, s: int) -> tuple[Array, Array, Array, Array]:
-    """H (N, s, s), D (N, s, P), p (N, s) and C (N, s, s), which is zero without damping."""
+    """Return H (N, s, s), D (N, s, P), p (N, s) and C (N, s, s), zero without damping."""
     square, place = mirror(s), groups(s, rows.shape[1])
     D = rows[:, place["D"]].reshape(len(rows), s, -1)
     C = rows[:, place["C"]][:, square] if "C" in place else np.zeros((len(rows), s, s))
@@ -198,17 +194,12 @@ class EquationOfMotion(ABC):
         """Actuator efforts of a motion (eq. 1), N or N m, shape (..., s)."""
         shape, tables = self._states(theta, rate, acceleration)
         efforts = np.zeros_like(tables[0])
-        size = self.chunk(len(efforts))
-        for i in range(0, len(efforts), size):
-            x, dx, ddx = (table[i : i + size] for table in tables)
+        for i in range(0, len(efforts), CHUNK):  # as many at once as fit into the cache
+            x, dx, ddx = (table[i : i + CHUNK] for table in tables)
             H, D, p, C = unpack(self.coefficients(x), len(self.inputs))
             moved = H @ ddx[..., None] + D @ products(dx)[..., None] + C @ dx[..., None]
-            efforts[i : i + size] = moved[..., 0] - p
+            efforts[i : i + CHUNK] = moved[..., 0] - p
         return efforts.reshape(shape)
-
-    def chunk(self, count: int) -> int:
-        """Number of states, out of many, that are best computed at once."""
-        return max(1, count)
 
     def forward_dynamics(self, theta: ArrayLike, rate: ArrayLike, effort: ArrayLike) -> Array:
         """Accelerations of the inputs under actuator efforts, shape (..., s).

@@ -41,19 +41,14 @@ Kind = TypeVar("Kind", bound=Interpolation)
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What a metamodel is to be; see ``metamodel`` for the meaning of the attributes.
+    """What a metamodel is to be; the attributes are the arguments of ``metamodel``."""
 
-    Where only the size of the boxes counts, the tolerance is infinite; the sampler gives rows of
-    coefficients at inputs (N, s), NaN outside the workspace, and can be pickled where the
-    executor's workers are processes.
-    """
-
-    sampler: Sampler
+    sampler: Sampler  # rows of coefficients at inputs (N, s), NaN outside the workspace
     inputs: tuple[str, ...]
     coefficients: int
     lower: Array
     upper: Array
-    tolerance: float
+    tolerance: float  # infinite where only the size of the boxes counts
     size: Array
     smallest: float
     max_samples: int
@@ -77,7 +72,7 @@ class Samples:
 
     @property
     def known(self) -> Array:
-        """Those inside the workspace, shape (N, t)."""
+        """Coefficients of the samples inside the workspace, shape (N, t)."""
         return self.values[np.isfinite(self.values[:, 0])]
 
     @property
@@ -87,7 +82,7 @@ class Samples:
         return scale_of(self.known, len(self.settings.inputs), span)
 
     def about(self) -> dict[str, Any]:
-        """What a metamodel made of these samples says about itself before it is checked."""
+        """Return what a metamodel made of these samples says about itself before it is checked."""
         return {
             "inputs": self.settings.inputs,
             "lower": self.settings.lower,
@@ -99,10 +94,7 @@ class Samples:
         }
 
     def checked(self, model: Kind) -> tuple[Kind, Array, Array]:
-        """The metamodel with its accuracy at fresh random points, these and its errors there.
-
-        The points have the shape (N, s), the relative errors (N, groups).
-        """
+        """Check a metamodel at fresh random points; return it, these, and its errors there."""
         setting = self.settings
         spread = self._rng.uniform(-BEYOND, BEYOND, size=(setting.held_out, len(setting.inputs)))
         theta = between(setting.lower, setting.upper, 0.5 + 0.5 * np.clip(spread, -1.0, 1.0))
@@ -111,7 +103,7 @@ class Samples:
         return model.checked(theta, errors, truth, setting.tolerance), theta, errors
 
     def at(self, points: Integers) -> Array:
-        """Coefficients at points of shape (..., s), shape (..., t); new ones are computed."""
+        """Return coefficients at points of whole numbers (..., s); new ones are computed."""
         keys = [row.tobytes() for row in points.reshape(-1, points.shape[-1])]
         new = [key for key in dict.fromkeys(keys) if key not in self._index]
         if new:
@@ -123,7 +115,7 @@ class Samples:
         return self.values[rows].reshape(*points.shape[:-1], -1)
 
     def compute(self, theta: Array) -> Array:
-        """Coefficients at inputs (N, s), in parallel if there is an executor, shape (N, t)."""
+        """Compute coefficients at inputs (N, s), in parallel if there is an executor."""
         tasks = [theta[i : i + TASK] for i in range(0, len(theta), TASK)]
         sampler, executor = self.settings.sampler, self.settings.executor
         results: Iterable[Array] = (
@@ -174,9 +166,9 @@ class Builder:
         return replace(result, findings=(*self._findings(), *result.findings))
 
     def _findings(self) -> list[Diagnostic]:
-        dropped = float(
-            np.prod(self.growth.width(np.flatnonzero(self.growth.dropped)), axis=1).sum()
-        )
+        """Say how much of the bounds is left out."""
+        widths = self.growth.width(np.flatnonzero(self.growth.dropped))
+        dropped = float(np.prod(widths, axis=1).sum())
         if dropped == 0.0:
             return []
         return [
@@ -193,20 +185,18 @@ class Builder:
 
     @property
     def _more(self) -> str:
+        """What would help to cover more."""
         return "more samples: max_samples=" if self.short else "smaller boxes: smallest="
 
     @property
     def _affordable(self) -> int:
-        """How many boxes may be halved: corners between, and centres and sides of both halves."""
+        """How many boxes may be halved by the samples that are left."""
         left = self.settings.max_samples - len(self.samples)
+        # Each takes corners between, and centres and sides of both halves.
         return max(0, int(left // (2 ** (self.s - 1) + 4 * self.s - 2)))
 
     def _halve_to_size(self) -> None:
-        """The text's own criterion: halve until no box is wider than asked for.
-
-        Raises:
-            ModelError: That are more boxes than there may be samples.
-        """
+        """Halve until no box is wider than asked for, the criterion of the text."""
         times = np.ceil(np.log2(np.maximum(1.0 / self.size / WIDER, 1.0))).sum()
         if times > np.log2(self.settings.max_samples):
             raise ModelError(
@@ -222,7 +212,7 @@ class Builder:
             self.growth.halve(leaves[wide], np.argmax(excess[wide], axis=1))
 
     def _values(self, nodes: Integers) -> Array:
-        """Samples at the design of boxes, shape (L, points, t)."""
+        """Return samples at the design of boxes, shape (L, points, t)."""
         offsets = design(self.s)
         center, half = self.growth.center[nodes], self.growth.half[nodes]
         return self.samples.at(center[:, None] + offsets * half[:, None])
@@ -266,7 +256,7 @@ class Builder:
             self._mask()
 
     def _directions(self, nodes: Integers, errors: Array | None = None) -> Array:
-        """Errors by direction, minus infinity where a box may not become narrower, (k, s)."""
+        """Return errors by direction, minus infinity where a box may not become narrower."""
         if errors is None:
             errors = self._estimated()[0][np.searchsorted(self.growth.leaves, nodes)]
         width = self.growth.width(nodes)
@@ -275,7 +265,7 @@ class Builder:
         return np.where(width > self.settings.smallest * WIDER, ranked, -np.inf)
 
     def _bisect(self, nodes: Integers, ranked: Array) -> bool:
-        """Halve boxes in their worst direction, the worst first; whether any could be halved."""
+        """Halve boxes in their worst direction, the worst first; tell whether any could be."""
         worst = ranked.max(axis=1)
         order = np.argsort(-worst, kind="stable")[: self._affordable]
         possible = np.sort(order[np.isfinite(worst[order])])
@@ -284,12 +274,13 @@ class Builder:
         return bool(len(possible))
 
     def _estimated(self) -> tuple[Array, Array]:
-        """Errors by direction (L, s), and weights on -1 to 1 (L, k, t)."""
+        """Return errors by direction (L, s), and weights on -1 to 1 (L, k, t)."""
         values = self._values(self.growth.leaves)
         weights = fit(values, self.s)
         return estimate(self.growth.finished(), weights, values, self.samples.scale), weights
 
     def _fitted(self) -> Metamodel:
+        """Return the metamodel as it stands."""
         errors, weights = self._estimated()
         tree = self.growth.finished()
         weights = in_inputs(weights, tree.half)

@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from regularize.errors import OutsideWorkspace
 from regularize.guests.design.equation_of_motion import EquationOfMotion, count, groups
-from regularize.guests.design.tree import BoxTree, Integers, Scale, basis
-from regularize.lie.arrays import Array
-from regularize.loops.constraints import CHUNK
+from regularize.guests.design.tree import Scale
+from regularize.lie.arrays import Array, Mask
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.named_columns import ShortRepr
 
@@ -38,7 +37,7 @@ class Accuracy:
 
     @classmethod
     def of(cls, errors: Array, truth: Array) -> Accuracy:
-        """Largest and mean relative errors (N, groups) over the points of the workspace."""
+        """Summarise relative errors (N, groups) over the points of the workspace."""
         inside = np.isfinite(truth[:, 0])
         covered = np.isfinite(errors[:, 0])
         some = errors[covered] if covered.any() else np.zeros((1, errors.shape[1]))
@@ -78,35 +77,29 @@ class Interpolation(ShortRepr, EquationOfMotion):
     accuracy: Accuracy
     findings: tuple[Diagnostic, ...]
 
-    def covers(self, theta: ArrayLike) -> NDArray[np.bool_]:
+    def covers(self, theta: ArrayLike) -> Mask:
         """Whether the metamodel answers at inputs of shape (..., s), shape (...)."""
         return self._like(theta, self._covered(self._table(theta)))
 
     def checked(self, theta: Array, errors: Array, truth: Array, tolerance: float) -> Self:
-        """The same with what its errors (N, groups) at random points (N, s) tell about it."""
-        missed = self._missed(theta, errors, tolerance)
-        return replace(self, accuracy=Accuracy.of(errors, truth), findings=missed)
-
-    def _missed(self, theta: Array, errors: Array, tolerance: float) -> tuple[Diagnostic, ...]:
-        """A finding where errors exceed the tolerance, else none."""
-        largest = np.max(np.nan_to_num(errors), axis=1, initial=0.0)
+        """Add accuracy and findings from errors (N, groups) at random points (N, s)."""
+        accuracy, largest = Accuracy.of(errors, truth), np.nan_to_num(errors).max(axis=1)
         if largest.max(initial=0.0) <= tolerance:
-            return ()
+            return replace(self, accuracy=accuracy, findings=())
         i = int(np.argmax(largest))
         place = ", ".join(f"{n} = {v:.4g}" for n, v in zip(self.inputs, theta[i], strict=True))
-        return (
-            Diagnostic(
-                "REG312",
-                "warning",
-                f"the metamodel errs by {100 * largest[i]:.3g} % at {place}, and "
-                f"{100 * tolerance:.3g} % were wanted",
-                joints=self.inputs,
-                help=(
-                    "keep away from singularities: clearance=0.01, or narrower bounds",
-                    "allow smaller boxes and more samples: smallest=, max_samples=",
-                ),
+        missed = Diagnostic(
+            "REG312",
+            "warning",
+            f"the metamodel errs by {100 * largest[i]:.3g} % at {place}, and "
+            f"{100 * tolerance:.3g} % were wanted",
+            joints=self.inputs,
+            help=(
+                "keep away from singularities: clearance=0.01, or narrower bounds",
+                "allow smaller boxes and more samples: smallest=, max_samples=",
             ),
         )
+        return replace(self, accuracy=accuracy, findings=(missed,))
 
     def relative_errors(self, theta: Array, truth: Array) -> Array:
         """Relative errors of H, D, p and C at inputs (N, s), shape (N, groups).
@@ -122,10 +115,12 @@ class Interpolation(ShortRepr, EquationOfMotion):
             result[known] = self.scale.relative(missed, truth[known], theta.shape[1])
         return result
 
-    def _covered(self, theta: Array) -> NDArray[np.bool_]:
+    def _covered(self, theta: Array) -> Mask:
+        """Tell whether inputs (N, s) lie within the bounds."""
         return np.asarray(np.all((theta >= self.lower) & (theta <= self.upper), axis=1))
 
     def _outside(self, theta: Array) -> OutsideWorkspace:
+        """Make the error that says which inputs are not covered."""
         values = ", ".join(
             f"{name} = {value:.6g}" for name, value in zip(self.inputs, theta, strict=True)
         )
@@ -137,83 +132,3 @@ class Interpolation(ShortRepr, EquationOfMotion):
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-#: From this many states per box on, sorting them by box and multiplying box by box is quicker.
-CROWD = 24
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class BoxPolynomials(Interpolation):
-    r"""Quadratic polynomials on boxes.
-
-    Attributes:
-        tree: The boxes.
-        constant: Coefficients at the boxes' centres, shape (boxes, t).
-        weights: Weights of :math:`\Delta_i` and :math:`\Delta_i \Delta_j` (``basis``) in every
-            coefficient, where Δ is the difference to the centre, shape (boxes, t, k - 1).
-        estimated: Estimated relative error of every box, shape (boxes,).
-    """
-
-    tree: BoxTree
-    constant: Array
-    weights: Array
-    estimated: Array
-
-    @property
-    def boxes(self) -> int:
-        """Number of boxes."""
-        return len(self.tree.center)
-
-    @property
-    def operations(self) -> int:
-        """Floating-point operations of one evaluation of H, D and p, at most (eq. 32).
-
-        One comparison per level of the tree, s differences, s (s + 1) / 2 products, and a
-        multiplication and an addition per weight.
-        """
-        s = len(self.inputs)
-        t = int(self.constant.shape[1])
-        return self.tree.depth + s + s * (s + 1) // 2 + t * (s * s + 3 * s)
-
-    def coefficients(self, theta: Array) -> Array:
-        """Rows of coefficients at inputs (N, s), shape (N, t).
-
-        Raises:
-            OutsideWorkspace: Some inputs lie in no box.
-        """
-        theta = self._table(theta)
-        box = self.tree.find(theta)
-        lost = np.flatnonzero(box == self.boxes)
-        if len(lost):
-            raise self._outside(theta[lost[0]])
-        if self._crowded(len(theta)):
-            return self._by_box(theta, box)
-        rows = np.zeros((len(theta), self.constant.shape[1]))
-        for i in range(0, len(theta), CHUNK):
-            here = box[i : i + CHUNK]
-            u = basis(theta[i : i + CHUNK] - self.tree.center[here])
-            linear = (self.weights[here] @ u[..., None])[..., 0]
-            rows[i : i + CHUNK] = self.constant[here] + linear
-        return rows
-
-    def chunk(self, count: int) -> int:
-        """All states at once where they are sorted by box, else what fits into the cache."""
-        return max(1, count) if self._crowded(count) else 2 * CHUNK
-
-    def _crowded(self, count: int) -> bool:
-        """Whether sorting so many states by box is worth while; never with few coefficients."""
-        return count >= CROWD * self.boxes and self.constant.shape[1] > 8
-
-    def _by_box(self, theta: Array, box: Integers) -> Array:
-        """Many states per box: one matrix product per box."""
-        order = np.argsort(box, kind="stable")
-        ends = np.searchsorted(box[order], np.arange(self.boxes + 1))
-        u = basis(theta[order] - self.tree.center[box[order]])
-        rows = np.zeros((len(theta), self.constant.shape[1]))
-        for b in np.flatnonzero(np.diff(ends)):
-            part = slice(ends[b], ends[b + 1])
-            rows[order[part]] = u[part] @ self.weights[b].T + self.constant[b]
-        return rows
-
-    def _covered(self, theta: Array) -> NDArray[np.bool_]:
-        return np.asarray(self.tree.find(theta) < self.boxes)

@@ -79,18 +79,12 @@ class Continuous(Interpolation):
 
 
 def _scaled(interpolator: RBFInterpolator, lower: Array, span: Array, theta: Array) -> Array:
+    """Evaluate an interpolator of inputs that are scaled by the bounds."""
     return np.asarray(interpolator((theta - lower) / span))
 
 
 def continuous(settings: Settings, kind: str) -> Continuous:
-    """The first interpolation of a grid that is good enough, or the last one that is affordable.
-
-    The kind is ``splines``: cubic tensor-product splines, or ``rbf``: thin-plate splines of the
-    nearest samples, where they can be reached.
-
-    Raises:
-        ModelError: The bounds contain inputs that splines cannot reach, or hardly any others.
-    """
+    """Refine a grid until its interpolation is good enough, or no finer one is affordable."""
     samples, interpolate = Samples(settings), {"splines": _splines, "rbf": _rbf}[kind]
     widths = (settings.upper - settings.lower) / settings.size
     intervals = np.maximum(FIRST, 2 ** np.ceil(np.log2(np.maximum(widths / WIDER, 1.0))))
@@ -112,7 +106,7 @@ def continuous(settings: Settings, kind: str) -> Continuous:
 
 
 def _splines(settings: Settings, axes: list[Array], values: Array) -> tuple[Function, Near]:
-    """Cubic tensor-product splines through the coefficients on a grid, shape (..., t)."""
+    """Make cubic tensor-product splines through the coefficients on a grid, shape (..., t)."""
     if not np.isfinite(values).all():
         raise ModelError(
             "splines need bounds that can be reached everywhere, and these cannot: narrow "
@@ -128,7 +122,7 @@ def _splines(settings: Settings, axes: list[Array], values: Array) -> tuple[Func
 
 
 def _rbf(settings: Settings, axes: list[Array], values: Array) -> tuple[Function, Near]:
-    """Thin-plate splines through the coefficients on a grid that are known."""
+    """Make cubic radial basis functions through the coefficients on a grid that are known."""
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
     rows = values.reshape(-1, values.shape[-1])
     known = np.isfinite(rows[:, 0])
@@ -256,7 +250,7 @@ def _settings(
     executor: Executor | None = None,
     progress: bool = False,
 ) -> Settings:
-    """What a metamodel is made from; arguments as of ``metamodel``."""
+    """Check the arguments of ``metamodel`` and return what a metamodel is made from."""
     lower, upper = _bounds(reduced.inputs, bounds)
     if tolerance is None and size is None:
         raise ModelError("say when boxes are small enough: tolerance=0.01, or size=0.05")
@@ -288,7 +282,7 @@ def _settings(
 
 
 def _sampled(reduced: ReducedModel, clearance: float, inside: Inside | None, theta: Array) -> Array:
-    """Coefficients at inputs (N, s), NaN outside the workspace."""
+    """Return coefficients at inputs (N, s), NaN outside the workspace."""
     if inside is None:
         return reduced.sample(theta, clearance)
     chosen = np.asarray(inside(theta), dtype=bool)
@@ -299,6 +293,7 @@ def _sampled(reduced: ReducedModel, clearance: float, inside: Inside | None, the
 
 
 def _bounds(inputs: Sequence[str], bounds: Bounds) -> tuple[Array, Array]:
+    """Check bounds and return the lower and the upper ones in the order of the inputs."""
     if isinstance(bounds, Mapping):
         if set(bounds) != set(inputs):
             raise ModelError(f"bounds name {sorted(bounds)}, and the inputs are {list(inputs)}")

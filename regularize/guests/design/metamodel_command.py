@@ -83,24 +83,24 @@ def run(arguments: argparse.Namespace) -> int:
         )
     write_bytes(arguments.out, to_bytes(model))
     if arguments.c is not None:
-        from regularize.guests.design.c_source import to_c, to_c_header
+        from regularize.guests.design.boxes import to_c, to_c_header
 
         name = arguments.c.stem
         write_text(arguments.c, to_c(model, name))
         write_text(arguments.c.with_suffix(".h"), to_c_header(model, name))
     if arguments.plot is not None:
-        from regularize.guests.design.plot import figure
+        from regularize.guests.design.plot import metamodel_figure
 
         path = arguments.plot if arguments.plot.name else arguments.out.with_suffix(".svg")
         picture = io.BytesIO()
-        figure(model, reduced).savefig(picture, format=path.suffix[1:] or "svg")
+        metamodel_figure(model, reduced).savefig(picture, format=path.suffix[1:] or "svg")
         write_bytes(path, picture.getvalue())
     sys.stdout.write(report(model))
     return int(any(finding.severity != "note" for finding in model.findings))
 
 
 def report(model: Metamodel) -> str:
-    """Size and cost of the metamodel, its errors by quantity, and its findings, a line each."""
+    """Write size and cost of the metamodel, its errors by quantity, and its findings."""
     accuracy = model.accuracy
     lines = [
         f"{model.boxes} boxes, {model.samples} samples of the reduced model, "
@@ -118,6 +118,7 @@ def report(model: Metamodel) -> str:
 
 
 def _bounds(values: list[float], inputs: list[str]) -> list[list[float]]:
+    """Return a pair of bounds for each input, from one pair for all or one each."""
     if not inputs:
         raise ModelError("the model names no actuated joint; name them: --inputs JOINT …")
     if len(values) == 2:

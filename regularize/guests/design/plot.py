@@ -1,4 +1,4 @@
-"""Pictures of metamodels and of maps, and maps as files."""
+"""Pictures of metamodels and of measures over a grid, and tables as files."""
 
 from __future__ import annotations
 
@@ -21,14 +21,21 @@ from regularize.lie.arrays import Array
 
 #: More entries than this are drawn without a legend.
 LEGEND = 6
+#: Points of the curves of a metamodel.
+POINTS = 801
+#: Titles of measures that have no name of their own.
+TITLES = {
+    "inverse": "inverse: platform at rest",
+    "forward": "forward: motors locked",
+    "constraint": "constraint: a freedom gained",
+    "limits": "joint limits",
+}
+PICTURES = (".svg", ".png", ".pdf")
+SUFFIXES = (".npz", ".csv", *PICTURES)
 
 
-def new_figure(width: float, height: float) -> Any:
-    """An empty matplotlib figure, sizes in inches.
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
-    """
+def _new_figure(width: float, height: float) -> Any:
+    """Make an empty matplotlib figure, sizes in inches."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -36,30 +43,23 @@ def new_figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def figure(model: Interpolation, reduced: ReducedModel, points: int = 801) -> Any:
-    """A matplotlib figure: full model, metamodel and relative error of H, D and p in columns.
-
-    Several inputs go along the diagonal of the workspace.
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
-    """
-    theta = between(model.lower, model.upper, np.linspace(0.0, 1.0, points)[:, None])
+def metamodel_figure(model: Interpolation, reduced: ReducedModel) -> Any:
+    """Draw full model, metamodel and relative error of H, D and p in columns."""
+    theta = between(model.lower, model.upper, np.linspace(0.0, 1.0, POINTS)[:, None])
     label = model.inputs[0] + (" along the diagonal" if len(model.inputs) > 1 else "")
     covered = model.covers(theta)
     truth = reduced.sample(theta)
     fitted = np.full_like(truth, np.nan)
     fitted[covered] = model.coefficients(theta[covered])
     errors = model.relative_errors(theta, truth)
-    result = new_figure(12, 9)
+    figure = _new_figure(12, 9)
     places = groups(len(model.inputs), truth.shape[1])
-    axes = result.subplots(3, len(places), sharex=True)
+    axes = figure.subplots(3, len(places), sharex=True)
     for column, (name, place) in enumerate(places.items()):
-        legends = _entries(name, model.inputs)
         for row, rows in enumerate((truth, fitted)):
             lines = axes[row, column].plot(theta[:, 0], rows[:, place], linewidth=1.0)
-            if len(lines) <= LEGEND and row == 0 and len(lines) > 1:
-                axes[row, column].legend(lines, legends, fontsize="small")
+            if row == 0 and 1 < len(lines) <= LEGEND:
+                axes[row, column].legend(lines, _entries(name, model.inputs), fontsize="small")
         axes[2, column].plot(theta[:, 0], 100.0 * errors[:, column], color="black", linewidth=1.0)
         axes[2, column].set_yscale("symlog", linthresh=1e-3)
         axes[0, column].set_title(name)
@@ -69,85 +69,63 @@ def figure(model: Interpolation, reduced: ReducedModel, points: int = 801) -> An
             axes[row, column].grid(alpha=0.3)
     for row, text in enumerate(("reduced model", "metamodel", "relative error, %")):
         axes[row, 0].set_ylabel(text)
-    result.suptitle(
+    figure.suptitle(
         f"{model.samples} samples, largest errors at {model.accuracy.points} random points: "
         + ", ".join(f"{key} {100 * value:.3g} %" for key, value in model.accuracy.maximal.items())
     )
-    return result
+    return figure
 
 
 def _entries(name: str, inputs: tuple[str, ...]) -> list[str]:
-    """Names of the entries of H, D or p."""
-    first, second = pairs(len(inputs))
+    """Name the entries of H, D or p."""
+    together = [f"{inputs[i]} {inputs[j]}" for i, j in zip(*pairs(len(inputs)), strict=True)]
     if name == "p":
         return [f"p {i}" for i in inputs]
-    together = [f"{inputs[i]} {inputs[j]}" for i, j in zip(first, second, strict=True)]
     if name == "H":
         return [f"H {pair}" for pair in together]
     return [f"D {i}, {pair}" for i in inputs for pair in together]
 
 
-_TITLES = {
-    "inverse": "inverse: platform at rest",
-    "forward": "forward: motors locked",
-    "constraint": "constraint: a freedom gained",
-    "limits": "joint limits",
-}
-
-
-def map_figure(
-    axes: Sequence[tuple[str, str, Array]], measures: Mapping[str, Array], held: Mapping[str, float]
+def grid_figure(
+    labels: Sequence[str],
+    values: Sequence[Array],
+    measures: Mapping[str, Array],
+    *,
+    title: str = "",
+    equal: bool = False,
 ) -> Any:
-    """A matplotlib figure of a map over one or two inputs, each with name, unit and values.
+    """Draw measures over a grid of one or two axes: curves, or colours, grey where not known.
 
-    Measures, by their names, have the shape of the grid; the other inputs are held.
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
-        ModelError: There are more than two axes.
+    A measure ``limits`` is drawn as a red line where it is zero; axes are ``equal`` in scale.
     """
-    if len(axes) > 2:
+    if len(values) > 2:
         raise ModelError("a picture has one or two axes; hold the others, or save .npz or .csv")
-    result = new_figure(4.6 * max(1, len(measures)), 4.4)
-    panels = result.subplots(1, max(1, len(measures)), squeeze=False)[0]
-    for panel, (name, values) in zip(panels, measures.items(), strict=False):
-        panel.set_title(_TITLES[name])
-        panel.set_xlabel(f"{axes[0][0]} [{axes[0][1]}]")
-        if len(axes) == 1:
-            panel.plot(axes[0][2], values, linewidth=1.2)
+    figure = _new_figure(4.6 * max(1, len(measures)), 4.4)
+    panels = figure.subplots(1, max(1, len(measures)), squeeze=False)[0]
+    limits = measures.get("limits")
+    for panel, (name, measure) in zip(panels, measures.items(), strict=False):
+        panel.set_title(TITLES.get(name, name))
+        panel.set_xlabel(labels[0])
+        if len(values) == 1:
+            panel.plot(values[0], measure, ".-", markersize=3, linewidth=1.2)
             panel.axhline(0.0, color="black", linewidth=0.6)
             panel.grid(alpha=0.3)
             continue
-        picture = _drawn(panel, axes[0][2], axes[1][2], values, measures.get("limits"))
-        result.colorbar(picture, ax=panel, shrink=0.85)
-        panel.set_ylabel(f"{axes[1][0]} [{axes[1][1]}]")
-        if axes[0][1] == axes[1][1]:
+        panel.set_ylabel(labels[1])
+        panel.set_facecolor("0.85")
+        if limits is not None and np.any(limits < 0.0):
+            panel.contour(*values, np.ma.masked_invalid(limits).T, levels=[0.0], colors="crimson")
+        finite = np.where(np.isfinite(measure), measure, np.nan)
+        drawn = panel.pcolormesh(*values, finite.T, shading="nearest", cmap="viridis", vmin=0.0)
+        figure.colorbar(drawn, ax=panel, shrink=0.85)
+        if equal:
             panel.set_aspect("equal")
-    others = ", ".join(f"{name} = {value:.4g}" for name, value in held.items())
-    result.suptitle(others and f"at {others}", fontsize="small")
-    return result
-
-
-def _drawn(panel: Any, x: Array, y: Array, values: Array, limits: Array | None) -> Any:
-    """Colours of a measure over two inputs, grey where it is not known, limits as a red line."""
-    panel.set_facecolor("0.85")
-    finite = np.where(np.isfinite(values), values, np.nan)
-    if limits is not None and np.any(limits < 0.0):
-        finite_limits = np.ma.masked_invalid(limits)
-        panel.contour(x, y, finite_limits.T, levels=[0.0], colors="crimson")
-    return panel.pcolormesh(x, y, finite.T, shading="nearest", cmap="viridis", vmin=0.0)
-
-
-PICTURES = (".svg", ".png", ".pdf")
-SUFFIXES = (".npz", ".csv", *PICTURES)
+    figure.suptitle(title, fontsize="small")
+    return figure
 
 
 def checked(path: Path) -> Path:
-    """The path, if its ending is known.
-
-    Raises:
-        RegularizeError: It is not.
-    """
+    """Return the path if its ending is known, else refuse it."""
     if path.suffix.lower() not in SUFFIXES:
         raise RegularizeError(
             f"{path}: unknown kind of file {path.suffix!r} (known: {', '.join(SUFFIXES)})"
@@ -161,7 +139,6 @@ def saved(columns: Mapping[str, NDArray[Any]], figure: Callable[[], Any], path: 
     data = io.BytesIO()
     if kind == ".npz":
         np.savez_compressed(data, **columns)  # type: ignore[arg-type]
-        write_bytes(path, data.getvalue())
     elif kind == ".csv":
         text = io.StringIO(newline="")
         writer = csv.writer(text)
@@ -169,8 +146,8 @@ def saved(columns: Mapping[str, NDArray[Any]], figure: Callable[[], Any], path: 
         writer.writerows(
             zip(*(values.ravel().tolist() for values in columns.values()), strict=True)
         )
-        write_bytes(path, text.getvalue().encode("utf-8"))
+        data.write(text.getvalue().encode("utf-8"))
     else:
         figure().savefig(data, format=kind[1:])
-        write_bytes(path, data.getvalue())
+    write_bytes(path, data.getvalue())
     return path

@@ -15,16 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.guests.design.actuator_dynamics import (
-    ReducedModel,
-    ReducedMotion,
-    joint_forces,
-    motion_at,
-)
+from regularize.guests.design.actuator_dynamics import ReducedModel, ReducedMotion, joint_forces
 from regularize.guests.design.continuation import ActuatedLoops, ReachedConfigurations
 from regularize.guests.design.equation_of_motion import mirror, pairs, symmetric_products
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Coordinates
 
 #: Steps of Newton's method to an equilibrium; near it each squares the error.
 STEPS = 20
@@ -36,49 +31,47 @@ FORCES, SLOPES = 1e-5, 1e-3
 
 
 class BalancedLoops(ActuatedLoops):
-    """Closed loops whose elastic coordinates are in equilibrium.
-
-    Args:
-        full: The reduced model in all its coordinates, the inputs first.
-        inputs: Number of those that stay inputs.
-    """
+    """Closed loops with the first inputs of a full model, its other ones in equilibrium."""
 
     def __init__(self, full: ReducedModel, inputs: int) -> None:
-        own = full.equations
-        columns = own.inputs[:inputs]
+        loops = full.equations
         super().__init__(
-            own.loops, own.reduced, columns, own.q, search=False, tolerances=own.tolerances
+            loops.loops,
+            loops.reduced,
+            loops.inputs[:inputs],
+            loops.q,
+            search=False,
+            tolerances=loops.tolerances,
         )
         self.full = full
 
-    def clearance(self, q: Array) -> Array:
-        """As of all coordinates: springs close no loop, shape (N,)."""
+    def clearance(self, q: Coordinates) -> Array:
+        """Return the clearance of the full model: springs close no loop."""
         return self.full.equations.clearance(q)
 
-    def moving_joints(self, q: Array) -> list[str]:
-        """Coordinates that can move with inputs and springs locked."""
+    def moving_joints(self, q: Coordinates) -> list[str]:
+        """Name the coordinates that can move with inputs and springs locked."""
         return self.full.equations.moving_joints(q)
 
     def solve(self, theta: Array, shortest: float = 1e-7) -> ReachedConfigurations:
-        """Configurations in stable equilibrium at inputs (N, s); see ``ActuatedLoops``."""
+        """Find configurations in stable equilibrium at inputs (N, s), as ``ActuatedLoops`` does."""
         full, s = self.full.equations, len(self.inputs)
         straight = np.broadcast_to(full.theta[s:], (len(theta), len(full.inputs) - s))
-        found = full.solve(np.hstack([theta, straight]), shortest)
-        q, reached, units = found.q, found.reached, self.loops.units[full.inputs[s:]]
+        start = full.solve(np.hstack([theta, straight]), shortest)
+        q, reached, units = start.q, start.reached, self.loops.units[full.inputs[s:]]
         active = np.flatnonzero(reached)
         for _ in range(STEPS):
             if not len(active):
                 break
-            motion = motion_at(self.full, q[active])
-            force = (
-                np.swapaxes(motion.q_theta[..., s:], 1, 2)
-                @ (joint_forces(self.full, motion.state)[..., None])
-            )
-            held = -slopes(self.full, motion)[:, s:, s:]
-            stable = np.linalg.eigvalsh(held + np.swapaxes(held, 1, 2))[:, 0] > 0.0
+            motion = self.full.motion(q[active])
+            elastic = np.swapaxes(motion.q_theta[..., s:], 1, 2)
+            force = elastic @ joint_forces(self.full, motion.state)[..., None]
+            stiffness = -slopes(self.full, motion)[:, s:, s:]
+            both = stiffness + np.swapaxes(stiffness, 1, 2)
+            stable = np.linalg.eigvalsh(both)[:, 0] > 0.0
             reached[active[~stable]] = False
             active = active[stable]
-            step = np.linalg.solve(held[stable], force[stable])[..., 0]
+            step = np.linalg.solve(stiffness[stable], force[stable])[..., 0]
             goal = q[active][:, full.inputs]
             goal[:, s:] += step / np.maximum(1.0, np.abs(step / units).max(axis=1))[:, None]
             moved = full.driven(q[active], full.inputs, goal)
@@ -91,37 +84,35 @@ class BalancedLoops(ActuatedLoops):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QuasiStaticModel(ReducedModel):
-    """A reduced model whose elastic coordinates follow its inputs; see this module."""
+    """A reduced model whose elastic coordinates follow its inputs."""
 
     equations: BalancedLoops
 
-    def _motion(self, q: Array) -> ReducedMotion:
-        """What is linear in the inputs' rates and products along the equilibrium."""
+    def motion(self, q: Coordinates) -> ReducedMotion:
+        """Return what is linear in the inputs' rates and products along the equilibrium."""
         full, loops, s = self.equations.full, self.equations.full.equations, len(self.inputs)
-        motion = motion_at(full, q)
+        motion = full.motion(q)
         V, units = motion.q_theta, loops.loops.units
         S = self._along(motion)
         changes = np.zeros((*S[:, s:].shape, s))
         for j in range(s):
             way = S[:, None, :, j]
-            size = np.abs((V @ S[:, :, [j]])[..., 0] / units).max(axis=1)
-            h = SLOPES / size[:, None]
-            for h_j in (h, -h):
-                goal = q[:, loops.inputs] + h_j * way[:, 0]
-                there = motion_at(full, loops.driven(q, loops.inputs, goal).q)
-                changes[..., j] += self._along(there)[:, s:] / (2 * h_j)[..., None]
+            h = SLOPES / np.abs((V @ S[:, :, [j]])[..., 0] / units).max(axis=1)[:, None]
+            for step in (h, -h):
+                goal = q[:, loops.inputs] + step * way[:, 0]
+                moved = full.motion(loops.driven(q, loops.inputs, goal).q)
+                changes[..., j] += self._along(moved)[:, s:] / (2 * step)[..., None]
         one, two = pairs(len(loops.inputs))
         products = symmetric_products(S[:, one, :, None] * S[:, two, None, :])
         return ReducedMotion(
             motion.state,
             V @ S,
-            motion.own @ S[:, None],
             motion.rates @ products[:, None],
             motion.B @ products + V[..., s:] @ symmetric_products(changes),
         )
 
     def _along(self, motion: ReducedMotion) -> Array:
-        """Rates of all coordinates by those of the inputs, shape (N, s + e, s)."""
+        """Return rates of all coordinates by those of the inputs, shape (N, s + e, s)."""
         s = len(self.inputs)
         slope = slopes(self.equations.full, motion)
         follow = -np.linalg.solve(slope[:, s:, s:], slope[:, s:, :s])
@@ -129,7 +120,7 @@ class QuasiStaticModel(ReducedModel):
 
 
 def slopes(full: ReducedModel, motion: ReducedMotion) -> Array:
-    """Derivative of p, by rows, along the inputs, by columns, shape (N, s, s)."""
+    """Return the derivative of p, by rows, along the inputs, by columns, shape (N, s, s)."""
     loops, state, V = full.equations.loops, motion.state, motion.q_theta
     s, tau = V.shape[-1], joint_forces(full, motion.state)
     curved = (motion.B * np.where(np.equal(*pairs(s)), 1.0, 0.5))[..., mirror(s)]
@@ -150,6 +141,6 @@ def slopes(full: ReducedModel, motion: ReducedMotion) -> Array:
 
 
 def quasi_static(full: ReducedModel, names: Sequence[str]) -> QuasiStaticModel:
-    """A model of fewer inputs from one in all coordinates, the inputs first."""
-    given = {key: value for key, value in vars(full).items() if key not in ("inputs", "equations")}
-    return QuasiStaticModel(tuple(names), BalancedLoops(full, len(names)), **given)
+    """Make a model of fewer inputs from one in all coordinates, the inputs first."""
+    rest = {key: value for key, value in vars(full).items() if key not in ("inputs", "equations")}
+    return QuasiStaticModel(tuple(names), BalancedLoops(full, len(names)), **rest)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import qr
 
 from regularize import validation
 from regularize.dynamics.simulation.fixed_coordinates import with_passive_freedoms_fixed
 from regularize.dynamics.simulation.loads import BodyLoad
 from regularize.errors import ModelError, NotClosed, SingularInputs
-from regularize.guests.design.actuator_dynamics import ReducedModel, mass_properties
+from regularize.guests.design.actuator_dynamics import MovingMasses, ReducedModel
 from regularize.guests.design.continuation import ActuatedLoops
 from regularize.guests.design.quasi_static import quasi_static
 from regularize.lie.arrays import Array, read_only
@@ -88,10 +89,9 @@ def reduced_model(
     """
     rigid = as_mechanism(model)
     reduction = reduce_loops(segments(rigid)) if has_elastic(rigid) else as_reduction(model)
-    acting = [
-        *loads_on_segments(rigid, {n: _load(n, w) for n, w in (wrenches or {}).items()}).items(),
-        *loads_on_segments(rigid, {n: _load(n, w) for n, w in (loads or {}).items()}).items(),
-    ]
+    acting: list[tuple[str, BodyLoad]] = []
+    for wanted in (wrenches or {}, loads or {}):
+        acting += loads_on_segments(rigid, {n: _load(n, w) for n, w in wanted.items()}).items()
     payloads = {segment_at(rigid, n, i.center): i for n, i in (payloads or {}).items()}
     findings: tuple[Diagnostic, ...] = ()
     if inputs is None:
@@ -126,7 +126,7 @@ def reduced_model(
     if equations.clearance(q[None])[0] < tolerances.rank:
         joints = equations.moving_joints(q[None])
         raise SingularInputs(inputs, q[columns].tolist(), q[columns].tolist(), joints)
-    masses = mass_properties(loops, payloads)
+    masses = MovingMasses.of(loops, payloads)
     findings += tuple(
         Diagnostic(
             "REG303",
@@ -166,6 +166,7 @@ def reduced_model(
 
 
 def _load(name: str, value: ArrayLike | BodyLoad) -> BodyLoad:
+    """Return the load that six numbers are."""
     if isinstance(value, BodyLoad):
         return value
     wrench = read_only(value)
@@ -177,13 +178,7 @@ def _load(name: str, value: ArrayLike | BodyLoad) -> BodyLoad:
 def _with_springs(
     reduction: Reduction, inputs: Sequence[str], springs: Sequence[str]
 ) -> tuple[str, ...]:
-    """Inputs and as many coordinates of springs as the others leave free, the loops closed.
-
-    Coordinates that close the loops are taken among those of no spring first, the best conditioned
-    ones, so that springs are inputs wherever they can be.
-    """
-    from scipy.linalg import qr
-
+    """Add as many coordinates of springs to the inputs as the others leave free, loops closed."""
     if not springs:
         return tuple(inputs)
     names = coordinate_names(reduction.mechanism)
@@ -192,6 +187,7 @@ def _with_springs(
     rows = reduction.loops.jacobian(reduction.reference)[0]
     left = [k for k in range(len(names)) if k not in elastic and names[k] not in inputs]
     dependent: list[int] = []
+    # Springs are inputs wherever they can be: others are taken first to close the loops.
     for among in (left, elastic):
         others = outside(rows[:, dependent].T, rows[:, among].T).T
         _, R, order = qr(others, mode="economic", pivoting=True)
@@ -202,6 +198,7 @@ def _with_springs(
 
 
 def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[ColumnId]:
+    """Look up coordinates by name; refuse those that have no meaning one by one."""
     names = coordinate_names(reduction.mechanism)
     known = {name: ColumnId(i) for i, name in enumerate(names)}
     grouped = {c: e.joint for e in reduction.graph.edges if e.group for c in e.columns}
@@ -225,7 +222,7 @@ def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[ColumnId]:
 
 
 def _started(reduction: Reduction, start: Mapping[str, float]) -> Assembly:
-    """The loops closed from given values of some coordinates, which need not be met exactly."""
+    """Close the loops from values of some coordinates, which need not be met exactly."""
     q = np.array(reduction.q)
     q[columns_of(coordinate_names(reduction.mechanism), start)] = list(start.values())
     return assemble(reduction.graph, q)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from regularize import validation
 from regularize.errors import ModelError
-from regularize.guests.design.plot import new_figure, saved
+from regularize.guests.design.plot import grid_figure, saved
 from regularize.lie import screw
 from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.joint import Joint
@@ -87,19 +87,15 @@ class Sweep(ShortRepr):
         return saved(self.columns(), lambda: self._figure(what), Path(path))
 
     def _figure(self, what: str) -> Any:
+        """Draw one column over the parameters."""
         if what not in MEASURES or len(self.names) > 2:
             raise ModelError(f"a plot shows one of {MEASURES} over one parameter or two")
-        figure, shown = new_figure(6.4, 4.8), getattr(self, what).astype(float)
-        axes = figure.add_subplot(xlabel=self.names[0])
-        if len(self.names) == 1:
-            axes.plot(self.values[:, 0], shown, ".-")
-            axes.set_ylabel(what)
-        else:
-            x, y = (np.unique(column) for column in self.values.T)
-            drawn = axes.pcolormesh(x, y, shown.reshape(len(x), len(y)).T, shading="nearest")
-            axes.set_ylabel(self.names[1])
-            figure.colorbar(drawn, label=what)
-        return figure
+        order = np.lexsort(self.values.T[::-1])
+        axes = [self.values[order, 0]]
+        if len(self.names) == 2:
+            axes = [np.unique(column) for column in self.values.T]
+        shown = getattr(self, what).astype(float)[order].reshape(tuple(map(len, axes)))
+        return grid_figure(self.names, axes, {what: shown})
 
 
 @validation.validated(parameters=validation.named(validation.ARRAY), seed=validation.WHOLE)
@@ -139,7 +135,7 @@ def sweep(
 
 
 def _one(model: Model, seed: int) -> tuple[bool, float, float, float, bool, float]:
-    """A row of the table behind the parameters."""
+    """Analyse one mechanism: a row of the table behind the parameters."""
     reduction: Reduction = reduce(model, configurations=CONFIGURATIONS, seed=seed)
     if not reduction.assembly.closed:
         return False, np.nan, np.nan, np.nan, False, np.nan
@@ -152,6 +148,7 @@ def _one(model: Model, seed: int) -> tuple[bool, float, float, float, bool, floa
 def _maker(
     model: Model | Callable[..., Model], names: tuple[str, ...]
 ) -> Callable[[dict[str, float]], Model]:
+    """Return what makes a model from values of the parameters."""
     if callable(model) and not hasattr(model, "mechanism"):
         taken = inspect.signature(model).parameters
         known = any(each.kind is each.VAR_KEYWORD for each in taken.values())
@@ -177,7 +174,7 @@ Change = Callable[[Mechanism, float], Mechanism]
 
 
 def _change(placed: PlacedJoints, name: str) -> Change:
-    """What a parameter of a mechanism does to it."""
+    """Return what a parameter of a mechanism does to it."""
     mechanism = placed.reduction.mechanism
     owner, _, what = name.rpartition(".")
     if what == "length":
@@ -206,7 +203,7 @@ def _change(placed: PlacedJoints, name: str) -> Change:
 
 
 def _with_length(model: Mechanism, body: str, joints: list[str], value: float) -> Mechanism:
-    """The mechanism with the frames of two joints of a body so far from each other."""
+    """Put the frames of the two joints of a body so far from each other."""
     one, two = (model.joint(name) for name in joints)
     ends = ["T_parent_joint" if j.parent == body else "T_child_joint" for j in (one, two)]
     first, second = getattr(one, ends[0])[:3, 3], np.array(getattr(two, ends[1]))
@@ -220,5 +217,6 @@ def _with_length(model: Mechanism, body: str, joints: list[str], value: float) -
 
 
 def _with(model: Mechanism, joint: Joint) -> Mechanism:
+    """Replace the joint of the same name."""
     joints = tuple(joint if each.name == joint.name else each for each in model.joints)
     return replace(model, joints=joints)

@@ -27,36 +27,26 @@ GRID = 2**30
 
 
 def between(lower: Array, upper: Array, fraction: Array) -> Array:
-    """Inputs at fractions of the way from the lower to the upper bounds, shape (..., s)."""
+    """Return inputs at fractions of the way from the lower to the upper bounds."""
     return np.asarray(lower * (1.0 - fraction) + upper * fraction)
 
 
 @dataclass(frozen=True, eq=False)
 class BoxTree:
-    """Which box a point lies in.
+    """A bisection tree that tells which box of a workspace of s inputs a point lies in.
 
-    Every inner node halves its box. A child that is not negative is an inner node; the child
-    ``-1 - i`` is box i, and i equal to the number of boxes stands for what was left out.
-
-    Attributes:
-        lower: Lower bounds of the workspace, shape (s,).
-        upper: Upper bounds, shape (s,).
-        root: The topmost child.
-        axis: Direction in which each inner node is halved, shape (nodes,).
-        threshold: Where, shape (nodes,); points there belong to the upper half.
-        children: Lower and upper half of each inner node, shape (nodes, 2).
-        center: Centres of the boxes, shape (boxes, s).
-        half: Half of their widths, shape (boxes, s).
+    A child that is not negative is an inner node, which halves its box; the child -1 - i is box i,
+    and i equal to the number of boxes stands for what was left out.
     """
 
-    lower: Array
+    lower: Array  # bounds of the workspace, shape (s,)
     upper: Array
-    root: int
-    axis: Integers
-    threshold: Array
-    children: Integers
-    center: Array
-    half: Array
+    root: int  # the topmost child
+    axis: Integers  # direction in which each inner node is halved
+    threshold: Array  # where; points there belong to the upper half
+    children: Integers  # lower and upper half of each inner node, shape (nodes, 2)
+    center: Array  # centres of the boxes, shape (boxes, s)
+    half: Array  # half of their widths, shape (boxes, s)
 
     @property
     def depth(self) -> int:
@@ -68,7 +58,7 @@ class BoxTree:
         return deepest
 
     def find(self, theta: Array) -> Integers:
-        """Index of the box of each point (N, s), the number of boxes where there is none, (N,)."""
+        """Return the box of each point (N, s), the number of boxes where there is none."""
         outside = np.any((theta < self.lower) | (theta > self.upper) | np.isnan(theta), axis=1)
         if len(self.lower) == 1:
             sides, boxes = self._line
@@ -85,7 +75,7 @@ class BoxTree:
         return sides, self._descend(0.5 * (ends[:-1] + ends[1:])[:, None])
 
     def _descend(self, theta: Array) -> Integers:
-        """Boxes of points by comparisons from the root, shape (N,)."""
+        """Find the boxes of points by comparisons from the root."""
         node = np.full(len(theta), self.root, dtype=np.int64)
         active = np.flatnonzero(node >= 0)
         while len(active):
@@ -97,20 +87,15 @@ class BoxTree:
 
 
 class Growth:
-    """A tree while it grows: leaves are halved or dropped, many at once.
-
-    Attributes:
-        center: Centres of all nodes in whole numbers, shape (nodes, s).
-        half: Half widths in whole numbers, shape (nodes, s).
-        axis: Direction of each bisection, -1 for leaves, shape (nodes,).
-        child: Node of the lower half; the upper half follows it; -1 for leaves, shape (nodes,).
-        dropped: Leaves that are left out, shape (nodes,).
-    """
+    """A tree while it grows: leaves are halved or dropped, many at once."""
 
     def __init__(self, lower: Array, upper: Array) -> None:
         self.lower, self.upper = lower, upper
+        #: Centres and half widths of all nodes in whole numbers, shape (nodes, s).
         self.center = np.full((1, len(lower)), GRID // 2, dtype=np.int64)
         self.half = self.center.copy()
+        #: Direction of each bisection, and node of the lower half, which the upper half follows;
+        #: -1 for leaves.
         self.axis = self.child = np.array([-1])
         self.dropped = np.array([False])
 
@@ -120,7 +105,7 @@ class Growth:
         return np.flatnonzero((self.axis < 0) & ~self.dropped)
 
     def width(self, nodes: Integers) -> Array:
-        """Widths of nodes as fractions of the workspace, shape (k, s)."""
+        """Return widths of nodes as fractions of the workspace, shape (k, s)."""
         return np.asarray(2.0 * self.half[nodes] / GRID)
 
     def halve(self, nodes: Integers, axes: Integers) -> None:
@@ -136,7 +121,7 @@ class Growth:
         self.dropped = np.append(self.dropped, np.zeros(2 * k, dtype=bool))
 
     def finished(self) -> BoxTree:
-        """The tree as it stands."""
+        """Return the tree as it stands."""
         leaves, inner = self.leaves, np.flatnonzero(self.axis >= 0)
         code = np.full(len(self.axis), -1 - len(leaves))
         code[leaves] = -1 - np.arange(len(leaves))
@@ -164,7 +149,7 @@ class Growth:
 
 @lru_cache(maxsize=16)
 def design(s: int) -> Integers:
-    """Central composite design: centre, corners, centres of the sides; shape (points, s)."""
+    """Return the central composite design: centre, corners, centres of the sides, (points, s)."""
     stars = [sign * row for row in np.eye(s, dtype=int) for sign in (-1, 1)]
     corners = [np.array(corner) for corner in product((-1, 1), repeat=s)]
     points = np.array([np.zeros(s, dtype=int), *corners, *stars], dtype=np.int64)
@@ -173,25 +158,25 @@ def design(s: int) -> Integers:
 
 
 def basis(x: Array) -> Array:
-    """The basis functions but the constant at points (..., s), shape (..., k - 1)."""
+    """Return the k - 1 basis functions, without the constant, at points (..., s)."""
     return np.concatenate([x, products(x)], axis=-1)
 
 
 @lru_cache(maxsize=16)
 def _matrices(s: int) -> tuple[Array, Array]:
-    """Basis at the design's points (points, k) and its pseudoinverse: one fits every box."""
+    """Return the basis at the design's points (points, k) and its pseudoinverse, for every box."""
     points = design(s).astype(np.float64)
     matrix = np.column_stack([np.ones(len(points)), basis(points)])
     return matrix, np.linalg.pinv(matrix)
 
 
 def fit(values: Array, s: int) -> Array:
-    """Least squares on every box: values at the design (L, points, t) to weights (L, k, t)."""
+    """Fit weights (L, k, t) by least squares to values at the design of L boxes (L, points, t)."""
     return _matrices(s)[1] @ values
 
 
 def in_inputs(weights: Array, half: Array) -> Array:
-    """The weights by differences of inputs to the box's centre instead of -1 to 1."""
+    """Convert weights from coordinates that run from -1 to 1 to differences from the centre."""
     first, second = pairs(half.shape[1])
     scale = np.concatenate(
         [np.ones((len(half), 1)), half, half[:, first] * half[:, second]], axis=1
@@ -201,19 +186,15 @@ def in_inputs(weights: Array, half: Array) -> Array:
 
 @dataclass(frozen=True)
 class Scale:
-    """Sizes that errors of H, D and p are compared with.
-
-    The error of a group of coefficients at a point is the Euclidean norm of its errors over the
-    norm of its values there, or over the group's median norm where the values are smaller.
-
-    Attributes:
-        median: Median norm of H, D and p over the workspace, by name.
-    """
+    """Sizes that errors of H, D and p are compared with: median norms over the workspace."""
 
     median: dict[str, float]
 
     def relative(self, errors: Array, values: Array, s: int) -> Array:
-        """Relative errors of H, D, p and C, shape (..., groups)."""
+        """Return relative errors of H, D, p and C, shape (..., groups).
+
+        Norms of errors are divided by those of the values, or by the median if that is larger.
+        """
         parts = []
         for name, place in groups(s, values.shape[-1]).items():
             size = np.linalg.norm(values[..., place], axis=-1)
@@ -224,7 +205,7 @@ class Scale:
 
 
 def scale_of(rows: Array, s: int, span: float) -> Scale:
-    """Median norms of coefficients (N, t); ``span`` is the largest width of the workspace.
+    """Return median norms of coefficients (N, t); ``span`` is the largest width of the workspace.
 
     D and p that are small against H, its changes and its accelerations are rounding errors.
     """
@@ -239,13 +220,11 @@ def scale_of(rows: Array, s: int, span: float) -> Scale:
 
 
 def estimate(tree: BoxTree, weights: Array, values: Array, scale: Scale) -> Array:
-    """Estimated relative error of every box by direction, shape (L, s); no samples needed.
+    """Estimate the relative error of every box by direction, shape (L, s), without new samples.
 
-    Third derivatives are the differences of second derivatives between neighbouring boxes. What the
-    least squares show of mixed terms is added to the largest direction. A box without a neighbour
-    has an infinite error. Of a cubic term x³ a quadratic fit misses x³ - x, which is at most 2 /
-    3^(3/2) on -1 to 1. Weights on -1 to 1 have the shape (L, k, t), values at the design (L,
-    points, t).
+    Third derivatives are the differences of second derivatives between neighbouring boxes; a box
+    without a neighbour has an infinite error. What the least squares show of mixed terms is added
+    to the largest direction.
     """
     L, s = tree.center.shape
     squares = [1 + s + int(i) for i in np.flatnonzero(np.equal(*pairs(s)))]
@@ -263,6 +242,7 @@ def estimate(tree: BoxTree, weights: Array, values: Array, scale: Scale) -> Arra
             distance = np.abs(tree.center[near, d] - tree.center[:, d])
             distance = np.where(known, distance, 1.0)[:, None]
             third = (curvature[near] - curvature) / distance / 3.0
+            # Of a cubic term x³ a quadratic fit misses x³ - x: at most 2 / 3^(3/2) on -1 to 1.
             missed = 2.0 / 3.0**1.5 * third * tree.half[:, [d]] ** 3
             relative = scale.relative(missed, center_value, s)
             result[:, d] = np.maximum(result[:, d], np.where(known, relative.max(axis=1), 0.0))

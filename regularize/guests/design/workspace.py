@@ -1,9 +1,22 @@
-"""Maps of what a mechanism can reach, and of how far it is from singularities and limits there."""
+r"""Maps of what a mechanism can reach, and of how far it is from singularities and limits there.
+
+The velocities :math:`\dot q` of all joints fulfil :math:`J \dot q = 0`, lengths scaled by the size
+of the mechanism. Three kinds of singularity are told apart (Gosselin and Angeles 1990; Zlatanov,
+Bonev and Gosselin 2002); each is where a matrix loses the rank that it has elsewhere:
+
+- *inverse*: something besides links that spin can move with the body at rest: :math:`J` with the
+  rows of the body's twist;
+- *forward*: something can move with the motors locked: :math:`J` without their columns;
+- *constraint*: the mechanism gains a freedom: :math:`J` itself.
+
+How far a configuration is from each is the smallest singular value, by the largest.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,65 +25,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize import validation
-from regularize.guests.design.axes import (
-    MapSetting,
+from regularize.errors import ModelError
+from regularize.escape import did_you_mean
+from regularize.guests.design.map_inputs import (
+    MapInputs,
     Range,
-    bounds_of,
     check_points,
-    from_limits,
+    map_inputs,
     samples_of,
-    setting_of,
 )
-from regularize.guests.design.singularities import distances
+from regularize.guests.design.plot import grid_figure, saved
 from regularize.guests.modes.body_pose import BodyPose
 from regularize.guests.modes.closed_form.solver import ClosedForm, closed_form
-from regularize.guests.modes.frame_motion import generic_samples
+from regularize.guests.modes.frame_motion import body_jacobian, generic_samples
 from regularize.guests.modes.inputs import turning_of
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Coordinates, Jacobian, Mask, read_only
+from regularize.loops.constraints import in_parts
 from regularize.loops.continuation import Continuation, drive
-from regularize.loops.kinematics import sized_loops
+from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.loops.projection import project
 from regularize.mechanism.graph import Graph, coordinate_names
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.named_columns import NamedColumns, coordinate_columns
 from regularize.mechanism.source import Model, as_mechanism
-
-
-def followed(graph: Graph, columns: Sequence[int], x: Array, shape: tuple[int, ...]) -> Array:
-    """Configurations at all points of a grid, NaN where none is reached, shape (N, n).
-
-    Each point that is reached leads on to its neighbours, so that all is found that can be reached
-    along the lines of the grid without passing a singularity. The inputs x, whose columns are
-    given, have the shape (N, inputs); the last axis of the grid runs fastest.
-    """
-    loops = sized_loops(graph, graph.position)
-    start = project(loops, graph.position[None], steps=30).q
-    along, units = Continuation(loops), loops.units[list(columns)]
-    q = np.full((len(x), loops.freedoms), np.nan)
-    nearest = int(np.argmin(np.max(np.abs((x - start[:, columns]) / units), axis=1)))
-    first = drive(along, start, columns, x[[nearest]])
-    if not first.reached[0]:
-        return q
-    q[nearest] = first.q[0]
-    front = np.array([nearest])
-    while len(front):
-        places = np.array(np.unravel_index(front, shape))
-        pairs = []
-        for axis, size in enumerate(shape):
-            for way in (-1, 1):
-                there = places.copy()
-                there[axis] += way
-                inside = (there[axis] >= 0) & (there[axis] < size)
-                goal = np.ravel_multi_index(tuple(there[:, inside]), shape)
-                pairs.append(np.stack([front[inside], goal]))
-        origin, goal = np.concatenate(pairs, axis=1)
-        fresh = ~np.isfinite(q[goal, 0])
-        origin, goal = origin[fresh], goal[fresh]
-        arrived = drive(along, q[origin], columns, x[goal])
-        reached, which = np.unique(goal[arrived.reached], return_index=True)
-        q[reached] = arrived.q[arrived.reached][which]
-        front = reached
-    return q
+from regularize.tolerances import EXACT
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +81,8 @@ class WorkspaceMap(NamedColumns):
     units: tuple[str, ...]
     held: dict[str, float]
     joints: tuple[str, ...]
-    q: Array
-    assembled: NDArray[np.bool_]
+    q: Coordinates
+    assembled: Mask
     inverse: Array
     forward: Array
     constraint: Array
@@ -117,7 +95,7 @@ class WorkspaceMap(NamedColumns):
         return f"<WorkspaceMap over {', '.join(self.names)}: {size}, {share:.3g} % reachable>"
 
     @cached_property
-    def reachable(self) -> NDArray[np.bool_]:
+    def reachable(self) -> Mask:
         """Where the loops close and no joint is beyond its limits, shape (...)."""
         return np.asarray(self.assembled & (self.limits >= 0.0))
 
@@ -159,8 +137,6 @@ class WorkspaceMap(NamedColumns):
         Raises:
             RegularizeError: The ending is none of these, or the file cannot be written.
         """
-        from regularize.guests.design.plot import saved
-
         return saved(self.columns(), self.plot, Path(path))
 
     def plot(self) -> Any:
@@ -170,10 +146,14 @@ class WorkspaceMap(NamedColumns):
             MissingExtra: matplotlib is not installed.
             ModelError: There are more than two axes.
         """
-        from regularize.guests.design.plot import map_figure
-
-        axes = list(zip(self.names, self.units, self.values, strict=True))
-        return map_figure(axes, self.measures, self.held)
+        title = ", ".join(f"{name} = {value:.4g}" for name, value in self.held.items())
+        return grid_figure(
+            [f"{n} [{unit}]" for n, unit in zip(self.names, self.units, strict=True)],
+            self.values,
+            self.measures,
+            title=title and f"at {title}",
+            equal=len(set(self.units)) == 1,
+        )
 
 
 @validation.validated(
@@ -216,86 +196,218 @@ def workspace(
             mechanism; the map would have more than a million points.
     """
     mechanism = as_mechanism(model)
-    setting = setting_of(mechanism, over, at or {}, pose, actuated)
+    setting = map_inputs(mechanism, over, at or {}, pose, actuated)
     check_points(setting.ranges, samples)
     form = closed_form(setting.graph, setting.inputs.names)
     graph = build(mechanism)
-    loops, turns = sized_loops(graph, graph.position), turning_of(graph)
+    loops, turning = sized_loops(graph, graph.position), turning_of(graph)
     bounds = bounds_of(graph, limits or {})
 
-    def room(q: Array) -> Array:
-        """How far from limits, minus infinity where there is no configuration."""
-        own = q[:, : setting.own]
-        known = from_limits(np.nan_to_num(own), bounds, turns, loops.units)
-        return np.where(np.isfinite(own).all(axis=1), known, -np.inf)
+    def room(q: Coordinates) -> Array:
+        """Measure how far from limits, minus infinity where there is no configuration."""
+        known = from_limits(np.nan_to_num(q), bounds, turning, loops.units)
+        return np.where(np.isfinite(q).all(axis=1), known, -np.inf)
 
-    found = _ranges(setting, form, way, samples, room)
-    q, method = _solved(setting, form, way, found)
-    shape = tuple(len(values) for values in found)
-    own = q[:, : setting.own]
-    there = np.isfinite(own).all(axis=1)
-    generic = generic_samples(loops)
-    near = distances(loops, own[there], setting.motors, setting.body, generic)
+    values = _ranges(setting, form, way, samples, room)
+    q, method = _configurations(setting, form, way, values)
+    shape, known = tuple(map(len, values)), np.isfinite(q).all(axis=1)
+    near = distances(loops, q[known], setting.motors, setting.body, generic_samples(loops))
 
-    def spread(values: Array) -> Array:
-        result = np.full(len(own), np.nan)
-        result[there] = values
+    def spread(measure: Array) -> Array:
+        result = np.full(len(q), np.nan)
+        result[known] = measure
         return read_only(result.reshape(shape))
 
-    varied, turning = set(setting.varied), turning_of(setting.graph)
-    names = setting.inputs.names
+    names, columns = setting.inputs.names, setting.inputs.columns
+    angles = turning_of(setting.graph)
     return WorkspaceMap(
         setting.names,
-        tuple(map(read_only, found)),
-        tuple("rad" if turning[setting.inputs.columns[i]] else "m" for i in setting.varied),
-        {n: float(setting.held[i]) for i, n in enumerate(names) if i not in varied},
+        tuple(map(read_only, values)),
+        tuple("rad" if angles[columns[i]] else "m" for i in setting.varied),
+        {n: float(setting.held[i]) for i, n in enumerate(names) if i not in setting.varied},
         coordinate_names(mechanism),
-        read_only(own.reshape(*shape, -1)),
-        there.reshape(shape),
-        **{kind: spread(values) for kind, values in near.items()},
-        limits=spread(room(q)[there]),
+        read_only(q.reshape(*shape, -1)),
+        known.reshape(shape),
+        **{kind: spread(measure) for kind, measure in near.items()},
+        limits=spread(room(q)[known]),
         method=method,
     )
 
 
 def _ranges(
-    setting: MapSetting,
+    setting: MapInputs,
     form: ClosedForm,
     branch: int | None,
     samples: int,
-    room: Callable[[Array], Array],
+    room: Callable[[Coordinates], Array],
 ) -> list[Array]:
-    """Values along every axis; ranges that are not given are cut to what can be reached."""
-    loops = sized_loops(setting.graph, setting.graph.position)
-    turning, wide = turning_of(setting.graph), []
+    """Return values along every axis; ranges that are not given are cut to what can be reached."""
+    loops, turning = sized_loops(setting.graph, setting.graph.position), turning_of(setting.graph)
+    values = []
     for i, given in zip(setting.varied, setting.ranges, strict=True):
         reach = np.pi if turning[setting.inputs.columns[i]] else 2.0 * loops.length
-        middle = setting.held[i]
-        wide.append((middle - reach, middle + reach) if given is None else given)
-    found = [samples_of(each, samples) for each in wide]
+        widest = setting.held[i] - reach, setting.held[i] + reach
+        values.append(samples_of(widest if given is None else given, samples))
     if all(given is not None for given in setting.ranges):
-        return found
-    q, _ = _solved(setting, form, branch, found)
-    there = np.asarray(room(q) >= 0.0).reshape(tuple(map(len, found)))
+        return values
+    q, _ = _configurations(setting, form, branch, values)
+    reached = np.asarray(room(q) >= 0.0).reshape(tuple(map(len, values)))
     for k, given in enumerate(setting.ranges):
-        others = tuple(i for i in range(len(found)) if i != k)
-        hit = np.flatnonzero(np.any(there, axis=others))
+        hit = np.flatnonzero(np.any(reached, axis=tuple(i for i in range(len(values)) if i != k)))
         if given is None and len(hit):
-            first, last = max(hit[0] - 1, 0), min(hit[-1] + 1, len(found[k]) - 1)
-            found[k] = np.linspace(found[k][first], found[k][last], samples)
-    return found
+            first, last = max(hit[0] - 1, 0), min(hit[-1] + 1, len(values[k]) - 1)
+            values[k] = np.linspace(values[k][first], values[k][last], samples)
+    return values
 
 
-def _solved(
-    setting: MapSetting, form: ClosedForm, branch: int | None, values: Sequence[Array]
-) -> tuple[Array, str]:
-    """Configurations at all points of a grid, NaN where there is none, shape (N, n); by what."""
+def _configurations(
+    setting: MapInputs, form: ClosedForm, branch: int | None, values: Sequence[Array]
+) -> tuple[Coordinates, str]:
+    """Return the mechanism's configurations at all points of a grid, NaN where none, and how."""
     grid = [axis.ravel() for axis in np.meshgrid(*values, indexing="ij")]
     x = np.tile(setting.held, (len(grid[0]), 1))
     x[:, list(setting.varied)] = np.transpose(grid)
     if form.solved:
         chosen = form.stored_branch if branch is None else branch
         if chosen is not None:
-            return form.solve(x, branch=chosen).q[:, 0], "closed form"
+            return form.solve(x, branch=chosen).q[:, 0, : setting.freedoms], "closed form"
     shape = tuple(len(axis) for axis in values)
-    return followed(setting.graph, list(setting.inputs.columns), x, shape), "followed"
+    q = followed(setting.graph, list(setting.inputs.columns), x, shape)
+    return q[:, : setting.freedoms], "followed"
+
+
+def followed(graph: Graph, columns: Sequence[int], x: Array, shape: tuple[int, ...]) -> Coordinates:
+    """Follow the stored configuration to all points of a grid; NaN where none is reached.
+
+    Each point that is reached leads on to its neighbours, so that all is found that can be reached
+    along the lines of the grid without passing a singularity. The inputs x, whose columns are
+    given, have the shape (N, inputs); the last axis of the grid runs fastest.
+    """
+    loops = sized_loops(graph, graph.position)
+    start = project(loops, graph.position[None], steps=30).q
+    along, units = Continuation(loops), loops.units[list(columns)]
+    q = np.full((len(x), loops.freedoms), np.nan)
+    nearest = int(np.argmin(np.max(np.abs((x - start[:, columns]) / units), axis=1)))
+    first = drive(along, start, columns, x[[nearest]])
+    if not first.reached[0]:
+        return q
+    q[nearest] = first.q[0]
+    front = np.array([nearest])
+    while len(front):
+        places = np.array(np.unravel_index(front, shape))
+        pairs = []
+        for axis, size in enumerate(shape):
+            for way in (-1, 1):
+                beside = places.copy()
+                beside[axis] += way
+                inside = (beside[axis] >= 0) & (beside[axis] < size)
+                goal = np.ravel_multi_index(tuple(beside[:, inside]), shape)
+                pairs.append(np.stack([front[inside], goal]))
+        origin, goal = np.concatenate(pairs, axis=1)
+        fresh = ~np.isfinite(q[goal, 0])
+        origin, goal = origin[fresh], goal[fresh]
+        arrived = drive(along, q[origin], columns, x[goal])
+        front, which = np.unique(goal[arrived.reached], return_index=True)
+        q[front] = arrived.q[arrived.reached][which]
+    return q
+
+
+def bounds_of(graph: Graph, limits: Mapping[str, tuple[float, float]]) -> Array:
+    """Return limits of all coordinates, shape (n, 2), infinite where there are none.
+
+    Those that are given, by coordinates' names or patterns, take the place of the model's.
+    """
+    names = coordinate_names(graph.mechanism)
+    bounds = np.tile([-np.inf, np.inf], (len(names), 1))
+    column = 0
+    for joint in graph.mechanism.joints:
+        if joint.limits is not None:
+            bounds[column : column + joint.freedoms] = np.asarray(joint.limits)
+        column += joint.freedoms
+    for pattern, pair in limits.items():
+        if np.shape(pair) != (2,):
+            raise ModelError(f"limits of {pattern!r} are a lower and an upper one; got {pair!r}")
+        lower, upper = pair
+        hit = [i for i, name in enumerate(names) if fnmatchcase(name, pattern)]
+        if not hit:
+            raise ModelError(f"there is no coordinate {pattern!r}{did_you_mean(pattern, names)}")
+        if not lower <= upper:
+            raise ModelError(f"limits of {pattern!r}: {lower} is above {upper}")
+        bounds[hit] = lower, upper
+    return bounds
+
+
+def from_limits(q: Coordinates, bounds: Array, turning: Mask, units: Array) -> Array:
+    """Measure how far configurations are from the nearest limit of a joint.
+
+    1 in the middle of every range, 0 at a limit, negative beyond, infinite without limits. Where a
+    joint is bounded on one side only, its unit takes the place of half of its range.
+    """
+    lower, upper = bounds.T
+    both = np.isfinite(bounds).all(axis=1)
+    middle, half = np.zeros(len(bounds)), units.astype(float)
+    middle[both], half[both] = bounds[both].mean(axis=1), 0.5 * np.ptp(bounds[both], axis=1)
+    half = np.where(half > 0.0, half, units)
+    around = (q - middle + np.pi) % (2.0 * np.pi) - np.pi + middle
+    q = np.where(both & turning, around, q)
+    return np.asarray(np.min(np.minimum(q - lower, upper - q) / half, axis=1, initial=np.inf))
+
+
+def distances(
+    loops: LoopKinematics,
+    q: Coordinates,
+    motors: Sequence[int],
+    body: str | None,
+    generic: Coordinates,
+) -> dict[str, Array]:
+    """Measure how far configurations are from each kind of singularity.
+
+    NaN for ``inverse`` without a body, for ``forward`` without motors. The usual ranks are those of
+    generic configurations.
+    """
+    K, n = len(generic), loops.freedoms
+
+    def sizes(q: Coordinates) -> Array:
+        """Singular values with nothing locked, the motors locked, the body at rest, (N, 3 n)."""
+        J = _velocity_rows(loops, q, None)
+        kinds = [J, np.delete(J, motors, axis=-1) if motors else J[:, :0]]
+        kinds.append(J[:, :0] if body is None else _velocity_rows(loops, q, body))
+        result = np.zeros((len(q), 3, n))
+        for k, rows in enumerate(kinds):
+            values = np.linalg.svd(rows, compute_uv=False)
+            result[:, k, : values.shape[1]] = values
+        return result.reshape(len(q), 3 * n)
+
+    every = in_parts(sizes, np.concatenate([generic, q])).reshape(-1, 3, n)
+    locked = np.delete(_velocity_rows(loops, generic, body), motors, axis=-1)
+    passive = locked.shape[-1] - _rank(np.asarray(np.linalg.svd(locked, compute_uv=False), float))
+    free, driven, resting = np.moveaxis(every[K:], 1, 0)
+    nothing = np.full(len(q), np.nan)
+    return {
+        "inverse": nothing if body is None else _relative(resting, n - passive),
+        "forward": nothing if not motors else _relative(driven, n - len(motors) - passive),
+        "constraint": _relative(free, _rank(every[:K, 0])),
+    }
+
+
+def _velocity_rows(loops: LoopKinematics, q: Coordinates, body: str | None) -> Jacobian:
+    """Return closure equations of velocities, then the body's twist, lengths scaled."""
+    state = loops.state(q)
+    J = loops.jacobian(state)
+    if body is not None:
+        J = np.concatenate([J, body_jacobian(loops.graph, loops, state, body)], axis=1)
+    return J * loops.units
+
+
+def _rank(sizes: Array) -> int:
+    """Return the largest rank among configurations, from their singular values."""
+    return int(np.max(np.sum(sizes > EXACT.same * sizes[:, :1], axis=1), initial=0))
+
+
+def _relative(sizes: Array, rank: int) -> Array:
+    """Return the last singular value of the usual rank by the first one."""
+    if rank < 1:
+        return np.ones(len(sizes))
+    if rank > sizes.shape[1]:
+        return np.zeros(len(sizes))
+    return np.asarray(sizes[:, rank - 1] / sizes[:, 0])

@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def said(found: WorkspaceMap) -> Iterator[str]:
-    """What there is in words: extent, least distances and where they are."""
+    """Say in words how far the map extends, and where distances are least."""
     import numpy as np
 
     size = " x ".join(str(len(values)) for values in found.values)
@@ -110,5 +110,5 @@ def said(found: WorkspaceMap) -> Iterator[str]:
 
 
 def _rounded(axis: Array, i: int) -> float:
-    """A value on an axis, without the rounding that is left of a zero."""
+    """Return a value on an axis, without the rounding that is left of a zero."""
     return 0.0 if abs(axis[i]) < NEGLIGIBLE * max(abs(axis[0]), abs(axis[-1])) else float(axis[i])

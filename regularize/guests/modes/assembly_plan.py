@@ -2,73 +2,170 @@
 
 Formulas come first: all loops that they solve with what is known so far, as many at once as share
 unknown coordinates. Then one loop with up to six unknown turns and slides, by eigenvalues
-(Raghavan and Roth 1993, Manocha and Canny 1994), after which formulas may solve others; before it,
-all poses of a platform if its legs are all that is left. What has none of these is left to
-iteration from many starts, as few loops at once as determine their coordinates.
+(Raghavan and Roth 1993, Manocha and Canny 1994), after which formulas may solve others. What has
+neither is left to iteration from many starts, as few loops at once as determine their coordinates.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import combinations
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 
 from regularize.errors import ModelError
-from regularize.guests.modes import assembly_steps
-from regularize.guests.modes.assembly_steps import AssemblyStep, PartialSolutions
 from regularize.guests.modes.closed_form.solver import ClosedForm, closed_form
+from regularize.guests.modes.eigen_loop import EigenLoop
+from regularize.guests.modes.elementary_loop import ElementaryLoop, NotElementary, screws_of
 from regularize.guests.modes.inputs import turning_of
 from regularize.guests.modes.loop_chain import (
     LoopChain,
     chain_of,
+    coupled,
     joint_names,
     loops_of,
     next_coupled,
 )
-from regularize.guests.modes.loop_system import LoopSystem, Multistart, passive_legs
-from regularize.guests.modes.platform import platform_of
-from regularize.guests.modes.six_motions.eigen_loop import EigenLoop
-from regularize.guests.modes.six_motions.elementary_loop import (
-    ElementaryLoop,
-    NotElementary,
-    screws_of,
-)
-from regularize.lie.arrays import Array
+from regularize.guests.modes.loop_system import LoopSystem, Multistart, passive_legs, searched
+from regularize.lie.arrays import Array, Coordinates, Indices, Mask
 from regularize.mechanism.cycles import Cycle
-from regularize.mechanism.graph import EdgeId, Graph, coordinate_names, part_of
-from regularize.tolerances import VANISHING
+from regularize.mechanism.graph import CouplingRow, EdgeId, Graph, coordinate_names, part_of
+from regularize.tolerances import EXACT, VANISHING
 
-#: What is less than a closed form, the least first.
-METHODS = ("iteration", "homotopy", "eigenvalues")
+#: Methods that are less than a closed form, the least first.
+METHODS = ("iteration", "eigenvalues")
 #: Generic loops by which the arrangements of a loop's equations are ranked.
 PROBES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class PartialSolutions:
+    """K configurations of N samples with the coordinates that were found so far."""
+
+    rows: Indices  # sample of each configuration
+    q: Coordinates
+    complete: Mask  # of each sample, whether there are no others
+    certain: Mask  # the same, loops that were iterated not counted
+    regularity: Array  # of each sample's worst loop that was solved by eigenvalues, or NaN
+    certificate: Array  # each configuration's largest number of Kantorovich of these loops, or NaN
+    starts: Indices  # random starts of the iteration, of each sample
+
+    @classmethod
+    def of(cls, q: Coordinates) -> PartialSolutions:
+        """Begin with one configuration of each sample, in which nothing unknown has been found."""
+        every = np.arange(len(q))
+        return cls.among(q, every, np.arange(q.shape[1]), q)
+
+    @classmethod
+    def among(cls, q: Coordinates, rows: Indices, columns: Indices, own: Array) -> PartialSolutions:
+        """Enter values of some columns (K, k) into samples (N, n); all there are, unless said."""
+        full = q[rows]
+        full[:, columns] = own
+        sure, unknown = np.ones(len(q), dtype=bool), np.full(len(q), np.nan)
+        none = np.zeros(len(q), dtype=np.intp)
+        return cls(rows, full, sure, sure, unknown, np.full(len(rows), np.nan), none)
+
+    @classmethod
+    def joined(cls, parts: Sequence[PartialSolutions]) -> PartialSolutions:
+        """Join the solutions of several parts of the samples, in order."""
+        counts = [len(part.complete) for part in parts]
+        offsets = np.cumsum([0, *counts[:-1]])
+        rows = [part.rows + k for part, k in zip(parts, offsets, strict=True)]
+        names = [field.name for field in fields(cls) if field.name != "rows"]
+        rest = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        return cls(np.concatenate(rows), **rest)
+
+    def then(self, found: PartialSolutions) -> PartialSolutions:
+        """Return the configurations that another step has found with these as its samples."""
+        complete, certain, starts = self.complete.copy(), self.certain.copy(), self.starts.copy()
+        regularity = self.regularity.copy()
+        np.logical_and.at(complete, self.rows, found.complete)
+        np.logical_and.at(certain, self.rows, found.certain)
+        np.fmin.at(regularity, self.rows, found.regularity)
+        np.add.at(starts, self.rows, found.starts)
+        certificate = np.fmax(self.certificate[found.rows], found.certificate)
+        rows = self.rows[found.rows]
+        return PartialSolutions(rows, found.q, complete, certain, regularity, certificate, starts)
+
+
+@dataclass(frozen=True, eq=False)
+class AssemblyStep:
+    """One step of a plan: finds some coordinates of many samples."""
+
+    method: str  # ``coupling``, ``closed form``, ``eigenvalues`` or ``iteration``
+    sentences: tuple[str, ...]  # what it does, one sentence per loop
+    run: Callable[[Coordinates, Multistart], PartialSolutions]  # of samples (N, n)
+    ways: int = 1  # ways to assemble that there may be for one sample
+
+
+def from_coupling(
+    coupling: CouplingRow, column: int, q: Coordinates, _: Multistart
+) -> PartialSolutions:
+    """Find the coordinate that follows from a coupling."""
+    q = np.array(q)
+    q[:, column] = coupled(coupling, column, dict(enumerate(q.T)), 0.0)
+    return PartialSolutions.of(q)
+
+
+def from_formulas(
+    form: ClosedForm, columns: Indices, q: Coordinates, _: Multistart
+) -> PartialSolutions:
+    """Find all branches that can be assembled; known to be all where they are isolated."""
+    system = form.closure
+    solutions = form.solve(q[:, columns[list(form.columns)]])
+    row, branch = np.nonzero(solutions.assembled)
+    values = solutions.q[row, branch]
+    polished, closed = system.projected(values, steps=2)
+    # Corrections are of the size of rounding, or else these are no solutions.
+    closed &= np.max(np.abs(polished - values), axis=1, initial=0.0) < EXACT.same
+    complete = np.ones(len(q), dtype=bool)
+    complete[row[~(closed & system.isolated(polished))]] = False
+    result = PartialSolutions.among(q, row[closed], columns, polished[closed])
+    return replace(result, complete=complete, certain=complete)
+
+
+def from_eigenvalues(
+    loop: ElementaryLoop, solver: EigenLoop, q: Coordinates, _: Multistart
+) -> PartialSolutions:
+    """Find the configurations of a loop by eigenvalues, and whether it has no others."""
+    found = solver.solve(loop.constants(q))
+    kept = np.flatnonzero(loop.closes(found.x))
+    rows = found.rows[kept]
+    values = loop.coordinates(found.x[kept], q[rows])
+    return replace(
+        PartialSolutions.among(q, rows, np.arange(q.shape[1]), values),
+        complete=found.complete,
+        certain=found.complete,
+        regularity=found.regularity,
+        certificate=found.h[kept],
+    )
+
+
+def from_iteration(
+    system: LoopSystem, columns: Indices, q: Coordinates, search: Multistart
+) -> PartialSolutions:
+    """Find configurations from many starts; there may be more."""
+    part = q[:, columns]
+    rows, found, starts = searched(system, part, (np.zeros(0, dtype=np.intp), part[:0]), search)
+    result = PartialSolutions.among(q, rows, columns, found)
+    return replace(result, complete=np.zeros(len(q), dtype=bool), starts=starts)
 
 
 class AssemblyPlan:
     """Steps that find all unknown coordinates, one set of loops after the other.
 
-    Args:
-        graph: The mechanism's graph.
-        unknown: Columns that are looked for.
-        form: Formulas of the whole mechanism; None where eigenvalues have to do without formulas.
-        by_body: The body whose pose tells configurations apart; by default all do.
-        rtol: Below this angles, and distances by the size of a loop, are none to formulas.
-        seed: Seed of arbitrary choices.
-
-    Attributes:
-        steps: What is done, in order.
+    Without formulas of the whole mechanism (``form``) eigenvalues have to do alone. Configurations
+    are told apart by the poses of all bodies, or by that of ``by_body``.
     """
 
     def __init__(
         self,
         graph: Graph,
-        unknown: NDArray[np.intp],
+        unknown: Indices,
         form: ClosedForm | None = None,
         *,
         by_body: str | None = None,
@@ -83,15 +180,14 @@ class AssemblyPlan:
             self.steps.append(_formula_step(form, np.arange(graph.freedoms)))
             return
         self._known = frozenset(range(graph.freedoms)) - frozenset(unknown.tolist())
-        self._plain = set(self._known)
+        self._plain = set(self._known)  # angles that are known with their whole turns, and slides
         self._chains: dict[Cycle, LoopChain] = {}
         self._basis, self._further = loops_of(graph)
         self._legs = passive_legs(graph, unknown.tolist())
         self._refused: dict[tuple[Cycle, int], str] = {}
         while self._left and (
-            self._coupled()
+            self._by_coupling()
             or (form is not None and self._by_formulas(form))
-            or self._by_poses()
             or self._by_eigenvalues()
             or self._by_iteration()
         ):
@@ -99,7 +195,7 @@ class AssemblyPlan:
 
     @property
     def method(self) -> str:
-        """The least needed: ``closed form``, ``eigenvalues``, ``homotopy`` or ``iteration``."""
+        """The least needed: ``closed form``, ``eigenvalues`` or ``iteration``."""
         used = {step.method for step in self.steps}
         return next((m for m in METHODS if m in used), "closed form")
 
@@ -113,8 +209,8 @@ class AssemblyPlan:
         """Ways to assemble that there may be for one sample."""
         return math.prod(step.ways for step in self.steps)
 
-    def run(self, q: Array, search: Multistart) -> PartialSolutions:
-        """Configurations of samples whose known coordinates are entered, shape (N, n)."""
+    def run(self, q: Coordinates, search: Multistart) -> PartialSolutions:
+        """Find the configurations of samples (N, n) whose known coordinates are entered."""
         found = PartialSolutions.of(q)
         for step in self.steps:
             found = found.then(step.run(found.q, search))
@@ -122,19 +218,19 @@ class AssemblyPlan:
 
     # One step each; true where coordinates were found ---------------------------------------------
 
-    def _coupled(self) -> bool:
-        """A coordinate that follows from a coupling."""
+    def _by_coupling(self) -> bool:
+        """Add a step for a coordinate that follows from a coupling."""
         found = next_coupled(self.graph.couplings, self._known, self._plain)
         if found is None:
             return False
         coupling, column = found
         self._plain.add(column)
         sentence = f"{self._names[column]}: coupling {coupling.name}"
-        run = partial(assembly_steps.from_coupling, coupling, column)
+        run = partial(from_coupling, coupling, column)
         return self._enter(AssemblyStep("coupling", (sentence,), run), [column])
 
     def _by_formulas(self, whole: ClosedForm) -> bool:
-        """Sets of loops that are solved in closed form."""
+        """Add steps for sets of loops that are solved in closed form."""
         form: ClosedForm | None = whole
         if self.steps:
             form = self._form(self._part(self._open))
@@ -142,33 +238,18 @@ class AssemblyPlan:
             return False
         missing = {self._names.index(name) for name in form.unknowns}
         solved = [c for c in self._open if not missing & set(self._columns([c]))]
-        steps = [(group, self._formula_step(group)) for group in self._connected(solved)]
-        for group, step in steps:
-            if step is not None:
-                self._enter(step, self._columns(group))
-        return any(step is not None for _, step in steps)
-
-    def _formula_step(self, cycles: Sequence[Cycle]) -> AssemblyStep | None:
-        """Formulas of some loops alone."""
-        part = self._part(cycles)
-        form = self._form(part)
-        if part is None or form is None or not form.solved:
-            return None
-        return _formula_step(form, self._own(part))
-
-    def _by_poses(self) -> bool:
-        """All that is left, if it is the legs of one platform."""
-        left = np.array(sorted(self._left), dtype=np.intp)
-        found = platform_of(self.graph, left, self._by_body)
-        if found is None:
-            return False
-        names = " ".join(self._names[c] for c in left)
-        sentence = f"{names}: all poses of {found.body} by homotopy, {found.most} at most"
-        step = AssemblyStep("homotopy", (sentence,), found.find, ways=found.most)
-        return self._enter(step, left.tolist())
+        steps = []
+        for group in self._connected(solved):
+            part = self._part(group)
+            of_group = self._form(part)
+            if part is not None and of_group is not None and of_group.solved:
+                steps.append((_formula_step(of_group, self._columns_of(part)), group))
+        for step, group in steps:
+            self._enter(step, self._columns(group))
+        return bool(steps)
 
     def _by_eigenvalues(self) -> bool:
-        """The loop with the fewest unknown coordinates that can be solved; reasons of others."""
+        """Add a step for the loop with the fewest unknowns that can be solved; keep refusals."""
         for cycle in sorted([*self._basis, *self._further], key=self._missing):
             key = cycle, self._missing(cycle)
             if key[1] == 0 or key in self._refused:
@@ -180,7 +261,7 @@ class AssemblyPlan:
         return False
 
     def _eigen_step(self, cycle: Cycle) -> AssemblyStep | str:
-        """The solver of a loop, or why there is none."""
+        """Make the step that solves a loop by eigenvalues, or say why there is none."""
         columns = set(self._columns([cycle]))
         for coupling in self.graph.couplings:
             if columns & set(coupling.columns):
@@ -197,55 +278,51 @@ class AssemblyPlan:
                 return str(refused)
             rng = np.random.default_rng(self._seed)
             q = np.repeat(self.graph.position[None], PROBES, axis=0)
-            q += rng.uniform(-1.0, 1.0, size=q.shape) * np.where(
-                turning_of(self.graph), 1.0, loop.size / 4
-            )
+            spread = np.where(turning_of(self.graph), 1.0, loop.size / 4)
+            q += rng.uniform(-1.0, 1.0, size=q.shape) * spread
             constants = loop.constants(q)
-            own = [motion.of is not None for motion in loop.motions]
-            x = rng.uniform(-1.0, 1.0, size=(PROBES, len(own))) * own
-            rank = int(np.linalg.matrix_rank(screws_of(loop.kinds, constants, x)[..., own]).max())
-            if rank < sum(own):
-                return f"{sum(own)} unknown motions of which {rank} are independent"
+            real = [motion.of is not None for motion in loop.motions]
+            x = rng.uniform(-1.0, 1.0, size=(PROBES, len(real))) * real
+            rank = int(np.linalg.matrix_rank(screws_of(loop.kinds, constants, x)[..., real]).max())
+            if rank < sum(real):
+                return f"{sum(real)} unknown motions of which {rank} are independent"
             solver = EigenLoop(loop.kinds, constants, seed=self._seed)
             if solver.choices:
                 names = " ".join(self._names[c] for c in loop.columns)
                 sentence = f"{self._joints(cycle)}: {names} by eigenvalues"
-                run = partial(assembly_steps.from_eigenvalues, loop, solver)
+                run = partial(from_eigenvalues, loop, solver)
                 return AssemblyStep("eigenvalues", (sentence,), run, ways=16)
         return "the matrix polynomials of all arrangements are singular"
 
     def _by_iteration(self) -> bool:
-        """As few loops as determine their unknown coordinates, or all that is left."""
+        """Add a step for as few loops as determine their coordinates, or for all that is left."""
         for cycles in self._sets():
             part = self._part(cycles)
-            if part is not None:
-                own = self._own(part)
-                left = np.flatnonzero(np.isin(own, [*self._left]))
-                last = set(self._columns(cycles)) == self._left
-                system = LoopSystem(part, left, by_body=self._by_body if last else None)
-                if _determined(system):
-                    return self._iterate(system, own, cycles)
+            if part is None:
+                continue
+            columns = self._columns_of(part)
+            left = np.flatnonzero(np.isin(columns, [*self._left]))
+            last = set(self._columns(cycles)) == self._left
+            system = LoopSystem(part, left, by_body=self._by_body if last else None)
+            if _determined(system):
+                return self._iterate(system, columns, cycles, self._columns(cycles))
         left = np.array(sorted(self._left), dtype=np.intp)
         system = LoopSystem(self.graph, left, by_body=self._by_body)
-        return self._iterate(system, np.arange(self.graph.freedoms), self._open, left)
+        return self._iterate(system, np.arange(self.graph.freedoms), self._open, left.tolist())
 
     def _iterate(
-        self,
-        system: LoopSystem,
-        own: NDArray[np.intp],
-        cycles: Sequence[Cycle],
-        columns: Iterable[int] | None = None,
+        self, system: LoopSystem, columns: Indices, cycles: Sequence[Cycle], found: Iterable[int]
     ) -> bool:
         """Leave loops to iteration, with the reasons why."""
-        reasons = [(c, self._refused.get((c, self._missing(c)), "")) for c in cycles]
-        sentences = tuple(f"{self._joints(c)}: by iteration; {reason}" for c, reason in reasons)
-        step = AssemblyStep(
-            "iteration", sentences, partial(assembly_steps.from_iteration, system, own)
+        sentences = tuple(
+            f"{self._joints(c)}: by iteration; {self._refused.get((c, self._missing(c)), '')}"
+            for c in cycles
         )
-        return self._enter(step, self._columns(cycles) if columns is None else columns)
+        run = partial(from_iteration, system, columns)
+        return self._enter(AssemblyStep("iteration", sentences, run), found)
 
     def _sets(self) -> Iterator[Sequence[Cycle]]:
-        """Sets of loops in the order in which they are tried: one, two, or all that are tied."""
+        """Yield sets of loops in the order in which they are tried: one, two, or all tied ones."""
         yield from ([cycle] for cycle in self._open)
         yield from (pair for pair in combinations(self._open, 2) if len(self._connected(pair)) == 1)
         yield from self._connected(self._open)
@@ -253,6 +330,7 @@ class AssemblyPlan:
     # What is known --------------------------------------------------------------------------------
 
     def _enter(self, step: AssemblyStep, columns: Iterable[int]) -> bool:
+        """Add a step, after which the columns are known."""
         self.steps.append(step)
         self._known |= set(columns)
         return True
@@ -268,16 +346,16 @@ class AssemblyPlan:
         return [cycle for cycle in self._basis if self._missing(cycle)]
 
     def _columns(self, cycles: Sequence[Cycle]) -> list[int]:
-        """Unknown coordinates of some loops."""
+        """Return the unknown coordinates of some loops."""
         edges = {e for cycle in cycles for e in cycle.edges}
         return [c for c in self.graph.columns(edges) if c not in self._known]
 
     def _missing(self, cycle: Cycle) -> int:
-        """Number of unknown coordinates of a loop."""
+        """Count the unknown coordinates of a loop."""
         return len(self._columns([cycle]))
 
     def _connected(self, cycles: Sequence[Cycle]) -> list[list[Cycle]]:
-        """Loops put together that share unknown coordinates or couplings of these."""
+        """Put loops together that share unknown coordinates or couplings of these."""
         sets = nx.utils.UnionFind()
         for coupling in self.graph.couplings:
             sets.union(*(c for c in coupling.columns if c not in self._known))
@@ -289,7 +367,7 @@ class AssemblyPlan:
         return list(groups.values())
 
     def _part(self, cycles: Sequence[Cycle]) -> Graph | None:
-        """The graph of some loops alone, where nothing else touches their unknown coordinates.
+        """Return the graph of some loops alone; None where others share their unknowns.
 
         Loops of known joints alone, which are closed, are opened: each bears on the others through
         the poses of the bodies, which any of its ways around gives.
@@ -307,55 +385,56 @@ class AssemblyPlan:
         part = part_of(self.graph, self._opened(edges))
         if part is None:
             return None
-        own = self._own(part)
-        open_ = np.isin(own, [*columns])
+        open_ = np.isin(self._columns_of(part), [*columns])
         if not passive_legs(part, np.flatnonzero(open_).tolist()) <= self._legs:
             return None  # what spins within these loops is held by others
         kept = tuple(row for row in part.couplings if open_[list(row.columns)].any())
         return replace(part, couplings=kept)
 
     def _opened(self, edges: Iterable[EdgeId]) -> list[EdgeId]:
-        """Edges without the known joints that close loops of known joints."""
+        """Leave out the known joints that close loops of known joints."""
         sets, kept = nx.utils.UnionFind(), []
         joints: dict[str, list[EdgeId]] = {}
         for e in sorted(edges):
             joints.setdefault(self.graph.edges[e].joint.name, []).append(e)
-        for own in joints.values():
-            first, last = self.graph.edges[own[0]].parent, self.graph.edges[own[-1]].child
-            if not set(self.graph.columns(own)) <= self._known:
-                kept += own
+        for of_joint in joints.values():
+            first, last = self.graph.edges[of_joint[0]].parent, self.graph.edges[of_joint[-1]].child
+            if not set(self.graph.columns(of_joint)) <= self._known:
+                kept += of_joint
             elif sets[first] != sets[last]:
                 sets.union(first, last)
-                kept += own
+                kept += of_joint
         return kept
 
-    def _own(self, part: Graph) -> NDArray[np.intp]:
-        """Columns of the mechanism that those of a part are."""
+    def _columns_of(self, part: Graph) -> Indices:
+        """Return the columns of the mechanism that those of a part are."""
         names = coordinate_names(part.mechanism)
         return np.array([self._names.index(name) for name in names], dtype=np.intp)
 
     def _form(self, part: Graph | None) -> ClosedForm | None:
-        """Formulas of a part for what is known."""
+        """Find the formulas of a part for what is known; None where that cannot vary freely."""
         if part is None:
             return None
         known = [n for n in coordinate_names(part.mechanism) if self._names.index(n) in self._known]
         try:
             return closed_form(part, known, rtol=self._rtol)
         except ModelError:
-            return None  # what is known does not vary freely
+            return None
 
     def _joints(self, cycle: Cycle) -> str:
+        """Name the joints of a loop."""
         return " ".join(joint_names(self.graph, cycle.edges))
 
 
-def _formula_step(form: ClosedForm, columns: NDArray[np.intp]) -> AssemblyStep:
+def _formula_step(form: ClosedForm, columns: Indices) -> AssemblyStep:
+    """Make the step that evaluates formulas."""
     sentences = tuple(map(str, form.loops))
-    run = partial(assembly_steps.from_formulas, form, columns)
+    run = partial(from_formulas, form, columns)
     return AssemblyStep("closed form", sentences, run, len(form.branches))
 
 
 def _determined(system: LoopSystem) -> bool:
-    """Whether closure determines the unknown coordinates, at a generic and at a closed place."""
+    """Tell whether closure determines the unknowns, at a generic and at a closed place."""
     stored, closed = system.projected(system.graph.position[None])
     places = np.concatenate([system.random(stored, np.random.default_rng(0)), stored])
     return bool(closed[0] and system.isolated(places).all())

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import qr
-from scipy.spatial.transform import Rotation
+from scipy.spatial.transform import Rotation as SpatialRotation
 
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
 from regularize.guests.modes.frame_motion import FrameMotion, frames_of
 from regularize.guests.modes.inputs import node_of
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Point, Rotation, Transform
 from regularize.lie.subalgebra import lie_closure
 from regularize.mechanism.body import Body
 from regularize.mechanism.graph import Graph
@@ -60,21 +60,14 @@ class BodyPose(ShortRepr):
 
 
 def posed(mechanism: Mechanism, pose: BodyPose | str) -> tuple[Mechanism, tuple[str, ...]]:
-    """The mechanism with the coordinates of a body's pose among its own, at the end.
-
-    Returns:
-        It, and the names of the coordinates that are given, such as ``platform.x``.
-
-    Raises:
-        ModelError: There is no such body, it does not move, or it has no such coordinates.
-    """
+    """Add the coordinates of a body's pose to a mechanism, and name those that are given."""
     pose = BodyPose(pose) if isinstance(pose, str) else pose
     graph = build(mechanism)
     node_of(graph, pose.body)
     motion = FrameMotion(graph, pose.body)
     if not motion.freedoms:
         raise ModelError(f"body {pose.body!r} does not move: its pose is no input")
-    at, on_body = _frame(motion, pose)
+    placed, on_body = _frame(motion, pose)
     vary = [COORDINATES[i] for i, varies in enumerate(_varying(motion, pose)) if varies]
     given = tuple(_chosen(motion, vary)) if pose.coordinates is None else _named(pose, vary)
     if len(given) > motion.freedoms:
@@ -82,7 +75,8 @@ def posed(mechanism: Mechanism, pose: BodyPose | str) -> tuple[Mechanism, tuple[
             f"body {pose.body!r} has {motion.freedoms} of the freedoms {', '.join(vary)}; give "
             f"{motion.freedoms} of them, not {', '.join(given)}"
         )
-    chain = _chain(mechanism, pose.body, [name for name in _CHAIN if name in vary], at, on_body)
+    names = [name for name in _CHAIN if name in vary]
+    chain = _chain(mechanism, pose.body, names, placed, on_body)
     bodies = [Body(joint.child) for joint in chain[:-1]]
     whole = replace(
         mechanism,
@@ -95,10 +89,7 @@ def posed(mechanism: Mechanism, pose: BodyPose | str) -> tuple[Mechanism, tuple[
 def with_pose(
     model: Model | Graph, inputs: Sequence[str], pose: BodyPose | str | None
 ) -> tuple[Graph, Sequence[str]]:
-    """The graph and all inputs, those of the pose last.
-
-    Arguments and errors as of ``posed``; ``inputs`` are those besides the pose.
-    """
+    """Return the graph and all inputs, those of the pose last."""
     graph = as_graph(model)
     if pose is None:
         return graph, inputs
@@ -107,7 +98,7 @@ def with_pose(
 
 
 def _named(pose: BodyPose, vary: Sequence[str]) -> tuple[str, ...]:
-    """The coordinates that are named, checked."""
+    """Check the coordinates that are named."""
     given = tuple(name.removeprefix(f"{pose.body}.") for name in pose.coordinates or ())
     for name in given:
         if name not in COORDINATES:
@@ -120,8 +111,8 @@ def _named(pose: BodyPose, vary: Sequence[str]) -> tuple[str, ...]:
     return given
 
 
-def _turns_about(motion: FrameMotion) -> Array | None:
-    """The point about which the body turns, if it does nothing else; ground's frame, in metres."""
+def _turns_about(motion: FrameMotion) -> Point | None:
+    """Return the point about which the body turns, if it does nothing else; ground's frame."""
     if motion.freedoms > 3 or not any(motion.varying[3:]) or not any(motion.varying[:3]):
         return None
     scaled, length = motion.twists, motion.loops.length
@@ -135,24 +126,25 @@ def _turns_about(motion: FrameMotion) -> Array | None:
     algebra = lie_closure(np.concatenate([v, w], axis=1).T)
     if algebra.shape[1] != 3 or np.linalg.matrix_rank(algebra[3:], tol=EXACT.same) < 3:
         return None
-    rows = np.concatenate([screw.cross_matrix(each) for each in w])
+    rows = np.concatenate([screw.cross_matrix(axis) for axis in w])
     center, *_ = np.linalg.lstsq(rows, -v.reshape(-1), rcond=None)
     return np.asarray(center * length)
 
 
-def _frame(motion: FrameMotion, pose: BodyPose) -> tuple[Array, Array]:
-    """The pose at the stored configuration, and the same frame on the body, (4, 4) each."""
+def _frame(motion: FrameMotion, pose: BodyPose) -> tuple[Transform, Transform]:
+    """Return the pose at the stored configuration, and the same frame seen from the body."""
     state = motion.loops.state(motion.samples[:1])
     T = frames_of(motion.graph, motion.loops, state, pose.body)[0]
     if pose.point is None:
         center = _turns_about(motion)
-        at = T if center is None else screw.transform(T[:3, :3], center)
+        placed = T if center is None else screw.transform(T[:3, :3], center)
     else:
-        at = screw.transform(None, np.asarray(pose.point, dtype=np.float64))
-    return at, screw.inverse(T) @ at
+        placed = screw.transform(None, np.asarray(pose.point, dtype=np.float64))
+    return placed, screw.inverse(T) @ placed
 
 
 def _varying(motion: FrameMotion, pose: BodyPose) -> tuple[bool, ...]:
+    """Tell which of the six coordinates of the pose vary."""
     if pose.point is None and _turns_about(motion) is not None:
         return (False, False, False, True, True, True)
     if pose.point is None or not any(motion.varying[3:]):
@@ -165,7 +157,7 @@ def _varying(motion: FrameMotion, pose: BodyPose) -> tuple[bool, ...]:
 
 
 def _chosen(motion: FrameMotion, vary: Sequence[str]) -> list[str]:
-    """As many of the coordinates as there are freedoms, the most independent ones."""
+    """Choose as many of the coordinates as there are freedoms, the most independent ones."""
     if len(vary) <= motion.freedoms:
         return list(vary)
     rows = [COORDINATES.index(name) for name in vary]
@@ -174,18 +166,18 @@ def _chosen(motion: FrameMotion, vary: Sequence[str]) -> list[str]:
 
 
 def _chain(
-    mechanism: Mechanism, body: str, names: Sequence[str], at: Array, on_body: Array
+    mechanism: Mechanism, body: str, names: Sequence[str], placed: Transform, on_body: Transform
 ) -> list[Joint]:
-    """Slides along and hinges about the axes of the ground, each named by its coordinate."""
-    values = _turns(at[:3, :3], [name for name in names if name in _AXES])
+    """Make slides along and hinges about the ground's axes, each named by its coordinate."""
+    values = _turns(placed[:3, :3], [name for name in names if name in _AXES])
     turned = np.eye(3)
     for name, angle in values.items():
-        turned = turned @ Rotation.from_euler(_AXES[name], angle).as_matrix()
-    place = dict(zip("xyz", at[:3, 3], strict=True))
+        turned = turned @ SpatialRotation.from_euler(_AXES[name], angle).as_matrix()
+    place = dict(zip("xyz", placed[:3, 3], strict=True))
     values |= {axis: place[axis] for axis in place if axis in names}
     start = screw.transform(None, [0.0 if axis in names else place[axis] for axis in place])
     # What does not vary of the turn stays between the last frame of the chain and the body.
-    end = on_body @ screw.transform(at[:3, :3].T @ turned)
+    end = on_body @ screw.transform(placed[:3, :3].T @ turned)
     joints, parent = [], mechanism.ground
     for name in names:
         kind = "prismatic" if name in place else "revolute"
@@ -205,10 +197,10 @@ def _chain(
     return joints
 
 
-def _turns(R: Array, names: Sequence[str]) -> dict[str, float]:
-    """Angles of the turns that vary, in the order of the chain: all three, one or none."""
+def _turns(R: Rotation, names: Sequence[str]) -> dict[str, float]:
+    """Return the angles of the turns that vary, in order of the chain: all three, one or none."""
     if len(names) == 1:
-        turn = Rotation.from_matrix(R)
+        turn = SpatialRotation.from_matrix(R)
         angles = {"yaw": turn.as_euler("ZYX"), "pitch": turn.as_euler("YXZ")}
         return {names[0]: float(angles.get(names[0], turn.as_euler("XYZ"))[0])}
-    return dict(zip(names, Rotation.from_matrix(R).as_euler("ZYX").tolist(), strict=False))
+    return dict(zip(names, SpatialRotation.from_matrix(R).as_euler("ZYX").tolist(), strict=False))

@@ -1,8 +1,8 @@
 """All configurations of a mechanism for given inputs, each loop by the best method that it has.
 
-The order of the loops and what solves them is the ``AssemblyPlan``: formulas, eigenvalues, all
-poses of a platform by homotopy, or iteration from many starts. Where others than iteration leave a
-doubt, iteration over all loops looks for what may be missing.
+The order of the loops and what solves them is the ``AssemblyPlan``: formulas, eigenvalues, or
+iteration from many starts. Where the first two leave a doubt, iteration over all loops looks for
+what may be missing.
 """
 
 from __future__ import annotations
@@ -13,20 +13,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from regularize import validation
 from regularize.adapters.common.console import progress_bar
 from regularize.errors import ModelError
-from regularize.guests.modes.assembly_plan import AssemblyPlan
-from regularize.guests.modes.assembly_steps import PartialSolutions
+from regularize.guests.modes.assembly_plan import AssemblyPlan, PartialSolutions
 from regularize.guests.modes.body_pose import BodyPose, with_pose
 from regularize.guests.modes.closed_form.solver import closed_form
 from regularize.guests.modes.frame_motion import Configurations
 from regularize.guests.modes.grouping import Turns, table_of
 from regularize.guests.modes.inputs import node_of, require_fitting_inputs, whole
 from regularize.guests.modes.loop_system import LoopSystem, Multistart, searched
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Coordinates, Indices, Mask, read_only
 from regularize.loops.constraints import CHUNK
 from regularize.mechanism.graph import Graph
 from regularize.mechanism.source import Model
@@ -51,7 +50,7 @@ class Evidence:
     loops: tuple[str, ...]
     regularity: Array
     certificate: Array
-    starts: NDArray[np.intp]
+    starts: Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,20 +63,19 @@ class AssemblyModes(Configurations):
             (..., solutions, n).
         found: Which entries are configurations, shape (..., solutions).
         complete: Whether there are no others: every loop is solved by construction of a closed
-            form, or by eigenvalues of a regular matrix polynomial that are all accounted for, or
-            as many poses of a platform were proved, complex ones included, as there can be; all
+            form, or by eigenvalues of a regular matrix polynomial that are all accounted for; all
             of them isolated. Slides of more than ten thousand sizes of their loop do not count.
             Never where a loop is iterated; shape (...).
-        method: The least of what the loops need: ``closed form``, ``eigenvalues``, ``homotopy`` or
+        method: The least of what the loops need: ``closed form``, ``eigenvalues`` or
             ``iteration``; ``evidence.loops`` says what each is solved by.
         residual: Largest closure error, lengths in sizes of the mechanism, (..., solutions).
         evidence: What it rests on.
     """
 
     graph: Graph
-    q: Array
-    found: NDArray[np.bool_]
-    complete: NDArray[np.bool_]
+    q: Coordinates
+    found: Mask
+    complete: Mask
     method: str
     residual: Array
     evidence: Evidence
@@ -87,50 +85,9 @@ class AssemblyModes(Configurations):
         return f"<AssemblyModes: {int(np.sum(self.found))} by {self.method}, {sure}>"
 
     @property
-    def counts(self) -> NDArray[np.intp]:
+    def counts(self) -> Indices:
         """Number of configurations at each input, shape (...)."""
         return np.asarray(np.sum(self.found, axis=-1))
-
-
-def within_a_turn(q: Array, system: LoopSystem) -> Array:
-    """The same configurations (K, n) with angles that were found between -pi and pi.
-
-    Angles that are coupled to others count their turns.
-    """
-    coupled = {column for row in system.graph.couplings for column in row.columns}
-    given = set(range(q.shape[1])) - set(system.unknown.tolist())
-    return Turns(system.graph, given | coupled).near(q, np.zeros(q.shape[1]))
-
-
-def packed(
-    results: PartialSolutions, plan: AssemblyPlan, system: LoopSystem, shape: tuple[int, ...]
-) -> AssemblyModes:
-    """The list as a table of each sample's configurations, in order of their coordinates."""
-    N = len(results.complete)
-    results = replace(results, q=within_a_turn(results.q, system))
-    keys = np.round(results.q[:, system.unknown], 8)
-    order = np.lexsort((*keys.T[::-1], results.rows))
-    rows = results.rows[order]
-
-    def spread(values: Array) -> Array:
-        table = table_of(rows, values[order], N)
-        return read_only(table.reshape(*shape, *table.shape[1:]))
-
-    residual = spread(system.error(results.q))
-    return AssemblyModes(
-        system.graph,
-        spread(results.q),
-        np.isfinite(residual),
-        results.complete.reshape(shape),
-        plan.method,
-        residual,
-        Evidence(
-            plan.sentences,
-            read_only(results.regularity.reshape(shape)),
-            spread(results.certificate),
-            results.starts.reshape(shape),
-        ),
-    )
 
 
 #: Configurations that there is room for at once: some kilobytes each.
@@ -183,7 +140,7 @@ class ConfigurationFinder:
 
     @property
     def method(self) -> str:
-        """The least needed: ``closed form``, ``eigenvalues``, ``homotopy`` or ``iteration``."""
+        """The least needed: ``closed form``, ``eigenvalues`` or ``iteration``."""
         return self._plan.method
 
     def find(
@@ -219,12 +176,12 @@ class ConfigurationFinder:
             progress, len(parts), f"{len(q)} configurations of the inputs"
         ) as advance:
             found = [self._found(part, search, advance) for part in parts]
-        return packed(PartialSolutions.joined(found), self._plan, self._system, shape)
+        return self._table(PartialSolutions.joined(found), shape)
 
     def _found(
-        self, q: Array, search: Multistart, advance: Callable[[float], None]
+        self, q: Coordinates, search: Multistart, advance: Callable[[float], None]
     ) -> PartialSolutions:
-        """Configurations of samples whose inputs are entered, shape (N, n)."""
+        """Find configurations of samples (N, n) whose inputs are entered."""
         done = 0.0
 
         def round_done() -> None:
@@ -233,28 +190,26 @@ class ConfigurationFinder:
             done += step
             advance(step)
 
-        search = replace(search, advance=round_done)
+        search, system = replace(search, advance=round_done), self._system
         found = self._plan.run(q, search)
-        found = self._completed(self._closed(found), q, search)
+        polished, closed = system.projected(found.q, steps=3)
+        kept = np.flatnonzero(closed)
+        kept = kept[system.distinct(found.rows[kept], polished[kept])]
+        found = self._completed(_chosen(found, polished, kept), q, search)
         advance(1.0 - done)
         return found
 
-    def _closed(self, found: PartialSolutions) -> PartialSolutions:
-        """What closes all loops, every configuration once."""
-        system = self._system
-        q, closed = system.projected(found.q, steps=3)
-        kept = np.flatnonzero(closed)
-        return _chosen(found, q, kept[system.distinct(found.rows[kept], q[kept])])
-
-    def _completed(self, found: PartialSolutions, q: Array, search: Multistart) -> PartialSolutions:
-        """With what iteration over all loops finds where the others leave a doubt."""
+    def _completed(
+        self, found: PartialSolutions, q: Coordinates, search: Multistart
+    ) -> PartialSolutions:
+        """Add what iteration over all loops finds where the plan leaves a doubt."""
         doubtful = np.flatnonzero(~found.certain)
         if not len(doubtful):
             return found
         place = np.full(len(q), -1, dtype=np.intp)
         place[doubtful] = np.arange(len(doubtful))
-        ours = place[found.rows] >= 0
-        known = place[found.rows[ours]], found.q[ours]
+        theirs = place[found.rows] >= 0
+        known = place[found.rows[theirs]], found.q[theirs]
         rows, more, used = searched(self._system, q[doubtful], known, search)
         # Those that were known come first among equal ones and keep their certificates.
         unproved = np.nan if self.method == "closed form" else np.inf
@@ -267,9 +222,40 @@ class ConfigurationFinder:
         )
         return _chosen(every, every.q, self._system.distinct(every.rows, every.q))
 
+    def _table(self, found: PartialSolutions, shape: tuple[int, ...]) -> AssemblyModes:
+        """Put each sample's configurations in a row, in order of their coordinates."""
+        system, plan, N = self._system, self._plan, len(found.complete)
+        # Angles lie between -pi and pi, but those that are coupled to others count their turns.
+        coupled = {column for row in system.graph.couplings for column in row.columns}
+        turns = Turns(system.graph, coupled | set(np.flatnonzero(system.held).tolist()))
+        q = turns.near(found.q, np.zeros(found.q.shape[1]))
+        keys = np.round(q[:, system.unknown], 8)
+        order = np.lexsort((*keys.T[::-1], found.rows))
+        rows = found.rows[order]
 
-def _chosen(found: PartialSolutions, q: Array, kept: NDArray[np.intp]) -> PartialSolutions:
-    """Some of the configurations, corrected."""
+        def spread(values: Array) -> Array:
+            table = table_of(rows, values[order], N)
+            return read_only(table.reshape(*shape, *table.shape[1:]))
+
+        residual = spread(system.error(q))
+        return AssemblyModes(
+            system.graph,
+            spread(q),
+            np.isfinite(residual),
+            found.complete.reshape(shape),
+            plan.method,
+            residual,
+            Evidence(
+                plan.sentences,
+                read_only(found.regularity.reshape(shape)),
+                spread(found.certificate),
+                found.starts.reshape(shape),
+            ),
+        )
+
+
+def _chosen(found: PartialSolutions, q: Coordinates, kept: Indices) -> PartialSolutions:
+    """Keep some of the configurations, with corrected coordinates."""
     certificate = found.certificate[kept]
     return replace(found, rows=found.rows[kept], q=q[kept], certificate=certificate)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from regularize.guests.modes.grouping import labels_of, table_of
 from regularize.guests.modes.inputs import clearest, node_of
 from regularize.lie import screw
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Coordinates, Indices, Jacobian, Transform, read_only
 from regularize.loops.constraints import in_parts
 from regularize.loops.kinematics import LoopKinematics, State, sized_loops
 from regularize.loops.projection import project
@@ -23,8 +23,8 @@ from regularize.reduction.mobility import generic_configurations
 from regularize.tolerances import EXACT, Tolerances
 
 
-def frames_of(graph: Graph, loops: LoopKinematics, state: State, body: str) -> Array:
-    """BodyPose of a body's frame in the ground's frame, shape (N, 4, 4)."""
+def frames_of(graph: Graph, loops: LoopKinematics, state: State, body: str) -> Transform:
+    """Return a body's frame seen from the ground's at N configurations."""
     node = graph.node_of[body]
     if node not in loops.nodes:
         return np.broadcast_to(graph.T_node_body[body], (len(state.q), 4, 4))
@@ -32,16 +32,16 @@ def frames_of(graph: Graph, loops: LoopKinematics, state: State, body: str) -> A
     return np.asarray(screw.inverse(graph.T_node_body[graph.mechanism.ground]) @ posed)
 
 
-def body_jacobian(graph: Graph, loops: LoopKinematics, state: State, body: str) -> Array:
-    """Twists of a body about the centre of the loops, lengths scaled, shape (N, 6, n)."""
+def body_jacobian(graph: Graph, loops: LoopKinematics, state: State, body: str) -> Jacobian:
+    """Return twists of a body about the centre of the loops, lengths scaled, shape (N, 6, n)."""
     signs = np.zeros(loops.freedoms)
     for edge, sign in loops.path_to_root(graph.node_of[body]):
         signs[loops.local(edge)] = sign
     return np.swapaxes(loops.scaled(state.screws), -1, -2) * signs
 
 
-def generic_samples(loops: LoopKinematics) -> Array:
-    """Closed configurations met on walks, the stored one first, shape (N, n)."""
+def generic_samples(loops: LoopKinematics) -> Coordinates:
+    """Return closed configurations met on walks, the stored one first."""
     stored = project(loops, loops.graph.position[None], steps=30).q
     rng = np.random.default_rng(0)
     walked = generic_configurations(loops, stored[0], Tolerances.of(), rng=rng)
@@ -61,8 +61,8 @@ class FrameMotion:
         return sized_loops(self.graph, self.graph.position)
 
     @cached_property
-    def samples(self) -> Array:
-        """Closed configurations, the stored one first, shape (N, n)."""
+    def samples(self) -> Coordinates:
+        """Closed configurations, the stored one first."""
         return generic_samples(self.loops)
 
     @cached_property
@@ -88,12 +88,9 @@ class FrameMotion:
 
     @cached_property
     def varying(self) -> tuple[bool, ...]:
-        """Whether the frame moves along X, Y, Z of the ground and turns about X, Y, Z, (6,).
-
-        A frame that turns about slanting or several axes turns about all three.
-        """
+        """Whether the frame moves along X, Y, Z of the ground and turns about X, Y, Z, (6,)."""
         moves = np.max(np.abs(self.twists), axis=(0, 2)) > EXACT.same
-        if np.sum(moves[3:]) > 1:
+        if np.sum(moves[3:]) > 1:  # about slanting or several axes: about all three
             moves[3:] = True
         return tuple(map(bool, moves))
 
@@ -114,16 +111,16 @@ class DistinctPoses(ShortRepr):
         counts: Number of different poses, shape (...).
     """
 
-    T: Array
-    group: NDArray[np.intp]
-    counts: NDArray[np.intp]
+    T: Transform
+    group: Indices
+    counts: Indices
 
 
 class Configurations(NamedColumns):
     """Coordinates of all joints in ``q``, shape (..., solutions, n), of the ``graph``."""
 
     graph: Graph
-    q: Array
+    q: Coordinates
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -139,8 +136,8 @@ class Configurations(NamedColumns):
         """Every coordinate by its name, radians and metres, shape (..., solutions) each."""
         return coordinate_columns(self.names, self.q)
 
-    def pose(self, body: str) -> Array:
-        """BodyPose of a body's frame in the ground's frame, shape (..., solutions, 4, 4).
+    def pose(self, body: str) -> Transform:
+        """Return a body's frame seen from the ground's, shape (..., solutions, 4, 4).
 
         Raises:
             ModelError: There is no such body.
@@ -149,15 +146,15 @@ class Configurations(NamedColumns):
         node_of(graph, body)
         loops = sized_loops(graph, graph.position)
         flat = self.q.reshape(-1, self.q.shape[-1])
-        found = np.full((len(flat), 4, 4), np.nan)
-        there = np.flatnonzero(np.isfinite(flat).all(axis=1))
-        found[there] = in_parts(
-            lambda q: frames_of(graph, loops, loops.state(q), body), flat[there]
+        frames = np.full((len(flat), 4, 4), np.nan)
+        known = np.flatnonzero(np.isfinite(flat).all(axis=1))
+        frames[known] = in_parts(
+            lambda q: frames_of(graph, loops, loops.state(q), body), flat[known]
         )
-        return read_only(found.reshape(*self.q.shape[:-1], 4, 4))
+        return read_only(frames.reshape(*self.q.shape[:-1], 4, 4))
 
     def poses(self, body: str) -> DistinctPoses:
-        """The different poses of a body: many ways to assemble may lead to one of them.
+        """Return the different poses of a body: many ways to assemble may lead to one of them.
 
         Raises:
             ModelError: There is no such body.
@@ -165,19 +162,19 @@ class Configurations(NamedColumns):
         T = self.pose(body)
         shape, most = T.shape[:-3], T.shape[-3]
         flat = T[..., :3, :].reshape(-1, 12)
-        there = np.flatnonzero(np.isfinite(flat).all(axis=1))
-        rows = there // max(1, most)
+        known = np.flatnonzero(np.isfinite(flat).all(axis=1))
+        rows = known // max(1, most)
         length = sized_loops(self.graph, self.graph.position).length
-        scaled = flat[there] * np.where(np.arange(12) % 4 == 3, 1.0 / length, 1.0)
+        scaled = flat[known] * np.where(np.arange(12) % 4 == 3, 1.0 / length, 1.0)
         label = labels_of(rows, scaled, EXACT.same)
         first = np.flatnonzero(label == np.arange(len(label)))
         samples = int(np.prod(shape, dtype=int))
         counts = np.bincount(rows[first], minlength=samples)
-        own = np.zeros(len(label), dtype=np.intp)
-        own[first] = np.arange(len(first)) - (np.cumsum(counts) - counts)[rows[first]]
+        number = np.zeros(len(label), dtype=np.intp)
+        number[first] = np.arange(len(first)) - (np.cumsum(counts) - counts)[rows[first]]
         group = np.full(len(flat), -1, dtype=np.intp)
-        group[there] = own[label]
-        distinct = table_of(rows[first], T.reshape(-1, 4, 4)[there[first]], samples)
+        group[known] = number[label]
+        distinct = table_of(rows[first], T.reshape(-1, 4, 4)[known[first]], samples)
         return DistinctPoses(
             read_only(distinct.reshape(*shape, *distinct.shape[1:])),
             group.reshape(*shape, most),

@@ -8,36 +8,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Coordinates, Indices
 from regularize.mechanism.graph import Graph
 from regularize.tolerances import EXACT
 
-Indices = NDArray[np.intp]
-
 
 def table_of(rows: Indices, values: Array, count: int) -> Array:
-    """Each sample's values in order, filled up with NaN, shape (count, most, ...).
-
-    Of each result the sample, shape (K,), and what there is of it, shape (K, ...), are given.
-    """
-    each = np.bincount(rows, minlength=count)
-    there = np.arange(each.max(initial=0)) < each[:, None]
-    table = np.full((*there.shape, *values.shape[1:]), np.nan)
-    table[there] = values[np.argsort(rows, kind="stable")]
+    """Put each sample's values in one row, filled up with NaN, shape (count, most, ...)."""
+    counts = np.bincount(rows, minlength=count)
+    filled = np.arange(counts.max(initial=0)) < counts[:, None]
+    table = np.full((*filled.shape, *values.shape[1:]), np.nan)
+    table[filled] = values[np.argsort(rows, kind="stable")]
     return table
 
 
 def labels_of(rows: Indices, points: Array, radius: float) -> Indices:
-    """The first result that is the same as each one, or the same as one that is, shape (K,).
+    """Return for each result the first that is the same, directly or by way of others.
 
-    Only neighbours along one arbitrary direction are compared, so that many cost little. Results of
-    different samples ``rows``, shape (K,), are never the same, others where no entry of their
-    points, shape (K, m), differs by more than the radius.
+    Two are the same if they are of one sample and no entry of their points (K, m) differs by more
+    than the radius.
     """
+    # Only neighbours along one arbitrary direction are compared, so that many cost little.
     K = len(rows)
     direction = np.random.default_rng(0).normal(size=points.shape[1])
     along, reach = points @ direction, radius * float(np.sum(np.abs(direction)))
@@ -61,16 +55,13 @@ def labels_of(rows: Indices, points: Array, radius: float) -> Indices:
 
 
 def firsts_of(rows: Indices, points: Array, radius: float) -> Indices:
-    """Positions of the results that differ from all earlier ones, in the order of the samples.
-
-    Arguments as of ``labels_of``.
-    """
+    """Return the results that differ from all earlier ones, in the order of the samples."""
     first = np.flatnonzero(labels_of(rows, points, radius) == np.arange(len(rows)))
     return first[np.argsort(rows[first], kind="stable")]
 
 
 class Turns:
-    """Which coordinates repeat after whole turns, those of the columns ``but`` left as they are."""
+    """Knows which coordinates repeat after whole turns; columns ``but`` are left as they are."""
 
     def __init__(self, graph: Graph, but: Iterable[int] = ()) -> None:
         kept = set(but)
@@ -87,8 +78,8 @@ class Turns:
             elif edge.freedoms == 3 and turning.all():
                 self.vectors.append([*edge.columns])
 
-    def unwrapped(self, q: Array) -> Array:
-        """Coordinates of samples in order without jumps; gaps are passed over, (N, n)."""
+    def unwrapped(self, q: Coordinates) -> Coordinates:
+        """Return coordinates (N, n) along a path without jumps; gaps are passed over."""
         result = q.copy()
         for column in self.angles:
             known = np.isfinite(q[:, column])
@@ -98,8 +89,8 @@ class Turns:
             result[rows, columns] = _unwrapped_vectors(q[rows, columns])
         return result
 
-    def near(self, q: Array, reference: Array) -> Array:
-        """Configurations (N, n), brought near to others, (n,) or (N, n), by whole turns."""
+    def near(self, q: Coordinates, reference: Coordinates) -> Coordinates:
+        """Bring configurations (N, n) near to one or N others by whole turns."""
         result = q.copy()
         away = q[:, self.angles] - reference[..., self.angles]
         result[:, self.angles] -= 2 * np.pi * np.round(away / (2 * np.pi))
@@ -113,7 +104,7 @@ class Turns:
 
 
 def _unwrapped_vectors(w: Array) -> Array:
-    """Rotation vectors w + 2 pi k w / |w| with whole numbers k such that they do not jump, (N, 3).
+    """Return w + 2 pi k w / |w| with whole k such that rotation vectors (N, 3) do not jump.
 
     The angle of rotation is counted along an axis that never turns round between two samples.
     """

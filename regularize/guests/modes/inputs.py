@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import qr
 
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
 from regularize.guests.modes.loop_system import LoopSystem
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Coordinates, Mask
 from regularize.loops.finite import followed_velocities
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph import ColumnId, Graph, NodeId, coordinate_names
@@ -27,28 +27,17 @@ from regularize.tolerances import EXACT, Tolerances
 
 @dataclass(frozen=True)
 class Inputs:
-    """Names and columns of the inputs, in the order of their values.
-
-    Attributes:
-        names: Names of their coordinates.
-        columns: Their positions among all coordinates.
-        joints: What each was asked for by: its own name, or that of a joint as a whole.
-    """
+    """The coordinates that are given, in the order of their values."""
 
     names: tuple[str, ...]
     columns: tuple[int, ...]
-    joints: tuple[str, ...]
+    joints: tuple[str, ...]  # what each was asked for by: its own name, or that of a whole joint
 
     def values(self, values: ArrayLike | Mapping[str, ArrayLike], what: str = "values") -> Array:
-        """Values as an array of shape (..., inputs).
+        """Check values and return them as an array of shape (..., inputs).
 
-        Args:
-            values: The same; for one input also of shape (...); or one array per input, by name,
-                and of shape (..., k) for a joint with k freedoms.
-            what: What they are, for messages.
-
-        Raises:
-            ModelError: They are no real numbers, or do not fit the inputs.
+        They are such an array; for one input also of shape (...); or one array per input, by name,
+        and of shape (..., k) for a joint with k freedoms. ``what`` names them in messages.
         """
         if isinstance(values, Mapping):
             return self._by_name(values, what)
@@ -64,17 +53,18 @@ class Inputs:
         return x
 
     def _by_name(self, values: Mapping[str, ArrayLike], what: str) -> Array:
-        given = {name: numbers(each, f"{what} of {name!r}") for name, each in values.items()}
+        """Put values by name in order; those of a joint with several freedoms are taken apart."""
+        given = {name: numbers(value, f"{what} of {name!r}") for name, value in values.items()}
         for joint in set(self.joints) & set(given):
-            whole = given.pop(joint)
-            own = [name for name, of in zip(self.names, self.joints, strict=True) if of == joint]
-            if len(own) > 1 and (not whole.ndim or whole.shape[-1] != len(own)):
+            of_joint = given.pop(joint)
+            names = [name for name, of in zip(self.names, self.joints, strict=True) if of == joint]
+            if len(names) > 1 and (not of_joint.ndim or of_joint.shape[-1] != len(names)):
                 raise ModelError(
-                    f"{what} of {joint!r} have the shape {whole.shape}; the last axis needs "
-                    f"{len(own)}: {', '.join(own)}"
+                    f"{what} of {joint!r} have the shape {of_joint.shape}; the last axis needs "
+                    f"{len(names)}: {', '.join(names)}"
                 )
-            each = np.moveaxis(whole, -1, 0) if len(own) > 1 else [whole]
-            given.update(zip(own, each, strict=True))
+            parts = np.moveaxis(of_joint, -1, 0) if len(names) > 1 else [of_joint]
+            given.update(zip(names, parts, strict=True))
         if set(given) != set(self.names):
             raise ModelError(f"{what} for {sorted(map(str, values))}; inputs are {[*self.names]}")
         if not values:
@@ -83,10 +73,7 @@ class Inputs:
 
 
 def numbers(values: ArrayLike, what: str) -> Array:
-    """Values as an array of float64, any shape; what is no real number is refused in words.
-
-    NaN and infinity pass.
-    """
+    """Return values as an array; what is no real number is refused, NaN and infinity pass."""
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
     try:
@@ -103,7 +90,7 @@ def numbers(values: ArrayLike, what: str) -> Array:
 
 
 def together(arrays: Mapping[str, Array]) -> list[Array]:
-    """Arrays of one shape by numpy's rules of broadcasting; the keys are for messages."""
+    """Broadcast arrays to one shape; the keys are for messages."""
     try:
         return [np.asarray(a) for a in np.broadcast_arrays(*arrays.values())]
     except ValueError as error:
@@ -112,7 +99,7 @@ def together(arrays: Mapping[str, Array]) -> list[Array]:
 
 
 def index_of(value: int, count: int, what: str) -> int:
-    """A position between 0 and ``count``, numpy's integers included."""
+    """Check a position between 0 and ``count``; integers of numpy are allowed."""
     if type(value) is not int and not _whole(value):
         raise ModelError(f"a {what} is given by its index, a whole number, not {_shown(value)}")
     if not 0 <= value < count:
@@ -121,33 +108,29 @@ def index_of(value: int, count: int, what: str) -> int:
 
 
 def whole(value: int, what: str) -> int:
-    """A whole number of one or more."""
+    """Check a whole number of one or more."""
     if not _whole(value) or value < 1:
         raise ModelError(f"{what} needs to be a whole number of at least one, not {_shown(value)}")
     return int(value)
 
 
 def at_least_zero(value: float, what: str) -> float:
-    """A finite number that is not negative."""
+    """Check a finite number that is not negative."""
     if not _real(value) or not 0.0 <= float(value) < math.inf:
         raise ModelError(f"{what} needs to be a number of at least zero, not {_shown(value)}")
     return float(value)
 
 
 def node_of(graph: Graph, body: str) -> NodeId:
-    """The node of a body.
-
-    Raises:
-        ModelError: There is no such body.
-    """
+    """Return the node of a body."""
     if body not in graph.node_of:
-        names = [each.name for each in graph.mechanism.bodies]
+        names = [known.name for known in graph.mechanism.bodies]
         raise ModelError(f"there is no body {body!r}{did_you_mean(body, names)}")
     return graph.node_of[body]
 
 
-def turning_of(graph: Graph) -> NDArray[np.bool_]:
-    """Which coordinates are angles, shape (n,)."""
+def turning_of(graph: Graph) -> Mask:
+    """Tell which coordinates are angles."""
     turning = np.zeros(graph.freedoms, dtype=bool)
     for edge in graph.edges:
         turning[list(edge.columns)] = np.any(edge.screws[3:] != 0.0, axis=0)
@@ -155,29 +138,24 @@ def turning_of(graph: Graph) -> NDArray[np.bool_]:
 
 
 def inputs_of(graph: Graph, inputs: Sequence[str]) -> Inputs:
-    """The inputs of some names, of joints or of single coordinates such as ``wrist[1]``.
-
-    Raises:
-        ModelError: A name is unknown or given twice, or a joint that turns about a point or moves
-            freely is given in part.
-    """
+    """Look up inputs by names of joints or of single coordinates such as ``wrist[1]``."""
     names = coordinate_names(graph.mechanism)
     joints = {joint.name for joint in graph.mechanism.joints}
     columns: list[int] = []
-    whole: list[str] = []
+    asked: list[str] = []
     for name in inputs:
         if name in joints:
-            own = [c for e in graph.edges if e.joint.name == name for c in e.columns]
+            more = [c for e in graph.edges if e.joint.name == name for c in e.columns]
         elif name in names:
-            own = [ColumnId(names.index(name))]
+            more = [ColumnId(names.index(name))]
         else:
             raise ModelError(f"there is no joint or coordinate {name!r}{did_you_mean(name, names)}")
-        if not own:
+        if not more:
             raise ModelError(f"joint {name!r} cannot move: it is no input")
-        if set(own) & set(columns):
+        if set(more) & set(columns):
             raise ModelError(f"input {name!r} is given twice")
-        columns += own
-        whole += [name] * len(own)
+        columns += more
+        asked += [name] * len(more)
     for edge in graph.edges:
         given = set(edge.columns) & set(columns)
         if edge.group and given and len(given) < edge.freedoms:
@@ -185,19 +163,21 @@ def inputs_of(graph: Graph, inputs: Sequence[str]) -> Inputs:
                 f"the coordinates of {edge.joint.kind} joint {edge.joint.name!r} mean nothing one "
                 f"by one; give them all: {edge.joint.name!r}"
             )
-    return Inputs(tuple(names[c] for c in columns), tuple(columns), tuple(whole))
+    return Inputs(tuple(names[c] for c in columns), tuple(columns), tuple(asked))
 
 
 def _whole(value: object) -> bool:
+    """Tell whether a value is a whole number."""
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 
 def _real(value: object) -> bool:
+    """Tell whether a value is a real number."""
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
 def _shown(value: object) -> str:
-    """A value in a message: short, and with its type where that is the fault."""
+    """Write a value in a message: short, and with its type."""
     value = value.item() if isinstance(value, np.generic) else value
     text = repr(value)
     text = text if len(text) <= 40 else f"{text[:37]}..."
@@ -206,26 +186,17 @@ def _shown(value: object) -> str:
 
 @dataclass(frozen=True)
 class Freedoms:
-    """What some inputs leave of a mechanism's freedoms.
+    """What some inputs leave of a mechanism's freedoms."""
 
-    Attributes:
-        independent: How many of the inputs can be chosen freely.
-        left: Freedoms that are left with all inputs given; rods that spin about themselves between
-            two ball joints do not count.
-        further: Names of as many coordinates that would take these freedoms as further inputs;
-            empty where no single ones do.
-    """
-
-    independent: int
-    left: int
-    further: tuple[str, ...]
+    independent: int  # how many of the inputs can be chosen freely
+    left: int  # freedoms with all inputs given, but for rods that spin between two ball joints
+    further: tuple[str, ...]  # coordinates that would take these as inputs; empty without such
 
 
 def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) -> Freedoms | None:
-    """Freedoms at generic configurations that are connected with the stored one.
+    """Count freedoms at generic configurations; None where the stored one has open loops.
 
-    None where the loops are open at the stored configuration. All coordinates but the inputs, whose
-    columns are given, are unknown in the equations.
+    All coordinates but the inputs, in given columns, are unknown in the equations.
     """
     loops, rng = system.loops, np.random.default_rng(seed)
     stored, _ = system.projected(system.graph.position[None])
@@ -248,10 +219,10 @@ def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) ->
     return Freedoms(independent, left, _further(system, real, left))
 
 
-def clearest(loops: LoopKinematics, q: Array, rtol: float) -> tuple[Array, Array]:
-    """The configuration (n,) whose rank is clearest, and a basis of its velocities, shape (n, s).
+def clearest(loops: LoopKinematics, q: Coordinates, rtol: float) -> tuple[Coordinates, Array]:
+    """Choose the configuration whose rank is clearest, with a basis (n, s) of its velocities.
 
-    Of closed configurations, shape (N, n): the rank is lower at special ones only.
+    Of closed configurations (N, n): the rank is lower at special ones only.
     """
     jacobian = loops.jacobian(loops.state(q)) * loops.units
     _, values, vectors = np.linalg.svd(jacobian)
@@ -263,11 +234,7 @@ def clearest(loops: LoopKinematics, q: Array, rtol: float) -> tuple[Array, Array
 
 
 def require_fitting_inputs(system: LoopSystem, inputs: Inputs, *, seed: int = 0) -> None:
-    """Refuse inputs that leave freedoms, and those that cannot all be chosen.
-
-    Raises:
-        ModelError: They are too few or too many.
-    """
+    """Refuse inputs that leave freedoms, and those that cannot all be chosen."""
     freedoms = freedoms_of(system, inputs.columns, seed=seed)
     if freedoms is None:
         return
@@ -288,7 +255,7 @@ def require_fitting_inputs(system: LoopSystem, inputs: Inputs, *, seed: int = 0)
 
 
 def _further(system: LoopSystem, real: Array, left: int) -> tuple[str, ...]:
-    """Coordinates that take the freedoms that are left, those of joints at the ground first."""
+    """Name coordinates that take the freedoms that are left, joints at the ground first."""
     graph = system.graph
     weights = np.zeros(graph.freedoms)
     for edge in graph.edges:

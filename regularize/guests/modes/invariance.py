@@ -24,28 +24,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.guests.modes.common_normals import SNAP
-from regularize.guests.modes.loop_chain import ElementaryMotion, LoopChain
+from regularize.guests.modes.loop_chain import SNAP, ElementaryMotion, LoopChain
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Point, Transform
 
 
 @dataclass(frozen=True, eq=False)
 class Element:
-    """A point, a direction, an oriented plane or a line, in some frame: numbers, or quantities.
+    """A point, a direction, an oriented plane or a line, of numbers or of symbolic quantities."""
 
-    Attributes:
-        kind: ``point``, ``direction``, ``plane`` or ``line``.
-        position: A point of it in metres, shape (3,); None for a direction.
-        direction: Unit vector, normal of a plane, shape (3,); None for a point.
-    """
+    kind: str  # ``point``, ``direction``, ``plane`` or ``line``
+    position: NDArray[Any] | None = None  # a point of it; None for a direction
+    direction: NDArray[Any] | None = None  # or the normal of a plane; None for a point
 
-    kind: str
-    position: NDArray[Any] | None = None
-    direction: NDArray[Any] | None = None
-
-    def carried_by(self, T: Array, size: float) -> Element:
-        """The same element of numbers carried by T, rounding removed."""
+    def carried_by(self, T: Transform, size: float) -> Element:
+        """Return the element carried by T, rounding removed."""
         position, direction = self.position, self.direction
         if position is not None:
             position = T[:3, :3] @ position + T[:3, 3]
@@ -66,18 +59,12 @@ class UnmovedSegment:
     """Consecutive motions of a loop and an element that they leave unmoved.
 
     Frames are counted around the loop: 2 i in front of motion i, 2 i + 1 behind it.
-
-    Attributes:
-        start: First motion.
-        length: Number of motions; zero for an element of one body.
-        base: The element in frame ``first``.
-        tip: The element in frame ``last``.
     """
 
-    start: int
-    length: int
-    base: Element
-    tip: Element
+    start: int  # its first motion
+    length: int  # number of motions; zero for an element of one body
+    base: Element  # in frame ``first``
+    tip: Element  # in frame ``last``
 
     @property
     def first(self) -> int:
@@ -90,7 +77,7 @@ class UnmovedSegment:
         return 2 * (self.start + self.length) - (1 if self.length else 0)
 
     def members(self, m: int) -> int:
-        """Its motions in a loop of m as a set of bits."""
+        """Return its motions in a loop of m as a set of bits."""
         bits = ((1 << self.length) - 1) << self.start
         return (bits & ((1 << m) - 1)) | (bits >> m)
 
@@ -98,9 +85,7 @@ class UnmovedSegment:
 class Invariance:
     """All segments of a loop that leave an element unmoved.
 
-    Args:
-        chain: The loop.
-        rtol: Angles, and distances relative to the size of the loop, that count as none.
+    Angles up to ``rtol``, and distances up to that part of the loop's size, count as none.
     """
 
     def __init__(self, chain: LoopChain, rtol: float) -> None:
@@ -153,7 +138,7 @@ class Invariance:
         return tuple((s, s.members(m), s.base.kind) for s in (*self.segments, *self.bodies))
 
     def _unmoved(self, start: int, end: int) -> list[Element]:
-        """Elements that the motions from ``start`` to before ``end`` leave unmoved."""
+        """Return what the motions from ``start`` to before ``end`` leave unmoved."""
         items = [self.chain.items[i % len(self.chain)] for i in range(start, end)]
         kinds = [item.kind for item in items]
         turning = [i for i, kind in enumerate(kinds, start) if kind == "R"]
@@ -178,8 +163,8 @@ class Invariance:
 
     def _common_points(
         self, turning: list[int], centers: list[int], first: int, last: int
-    ) -> list[Array]:
-        """The point of all axes and centres; two points of an axis that all share."""
+    ) -> list[Point]:
+        """Return the point of all axes and centres, or two points of an axis that all share."""
         tolerance = self.rtol * self.chain.size
         if centers:
             candidates = [self._points[centers[0]]]
@@ -199,6 +184,7 @@ class Invariance:
         ]
 
     def _planes(self, turning: list[int], sliding: list[int]) -> list[Element]:
+        """Return the planes across all axes of turns and along all slides."""
         point = self._points[(turning or sliding)[0]]
         if turning:
             normals = [self._axes[turning[0]]]
@@ -216,6 +202,7 @@ class Invariance:
         ]
 
     def _lines(self, turning: list[int], sliding: list[int]) -> list[Element]:
+        """Return the line that is the axis of all motions."""
         if not turning or not all(self._parallel[turning[0]][i] for i in sliding):
             return []
         first = turning[0]
@@ -225,11 +212,11 @@ class Invariance:
         return [Element("line", self._points[first], self._axes[first])]
 
     def _distances(self, gaps: Array, motions: list[int]) -> Array:
-        """Lengths of the gaps across the axes of some motions, shape (k,)."""
+        """Return lengths of the gaps across the axes of some motions."""
         return _lengths(screw.cross(gaps, self._axes[motions]))
 
-    def _nearest(self, i: int, k: int) -> Array:
-        """Point of axis i nearest to axis k."""
+    def _nearest(self, i: int, k: int) -> Point:
+        """Return the point of axis i nearest to axis k."""
         normal = screw.cross(self._axes[i], self._axes[k])
         gap = screw.cross(self._points[k] - self._points[i], self._axes[k])
         return np.asarray(self._points[i] + (gap @ normal) / (normal @ normal) * self._axes[i])
@@ -253,28 +240,17 @@ MEASURES = {
 
 @dataclass(frozen=True, eq=False)
 class LoopProjection:
-    """One way to find one unknown.
+    """One way to find one unknown."""
 
-    Attributes:
-        unknown: Index of the motion in the loop.
-        segments: The two segments, or the one that is seen from both sides.
-        measure: What is equated, in words.
-        solutions: 1 or 2.
-        cost: Number of motions that have to be computed with.
-    """
-
-    unknown: int
-    segments: tuple[UnmovedSegment, ...]
-    measure: str
+    unknown: int  # index of the motion in the loop
+    segments: tuple[UnmovedSegment, ...]  # two, or one that is seen from both sides
+    measure: str  # what is equated, in words
     solutions: int
-    cost: int
+    cost: int  # number of motions that have to be computed with
 
 
 def projections(invariance: Invariance, unknown: int) -> Iterator[LoopProjection]:
-    """All ways to find one more unknown of a loop, one step ahead, those of long segments first.
-
-    The motions that are not known are given as a set of bits.
-    """
+    """Yield all ways to find one of the unknowns, a set of bits; those of long segments first."""
     chain = invariance.chain
     m = len(chain)
     translations = sum(1 << i for i, item in enumerate(chain.items) if item.kind == "P")
@@ -317,7 +293,7 @@ def projections(invariance: Invariance, unknown: int) -> Iterator[LoopProjection
 
 
 def _solutions(item: ElementaryMotion, a: str, b: str) -> int:
-    """Number of solutions of an equation, 0 where it has not the form that is solved."""
+    """Count the solutions of an equation, 0 where it has not the form that is solved."""
     if not item.simple:
         return 0
     if item.kind == "R":

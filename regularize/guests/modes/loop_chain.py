@@ -12,22 +12,28 @@ follows from the joints' own geometry; the loop need not be closed at the file's
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from regularize.guests.modes.common_normals import SNAP, AxisLine, frames
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Coordinates, Direction, Point, Transform
 from regularize.mechanism.cycles import Cycle, minimum_cycle_basis, walk
 from regularize.mechanism.graph import ColumnId, CouplingRow, Edge, EdgeId, Graph, nodes_of
+from regularize.mechanism.joint import perpendiculars
 from regularize.tolerances import EXACT, ROUNDING
 
 #: Loops with more elementary joints than this are left out when loops are added to each other.
 LONGEST = 16
+#: Entries of links below this (angles, or lengths by the size of the loop) are rounding.
+SNAP = 2 * ROUNDING
+
+#: Direction of a common normal of two axes, and its feet on both.
+Normal: TypeAlias = tuple[Direction, Point, Point]
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ class LoopSolution:
 
 
 def loops_of(graph: Graph) -> tuple[list[Cycle], list[Cycle]]:
-    """A basis of independent loops, and the further loops that two or three of them add up to."""
+    """Return a basis of independent loops, and further loops that two or three add up to."""
     basis = [cycle for block in graph.blocks for cycle in minimum_cycle_basis(graph, block)]
     further: dict[frozenset[int], Cycle] = {}
     sets = [frozenset(cycle.edges) for cycle in basis]
@@ -69,28 +75,22 @@ def loops_of(graph: Graph) -> tuple[list[Cycle], list[Cycle]]:
 
 
 def _simple(graph: Graph, edges: frozenset[EdgeId]) -> bool:
-    """Whether the edges form one simple cycle."""
-    touched: dict[int, int] = {}
-    for e in edges:
-        for node in (graph.edges[e].parent, graph.edges[e].child):
-            touched[node] = touched.get(node, 0) + 1
-    if any(count != 2 for count in touched.values()):
+    """Tell whether the edges form one simple cycle."""
+    ends = Counter(n for e in edges for n in (graph.edges[e].parent, graph.edges[e].child))
+    if any(count != 2 for count in ends.values()):
         return False
     return len(walk(graph, sorted(edges)).edges) == len(edges) == len(nodes_of(graph, edges))
 
 
 def joint_names(graph: Graph, edges: Sequence[int]) -> tuple[str, ...]:
-    """Names of the joints of some edges, each once, in order."""
+    """Return the names of the joints of some edges, each once, in order."""
     return tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges))
 
 
 def next_coupled(
     couplings: Sequence[CouplingRow], known: Set[int], plain: Set[int]
 ) -> tuple[CouplingRow, int] | None:
-    """A coupling with one coordinate left, and this coordinate.
-
-    Angles that are known up to whole turns, which are not ``plain``, determine nothing.
-    """
+    """Find a coupling with one coordinate left, the others known with their whole turns."""
     for coupling in couplings:
         left = set(coupling.columns) - known
         if len(left) == 1 and set(coupling.columns) - left <= plain:
@@ -102,7 +102,7 @@ def next_coupled(
 
 
 def coupled(coupling: CouplingRow, column: int, values: Mapping[int, Any], zero: Any) -> Any:
-    """One coordinate of a coupling from the others' values by column, ``zero`` of their kind."""
+    """Solve a coupling for one coordinate from the others' values; ``zero`` is of their kind."""
     total = zero + coupling.offset
     for other, k in linear_terms(coupling):
         if other != column:
@@ -114,43 +114,31 @@ def coupled(coupling: CouplingRow, column: int, values: Mapping[int, Any], zero:
 
 
 def linear_terms(coupling: CouplingRow) -> list[tuple[ColumnId, float]]:
-    """Columns and coefficients without that of a curve's argument."""
+    """Return columns and coefficients without that of a curve's argument."""
     terms = [*zip(coupling.columns, coupling.coefficients, strict=True)]
     return terms if coupling.curve is None else terms[:-1]
 
 
 def _factor(coupling: CouplingRow, column: int) -> float:
+    """Return the coefficient of a column."""
     terms = zip(coupling.columns, coupling.coefficients, strict=True)
     return float(sum(k for c, k in terms if c == column))
 
 
 @dataclass(frozen=True, eq=False)
 class ElementaryMotion:
-    """An elementary motion of a loop.
+    """An elementary motion of a loop; its frames are at zero coordinates, in the loop's frame."""
 
-    Attributes:
-        kind: ``R``, ``P``, ``S`` (spherical) or ``F`` (free).
-        edge: Its joint.
-        columns: Its coordinates among all coordinates of the mechanism.
-        sign: +1 where the loop passes from parent to child.
-        before: Frame in front of the motion at zero coordinates, in the loop's frame, (4, 4).
-        after: Frame behind the motion at zero coordinates, shape (4, 4).
-        angle: Rotation about z between the two frames at zero coordinates.
-        shift: Translation along z between them, in metres.
-        pitch: Translation in metres per radian; zero but for helical joints.
-        scale: Radians or metres per unit of the coordinate; one but for composite joints.
-    """
-
-    kind: str
+    kind: str  # ``R``, ``P``, ``S`` (spherical) or ``F`` (free)
     edge: Edge
-    columns: tuple[int, ...]
-    sign: int
-    before: Array
-    after: Array
-    angle: float = 0.0
-    shift: float = 0.0
-    pitch: float = 0.0
-    scale: float = 1.0
+    columns: tuple[int, ...]  # its coordinates among all of the mechanism
+    sign: int  # +1 where the loop passes from parent to child
+    before: Transform  # the frame in front of the motion
+    after: Transform  # the frame behind it
+    angle: float = 0.0  # about z between the two frames
+    shift: float = 0.0  # along z between them, in metres
+    pitch: float = 0.0  # metres per radian of a helical joint
+    scale: float = 1.0  # radians or metres per unit of the coordinate of a composite joint
 
     @property
     def name(self) -> str:
@@ -163,12 +151,12 @@ class ElementaryMotion:
         return self.kind in "RP" and self.pitch == 0.0 and self.scale == 1.0
 
     @property
-    def fixed(self) -> Array:
+    def fixed(self) -> Transform:
         """What is left of a turn or slide at zero coordinates: a motion about and along z."""
         return about_z(np.array(self.angle), np.array(self.shift))
 
-    def transforms(self, q: Array) -> Array:
-        """The motion between the frames at coordinates of all joints, (N, n), (N, 4, 4)."""
+    def transforms(self, q: Coordinates) -> Transform:
+        """Return the motion between the frames at coordinates of all joints."""
         if self.kind in "SF":
             T = screw.exp(q[:, list(self.columns)] @ self.edge.screws.T)
             return T if self.sign > 0 else screw.inverse(T)
@@ -180,18 +168,11 @@ class ElementaryMotion:
 
 @dataclass(frozen=True, eq=False)
 class LoopChain:
-    """A loop, cut open nowhere.
-
-    Attributes:
-        items: The motions in order.
-        links: Constant transforms that follow each of them, shape (m, 4, 4).
-        size: Largest distance within the loop in metres.
-        cycle: Where in the graph it is.
-    """
+    """A loop as motions in order, each followed by a constant link; it is cut open nowhere."""
 
     items: tuple[ElementaryMotion, ...]
-    links: Array
-    size: float
+    links: Transform
+    size: float  # largest distance within the loop in metres
     cycle: Cycle
 
     def __len__(self) -> int:
@@ -199,13 +180,13 @@ class LoopChain:
 
 
 def chain_of(graph: Graph, cycle: Cycle) -> LoopChain:
-    """The chain of a cycle of the graph."""
+    """Return the chain of a cycle of the graph."""
     lines, closing = _lines(graph, cycle)
     first = next((i for i, line in enumerate(lines) if line.point is not None), 0)
     # The chain starts at a motion with a place, so that translations can take theirs from it.
     moved = [line.moved(closing) for line in lines[:first]]
     lines, m = lines[first:] + moved, len(lines)
-    points: list[Array] = []
+    points: list[Point] = []
     for line in lines:
         previous = points[-1] if points else np.zeros(3)
         points.append(previous if line.point is None else line.point)
@@ -241,8 +222,8 @@ def chain_of(graph: Graph, cycle: Cycle) -> LoopChain:
     return LoopChain(tuple(items), links, size, cycle)
 
 
-def _lines(graph: Graph, cycle: Cycle) -> tuple[list[AxisLine], Array]:
-    """The motions at zero coordinates in the frame of the first joint, and the loop's gap."""
+def _lines(graph: Graph, cycle: Cycle) -> tuple[list[AxisLine], Transform]:
+    """Return the motions at zero coordinates in the first joint's frame, and the loop's gap."""
     lines: list[AxisLine] = []
     frame, behind = np.eye(4), _ends(graph, cycle, 0)[0]
     for k, node in enumerate(cycle.nodes):
@@ -254,20 +235,21 @@ def _lines(graph: Graph, cycle: Cycle) -> tuple[list[AxisLine], Array]:
     return lines, frame @ _relative(behind, _ends(graph, cycle, 0)[0])
 
 
-def _ends(graph: Graph, cycle: Cycle, k: int) -> tuple[Array, Array]:
-    """Frames of a joint on the bodies in front of it and behind it."""
+def _ends(graph: Graph, cycle: Cycle, k: int) -> tuple[Transform, Transform]:
+    """Return the frames of joint k on the bodies in front of it and behind it."""
     edge = graph.edges[cycle.edges[k]]
     ends = edge.T_parent, edge.T_child
     return ends if cycle.nodes[k] == edge.parent else ends[::-1]
 
 
-def _relative(a: Array, b: Array) -> Array:
-    """Pose of frame b in frame a; exact differences where both are far from their origin."""
+def _relative(a: Transform, b: Transform) -> Transform:
+    """Return frame b seen from frame a, with exact differences where both are far away."""
     rotation = a[:3, :3].T
     return screw.transform(rotation @ b[:3, :3], rotation @ (b[:3, 3] - a[:3, 3]))
 
 
-def _edge_lines(edge: Edge, frame: Array, sign: int) -> list[AxisLine]:
+def _edge_lines(edge: Edge, frame: Transform, sign: int) -> list[AxisLine]:
+    """Return the motions of one joint, given its frame, in the order in which they are passed."""
     if edge.group:
         kind = "S" if edge.joint.kind == "spherical" else "F"
         return [AxisLine(kind, edge, edge.columns, sign, None, frame[:3, 3], frame)]
@@ -291,8 +273,8 @@ def _edge_lines(edge: Edge, frame: Array, sign: int) -> list[AxisLine]:
     return lines
 
 
-def about_z(angle: Array, shift: Array) -> Array:
-    """Turns about and slides along z, shape (..., 4, 4)."""
+def about_z(angle: Array, shift: Array) -> Transform:
+    """Return turns about and slides along z."""
     T = np.zeros((*np.shape(angle), 4, 4))
     T[..., 2, 2] = T[..., 3, 3] = 1.0
     T[..., 0, 0] = T[..., 1, 1] = np.cos(angle)
@@ -302,17 +284,20 @@ def about_z(angle: Array, shift: Array) -> Array:
     return T
 
 
-def _on_line(q: Array, point: Array, direction: Array) -> bool:
+def _on_line(q: Point, point: Point, direction: Direction) -> bool:
+    """Tell whether q lies on a line but for rounding."""
     off = np.linalg.norm(screw.cross(q - point, direction))
     return bool(off <= ROUNDING * max(1.0, float(np.linalg.norm(q))))
 
 
 def _snap_angle(angle: float) -> float:
+    """Round an angle that is a quarter turn but for rounding."""
     quarter = np.round(angle / (np.pi / 2)) * np.pi / 2
     return float(quarter) if abs(angle - quarter) <= SNAP else angle
 
 
-def _snapped(T: Array, size: float) -> Array:
+def _snapped(T: Transform, size: float) -> Transform:
+    """Round entries that are zero or one but for rounding."""
     T = T.copy()
     rotation = T[:3, :3]
     near = np.abs(rotation - np.round(rotation)) <= SNAP
@@ -320,3 +305,121 @@ def _snapped(T: Array, size: float) -> Array:
     small = np.abs(T[:3, 3]) <= SNAP * size
     T[:3, 3][small] = 0.0
     return T
+
+
+@dataclass(frozen=True, eq=False)
+class AxisLine:
+    """A motion before its frames are chosen; ``point`` is None while it is free to be chosen."""
+
+    kind: str
+    edge: Edge
+    columns: tuple[int, ...]
+    sign: int
+    direction: Direction | None
+    point: Point | None
+    frame: Transform
+    pitch: float = 0.0
+    scale: float = 1.0
+
+    def moved(self, T: Transform) -> AxisLine:
+        """Return the same motion seen from frame a, given ``T_a_loop``."""
+        return replace(
+            self,
+            direction=None if self.direction is None else T[:3, :3] @ self.direction,
+            point=None if self.point is None else T[:3, :3] @ self.point + T[:3, 3],
+            frame=T @ self.frame,
+        )
+
+
+def frames(
+    lines: list[AxisLine], closing: Transform, size: float
+) -> tuple[list[Transform], list[Transform]]:
+    """Choose the frames before and after every motion by the common normals around the loop."""
+    m, back = len(lines), screw.inverse(closing)
+    ring = [*lines, lines[0].moved(closing)]
+    normals = [_common_normal(ring[i], ring[i + 1], size) for i in range(m)]
+
+    def arriving(i: int) -> Normal | None:
+        """Return the normal that arrives at an axis; at the first, from the end of the loop."""
+        normal = normals[i - 1]
+        if i or normal is None:
+            return normal
+        x, start, foot = normal
+        return back[:3, :3] @ x, start, back[:3, :3] @ foot + back[:3, 3]
+
+    # Parallel axes leave the normal free along them: it starts where the one before arrived.
+    begin = next((i for i in range(m) if normals[i] is not None), m - 1)
+    if normals[begin] is None:
+        normals[begin] = _parallel_normal(ring[m - 1], ring[m], ring[m - 1].point, None, size)
+    for i in (k % m for k in range(begin + 1, begin + m)):
+        if normals[i] is None:
+            x, _, foot = arriving(i) or (None, None, None)
+            normals[i] = _parallel_normal(ring[i], ring[i + 1], foot, x, size)
+    befores, afters = [], []
+    for i, line in enumerate(lines):
+        into, out = arriving(i), normals[i]
+        if line.direction is None or out is None or into is None:
+            befores.append(line.frame)
+            afters.append(line.frame)
+        else:
+            befores.append(_frame(line.direction, into[0], into[2]))
+            afters.append(_frame(line.direction, out[0], out[1]))
+    return befores, afters
+
+
+def _frame(z: Direction, x: Direction, origin: Point) -> Transform:
+    """Return the frame at a point with axis z and x as near as can be."""
+    x = screw.unit(x - (x @ z) * z)
+    return screw.transform(np.column_stack([x, screw.cross(z, x), z]), origin)
+
+
+def _common_normal(line: AxisLine, following: AxisLine, size: float) -> Normal | None:
+    """Return the normal of two axes; None where they are parallel, or a place is not chosen."""
+    p, q = line.point, following.point
+    if p is None or q is None:
+        return None
+    u, w = line.direction, following.direction
+    if u is None and w is None:
+        return _or_any(q - p, None, size), p, q
+    if u is None or w is None:
+        axis, on, center = (w, q, p) if u is None else (u, p, q)
+        assert axis is not None
+        foot = on + ((center - on) @ axis) * axis
+        offset = foot - center if u is None else center - foot
+        if np.linalg.norm(offset) <= SNAP * size:
+            return None
+        return (offset, p, foot) if u is None else (offset, foot, q)
+    normal = screw.cross(u, w)
+    square = float(normal @ normal)
+    if square <= EXACT.closed**2:
+        return None
+    gap = q - p
+    s, t = (float(screw.cross(gap, other) @ normal) / square for other in (w, u))
+    return normal, p + s * u, q + t * w
+
+
+def _parallel_normal(
+    line: AxisLine, following: AxisLine, foot: Point | None, x: Direction | None, size: float
+) -> Normal:
+    """Return the normal that starts at ``foot`` of parallel axes, or of an axis and a centre."""
+    p, q = line.point, following.point
+    assert p is not None and q is not None
+    axis = line.direction if line.direction is not None else following.direction
+    assert axis is not None
+    if line.direction is None:
+        return _or_any(np.zeros(3), axis, size), p, p
+    if following.direction is None:
+        return _or_any(np.zeros(3) if x is None else x, axis, size), q, q
+    foot = p if foot is None else foot
+    other = q + ((foot - q) @ axis) * axis
+    gap = other - foot
+    if np.linalg.norm(gap) <= SNAP * size:
+        return _or_any(np.zeros(3) if x is None else x, axis, size), foot, foot
+    return gap, foot, other
+
+
+def _or_any(x: Direction, axis: Direction | None, size: float) -> Direction:
+    """Return ``x`` where it has a length, else any direction across the axis."""
+    if np.linalg.norm(x) > SNAP * size:
+        return x
+    return perpendiculars(np.array([0.0, 0.0, 1.0]) if axis is None else axis)[0]

@@ -17,11 +17,19 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from regularize.guests.modes.grouping import firsts_of
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import (
+    Array,
+    Coordinates,
+    Indices,
+    Jacobian,
+    Mask,
+    Rates,
+    Residual,
+    Transform,
+)
 from regularize.loops.constraints import CHUNK, in_parts
 from regularize.loops.kinematics import State, sized_loops
 from regularize.loops.least_norm import least_norm
@@ -34,24 +42,16 @@ NUDGE = 1e-4
 
 
 class LoopSystem:
-    """Closure equations of all loops of a mechanism for some unknown coordinates.
+    """Closure equations of all loops of a mechanism for K configurations with u unknowns.
 
-    Args:
-        graph: The mechanism's graph.
-        unknown: Columns that are looked for.
-        length: Length by which closure errors are divided, in metres; by default the size of the
-            mechanism.
-        by_body: The body whose pose tells configurations apart; by default all do.
-
-    Attributes:
-        loops: Kinematics of all joints.
-        held: Which coordinates are known, shape (n,).
+    Closure errors are divided by ``length``, by default the size of the mechanism. Configurations
+    are told apart by the poses of all bodies, or by that of ``by_body``.
     """
 
     def __init__(
         self,
         graph: Graph,
-        unknown: NDArray[np.intp],
+        unknown: Indices,
         *,
         length: float | None = None,
         by_body: str | None = None,
@@ -61,37 +61,36 @@ class LoopSystem:
         self.loops = sized_loops(graph, graph.position, length=length)
         self.held = ~np.isin(np.arange(graph.freedoms), unknown)
 
-    def error(self, q: Array) -> Array:
-        """Largest closure error, shape (K,)."""
+    def error(self, q: Coordinates) -> Array:
+        """Return the largest closure error of each configuration."""
         residual = in_parts(lambda part: self.loops.residual(self.loops.state(part)), q)
         return np.asarray(np.max(np.abs(residual), axis=1, initial=0.0))
 
-    def gap(self, q: Array) -> Array:
-        """Largest gap of a loop, by the largest coordinate where that is above one, shape (K,)."""
+    def gap(self, q: Coordinates) -> Array:
+        """Return the largest gap of a loop, by the largest coordinate where that is above one."""
         errors = self.loops.residual(self.loops.state(q))[:, : 6 * len(self.loops.chords)]
         size = np.maximum(1.0, np.max(np.abs(q), axis=1, initial=0.0))
         return np.asarray(np.max(np.abs(errors), axis=1, initial=0.0) / size)
 
-    def equations(self, q: Array) -> tuple[Array, Array]:
-        """Closure errors (K, m) and their derivative by the unknown coordinates (K, m, u)."""
+    def equations(self, q: Coordinates) -> tuple[Residual, Jacobian]:
+        """Return closure errors (K, m) and their derivative by the unknowns (K, m, u)."""
         state = self.loops.state(q)
         jacobian = self.loops.residual_jacobian(state) * self.loops.units
         return self.loops.residual(state), jacobian[..., self.unknown]
 
     def projected(
         self,
-        q: Array,
+        q: Coordinates,
         *,
         damped: bool = False,
         steps: int = 8,
         until: float | None = None,
         within: float = EXACT.closed,
-    ) -> tuple[Array, NDArray[np.bool_]]:
-        """Configurations (K, n) closed with the known coordinates held, and which of them are.
+    ) -> tuple[Coordinates, Mask]:
+        """Close configurations with the known coordinates held, and tell which are closed.
 
-        Damped ones may be far away. No step of Newton's method is made beyond so many, nor where
-        errors are below ``until``, by default a tenth of what is closed; what errs by no more than
-        ``within`` counts as closed.
+        Damped ones may begin far away. Newton steps end where errors are below ``until``, by
+        default a tenth of what is closed; errors up to ``within`` count as closed.
         """
         close = partial(
             project, self.loops, held=self.held, damped=damped, steps=steps, until=until
@@ -103,12 +102,11 @@ class LoopSystem:
         result[:, self.held] = q[:, self.held]  # whole turns of ball joints included
         return result, np.concatenate([part.error for part in parts]) <= within
 
-    def derivatives(self, q: Array, given: Sequence[Array]) -> Array:
-        """Velocities of configurations (K, n), or accelerations, shape (K, n).
+    def derivatives(self, q: Coordinates, given: Sequence[Rates]) -> Rates:
+        """Return velocities of all coordinates, or accelerations if those of two orders are given.
 
-        They are the least ones where links may turn by themselves, and NaN where the known
-        coordinates cannot move like that. Given are rates of all coordinates, of which the known
-        ones count, and for accelerations the rates of these, (K, n) each.
+        Of what is given the known coordinates count. Results are the least ones where links may
+        turn by themselves, and NaN where the known coordinates cannot move like that.
         """
         loops, free = self.loops, ~self.held
         state, units = loops.state(q), loops.units[free]
@@ -128,45 +126,42 @@ class LoopSystem:
             bias = loops.bias(state, result)
         return result
 
-    def distinct(self, rows: NDArray[np.intp], q: Array) -> NDArray[np.intp]:
-        """Indices of different configurations of each sample, by the poses of the bodies."""
+    def distinct(self, rows: Indices, q: Coordinates) -> Indices:
+        """Return the configurations that differ from earlier ones of the same sample."""
         return firsts_of(rows, self.poses(q), EXACT.same)
 
-    def poses(self, q: Array) -> Array:
-        """What tells configurations from each other: poses of the bodies, shape (K, m).
+    def poses(self, q: Coordinates) -> Array:
+        """Return points (K, m) that tell configurations apart: poses of bodies.
 
         Bodies that can move with nothing else changing (a rod spinning between two ball joints) do
         not count.
         """
         return in_parts(self._poses, q)
 
-    def _poses(self, q: Array) -> Array:
+    def _poses(self, q: Coordinates) -> Array:
+        """Do the same for configurations at once."""
         state = self.loops.state(q)
         poses = self.bodies(state)
-        if self._by_body is not None:
-            poses[
-                :, np.arange(poses.shape[1]) != self.loops.row(self.graph.node_of[self._by_body])
-            ] = 0.0
-            return poses.reshape(len(q), 12 * poses.shape[1])
-        poses[self._passive(q, state)] = 0.0
+        if self._by_body is None:
+            poses[self._passive(q, state)] = 0.0
+        else:
+            row = self.loops.row(self.graph.node_of[self._by_body])
+            poses[:, np.arange(poses.shape[1]) != row] = 0.0
         return poses.reshape(len(q), 12 * poses.shape[1])
 
-    def away(self, stored: Array, q: Array) -> Array:
-        """Largest difference of the poses of bodies from those of one configuration, shape (K,).
-
-        Bodies that can move with nothing else changing do not count.
-        """
+    def away(self, stored: Coordinates, q: Coordinates) -> Array:
+        """Return how much the poses of bodies differ at most from those of one configuration."""
         start = self.loops.state(stored)
         counts = ~self._passive(np.atleast_2d(stored), start)[0]
 
-        def difference(part: Array) -> Array:
+        def difference(part: Coordinates) -> Array:
             change = self.bodies(self.loops.state(part)) - self.bodies(start)
             return np.asarray(np.max(np.abs(change[:, counts]), axis=(1, 2, 3), initial=0.0))
 
         return in_parts(difference, q)
 
-    def bodies(self, state: State) -> Array:
-        """Poses of all bodies with lengths divided by that of the loops, shape (K, nodes, 3, 4)."""
+    def bodies(self, state: State) -> Transform:
+        """Return poses of all nodes without their last rows, lengths divided by the loops' size."""
         poses = state.T_world_node[:, :, :3].copy()
         poses[..., 3] /= self.loops.length
         return poses
@@ -176,18 +171,18 @@ class LoopSystem:
         """Number of legs between two unknown ball joints, which spin with nothing else moving."""
         return len(passive_legs(self.graph, self.unknown.tolist()))
 
-    def isolated(self, q: Array) -> NDArray[np.bool_]:
-        """Whether nothing but legs that spin can move to first order, shape (K,)."""
-        return in_parts(self._isolated, q)
+    def isolated(self, q: Coordinates) -> Mask:
+        """Tell where nothing but legs that spin can move to first order."""
 
-    def _isolated(self, q: Array) -> NDArray[np.bool_]:
-        _, jacobian = self.equations(q)
-        sizes = np.linalg.svd(jacobian, compute_uv=False)
-        rank = np.sum(sizes > EXACT.singular * sizes[:, :1], axis=1)
-        return np.asarray(len(self.unknown) - rank <= self.passive_rotations)
+        def of_part(part: Coordinates) -> Mask:
+            sizes = np.linalg.svd(self.equations(part)[1], compute_uv=False)
+            rank = np.sum(sizes > EXACT.singular * sizes[:, :1], axis=1)
+            return np.asarray(len(self.unknown) - rank <= self.passive_rotations)
 
-    def _passive(self, q: Array, state: State) -> NDArray[np.bool_]:
-        """Which nodes move along the null space of the closure equations, shape (K, nodes)."""
+        return in_parts(of_part, q)
+
+    def _passive(self, q: Coordinates, state: State) -> Mask:
+        """Tell which nodes move along the null space of the closure equations, (K, nodes)."""
         passive = np.zeros(state.T_world_node.shape[:2], dtype=bool)
         u = len(self.unknown)
         if not u:
@@ -210,8 +205,8 @@ class LoopSystem:
             passive |= change > NUDGE**2 * max(1.0, self.loops.length)
         return passive
 
-    def random(self, q: Array, rng: np.random.Generator) -> Array:
-        """Configurations with random values of the unknown coordinates, shape (K, n)."""
+    def random(self, q: Coordinates, rng: np.random.Generator) -> Coordinates:
+        """Return configurations with random values of the unknown coordinates."""
         q = np.array(q)
         for edge in self.graph.edges:
             columns = [c for c in edge.columns if not self.held[c]]
@@ -230,7 +225,7 @@ class LoopSystem:
 
 
 def passive_legs(graph: Graph, unknown: Iterable[int]) -> set[frozenset[str]]:
-    """Names of the ball joints, in unknown columns, at the ends of legs that touch nothing else."""
+    """Name pairs of unknown ball joints at the ends of legs that touch nothing else."""
     columns = set(unknown)
     balls = {e.index: e for e in graph.edges if e.joint.kind == "spherical"}
     balls = {index: edge for index, edge in balls.items() if edge.columns[0] in columns}
@@ -249,33 +244,21 @@ def passive_legs(graph: Graph, unknown: Iterable[int]) -> set[frozenset[str]]:
 
 @dataclass(frozen=True)
 class Multistart:
-    """How long is searched.
+    """How long a search from random starts goes on."""
 
-    Attributes:
-        starts: Starts of each sample in a round.
-        rounds: Largest number of rounds.
-        seed: Seed of the starts.
-        advance: Called after every round.
-        patience: Rounds without anything new after which the search ends.
-    """
-
-    starts: int = 64
+    starts: int = 64  # of each sample in a round
     rounds: int = 30
     seed: int = 0
-    advance: Callable[[], None] = lambda: None
-    patience: int = 3
+    advance: Callable[[], None] = lambda: None  # called after every round
+    patience: int = 3  # rounds without anything new after which the search ends
 
 
 def searched(
-    system: LoopSystem, q: Array, known: tuple[NDArray[np.intp], Array], search: Multistart
-) -> tuple[NDArray[np.intp], Array, NDArray[np.intp]]:
-    """Look for configurations of N samples from random starts.
+    system: LoopSystem, q: Coordinates, known: tuple[Indices, Coordinates], search: Multistart
+) -> tuple[Indices, Coordinates, Indices]:
+    """Search from random starts, with samples (N, n) and known configurations of some of them.
 
-    The samples q, shape (N, n), hold the known coordinates. Of configurations that are known
-    already the samples (K,) and the coordinates (K, n) are given.
-
-    Returns:
-        Samples and coordinates of all configurations, and the number of starts of each sample.
+    Return samples and coordinates of all configurations, and the number of starts of each sample.
     """
     rng = np.random.default_rng(search.seed)
     rows, found = known

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from regularize.errors import ModelError
@@ -13,9 +12,8 @@ from regularize.guests.modes.closed_form import ClosedForm, closed_form
 from regularize.guests.modes.closed_form.branch_continuation import LOW
 from regularize.guests.modes.grouping import Turns
 from regularize.guests.modes.inputs import clearest
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Coordinates, Mask
 from regularize.loops.kinematics import LoopKinematics
-from regularize.loops.projection import Mask
 from regularize.mechanism.graph import Graph, coordinate_names, part_of, spanning_tree
 from regularize.tolerances import EXACT
 
@@ -29,13 +27,13 @@ LARGEST = 32
 
 
 class ClosedBranch:
-    """The branch of a closed form, by its index, on which a configuration with inputs (s,) lies."""
+    """A branch of a closed form, on which a configuration with inputs ``theta`` lies."""
 
     def __init__(self, solution: ClosedForm, branch: int, theta: Array) -> None:
         self._solution, self._branch, self._theta = solution, branch, theta
 
-    def __call__(self, theta: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Configurations (N, n), and whether the straight way to them stays on the branch (N,).
+    def __call__(self, theta: Array) -> tuple[Coordinates, Mask]:
+        """Return configurations at inputs (N, s), and whether straight ways there stay on it.
 
         A branch may be assembled at inputs that the mechanism cannot reach without being taken
         apart, and beyond places where it meets another branch it may be another way of moving, so
@@ -58,8 +56,8 @@ class ClosedBranch:
                 good &= ~(low & (highest > EXACT.closed)).any(axis=1)
         return q, good & np.isfinite(q).all(axis=1)
 
-    def spread(self, count: int, reach: Array, rng: np.random.Generator) -> Array:
-        """Configurations all over the branch, shape (N, n) with N at most ``count``.
+    def spread(self, count: int, reach: Array, rng: np.random.Generator) -> Coordinates:
+        """Return at most ``count`` configurations all over the branch.
 
         They lie on straight ways of the inputs, which change by ``reach``, shape (s,), at most;
         each up to where the branch ends or meets another.
@@ -89,7 +87,7 @@ class ClosedBranch:
 
 
 def closed_solution(loops: LoopKinematics, inputs: Sequence[int]) -> ClosedForm | None:
-    """The closed form of a whole mechanism for the inputs in some columns; None without one."""
+    """Find the closed form of a whole mechanism for inputs in some columns; None without one."""
     if loops.freedoms > LARGEST:
         return None
     names = coordinate_names(loops.graph.mechanism)
@@ -100,11 +98,10 @@ def closed_solution(loops: LoopKinematics, inputs: Sequence[int]) -> ClosedForm 
     return solution if solution.solved else None
 
 
-def closed_branch(loops: LoopKinematics, inputs: Sequence[int], q: Array) -> ClosedBranch | None:
-    """The branch through a configuration (n,) of a whole mechanism, or None without closed form.
-
-    The inputs are given by their columns.
-    """
+def closed_branch(
+    loops: LoopKinematics, inputs: Sequence[int], q: Coordinates
+) -> ClosedBranch | None:
+    """Find the branch through a configuration of a whole mechanism; None without closed form."""
     solution = closed_solution(loops, inputs)
     if solution is None:
         return None
@@ -126,12 +123,11 @@ INDEPENDENT = 0.02
 WAYS = 64
 
 
-def nearest_modes(loops: LoopKinematics, start: Array, held: Mask) -> Array | None:
-    """All configurations with some coordinates held, the nearest to a start first, (k, n).
+def nearest_modes(loops: LoopKinematics, start: Coordinates, held: Mask) -> Coordinates | None:
+    """Return all configurations with some coordinates held, the nearest to a start first.
 
-    None where the held coordinates, which are as in the start, shape (n,), do not determine the
-    others in closed form. Angles are compared up to whole turns, lengths divided by the size of the
-    mechanism.
+    None where the held coordinates do not determine the others in closed form. Angles are compared
+    up to whole turns, lengths divided by the size of the mechanism.
     """
     if loops.freedoms != loops.graph.freedoms:
         return None
@@ -150,12 +146,11 @@ def nearest_modes(loops: LoopKinematics, start: Array, held: Mask) -> Array | No
 
 
 def spread_configurations(
-    loops: LoopKinematics, starts: Array, count: int, rtol: float, rng: np.random.Generator
-) -> Array:
-    """At most ``count`` configurations on the branch on which others of a cell lie, shape (N, n).
+    loops: LoopKinematics, starts: Coordinates, count: int, rtol: float, rng: np.random.Generator
+) -> Coordinates:
+    """Return at most ``count`` configurations on the branch of given ones; none without formulas.
 
-    There are none where there is no closed form. The closed configurations to start from have the
-    shape (k, n); ``rtol`` is that of ranks.
+    ``rtol`` is that of ranks.
     """
     nothing = np.zeros((0, loops.freedoms))
     part = part_of(loops.graph, loops.edges)
@@ -171,7 +166,7 @@ def spread_configurations(
 
 
 def _inputs(part: Graph, motions: Array) -> Iterator[list[int]]:
-    """Columns that the velocities can be told by: drives, joints at one body, any joints."""
+    """Yield columns that determine the velocities: of drives, joints at one body, any joints."""
     single = [edge for edge in part.edges if not edge.group]
     busiest = max(part.adjacency, key=len)
     choices = (

@@ -53,7 +53,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Find the formulas, write what was asked for and say what there is."""
+    """Find the formulas, write what was asked for and print the ways to assemble."""
     from regularize.guests.modes.body_pose import posed
     from regularize.guests.modes.closed_form import closed_form
     from regularize.guests.modes.ways import described, poses_at, ways_at
@@ -104,20 +104,20 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def check_point(arguments: argparse.Namespace) -> None:
-    """Refuse a point of no body; raises ``RegularizeError``."""
+    """Refuse a point without a body."""
     if arguments.point is not None and arguments.pose is None:
         raise RegularizeError(f"--point {arguments.point}: of which body? name it with --pose BODY")
 
 
 def pose_with(body: str, point: str | None) -> BodyPose:
-    """The pose of a body, or of a point on it that is given as a text of three lengths."""
+    """Return the pose of a body, or of a point on it that is a text of three lengths."""
     from regularize.guests.modes.body_pose import BodyPose
 
     return BodyPose(body, point=None if point is None else point_of(point))
 
 
 def _inputs(mechanism: Mechanism, named: Sequence[str]) -> list[str]:
-    """Names of the inputs in the order wanted."""
+    """Return the named inputs, or the driven joints."""
     driven = [joint.name for joint in mechanism.joints if joint.actuated]
     inputs = list(named or driven)
     if not inputs:
@@ -126,7 +126,7 @@ def _inputs(mechanism: Mechanism, named: Sequence[str]) -> list[str]:
 
 
 def _require_all(values: dict[str, float], inputs: Sequence[str]) -> None:
-    """Every input has a value, and nothing else has."""
+    """Refuse values unless there is one for each input and no other."""
     missing = [name for name in inputs if name not in values]
     other = [name for name in values if name not in inputs]
     if missing or other:

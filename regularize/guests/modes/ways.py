@@ -16,9 +16,12 @@ from regularize.lie.arrays import Array
 from regularize.mechanism.graph import coordinate_names
 from regularize.words import counted, listed
 
+#: Ways that are named one by one, and printed.
+MOST = 8
 
-def described(solution: ClosedForm, *, most: int = 8) -> Iterator[str]:
-    """How every loop is solved, or why not; ways up to so many are named."""
+
+def described(solution: ClosedForm) -> Iterator[str]:
+    """Say how every loop is solved, or why not."""
     name, given = solution.graph.mechanism.name, listed(list(solution.inputs))
     given = f"given {given}" if solution.inputs else "without inputs"
     if solution.solved:
@@ -34,7 +37,7 @@ def described(solution: ClosedForm, *, most: int = 8) -> Iterator[str]:
     if solution.solved:
         few = 1 < len(solution.branches) <= MOST_AT_ONCE
         stored = solution.stored_branch if few else None
-        if 1 < len(solution.branches) <= most:
+        if 1 < len(solution.branches) <= MOST:
             for k, branch in enumerate(solution.branches):
                 yield f"  way {k}: {branch.name}{', as the model stands' if k == stored else ''}"
         elif stored is not None:
@@ -49,13 +52,11 @@ def ways_at(
     every: bool = False,
     own: bool = False,
     width: int = 100,
-    most: int = 8,
 ) -> Iterator[str]:
-    """The ways to assemble at inputs (s,) in radians and metres, one column each.
+    """Write the ways to assemble at inputs (s,) in radians and metres, one column each.
 
-    Without formulas they are looked for numerically. At most ``most`` are printed, or ``every``
-    one, or the one on which the model stands, where its ``own`` is enough; ``width`` is the
-    terminal's.
+    Without formulas they are searched for. Of many, only some are printed; ``every`` one on demand,
+    or first that on which the model stands, where its ``own`` is enough.
     """
     at = ", ".join(f"{n} = {v:g}" for n, v in zip(solution.inputs, values, strict=True))
     stored = solution.stored_branch if own and solution.solved else None
@@ -71,7 +72,7 @@ def ways_at(
     every_name = coordinate_names(solution.graph.mechanism)
     columns = [c for c in range(len(every_name)) if c not in solution.columns]
     names = [every_name[c] for c in columns]
-    few = 1 if own and labels[:1] == [str(stored)] else most
+    few = 1 if own and labels[:1] == [str(stored)] else MOST
     shown = len(q) if every else min(few, len(q))
     if shown:
         yield from _table(["way", *names], labels[:shown], q[:shown, columns], width)
@@ -82,7 +83,7 @@ def ways_at(
 def poses_at(
     solution: ClosedForm, values: Sequence[float], body: str, *, width: int = 100
 ) -> Iterator[str]:
-    """The poses of a body at inputs (s,), one column each, and how they were found."""
+    """Write the poses of a body at inputs (s,), one column each, and how they were found."""
     at = ", ".join(f"{n} = {v:g}" for n, v in zip(solution.inputs, values, strict=True))
     progress = sys.stderr.isatty()
     found = configurations(solution.graph, solution.inputs, values, by=body, progress=progress)
@@ -95,7 +96,7 @@ def poses_at(
 
 
 def _searched(solution: ClosedForm, values: Sequence[float]) -> tuple[Array, str]:
-    """Ways found numerically, and how sure it is that there are no others."""
+    """Search for ways numerically, and say how sure it is that there are no others."""
     progress = sys.stderr.isatty()
     found: AssemblyModes = configurations(
         solution.graph, solution.inputs, values, progress=progress
@@ -104,7 +105,7 @@ def _searched(solution: ClosedForm, values: Sequence[float]) -> tuple[Array, str
 
 
 def rests_on(found: AssemblyModes) -> str:
-    """By what configurations were found, how well they close, and whether there are others."""
+    """Say how configurations were found, how well they close, and whether there are others."""
     words, starts = f"by {found.method}", int(np.max(found.evidence.starts, initial=0))
     if starts:
         words += f" from {starts} random starts"
@@ -117,7 +118,7 @@ def rests_on(found: AssemblyModes) -> str:
 
 
 def _table(head: Sequence[str], labels: Sequence[str], rows: Array, screen: int) -> Iterator[str]:
-    """One column of numbers, in radians and metres, for every label; as many blocks as needed."""
+    """Write one column of numbers for every label, in as many blocks as the screen needs."""
     width = max(map(len, head))
     fit = max(1, (screen - 2 - width) // 11)
     for k in range(0, len(labels), fit):

@@ -1,4 +1,4 @@
-"""The linkages of special lengths of which loops may be: what the prover tries.
+"""Linkages of special lengths: the prover tries whether loops are one of these.
 
 In the focal mechanism of Kempe and Burmester a four-bar A, B, C, D carries on each side a hinge, P,
 Q, R, S, and four links join these in one axis F. Points of the plane are numbers x + yj. The
@@ -31,7 +31,7 @@ from regularize.reduction.block import Block
 
 
 def of_hinges(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:
-    """Linkages of hinges that are known by where all axes are.
+    """Yield linkages of hinges that are known by where all axes are, with exact axes near them.
 
     Relations within ``within``, in radians and parts of the size, are taken to be meant, and
     numbers moved to simpler ones by ``rounding``.
@@ -58,7 +58,7 @@ def of_hinges(graph: Graph, part: Block, within: float, rounding: float) -> Iter
 def of_similar_triangles(
     graph: Graph, part: Block, within: float, rounding: float
 ) -> Iterator[Found]:
-    """Parallel hinges that make similar triangles; arguments as of_hinges."""
+    """Yield exact parallel hinges with similar triangles near those of a part."""
     for freedoms in exact_geometries(graph, part, within, rounding):
         equal = with_parallel_bars(freedoms, equal_bars(freedoms, within))
         exact = similar_triangles(equal, within, rounding)
@@ -67,10 +67,7 @@ def of_similar_triangles(
 
 
 def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[EdgeId, Space] | None:
-    """The hinges of a focal mechanism, or None where the part, of hinges alone, is another.
-
-    An axis may be missed by ``within``, and a number moved to a simpler one by ``rounding``.
-    """
+    """Return exact hinges of a focal mechanism; None where the part, of hinges alone, is none."""
     roles = _roles(graph, part, within)
     if roles is None:
         return None
@@ -84,11 +81,8 @@ def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[Edg
         axis = axes[roles[role][0]]
         return np.cross(axis[3:], axis[:3])
 
-    def number(vector: Array) -> Complex:
-        return plane.number(vector, rounding)
-
     origin = measured("A")
-    P, F, R = (number(measured(role) - origin) for role in "PFR")
+    P, F, R = (plane.number(measured(role) - origin, rounding) for role in "PFR")
     factor = (R - F) / P.mirrored
     far, near = measured("B") - origin, measured("P") - origin
     one = Complex(Fraction(1), Fraction(0), square)
@@ -101,19 +95,18 @@ def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[Edg
     places |= {"R": F + m * P.mirrored, "C": F + m * F.mirrored}
     places["D"] = F + k * (F - B).mirrored
     height = simplest(float(np.array(n, float) @ origin) / float(square), rounding)
-    foot = number(origin)
+    foot = plane.number(origin, rounding)
     found: dict[EdgeId, Space] = {}
     for role, edges in roles.items():
-        at = places[role] + foot
-        x, y, z = (u + height * w for u, w in zip(plane.vector(at), n, strict=True))
-        point = (x, y, z)
+        x, y, z = plane.vector(places[role] + foot)
+        point = (x + height * a, y + height * b, z + height * c)
         found |= dict.fromkeys(edges, integral([[*cross(point, n), *n]]))
     off = [distance([*axes[e]], space) for e, space in found.items()]
     return found if max(off) <= within else None
 
 
 def _roles(graph: Graph, part: Block, within: float) -> dict[str, Sequence[EdgeId]] | None:
-    """Which hinges are A, B, C and D, which P, Q, R and S, and which three are F."""
+    """Tell which hinges are A, B, C and D, which P, Q, R and S, and which three are F."""
     turning = {e: s for e, s in part.screws.items() if s.size}
     rigid = DisjointSets[NodeId]()  # what is welded is one body
     for edge in (graph.edges[e] for e in part.screws.keys() - turning.keys()):
@@ -127,7 +120,8 @@ def _roles(graph: Graph, part: Block, within: float) -> dict[str, Sequence[EdgeI
     center = next((group for group in together if len(group) == 3), None)
     if center is None or len(hinges) != 11:
         return None
-    import networkx as nx  # needed by few mechanisms
+
+    import networkx as nx  # slow to load, and needed by few mechanisms
 
     links = frozenset().union(*(hinges[e] for e in center))
     ring: nx.Graph[int] = nx.Graph()

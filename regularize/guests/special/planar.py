@@ -71,7 +71,7 @@ class Plane:
         return along, cross(self.normal, along)
 
     def number(self, vector: Array | Sequence[Fraction], rounding: float = 0.0) -> Complex:
-        """A vector as a number; with ``rounding`` a simple one so near to it."""
+        """Return a vector as a number; with ``rounding`` a simple one so near to it."""
         exact = [Fraction(x) for x in vector]
         x, y = (dot(e, exact) / dot(e, e) for e in self.bases)
         if rounding:
@@ -79,7 +79,7 @@ class Plane:
         return Complex(x, y, dot(self.normal, self.normal))
 
     def vector(self, number: Complex) -> Rational:
-        """A number as a vector."""
+        """Return a number as a vector."""
         one, j = self.bases
         x, y, z = (number.x * a + number.y * b for a, b in zip(one, j, strict=True))
         return (x, y, z)
@@ -91,6 +91,8 @@ Residual: TypeAlias = Callable[[Sequence[Complex]], Complex]
 
 @dataclass(frozen=True)
 class _Relation:
+    """What has to be zero of some points."""
+
     points: frozenset[int]
     linear: frozenset[int]  # points in which it is linear
     residual: Residual
@@ -100,13 +102,7 @@ class _Relation:
 def similar_triangles(
     freedoms: dict[EdgeId, Space], within: float, rounding: float
 ) -> dict[EdgeId, Space] | None:
-    """The joints with exact similar triangles of hinges; None where they have these, or none.
-
-    Args:
-        freedoms: The span of every joint's screws.
-        within: What relation is taken to be meant, radians and parts of the size.
-        rounding: How far a number may be moved to a simpler one.
-    """
+    """Return joints' spans with exact similar triangles of hinges; None if they are so, or none."""
     rows = {e: upright(s[0]) for e, s in freedoms.items() if len(s) == 1 and any(s[0][3:])}
     normals = {(row[3], row[4], row[5]) for row in rows.values()}
     if len(normals) != 1 or any(dot(row[:3], row[3:]) for row in rows.values()):
@@ -129,9 +125,9 @@ def similar_triangles(
         return None
     relations = [*_relations(np.array(near), within)]
     places = _placed(start, relations, rounding)
-    if places is None:
-        return None
-    if any(abs(_float(p, root) - z) > off for p, z in zip(places, near, strict=True)):
+    if places is None or any(
+        abs(_float(p, root) - z) > off for p, z in zip(places, near, strict=True)
+    ):
         return None
     found = dict(freedoms)
     for e, i in at.items():
@@ -145,13 +141,14 @@ def similar_triangles(
 
 
 def _float(number: Complex, root: float) -> complex:
+    """Return a number as a complex one of floats; ``root`` is the length of j."""
     return complex(float(number.x), root * float(number.y))
 
 
 def _slide(
     plane: Plane, way: Complex, places: Sequence[Complex], within: float, root: float
 ) -> Space | None:
-    """A slide exactly along, or across, the line through two points, if it is so nearly."""
+    """Return a slide exactly along, or across, the line through two points, if it nearly is."""
     for a, b in combinations(places, 2):
         ratio = _float(way, root) / _float(b - a, root)
         if min(abs(ratio.imag), abs(ratio.real)) <= within * abs(ratio):
@@ -162,7 +159,7 @@ def _slide(
 
 
 def _relations(near: Array, within: float) -> Iterator[_Relation]:
-    """Pairs of similar triangles, isosceles ones, and points in a line."""
+    """Yield pairs of similar triangles, isosceles ones, and points in a line."""
     ordered = np.array([*permutations(range(len(near)), 3)])
     a, b, c = near[ordered].T
     shapes = (c - a) / (b - a)
@@ -186,6 +183,8 @@ def _relations(near: Array, within: float) -> Iterator[_Relation]:
 
 
 def _alike(one: tuple[int, int, int], other: tuple[int, int, int], mirrored: bool) -> _Relation:
+    """Two triangles are similar, or one is similar to the mirrored other."""
+
     def residual(p: Sequence[Complex]) -> Complex:
         b, c = (p[i] - p[one[0]] for i in one[1:])
         e, f = (p[i] - p[other[0]] for i in other[1:])
@@ -195,6 +194,8 @@ def _alike(one: tuple[int, int, int], other: tuple[int, int, int], mirrored: boo
 
 
 def _isosceles(apex: int, one: int, other: int) -> _Relation:
+    """Two arms are equally long."""
+
     def residual(p: Sequence[Complex]) -> Complex:
         arms = (p[i] - p[apex] for i in (one, other))
         a, b = (arm * arm.mirrored for arm in arms)
@@ -205,6 +206,7 @@ def _isosceles(apex: int, one: int, other: int) -> _Relation:
 
 
 def _in_line(three: tuple[int, int, int], ratio: Fraction) -> _Relation:
+    """Three points are in a line; at a simple ratio, if they are."""
     i, j, k = three
     if ratio.denominator <= 12 and abs(ratio.numerator) <= 12:
 
@@ -224,7 +226,7 @@ def _in_line(three: tuple[int, int, int], ratio: Fraction) -> _Relation:
 def _placed(
     start: Sequence[Complex], relations: Sequence[_Relation], rounding: float
 ) -> list[Complex] | None:
-    """Numbers near those at the start with all relations, in one of a few orders."""
+    """Place points one after the other, in one of a few orders, so that all relations hold."""
     count = len(start)
     if _fulfilled(start, relations):
         return [*start]
@@ -236,9 +238,9 @@ def _placed(
         known: dict[int, list[_Relation]] = {i: [] for i in order}
         while order:
             for i in order:
-                own = [r for r in relations if r.points - found.keys() == {i}]
-                if len(own) > len(known[i]):  # of points that were placed since
-                    known[i], rows[i] = own, _equations(i, places, own)
+                ready = [r for r in relations if r.points - found.keys() == {i}]
+                if len(ready) > len(known[i]):  # of points that were placed since
+                    known[i], rows[i] = ready, _equations(i, places, ready)
             i = max(order, key=lambda i: (len(rows[i]), -order.index(i)))
             order.remove(i)
             place = _place(i, rows[i], places, known[i], rounding)
@@ -252,11 +254,12 @@ def _placed(
 
 
 def _fulfilled(places: Sequence[Complex], relations: Sequence[_Relation]) -> bool:
+    """Tell whether all relations hold exactly."""
     return not any(z.x or z.y for z in (r.residual(places) for r in relations))
 
 
 def _equations(i: int, places: Sequence[Complex], relations: Sequence[_Relation]) -> Space:
-    """What relations say of the coordinates of a point, as coefficients of x, y and 1."""
+    """Return the equations of relations for one point, as coefficients of x, y and 1."""
     square, rows = places[i].square, []
     units = [Complex(Fraction(x), Fraction(y), square) for x, y in ((0, 0), (1, 0), (0, 1))]
     for relation in relations:
@@ -276,7 +279,7 @@ def _place(
     relations: Sequence[_Relation],
     rounding: float,
 ) -> Complex | None:
-    """A point that fulfils equations near where it is."""
+    """Return a point near where it is that fulfils equations; None where there is none."""
     here, square = places[i], places[i].square
     x, y = simplest(float(here.x), rounding), simplest(float(here.y), rounding)
     if len(rows) > 2 or any(not any(row[:2]) for row in rows):

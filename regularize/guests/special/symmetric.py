@@ -36,21 +36,17 @@ from regularize.proofs.incidence import simplest
 def symmetric(
     axes: Sequence[Array], within: float, rounding: float
 ) -> Iterator[tuple[str, list[Dual]]]:
-    """Kinds of Bricard's loops that a loop may be, with exact axes."""
+    """Yield kinds of Bricard's loops that a loop may be, with exact axes."""
     if len(axes) != 6:
         return
     half_turn = [(0, 3), (1, 4), (2, 5)]
-    lines = _mapped(axes, half_turn, (), 1, within, rounding)
-    if lines is not None:
-        yield "line-symmetric Bricard", lines
+    kinds = [("line-symmetric Bricard", _mapped(axes, half_turn, (), 1, within, rounding))]
     for a in range(3):
         pairs = [(a + 1, (a - 1) % 6), (a + 2, (a - 2) % 6)]
         lines = _mapped(axes, pairs, (a, a + 3), -1, within, rounding)
-        if lines is not None:
-            yield "plane-symmetric Bricard", lines
-    lines = _trihedral(axes, within, rounding)
-    if lines is not None:
-        yield "trihedral Bricard", lines
+        kinds.append(("plane-symmetric Bricard", lines))
+    kinds.append(("trihedral Bricard", _trihedral(axes, within, rounding)))
+    yield from ((name, lines) for name, lines in kinds if lines is not None)
 
 
 def _mapped(
@@ -61,7 +57,7 @@ def _mapped(
     within: float,
     rounding: float,
 ) -> list[Dual] | None:
-    """Axes that a half turn (1) or a reflection (-1) maps on each other, some on themselves.
+    """Return exact axes that a half turn (1) or reflection (-1) maps on each other; else None.
 
     With n along the axis, or normal to the plane, it takes x to s (2 n n.x / n.n - x) + t.
     """
@@ -93,6 +89,7 @@ def _exactly_mapped(
     sign: int,
     rounding: float,
 ) -> list[Dual]:
+    """Choose a rational map (n, t) near a given one, and exact axes that it maps."""
     n = exact_vector(map_[0] / np.abs(map_[0]).max(), rounding)
     size = n @ n
     t = exact_vector(map_[1], rounding)
@@ -120,13 +117,10 @@ def _exactly_mapped(
 
 
 def _trihedral(axes: Sequence[Array], within: float, rounding: float) -> list[Dual] | None:
-    """Axes at right angles, each through the point in which three planes in a row meet.
-
-    The plane of an axis is the one across it that holds the common normals to its neighbours.
-    """
+    """Return exact axes at right angles, each where three planes in a row meet; else None."""
     directions = np.array([axis[3:] for axis in axes])
     points = np.array([np.cross(axis[3:], axis[:3]) for axis in axes])
-    heights = []
+    heights = []  # of the planes across the axes that hold the common normals to both neighbours
     for i in range(6):
         u, ways = directions[i], []
         for j in (i - 1, (i + 1) % 6):
@@ -153,7 +147,7 @@ def _trihedral(axes: Sequence[Array], within: float, rounding: float) -> list[Du
 
 
 def _meeting(planes: Sequence[tuple[Exact, Fraction]]) -> Exact | None:
-    """The point x with n.x = h for three planes."""
+    """Return the point x with n.x = h for three planes."""
     (a, d), (b, e), (c, f) = planes
     volume = a @ np.cross(b, c)
     if not volume:
@@ -164,7 +158,7 @@ def _meeting(planes: Sequence[tuple[Exact, Fraction]]) -> Exact | None:
 def schatz(
     axes: Sequence[Array], within: float, rounding: float
 ) -> Iterator[tuple[str, list[Dual]]]:
-    """The linkage of Schatz, if a loop may be one, with exact axes."""
+    """Yield the linkage of Schatz, if a loop may be one, with exact axes."""
     if len(axes) != 6:
         return
     across = [abs(axes[i][3:] @ axes[i - 1][3:]) for i in range(6)]
@@ -178,7 +172,7 @@ def schatz(
 
 
 def _exact(axes: Sequence[Array], within: float, rounding: float) -> list[Dual] | None:
-    """Exact axes near A to F, if the one condition on the middle of the loop is met."""
+    """Return exact axes near A to F, if the one condition on the middle of the loop is met."""
     points, ways = [np.cross(axis[3:], axis[:3]) for axis in axes], [axis[3:] for axis in axes]
     normal = np.cross(ways[2], ways[3])
     a = float((points[3] - points[2]) @ normal)
@@ -222,7 +216,7 @@ def _exact(axes: Sequence[Array], within: float, rounding: float) -> list[Dual] 
 
 
 def _tangent(t: float, rounding: float) -> tuple[Fraction, int, int] | None:
-    """A fraction k / n near a number, u and v with u² + v² = (n² + k²) (n² - 4nk + k²).
+    """Find a fraction k / n near a number, u and v with u² + v² = (n² + k²) (n² - 4nk + k²).
 
     Fractions between two others have the sums of their numerators and denominators.
     """
@@ -240,7 +234,7 @@ def _tangent(t: float, rounding: float) -> tuple[Fraction, int, int] | None:
 
 
 def _two_squares(n: int) -> tuple[int, int] | None:
-    """Integers with a sum of squares n, found for 1 and for primes one above a multiple of 4.
+    """Find integers with a sum of squares n: for 1 and for primes one above a multiple of 4.
 
     Divided by a root of -1, such a prime leaves one of them (Hermite and Serret).
     """
@@ -257,12 +251,12 @@ def _two_squares(n: int) -> tuple[int, int] | None:
 
 
 def _root(x: Fraction) -> Fraction:
-    """The square root of a square."""
+    """Return the square root of a square."""
     return Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
 
 
 def _rotation(R: Array, rounding: float) -> NDArray[Any]:
-    """A rational rotation near a rotation, shape (3, 3)."""
+    """Return a rational rotation near a rotation."""
     quaternion = np.roll(quaternion_of(R), 1)
     q = exact_vector(quaternion / np.abs(quaternion).max(), rounding)
     a, b = q[0], q[1:]

@@ -30,12 +30,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regularize.guests.modes.loop_chain import ElementaryMotion, LoopChain
-from regularize.guests.modes.six_motions.pencil import elementary
+from regularize.guests.modes.pencil import Constants, Variables, elementary
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import (
+    Array,
+    Coordinates,
+    Direction,
+    Jacobian,
+    Mask,
+    Point,
+    Residual,
+    Transform,
+)
 from regularize.mechanism.graph import Edge, Graph
 from regularize.tolerances import EXACT, ROUNDING
 
@@ -46,32 +54,18 @@ class NotElementary(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Unknown:
-    """An unknown elementary motion.
+    """An unknown turn or slide."""
 
-    Attributes:
-        kind: ``R`` or ``P``.
-        frame: Frame whose z axis is that of the motion, in the frame in front of it, (4, 4).
-        of: The motion of the loop that it is, or is a part of; None for an auxiliary turn.
-    """
-
-    kind: str
-    frame: Array
-    of: ElementaryMotion | None = None
+    kind: str  # ``R`` or ``P``
+    frame: Transform  # its z axis is that of the motion, seen in the frame in front of it
+    of: ElementaryMotion | None = None  # what it is a part of; None for an auxiliary turn
 
 
 class ElementaryLoop:
-    """A loop of a mechanism with one to six unknown elementary motions.
+    """A loop of a mechanism with one to six unknown elementary motions; else ``NotElementary``.
 
-    Columns whose values are known are given. Where ``exchanged``, every second cylindrical joint
-    slides first and turns then, or the other way round; that is the same motion, but other
-    equations.
-
-    Attributes:
-        columns: Unknown coordinates.
-        size: Unit of lengths in metres.
-
-    Raises:
-        NotElementary: No or more than six unknown motions, a helical one, or half a joint.
+    Where ``exchanged``, every second cylindrical joint slides first and turns then, or the other
+    way round; that is the same motion, but other equations.
     """
 
     def __init__(
@@ -85,40 +79,37 @@ class ElementaryLoop:
     ) -> None:
         self._chain, rods = chain, _rods(graph, chain, known)
         self.columns = tuple(c for c in graph.columns(chain.cycle.edges) if c not in known)
-        own = [
+        unknown = [
             (place, motion)
             for place, item in enumerate(chain.items)
             if _is_unknown(item, known)
             for motion in _taken_apart(item, rods.get(item))
         ]
-        if not 0 < len(own) <= 6:
-            raise NotElementary(f"{len(own)} unknown elementary motions instead of one to six")
-        self._own = _exchanged(chain, own) if exchanged else own
-        self.size = 1.0
+        if not 0 < len(unknown) <= 6:
+            raise NotElementary(f"{len(unknown)} unknown elementary motions instead of one to six")
+        unknown = _exchanged(chain, unknown) if exchanged else unknown
+        self._placed, self.size = unknown, 1.0
         gaps = self.constants(graph.position[None])[0, :, :3, 3]
-        self.size = float(np.max(np.linalg.norm(gaps, axis=1))) or 1.0
-        rng, own, count = np.random.default_rng(seed), self._own, len(own)
-        self._own = []
-        for k, (place, motion) in enumerate(own):
+        self.size = float(np.max(np.linalg.norm(gaps, axis=1))) or 1.0  # in metres
+        rng, count = np.random.default_rng(seed), len(unknown)
+        self._placed = []  # the motions, and the motions of the loop in front of which they are
+        for k, (place, motion) in enumerate(unknown):
             extra = (6 - count + k) // count
-            self._own += [(place, motion)]
-            self._own += [(place, _auxiliary(self.size, rng)) for _ in range(extra)]
+            self._placed += [(place, motion)]
+            self._placed += [(place, _auxiliary(self.size, rng)) for _ in range(extra)]
 
     @property
     def motions(self) -> list[Unknown]:
         """The six motions in the order of the loop, auxiliary ones included."""
-        return [motion for _, motion in self._own]
+        return [motion for _, motion in self._placed]
 
     @property
     def kinds(self) -> str:
         """Six letters, R for turns and P for slides."""
         return "".join(motion.kind for motion in self.motions)
 
-    def constants(self, q: Array) -> Array:
-        """Constants behind each of the six motions, lengths in sizes, shape (N, 6, 4, 4).
-
-        Of the coordinates of all joints, shape (N, n), the known ones count.
-        """
+    def constants(self, q: Coordinates) -> Constants:
+        """Return the constants behind each motion, from the known ones of all coordinates."""
         q = np.array(q)
         q[:, list(self.columns)] = 0.0
         T, fronts = np.broadcast_to(np.eye(4), (len(q), 4, 4)), []
@@ -126,23 +117,23 @@ class ElementaryLoop:
             fronts.append(T)
             T = T @ item.transforms(q) @ link
         # With all unknown motions at zero: the frames of their axes, and what is left of the loop.
-        frames = [fronts[place] @ motion.frame for place, motion in self._own]
+        frames = [fronts[place] @ motion.frame for place, motion in self._placed]
         between = screw.inverse(np.stack(frames, axis=1)) @ np.stack(
             [*frames[1:], T @ frames[0]], axis=1
         )
         between[..., :3, 3] /= self.size
         return between
 
-    def closes(self, x: Array) -> NDArray[np.bool_]:
-        """Which configurations leave the auxiliary turns at zero, shape (K,)."""
+    def closes(self, x: Variables) -> Mask:
+        """Tell which configurations leave the auxiliary turns at zero."""
         turns = x[:, [k for k, motion in enumerate(self.motions) if motion.of is None]]
         turns = turns - 2 * np.pi * np.round(turns / (2 * np.pi))
         return np.asarray(np.max(np.abs(turns), axis=1, initial=0.0) < EXACT.rank)
 
-    def coordinates(self, x: Array, q: Array) -> Array:
-        """Coordinates of all joints, the unknown ones from the variables (K, 6), shape (K, n)."""
+    def coordinates(self, x: Variables, q: Coordinates) -> Coordinates:
+        """Return q with the unknown coordinates from the variables."""
         q = np.array(q)
-        groups: dict[ElementaryMotion, Array] = {}
+        groups: dict[ElementaryMotion, Transform] = {}
         for value, motion in zip(x.T, self.motions, strict=True):
             item = motion.of
             if item is None:
@@ -159,19 +150,17 @@ class ElementaryLoop:
         return q
 
 
-def _exchanged(chain: LoopChain, own: list[tuple[int, Unknown]]) -> list[tuple[int, Unknown]]:
-    """Motions with those of every second cylindrical joint in the other order.
-
-    A slide may change places with turns about its axis: at zero their axes are the same.
-    """
-    order = {place: place for place, _ in own}
+def _exchanged(chain: LoopChain, motions: list[tuple[int, Unknown]]) -> list[tuple[int, Unknown]]:
+    """Put the motions of every second cylindrical joint in the other order."""
+    # A slide may change places with turns about its axis: at zero their axes are the same.
+    order = {place: place for place, _ in motions}
     for place in list(_cylinders(chain))[1::2]:
         order |= {place: place + 1, place + 1: place}
-    return sorted(own, key=lambda motion: order[motion[0]])
+    return sorted(motions, key=lambda motion: order[motion[0]])
 
 
 def _is_unknown(item: ElementaryMotion, known: frozenset[int]) -> bool:
-    """Whether a motion is unknown; ``NotElementary`` where it is in part only, or helical."""
+    """Tell whether a motion is unknown; ``NotElementary`` where it is in part only, or helical."""
     missing = set(item.columns) - known
     if missing and len(missing) < len(item.columns):
         raise NotElementary(f"joint {item.name!r} is known in part only")
@@ -181,20 +170,20 @@ def _is_unknown(item: ElementaryMotion, known: frozenset[int]) -> bool:
 
 
 def _auxiliary(size: float, rng: np.random.Generator) -> Unknown:
-    """A turn about an arbitrary line."""
+    """Make a turn about an arbitrary line."""
     direction, point = screw.unit(rng.normal(size=3)), 0.5 * size * rng.normal(size=3)
     return Unknown("R", _along(direction, point))
 
 
-def _along(direction: Array, point: Array) -> Array:
-    """A frame at a point with its z axis along a direction."""
+def _along(direction: Array, point: Point) -> Transform:
+    """Return a frame at a point with its z axis along a direction."""
     z = screw.unit(direction)
     x = screw.unit(np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z))
     return screw.transform(np.column_stack([x, np.cross(z, x), z]), point)
 
 
-def _taken_apart(item: ElementaryMotion, rod: Array | None) -> list[Unknown]:
-    """A motion, or a ball or free joint as slides and turns about axes in general position."""
+def _taken_apart(item: ElementaryMotion, rod: Direction | None) -> list[Unknown]:
+    """Take a ball or free joint apart into slides and turns about axes in general position."""
     if not item.edge.group:
         return [Unknown(item.kind, np.eye(4), item)]
     # The axes are those of no drawing, so that no drawn configuration is singular for them.
@@ -205,23 +194,25 @@ def _taken_apart(item: ElementaryMotion, rod: Array | None) -> list[Unknown]:
     return [Unknown(kind, _along(axes[:, k % 3], center), item) for k, kind in enumerate(kinds)]
 
 
-def _center(edge: Edge) -> Array:
-    """The point about which a ball joint turns, in its frame: v + w x p = 0 of every screw."""
+def _center(edge: Edge) -> Point:
+    """Return the point about which a ball joint turns, in its frame: v + w x p = 0."""
     stacked = np.vstack([screw.cross_matrix(w) for w in edge.screws[3:].T])
     return np.asarray(np.linalg.pinv(stacked) @ -edge.screws[:3].T.ravel())
 
 
 def _cylinders(chain: LoopChain) -> Iterator[int]:
-    """Positions of the first motions of joints that turn about and slide along one axis."""
+    """Yield the first motions of joints that turn about and slide along one axis."""
     for i, (a, b) in enumerate(zip(chain.items, chain.items[1:], strict=False)):
         both = a.edge is b.edge and a.edge.freedoms == 2 and {a.kind, b.kind} == {"R", "P"}
         if both and not np.any(screw.bracket(*a.edge.screws.T)):
             yield i
 
 
-def _rods(graph: Graph, chain: LoopChain, known: frozenset[int]) -> dict[ElementaryMotion, Array]:
-    """Directions of rods between two unknown ball joints that touch nothing else, by the second."""
-    rods: dict[ElementaryMotion, Array] = {}
+def _rods(
+    graph: Graph, chain: LoopChain, known: frozenset[int]
+) -> dict[ElementaryMotion, Direction]:
+    """Return directions of rods between unknown ball joints, by the second joint of each."""
+    rods: dict[ElementaryMotion, Direction] = {}
     for i, second in enumerate(chain.items):
         first, link = chain.items[i - 1], chain.links[i - 1]
         if first is second or first in rods or {first.kind, second.kind} != {"S"}:
@@ -240,26 +231,8 @@ def _rods(graph: Graph, chain: LoopChain, known: frozenset[int]) -> dict[Element
 STRIDE = 0.5
 
 
-@dataclass(frozen=True, eq=False)
-class Closed:
-    """Configurations of a loop with their certificates.
-
-    Attributes:
-        x: The six variables, shape (K, 6).
-        error: Largest entry of the product of all motions less the identity, the translation in
-            units of the size of the loop or of the longest slide, shape (K,).
-        h: The number of Kantorovich; a proof where it is at most one half, shape (K,).
-        radius: Radius of uniqueness in the Euclidean norm of x, shape (K,).
-    """
-
-    x: Array
-    error: Array
-    h: Array
-    radius: Array
-
-
-def product(kinds: str, C: Array, x: Array) -> tuple[Array, Array, Array]:
-    """The whole motion (K, 4, 4), and directions and points of the six axes, each (K, 6, 3)."""
+def product(kinds: str, C: Constants, x: Variables) -> tuple[Transform, Direction, Point]:
+    """Return the motion once around, and directions and points of the six axes."""
     T = np.broadcast_to(np.eye(4), (len(x), 4, 4))
     axes, points = np.zeros((2, len(x), 6, 3))
     for i, kind in enumerate(kinds):
@@ -268,16 +241,18 @@ def product(kinds: str, C: Array, x: Array) -> tuple[Array, Array, Array]:
     return T, axes, points
 
 
-def screws_of(kinds: str, C: Array, x: Array) -> Array:
-    """Screws of the six motions at configurations, one column each, shape (K, 6, 6)."""
+def screws_of(kinds: str, C: Constants, x: Variables) -> Array:
+    """Return the screws of the six motions, one column each, shape (K, 6, 6)."""
     _, axes, points = product(kinds, C, x)
     turning = np.array([kind == "R" for kind in kinds])[:, None]
     linear = np.where(turning, screw.cross(points, axes), axes)
     return np.swapaxes(np.concatenate([linear, axes * turning], axis=-1), 1, 2)
 
 
-def error_and_derivative(kinds: str, C: Array, x: Array) -> tuple[Array, Array, Array]:
-    """F of shape (K, 6), its derivative (K, 6, 6), and largest entry of the product less one."""
+def error_and_derivative(
+    kinds: str, C: Constants, x: Variables
+) -> tuple[Residual, Jacobian, Array]:
+    """Return the error F, its derivative, and the largest entry of the product less one."""
     T, axes, points = product(kinds, C, x)
     R, p = T[:, :3, :3], T[:, :3, 3]
     skew = 0.5 * (R - np.swapaxes(R, 1, 2))
@@ -291,8 +266,8 @@ def error_and_derivative(kinds: str, C: Array, x: Array) -> tuple[Array, Array, 
     return F, derivative, np.max(np.abs(T - np.eye(4)), axis=(1, 2))
 
 
-def newton(kinds: str, C: Array, x: Array, steps: int = 15) -> Array:
-    """Newton's method from all starting points at once, shape (K, 6)."""
+def newton(kinds: str, C: Constants, x: Variables, steps: int = 15) -> Variables:
+    """Solve by Newton's method from all starting points at once."""
     x = np.array(x)
     active = np.arange(len(x))
     for _ in range(steps):
@@ -306,8 +281,8 @@ def newton(kinds: str, C: Array, x: Array, steps: int = 15) -> Array:
     return x
 
 
-def certified(kinds: str, C: Array, x: Array) -> Closed:
-    """Errors and certificates of configurations, shape (K, 6)."""
+def certified(kinds: str, C: Constants, x: Variables) -> tuple[Array, Array]:
+    """Return largest error and number h of Kantorovich, infinite above one half, of solutions."""
     F, derivative, error = error_and_derivative(kinds, C, x)
     sliding = np.array([kind == "P" for kind in kinds])
     slides = np.abs(x[:, sliding])
@@ -325,6 +300,4 @@ def certified(kinds: str, C: Array, x: Array) -> Closed:
         a = 1.0 / smallest
         b = a * (np.linalg.norm(F, axis=1) + ROUNDING)
         h = a * b * k
-        radius = (1.0 + np.sqrt(np.maximum(0.0, 1.0 - 2.0 * h))) / (k * a)
-    good = np.isfinite(h) & (h <= 0.5)
-    return Closed(x, error, np.where(good, h, np.inf), np.where(good, np.minimum(radius, 1.0), 0.0))
+    return error, np.where(h <= 0.5, h, np.inf)

@@ -46,21 +46,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regularize.guests.modes.loop_chain import about_z
 from regularize.lie import screw
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Indices, Transform, read_only
 from regularize.tolerances import VANISHING
+
+#: Shape (N, 6, 4, 4): constant motions behind each of the six motions, lengths in loop sizes.
+Constants: TypeAlias = Array
+#: Shape (N, 6): the six unknowns, in radians and loop sizes.
+Variables: TypeAlias = Array
 
 _PAIRS = np.array(list(combinations(range(5), 2)))
 _FIRST, _SECOND = _PAIRS.T
 
 
-def carried(T: Array) -> Array:
-    """Matrices by which rigid motions (..., 4, 4) carry the coordinates, shape (..., 15, 15)."""
+def carried(T: Transform) -> Array:
+    """Return the matrices (..., 15, 15) by which rigid motions carry the coordinates."""
     R, t = T[..., :3, :3], T[..., :3, 3]
     M = np.zeros((*T.shape[:-2], 5, 5))
     M[..., 0, 0] = M[..., 4, 4] = 1.0
@@ -74,20 +79,14 @@ def carried(T: Array) -> Array:
     return D
 
 
-def elementary(kind: str, x: Array) -> Array:
-    """Turn about z (``R``) or slide along z (``P``), shape (..., 4, 4)."""
+def elementary(kind: str, x: Array) -> Transform:
+    """Return a turn about z (``R``) or a slide along z (``P``)."""
     zero = np.zeros_like(x, dtype=np.float64)
     return about_z(zero, x) if kind == "P" else about_z(x, zero)
 
 
-def functions(kind: str, x: Array) -> Array:
-    """The functions 1, f1, f2 of a motion: (1, cos, sin) or (1, s, s²), shape (..., 3)."""
-    if kind == "P":
-        return np.stack([np.ones_like(x), x, x * x], axis=-1)
-    return np.stack([np.ones_like(x), np.cos(x), np.sin(x)], axis=-1)
-
-
 def _basis(kind: str, sign: float) -> Array:
+    """Find the matrices of 1, f1, f2, (cos, sin) or (s, s²), from those at three values."""
     if kind == "R":
         at = [np.round(carried(elementary("R", np.array(a)))) for a in (0.0, np.pi / 2, np.pi)]
         constant = 0.5 * (at[0] + at[2])
@@ -101,19 +100,13 @@ BASIS = {kind: _basis(kind, 1.0) for kind in "RP"}
 #: The same for the inverse motion.
 INVERSE = {kind: _basis(kind, -1.0) for kind in "RP"}
 #: Coordinates that the motion leaves as they are, the constant one left out.
-UNMOVED: dict[str, NDArray[np.intp]] = {
+UNMOVED: dict[str, Indices] = {
     kind: np.flatnonzero(~np.any(BASIS[kind][1:] != 0.0, axis=(0, 2)))[1:] for kind in "RP"
 }
 
 
-def _axis() -> Array:
-    line = np.zeros(15)
-    line[0] = line[5 + int(np.flatnonzero((_FIRST == 0) & (_SECOND == 3))[0])] = 1.0
-    return read_only(line)
-
-
 #: Origin and z axis, which a turn about z leaves as they are, shape (15,).
-AXIS = _axis()
+AXIS = read_only([1.0, 0.0, 0.0, 0.0, 0.0, *((_FIRST == 0) & (_SECOND == 3))])
 
 
 #: Products 1, f1, f2 by cos², cos sin, sin² of half the angle of the circle.
@@ -127,19 +120,12 @@ _HALF = np.diag([1.0, -1.0, -1.0, 1.0])
 
 @dataclass(frozen=True)
 class Arrangement:
-    """Which motion takes which part.
+    """Which motion takes which part in the equations."""
 
-    Attributes:
-        order: The motions in the order in which the equations number them 1 to 6.
-        reversed: Whether the loop is passed backwards.
-        hidden: The hidden one of motions 3, 4, 5, counted from 0.
-        swapped: Which of the other two multiplies the equations.
-    """
-
-    order: tuple[int, ...]
-    reversed: bool
-    hidden: int
-    swapped: bool
+    order: tuple[int, ...]  # the motions as the equations number them from 1 to 6
+    reversed: bool  # whether the loop is passed backwards
+    hidden: int  # the hidden one of motions 3, 4, 5, counted from 0
+    swapped: bool  # which of the other two multiplies the equations
 
     @property
     def roles(self) -> tuple[int, int, int]:
@@ -148,8 +134,8 @@ class Arrangement:
         first, second = others[::-1] if self.swapped else others
         return 2 + self.hidden, 2 + first, 2 + second
 
-    def arranged(self, kinds: str, C: Array) -> tuple[str, Array]:
-        """Kinds and constants in this order."""
+    def arranged(self, kinds: str, C: Constants) -> tuple[str, Constants]:
+        """Return kinds and constants in this order."""
         C = C[:, list(self.order)]
         if self.reversed:
             C = _HALF @ screw.inverse(np.roll(C, -1, axis=1)) @ _HALF
@@ -157,7 +143,7 @@ class Arrangement:
 
 
 def arrangements(kinds: str) -> Iterator[Arrangement]:
-    """All arrangements whose sixth motion is a turn."""
+    """Yield all arrangements whose sixth motion is a turn."""
     for start in range(6):
         for backwards in (False, True):
             order = [(start + (-k if backwards else k)) % 6 for k in range(6)]
@@ -168,13 +154,8 @@ def arrangements(kinds: str) -> Iterator[Arrangement]:
                     yield Arrangement(tuple(order), backwards, hidden, swapped)
 
 
-def eliminated(kinds: str, C: Array) -> Array:
-    """Six equations in motions 3, 4, 5 of arranged loops, shape (N, 6, 3, 3, 3).
-
-    They are by the functions of these motions, from the kinds of the six motions in the order of
-    the arrangement and their constants, shape (N, 6, 4, 4). More than six are combined at random,
-    so that none is lost for sure.
-    """
+def eliminated(kinds: str, C: Constants) -> Array:
+    """Return six equations in motions 3, 4, 5 of arranged loops, shape (N, 6, 3, 3, 3)."""
     N, D, back = len(C), carried(C), carried(screw.inverse(C))
     left = np.einsum("xab,nb->nax", BASIS[kinds[4]], D[:, 4] @ AXIS)
     left = np.einsum("xab,nbj->naxj", BASIS[kinds[3]], D[:, 3] @ left)
@@ -187,6 +168,7 @@ def eliminated(kinds: str, C: Array) -> Array:
     U, sizes, _ = np.linalg.svd(right[:, :, 1:], full_matrices=True)
     rank = np.sum(sizes > VANISHING * sizes[:, :1], axis=1)
     combined = U[:, :, 8:].copy()
+    # More than six equations are combined at random, so that none is lost for sure.
     mixing = np.linalg.qr(np.random.default_rng(14).normal(size=(14, 14)))[0]
     for r in np.unique(rank[rank < 8]):
         these = rank == r
@@ -196,7 +178,7 @@ def eliminated(kinds: str, C: Array) -> Array:
 
 
 def turned(offset: Array) -> Array:
-    """The products cos², cos sin, sin² of half of (angle + offset) by those of the angle."""
+    """Return the products cos², cos sin, sin² of half of (angle + offset) by those of the angle."""
     c, s = np.cos(0.5 * offset), np.sin(0.5 * offset)
     rows = [
         [c * c, -2 * c * s, s * s],
@@ -208,37 +190,34 @@ def turned(offset: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Pencil:
-    """The quadratic matrix polynomial of N loops.
+    """The quadratic matrix polynomial of N loops, and three of their motions on circles.
 
-    Attributes:
-        A: Its coefficients by cos², cos sin, sin² of half the hidden angle, (N, 3, 12, 12).
-        offsets: Origins of the circles of the hidden, multiplied and last variable, shape (3,).
-        kinds: Their kinds.
+    The three are the hidden one, the multiplied one and the last one.
     """
 
-    A: Array
-    offsets: Array
+    A: Array  # by cos², cos sin, sin² of half the hidden angle, shape (N, 3, 12, 12)
+    offsets: Array  # origins of their circles, shape (3,)
     kinds: tuple[str, str, str]
 
-    def at(self, angle: Array, rows: NDArray[np.intp] | None = None) -> Array:
-        """The matrix at hidden angles, of all loops or of some rows (K,), shape (..., 12, 12)."""
+    def at(self, angle: Array, rows: Indices | None = None) -> Array:
+        """Return the matrix at hidden angles, of all loops or of some, shape (..., 12, 12)."""
         c, s = np.cos(0.5 * angle), np.sin(0.5 * angle)
         A = self.A if rows is None else self.A[rows]
         factors = np.stack([c * c, c * s, s * s], axis=-1)
         return np.asarray(np.einsum("...h,...hij->...ij", factors, A))
 
     def value(self, role: int, angle: Array) -> Array:
-        """The variable of a motion by the angle on its circle."""
+        """Return the variable of a motion by the angle on its circle."""
         angle = angle + self.offsets[role]
         return np.asarray(np.tan(0.5 * angle)) if self.kinds[role] == "P" else angle
 
     def angle(self, role: int, value: Array) -> Array:
-        """The angle on its circle of the variable of a motion."""
+        """Return the angle on its circle of the variable of a motion."""
         angle = 2.0 * np.arctan(value) if self.kinds[role] == "P" else value
         return np.asarray(angle - self.offsets[role])
 
     def regularity(self, angles: Array) -> Array:
-        """Smallest by largest singular value at some angles, shape (N, angles)."""
+        """Return the smallest by the largest singular value at some angles, shape (N, angles)."""
         result = np.zeros((len(self.A), len(angles)))
         for i, angle in enumerate(angles):
             sizes = np.linalg.svd(self.at(angle[None]), compute_uv=False)
@@ -247,7 +226,7 @@ class Pencil:
 
 
 def assembled(kinds: str, six: Array, arrangement: Arrangement, offsets: Array) -> Pencil:
-    """The matrix polynomial of six equations in arranged motions 3, 4, 5, (N, 6, 3, 3, 3)."""
+    """Make the matrix polynomial of six equations in arranged motions, as from ``eliminated``."""
     circles = [_CIRCLE[kinds[2 + k]] @ turned(offsets[k]) for k in range(3)]
     six = np.einsum("nehij,hx,iy,jz->nexyz", six, *circles, optimize=True)
     roles = [role - 2 for role in arrangement.roles]
@@ -263,12 +242,9 @@ def assembled(kinds: str, six: Array, arrangement: Arrangement, offsets: Array) 
 
 
 def eigenvalues(A: Array) -> Array:
-    """Complex angles at which the matrix is singular, shape (N, 24).
-
-    The matrix at half a turn, A2, is inverted: the origin of the circle has to be chosen so that
-    this is well conditioned.
-    """
+    """Return the complex angles at which the matrix is singular, shape (N, 24)."""
     N, n = len(A), A.shape[-1]
+    # The matrix at half a turn is inverted: the circle's origin has to make it well conditioned.
     companion = np.zeros((N, 2 * n, 2 * n))
     companion[:, :n, n:] = np.eye(n)
     companion[:, n:] = -np.linalg.solve(A[:, 2], np.concatenate([A[:, 0], A[:, 1]], axis=-1))

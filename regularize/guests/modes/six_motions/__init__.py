@@ -1,1 +1,0 @@
-"""All configurations of a loop of six elementary motions by eigenvalues, each with a proof."""
