@@ -32,15 +32,7 @@ MotionCurve = tuple[list[Polynomial], dict[EdgeId, tuple[Polynomial, Polynomial]
 
 
 def curve_of(loops: Sequence[Loop], screws: dict[EdgeId, Vector]) -> MotionCurve:
-    """The curve in space along which loops move from their reference pose.
-
-    Args:
-        loops: The loops.
-        screws: The screw of every joint, in integers.
-
-    Raises:
-        NotExact: The loops have no motion with one freedom, or none of low degree was found.
-    """
+    """The curve in space along which loops move from their reference pose."""
     reason = "the loops move along no curve of low degree"
     prime, known = 2 ** PRIMES[0] - 1, dict[EdgeId, dict[EdgeId, Series] | None]()
     # The half angles are functions of one, or of one and a square root, or of two square roots.
@@ -61,13 +53,7 @@ def curve_of(loops: Sequence[Loop], screws: dict[EdgeId, Vector]) -> MotionCurve
 
 @dataclass(frozen=True)
 class _Shape:
-    """Degrees of the polynomials.
-
-    Attributes:
-        first: The joint of the parameter x.
-        others: The joints of y and z, as far as there are such.
-        degrees: Of each other joint the degree in x of its relation, or of its fraction.
-    """
+    """Degrees of the polynomials."""
 
     first: EdgeId
     others: tuple[EdgeId, ...]
@@ -176,10 +162,7 @@ def _polynomial(known: Sequence[int], names: Sequence[tuple[int, int]]) -> Polyn
 def _series(
     loops: Sequence[Loop], screws: dict[EdgeId, Vector], first: EdgeId, order: int, prime: int
 ) -> dict[EdgeId, Series] | None:
-    """Half-angle tangents as power series in the first one, modulo a prime.
-
-    None where the others do not follow from it, or nothing moves.
-    """
+    """Half-angle tangents as power series in the first one, modulo a prime."""
     joints = [e for e in screws if e != first]
     columns = [*joints, first]
     rows = []

@@ -22,8 +22,7 @@ from regularize.proofs.incidence import NotExact
 from regularize.proofs.motions import motion, written
 from regularize.proofs.verifier import Space, Verdict, annihilator, distance, reduced, shown
 from regularize.reduction.block import Block
-from regularize.reduction.closed_part import loops_of
-from regularize.reduction.closing import Closing, closings
+from regularize.reduction.closed_part import Closing, closings, loops_of
 from regularize.reduction.cuts import Cut
 from regularize.reduction.propagation import Fact, Propagation
 from regularize.reduction.virtual_joints import VirtualJointConstraint, unsteady
@@ -31,14 +30,7 @@ from regularize.tolerances import EXACT, RTOL
 
 
 class PartDocument:
-    """The steps of a proof, each written once, premises first.
-
-    Args:
-        graph: The mechanism's graph, with the virtual joints of the part.
-        part: The part.
-        freedoms: Span of the screws of every joint, in integers.
-        family: Name of the family by whose motion rows are redundant; empty where none are.
-    """
+    """The steps of a proof, each written once, premises first."""
 
     def __init__(
         self, graph: Graph, part: Block, freedoms: dict[EdgeId, Space], family: str = ""
@@ -56,12 +48,7 @@ class PartDocument:
         self._same: dict[Any, int] = {}
 
     def whole(self, *, lock: bool = False, fewer: bool = False) -> dict[str, Any] | None:
-        """The document of the part, or None where the spaces are not those of the reduction.
-
-        Args:
-            lock: Whether locked joints are made rigid.
-            fewer: Whether spaces may leave out fewer rows, where a motion proves the others.
-        """
+        """The document of the part, or None where the spaces are not those of the reduction."""
         cuts = {cut.edge.index: cut for cut in self.part.cuts}
         closed: list[Cycle] = []
         for e, node, cycle in self._order(cuts):
@@ -277,18 +264,7 @@ class PartDocument:
 def match(
     document: dict[str, Any], verdict: Verdict, mechanism: Mechanism, rtol: float = RTOL
 ) -> Verdict:
-    """The verdict on a proof as one about a model.
-
-    Args:
-        document: The proof.
-        verdict: What ``verify`` says of it.
-        mechanism: The model.
-        rtol: How far the model may be from what is proved of exact joints, radians and parts of
-            its size.
-
-    Returns:
-        The verdict, or that the proof does not hold because its joints are not the model's.
-    """
+    """The verdict on a proof as one about a model."""
     graph = build(mechanism)
     loops = LoopKinematics(graph, graph.every_edge, graph.tree)
     state = loops.state(assemble(graph).q)

@@ -67,11 +67,7 @@ def product_of(factors: Sequence[Dual]) -> list[Dual]:
 
 
 def split_right(polynomial: Sequence[Dual], norm: Norm) -> tuple[list[Dual], Dual]:
-    """The last factor h with a norm, and what stands before t - h.
-
-    Raises:
-        ZeroDivisionError: There is no such factor, or more than one.
-    """
+    """The last factor h with a norm, and what stands before t - h."""
     c, r = norm
     rest = [*polynomial]
     while len(rest) > 2:  # the rest of division by (t - c)² + r

@@ -42,16 +42,7 @@ GROUP = "regularize.families"
 
 
 def families(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:
-    """Families of which a part may be, with the spans of its joints in integers.
-
-    The last is none that has a name: the joints with the relations of their axes alone.
-
-    Args:
-        graph: The mechanism's graph.
-        part: The part.
-        within: What relation is taken to be meant, radians and parts of the size.
-        rounding: How far a number may be moved to a simpler one.
-    """
+    """Families of which a part may be, with the spans of its joints in integers."""
     for family in (with_bars, *_installed(), rational_motions, of_legs, unnamed):
         yield from family(graph, part, within, rounding)
 

@@ -87,13 +87,7 @@ NOTHING = cross(UNITS[0], UNITS[0])
 
 @dataclass(frozen=True)
 class Precision:
-    """How exactly the geometry is taken.
-
-    Attributes:
-        within: What relation is taken to be meant, radians and parts of the size.
-        rounding: How far a number may be moved to a simpler one.
-        everywhere: Whether relations count that joints have which share no body.
-    """
+    """How exactly the geometry is taken."""
 
     within: float
     rounding: float
@@ -103,16 +97,7 @@ class Precision:
 def exact_freedoms(
     graph: Graph, screws: dict[EdgeId, Array], precision: Precision
 ) -> dict[EdgeId, Space]:
-    """The span of every joint's screws in integers.
-
-    Args:
-        graph: The mechanism's graph.
-        screws: Screws of the joints, lengths scaled, shape (6, f) each.
-        precision: What counts as meant.
-
-    Raises:
-        NotExact: The relations of the axes contradict each other in rational numbers.
-    """
+    """The span of every joint's screws in integers."""
     types = {e: motion_type(np.linalg.qr(s)[0], precision.within) for e, s in screws.items()}
     directions = Directions(precision.within, precision.rounding)
     along = {e: directions.add(t.direction) for e, t in types.items() if t.direction is not None}
@@ -182,13 +167,7 @@ def _space(kind: MotionType, d: Rational, p: Rational, precision: Precision) -> 
 def with_parallel_bars(
     freedoms: dict[EdgeId, Space], loops: Sequence[Sequence[EdgeId]]
 ) -> dict[EdgeId, Space]:
-    """The same with some parallel hinges moved where that makes opposite sides equal.
-
-    Args:
-        freedoms: The span of every joint's screws.
-        loops: Four hinges each, in the order in which they are corners of a parallelogram, or
-            another even number; or two that coincide.
-    """
+    """The same with some parallel hinges moved where that makes opposite sides equal."""
     rows = {e: upright(freedoms[e][0]) for loop in loops for e in loop}
     hinges = sorted(rows)
     signs = [{e: (-1) ** i for i, e in enumerate(loop)} for loop in loops]
@@ -223,11 +202,7 @@ def equal_bars(freedoms: dict[EdgeId, Space], within: float) -> list[tuple[EdgeI
 def angulated(
     freedoms: dict[EdgeId, Space], loops: Iterable[Sequence[EdgeId]], within: float
 ) -> list[tuple[EdgeId, ...]]:
-    """Loops of many parallel hinges whose bars, every second one of them, add up to nothing.
-
-    While bars of two kinds turn by one angle against each other, such loops stay closed: rings of
-    angulated scissors (Hoberman 1990; You and Pellegrino 1997) are made of them.
-    """
+    """Loops of many parallel hinges whose bars, every second one of them, add up to nothing."""
     found = []
     for loop in ([e for e in cycle if freedoms[e]] for cycle in loops):
         spaces = [freedoms[e] for e in loop]

@@ -79,12 +79,7 @@ def floats(a: Sequence[Fraction]) -> Array:
 
 
 class Directions:
-    """Directions up to sign, with their normals.
-
-    Args:
-        within: Angle in radians, or relative error, within which a relation is taken to be meant.
-        rounding: How far a number may be moved to a simpler one.
-    """
+    """Directions up to sign, with their normals."""
 
     def __init__(self, within: float, rounding: float) -> None:
         """Start with none."""
@@ -101,14 +96,7 @@ class Directions:
         return len(self.measured) - 1
 
     def exact(self, related: set[tuple[int, int]] | None = None) -> list[Rational]:
-        """Rational vectors along all directions.
-
-        Args:
-            related: Pairs of directions whose relations count; None: those of all.
-
-        Raises:
-            NotExact: Relations contradict each other in rational numbers.
-        """
+        """Rational vectors along all directions."""
         count = len(self.measured)
         pairs = related or {(i, j) for i, j in combinations(range(count), 2)}
         normals: set[tuple[int, int]] = set()
@@ -181,13 +169,7 @@ def nearest(target: Array, basis: Sequence[Rational], rounding: float) -> Ration
 
 
 class Incidences:
-    """Incidences on lines with rational directions.
-
-    Args:
-        directions: Exact directions.
-        within: Distance within which lines are taken to meet.
-        rounding: How far a number may be moved to a simpler one.
-    """
+    """Incidences on lines with rational directions."""
 
     def __init__(self, directions: Sequence[Rational], within: float, rounding: float) -> None:
         """Start with no line."""
@@ -230,11 +212,7 @@ class Incidences:
                 self.add_centre(p + s * a)
 
     def exact(self) -> tuple[list[Rational], list[Rational]]:
-        """A rational point of every line, and the rational centres.
-
-        Raises:
-            NotExact: Lines meet in more ways than are free.
-        """
+        """A rational point of every line, and the rational centres."""
         through = [
             [i for i, (d, p) in enumerate(self.lines) if self._off(d, c - p) <= self.within]
             for c in self.centres

@@ -27,14 +27,7 @@ from regularize.proofs.verifier import Space, reduced
 
 @dataclass(frozen=True)
 class Leg:
-    """A chain of joints, the first of which turn about a point, the others about another one.
-
-    Attributes:
-        between: The bodies that it joins.
-        joints: The joints from the first body to the second.
-        split: How many joints turn about the first point.
-        ends: Both points in homogeneous coordinates, exact.
-    """
+    """A chain of joints, the first of which turn about a point, the others about another one."""
 
     between: tuple[NodeId, NodeId]
     joints: tuple[EdgeId, ...]
@@ -66,14 +59,7 @@ def legs_of(graph: Graph, freedoms: dict[EdgeId, Space]) -> list[Leg]:
 def on_conics(
     graph: Graph, freedoms: dict[EdgeId, Space], within: float, rounding: float
 ) -> dict[EdgeId, Space] | None:
-    """The joints with exact legs between two conics; None where legs are none of these.
-
-    Args:
-        graph: The mechanism's graph.
-        freedoms: The span of every joint's screws.
-        within: By how much points may miss them, in parts of the size.
-        rounding: How far a number may be moved to a simpler one.
-    """
+    """The joints with exact legs between two conics; None where legs are none of these."""
     legs = legs_of(graph, freedoms)
     if len(legs) < 6:
         return None
@@ -128,10 +114,7 @@ def _center(screws: Sequence[Sequence[int]]) -> Exact | None:
 
 
 def _squares(points: Array, rounding: float) -> Exact | None:
-    """Products of second degree of two numbers that tell points on a conic apart, exact, (n, 3).
-
-    They are directions, from the first point to the others; there, of the tangent.
-    """
+    """Products of second degree of two numbers that tell points on a conic apart, exact, (n, 3)."""
     centered = points - points.mean(axis=0)
     x, y = (centered @ np.linalg.svd(centered)[2][:2].T).T
     conic = np.linalg.svd(np.column_stack([x * x, x * y, y * y, x, y, 1 + 0 * x]))[2][-1]

@@ -36,11 +36,7 @@ def bounded(work: float) -> Iterator[None]:
 
 
 def spend(products: float, prime: int) -> None:
-    """Count products of two remainders before they are made.
-
-    Raises:
-        Exhausted: They are more than there may be.
-    """
+    """Count products of two remainders before they are made."""
     if (left := _left.get()) is not None:
         left[0] -= products * (1.0 + (prime.bit_length() / 256) ** 1.6)
         if left[0] < 0.0:
@@ -48,13 +44,7 @@ def spend(products: float, prime: int) -> None:
 
 
 class Eliminated:
-    """A linear system that is solved for several right sides, modulo a prime.
-
-    Args:
-        rows: The equations: coefficients of the unknowns, and of one number that is given.
-        unknowns: Number of unknowns.
-        prime: The prime.
-    """
+    """A linear system that is solved for several right sides, modulo a prime."""
 
     def __init__(self, rows: Sequence[Sequence[int]], unknowns: int, prime: int) -> None:
         """Eliminate as many unknowns as there are independent columns."""
@@ -104,14 +94,7 @@ def times(a: Series, b: Series, prime: int) -> Series:
 def relation_of(
     values: Sequence[Series], terms: Terms, prime: int, needed: Sequence[int] = ()
 ) -> list[int] | None:
-    """Coefficients c_ij with which the sum of c_ij x^i values[j] is zero, if there are any.
-
-    Args:
-        values: The series.
-        terms: Exponents i with numbers j of series.
-        prime: The modulus.
-        needed: Places of terms whose coefficients must not be zero.
-    """
+    """Coefficients c_ij with which the sum of c_ij x^i values[j] is zero, if there are any."""
     order = len(values[0])
     # Numbers of the machine's length are many times as fast.
     spend(order * len(terms) ** 2 / (16 if prime < 2**31 else 1), prime)

@@ -27,20 +27,7 @@ from regularize.tolerances import EXACT
 def motion(
     graph: Graph, part: Block, freedoms: dict[EdgeId, Space], kept: dict[EdgeId, Space]
 ) -> tuple[dict[str, Any], dict[EdgeId, Space]]:
-    """How the loops of a part move, and which rows they keep.
-
-    Args:
-        graph: The mechanism's graph.
-        part: The part.
-        freedoms: Span of the screws of every joint, in integers.
-        kept: Rows of every cut that the motion spaces leave.
-
-    Returns:
-        The step of the document, and the rows of every cut that are kept.
-
-    Raises:
-        NotExact: No motion of these joints was found.
-    """
+    """How the loops of a part move, and which rows they keep."""
     own = loops_of(graph, part.edges, part.order)
     names = {e: graph.edges[e].name for e in part.edges}
     legs = [*legs_of(graph, freedoms)]

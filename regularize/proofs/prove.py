@@ -116,19 +116,7 @@ def _geometries(graph: Graph, part: Block, rtol: float) -> Iterator[dict[EdgeId,
 
 
 def moving(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
-    """The proof of a part whose rows depend on each other along a motion of special lengths.
-
-    Args:
-        graph: The mechanism's graph.
-        part: The part, without these rows.
-        rtol: What relation is taken to be meant, radians and parts of the size.
-
-    Returns:
-        The entry of ``parts`` in the document, accepted by the checker.
-
-    Raises:
-        NotExact: No exact mechanism near the part was found that moves so.
-    """
+    """The proof of a part whose rows depend on each other along a motion of special lengths."""
     if any(np.linalg.matrix_rank(s[3:], tol=rtol) < s.shape[1] > 1 for s in part.screws.values()):
         raise NotExact("a joint that slides and turns is in a loop that moves for its lengths")
     reason, tried = NotExact("they are of no family that is known"), list[dict[EdgeId, Space]]()
@@ -163,15 +151,7 @@ def _signed(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def bound(graph: Graph, part: Block) -> dict[str, Any]:
-    """At least so many closure equations of a part are independent at the pose.
-
-    Args:
-        graph: The mechanism's graph.
-        part: The part.
-
-    Returns:
-        The entry of ``bounds`` in the document, for ``verify``.
-    """
+    """At least so many closure equations of a part are independent at the pose."""
     edges = sorted((graph.edges[e] for e in part.edges), key=lambda edge: edge.name)
     loops = [cycle.edges for cycle in part.cycles]
     blocks = [
@@ -215,11 +195,7 @@ def bound(graph: Graph, part: Block) -> dict[str, Any]:
 
 
 def _independent(matrix: Array, rank: int) -> tuple[list[int], list[int]]:
-    """So many rows and columns whose common part is invertible.
-
-    By complete pivoting with one operation after another, whose results no processor changes; of
-    equal pivots the first.
-    """
+    """So many rows and columns whose common part is invertible."""
     rest, rows, columns = matrix.copy(), list[int](), list[int]()
     for _ in range(rank):
         i, j = divmod(int(np.abs(rest).argmax()), rest.shape[1])

@@ -141,11 +141,7 @@ def _times(h: Dual) -> Array:
 
 
 def _roots(series: Array, noise: float, most: int) -> Roots | None:
-    """The factors of a hinge by its series, or None where there are not so few within noise.
-
-    With x = 1 / t the series is x (q0 + q1 x + ...) / (1 + p1 x + ...), so t^d + p1 t^(d-1) + ...
-    and q0 t^(d-1) + ... are real and imaginary parts of the product of all t - c - i s.
-    """
+    """The factors of a hinge by its series, or None where there are not so few within noise."""
     if not np.isfinite(series).all():
         return None
     for d in range(1, most + 1):

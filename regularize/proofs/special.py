@@ -12,14 +12,7 @@ from regularize.reduction.reduce import Reduction
 
 @dataclass(frozen=True)
 class SpecialLengths:
-    """A part whose rows are proved to be redundant along the motion of its own lengths.
-
-    Attributes:
-        cuts: Names of the closing joints of its loops.
-        family: Name of the family.
-        rows: Number of rows that this makes redundant.
-        distance: By how much the joints miss the exact ones, radians and parts of the size.
-    """
+    """A part whose rows are proved to be redundant along the motion of its own lengths."""
 
     cuts: tuple[str, ...]
     family: str
@@ -32,14 +25,7 @@ class SpecialLengths:
 
 
 def special_lengths(reduction: Reduction) -> tuple[SpecialLengths, ...]:
-    """What a proof says of the rows that the motion spaces do not prove to be redundant.
-
-    Args:
-        reduction: From ``reduce``, whether it keeps these rows or not.
-
-    Returns:
-        One entry per part for which there is a proof.
-    """
+    """What a proof says of the rows that the motion spaces do not prove to be redundant."""
     known, within = reduction.graph.known, reduction.tolerances.meant
     parts = [part for part in reduction.parts if _special(reduction, part)]
     for part in parts:

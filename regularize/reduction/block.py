@@ -9,22 +9,18 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Point, Space
 from regularize.lie.subalgebra import decide_rank, lie_closure
+from regularize.loops.equation_ranks import singular_values
+from regularize.loops.kept_rows import ReducedLoops
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle, minimum_cycle_basis, summed_cycles
 from regularize.mechanism.graph import CouplingRow, EdgeId, NodeId
 from regularize.reduction import one_loop
 from regularize.reduction.context import Context, portion
-from regularize.reduction.cuts import (
-    Cut,
-    Kind,
-    ReducedLoops,
-    cut_of,
-    without_rows,
-)
-from regularize.reduction.mobility import CellMobility, singular_values
+from regularize.reduction.cuts import Cut, cut_of, without_rows
+from regularize.reduction.mobility import CellMobility
 
 if TYPE_CHECKING:
     from regularize.reduction.descent import Lowest
@@ -69,9 +65,9 @@ class Block:
     """
 
     edges: tuple[EdgeId, ...]
-    center: Array
+    center: Point
     length: float
-    screws: dict[EdgeId, Array]
+    screws: dict[EdgeId, Space]
     cycles: tuple[Cycle, ...]
     cuts: tuple[Cut, ...]
     order: tuple[EdgeId, ...]
@@ -130,28 +126,18 @@ def reduce_part(
     still: frozenset[EdgeId] = frozenset(),
     parallelograms: Set[frozenset[EdgeId]] = frozenset(),
 ) -> Block:
-    """Reduce one biconnected block.
+    """Reduce one biconnected block; a tolerance of zero keeps every constraint.
 
-    Args:
-        context: The assembled mechanism and the options.
-        block: Edges of the block.
-        tolerance: Tolerance of the motion spaces; zero keeps every constraint.
-        enough: Stop searching orders when the dimensions add up to this, and pass over those where
-            they are less; None takes the first.
-        still: Joints that cannot move. Their own loops are closed first, and what closed loops lock
-            is rigid for the loops that follow.
-        parallelograms: Loops of four hinges that are taken for parallelograms.
+    Orders of several loops are searched until dimensions add up to ``enough``, see ``close_part``.
+    Parallelograms are loops of four hinges that are taken for such.
     """
-    graph, rtol = context.graph, context.rtol
     center, length = context.frame(block)
-    screws = context.scaled_screws(block, center, length)
-    basis = minimum_cycle_basis(graph, block)
     part = Block(
         edges=tuple(block),
         center=center,
         length=length,
-        screws=screws,
-        cycles=tuple(basis),
+        screws=context.scaled_screws(block, center, length),
+        cycles=tuple(minimum_cycle_basis(context.graph, block)),
         cuts=(),
         order=(),
         rank=0,
@@ -161,45 +147,13 @@ def reduce_part(
         topological=0,
         rtol=tolerance,
     )
-    if len(basis) == 1 and tolerance:
+    if len(part.cycles) == 1 and tolerance:
         return _of_one_loop(context, part)
-    from regularize.reduction import classification, closed_part  # where there are several loops
-
-    basis, trivial = classification.smallest_loops(graph, basis, screws, rtol)
-    nothing_closed = closed_part.open_loops(graph, screws, tolerance, parallelograms)
-    closed = closed_part.close_part(
-        nothing_closed,
-        block,
-        basis,
-        context.preference,
-        enough=enough,
-        cuts=None if context.prescribed is None else context.prescribed & set(block),
-        still=still,
-        rng=context.rng(),
-        progress=portion(context.progress, 0.0, 0.4),
-    )
-    part = replace(part, cycles=tuple(basis))
-    found = _locked(context, part, closed.propagation) if tolerance else ()
-    cuts = [
-        cut_at(context, part, c.edge, c.node, c.cycle, closed.spaces.basis(c.space))
-        for c in closed.closings
-    ]
-    return replace(
-        part,
-        cuts=tuple(sorted(cuts, key=lambda c: c.edge.index)),
-        order=tuple(closing.edge for closing in closed.closings),
-        dimension=closed.dimension,
-        locked=found,
-        trivial=trivial,
-        topological=classification.topological_redundancy(
-            graph, found, basis, screws, rtol, context.rng()
-        ),
-        parallelograms=closed.parallelograms,
-    )
+    return _of_several_loops(context, part, enough, still, parallelograms)
 
 
 def _of_one_loop(context: Context, part: Block) -> Block:
-    """The reduced block that is a single loop: the theorem as its text has it."""
+    """Reduce a block that is a single loop: the theorem as its text has it."""
     (cycle,) = part.cycles
     screws = [part.screws[e] for e in cycle.edges]
     allowed = [e for e in cycle.edges if context.prescribed is None or e in context.prescribed]
@@ -217,15 +171,54 @@ def _of_one_loop(context: Context, part: Block) -> Block:
     )
 
 
+def _of_several_loops(
+    context: Context,
+    part: Block,
+    enough: int | None,
+    still: frozenset[EdgeId],
+    parallelograms: Set[frozenset[EdgeId]],
+) -> Block:
+    """Reduce a block of several loops, closed one after another."""
+    from regularize.reduction import classification, closed_part  # where there are several loops
+
+    graph, rtol = context.graph, context.rtol
+    basis, trivial = classification.smallest_loops(graph, part.cycles, part.screws, rtol)
+    closed = closed_part.close_part(
+        closed_part.open_loops(graph, part.screws, part.rtol, parallelograms),
+        part.edges,
+        basis,
+        context.preference,
+        enough=enough,
+        cuts=None if context.prescribed is None else context.prescribed & set(part.edges),
+        still=still,
+        rng=context.rng(),
+        progress=portion(context.progress, 0.0, 0.4),
+    )
+    part = replace(part, cycles=tuple(basis), trivial=trivial)
+    locked = _locked(context, part, closed.propagation) if part.rtol else ()
+    cuts = [
+        cut_at(context, part, c.edge, c.node, c.cycle, closed.spaces.basis(c.space))
+        for c in closed.closings
+    ]
+    return replace(
+        part,
+        cuts=tuple(sorted(cuts, key=lambda c: c.edge.index)),
+        order=tuple(closing.edge for closing in closed.closings),
+        dimension=closed.dimension,
+        locked=locked,
+        topological=classification.topological_redundancy(
+            graph, locked, basis, part.screws, rtol, context.rng()
+        ),
+        parallelograms=closed.parallelograms,
+    )
+
+
 def _locked(
     context: Context, part: Block, propagation: Propagation | None = None
 ) -> tuple[EdgeId, ...]:
-    """Joints that the motion spaces of the loops lock; none where all have velocities.
+    """Return the joints that the motion spaces of the loops lock; none where all have velocities.
 
-    Args:
-        context: The assembled mechanism and the options.
-        part: The block.
-        propagation: Its loops, closed; None where it is one.
+    The propagation is that of several closed loops, None where there is one.
     """
     cycles, few = part.cycles, len(part.cycles) <= MANY_LOOPS
     resting = _resting(context, part) if few else frozenset(part.edges)
@@ -239,13 +232,13 @@ def _locked(
         cycles = tuple(summed_cycles(context.graph, cycles, cycles))
         for cycle in cycles:
             propagation.close(cycle)
-    found = propagation.lock(cycles)
+    locked = propagation.lock(cycles)
     # Small differences of noise lock none.
-    return tuple(sorted(found & (resting if few or not found else _resting(context, part))))
+    return tuple(sorted(locked & (resting if few or not locked else _resting(context, part))))
 
 
 def _resting(context: Context, part: Block) -> frozenset[EdgeId]:
-    """Joints that have no velocity at the assembled pose."""
+    """Return the joints that have no velocity at the assembled pose."""
     columns, count = dict[EdgeId, slice](), 0
     for e in part.edges:
         columns[e] = slice(count, count + part.screws[e].shape[1])
@@ -261,18 +254,9 @@ def _resting(context: Context, part: Block) -> frozenset[EdgeId]:
 
 
 def cut_at(
-    context: Context, part: Block, e: EdgeId, node: NodeId, cycle: Cycle, space: Array
+    context: Context, part: Block, e: EdgeId, node: NodeId, cycle: Cycle, space: Space
 ) -> Cut:
-    """The cut of a loop that is closed so, with its rows.
-
-    Args:
-        context: The assembled mechanism and the options.
-        part: The block.
-        e: The cut.
-        node: Its body in whose frame the space does not move.
-        cycle: The loop in the mechanism's own joints.
-        space: Basis of the space that the cut sees, shape (6, d).
-    """
+    """Return the cut of a loop whose space does not move in the frame of one of its bodies."""
     return cut_of(
         context.graph.edges[e],
         cycle,
@@ -286,9 +270,8 @@ def cut_at(
 
 
 def with_rank(context: Context, part: Block, mobility: CellMobility) -> Block:
-    """The block with the rank of its own loop equations at the configurations of its component."""
-    graph = context.graph
-    cut = {c.edge.index for c in part.cuts}
+    """Return the block with the rank of its own equations where its component was walked to."""
+    graph, cut = context.graph, {c.edge.index for c in part.cuts}
     columns, own = graph.columns(mobility.edges), graph.columns(sorted(part.edges))
     if len(own) == mobility.freedoms and 6 * len(cut) == mobility.equations:
         return replace(part, rank=mobility.generic.rank)
@@ -300,7 +283,7 @@ def with_rank(context: Context, part: Block, mobility: CellMobility) -> Block:
 
 
 def with_rigid_joints(context: Context, part: Block) -> Block:
-    """The block with all its joints locked, where its equations leave no velocity at all.
+    """Return the block with all its joints locked, where its equations leave no velocity at all.
 
     A rank equal to the number of freedoms makes the assembled configuration an isolated one, so no
     joint can ever move.
@@ -318,7 +301,7 @@ def with_rigid_joints(context: Context, part: Block) -> Block:
 
 
 def searched(context: Context, part: Block) -> Block:
-    """The block reduced in a better order, where rows are left over and there are orders.
+    """Return the block reduced in a better order, where rows are left over and there are orders.
 
     Where some are left over that are no topological redundancy, which is reported as such, locked
     joints are made rigid for the loops that follow. What is topological stays then, in any order.
@@ -343,7 +326,7 @@ def searched(context: Context, part: Block) -> Block:
 
 
 def thinned(context: Context, part: Block) -> Block:
-    """The block without dependent rows of loops that lock themselves.
+    """Return the block without dependent rows of loops that lock themselves.
 
     Where all joints of some loops are locked, their rows on these joints form a constant matrix.
     If it has as many independent rows as there are coordinates, that many of them keep locking the
@@ -354,12 +337,15 @@ def thinned(context: Context, part: Block) -> Block:
         kept = sum(cut.kept + cut.edge.freedoms for cut in part.cuts)
         count = kept - part.rank - part.topological
         if count > 0:
-            part = _without(context, part, chosen, count, "thinned", context.assembly.q)
+            loops, cuts = context.loops(part.edges, part.cuts)
+            q = context.assembly.q[loops.columns]
+            cuts = without_rows(cuts, loops, q, chosen, count, "thinned", context.rtol)
+            part = replace(part, cuts=tuple(cuts))
     return part
 
 
 def _self_locking(context: Context, part: Block) -> Iterator[list[int]]:
-    """Sets of cuts whose rows see locked joints alone, and hold every coordinate of these."""
+    """Yield sets of cuts whose rows see locked joints alone, and hold every coordinate of these."""
     edges = context.graph.edges
     if not part.locked and all(edges[e].freedoms for e in part.edges):
         return
@@ -380,11 +366,3 @@ def _self_locking(context: Context, part: Block) -> Iterator[list[int]]:
         values = np.linalg.svd(own, compute_uv=False)
         if decide_rank(values, context.rtol).rank == int(columns.sum()):
             yield chosen
-
-
-def _without(
-    context: Context, part: Block, chosen: Sequence[int], count: int, kind: Kind, q: Array
-) -> Block:
-    loops, cuts = context.loops(part.edges, part.cuts)
-    reduced = without_rows(cuts, loops, q[loops.columns], chosen, count, kind, context.rtol)
-    return replace(part, cuts=tuple(reduced))

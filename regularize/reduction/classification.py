@@ -22,16 +22,10 @@ def loop_algebra(screws: dict[EdgeId, Array], cycle: Cycle, rtol: float) -> Gene
 def smallest_loops(
     graph: Graph, basis: Sequence[Cycle], screws: dict[EdgeId, Array], rtol: float
 ) -> tuple[list[Cycle], int]:
-    """Short independent loops, and their equations beyond the dimensions of their motion algebras.
+    """Return short independent loops, and their equations beyond those of their motion algebras.
 
     Of loops with equally few joints those with the smallest algebras are taken, so that neither
     these nor what rests on them depends on the order of the joints.
-
-    Args:
-        graph: The mechanism's graph.
-        basis: A minimum cycle basis of the block.
-        screws: Scaled screws of every edge, shape (6, f) each.
-        rtol: Tolerance of the motion algebras.
     """
     cycles = list(basis)
     # Formats close loops by rigid joints of their own: they make no loop a longer one.
@@ -58,21 +52,7 @@ def topological_redundancy(
     rtol: float,
     rng: np.random.Generator,
 ) -> int:
-    """Redundancy between loops that comes from the graph and the joint types alone.
-
-    Every screw is moved at random within the motion algebras of the loops that it belongs to. What
-    stays dependent between the loops then, beyond what each loop has by itself, holds for any
-    lengths. Generically such a structure is rigid; where its joints do move nevertheless the
-    redundancy is owed to special dimensions, so only loops of locked joints are counted.
-
-    Args:
-        graph: The mechanism's graph.
-        locked: Edges that can never move.
-        cycles: Short independent loops of the block.
-        screws: Scaled screws of every edge, shape (6, f) each.
-        rtol: Tolerance of the motion algebras.
-        rng: Source of the random geometry.
-    """
+    """Redundancy between loops that comes from the graph and the joint types alone."""
     free = {e for e, own in screws.items() if own.size} - set(locked)
     rigid = [cycle for cycle in cycles if not free & set(cycle.edges)]
     if len(rigid) < 2:

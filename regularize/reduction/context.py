@@ -53,21 +53,7 @@ def forward(progress: Progress | None) -> Progress | None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Context:
-    """What the reduction of every component starts from.
-
-    Attributes:
-        graph: The mechanism's graph.
-        assembly: The assembled configuration.
-        whole: Kinematics of the whole mechanism.
-        reference: State at the assembled configuration, world frame.
-        prescribed: Edges that have to be cuts, or None to choose freely.
-        rtol: Tolerance of ranks and geometric relations.
-        length_scale: Size in metres to divide lengths by, or None for each component's own.
-        seed: Seed of all random choices.
-        groups: Whether bodies may be held in groups by rows of their own.
-        noise: Errors of the closure equations that cannot be told from zero, lengths scaled.
-        progress: Called now and then with the fraction done.
-    """
+    """What the reduction of every component starts from."""
 
     graph: Graph
     assembly: Assembly
@@ -133,11 +119,7 @@ class Context:
     def scaled_screws(
         self, edges: Iterable[EdgeId], center: Array, length: float
     ) -> dict[EdgeId, Array]:
-        """World screws of edges at the assembled pose, about the centre, shape (6, f) each.
-
-        Those of slides are of order one as well, whatever the length is. Axes that are parallel
-        within the tolerance are so exactly: they meet nowhere, not even far away.
-        """
+        """World screws of edges at the assembled pose, about the centre, shape (6, f) each."""
         whole = self.whole.measured(length, center)
         own = {e: whole.local(e) for e in edges}
         every = [column for columns in own.values() for column in columns]
@@ -156,12 +138,7 @@ class Context:
         return loops, [cut_at[chord] for chord in loops.chords]
 
     def preference(self, e: EdgeId) -> tuple[int, ...]:
-        """Sort key of a cut among those that keep equally few rows.
-
-        Uncoupled and passive joints first, whole joints, those that leave no massless end, those
-        without springs, damping, friction or rotors, those with more freedoms, the file's own
-        closures, the last ones of the file.
-        """
+        """Sort key of a cut among those that keep equally few rows."""
         edge = self.graph.edges[e]
         massless_end = any(
             len(self.graph.adjacency[n]) == 2 and not self.graph.inertia_known(n)
@@ -182,11 +159,7 @@ class Context:
 
 
 def aligned(screws: Mapping[EdgeId, Array], rtol: float) -> dict[EdgeId, Array]:
-    """The same joints, turned on the spot where their axes are parallel within a tolerance.
-
-    Axes that differ by less than that from one another directly, or by way of others, get one
-    direction: which are parallel does not depend on their order, and none is so in part.
-    """
+    """The same joints, turned on the spot where their axes are parallel within a tolerance."""
     axes = {e: own[3:] if own[3:].any() else own[:3] for e, own in screws.items()}
     members = [
         e
@@ -234,16 +207,7 @@ def _nearly_parallel(directions: Array, rtol: float) -> list[list[int]]:
 def prescribed_cuts(
     graph: Graph, keep_cuts: bool, cuts: Sequence[str] | None
 ) -> frozenset[EdgeId] | None:
-    """Edges that have to be cuts, or None where the choice is free.
-
-    Args:
-        graph: The mechanism's graph.
-        keep_cuts: Cut where the file itself closes its loops.
-        cuts: Names of the joints to cut instead; None: none are named.
-
-    Raises:
-        ModelError: ``cuts`` names a joint twice, an unknown one, or not one per loop.
-    """
+    """Edges that have to be cuts, or None where the choice is free."""
     if cuts is None:
         every = frozenset(graph.every_edge)
         return every - graph.tree if keep_cuts else None

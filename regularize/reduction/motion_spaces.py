@@ -22,11 +22,7 @@ Operation: TypeAlias = Callable[[Array, Array, float], Array]
 
 
 class MotionSpaces:
-    """Numbered subspaces; 0 is the zero space and 1 is se(3).
-
-    Args:
-        rtol: Tolerance of every comparison; see ``subalgebra``.
-    """
+    """Numbered subspaces; 0 is the zero space and 1 is se(3)."""
 
     ZERO = SpaceId(0)
     FULL = SpaceId(1)
@@ -118,14 +114,7 @@ class MotionSpaces:
         return self._memory[key]
 
     def parallelogram(self, hinges: Sequence[SpaceId]) -> SpaceId | None:
-        """Translations in the plane of four parallel hinges in a loop with parallel bars.
-
-        Args:
-            hinges: The joints' spaces in the order of the loop.
-
-        Returns:
-            None where they are no such loop, or it lies flat.
-        """
+        """Translations in the plane of four parallel hinges in a loop with parallel bars."""
         screws = np.hstack([self._bases[h] for h in hinges])
         if screws.shape[1] != 4 or np.min(np.linalg.norm(screws[3:], axis=0)) < self.rtol:
             return None

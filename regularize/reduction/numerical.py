@@ -13,21 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Coordinates, read_only
+from regularize.loops.kept_rows import ReducedLoops
 from regularize.mechanism.graph import ColumnId
 from regularize.reduction.block import Block
-from regularize.reduction.conditioning import Descents
 from regularize.reduction.context import Context
-from regularize.reduction.cuts import ReducedLoops, independent_rows, without_rows
+from regularize.reduction.cuts import independent_rows, without_rows
+from regularize.reduction.descent import Descents, Lowest
 from regularize.reduction.mobility import CellMobility, generic_configurations
 from regularize.tolerances import EXACT
-
-if TYPE_CHECKING:
-    from regularize.reduction.descent import Lowest
 
 #: Whether rows are removed on numerical evidence: not, where they are needed nowhere, or anyway.
 Numerical: TypeAlias = bool | Literal["anyway"]
@@ -36,13 +34,9 @@ Numerical: TypeAlias = bool | Literal["anyway"]
 def numerically_reduced(
     context: Context, parts: Sequence[Block], mobility: CellMobility, *, anyway: bool = False
 ) -> list[Block]:
-    """The blocks of a component without rows that depend on others at the configurations visited.
+    """Return the blocks of a component without rows that depend on others where walks came by.
 
-    Args:
-        context: The assembled mechanism and the options.
-        parts: The blocks.
-        mobility: Of the coupled component.
-        anyway: Whether to remove them too where no choice serves everywhere.
+    ``anyway`` removes them too where no choice serves everywhere.
     """
     found = list(parts)
     if not any(part.surplus > 0 for part in parts):
@@ -64,7 +58,7 @@ def numerically_reduced(
 def _without_surplus(
     context: Context, parts: Sequence[Block], i: int, mobility: CellMobility, anyway: bool
 ) -> Block:
-    """One of the blocks without as many of its surplus rows as serve everywhere."""
+    """Return one of the blocks without as many of its surplus rows as serve everywhere."""
     part, count = parts[i], parts[i].surplus
     choices = _Choices(context, part, mobility)
     failed: list[tuple[Block, Lowest]] = []
@@ -85,16 +79,9 @@ def _without_surplus(
 
 
 class _Choices:
-    """Choices among the dependent rows of a block.
-
-    Args:
-        context: The assembled mechanism and the options.
-        part: The block.
-        mobility: Of its coupled component.
-    """
+    """Choices among the dependent rows of a block, from combinations of rows that vanish."""
 
     def __init__(self, context: Context, part: Block, mobility: CellMobility) -> None:
-        """Take the combinations of rows that vanish at the configurations of walks."""
         self.context, self.part = context, part
         self.loops, self.cuts = context.loops(part.edges, part.cuts)
         self.last = np.array(context.assembly.q)
@@ -108,22 +95,20 @@ class _Choices:
 
     def add(self, place: Lowest) -> None:
         """Count a place among the configurations."""
-        found = self._vanishing(place.q[None, self.loops.columns])
-        self.vanishing = np.concatenate([self.vanishing, found])
+        there = self._vanishing(place.q[None, self.loops.columns])
+        self.vanishing = np.concatenate([self.vanishing, there])
 
     def clearest(self, count: int) -> Block:
-        """The block without rows that are the clearest at the end of a walk."""
+        """Return the block without rows that are the clearest at the end of a walk."""
         q, everywhere = self.last[self.loops.columns], range(len(self.cuts))
         rtol = self.context.rtol
         cuts = without_rows(self.cuts, self.loops, q, everywhere, count, "numerical", rtol)
         return replace(self.part, cuts=tuple(cuts))
 
     def largest(self, count: int, rounds: int = 8) -> Block:
-        """The block without rows that have the largest part in what vanishes, wherever it is least.
+        """Return the block without rows that have the largest part in what vanishes everywhere.
 
-        Args:
-            count: Number of rows.
-            rounds: How often configurations at which it is little get more weight.
+        In each round configurations at which that part is little get more weight.
         """
         weights, best = np.ones(len(self.vanishing)), -1.0
         for _ in range(rounds):
@@ -151,8 +136,8 @@ class _Choices:
             )
         return replace(self.part, cuts=tuple(cuts))
 
-    def _vanishing(self, q: Array) -> Array:
-        """Orthonormal combinations of kept rows that vanish at configurations, (N, rows, k)."""
+    def _vanishing(self, q: Coordinates) -> Array:
+        """Return combinations of kept rows that vanish, orthonormal, shape (N, rows, k)."""
         rows = ReducedLoops(self.loops, self.cuts).residual_jacobian(self.loops.state(q))
         u, s, _ = np.linalg.svd(rows * self.loops.units)
         full = s[:, self.part.rank - 1] > self.context.rtol * s[:, 0]

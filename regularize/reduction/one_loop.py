@@ -37,13 +37,7 @@ from regularize.lie.arrays import Array
 
 
 class LoopCut(NamedTuple):
-    """Where a loop is cut.
-
-    Attributes:
-        joint: Place of the joint in the loop.
-        end: Body in whose frame the space does not move: 0 before the joint, 1 behind it.
-        space: Basis of the space Δ, shape (6, d).
-    """
+    """Where a loop is cut."""
 
     joint: int
     end: int
@@ -51,13 +45,7 @@ class LoopCut(NamedTuple):
 
 
 def best_cut(screws: Sequence[Array], cuts: Iterable[int], rtol: float) -> LoopCut:
-    """The cut that keeps the fewest rows, the first of several.
-
-    Args:
-        screws: Screws of the joints at one pose around the loop, lengths of order one, (6, f) each.
-        cuts: Places of the joints that may be cut, the preferred ones first.
-        rtol: Tolerance of dimensions.
-    """
+    """The cut that keeps the fewest rows, the first of several."""
     # While the loop is open, all joints move freely: no space is smaller than what they span. Where
     # that is a subalgebra, none is larger either, whatever is cut.
     every = np.hstack(screws)
@@ -74,12 +62,7 @@ def best_cut(screws: Sequence[Array], cuts: Iterable[int], rtol: float) -> LoopC
 
 
 class Chains:
-    """What the chains of a loop's joints let move, each of them followed once.
-
-    Args:
-        screws: As of ``best_cut``.
-        rtol: Tolerance of dimensions.
-    """
+    """What the chains of a loop's joints let move, each of them followed once."""
 
     def __init__(self, screws: Sequence[Array], rtol: float) -> None:
         """Take the spaces of the joints."""
@@ -87,12 +70,9 @@ class Chains:
         self._known: dict[tuple[int, int], list[Array]] = {}
 
     def walked(self, first: int, count: int, step: int) -> Array:
-        """All twists of the last body of a chain relative to the first, seen from the last; (6, d).
+        """Return all twists of the last body of a chain relative to the first, seen from the last.
 
-        Args:
-            first: Its first joint, counted around the loop.
-            count: How many joints it has.
-            step: 1 along the loop, -1 against it.
+        Joints are counted around the loop; the step is 1 along it, -1 against it.
         """
         places = len(self.freedoms)
         known = self._known.setdefault((first % places, step), [subalgebra.ZERO])
@@ -104,14 +84,7 @@ class Chains:
 
 
 def relative_twists(chains: Chains, joint: int, end: int, least: int = 0) -> Array:
-    """The space Δ (eq. 27) of a cut, as seen from one of its bodies; shape (6, d).
-
-    Args:
-        chains: Those of the loop.
-        joint: The cut.
-        end: The body: 0 before the joint, 1 behind it.
-        least: Dimension at which to stop.
-    """
+    """The space Δ (eq. 27) of a cut, as seen from one of its bodies; shape (6, d)."""
     Z, rtol, others = chains.freedoms[joint], chains.rtol, len(chains.freedoms) - 1
     space = subalgebra.FULL
     for b in range(others + 1):
@@ -125,11 +98,6 @@ def relative_twists(chains: Chains, joint: int, end: int, least: int = 0) -> Arr
 
 
 def kept_rows(space: Array, freedoms: Array) -> Array:
-    """The rows that are kept (eqs. 28 and 29), orthonormal, shape (6, k).
-
-    Args:
-        space: Basis of Δ, shape (6, d).
-        freedoms: Orthonormal basis of the cut joint's own screws, which are in it, shape (6, f).
-    """
+    """The rows that are kept (eqs. 28 and 29), orthonormal, shape (6, k)."""
     U, _, _ = np.linalg.svd(subalgebra.residual(freedoms, space), full_matrices=False)
     return np.asarray(U[:, : space.shape[1] - freedoms.shape[1]])

@@ -46,18 +46,7 @@ from regularize.reduction.motion_spaces import MotionSpaces, SpaceId
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fact:
-    """What is known of the relative motion of two bodies, and why.
-
-    Attributes:
-        bodies: The two bodies; a space that is no algebra is seen from the first.
-        space: Number of the algebra, or of the space of relative twists.
-        rule: ``joint``: the joint moves so; ``path``: product over a third body; ``meet``: both
-            facts hold; ``walk``: seen from the next body; ``locked``: no way around lets it move;
-            ``parallelogram``: opposite bodies of one.
-        of: Facts that it rests on.
-        edge: The joint of the rules ``joint`` and ``locked``.
-        loop: The four joints of the rule ``parallelogram``, in order.
-    """
+    """What is known of the relative motion of two bodies, and why."""
 
     bodies: tuple[NodeId, NodeId]
     space: SpaceId
@@ -68,18 +57,7 @@ class Fact:
 
 
 class Propagation:
-    """Relative motions in a growing part of a mechanism.
-
-    Args:
-        graph: The mechanism's graph.
-        spaces: The store of subspaces.
-        freedoms: Number of the space spanned by the screws of each edge at the reference pose.
-        parallelograms: Loops of four hinges that are taken for parallelograms.
-
-    Attributes:
-        arcs: What is known of opposite bodies of the parallelograms met so far.
-        closed: Bodies of the loops that are closed.
-    """
+    """Relative motions in a growing part of a mechanism."""
 
     def __init__(
         self,

@@ -38,8 +38,7 @@ from regularize.lie import subalgebra
 from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.graph import ColumnId, CouplingRow, Edge, EdgeId, Graph, NodeId
 from regularize.mechanism.joint import Joint
-from regularize.reduction.closed_part import ClosedPart
-from regularize.reduction.closing import Closing
+from regularize.reduction.closed_part import ClosedPart, Closing
 from regularize.reduction.motion_spaces import MotionSpaces, SpaceId
 from regularize.reduction.propagation import Propagation
 from regularize.tolerances import EXACT
@@ -47,17 +46,7 @@ from regularize.tolerances import EXACT
 
 @dataclass(frozen=True, eq=False)
 class VirtualJointConstraint:
-    """A body that moves in a group against another one, and what holds it there.
-
-    Attributes:
-        edge: The virtual joint between the two, beyond the edges of the graph.
-        space: Algebra of the group, about the centre of the block, lengths scaled, shape (6, d).
-        over: The chain of joints whose couplings hold it.
-        node: Body in whose frame the covectors are constant.
-        covectors: Covectors on that body, one per row, shape (6, h).
-        rows: The couplings.
-        closings: How the loops of the block are closed with the virtual joints of all its groups.
-    """
+    """A body that moves in a group against another one, and what holds it there."""
 
     edge: Edge
     space: Array
@@ -71,12 +60,7 @@ class VirtualJointConstraint:
 def with_virtual_joints(
     graph: Graph, wanted: Sequence[tuple[NodeId, NodeId, Array]]
 ) -> tuple[Graph, list[Edge]]:
-    """The graph with joints of some groups, and these.
-
-    Args:
-        graph: The mechanism's graph.
-        wanted: Two bodies and the basis of an algebra, shape (6, d) each.
-    """
+    """The graph with joints of some groups, and these."""
     edges: list[Edge] = []
     column = graph.freedoms
     for i, j, basis in wanted:
@@ -98,16 +82,7 @@ def constraint_of(
     q: Array,
     virtual: Sequence[EdgeId],
 ) -> VirtualJointConstraint | None:
-    """The couplings that hold a body in its group, or None where no constant ones do.
-
-    Args:
-        graph: The graph with the virtual joints.
-        closed: Its closed loops.
-        edge: The virtual joint.
-        screws: Screws of all joints at the reference pose, lengths scaled, shape (6, f) each.
-        q: Reference coordinates of the mechanism, shape (n,).
-        virtual: All virtual joints.
-    """
+    """The couplings that hold a body in its group, or None where no constant ones do."""
     first = next(i for i, c in enumerate(closed.closings) if edge.index in c.cycle.edges)
     closing = closed.closings[first]
     spaces, cycle = closed.propagation.spaces, closing.cycle
@@ -152,11 +127,7 @@ def constraint_of(
 def unsteady(
     propagation: Propagation, edges: Sequence[EdgeId], node: NodeId, group: EdgeId
 ) -> SpaceId:
-    """What covectors on a body vanish on so that their rows on a loop's joints are constant.
-
-    A joint's screw is carried by one of its bodies, which moves in the group that is known of it
-    and the node. The screws of the virtual joint count themselves: its velocities shall not appear.
-    """
+    """What covectors on a body vanish on so that their rows on a loop's joints are constant."""
     spaces = propagation.spaces
     space = MotionSpaces.ZERO
     for e in edges:
