@@ -188,9 +188,9 @@ class Certifier:
         self, rows: KeptRows, solutions: Coordinates, rng: np.random.Generator
     ) -> float:
         """Return the largest rate of a closure error at random velocities that kept rows allow."""
-        loops, worst = rows.loops, 0.0
+        constraints, loops, worst = cast("ConstraintSet", rows), rows.loops, 0.0
         for q in _chunks(solutions):
-            kept = rows.residual_jacobian(rows.state(q)) * loops.units
+            kept = constraints.residual_jacobian(constraints.state(q)) * loops.units
             velocities = rng.normal(size=q.shape)
             forbidden = (kept @ velocities[..., None])[..., 0]
             velocities -= least_norm(kept, forbidden, self.context.tolerances.singular)

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from regularize.lie import screw, subalgebra
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Space
 from regularize.lie.motion_type import GeneratedAlgebra
 from regularize.lie.subalgebra import decide_rank
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle, independent, summed_cycles
 from regularize.mechanism.graph import EdgeId, Graph
 
 
-def loop_algebra(screws: dict[EdgeId, Array], cycle: Cycle, rtol: float) -> GeneratedAlgebra:
-    """Motion algebra of a loop: the Lie closure of all its screws."""
+def loop_algebra(screws: dict[EdgeId, Space], cycle: Cycle, rtol: float) -> GeneratedAlgebra:
+    """Return the motion algebra of a loop: the Lie closure of all its screws."""
     return GeneratedAlgebra(np.hstack([screws[e] for e in cycle.edges]), rtol)
 
 
 def smallest_loops(
-    graph: Graph, basis: Sequence[Cycle], screws: dict[EdgeId, Array], rtol: float
+    graph: Graph, basis: Sequence[Cycle], screws: dict[EdgeId, Space], rtol: float
 ) -> tuple[list[Cycle], int]:
     """Return short independent loops, and their equations beyond those of their motion algebras.
 
@@ -48,17 +48,23 @@ def topological_redundancy(
     graph: Graph,
     locked: Sequence[EdgeId],
     cycles: Sequence[Cycle],
-    screws: dict[EdgeId, Array],
+    screws: dict[EdgeId, Space],
     rtol: float,
     rng: np.random.Generator,
 ) -> int:
-    """Redundancy between loops that comes from the graph and the joint types alone."""
+    """Return the redundancy between loops that comes from the graph and the joint types alone.
+
+    Every screw is moved at random within the motion algebras of the loops that it belongs to. What
+    stays dependent between the loops then, beyond what each loop has by itself, holds for any
+    lengths. Generically such a structure is rigid; where its joints do move nevertheless the
+    redundancy is owed to special dimensions, so only loops of locked joints are counted.
+    """
     free = {e for e, own in screws.items() if own.size} - set(locked)
     rigid = [cycle for cycle in cycles if not free & set(cycle.edges)]
     if len(rigid) < 2:
         return 0
     edges = sorted({e for cycle in rigid for e in cycle.edges})
-    algebras: dict[EdgeId, Array] = dict.fromkeys(edges, subalgebra.FULL)
+    algebras: dict[EdgeId, Space] = dict.fromkeys(edges, subalgebra.FULL)
     for cycle in rigid:
         algebra = loop_algebra(screws, cycle, rtol).basis
         for e in cycle.edges:

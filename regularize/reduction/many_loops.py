@@ -56,14 +56,14 @@ class LoopRanks:
         passed = [[(c, sign) for e, sign in p for c in loops.local(e)] for p in self._passed]
         screws = loops.scaled(state.screws[0])
         to_loops, self.smallest = self._loop_measures(state)
-        self._sizes: list[_Decomposed] = []
+        self.by_size: list[_Decomposed] = []
         for chosen in alike([len(columns) for columns in passed]):
             pairs = np.array([passed[i] for i in chosen], dtype=int).reshape(len(chosen), -1, 2)
             columns, signs = pairs[..., 0], pairs[..., 1]
             twists = to_loops[chosen] @ np.swapaxes(signs[..., None] * screws[columns], 1, 2)
             u, s, vt = np.linalg.svd(twists * loops.units[columns][:, None])
             left = np.swapaxes(to_loops[chosen], 1, 2) @ u
-            self._sizes.append(_Decomposed(chosen, columns, left, s, vt[:, : s.shape[1]]))
+            self.by_size.append(_Decomposed(chosen, columns, left, s, vt[:, : s.shape[1]]))
 
     def _loop_measures(self, state: State) -> tuple[Array, float]:
         """Return what takes twists to each loop's own measures, (L, 6, 6), and the smallest size.
@@ -90,7 +90,7 @@ class LoopRanks:
     def ranks(self) -> Indices | None:
         """Rank of every loop by itself, shape (L,); None where one of them is not clear."""
         ranks = np.zeros(len(self.cycles), dtype=int)
-        for own in self._sizes:
+        for own in self.by_size:
             sizes = own.values / np.maximum(own.values[:, :1], TINY)
             if np.any((sizes > self.rtol**2) & (sizes < 100 * self.rtol)):
                 return None
@@ -103,7 +103,7 @@ class LoopRanks:
         if self.ranks is None:
             return None
         blocks, start = [], 0
-        for own in self._sizes:
+        for own in self.by_size:
             ranks = self.ranks[own.chosen]
             for rank in np.unique(ranks[ranks > 0]):
                 equal = ranks == rank
@@ -135,7 +135,9 @@ class LoopRanks:
     @cached_property
     def _stresses(self) -> dict[EdgeId, list[Space]]:
         stresses: dict[EdgeId, list[Space]] = {}
-        for own in self._sizes if self.ranks is not None else ():
+        if self.ranks is None:
+            return stresses
+        for own in self.by_size:
             ranks = self.ranks[own.chosen]
             for rank in np.unique(ranks[ranks < 6]):
                 states = np.linalg.qr(own.left[ranks == rank, :, rank:])[0]

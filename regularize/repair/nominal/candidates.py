@@ -173,6 +173,6 @@ def _clear(loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], near: float
     from regularize.reduction.many_loops import LoopRanks  # loaded where there are many
 
     each = LoopRanks(loops, cycles, loops.state(q), EXACT.rank)
-    sizes = [own.values / own.values[:, :1] for own in each.own]
+    sizes = [own.values / own.values[:, :1] for own in each.by_size]
     noisy = any(np.any((values > EXACT.closed) & (values <= SHOWN**2 * near)) for values in sizes)
     return not noisy and each.rank is not None
