@@ -128,7 +128,7 @@ def test_rows_that_are_missed_elsewhere_are_named_with_the_place() -> None:
         certificate, place = reduction.certificate, reduction.certificate.nearest
         assert place is not None
         (descents,) = certificate.descents
-        vars(missing := replace(descents))["own"] = replace(place, ratio=1e-9)
+        vars(missing := replace(descents))["lowest"] = replace(place, ratio=1e-9)
         certificate = replace(certificate, descents=(missing,))
         found = list(rank_losses(replace(reduction, certificate=certificate)))
         assert [f.code for f in found] == ["REG233"] * numerical

@@ -14,13 +14,14 @@ import pytest
 from mechanisms import Z, n_fourbar
 
 import regularize as rg
+from regularize.loops.equation_ranks import cycle_incidence
+from regularize.loops.kept_rows import ShortLoops
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.connections import DisjointSets, biconnected
 from regularize.mechanism.cycles import Cycle, minimum_cycle_basis
 from regularize.mechanism.graph_building import build
 from regularize.reduction import many_loops, mobility
 from regularize.reduction.many_loops import LoopRanks, each_configuration
-from regularize.reduction.short_loops import ShortLoops
 
 WINDOWS = 45
 PACKAGE = Path(rg.__file__).parent
@@ -122,7 +123,7 @@ def test_ranks_and_self_stress_add_up(report: rg.Report) -> None:
     loops = sized_loops(graph, graph.position, block)
     state = loops.state(graph.position[loops.columns])
     ranks = LoopRanks(loops, cycles, state, 1e-5)
-    dense = loops.jacobian(state, mobility.cycle_incidence(loops, cycles))[0] * loops.units
+    dense = loops.jacobian(state, cycle_incidence(loops, cycles))[0] * loops.units
     assert ranks.rank == np.linalg.matrix_rank(dense, tol=1e-6) == 3 * WINDOWS
     screws = loops.scaled(state.screws[0])
     for e in block:

@@ -21,7 +21,7 @@ from regularize.dynamics.simulation.partitioning import NotIndependent, choose, 
 from regularize.lie import screw, subalgebra
 from regularize.mechanism.graph_building import build
 from regularize.reduction.block import reduce_part
-from regularize.reduction.closing import closings
+from regularize.reduction.closed_part import closings
 from regularize.reduction.context import Context
 from regularize.reduction.motion_spaces import MotionSpaces
 from regularize.reduction.one_loop import Chains, best_cut, kept_rows, relative_twists
