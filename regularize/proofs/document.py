@@ -35,7 +35,6 @@ class PartDocument:
     def __init__(
         self, graph: Graph, part: Block, freedoms: dict[EdgeId, Space], family: str = ""
     ) -> None:
-        """Start with no step."""
         self.graph, self.part, self.freedoms, self.family = graph, part, freedoms, family
         self.spaces = ExactSpaces()
         numbers = {e: self.spaces.of(space) for e, space in freedoms.items()}
@@ -48,7 +47,11 @@ class PartDocument:
         self._same: dict[Any, int] = {}
 
     def whole(self, *, lock: bool = False, fewer: bool = False) -> dict[str, Any] | None:
-        """The document of the part, or None where the spaces are not those of the reduction."""
+        """Return the document, or None where the spaces are not those of the reduction.
+
+        ``lock`` makes locked joints rigid; with ``fewer`` spaces may leave out fewer rows, where a
+        motion proves the others.
+        """
         cuts = {cut.edge.index: cut for cut in self.part.cuts}
         closed: list[Cycle] = []
         for e, node, cycle in self._order(cuts):
@@ -84,18 +87,18 @@ class PartDocument:
         }
 
     def _order(self, cuts: Mapping[EdgeId, Cut]) -> list[tuple[EdgeId, NodeId, Cycle]]:
-        """The cuts in the order in which their loops are closed, with bodies and loops."""
+        """Return the cuts in the order in which their loops are closed, with bodies and loops."""
         if self.part.held:
             return [(c.edge, c.node, c.cycle) for c in self.part.held[0].closings]
         return [(e, cuts[e].node, cuts[e].cycle) for e in self.part.order]
 
     def _loops(self) -> dict[str, list[str]]:
-        """The loop of each cut over joints that are not cut."""
+        """Return the names of the joints in the loop of each cut over joints that are not cut."""
         cycles = loops_of(self.graph, self.part.edges, self.part.order)
         return {self._name(e): [*map(self._name, cycle.edges)] for e, cycle in cycles.items()}
 
     def _hold(self, held: VirtualJointConstraint) -> int:
-        """Write the rows that stand for a virtual joint; returns their number."""
+        """Write the rows that stand for a virtual joint, and return their number."""
         closing = next(c for c in held.closings if held.edge.index in c.cycle.edges)
         loop, spaces = closing.cycle.edges, self.spaces
         free = {
@@ -129,7 +132,7 @@ class PartDocument:
         return len(rows)
 
     def _steady(self, node: NodeId, e: EdgeId) -> int | None:
-        """The step that says how a joint's screw is carried as a body sees it."""
+        """Return the step that says how a joint's screw is carried as a body sees it."""
         edge, spaces = self.graph.edges[e], self.spaces
         if node in (edge.parent, edge.child):
             return None
@@ -141,7 +144,7 @@ class PartDocument:
         )
 
     def _virtual(self, edge: Edge) -> dict[str, Any]:
-        """A joint that the machine has not."""
+        """Return the entry of a joint that the machine has not."""
         return {
             "name": edge.name,
             "virtual": True,
@@ -155,7 +158,7 @@ class PartDocument:
         return self.graph.edges[e].name
 
     def _rigid_groups(self) -> list[list[Cut]]:
-        """Cuts of loops of locked joints alone, those that share joints together."""
+        """Group cuts of loops of locked joints alone, those that share joints together."""
         still_joints = {*self.part.locked} | self._immobile
         own = loops_of(self.graph, self.part.edges, self.part.order)
         cuts = [replace(c, cycle=own[c.edge.index]) for c in self.part.cuts]
@@ -234,7 +237,7 @@ class PartDocument:
         self.kept[closing.edge] = kept
 
     def _premise(self, fact: Fact | None) -> int | None:
-        """Number of the step that states a fact, written first where it is not there yet."""
+        """Return the number of the step that states a fact, and write it where it is not there."""
         if fact is None:
             return None
         if fact not in self._number:
@@ -264,7 +267,10 @@ class PartDocument:
 def match(
     document: dict[str, Any], verdict: Verdict, mechanism: Mechanism, rtol: float = RTOL
 ) -> Verdict:
-    """The verdict on a proof as one about a model."""
+    """Return the verdict on a proof as one about a model, refused where the joints are not its own.
+
+    The model may be off by ``rtol``, radians and parts of its size, from what is proved.
+    """
     graph = build(mechanism)
     loops = LoopKinematics(graph, graph.every_edge, graph.tree)
     state = loops.state(assemble(graph).q)

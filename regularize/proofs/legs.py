@@ -35,14 +35,14 @@ class Leg:
     ends: tuple[Exact, Exact]
 
     def as_dict(self, names: dict[EdgeId, str]) -> dict[str, Any]:
-        """The leg as the document has it."""
+        """Return the leg as the document has it."""
         sizes = [math.lcm(*(x.denominator for x in end)) for end in self.ends]
         ends = [[str(int(x * k)) for x in p] for p, k in zip(self.ends, sizes, strict=True)]
         return {"joints": [names[e] for e in self.joints], "ends": ends}
 
 
 def legs_of(graph: Graph, freedoms: dict[EdgeId, Space]) -> list[Leg]:
-    """The legs of which exact joints consist; none where there are other chains."""
+    """Return the legs of which exact joints consist; none where there are other chains."""
     found = []
     for between, chain in _chains(graph, [*freedoms]):
         for split in range(1, len(chain)):
@@ -59,7 +59,7 @@ def legs_of(graph: Graph, freedoms: dict[EdgeId, Space]) -> list[Leg]:
 def on_conics(
     graph: Graph, freedoms: dict[EdgeId, Space], within: float, rounding: float
 ) -> dict[EdgeId, Space] | None:
-    """The joints with exact legs between two conics; None where legs are none of these."""
+    """Return joints with exact legs between two conics; None where legs are none of these."""
     legs = legs_of(graph, freedoms)
     if len(legs) < 6:
         return None
@@ -84,7 +84,7 @@ def on_conics(
 def _chains(
     graph: Graph, edges: Sequence[EdgeId]
 ) -> Iterator[tuple[tuple[NodeId, NodeId], tuple[EdgeId, ...]]]:
-    """The chains between the two bodies that have more joints than two, if there are just two."""
+    """Yield the chains between the two bodies that have more joints than two, if just two have."""
     at = edges_at(graph, edges)
     ends = [node for node, own in at.items() if len(own) > 2]
     for e in at[ends[0]] if len(ends) == 2 else ():
@@ -99,7 +99,7 @@ def _chains(
 
 
 def _center(screws: Sequence[Sequence[int]]) -> Exact | None:
-    """The point, in homogeneous coordinates, that all screws leave where it is."""
+    """Return the point, in homogeneous coordinates, that all screws leave where it is."""
     rows = []
     for screw in screws:
         for k in range(3):
@@ -114,7 +114,10 @@ def _center(screws: Sequence[Sequence[int]]) -> Exact | None:
 
 
 def _squares(points: Array, rounding: float) -> Exact | None:
-    """Products of second degree of two numbers that tell points on a conic apart, exact, (n, 3)."""
+    """Return exact u², u v, v² of two numbers that tell points on a conic apart, shape (n, 3).
+
+    They are directions, from the first point to the others; there, of the tangent.
+    """
     centered = points - points.mean(axis=0)
     x, y = (centered @ np.linalg.svd(centered)[2][:2].T).T
     conic = np.linalg.svd(np.column_stack([x * x, x * y, y * y, x, y, 1 + 0 * x]))[2][-1]
@@ -129,7 +132,7 @@ def _squares(points: Array, rounding: float) -> Exact | None:
 
 
 def _projected(squares: Exact, points: Array, rounding: float) -> list[Exact]:
-    """Points near some that are linear functions of others, in homogeneous coordinates."""
+    """Return points near given ones that are linear functions of others, homogeneously."""
     v, none = squares.astype(float), np.zeros((len(points), 9))
     rows = []
     for k in range(3):

@@ -27,7 +27,10 @@ from regularize.tolerances import EXACT
 def motion(
     graph: Graph, part: Block, freedoms: dict[EdgeId, Space], kept: dict[EdgeId, Space]
 ) -> tuple[dict[str, Any], dict[EdgeId, Space]]:
-    """How the loops of a part move, and which rows they keep."""
+    """Return the step that says how the loops of a part move, and the rows of every cut that stay.
+
+    Raises NotExact where no motion of these joints was found.
+    """
     own = loops_of(graph, part.edges, part.order)
     names = {e: graph.edges[e].name for e in part.edges}
     legs = [*legs_of(graph, freedoms)]
@@ -56,7 +59,7 @@ def motion(
 def turning_alike(
     graph: Graph, part: Block, freedoms: dict[EdgeId, Space]
 ) -> dict[str, Any] | None:
-    """The motion of joints each of which moves as one of a few, or not at all; None of others."""
+    """Return the motion of joints each of which moves as one of a few, or not at all; or None."""
     columns = [e for e, space in freedoms.items() if space]
     if any(len(freedoms[e]) > 1 for e in columns):
         return None
@@ -96,14 +99,14 @@ def turning_alike(
 
 
 def spared(graph: Graph, part: Block) -> Block:
-    """The part without as many rows as depend on others, by what is seen at the assembled pose."""
+    """Return the part without as many rows as depend on others at the assembled pose."""
     owner = [(i, k) for i, cut in enumerate(part.cuts) for k in range(cut.kept)]
     own = loops_of(graph, part.edges, part.order)
     cycles = [own[cut.edge.index] for cut in part.cuts]
     signs = [{e: cycle.direction(graph, e) for e in cycle.edges} for cycle in cycles]
 
     def seen(i: int, covectors: Array) -> Array:
-        """What covectors at a cut say of the velocities of all joints."""
+        """Return what covectors at a cut say of the velocities of all joints."""
         screws = [signs[i].get(e, 0) * part.screws[e] for e in part.edges]
         return np.asarray(covectors.T @ np.hstack(screws))
 
@@ -120,7 +123,7 @@ def spared(graph: Graph, part: Block) -> Block:
 
 
 def without_seen(part: Block) -> Block:
-    """The part with the rows that were removed for what was seen at some configurations."""
+    """Return the part with the rows that were removed for what was seen at configurations."""
     if not any(cut.numerical.shape[1] for cut in part.cuts):
         return part
     cuts = [
@@ -131,7 +134,7 @@ def without_seen(part: Block) -> Block:
 
 
 def _like(cut: Cut, space: Space) -> Space:
-    """Rows of an exact space near those that a cut keeps."""
+    """Return rows of an exact space near those that a cut keeps."""
     if len(space) == cut.kept:
         return space
     if not cut.kept:
@@ -153,10 +156,10 @@ def _like(cut: Cut, space: Space) -> Space:
 
 
 def _table(polynomial: Polynomial) -> dict[str, str]:
-    """A polynomial as the document has it: coefficients by the exponents of x, y and z."""
+    """Return a polynomial as the document has it: coefficients by the exponents of x, y and z."""
     return {f"{i} {j} {k}": str(c) for (i, j, k), c in sorted(polynomial.items())}
 
 
 def written(space: Space) -> list[list[str]]:
-    """A space as the document has it: integers as strings, for they can be long."""
+    """Return a space as the document has it: integers as strings, for they can be long."""
     return [[str(x) for x in row] for row in space]

@@ -18,11 +18,11 @@ import numpy as np
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import EdgeId, Graph
 from regularize.mechanism.source import Model
+from regularize.proofs.curves import Exhausted, bounded
 from regularize.proofs.document import PartDocument
 from regularize.proofs.families import exact_geometries, families
 from regularize.proofs.geometry import with_parallel_bars
 from regularize.proofs.incidence import NotExact
-from regularize.proofs.modular import Exhausted, bounded
 from regularize.proofs.motions import without_seen
 from regularize.proofs.verifier import Space, fingerprint, verify
 from regularize.reduction.block import Block
@@ -73,7 +73,7 @@ def prove(model: Model) -> dict[str, Any]:
 
 
 def _in_digits(part: Block, digits: int) -> Block:
-    """A part whose numbers have so many digits: those that no processor changes."""
+    """Return a part whose numbers have so many digits: those that no processor changes."""
     size = math.floor(math.log10(part.length) + 0.0463)
     center, length = (_rounded(x, digits - size) for x in (part.center, part.length))
     screws = {e: np.array(_rounded(part.screws[e], digits)) for e in part.edges}
@@ -82,14 +82,14 @@ def _in_digits(part: Block, digits: int) -> Block:
 
 
 def _rounded(numbers: Any, digits: int) -> Any:
-    """Numbers with so many decimals. Ties lie where nobody writes a number down."""
+    """Round numbers to so many decimals. Ties lie where nobody writes a number down."""
     if np.ndim(numbers):
         return [_rounded(x, digits) for x in numbers]
     return float(f"{math.floor(float(numbers) * 10.0**digits + 0.4637)}e{-digits}")
 
 
 def _part(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
-    """The proof of one biconnected part, by the simplest numbers that have its relations."""
+    """Return the proof of one part, by the simplest numbers that have its relations."""
     graph = replace(graph, edges=(*graph.edges, *(held.edge for held in part.held)))
     reason = NotExact("the exact geometry has other relations than the loops")
     for freedoms in _geometries(graph, part, rtol):
@@ -106,7 +106,7 @@ def _part(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
 
 
 def _geometries(graph: Graph, part: Block, rtol: float) -> Iterator[dict[EdgeId, Space]]:
-    """Exact joints near those of a part: relations of its axes, then of special lengths."""
+    """Yield exact joints near those of a part: relations of its axes, then of special lengths."""
     whole = replace(part, screws=part.screws | {each.edge.index: each.space for each in part.held})
     for rounding in ROUNDINGS:
         yield from exact_geometries(graph, whole, max(rtol, 10.0 * rounding), rounding)
@@ -116,7 +116,11 @@ def _geometries(graph: Graph, part: Block, rtol: float) -> Iterator[dict[EdgeId,
 
 
 def moving(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
-    """The proof of a part whose rows depend on each other along a motion of special lengths."""
+    """Return the proof of a part whose rows depend on each other for its special lengths.
+
+    The part comes without these rows. Raises NotExact where no exact mechanism near it was found
+    that moves so, and that the checker accepts.
+    """
     if any(np.linalg.matrix_rank(s[3:], tol=rtol) < s.shape[1] > 1 for s in part.screws.values()):
         raise NotExact("a joint that slides and turns is in a loop that moves for its lengths")
     reason, tried = NotExact("they are of no family that is known"), list[dict[EdgeId, Space]]()
@@ -151,7 +155,7 @@ def _signed(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def bound(graph: Graph, part: Block) -> dict[str, Any]:
-    """At least so many closure equations of a part are independent at the pose."""
+    """Return the proof that at least so many closure equations of a part are independent."""
     edges = sorted((graph.edges[e] for e in part.edges), key=lambda edge: edge.name)
     loops = [cycle.edges for cycle in part.cycles]
     blocks = [
@@ -195,7 +199,11 @@ def bound(graph: Graph, part: Block) -> dict[str, Any]:
 
 
 def _independent(matrix: Array, rank: int) -> tuple[list[int], list[int]]:
-    """So many rows and columns whose common part is invertible."""
+    """Return so many rows and columns whose common part is invertible.
+
+    By complete pivoting with one operation after another, whose results no processor changes; of
+    equal pivots the first.
+    """
     rest, rows, columns = matrix.copy(), list[int](), list[int]()
     for _ in range(rank):
         i, j = divmod(int(np.abs(rest).argmax()), rest.shape[1])

@@ -20,12 +20,12 @@ class SpecialLengths:
     distance: float
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry of the JSON report."""
+        """Return the entry of the JSON report."""
         return asdict(self) | {"cuts": [*self.cuts]}
 
 
 def special_lengths(reduction: Reduction) -> tuple[SpecialLengths, ...]:
-    """What a proof says of the rows that the motion spaces do not prove to be redundant."""
+    """Return what proofs say of the rows that the motion spaces do not prove to be redundant."""
     known, within = reduction.graph.known, reduction.tolerances.meant
     parts = [part for part in reduction.parts if _special(reduction, part)]
     for part in parts:
@@ -35,7 +35,7 @@ def special_lengths(reduction: Reduction) -> tuple[SpecialLengths, ...]:
 
 
 def _proved(graph: Graph, part: Block, within: float) -> SpecialLengths | None:
-    """What is proved of a part, if anything is."""
+    """Return what is proved of a part, if anything is."""
     # Few mechanisms need proofs and the libraries that these stand on.
     from regularize.proofs.incidence import NotExact
     from regularize.proofs.motions import spared
@@ -53,7 +53,7 @@ def _proved(graph: Graph, part: Block, within: float) -> SpecialLengths | None:
 
 
 def _special(reduction: Reduction, part: Block) -> bool:
-    """Whether rows of a part depend on others for what only its lengths can tell."""
+    """Say whether rows of a part depend on others for what only its lengths can tell."""
     cell = reduction.cell_at[part.edges[0]]
     if not part.proved or cell.finite != cell.actual or len(cell.components) > 1:
         return False  # of several components a proof would be of one
