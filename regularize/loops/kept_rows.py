@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -31,47 +31,55 @@ from regularize.lie.arrays import (
 from regularize.loops.block_rows import BlockRows, Blocks
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.mechanism.cycles import Cycle
-from regularize.mechanism.graph import NodeId
+from regularize.mechanism.graph import EdgeId, NodeId
 
 Key = TypeVar("Key")
 
 
-class CutJoint(Protocol):
-    """A cut with its kept rows, as a reduction derives them."""
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    """Rows on the relative twist at a cut, in a frame fixed on one of its two bodies.
+
+    This *cut frame* has the axes of the ground, and its origin at the centre of the block, at the
+    assembled configuration. Covectors are columns; they act on twists in that frame whose linear
+    part is divided by ``length``.
+
+    Attributes:
+        cycle: The loop that the cut closes.
+        node: The body that carries the cut frame.
+        T_node_frame: The cut frame in that body's frame.
+        length: Length by which linear parts are divided, in metres.
+        freedoms: Orthonormal basis of the joint's own freedoms.
+        rows: Kept covectors, orthonormal.
+    """
+
+    cycle: Cycle
+    node: NodeId
+    T_node_frame: Transform
+    length: float
+    freedoms: Space
+    rows: Space
 
     @property
-    def cycle(self) -> Cycle:
-        """The loop that it closes."""
+    def equations(self) -> Rows:
+        """The kept rows, and the joint's own freedoms: they determine its own coordinates."""
+        return np.hstack([self.rows, self.freedoms]).T
 
-    @property
-    def node(self) -> NodeId:
-        """The body that carries the cut frame."""
-
-    @property
-    def T_node_frame(self) -> Transform:
-        """The cut frame in that body's frame."""
-
-    @property
-    def length(self) -> float:
-        """Metres by which linear parts are divided."""
-
-    @property
-    def freedoms(self) -> Space:
-        """Orthonormal screws of the joint in the cut frame."""
-
-    @property
-    def rows(self) -> Space:
-        """Kept covectors in the cut frame, as columns."""
+    def walk(self) -> list[tuple[EdgeId, NodeId]]:
+        """Return edges of the loop and nodes where they are entered, from the carrier on."""
+        start = self.cycle.nodes.index(self.node)
+        edges = (*self.cycle.edges[start:], *self.cycle.edges[:start])
+        nodes = (*self.cycle.nodes[start:], *self.cycle.nodes[:start])
+        return list(zip(edges, nodes, strict=True))
 
 
 class ReducedLoops:
     """The reduced closure equations of loops whose chords are the cuts, in the same order."""
 
-    def __init__(self, loops: LoopKinematics, cuts: Sequence[CutJoint]) -> None:
+    def __init__(self, loops: LoopKinematics, cuts: Sequence[KeptRows]) -> None:
         self.loops, self.cuts, self.units = loops, tuple(cuts), loops.units
         self.state, self.integrate = loops.state, loops.integrate
-        # A chord's own freedoms stay as equations: they determine its own coordinates.
-        self._projections = [_projection(cut) for cut in cuts]
+        self._projections = [cut.equations for cut in cuts]
         self._nodes = np.array([loops.row(cut.node) for cut in cuts], dtype=int)
         self._frames = np.array([cut.T_node_frame for cut in cuts]).reshape(-1, 4, 4)
         self._lengths = np.array([cut.length for cut in cuts])
@@ -131,11 +139,6 @@ class ReducedLoops:
         return np.concatenate([*parts, coupling], axis=1)
 
 
-def _projection(cut: CutJoint) -> Rows:
-    """Return the kept rows and the cut's own freedoms on twists in the cut frame."""
-    return np.hstack([cut.rows, cut.freedoms]).T
-
-
 @dataclass(frozen=True, eq=False)
 class ShortLoopsState:
     """Short loops at N configurations.
@@ -180,11 +183,11 @@ class _Shape:
 class ShortLoops:
     """The reduced closure equations of many loops, with sparse derivatives."""
 
-    def __init__(self, loops: LoopKinematics, cuts: Sequence[CutJoint]) -> None:
+    def __init__(self, loops: LoopKinematics, cuts: Sequence[KeptRows]) -> None:
         self.loops, self.units, self.integrate = loops, loops.units, loops.integrate
         graph, place = loops.graph, {e: i for i, e in enumerate(loops.edges)}
-        walks = [_from_carrier(cut) for cut in cuts]
-        kept = [_projection(cut) @ _to_frame(cut.T_node_frame, cut.length) for cut in cuts]
+        walks = [cut.walk() for cut in cuts]
+        kept = [cut.equations @ _to_frame(cut.T_node_frame, cut.length) for cut in cuts]
         counts = [tuple(graph.edges[e].freedoms for e, _ in walk) for walk in walks]
         self._shapes, start = [], 0
         for chosen in alike([(counts[i], len(kept[i])) for i in range(len(cuts))]):
@@ -282,14 +285,6 @@ def alike(keys: Sequence[Key]) -> list[Indices]:
     for i, key in enumerate(keys):
         places.setdefault(key, []).append(i)
     return [np.array(group) for group in places.values()]
-
-
-def _from_carrier(cut: CutJoint) -> list[tuple[int, int]]:
-    """Return edges of a cut's short loop and nodes where they are entered, from its carrier on."""
-    start = cut.cycle.nodes.index(cut.node)
-    edges = (*cut.cycle.edges[start:], *cut.cycle.edges[:start])
-    nodes = (*cut.cycle.nodes[start:], *cut.cycle.nodes[:start])
-    return list(zip(edges, nodes, strict=True))
 
 
 def _to_frame(T_node_frame: Transform, length: float) -> Array:

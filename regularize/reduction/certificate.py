@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from regularize.loops.constraints import ConstraintSet
     from regularize.reduction.descent import Descents, Lowest
 
-#: Kept rows of few or of many loops.
-KeptRows: TypeAlias = ReducedLoops | ShortLoops
+#: The kept rows of few or of many loops.
+KeptEquations: TypeAlias = ReducedLoops | ShortLoops
 
 #: Steps of each walker.
 STEPS = 2
@@ -104,13 +104,13 @@ class Certifier:
         self.context, self.edges, self.configurations = context, edges, configurations
         self._solutions: Coordinates | None = None
 
-    def rows(self, cuts: Iterable[Cut]) -> KeptRows:
+    def rows(self, cuts: Iterable[Cut]) -> KeptEquations:
         """Return the kept rows of the coupled component with some cuts."""
         loops, ordered = self.context.loops(self.edges, cuts)
         many = len(loops.chords) > MANY_LOOPS
         return ShortLoops(loops, ordered) if many else ReducedLoops(loops, ordered)
 
-    def __call__(self, rows: KeptRows) -> tuple[Coordinates, Certificate]:
+    def __call__(self, rows: KeptEquations) -> tuple[Coordinates, Certificate]:
         """Walk along the kept rows: configurations (steps, walkers, n), and what was found."""
         loops, rng = rows.loops, self.context.rng()
         many = self.configurations >= MANY * max(1, len(loops.chords)) ** 2
@@ -162,7 +162,7 @@ class Certifier:
         # Up to this multiple of the tolerance it is the file's rounding.
         return worst <= 20.0 * self.context.rtol
 
-    def _walked(self, rows: KeptRows, count: int, rng: np.random.Generator) -> Coordinates:
+    def _walked(self, rows: KeptEquations, count: int, rng: np.random.Generator) -> Coordinates:
         """Walk to so many configurations at least."""
         # Even without a certificate the rank needs a few generic configurations.
         walkers = max(4, -(-count // STEPS))
@@ -185,7 +185,7 @@ class Certifier:
         return self._solutions
 
     def _velocity_error(
-        self, rows: KeptRows, solutions: Coordinates, rng: np.random.Generator
+        self, rows: KeptEquations, solutions: Coordinates, rng: np.random.Generator
     ) -> float:
         """Return the largest rate of a closure error at random velocities that kept rows allow."""
         constraints, loops, worst = cast("ConstraintSet", rows), rows.loops, 0.0

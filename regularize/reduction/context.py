@@ -105,10 +105,6 @@ class Context:
 
     def frame(self, edges: Sequence[EdgeId]) -> tuple[Point, float]:
         """Return centre and size of some joints at the assembled pose."""
-        if len(edges) <= FEW:  # their kinematics are known
-            loops = sized_loops(self.graph, self.assembly.q, edges, length=self.length_scale)
-            if loops.roots == (self.graph.ground,):
-                return loops.center, loops.length
         center, length = center_and_length(self.whole, self.reference, edges)
         return center, self.length_scale or length
 

@@ -25,7 +25,7 @@ from regularize.lie.arrays import (
     Transform,
     read_only,
 )
-from regularize.loops.kept_rows import ReducedLoops
+from regularize.loops.kept_rows import KeptRows, ReducedLoops
 from regularize.loops.kinematics import LoopKinematics
 from regularize.loops.least_norm import clearest_columns
 from regularize.mechanism.cycles import Cycle
@@ -37,33 +37,17 @@ Kind = Literal["thinned", "numerical"]
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
-    """One loop's closing joint with the rows that are kept of it.
-
-    The *cut frame* is fixed on one of the two bodies, has the axes of the ground and its origin at
-    the centre of the block at the assembled configuration. Covectors are columns; they act on
-    twists in that frame whose linear part is divided by ``length``.
+class Cut(KeptRows):
+    """One loop's closing joint with the rows that are kept of it, and those that are not.
 
     Attributes:
         edge: The cut joint.
-        cycle: The loop that it closes.
-        node: Node that carries the cut frame.
-        T_node_frame: The cut frame in that node's frame.
-        length: Length by which linear parts are divided, in metres.
-        freedoms: Orthonormal basis of the joint's own freedoms.
-        rows: Kept covectors, orthonormal.
         removed: Covectors that can never matter, orthonormal.
         thinned: Covectors removed because the joints concerned are locked.
         numerical: Covectors removed on numerical evidence only.
     """
 
     edge: Edge
-    cycle: Cycle
-    node: NodeId
-    T_node_frame: Transform
-    length: float
-    freedoms: Space
-    rows: Space
     removed: Space
     thinned: Space
     numerical: Space
