@@ -93,14 +93,6 @@ def test_size(name: str, seed: int, factor: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*BUILDERS, *SHAKY])
-@pytest.mark.parametrize("factor", [1e-3, 1e-2, 10.0])
-def test_millimetres_and_tens_of_metres(name: str, factor: float) -> None:
-    mechanism = mechanisms.scaled({**BUILDERS, **SHAKY}[name](), factor)
-    assert counts(rg.reduce(mechanism)) == expected_of(name)
-
-
-@pytest.mark.slow
 @quick
 @given(name=names, seed=seeds)
 def test_order_of_joints_and_bodies(name: str, seed: int) -> None:
