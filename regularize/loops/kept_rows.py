@@ -43,22 +43,14 @@ class KeptRows:
     This *cut frame* has the axes of the ground, and its origin at the centre of the block, at the
     assembled configuration. Covectors are columns; they act on twists in that frame whose linear
     part is divided by ``length``.
-
-    Attributes:
-        cycle: The loop that the cut closes.
-        node: The body that carries the cut frame.
-        T_node_frame: The cut frame in that body's frame.
-        length: Length by which linear parts are divided, in metres.
-        freedoms: Orthonormal basis of the joint's own freedoms.
-        rows: Kept covectors, orthonormal.
     """
 
-    cycle: Cycle
-    node: NodeId
-    T_node_frame: Transform
-    length: float
-    freedoms: Space
-    rows: Space
+    cycle: Cycle  # the loop that the cut closes
+    node: NodeId  # the body that carries the cut frame
+    T_node_frame: Transform  # the cut frame in that body's frame
+    length: float  # length by which linear parts are divided, in metres
+    freedoms: Space  # orthonormal basis of the joint's own freedoms
+    rows: Space  # kept covectors, orthonormal
 
     @property
     def equations(self) -> Rows:
@@ -141,16 +133,12 @@ class ReducedLoops:
 
 @dataclass(frozen=True, eq=False)
 class ShortLoopsState:
-    """Short loops at N configurations.
+    """Short loops at N configurations."""
 
-    Attributes:
-        q: Joint coordinates.
-        around: For the loops of each shape, where following them leads, shape (N, G, 4, 4).
-        twists: Their screws in the frame of the body that carries the rows, shape (N, G, 6, k).
-    """
-
-    q: Coordinates
+    q: Coordinates  # joint coordinates
+    #: For the loops of each shape, where following them leads, shape (N, G, 4, 4).
     around: tuple[Transform, ...]
+    #: Their screws in the frame of the body that carries the rows, shape (N, G, 6, k).
     twists: tuple[Array, ...]
 
     def __getitem__(self, chosen: slice | Mask) -> ShortLoopsState:
@@ -161,23 +149,15 @@ class ShortLoopsState:
 
 @dataclass(frozen=True, eq=False)
 class _Shape:
-    """Loops with equally many joints of as many freedoms, and as many rows.
+    """Loops with equally many joints of as many freedoms, and as many rows."""
 
-    Attributes:
-        edges: Places of their edges in walking order, shape (G, m).
-        onward: Whether each is passed from parent to child, shape (G, m).
-        columns: Their coordinates in walking order, shape (G, k).
-        counts: Coordinates of each edge, shape (m,).
-        kept: Kept rows and the cut's own freedoms on scaled twists at the body, shape (G, r, 6).
-        rows: Their places, shape (G, r).
-    """
-
-    edges: Indices
-    onward: Mask
-    columns: Indices
-    counts: tuple[int, ...]
+    edges: Indices  # places of their edges in walking order, shape (G, m)
+    onward: Mask  # whether each is passed from parent to child, shape (G, m)
+    columns: Indices  # their coordinates in walking order, shape (G, k)
+    counts: tuple[int, ...]  # coordinates of each edge, shape (m,)
+    #: Kept rows and the cut's own freedoms on scaled twists at the body, shape (G, r, 6).
     kept: Array
-    rows: Indices
+    rows: Indices  # their places, shape (G, r)
 
 
 class ShortLoops:

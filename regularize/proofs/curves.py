@@ -67,9 +67,9 @@ def curve_of(loops: Sequence[Loop], screws: dict[EdgeId, Vector]) -> MotionCurve
 class _Shape:
     """Degrees of the polynomials."""
 
-    first: EdgeId
-    others: tuple[EdgeId, ...]
-    degrees: dict[EdgeId, int]
+    first: EdgeId  # the joint of the parameter x
+    others: tuple[EdgeId, ...]  # the joints of y and z, as far as there are such
+    degrees: dict[EdgeId, int]  # in x, of each other joint's relation or fraction
 
 
 def _shapes(

@@ -88,9 +88,9 @@ NOTHING = cross(UNITS[0], UNITS[0])
 class Precision:
     """How exactly the geometry is taken."""
 
-    within: float
-    rounding: float
-    everywhere: bool
+    within: float  # what relation is taken to be meant, radians and parts of the size
+    rounding: float  # how far a number may be moved to a simpler one
+    everywhere: bool  # whether relations count that joints have which share no body
 
 
 def exact_freedoms(

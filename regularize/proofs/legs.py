@@ -30,9 +30,9 @@ class Leg:
     """A chain of joints, the first of which turn about a point, the others about another one."""
 
     between: tuple[NodeId, NodeId]
-    joints: tuple[EdgeId, ...]
-    split: int
-    ends: tuple[Exact, Exact]
+    joints: tuple[EdgeId, ...]  # from the first body to the second
+    split: int  # how many joints turn about the first point
+    ends: tuple[Exact, Exact]  # both points in homogeneous coordinates
 
     def as_dict(self, names: dict[EdgeId, str]) -> dict[str, Any]:
         """Return the leg as the document has it."""

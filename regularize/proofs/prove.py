@@ -25,7 +25,7 @@ from regularize.proofs.geometry import with_parallel_bars
 from regularize.proofs.incidence import NotExact
 from regularize.proofs.motions import without_seen
 from regularize.proofs.verifier import Space, fingerprint, verify
-from regularize.reduction.block import Block
+from regularize.reduction.block import Block, loop_equations
 from regularize.reduction.reduce import as_reduction
 from regularize.tolerances import VANISHING
 
@@ -157,19 +157,8 @@ def _signed(document: dict[str, Any]) -> dict[str, Any]:
 def bound(graph: Graph, part: Block) -> dict[str, Any]:
     """Return the proof that at least so many closure equations of a part are independent."""
     edges = sorted((graph.edges[e] for e in part.edges), key=lambda edge: edge.name)
-    loops = [cycle.edges for cycle in part.cycles]
-    blocks = [
-        np.hstack(
-            [
-                cycle.direction(graph, edge.index) * part.screws[edge.index]
-                if edge.index in cycle.edges
-                else 0.0 * part.screws[edge.index]
-                for edge in edges
-            ]
-        )
-        for cycle in part.cycles
-    ]
-    matrix = np.vstack(blocks)
+    screws = {edge.index: part.screws[edge.index] for edge in edges}
+    matrix = loop_equations(graph, part.cycles, screws)
     rank = int(np.linalg.matrix_rank(matrix, tol=part.rtol or None))
     rows, columns = _independent(matrix, rank)
     chosen = matrix[np.ix_(rows, columns)]
@@ -190,7 +179,7 @@ def bound(graph: Graph, part: Block) -> dict[str, Any]:
             }
             for edge in edges
         ],
-        "loops": [[graph.edges[e].name for e in loop] for loop in loops],
+        "loops": [[graph.edges[e].name for e in cycle.edges] for cycle in part.cycles],
         "rows": rows,
         "columns": columns,
         "inverse": inverse,

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from regularize.lie.arrays import Point, Space
+from regularize.lie.arrays import Jacobian, Point, Space
 from regularize.lie.subalgebra import decide_rank, lie_closure
 from regularize.loops.equation_ranks import singular_values
 from regularize.loops.kept_rows import ReducedLoops
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle, minimum_cycle_basis, summed_cycles
-from regularize.mechanism.graph import CouplingRow, EdgeId, NodeId
+from regularize.mechanism.graph import CouplingRow, EdgeId, Graph, NodeId
 from regularize.reduction import one_loop
 from regularize.reduction.context import Context, portion
 from regularize.reduction.cuts import Cut, cut_of, without_rows
@@ -33,56 +33,41 @@ Ungrouped: TypeAlias = Literal["noise", "undecided", "shaky", "singular"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Block:
-    """A biconnected block with its reduced constraints.
+    """A biconnected block with its reduced constraints."""
 
-    Attributes:
-        edges: Its edges.
-        center: Centre of its joints at the assembled pose, world coordinates, shape (3,).
-        length: Its size in metres.
-        screws: Screws of every edge about the centre, lengths scaled, shape (6, f) each.
-        cycles: Short independent loops.
-        cuts: One per independent loop.
-        order: Edges of the cuts in the order in which their loops were closed.
-        rank: Rank of its closure equations at generic configurations.
-        dimension: Rows kept plus freedoms of the cuts, before thinning.
-        locked: Edges that can never move.
-        trivial: Equations beyond the dimension of each short loop's own motion algebra, see
-            ``classification``.
-        topological: Redundancy between loops that other lengths do not change.
-        rtol: Tolerance at which the motion spaces were computed; 0 where nothing was removed
-            because the loops are open or the certificate failed.
-        lengths_tried: Number of mechanisms with other lengths and the same relations of the axes
-            that were counted to tell topological from paradoxical; 0 where none was.
-        parallel: Joints whose axes are parallel by design, several groups, where these relations
-            were kept in that test and all that is left over is topological.
-        parallelograms: Loops that are taken for parallelograms, which must not go flat.
-        held: Bodies held in a group by rows of their own.
-        alone: The block without these rows, all rows of cuts kept that it needs then.
-        needed_at: Where rows are needed that were to be removed on numerical evidence, and are
-            kept.
-        ungrouped: Why it was not tried to explain rows that are left over by groups of motions,
-            where there are legs or parallelograms that might.
-    """
-
-    edges: tuple[EdgeId, ...]
-    center: Point
-    length: float
+    edges: tuple[EdgeId, ...]  # its edges
+    center: Point  # centre of its joints at the assembled pose, world coordinates, shape (3,)
+    length: float  # its size in metres
+    #: Screws of every edge about the centre, lengths scaled, shape (6, f) each.
     screws: dict[EdgeId, Space]
-    cycles: tuple[Cycle, ...]
-    cuts: tuple[Cut, ...]
-    order: tuple[EdgeId, ...]
-    rank: int
-    dimension: int
-    locked: tuple[EdgeId, ...]
+    cycles: tuple[Cycle, ...]  # short independent loops
+    cuts: tuple[Cut, ...]  # one per independent loop
+    order: tuple[EdgeId, ...]  # edges of the cuts in the order in which their loops were closed
+    rank: int  # rank of its closure equations at generic configurations
+    dimension: int  # rows kept plus freedoms of the cuts, before thinning
+    locked: tuple[EdgeId, ...]  # edges that can never move
+    #: Equations beyond the dimension of each short loop's own motion algebra, see
+    #: ``classification``.
     trivial: int
-    topological: int
+    topological: int  # redundancy between loops that other lengths do not change
+    #: Tolerance at which the motion spaces were computed; 0 where nothing was removed because the
+    #: loops are open or the certificate failed.
     rtol: float
+    #: Number of mechanisms with other lengths and the same relations of the axes that were counted
+    #: to tell topological from paradoxical; 0 where none was.
     lengths_tried: int = 0
+    #: Joints whose axes are parallel by design, several groups, where these relations were kept in
+    #: that test and all that is left over is topological.
     parallel: tuple[tuple[str, ...], ...] = ()
+    #: Loops that are taken for parallelograms, which must not go flat.
     parallelograms: tuple[tuple[EdgeId, ...], ...] = ()
-    held: tuple[VirtualJointConstraint, ...] = ()
+    held: tuple[VirtualJointConstraint, ...] = ()  # bodies held in a group by rows of their own
+    #: The block without these rows, all rows of cuts kept that it needs then.
     alone: Block | None = None
+    #: Where rows are needed that were to be removed on numerical evidence, and are kept.
     needed_at: Lowest | None = None
+    #: Why it was not tried to explain rows that are left over by groups of motions, where there are
+    #: legs or parallelograms that might.
     ungrouped: Ungrouped | None = None
 
     @cached_property
@@ -239,18 +224,21 @@ def _locked(
 
 def _resting(context: Context, part: Block) -> frozenset[EdgeId]:
     """Return the joints that have no velocity at the assembled pose."""
-    columns, count = dict[EdgeId, slice](), 0
-    for e in part.edges:
-        columns[e] = slice(count, count + part.screws[e].shape[1])
-        count = columns[e].stop
-    rows = np.zeros((len(part.cycles), 6, count))
-    for row, cycle in zip(rows, part.cycles, strict=True):
-        for e in cycle.edges:
-            row[:, columns[e]] = cycle.direction(context.graph, e) * part.screws[e]
-    _, s, vt = np.linalg.svd(rows.reshape(6 * len(rows), count))
+    _, s, vt = np.linalg.svd(loop_equations(context.graph, part.cycles, part.screws))
     free = vt[int(np.sum(s > context.rtol * s.max(initial=0.0))) :]
     still = np.linalg.norm(free, axis=0) < np.sqrt(context.rtol)
-    return frozenset(e for e, own in columns.items() if part.screws[e].size and still[own].all())
+    ends = np.cumsum([screws.shape[1] for screws in part.screws.values()])[:-1]
+    own = zip(part.screws, np.split(still, ends), strict=True)
+    return frozenset(e for e, columns in own if len(columns) and columns.all())
+
+
+def loop_equations(
+    graph: Graph, cycles: Sequence[Cycle], screws: Mapping[EdgeId, Space]
+) -> Jacobian:
+    """Return the closure equations of loops at the pose, columns in the order of the screws."""
+    return np.vstack(
+        [np.hstack([c.direction(graph, e) * own for e, own in screws.items()]) for c in cycles]
+    )
 
 
 def cut_at(

@@ -46,26 +46,19 @@ MANY = 400
 
 @dataclass(frozen=True)
 class Certificate:
-    """Outcome of following the kept rows alone.
+    """Outcome of following the kept rows alone."""
 
-    Attributes:
-        configurations: Number of configurations that were checked.
-        worst: Largest closure error met, of configurations or velocities, lengths scaled.
-        holds: Whether every closure equation stayed fulfilled.
-        solved: How many of the configurations come from the closed form of the loops. At those the
-            velocities that the kept rows allow were checked; the others were walked to.
-        distinct: How many of the configurations are different ones.
-        travelled: Largest way of a joint, in metres, and largest turn of a body, in radians, from
-            the assembled pose to any of them.
-        descents: From where the walks ended, to places where kept rows let go what all hold.
-    """
-
-    configurations: int
-    worst: float
-    holds: bool
+    configurations: int  # number of configurations that were checked
+    worst: float  # largest closure error met, of configurations or velocities, lengths scaled
+    holds: bool  # whether every closure equation stayed fulfilled
+    #: How many of the configurations come from the closed form of the loops. At those the
+    #: velocities that the kept rows allow were checked; the others were walked to.
     solved: int = 0
-    distinct: int = 0
+    distinct: int = 0  # how many of the configurations are different ones
+    #: Largest way of a joint, in metres, and largest turn of a body, in radians, from the assembled
+    #: pose to any of them.
     travelled: tuple[float, float] = (0.0, 0.0)
+    #: From where the walks ended, to places where kept rows let go what all hold.
     descents: tuple[Descents, ...] = field(default=(), compare=False, repr=False)
 
     @cached_property

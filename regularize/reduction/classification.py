@@ -12,6 +12,7 @@ from regularize.lie.motion_type import GeneratedAlgebra
 from regularize.lie.subalgebra import decide_rank
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle, independent, summed_cycles
 from regularize.mechanism.graph import EdgeId, Graph
+from regularize.reduction.block import loop_equations
 
 
 def loop_algebra(screws: dict[EdgeId, Space], cycle: Cycle, rtol: float) -> GeneratedAlgebra:
@@ -73,10 +74,9 @@ def topological_redundancy(
     for e in edges:
         twist = algebras[e] @ rng.normal(size=algebras[e].shape[1])
         columns[e] = screw.adjoint(screw.exp(twist)) @ screws[e]
-    alone = [_rank([np.hstack([columns[e] for e in cycle.edges])], rtol) for cycle in rigid]
-    blocks = [np.hstack([columns[e] * cycle.direction(graph, e) for e in edges]) for cycle in rigid]
-    return sum(alone) - _rank(blocks, rtol)
+    alone = [_rank(np.hstack([columns[e] for e in cycle.edges]), rtol) for cycle in rigid]
+    return sum(alone) - _rank(loop_equations(graph, rigid, columns), rtol)
 
 
-def _rank(blocks: Sequence[Array], rtol: float) -> int:
-    return decide_rank(np.linalg.svd(np.vstack(blocks), compute_uv=False), rtol).rank
+def _rank(matrix: Array, rtol: float) -> int:
+    return decide_rank(np.linalg.svd(matrix, compute_uv=False), rtol).rank

@@ -44,21 +44,14 @@ Preference: TypeAlias = Callable[[EdgeId], tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Closing:
-    """How one loop is closed.
+    """How one loop is closed."""
 
-    Attributes:
-        edge: The cut.
-        node: Body in whose frame the space does not move; one of the cut's two.
-        space: Number of the space Δ of relative twists that the cut can see.
-        cycle: The loop.
-        of: Facts that make the space smaller, seen from the node and from the far body, relative to
-            one body of the loop each; None where that is the body itself.
-    """
-
-    edge: EdgeId
-    node: NodeId
-    space: SpaceId
-    cycle: Cycle
+    edge: EdgeId  # the cut
+    node: NodeId  # body in whose frame the space does not move; one of the cut's two
+    space: SpaceId  # number of the space Δ of relative twists that the cut can see
+    cycle: Cycle  # the loop
+    #: Facts that make the space smaller, seen from the node and from the far body, relative to one
+    #: body of the loop each; None where that is the body itself.
     of: tuple[tuple[Fact | None, Fact | None], ...]
 
 

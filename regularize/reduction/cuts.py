@@ -38,19 +38,12 @@ Kind = Literal["thinned", "numerical"]
 
 @dataclass(frozen=True, eq=False)
 class Cut(KeptRows):
-    """One loop's closing joint with the rows that are kept of it, and those that are not.
+    """One loop's closing joint with the rows that are kept of it, and those that are not."""
 
-    Attributes:
-        edge: The cut joint.
-        removed: Covectors that can never matter, orthonormal.
-        thinned: Covectors removed because the joints concerned are locked.
-        numerical: Covectors removed on numerical evidence only.
-    """
-
-    edge: Edge
-    removed: Space
-    thinned: Space
-    numerical: Space
+    edge: Edge  # the cut joint
+    removed: Space  # covectors that can never matter, orthonormal
+    thinned: Space  # covectors removed because the joints concerned are locked
+    numerical: Space  # covectors removed on numerical evidence only
 
     @property
     def constraints(self) -> int:

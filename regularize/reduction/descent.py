@@ -45,17 +45,11 @@ from regularize.tolerances import EXACT, TINY
 
 @dataclass(frozen=True, eq=False)
 class Lowest:
-    """The lowest place that descents came to.
+    """The lowest place that descents came to."""
 
-    Attributes:
-        q: Its coordinates, shape (n,).
-        ratio: Smallest singular value of the kept rows over that of all equations.
-        firm: The latter, over its median where descents could begin.
-    """
-
-    q: Coordinates
-    ratio: float
-    firm: float
+    q: Coordinates  # its coordinates, shape (n,)
+    ratio: float  # smallest singular value of the kept rows over that of all equations
+    firm: float  # the latter, over its median where descents could begin
 
     @property
     def missing(self) -> bool:
@@ -65,16 +59,11 @@ class Lowest:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is done to find the lowest place.
+    """How much is done to find the lowest place."""
 
-    Attributes:
-        descents: Number of descents; they begin where the ratio may be zero the nearest.
-        steps: Largest number of steps of each.
-        hopeless: Distance of the next zero, in radians and lengths, at which a descent ends.
-    """
-
-    descents: int = 3
-    steps: int = 8
+    descents: int = 3  # number of descents; they begin where the ratio may be zero the nearest
+    steps: int = 8  # largest number of steps of each
+    #: Distance of the next zero, in radians and lengths, at which a descent ends.
     hopeless: float = 3.0
 
 
@@ -136,23 +125,14 @@ class Descents:
 
 @dataclass(frozen=True, eq=False)
 class _Look:
-    """What is seen at N configurations.
+    """What is seen at N configurations."""
 
-    Attributes:
-        q: The configurations, shape (N, n).
-        height: Logarithm of the ratio, infinite where nothing is firm, shape (N,).
-        kept: Smallest singular values of the kept rows, shape (N,).
-        every: Those of all equations, shape (N,).
-        flat: The least by which a parallelogram keeps its rank, shape (N,).
-        slope: Derivatives of the height by scaled velocities of the machine, shape (N, n).
-    """
-
-    q: Coordinates
-    height: Array
-    kept: Array
-    every: Array
-    flat: Array
-    slope: Rates
+    q: Coordinates  # the configurations, shape (N, n)
+    height: Array  # logarithm of the ratio, infinite where nothing is firm, shape (N,)
+    kept: Array  # smallest singular values of the kept rows, shape (N,)
+    every: Array  # those of all equations, shape (N,)
+    flat: Array  # the least by which a parallelogram keeps its rank, shape (N,)
+    slope: Rates  # derivatives of the height by scaled velocities of the machine, shape (N, n)
 
     @property
     def away(self) -> Array:

@@ -22,7 +22,7 @@ from regularize.loops.kept_rows import ReducedLoops
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.cycles import candidate_cycles, minimum_cycle_basis
 from regularize.mechanism.graph import EdgeId, Graph, NodeId, breadth_first, nodes_of
-from regularize.reduction.block import Block, Ungrouped, cut_at, reduce_part
+from regularize.reduction.block import Block, Ungrouped, cut_at, loop_equations, reduce_part
 from regularize.reduction.closed_part import (
     ClosedPart,
     close_at,
@@ -132,12 +132,11 @@ def _pairs(graph: Graph, part: Block, most: int = 6) -> list[tuple[NodeId, NodeI
 
 def _twists(graph: Graph, part: Block) -> dict[NodeId, Space]:
     """Return twists of all bodies at the velocities that the loops allow at the pose."""
-    columns = {e: part.screws[e] / np.linalg.norm(part.screws[e], axis=0) for e in part.edges}
-    signed = [[cycle.direction(graph, e) * columns[e] for e in part.edges] for cycle in part.cycles]
-    _, s, vt = np.linalg.svd(np.vstack([np.hstack(row) for row in signed]))
+    columns = {e: own / np.linalg.norm(own, axis=0) for e, own in part.screws.items()}
+    _, s, vt = np.linalg.svd(loop_equations(graph, part.cycles, columns))
     rates = vt[int(np.sum(s > part.rtol * s[0])) :].T
-    starts = np.cumsum([0, *(columns[e].shape[1] for e in part.edges)])
-    rate = {e: rates[a:b] for e, a, b in zip(part.edges, starts, starts[1:], strict=False)}
+    ends = np.cumsum([own.shape[1] for own in columns.values()])[:-1]
+    rate = dict(zip(columns, np.split(rates, ends), strict=True))
     root = graph.edges[part.edges[0]].parent
     twists = {root: np.zeros((6, rates.shape[1]))}
     for e, node in breadth_first(graph, root, part.edges):

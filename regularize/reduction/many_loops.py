@@ -25,22 +25,15 @@ from regularize.tolerances import TINY
 
 @dataclass(frozen=True, eq=False)
 class _Decomposed:
-    """Equations of G loops that pass k coordinates each, decomposed one by one.
+    """Equations of G loops that pass k coordinates each, decomposed one by one."""
 
-    Attributes:
-        chosen: Which loops, shape (G,).
-        columns: Their coordinates, shape (G, k).
-        left: Combinations of the six equations, those with large singular values first, (G, 6, 6);
-            the last ones are wrenches dual to the scaled twists of all loops.
-        values: Singular values, shape (G, min(6, k)).
-        right: What the combinations say of the coordinates, shape (G, min(6, k), k).
-    """
-
-    chosen: Indices
-    columns: Indices
+    chosen: Indices  # which loops, shape (G,)
+    columns: Indices  # their coordinates, shape (G, k)
+    #: Combinations of the six equations, those with large singular values first, (G, 6, 6); the
+    #: last ones are wrenches dual to the scaled twists of all loops.
     left: Array
-    values: Array
-    right: Array
+    values: Array  # singular values, shape (G, min(6, k))
+    right: Array  # what the combinations say of the coordinates, shape (G, min(6, k), k)
 
 
 class LoopRanks:

@@ -35,33 +35,22 @@ FEW = 3
 
 @dataclass(frozen=True, eq=False)
 class CellMobility:
-    """Mobility of one coupled component of loops.
+    """Mobility of one coupled component of loops."""
 
-    Attributes:
-        edges: The edges concerned.
-        freedoms: Sum of their freedoms.
-        equations: Six per loop and one per coupling.
-        here: Rank at the assembled pose.
-        generic: Rank at generic configurations.
-        local: Dimension of the set of configurations, and what it rests on.
-        modes: Mobility of each kind of configuration found and the number of walkers on it.
-        branches: Those that meet at the assembled pose, where there may be more than one.
-        complete: Whether nothing else meets there: terms of second order or the rank leave no room.
-        configurations: Those that were visited, the assembled one first, shape (N, n).
-        tolerances: What counted as closed and as dependent.
-    """
-
-    edges: tuple[EdgeId, ...]
-    freedoms: int
-    equations: int
-    here: Rank
-    generic: Rank
-    local: LocalMobility
+    edges: tuple[EdgeId, ...]  # the edges concerned
+    freedoms: int  # sum of their freedoms
+    equations: int  # six per loop and one per coupling
+    here: Rank  # rank at the assembled pose
+    generic: Rank  # rank at generic configurations
+    local: LocalMobility  # dimension of the set of configurations, and what it rests on
+    #: Mobility of each kind of configuration found and the number of walkers on it.
     modes: tuple[tuple[int, int], ...]
+    #: Those that meet at the assembled pose, where there may be more than one.
     branches: tuple[LocalBranch, ...]
+    #: Whether nothing else meets there: terms of second order or the rank leave no room.
     complete: bool
-    configurations: Coordinates
-    tolerances: Tolerances = EXACT
+    configurations: Coordinates  # those that were visited, the assembled one first, shape (N, n)
+    tolerances: Tolerances = EXACT  # what counted as closed and as dependent
 
     @property
     def finite(self) -> int | None:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -42,13 +42,10 @@ from regularize.validation import (
     numbers,
     place_of,
     relative,
-    validate,
     validated,
 )
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from regularize.reduction.numerical import Numerical
     from regularize.reduction.virtual_joints import VirtualJointConstraint
 
@@ -326,14 +323,6 @@ class Reduction:
         return self.redundant - self.removed
 
 
-class FurtherOptions(TypedDict, total=False):
-    """Arguments of ``reduce`` that are rarely given."""
-
-    groups: bool
-    progress: Progress | None
-    format: str | None
-
-
 @validated(
     rtol=POSITIVE,
     length_scale=POSITIVE,
@@ -342,6 +331,7 @@ class FurtherOptions(TypedDict, total=False):
     numerical=FLAG | TEXT,
     configurations=WHOLE,
     seed=WHOLE,
+    groups=FLAG,
 )
 def reduce(
     model: Model | Graph,
@@ -353,7 +343,9 @@ def reduce(
     numerical: Numerical = False,
     configurations: int = CONFIGURATIONS,
     seed: int = 0,
-    **more: Unpack[FurtherOptions],
+    groups: bool = True,
+    progress: Progress | None = None,
+    format: str | None = None,
 ) -> Reduction:
     """Find the loop constraints that can never matter and keep the others.
 
@@ -370,10 +362,10 @@ def reduce(
         configurations: Number of configurations for the certificate. Many of them are taken from
             closed forms where there are any, all others walked to.
         seed: Seed of all random choices.
-        more: ``groups``: whether linear relations of joints may hold bodies in groups of motions
-            that no leg confines them to, and parallelograms are told from other loops, see
-            ``held``; ``progress``: called now and then with the fraction done; ``format``: of a
-            file or a text that does not say what it is.
+        groups: Whether linear relations of joints may hold bodies in groups of motions that no leg
+            confines them to, and parallelograms are told from other loops, see ``held``.
+        progress: Called now and then with the fraction done.
+        format: Format of a file or a text that does not say what it is.
 
     Raises:
         ModelError: ``cuts`` names a joint twice, an unknown one, or not one per loop; a negative
@@ -383,11 +375,7 @@ def reduce(
     relative("rtol", rtol)
     if configurations < 0:
         raise ModelError(f"{configurations} configurations cannot be checked")
-    for name in more:
-        if name not in FurtherOptions.__annotations__:
-            raise TypeError(f"reduce() got an unexpected keyword argument {name!r}")
-    validate("reduce", "groups", FLAG, groups := more.get("groups", True))
-    graph = as_graph(model, more.get("format"))
+    graph = as_graph(model, format)
     assembly = assemble(graph, seed=seed)
     context = Context.of(
         graph,
@@ -397,7 +385,7 @@ def reduce(
         length_scale=length_scale,
         seed=seed,
         groups=groups,
-        progress=forward(more.get("progress")),
+        progress=forward(progress),
     )
     reduced = [
         reduce_cell(context, edges, numerical=numerical, configurations=configurations)
