@@ -17,7 +17,6 @@ import regularize as rg
 from regularize.cli import main
 from regularize.guests.modes.sampling import spread_configurations
 from regularize.loops.kinematics import LoopKinematics
-from regularize.mechanism.graph import part_of
 from regularize.reduction.certificate import CONFIGURATIONS, MANY, Certifier
 from regularize.reduction.context import Context
 from regularize.repair.statics.cure import changed
@@ -130,18 +129,6 @@ def test_what_is_not_solved_for_is_walked_to(lacking: int, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-def test_part_of_a_graph() -> None:
-    graph = rg.reduce(model("double_sarrus")).graph
-    for cell in graph.cells:
-        part = part_of(graph, cell)
-        assert part is not None
-        assert [e.name for e in part.edges] == [graph.edges[e].name for e in cell]
-        assert part.cells == (tuple(range(len(cell))),)
-        assert part.freedoms == len(graph.columns(cell)) == len(part.position)
-        assert [e.columns[0] for e in part.edges] == list(range(len(cell)))
-
-
-@pytest.mark.slow
 def test_what_was_checked_is_told_apart() -> None:
     words = evidence(rg.check(model("planar_fourbar"), configurations=1000))
     assert (
@@ -189,22 +176,7 @@ def test_loops_of_nothing_but_fixed_joints() -> None:
 @pytest.mark.slow
 def test_cells_with_and_without_a_closed_form() -> None:
     """What is said to be walked to was walked to in every cell."""
-    one, other = (model(name) for name in ("planar_fourbar", "bricard"))
-    bodies = {body.name: replace(body, name=f"b {body.name}") for body in other.bodies}
-    ground = one.body(one.ground)
-    joints = [
-        replace(
-            joint,
-            name=f"b {joint.name}",
-            **{
-                end: ground.name if getattr(joint, end) == other.ground else bodies[name].name
-                for end, name in (("parent", joint.parent), ("child", joint.child))
-            },
-        )
-        for joint in other.joints
-    ]
-    moving = [body for name, body in bodies.items() if name != other.ground]
-    both = replace(one, bodies=(*one.bodies, *moving), joints=(*one.joints, *joints))
+    both = beside(model("planar_fourbar"), model("bricard"))
     certificate = rg.reduce(both, configurations=1000).certificate
     assert certificate.holds
     assert certificate.configurations == 1000

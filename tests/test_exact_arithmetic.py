@@ -46,10 +46,7 @@ from regularize.proofs.verifier import (
 )
 
 small = st.integers(min_value=-4, max_value=4)
-
-
 rows = st.lists(st.tuples(*[small] * 6), max_size=4)
-
 
 few = settings(max_examples=30)
 
@@ -173,7 +170,6 @@ Curve: TypeAlias = tuple[
     dict[str, int], int, Callable[[Fraction], tuple[Fraction, Fraction, Fraction]]
 ]
 
-
 CURVES: list[Curve] = [
     ({"0 2 0": 1, "1 0 0": -1}, 1, lambda t: (t * t, t, Fraction(2))),
     ({"1 1 0": 1, "0 0 0": -1}, 1, lambda t: (t, 1 / t, Fraction(3))),
@@ -243,22 +239,13 @@ def minus(a: Sequence[Fraction], b: Sequence[Fraction]) -> list[Fraction]:
 
 #: A direction, a point of an axis along it, next to the origin, and no direction at all.
 ALONG = tuple(map(Fraction, (2, -1, 2)))
-
-
 POINT = (Fraction(1, 2), Fraction(1, 2), Fraction(-1, 4))
 
-
 NONE = (Fraction(0),) * 3
-
-
 ABOUT = (*cross(POINT, ALONG), *ALONG)
 
-
 SLIDES = tuple((*e, *NONE) for e in UNITS)
-
-
 FLAT = ((1, 2, 0, 0, 0, 0), (0, 2, 1, 0, 0, 0))
-
 
 EXACT: dict[str, tuple[Sequence[Fraction | int], ...]] = {
     "none": (),

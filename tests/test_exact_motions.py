@@ -56,18 +56,6 @@ def test_pendulum_swings_as_elliptic_functions_say() -> None:
     assert motion.energy_drift < 1e-9
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sense", [1.0, -1.0])
-def test_pendulum_turns_through_as_elliptic_functions_say(sense: float) -> None:
-    rate = 7.0 * sense
-    motion = rg.simulate(pendulum(), duration=20.0, rates={"hinge": rate}, rtol=1e-11)
-    k = 4.0 * STIFFNESS / rate**2
-    *_, phase = ellipj(0.5 * rate * motion.time, k)
-    assert motion.coordinates[:, 0] == pytest.approx(2 * phase, abs=1e-8)
-    assert abs(motion.coordinates[-1, 0]) > 4 * np.pi
-    assert motion.energy_drift < 1e-8
-
-
 @pytest.mark.parametrize("excess", [1e-9, -1e-9])
 def test_close_to_the_top_the_motion_is_followed(excess: float) -> None:
     """All but enough energy, or just enough."""

@@ -26,7 +26,6 @@ from regularize.reduction.context import Context
 from regularize.reduction.motion_spaces import MotionSpaces
 from regularize.reduction.one_loop import Chains, best_cut, kept_rows, relative_twists
 from regularize.reduction.propagation import Propagation
-from regularize.repair.nominal.axis_relations import AxisRelations, elements
 from regularize.tolerances import RTOL
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -146,26 +145,6 @@ def test_the_words_say_how_it_was_told() -> None:
     special = str(rg.check(ring)).replace("\n", " ")
     assert "not with 4 other sets of lengths" in special
     assert "1 paradoxical (these lengths only)" in special
-
-
-def relations_of(reduction: rg.Reduction) -> AxisRelations:
-    """Relations of the axes of hinges as they are assembled."""
-    (part,) = reduction.parts
-    edges = [reduction.graph.edges[e] for e in part.edges]
-    columns = [reduction.loops.local(e)[k] for e, k in elements(edges)]
-    ways = reduction.reference.screws[:, columns, 3:]
-    return AxisRelations.of(edges, part.screws, ways, reduction.rtol)
-
-
-def test_axes_that_meet_at_any_angle_still_do_when_redrawn() -> None:
-    """A spherical four-bar whose hinges are at different distances from its centre stays one."""
-    axes = np.array([(1, 1, -1), (-1, 1, -1), (1, 1, 1), (1, -1, -1)])
-    points = axes * np.array([[1.0], [0.3], [2.0], [0.7]])
-    reduction = rg.reduce(mechanisms.single_loop("spherical", "RRRR", [*axes], [*points]))
-    relations, (part,) = relations_of(reduction), reduction.parts
-    np.testing.assert_allclose(relations.geometry.meeting, [-part.center / part.length])
-    drawn = rg.reduce(relations.redrawn(np.random.default_rng(2)))
-    assert (drawn.mobility, drawn.redundant, drawn.removed) == (1, 3, 3)
 
 
 TREE = ("h0", "k0", "k1", "k2", "k3")
