@@ -46,19 +46,19 @@ def curve_of(loops: Sequence[Loop], screws: dict[EdgeId, Vector]) -> MotionCurve
     Raises NotExact where they have no motion with one freedom, or none of low degree was found.
     """
     reason = "the loops move along no curve of low degree"
-    prime, known = 2 ** PRIMES[0] - 1, dict[EdgeId, dict[EdgeId, Series] | None]()
+    prime, series = 2 ** PRIMES[0] - 1, dict[EdgeId, dict[EdgeId, Series] | None]()
     # The half angles are functions of one, or of one and a square root, or of two square roots.
     # Many loops would give too many pairs of roots to try.
     for level in range(3 if len(loops) == 1 else 2):
-        for first in [first for first in screws if known.get(first, {}) is not None]:
+        for first in [first for first in screws if series.get(first, {}) is not None]:
             if level != 1:
                 order = 2 ** max(level + 1, 2) * (DEGREES[level] + 1) + 6
-                known[first] = _series(loops, screws, first, order, prime)
-            for shape in _shapes(first, known[first] or {}, level, prime):
+                series[first] = _series(loops, screws, first, order, prime)
+            for shape in _shapes(first, series[first] or {}, level, prime):
                 for large in (2**e - 1 for e in PRIMES[1:]):
-                    found = _found(loops, screws, shape, large)
-                    if found is not None:
-                        return found
+                    curve = _found(loops, screws, shape, large)
+                    if curve is not None:
+                        return curve
                     reason = "the numbers of the curve along which the loops move are too long"
     raise NotExact(reason)
 
@@ -146,29 +146,29 @@ def _found(
     basis, names = [[1] + [0] * order], [(0, 0)]
     for e, root in zip(shape.others, (y, z), strict=False):
         values = _powers(basis, series[e], prime)
-        known = rational(_fitted(values, _smooth(basis), shape.degrees[e], prime), prime)
-        if known is None:
+        coefficients = rational(_fitted(values, _smooth(basis), shape.degrees[e], prime), prime)
+        if coefficients is None:
             return None
         powers = [(j + n * root[1], k + n * root[2]) for n in range(3) for j, k in names]
-        relations.append(_polynomial(known, powers))
+        relations.append(_polynomial(coefficients, powers))
         moves[e] = ({one: 1}, {root: 1})
         basis, names = values[: 2 * len(basis)], powers[: 2 * len(basis)]
     relations += [{root: 1} for root in (y, z)[len(relations) :]]
     for e in (e for e in shape.degrees if e not in shape.others):
         values = _sides(basis, series[e], prime)
-        known = rational(_fitted(values, [count], shape.degrees[e], prime), prime)
-        if known is None:
+        coefficients = rational(_fitted(values, [count], shape.degrees[e], prime), prime)
+        if coefficients is None:
             return None
-        half = len(known) // 2
-        below = _polynomial([-c for c in known[half:]], names)
-        moves[e] = (below, _polynomial(known[:half], names))
+        half = len(coefficients) // 2
+        below = _polynomial([-c for c in coefficients[half:]], names)
+        moves[e] = (below, _polynomial(coefficients[:half], names))
     return relations, moves
 
 
-def _polynomial(known: Sequence[int], names: Sequence[tuple[int, int]]) -> Polynomial:
+def _polynomial(coefficients: Sequence[int], names: Sequence[tuple[int, int]]) -> Polynomial:
     """Return the polynomial with coefficients of x^i y^j z^k, in the order of i for each (j, k)."""
-    terms = ((i, j, k) for j, k in names for i in range(len(known) // len(names)))
-    return {at: c for at, c in zip(terms, known, strict=True) if c}
+    terms = ((i, j, k) for j, k in names for i in range(len(coefficients) // len(names)))
+    return {at: c for at, c in zip(terms, coefficients, strict=True) if c}
 
 
 def _series(
@@ -199,8 +199,8 @@ def _series(
             for at, (e, sense) in enumerate(loop):
                 pairs = zip(series[e][1:k], products[at][k - 1 : 0 : -1], strict=True)
                 lower = ([factor * x for x in q] for factor, q in pairs)
-                known = [sum(column) for column in zip(*lower, strict=True)] or [0] * 8
-                moved = _turned(known, screws[e], sense)
+                lower_sum = [sum(column) for column in zip(*lower, strict=True)] or [0] * 8
+                moved = _turned(lower_sum, screws[e], sense)
                 products[at + 1].append(_sum(products[at][k], moved, prime))
             right += [-products[-1][k][c] % prime for c in (5, 6, 7, 1, 2, 3)]
         last = int(k == 1)
@@ -224,7 +224,7 @@ def _sum(a: Sequence[int], b: Sequence[int], prime: int) -> list[int]:
 
 def _turned(q: Sequence[int], screw: Vector, sense: int) -> list[int]:
     """Return the product of a dual quaternion and a screw."""
-    found = [0] * 8
+    product = [0] * 8
     for part, shift, vector in (
         (q[:4], 0, screw[3:]),
         (q[4:], 4, screw[3:]),
@@ -232,8 +232,8 @@ def _turned(q: Sequence[int], screw: Vector, sense: int) -> list[int]:
     ):
         for a, value in enumerate(part):
             for b, x in enumerate(vector, start=1):
-                found[shift + (a ^ b)] += SIGNS[a][b] * value * x * sense
-    return found
+                product[shift + (a ^ b)] += SIGNS[a][b] * value * x * sense
+    return product
 
 
 class Exhausted(NotExact):
@@ -327,12 +327,12 @@ def relation_of(
         below = np.flatnonzero(matrix[here:, column])
         if not len(below):
             # It is a combination of the columns before it that have pivots.
-            found = [0] * len(terms)
-            found[column] = 1
+            coefficients = [0] * len(terms)
+            coefficients[column] = 1
             for row, pivot_column in enumerate(pivots):
-                found[pivot_column] = int(-matrix[row, column] % prime)
-            if all(found[at] for at in needed):
-                return found
+                coefficients[pivot_column] = int(-matrix[row, column] % prime)
+            if all(coefficients[at] for at in needed):
+                return coefficients
             continue
         at = here + below[0]
         matrix[[here, at]] = matrix[[at, here]]
@@ -350,7 +350,7 @@ def rational(values: Sequence[int] | None, prime: int) -> list[int] | None:
     if values is None:
         return None
     bound = math.isqrt(prime // 2)
-    found = []
+    fractions = []
     for value in values:
         # The shortest vectors of the lattice of all (n, d) with n = value d.
         a, b, u, v = prime, value, 0, 1
@@ -359,8 +359,8 @@ def rational(values: Sequence[int] | None, prime: int) -> list[int] | None:
             a, b, u, v = b, a - q * b, v, u - q * v
         if abs(v) > bound >> 8:
             return None
-        found.append(Fraction(b, v))
-    common = math.lcm(*(x.denominator for x in found))
-    integers = [int(x * common) for x in found]
+        fractions.append(Fraction(b, v))
+    common = math.lcm(*(x.denominator for x in fractions))
+    integers = [int(x * common) for x in fractions]
     divisor = math.gcd(*integers)
     return [x // divisor for x in integers]

@@ -32,12 +32,12 @@ Norm: TypeAlias = tuple[Fraction, Fraction]
 def multiplied(p: Dual, q: Dual) -> Dual:
     """Return the product of two dual quaternions."""
     p, q = (np.asarray(x).tolist() for x in (p, q))  # quicker one by one
-    found = [p[0] * 0] * 8
+    product = [p[0] * 0] * 8
     for shift, a, b in ((0, p[:4], q[:4]), (4, p[:4], q[4:]), (4, p[4:], q[:4])):
         for i, x in enumerate(a):
             for j, y in enumerate(b):
-                found[shift + (i ^ j)] += SIGNS[i][j] * x * y
-    return np.array(found)
+                product[shift + (i ^ j)] += SIGNS[i][j] * x * y
+    return np.array(product)
 
 
 def conjugated(q: Dual) -> Dual:
@@ -58,12 +58,12 @@ def norm_of(factor: Dual) -> Norm:
 
 def product_of(factors: Sequence[Dual]) -> list[Dual]:
     """Return coefficients of the product of factors t - h, those of low powers first."""
-    found = [np.array([Fraction(int(i == 0)) for i in range(8)])]
-    zero = 0 * found[0]
+    product = [np.array([Fraction(int(i == 0)) for i in range(8)])]
+    zero = 0 * product[0]
     for h in factors:
-        lower = [*(-multiplied(c, h) for c in found), zero]
-        found = [a + b for a, b in zip(lower, [zero, *found], strict=True)]
-    return found
+        lower = [*(-multiplied(c, h) for c in product), zero]
+        product = [a + b for a, b in zip(lower, [zero, *product], strict=True)]
+    return product
 
 
 def split_right(polynomial: Sequence[Dual], norm: Norm) -> tuple[list[Dual], Dual]:
@@ -93,8 +93,8 @@ def _divided(below: Dual, above: Dual) -> Dual:
     # below other = a + e b with real numbers a and b; the inverse of that is (a - e b) / a².
     norm = multiplied(below, other)
     a, b = norm[0], norm[4]
-    found = multiplied(other, above)
-    return np.concatenate([found[:4] / a, (found[4:] * a - found[:4] * b) / (a * a)])
+    product = multiplied(other, above)
+    return np.concatenate([product[:4] / a, (product[4:] * a - product[:4] * b) / (a * a)])
 
 
 def exact_line(line: Array, rounding: float) -> Dual:

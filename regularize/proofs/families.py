@@ -56,8 +56,8 @@ def families(graph: Graph, part: Block, within: float, rounding: float) -> Itera
 def _installed() -> tuple[Family, ...]:
     """Return families of the package that comes with this one, if it is there, and of others."""
     entries = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
-    found = [import_module(NAMED).FAMILIES] if find_spec(NAMED) else []
-    return (*(family for each in found for family in each), *(entry.load() for entry in entries))
+    packages = [import_module(NAMED).FAMILIES] if find_spec(NAMED) else []
+    return (*(family for each in packages for family in each), *(entry.load() for entry in entries))
 
 
 def exact_geometries(
@@ -66,10 +66,10 @@ def exact_geometries(
     """Yield joints with exact relations of their axes, first of those alone that share bodies."""
     before = None
     for everywhere in (False, True):
-        found = _exact(graph, part, Precision(within, rounding, everywhere))
-        if found is not None and found != before:
-            yield found
-        before = found
+        freedoms = _exact(graph, part, Precision(within, rounding, everywhere))
+        if freedoms is not None and freedoms != before:
+            yield freedoms
+        before = freedoms
 
 
 @lru_cache(maxsize=4)  # one family after the other asks for the same

@@ -177,15 +177,15 @@ def with_parallel_bars(
     rows = {e: upright(freedoms[e][0]) for loop in loops for e in loop}
     hinges = sorted(rows)
     signs = [{e: (-1) ** i for i, e in enumerate(loop)} for loop in loops]
-    found = dict(freedoms)
+    moved = dict(freedoms)
     for equation in reduced([loop.get(e, 0) for e in hinges] for loop in signs):
         at = next(i for i, x in enumerate(equation) if x)
         others = [
             (Fraction(-x, equation[at]), rows[hinges[i]]) for i, x in enumerate(equation) if x
         ]
         sums = zip(*([w * x for x in row] for w, row in others[1:]), strict=True)
-        found[hinges[at]] = integral([[sum(column, Fraction(0)) for column in sums]])
-    return found
+        moved[hinges[at]] = integral([[sum(column, Fraction(0)) for column in sums]])
+    return moved
 
 
 def equal_bars(freedoms: dict[EdgeId, Space], within: float) -> list[tuple[EdgeId, ...]]:
@@ -213,7 +213,7 @@ def angulated(
     While bars of two kinds turn by one angle against each other, such loops stay closed: rings of
     angulated scissors (Hoberman 1990; You and Pellegrino 1997) are made of them.
     """
-    found = []
+    rings = []
     for loop in ([e for e in cycle if freedoms[e]] for cycle in loops):
         spaces = [freedoms[e] for e in loop]
         if len(loop) % 2 or any(len(s) != 1 or not any(s[0][3:]) for s in spaces):
@@ -221,8 +221,8 @@ def angulated(
         rows = np.array([_unit(s[0]) for s in spaces])
         sums = rows[::2].sum(axis=0) - rows[1::2].sum(axis=0)
         if len(loop) > 4 and max(np.ptp(rows[:, 3:], axis=0).max(), np.abs(sums).max()) <= within:
-            found.append(tuple(loop))
-    return found
+            rings.append(tuple(loop))
+    return rings
 
 
 def upright(row: Sequence[int]) -> list[Fraction]:

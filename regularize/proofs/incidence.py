@@ -88,8 +88,8 @@ class Directions:
     def add(self, direction: Array) -> int:
         """Return the number of the class of parallel directions to which one belongs."""
         unit = direction / np.linalg.norm(direction)
-        for i, known in enumerate(self.measured):
-            if np.linalg.norm(np.cross(known, unit)) <= self.within:
+        for i, unit_vector in enumerate(self.measured):
+            if np.linalg.norm(np.cross(unit_vector, unit)) <= self.within:
                 return i
         self.measured.append(unit)
         return len(self.measured) - 1

@@ -43,17 +43,17 @@ class Leg:
 
 def legs_of(graph: Graph, freedoms: dict[EdgeId, Space]) -> list[Leg]:
     """Return the legs of which exact joints consist; none where there are other chains."""
-    found = []
+    legs = []
     for between, chain in _chains(graph, [*freedoms]):
         for split in range(1, len(chain)):
             sides = chain[:split], chain[split:]
             one, two = (_center([z for e in side for z in freedoms[e]]) for side in sides)
             if one is not None and two is not None and (one != two).any():
-                found.append(Leg(between, chain, split, (one, two)))
+                legs.append(Leg(between, chain, split, (one, two)))
                 break
         else:
             return []
-    return found
+    return legs
 
 
 def on_conics(
@@ -68,7 +68,7 @@ def on_conics(
     if squares is None:
         return None
     exact = [_projected(squares, own, rounding) for own in points]
-    found = dict(freedoms)
+    moved = dict(freedoms)
     for leg, *ends in zip(legs, *exact, strict=True):
         for measured, end in zip(leg.ends, ends, strict=True):
             if np.abs((end - measured[:3]).astype(float)).max() > within:
@@ -77,8 +77,8 @@ def on_conics(
             end = ends[i >= leg.split]
             ways = [[Fraction(x) for x in z[3:]] for z in freedoms[e]]
             ways = [[*unit] for unit in UNITS] if len(ways) == 3 else ways
-            found[e] = integral([[*cross(end, way), *way] for way in ways]) if ways else ()
-    return found
+            moved[e] = integral([[*cross(end, way), *way] for way in ways]) if ways else ()
+    return moved
 
 
 def _chains(

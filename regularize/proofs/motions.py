@@ -31,17 +31,17 @@ def motion(
 
     Raises NotExact where no motion of these joints was found.
     """
-    own = loops_of(graph, part.edges, part.order)
+    cycles = loops_of(graph, part.edges, part.order)
     names = {e: graph.edges[e].name for e in part.edges}
     legs = [*legs_of(graph, freedoms)]
-    found = turning_alike(graph, part, freedoms)
-    if found is None and legs:
-        found = {
+    step = turning_alike(graph, part, freedoms)
+    if step is None and legs:
+        step = {
             "because": "stress",
             "bodies": [graph.nodes[node] for node in legs[0].between],
             "legs": [leg.as_dict(names) for leg in legs],
         }
-    if found is None:
+    if step is None:
         screws = {e: space[0] for e, space in freedoms.items() if space}
         if any(len(space) > 1 for space in freedoms.values()):
             raise NotExact("a joint with several freedoms is in a loop that moves for its lengths")
@@ -49,11 +49,11 @@ def motion(
         moving = [[pair for pair in loop if pair[0] in screws] for loop in loops]
         relations, moved = curve_of(moving, screws)
         moves = {names[EdgeId(e)]: [*map(_table, pair)] for e, pair in moved.items()}
-        found = {"because": "motion", "curve": [*map(_table, relations)], "moves": moves}
+        step = {"because": "motion", "curve": [*map(_table, relations)], "moves": moves}
     rows = kept | {c.edge.index: _like(c, kept[c.edge.index]) for c in part.cuts}
-    loops_by_cut = {names[e]: [names[each] for each in cycle.edges] for e, cycle in own.items()}
-    rest = {names[c.edge.index]: written(rows[c.edge.index]) for c in part.cuts}
-    return found | {"loops": loops_by_cut, "kept": rest}, rows
+    loops_by_cut = {names[e]: [names[each] for each in cycle.edges] for e, cycle in cycles.items()}
+    kept_rows = {names[c.edge.index]: written(rows[c.edge.index]) for c in part.cuts}
+    return step | {"loops": loops_by_cut, "kept": kept_rows}, rows
 
 
 def turning_alike(
@@ -69,14 +69,14 @@ def turning_alike(
         for sense, edges in zip(*signs, strict=True)
         for k in range(6)
     ]
-    known = {next(i for i, x in enumerate(row) if x): row for row in reduced(rows)}
-    free = [i for i in range(len(columns)) if i not in known]
+    solved = {next(i for i, x in enumerate(row) if x): row for row in reduced(rows)}
+    free = [i for i in range(len(columns)) if i not in solved]
     if not free:
         return None
     zero = " ".join("0" * len(free))
     moves, tangents = {}, dict[EdgeId, Fraction]()
     for i, e in enumerate(columns):
-        row = known.get(i)
+        row = solved.get(i)
         ways = [-Fraction(row[k], row[i]) if row else Fraction(k == i) for k in free]
         along = [k for k, way in enumerate(ways) if way]
         if len(along) > 1:

@@ -54,16 +54,16 @@ def prove(model: Model) -> dict[str, Any]:
     digits = 11 if opened <= VANISHING else 7
     parts = [_in_digits(part, digits) for part in reduction.parts]
     for part in parts:
-        rest = without_seen(part)
-        rigid = (_part, rest, reduction.rtol)
-        for make, some, within in ((moving, part, meant), rigid) if rest is not part else (rigid,):
-            if all(cut.kept == cut.constraints for cut in some.cuts):
+        unseen = without_seen(part)
+        rigid = (_part, unseen, reduction.rtol)
+        for make, reduced, within in ((moving, part, meant), rigid)[unseen is part :]:
+            if all(cut.kept == cut.constraints for cut in reduced.cuts):
                 continue
             try:
-                proved.append(make(reduction.graph, some, within))
+                proved.append(make(reduction.graph, reduced, within))
                 break
             except NotExact as error:
-                seen = sum(cut.numerical.shape[1] for cut in some.cuts)
+                seen = sum(cut.numerical.shape[1] for cut in reduced.cuts)
                 reason = f"{seen} only seen to be redundant: {error}" if seen else str(error)
                 names = [reduction.graph.edges[e].name for e in part.order]
                 undecided.append({"cuts": names, "reason": reason})
@@ -137,16 +137,16 @@ def moving(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
                 continue
             tried.append(freedoms)
             try:
-                found = PartDocument(graph, part, freedoms, family).whole(fewer=fewer)
+                proof = PartDocument(graph, part, freedoms, family).whole(fewer=fewer)
             except Exhausted:
                 raise
             except NotExact as error:
                 reason = error
                 continue
-            if found is None:
+            if proof is None:
                 loose += [(family, freedoms)] * (not fewer)
-            elif verify(_signed({**HEAD, "parts": [found]})).holds:
-                return found
+            elif verify(_signed({**HEAD, "parts": [proof]})).holds:
+                return proof
     raise reason
 
 

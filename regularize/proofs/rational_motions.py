@@ -76,11 +76,12 @@ def rational_motions(
     for series, noise in ((series, noise) for noise in NOISE for series in every):
         roots = {e: _roots(s, noise, MOST if axes[e][3:].any() else 1) for e, s in series.items()}
         known = {e: r for e, r in roots.items() if r is not None}
-        found = _found(loops, axes, known, rounding) if len(known) == len(axes) else {}
-        off = (max(distance([*axes[e]], x) for e, x in spaces.items()) for spaces in found.values())
-        near = [name for name, miss in zip(found, off, strict=True) if miss <= within]
+        linkages = _found(loops, axes, known, rounding) if len(known) == len(axes) else {}
+        exact = linkages.values()
+        off = (max(distance([*axes[e]], x) for e, x in spaces.items()) for spaces in exact)
+        near = [name for name, miss in zip(linkages, off, strict=True) if miss <= within]
         for name in near:
-            yield name, found[name] | dict.fromkeys(part.screws.keys() - axes.keys(), ())
+            yield name, linkages[name] | dict.fromkeys(part.screws.keys() - axes.keys(), ())
         if near:
             return
 
@@ -89,15 +90,15 @@ def _found(
     loops: Sequence[Loop], axes: dict[EdgeId, Array], roots: dict[EdgeId, Roots], rounding: float
 ) -> dict[str, dict[EdgeId, Space]]:
     """Return exact joints under their name, those of the shortest numbers that were found."""
-    found = []
+    candidates = []
     for k in range(min(len(loops), TRIES)):
         turned = [[*p[k % len(p) :], *p[: k % len(p)]] for p in (*loops[k:], *loops[:k])]
         factors = _Factors(turned, axes, roots, rounding)
         every = factors.solved() or {}
         spaces = {e: integral([[*h[0][5:], *h[0][1:4]]]) for e, h in every.items()}
         bits = sum(x.bit_length() for space in spaces.values() for row in space for x in row)
-        found += [(bits, factors.name(), spaces)] * bool(spaces)
-    return {name: spaces for _, name, spaces in sorted(found, key=lambda entry: entry[0])[:1]}
+        candidates += [(bits, factors.name(), spaces)] * bool(spaces)
+    return {name: spaces for _, name, spaces in sorted(candidates, key=lambda entry: entry[0])[:1]}
 
 
 def _equations(
@@ -219,7 +220,7 @@ class _Factors:
 
     def _ways(self, loop: Loop) -> list[Loop]:
         """Return the loop from starts at which its first half has the norms of its second."""
-        found = []
+        ways = []
         for start in range(len(loop)):
             turned = [*loop[start:], *loop[:start]]
             half, other = self._halves(turned)
@@ -230,8 +231,8 @@ class _Factors:
             if Counter(norms[0]) == Counter(norms[1]):
                 outside = sum(e in self.found for e, _ in other)
                 repeated = len(norms[0]) - len({*norms[0]})
-                found.append((outside, repeated, self._known(half), start, turned))
-        return [way for *_, way in sorted(found)]
+                ways.append((outside, repeated, self._known(half), start, turned))
+        return [way for *_, way in sorted(ways)]
 
     def _halves(self, loop: Loop) -> tuple[Loop, Loop]:
         """Split a loop into the joints with the first half of all factors, and the others."""
@@ -307,10 +308,10 @@ class _Factors:
 
 def _root(x: Fraction) -> Fraction:
     """Return the square root of a fraction, or raise ZeroDivisionError where it is none."""
-    found = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
-    if found * found != x:
+    root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
+    if root * root != x:
         raise ZeroDivisionError
-    return found
+    return root
 
 
 _ONE = np.eye(8, dtype=int)[0]

@@ -26,12 +26,12 @@ class SpecialLengths:
 
 def special_lengths(reduction: Reduction) -> tuple[SpecialLengths, ...]:
     """Return what proofs say of the rows that the motion spaces do not prove to be redundant."""
-    known, within = reduction.graph.known, reduction.tolerances.meant
+    memory, within = reduction.graph.known, reduction.tolerances.meant
     parts = [part for part in reduction.parts if _special(reduction, part)]
     for part in parts:
-        if (part, within) not in known:
-            known[part, within] = _proved(reduction.graph, part, within)
-    return tuple(known[part, within] for part in parts if known[part, within])
+        if (part, within) not in memory:
+            memory[part, within] = _proved(reduction.graph, part, within)
+    return tuple(memory[part, within] for part in parts if memory[part, within])
 
 
 def _proved(graph: Graph, part: Block, within: float) -> SpecialLengths | None:

@@ -228,8 +228,8 @@ def _resting(context: Context, part: Block) -> frozenset[EdgeId]:
     free = vt[int(np.sum(s > context.rtol * s.max(initial=0.0))) :]
     still = np.linalg.norm(free, axis=0) < np.sqrt(context.rtol)
     ends = np.cumsum([screws.shape[1] for screws in part.screws.values()])[:-1]
-    own = zip(part.screws, np.split(still, ends), strict=True)
-    return frozenset(e for e, columns in own if len(columns) and columns.all())
+    rates = zip(part.screws, np.split(still, ends), strict=True)
+    return frozenset(e for e, columns in rates if len(columns) and columns.all())
 
 
 def loop_equations(
@@ -340,17 +340,17 @@ def _self_locking(context: Context, part: Block) -> Iterator[list[int]]:
     loops, cuts = context.loops(part.edges, part.cuts)
     movable = np.ones(loops.freedoms, dtype=bool)
     movable[[column for e in part.locked for column in loops.local(e)]] = False
-    seen = loops.incidence != 0.0
-    still = [i for i in range(len(cuts)) if not (seen[i] & movable).any()]
+    passed = loops.incidence != 0.0
+    still = [i for i in range(len(cuts)) if not (passed[i] & movable).any()]
     together = DisjointSets(still)
-    for column in seen[still].T:
+    for column in passed[still].T:
         together.union(*np.array(still)[column])
     state = loops.state(context.assembly.q[loops.columns])
     rows = ReducedLoops(loops, cuts).residual_jacobian(state)[0] * loops.units
     owner = np.repeat(np.arange(len(cuts)), [cut.kept + cut.edge.freedoms for cut in cuts])
     for chosen in map(sorted, together.groups()):
-        columns = seen[chosen].any(axis=0)
-        own = rows[: len(owner)][np.isin(owner, chosen)][:, columns]
-        values = np.linalg.svd(own, compute_uv=False)
+        columns = passed[chosen].any(axis=0)
+        closed = rows[: len(owner)][np.isin(owner, chosen)][:, columns]
+        values = np.linalg.svd(closed, compute_uv=False)
         if decide_rank(values, context.rtol).rank == int(columns.sum()):
             yield chosen

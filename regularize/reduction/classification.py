@@ -79,4 +79,4 @@ def topological_redundancy(
 
 
 def _rank(matrix: Array, rtol: float) -> int:
-    return decide_rank(np.linalg.svd(matrix, compute_uv=False), rtol).rank
+    return decide_rank(np.asarray(np.linalg.svd(matrix, compute_uv=False)), rtol).rank

@@ -391,10 +391,10 @@ class _Reach:
     def _further(self, ends: tuple[NodeId, NodeId], before: Fact | None, step: Fact) -> Fact:
         """Return what is seen from the first of two bodies of the second, over one more joint."""
         propagation, spaces = self._propagation, self._propagation.spaces
-        known = propagation.fact(*ends)
+        fact = propagation.fact(*ends)
         if before is None:
             walked = step
         else:
             space = spaces.add(spaces.saturate(before.space, step.space), step.space)
             walked = Fact(ends, space, "walk", (before, step))
-        return walked if known is None else propagation.both(walked, known)
+        return walked if fact is None else propagation.both(walked, fact)

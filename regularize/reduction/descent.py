@@ -198,40 +198,40 @@ class Descent:
         ``firm`` of the median; ``alone`` follows the kept rows by themselves, to there. None where
         all equations are dependent at every start.
         """
-        seen = self._look(starts, alone)
-        full = seen.every > self.machine.tolerances.same
+        look = self._look(starts, alone)
+        full = look.every > self.machine.tolerances.same
         if not full.any():
             return None
-        median, flat = (_median(values[full]) for values in (seen.every, seen.flat))
+        median, flat = (_median(values[full]) for values in (look.every, look.flat))
         firmest, flattest = 0.0 if alone else firm * median, firm * flat
-        seen.height[(seen.every < firmest) | (seen.flat < flattest)] = np.inf
-        seen = seen[self._beginning(seen, effort)]
-        sizes = np.full(len(seen.q), largest)
-        going = np.arange(len(seen.q))
+        look.height[(look.every < firmest) | (look.flat < flattest)] = np.inf
+        look = look[self._beginning(look, effort)]
+        sizes = np.full(len(look.q), largest)
+        going = np.arange(len(look.q))
         for _ in range(effort.steps):
-            low = seen.height < np.log(EXACT.same)
-            still = ~low & (seen.away < effort.hopeless) & (sizes > self.machine.tolerances.apart)
-            going = going[(still & np.isfinite(seen.height))[going]]
+            low = look.height < np.log(EXACT.same)
+            still = ~low & (look.away < effort.hopeless) & (sizes > self.machine.tolerances.apart)
+            going = going[(still & np.isfinite(look.height))[going]]
             if not len(going):
                 break
-            here = seen[going]
+            here = look[going]
             tried, first = self._ahead(here, sizes[going], firmest, flattest, alone)
             best = np.argmin([each.height for each in tried], axis=0)
             for k, each in enumerate(tried):
                 better = (best == k) & (each.height < here.height)
-                seen[going[better]] = each[np.flatnonzero(better)]
+                look[going[better]] = each[np.flatnonzero(better)]
                 sizes[going[better]] = np.minimum(largest, 2.5 * 0.4**k * first[better])
                 sizes[going[(best == k) & ~better]] = 0.06 * first[(best == k) & ~better]
-        k = int(np.argmin(seen.height))
-        kept, every = float(seen.kept[k]), float(seen.every[k])
-        return Lowest(seen.q[k], kept / every, every / median)
+        k = int(np.argmin(look.height))
+        kept, every = float(look.kept[k]), float(look.every[k])
+        return Lowest(look.q[k], kept / every, every / median)
 
     @staticmethod
-    def _beginning(seen: _Look, effort: Effort) -> Indices:
+    def _beginning(look: _Look, effort: Effort) -> Indices:
         """Return where to begin: the lowest place, and those that are the nearest to a zero."""
-        away = np.where(np.isfinite(seen.height), seen.away, np.inf)
+        away = np.where(np.isfinite(look.height), look.away, np.inf)
         nearest = np.argsort(away, kind="stable")[: effort.descents]
-        return np.array(sorted({int(np.argmin(seen.height)), *nearest.tolist()}))
+        return np.array(sorted({int(np.argmin(look.height)), *nearest.tolist()}))
 
     def _ahead(
         self, here: _Look, largest: Array, firm: float, flat: float, alone: bool

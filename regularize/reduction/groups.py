@@ -65,8 +65,8 @@ def grouped(context: Context, part: Block, mobility: CellMobility) -> Block:
     if reason is not None:
         # Which groups there might be noise does not tell.
         legs = _pairs(context.graph, part)
-        known = reason in ("shaky", "singular")
-        possible = [*_candidates(context.graph, part)] if known else legs
+        recognised = reason in ("shaky", "singular")
+        possible = [*_candidates(context.graph, part)] if recognised else legs
         return replace(part, ungrouped=reason) if loops or possible else part
     if loops:
         better = reduce_part(context, part.edges, part.rtol, part.rank, parallelograms=loops)
@@ -159,13 +159,13 @@ def _closed(
     graph, virtual = virtual_joints.with_virtual_joints(context.graph, wanted)
     screws = part.screws | {v.index: v.screws for v in virtual}
     nothing_closed = open_loops(graph, screws, part.rtol, loops)
-    known = {v.index for v in virtual}
+    joined = {v.index for v in virtual}
     enough = part.rank + sum(v.freedoms for v in virtual)
 
     def preference(e: EdgeId) -> tuple[int, ...]:
-        return (1,) if e in known else (0, *context.preference(e))
+        return (1,) if e in joined else (0, *context.preference(e))
 
-    block = [*part.edges, *known]
+    block = [*part.edges, *joined]
 
     def ways() -> Iterator[ClosedPart | None]:
         if context.prescribed is None:
@@ -177,7 +177,7 @@ def _closed(
             tree = [e for e in part.edges if e not in cuts]
             way = shortest_loop(graph, virtual[0].index, tree)
             for e in way.edges if way is not None else ():
-                if e not in known:
+                if e not in joined:
                     yield close_at(nothing_closed(), block, cuts | {e}, (virtual[0].index, e))
 
     for closed in ways():
@@ -185,7 +185,7 @@ def _closed(
             continue
         held = [
             virtual_joints.constraint_of(
-                graph, closed, v, screws, context.assembly.q, sorted(known)
+                graph, closed, v, screws, context.assembly.q, sorted(joined)
             )
             for v in virtual
         ]
@@ -198,13 +198,13 @@ def _without_virtual_joints(
     context: Context, part: Block, closed: ClosedPart, held: Sequence[VirtualJointConstraint]
 ) -> Block:
     """Return the block with its own joints alone: rows hold what virtual joints would carry."""
-    spaces, known = closed.spaces, {h.edge.index for h in held}
-    first = [next(c for c in closed.closings if e in c.cycle.edges) for e in known]
+    spaces, joints = closed.spaces, {h.edge.index for h in held}
+    first = [next(c for c in closed.closings if e in c.cycle.edges) for e in joints]
     closings = [c for c in closed.closings if c not in first]
     over_joints = loops_of(context.graph, part.edges, [c.edge for c in closings])
     cuts = []
     for c in closings:
-        cycle = over_joints[c.edge] if known & set(c.cycle.edges) else c.cycle
+        cycle = over_joints[c.edge] if joints & set(c.cycle.edges) else c.cycle
         cuts.append(cut_at(context, part, c.edge, c.node, cycle, spaces.basis(c.space)))
     return replace(
         part,

@@ -107,37 +107,44 @@ def cell_mobility(
     resting = np.max(np.abs(visited - q) / loops.units, axis=1, initial=0.0) <= EXACT.apart
     visited[resting] = q
     added = None if small else _added_up(loops, visited, cycles, rtol, rng)
-    if added is not None:
-        return added
-    values = singular_values(loops, visited, cycles)
-    best, rank = clearest(values, rtol)
-    local = local_mobility(loops, visited[best], rank, cycles, tolerances, rng)
-    here = decide_rank(values[0], rtol)
     branches: tuple[LocalBranch, ...] = ()
-    complete = local.mobility == loops.freedoms - here.rank
-    if small and not complete:
-        local, branches, complete = _meeting(loops, q, here.rank, local, cycles, tolerances, rng)
-    if branches:
-        near = np.concatenate([branch.ends for branch in branches])
-        far = np.array([branch.local.q for branch in branches])
-        # What comes last is a walk's end.
-        visited = np.concatenate([q[None], near, far, visited[1:]])
+    if added is not None:
+        generic, rank = added
+        nothing = read_only(np.zeros(0))
+        here = everywhere = Rank(rank, nothing, float("inf"), rank, rank)
+        local, complete = _counted(loops, visited[generic], loops.freedoms - rank), True
+        mobilities = [loops.freedoms - rank] * walkers
+    else:
         values = singular_values(loops, visited, cycles)
         best, rank = clearest(values, rtol)
-    ends = values[len(values) - walkers :]
-    mobilities = [loops.freedoms - int(r) for r in np.sum(ends > rtol * ends[:, :1], axis=1)]
+        local = local_mobility(loops, visited[best], rank, cycles, tolerances, rng)
+        here = decide_rank(values[0], rtol)
+        complete = local.mobility == loops.freedoms - here.rank
+        if small and not complete:
+            meeting = _meeting(loops, q, here.rank, local, cycles, tolerances, rng)
+            local, branches, complete = meeting
+        if branches:
+            near = np.concatenate([branch.ends for branch in branches])
+            far = np.array([branch.local.q for branch in branches])
+            # What comes last is a walk's end.
+            visited = np.concatenate([q[None], near, far, visited[1:]])
+            values = singular_values(loops, visited, cycles)
+            best, _ = clearest(values, rtol)
+        everywhere = decide_rank(values[best], rtol)
+        ends = values[len(values) - walkers :]
+        mobilities = [loops.freedoms - int(r) for r in np.sum(ends > rtol * ends[:, :1], axis=1)]
     return CellMobility(
         edges=loops.edges,
         freedoms=loops.freedoms,
         equations=6 * len(loops.chords) + len(loops.coupling),
         here=here,
-        generic=decide_rank(values[best], rtol),
+        generic=everywhere,
         local=local,
         modes=tuple(sorted({m: mobilities.count(m) for m in mobilities}.items())),
         branches=branches,
         complete=complete,
         configurations=read_only(visited),
-        tolerances=tolerances,
+        tolerances=tolerances if added is None else EXACT,
     )
 
 
@@ -147,8 +154,8 @@ def _added_up(
     cycles: Sequence[Cycle],
     rtol: float,
     rng: np.random.Generator,
-) -> CellMobility | None:
-    """Return the mobility of many loops from the rank of each, or None where these do not add up.
+) -> tuple[int, int] | None:
+    """Return where the ranks of many loops are clearest and what they add up to, if they do.
 
     They have to at the pose, on the walks, and beside a configuration of the walks, off the closed
     ones too.
@@ -167,21 +174,7 @@ def _added_up(
     beside = moved(loops, start, steps * 0.05 / max(0.05, far))
     ranks += each_configuration(loops, beside, cycles, rtol)
     rank = ranks[0].rank
-    if rank is None or any(each.rank != rank for each in ranks):
-        return None
-    evidence = Rank(rank, read_only(np.zeros(0)), float("inf"), rank, rank)
-    return CellMobility(
-        edges=loops.edges,
-        freedoms=loops.freedoms,
-        equations=6 * len(loops.chords) + len(loops.coupling),
-        here=evidence,
-        generic=evidence,
-        local=_counted(loops, q[generic], loops.freedoms - rank),
-        modes=((loops.freedoms - rank, min(FEW, len(q) - 1)),),
-        branches=(),
-        complete=True,
-        configurations=read_only(q),
-    )
+    return None if rank is None or any(each.rank != rank for each in ranks) else (generic, rank)
 
 
 def aside(freedoms: int, rng: np.random.Generator) -> Array:

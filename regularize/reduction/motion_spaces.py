@@ -39,11 +39,11 @@ class MotionSpaces:
             return self.ZERO if basis.shape[1] == 0 else self.FULL
         # Adding zero turns -0.0 into 0.0, which has other bytes.
         key = (np.round(basis @ basis.T, 6) + 0.0).tobytes()
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = SpaceId(len(self._bases))
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = SpaceId(len(self._bases))
             self._bases.append(read_only(basis))
-        return found
+        return number
 
     def basis(self, number: SpaceId) -> Space:
         """Return an orthonormal basis."""

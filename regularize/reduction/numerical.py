@@ -38,9 +38,9 @@ def numerically_reduced(
 
     ``anyway`` removes them too where no choice serves everywhere.
     """
-    found = list(parts)
+    reduced = list(parts)
     if not any(part.surplus > 0 for part in parts):
-        return found
+        return reduced
     # What rests on configurations alone is looked at far away, too.
     loops, _ = context.loops(mobility.edges, [cut for part in parts for cut in part.cuts])
     q = context.assembly.q[loops.columns]
@@ -51,8 +51,8 @@ def numerically_reduced(
     mobility = replace(mobility, configurations=visited)
     for i, part in enumerate(parts):
         if part.surplus > 0:
-            found[i] = _without_surplus(context, found, i, mobility, anyway)
-    return found
+            reduced[i] = _without_surplus(context, reduced, i, mobility, anyway)
+    return reduced
 
 
 def _without_surplus(
@@ -90,13 +90,13 @@ class _Choices:
         self.free = [r for r, (i, k) in enumerate(owner) if k < self.cuts[i].kept]
         self.owner = np.array([owner[r][0] for r in self.free])
         columns = context.graph.columns(mobility.edges)
-        own = [columns.index(ColumnId(c)) for c in self.loops.columns]
-        self.vanishing = self._vanishing(mobility.configurations[:, own])
+        places = [columns.index(ColumnId(c)) for c in self.loops.columns]
+        self.vanishing = self._vanishing(mobility.configurations[:, places])
 
     def add(self, place: Lowest) -> None:
         """Count a place among the configurations."""
-        there = self._vanishing(place.q[None, self.loops.columns])
-        self.vanishing = np.concatenate([self.vanishing, there])
+        vanishing = self._vanishing(place.q[None, self.loops.columns])
+        self.vanishing = np.concatenate([self.vanishing, vanishing])
 
     def clearest(self, count: int) -> Block:
         """Return the block without rows that are the clearest at the end of a walk."""
@@ -116,12 +116,12 @@ class _Choices:
             together = np.einsum("nau,nbu->ab", vanishing, vanishing)
             turned = np.zeros_like(together)
             for i in np.unique(self.owner):
-                own = np.ix_(self.owner == i, self.owner == i)
-                turned[own] = np.linalg.eigh(together[own])[1]
+                places = np.ix_(self.owner == i, self.owner == i)
+                turned[places] = np.linalg.eigh(together[places])[1]
             parts = np.einsum("ab,nau->bnu", turned, vanishing)
             chosen = independent_rows(parts.reshape(len(parts), -1), count)
-            rest = np.einsum("ab,nau->nbu", turned[:, chosen], self.vanishing)
-            least = np.linalg.svd(rest, compute_uv=False)[:, -1]
+            left = np.einsum("ab,nau->nbu", turned[:, chosen], self.vanishing)
+            least = np.linalg.svd(left, compute_uv=False)[:, -1]
             if least.min(initial=1.0) > best:
                 best, axes, dropped = float(least.min(initial=1.0)), turned, chosen
             weights /= np.sqrt(np.maximum(least, EXACT.apart))

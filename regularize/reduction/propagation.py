@@ -156,14 +156,14 @@ class Propagation:
             if not {x, z} & inside and y not in over:
                 inside.add(y)
                 over[x] = arc
-        left = [x for x in range(m) if x not in inside]
-        return [nodes[x] for x in left], [over.get(x) or self._step(edges[x]) for x in left]
+        outside = [x for x in range(m) if x not in inside]
+        return [nodes[x] for x in outside], [over.get(x) or self._step(edges[x]) for x in outside]
 
     def _step(self, index: EdgeId) -> Fact:
         """Return the relative motion across one joint."""
         joint = self.of_joint(index)
-        known = self.fact(*joint.bodies)
-        return joint if known is None else self.both(known, joint)
+        fact = self.fact(*joint.bodies)
+        return joint if fact is None else self.both(fact, joint)
 
     def close(self, cycle: Cycle) -> None:
         """Put all joints of a cycle in place and propagate what its closure implies."""
@@ -209,12 +209,12 @@ class Propagation:
                 continue
             for k in self._neighbours[i] & self._neighbours[j]:
                 to_i, to_j = self._facts[i, k], self._facts[j, k]
-                for x, own, beyond in ((i, to_i, to_j), (j, to_j, to_i)):
-                    known = own.space
-                    if known in (across.space, beyond.space):
+                for x, fact, beyond in ((i, to_i, to_j), (j, to_j, to_i)):
+                    algebra = fact.space
+                    if algebra in (across.space, beyond.space):
                         continue
                     around = self.spaces.join(across.space, beyond.space)
-                    if self.spaces.meet(known, around) != known:
+                    if self.spaces.meet(algebra, around) != algebra:
                         self._tighten(self.path((x, k), across, beyond), queue)
 
     def lock(self, cycles: Sequence[Cycle]) -> frozenset[EdgeId]:
@@ -237,9 +237,9 @@ class Propagation:
         edge = self.graph.edges[e]
         if self.freedoms[e] == MotionSpaces.ZERO:
             return None
-        known = self.fact(edge.parent, edge.child)
-        if known is not None and known.space == MotionSpaces.ZERO:
-            return known
+        fact = self.fact(edge.parent, edge.child)
+        if fact is not None and fact.space == MotionSpaces.ZERO:
+            return fact
         for b in cycle.nodes if edge.freedoms == 1 else ():
             one, other = self.fact(edge.parent, b), self.fact(b, edge.child)
             if one is None or other is None or b in (edge.parent, edge.child):

@@ -95,7 +95,7 @@ def dimension(
                 break
         else:
             return None
-        seen = []
+        sizes = []
         for cut in missing:
             open_loop = RelativeMotions(rtol)
             open_loop._algebras = dict(motions._algebras)
@@ -106,14 +106,14 @@ def dimension(
             k = cycle.edges.index(cut) + 1  # the bodies from behind the cut to before it
             ring = [*cycle.nodes[k:], *cycle.nodes[:k]]
             for way in (ring, ring[::-1]):
-                seen.append(relative_twists(open_loop, way, freedoms[cut]).shape[1])
-        total += min(seen, default=0)
+                sizes.append(relative_twists(open_loop, way, freedoms[cut]).shape[1])
+        total += min(sizes, default=0)
         for e in missing:
             motions.meet(*ends[e], freedoms[e])
             parts.union(*ends[e])
         for x, y in combinations(range(cycle.length), 2):
             one, two = cycle.nodes[x : y + 1], (*cycle.nodes[y:], *cycle.nodes[: x + 1])
-            for way in (one, two):
-                motions.meet(cycle.nodes[x], cycle.nodes[y], motions.along(way))
+            for around in (one, two):
+                motions.meet(cycle.nodes[x], cycle.nodes[y], motions.along(around))
         placed |= set(cycle.edges)
     return total
