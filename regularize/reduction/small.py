@@ -33,11 +33,11 @@ class RelativeMotions:
 
     def __init__(self, rtol: float) -> None:
         self.rtol = rtol
-        self._algebras: dict[frozenset[NodeId], Space] = {}
+        self.algebras: dict[frozenset[NodeId], Space] = {}
 
     def of(self, i: NodeId, j: NodeId) -> Space:
         """Return the algebra of two bodies: se(3) where nothing is known."""
-        return subalgebra.ZERO if i == j else self._algebras.get(frozenset((i, j)), subalgebra.FULL)
+        return subalgebra.ZERO if i == j else self.algebras.get(frozenset((i, j)), subalgebra.FULL)
 
     def along(self, way: Sequence[NodeId]) -> Space:
         """Return what the algebras along a way of bodies generate together."""
@@ -56,11 +56,11 @@ class RelativeMotions:
     def meet(self, i: NodeId, j: NodeId, algebra: Space) -> None:
         """Let two bodies move in an algebra too, and all others as far as that allows."""
         pair, before = frozenset((i, j)), self.of(i, j)
-        self._algebras[pair] = subalgebra.intersection(before, algebra, self.rtol)
-        if self._algebras[pair].shape[1] == before.shape[1]:
+        self.algebras[pair] = subalgebra.intersection(before, algebra, self.rtol)
+        if self.algebras[pair].shape[1] == before.shape[1]:
             return
-        for k in {n for known in self._algebras for n in known} - pair:
-            if {frozenset((i, k)), frozenset((j, k))} <= self._algebras.keys():
+        for k in {n for known in self.algebras for n in known} - pair:
+            if {frozenset((i, k)), frozenset((j, k))} <= self.algebras.keys():
                 self.meet(i, k, self.along([i, j, k]))
                 self.meet(j, k, self.along([j, i, k]))
 
@@ -95,14 +95,13 @@ def dimension(
                 break
         else:
             return None
-        sizes = []
+        sizes = list[int]()
         for cut in missing:
             open_loop = RelativeMotions(rtol)
-            open_loop._algebras = dict(motions._algebras)
+            open_loop.algebras = dict(motions.algebras)
             for e in set(missing) - {cut}:
-                open_loop._algebras[frozenset(ends[e])] = subalgebra.intersection(
-                    motions.of(*ends[e]), freedoms[e], rtol
-                )
+                both = subalgebra.intersection(motions.of(*ends[e]), freedoms[e], rtol)
+                open_loop.algebras[frozenset(ends[e])] = both
             k = cycle.edges.index(cut) + 1  # the bodies from behind the cut to before it
             ring = [*cycle.nodes[k:], *cycle.nodes[:k]]
             for way in (ring, ring[::-1]):
