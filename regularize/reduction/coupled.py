@@ -41,7 +41,7 @@ def reduce_cell(
     """
     context = context.of_cell(edges)
     inside = set(edges)
-    blocks = [block for block in context.graph.blocks if block[0] in inside]
+    blocks = sorted(block for block in context.graph.blocks if block[0] in inside)
     certify = Certifier(context, edges, configurations)
     for share in (1.0, 0.1, 0.01) if _closed(context, edges) else ():
         parts = [reduce_part(context, block, share * context.rtol) for block in blocks]

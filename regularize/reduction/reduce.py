@@ -112,21 +112,13 @@ class Reduction:
         return tuple(sorted((c for p in self.parts for c in p.cuts), key=lambda c: c.edge.index))
 
     def parts_of(self, cell: CellMobility) -> list[Block]:
-        """The blocks of a coupled component."""
+        """Return the blocks of a coupled component."""
         if not isinstance(cell, CellMobility) or self.cell_at.get(cell.edges[0]) is not cell:
             place_of(cell, self.cells)  # says that it is none of them
-        return self._parts_at[cell.edges[0]]
-
-    @cached_property
-    def _parts_at(self) -> dict[EdgeId, list[Block]]:
-        """The blocks of each coupled component, by its first edge."""
-        parts: dict[EdgeId, list[Block]] = {cell.edges[0]: [] for cell in self.cells}
-        for part in self.parts:
-            parts[self.cell_at[part.edges[0]].edges[0]].append(part)
-        return parts
+        return [part for part in self.parts if self.cell_at[part.edges[0]] is cell]
 
     def cycles(self, cell: CellMobility) -> list[Cycle]:
-        """Short independent loops of a coupled component."""
+        """Return short independent loops of a coupled component."""
         return [cycle for part in self.parts_of(cell) for cycle in part.cycles]
 
     @cached_property
@@ -409,7 +401,7 @@ def reduce(
 
 
 def as_reduction(model: Model, format: str | None = None) -> Reduction:
-    """What ``reduce`` finds, unless that is what the caller has; raises as `as_mechanism` does."""
+    """Return a model's reduction: its own, or what ``reduce`` finds; raise as `as_mechanism` does."""
     reduction = getattr(model, "reduction", model)
     return reduction if isinstance(reduction, Reduction) else reduce(model, format=format)
 
