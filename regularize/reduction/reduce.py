@@ -401,7 +401,7 @@ def reduce(
 
 
 def as_reduction(model: Model, format: str | None = None) -> Reduction:
-    """Return a model's reduction: its own, or what ``reduce`` finds; raise as `as_mechanism` does."""
+    """Return a model's own reduction, or what ``reduce`` finds; raise as `as_mechanism` does."""
     reduction = getattr(model, "reduction", model)
     return reduction if isinstance(reduction, Reduction) else reduce(model, format=format)
 
