@@ -30,7 +30,7 @@ def descents(reduction: rg.Reduction) -> Iterator[tuple[Descent, np.ndarray]]:
     graphs = reduction.graph, reduction.coupled
     for cell in reduction.cells:
         if cell.finite != 0 and cell.generic.rank:
-            found = Descent.of(*graphs, reduction.q, cell, reduction.cuts, flat)
+            found = Descent(*graphs, reduction.q, cell, reduction.cuts, flat)
             yield found, cell.configurations
 
 

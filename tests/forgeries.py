@@ -236,16 +236,6 @@ def rows_swapped(document: Any, rng: Rng) -> None:
     state(cut, Z, reduced([*rest, one_of(exact(cut["kept"]), rng)]))
 
 
-def rows_of_another_cut(document: Any, rng: Rng) -> None:
-    part = one_of(document["parts"], rng)
-    one, two = one_of(steps_of(part, "cut"), rng), one_of(steps_of(part, "cut"), rng)
-    if one["kept"] == two["kept"] and one["removed"] == two["removed"]:
-        raise NothingToForge
-    for key in ("kept", "removed"):
-        one[key], two[key] = two[key], one[key]
-    conclude(part)
-
-
 def fewer_kept(document: Any, rng: Rng) -> None:
     """One row less beside a motion, a stress or what cannot move."""
     part = one_of(document["parts"], rng)
@@ -314,20 +304,6 @@ def joint_reparametrised(document: Any, rng: Rng) -> None:
         b[at] = str(factor * int(b[at]))
     if not factor:
         b.clear()
-
-
-def moves_exchanged(document: Any, rng: Rng) -> None:
-    """One joint moves as another one does."""
-    _, step = motion_of(document, rng, "motion")
-    one, two = one_of(sorted(step["moves"]), rng), one_of(sorted(step["moves"]), rng)
-    if step["moves"][one] == step["moves"][two]:
-        raise NothingToForge
-    step["moves"][one] = step["moves"][two]
-
-
-def joint_stands_still(document: Any, rng: Rng) -> None:
-    _, step = motion_of(document, rng, "motion")
-    del step["moves"][one_of(sorted(step["moves"]), rng)]
 
 
 def another_leg(document: Any, rng: Rng) -> None:
@@ -457,17 +433,6 @@ def elsewhere(document: Any, rng: Rng) -> None:
     document |= {"bounds": [], "undecided": []}
 
 
-def said_twice(document: Any, rng: Rng) -> None:
-    key = one_of([k for k in ("parts", "bounds") if document[k]], rng)
-    document[key].append(copy.deepcopy(one_of(document[key], rng)))
-
-
-def counted_otherwise(document: Any, rng: Rng) -> None:
-    part = one_of(document["parts"], rng)
-    part["conclusion"]["kept"] -= 1
-    part["conclusion"]["removed"] += 1
-
-
 # --- is it true all the same? ---------------------------------------------------------------------
 
 
@@ -562,20 +527,15 @@ OF_ITSELF: tuple[Callable[[Any, Rng], None], ...] = (
     locked,
     one_row_more,
     rows_swapped,
-    rows_of_another_cut,
     fewer_kept,
     rigid_without_reason,
     curve_changed,
     curve_left_out,
     curve_divided,
     joint_reparametrised,
-    moves_exchanged,
-    joint_stands_still,
     another_leg,
     held_by_nothing,
     another_bound,
-    said_twice,
-    counted_otherwise,
 )
 OF_THE_MODEL = (names_exchanged, joint_left_out, elsewhere, fewer_joints)
 JOINTS = ("parallel instead of the same axis", "turned", "with a pitch", "mirrored", "a slide")

@@ -24,19 +24,12 @@ SPRINGS = (
 
 @dataclass(frozen=True)
 class Case:
-    """A loop, and by hand: which components of the gap at its last joint are redundant.
+    """A loop, and by hand: which components of the gap at its last joint are redundant."""
 
-    Attributes:
-        mechanism: A loop of hinges whose bodies' frames are the world's; one of them is held.
-        joints: Its joints around the loop, the closing one last.
-        signs: 1 where a joint is passed from parent to child.
-        redundant: Components of the gap, X, Y, Z, then rotations, that coordinates cannot change.
-    """
-
-    mechanism: rg.Mechanism
-    joints: tuple[str, ...]
-    signs: tuple[int, ...]
-    redundant: tuple[int, ...]
+    mechanism: rg.Mechanism  # of hinges; bodies' frames are the world's; one of them is held
+    joints: tuple[str, ...]  # around the loop, the closing one last
+    signs: tuple[int, ...]  # 1 where a joint is passed from parent to child
+    redundant: tuple[int, ...]  # components that coordinates cannot change, X, Y, Z, rotations
 
 
 CASES = {
@@ -63,17 +56,9 @@ def chain(case: Case, places: np.ndarray, *, elastic: bool) -> pin.Model:
 
 
 def assembled(case: Case, found: rg.Misfit, errors: np.ndarray, *, elastic: bool) -> np.ndarray:
-    """What is left of one loop whose joints have some errors.
+    """Redundant components of the gap of a loop whose joints have errors, shape (joints, 6).
 
-    Args:
-        case: The loop.
-        found: Its misfit, for the places of the joints.
-        errors: At the places, along the axes of the joints' frames, shape (joints, 6).
-        elastic: Whether joints give way, so that the loop closes.
-
-    Returns:
-        Redundant components of the gap in metres and radians, shape (redundant,); or the wrenches
-        of all joints' springs, shape (joints, 6).
+    Or, where joints give way so that it closes, the wrenches of their springs, shape (joints, 6).
     """
     order = [found.joints.index(name) for name in case.joints]
     places = found.places[order]
@@ -119,30 +104,18 @@ def assembled(case: Case, found: rg.Misfit, errors: np.ndarray, *, elastic: bool
 
 @dataclass(frozen=True)
 class Comparison:
-    """Statistics of perturbed loops beside those that are predicted.
+    """Statistics of perturbed loops over those that are predicted."""
 
-    Attributes:
-        gaps: Ratios of standard deviations of the gaps in redundant directions.
-        forces: Ratios of the root mean squares of forces and moments in all joints that have any.
-        worst: Ratios of the gaps of the loops that are off in the worst ways to those predicted.
-        each: Largest difference of a gap from its linear prediction, in standard deviations.
-    """
-
-    gaps: np.ndarray
-    forces: np.ndarray
-    worst: np.ndarray
-    each: float
+    gaps: np.ndarray  # standard deviations of the gaps in redundant directions
+    forces: np.ndarray  # root mean squares of forces and moments in all joints that have any
+    worst: np.ndarray  # gaps of the loops that are off in the worst ways
+    each: float  # largest difference of a gap from its linear prediction, standard deviations
 
 
 def compare(case: Case, count: int, *, balanced: bool = False, seed: int = 0) -> Comparison:
     """Draw loops with independent normal errors and compare.
 
-    Args:
-        case: The loop.
-        count: Number of draws.
-        balanced: Whether to change draws a little so that their sample covariance is exactly that
-            of the distribution, which takes the statistical error away.
-        seed: Seed of the draws.
+    Balanced draws have exactly the covariance of the distribution, without statistical error.
     """
     found = rg.misfit(rg.reduce(case.mechanism, cuts=[case.joints[-1]]), TOLERANCE, STIFFNESS)
     rng = np.random.default_rng(seed)

@@ -29,7 +29,7 @@ def of(reduction: rg.Reduction) -> tuple[Descent, np.ndarray]:
     (cell,) = reduction.cells
     flat = [loop for part in reduction.parts for loop in part.parallelograms]
     graphs = reduction.graph, reduction.coupled
-    return Descent.of(*graphs, reduction.q, cell, reduction.cuts, flat), cell.configurations
+    return Descent(*graphs, reduction.q, cell, reduction.cuts, flat), cell.configurations
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def test_rows_that_can_be_spared_at_one_place_are_missed_at_another() -> None:
     ratios = []
     for q in cell.configurations:
         cuts = without_rows(part.cuts, loops, q, everywhere, part.surplus, "numerical", EXACT.rtol)
-        descent = Descent.of(reduction.graph, reduction.graph, reduction.q, cell, cuts)
+        descent = Descent(reduction.graph, reduction.graph, reduction.q, cell, cuts)
         place = descent.lowest(cell.configurations, THOROUGH)
         assert place is not None and place.firm > 0.5
         ratios.append(place.ratio)
@@ -128,7 +128,7 @@ def test_rows_that_are_missed_elsewhere_are_named_with_the_place() -> None:
         certificate, place = reduction.certificate, reduction.certificate.nearest
         assert place is not None
         (descents,) = certificate.descents
-        vars(missing := replace(descents))["own"] = replace(place, ratio=1e-9)
+        vars(missing := replace(descents))["lowest"] = replace(place, ratio=1e-9)
         certificate = replace(certificate, descents=(missing,))
         found = list(rank_losses(replace(reduction, certificate=certificate)))
         assert [f.code for f in found] == ["REG233"] * numerical

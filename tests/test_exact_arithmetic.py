@@ -12,7 +12,7 @@ import pytest
 import screws
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from screws import exp, unit
+from screws import unit
 
 import regularize as rg
 from regularize.lie import subalgebra
@@ -25,12 +25,8 @@ from regularize.proofs.geometry import (
     integral,
 )
 from regularize.proofs.incidence import (
-    Directions,
-    Incidences,
     NotExact,
     cross,
-    dot,
-    orthogonal,
 )
 from regularize.proofs.verifier import (
     BITS,
@@ -50,10 +46,7 @@ from regularize.proofs.verifier import (
 )
 
 small = st.integers(min_value=-4, max_value=4)
-
-
 rows = st.lists(st.tuples(*[small] * 6), max_size=4)
-
 
 few = settings(max_examples=30)
 
@@ -149,16 +142,6 @@ def dual(values: list[int]) -> Polynomial:
     return {k: x for k, x in enumerate(values) if x}
 
 
-def test_units_of_dual_quaternions_multiply_as_hamilton_had_it() -> None:
-    one, i, j, k = (dual(row) for row in np.eye(8, dtype=int)[:4].tolist())
-    e = dual([0, 0, 0, 0, 1, 0, 0, 0])
-    minus = dual([-1, *[0] * 7])
-    assert [product((a, a)) for a in (i, j, k)] == [minus] * 3
-    assert (product((i, j)), product((j, k)), product((k, i))) == (k, i, j)
-    assert product((j, i)) == product((minus, k)) and product((e, e)) == {}
-    assert product((one, i), (minus, i)) == {} and product((e, i)) == product((i, e)) != {}
-
-
 @pytest.mark.slow
 @few
 @given(*[st.lists(small, min_size=8, max_size=8)] * 3)
@@ -186,7 +169,6 @@ def value(f: Polynomial, x: Fraction, y: Fraction, z: Fraction) -> Fraction:
 Curve: TypeAlias = tuple[
     dict[str, int], int, Callable[[Fraction], tuple[Fraction, Fraction, Fraction]]
 ]
-
 
 CURVES: list[Curve] = [
     ({"0 2 0": 1, "1 0 0": -1}, 1, lambda t: (t * t, t, Fraction(2))),
@@ -251,78 +233,19 @@ def test_spaces_are_written_in_one_way_only() -> None:
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
 
-def test_lines_meet_in_points_unless_they_are_parallel_or_skew() -> None:
-    """Three lines through a point, one parallel to the first, one that passes by."""
-    directions = Directions(1e-6, 1e-9)
-    ways = [(1, 0, 0), (1, 2, 0), (-2, 1, 3)]
-    numbers = [directions.add(np.array(way, dtype=float)) for way in ways]
-    assert directions.add(np.array([-3.0, 0.0, 1e-8])) == numbers[0]
-    exact = directions.exact()
-    lines = Incidences(exact, 1e-6, 1e-9)
-    point = np.array([0.25, -0.5, 2.0])
-    through = [
-        lines.add_line(n, point + 1.5 * np.array(w)) for n, w in zip(numbers, ways, strict=True)
-    ]
-    assert lines.add_line(numbers[1], point - np.array(ways[1])) == through[1]
-    lines.add_line(numbers[0], point + np.array([0.0, 1.0, 0.0]))
-    lines.add_line(numbers[2], point + np.array([0.0, 0.0, 0.5]))
-    lines.add_intersections([(0, 3), (0, 4), (1, 4)])
-    assert lines.centres == []
-    lines.add_intersections([(0, 1), (1, 2), (0, 2), (1, 3)])
-    np.testing.assert_allclose(lines.centres, [point, [0.75, 0.5, 2.0]], atol=1e-12)
-    on_line, centres = lines.exact()
-    met = [
-        sum(not any(cross(minus(c, place), exact[number])) for c in centres)
-        for place, (number, _) in zip(on_line, lines.lines, strict=True)
-    ]
-    assert met == [1, 2, 1, 1, 0]
-
-
 def minus(a: Sequence[Fraction], b: Sequence[Fraction]) -> list[Fraction]:
     return [x - y for x, y in zip(a, b, strict=True)]
 
 
-def test_directions_keep_right_angles_and_planes_exactly() -> None:
-    """Two at right angles, and a third in their plane, turned so that no number is simple."""
-    turn = exp(np.array([0, 0, 0, 0.3, -1.1, 0.4]))[:3, :3]
-    directions = Directions(1e-6, 1e-9)
-    for way in ((1, 0, 0), (0, 1, 0), (3, 4, 0), (1, 1, 1)):
-        directions.add(turn @ way)
-    a, b, c, d, *_ = directions.exact()
-    assert dot(a, b) == 0 and dot(c, cross(a, b)) == 0 and dot(d, cross(a, b)) != 0
-    for exact, measured in zip((a, b, c, d), directions.measured, strict=False):
-        off = np.cross(unit(np.array(exact, dtype=float)), measured)
-        assert np.linalg.norm(off) < 1e-8
-
-
-def test_what_is_normal_to_vectors_is_a_basis_of_it() -> None:
-    x, y = [Fraction(1), Fraction(-2), Fraction(0)], [Fraction(3), Fraction(1), Fraction(-4)]
-    for vectors, count in (([], 3), ([x], 2), ([x, x], 2), ([x, y], 1), ([x, y, minus(x, y)], 1)):
-        basis = orthogonal([(v[0], v[1], v[2]) for v in vectors])
-        assert len(basis) == count == np.linalg.matrix_rank(np.array(basis, dtype=float))
-        assert not any(dot(v, b) for v in vectors for b in basis)
-    whole = [(Fraction(i == 0), Fraction(i == 1), Fraction(i == 2)) for i in range(3)]
-    assert orthogonal(whole) == []
-
-
 #: A direction, a point of an axis along it, next to the origin, and no direction at all.
 ALONG = tuple(map(Fraction, (2, -1, 2)))
-
-
 POINT = (Fraction(1, 2), Fraction(1, 2), Fraction(-1, 4))
 
-
 NONE = (Fraction(0),) * 3
-
-
 ABOUT = (*cross(POINT, ALONG), *ALONG)
 
-
 SLIDES = tuple((*e, *NONE) for e in UNITS)
-
-
 FLAT = ((1, 2, 0, 0, 0, 0), (0, 2, 1, 0, 0, 0))
-
 
 EXACT: dict[str, tuple[Sequence[Fraction | int], ...]] = {
     "none": (),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -14,13 +14,12 @@ import pytest
 from mechanisms import Z, n_fourbar
 
 import regularize as rg
-from regularize.loops.kinematics import LoopKinematics, sized_loops
-from regularize.mechanism.connections import DisjointSets, biconnected
-from regularize.mechanism.cycles import Cycle, minimum_cycle_basis
+from regularize.loops.equation_ranks import cycle_incidence
+from regularize.loops.kept_rows import ShortLoops
+from regularize.loops.kinematics import sized_loops
+from regularize.mechanism.cycles import minimum_cycle_basis
 from regularize.mechanism.graph_building import build
-from regularize.reduction import many_loops, mobility
-from regularize.reduction.many_loops import LoopRanks, each_configuration
-from regularize.reduction.short_loops import ShortLoops
+from regularize.reduction.many_loops import LoopRanks
 
 WINDOWS = 45
 PACKAGE = Path(rg.__file__).parent
@@ -93,28 +92,6 @@ def scissor(pairs: int) -> rg.Mechanism:
 
 
 @pytest.mark.slow
-def test_steps_aside_open_no_loop_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Steps along a row add up: those of a thousand loops open the last ones as far as these.
-    monkeypatch.setattr(
-        mobility, "aside", lambda freedoms, rng: 10.0 * rng.normal(size=(3, freedoms))
-    )
-
-    opened = []
-
-    def looked_at(
-        loops: LoopKinematics, q: np.ndarray, cycles: Sequence[Cycle], rtol: float
-    ) -> list[LoopRanks]:
-        opened.append(np.abs(loops.residual(loops.state(q))).max() * loops.length)
-        return each_configuration(loops, q, cycles, rtol)
-
-    monkeypatch.setattr(many_loops, "each_configuration", looked_at)
-    reduction = rg.reduce(scissor(60), configurations=0)
-    assert (reduction.mobility, reduction.redundant) == (2, 180)
-    closed, aside = opened
-    assert closed < 1e-9 < aside <= 0.1 * 0.5  # of half a metre, the size of a rhombus
-
-
-@pytest.mark.slow
 def test_ranks_and_self_stress_add_up(report: rg.Report) -> None:
     graph = build(n_fourbar(WINDOWS))
     (block,) = graph.blocks
@@ -122,7 +99,7 @@ def test_ranks_and_self_stress_add_up(report: rg.Report) -> None:
     loops = sized_loops(graph, graph.position, block)
     state = loops.state(graph.position[loops.columns])
     ranks = LoopRanks(loops, cycles, state, 1e-5)
-    dense = loops.jacobian(state, mobility.cycle_incidence(loops, cycles))[0] * loops.units
+    dense = loops.jacobian(state, cycle_incidence(loops, cycles))[0] * loops.units
     assert ranks.rank == np.linalg.matrix_rank(dense, tol=1e-6) == 3 * WINDOWS
     screws = loops.scaled(state.screws[0])
     for e in block:
@@ -158,18 +135,6 @@ def test_short_loops_have_the_derivatives_of_their_errors(report: rg.Report) -> 
     np.testing.assert_allclose(dense @ velocity[..., None], rates[..., None], atol=1e-12)
 
 
-def test_biconnected_parts_and_disjoint_sets() -> None:
-    # Two triangles that share a corner, a pair of parallel edges, a bridge.
-    ends = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 2), (4, 5), (5, 4), (5, 6)]
-    parts = sorted(sorted(part) for part in biconnected(ends))
-    assert parts == [[0, 1, 2], [3, 4, 5], [6, 7], [8]]
-    sets = DisjointSets("abcd")
-    sets.union("a", "c")
-    sets.union("c", "e")
-    assert sets["e"] == sets["a"] != sets["b"]
-    assert sets.groups() == [["a", "c", "e"], ["b"], ["d"]]
-
-
 def test_couplings_add_their_rows(report: rg.Report) -> None:
     mechanism = n_fourbar(WINDOWS)
     names = [joint.name for joint in mechanism.joints if joint.freedoms == 1][:2]
@@ -184,14 +149,3 @@ def test_couplings_add_their_rows(report: rg.Report) -> None:
     assert ranks.factors is not None
     velocity = ranks.factors.allowed(np.ones((loops.freedoms, 1)))
     np.testing.assert_allclose(loops.coupling @ (loops.units[:, None] * velocity), 0.0, atol=1e-10)
-
-
-def test_loops_whose_rank_is_not_clear_say_nothing() -> None:
-    graph = build(n_fourbar(3))
-    (block,) = graph.blocks
-    cycles = minimum_cycle_basis(graph, block)
-    loops = sized_loops(graph, graph.position, block)
-    state = loops.state(graph.position[loops.columns])
-    ranks = LoopRanks(loops, cycles, state, 0.1)
-    assert ranks.ranks is None and ranks.rank is None and ranks.factors is None
-    assert ranks.self_stress(block[0]).shape == (6, 0)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import screws
-from mechanisms import spherical_9r
 
 import regularize as rg
 from regularize.guests.modes.configurations import AssemblyModes, ConfigurationFinder
@@ -181,46 +180,6 @@ def test_where_the_four_bar_is_stretched_the_list_is_not_called_complete() -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", [True, False])
-def test_a_four_bar_and_the_agile_eye(first: bool) -> None:
-    """Two loops that only iteration solves, with a four-bar at an input or at what follows."""
-    eye = {joint.name: joint for joint in spherical_9r().joints}
-    shared = eye["a1" if first else "a2"]
-    axis = shared.screws[3:, 0]
-    u = np.roll(axis, 1)
-    v = np.cross(axis, u)
-    corners = {"A": 1.2 * u, "B": 1.3 * u + 0.4 * v, "C": 0.2 * u + 0.6 * v}
-    links = {"A": (shared.parent, "x"), "B": ("x", "y"), "C": ("y", shared.child)}
-    bar = [
-        rg.Joint.in_world(name, *links[name], "revolute", axis, corner)
-        for name, corner in corners.items()
-    ]
-    mechanism = rg.Mechanism.of_joints("driven eye", [*eye.values(), *bar], ground="ground")
-    names = ["A" if first else "a1", "b1", "c1"]
-    finder = ConfigurationFinder(mechanism, names)
-    assert [step.method for step in finder._plan.steps] == (
-        ["closed form", "iteration"] if first else ["iteration", "closed form"]
-    )
-    x = np.array([0.1, -0.15, 0.05])
-    found = finder.find(x)
-    assert found.method == "iteration" and not found.complete
-    own = [*bar, shared]
-    order = [shared.name, "A"] if not first else ["A", shared.name]
-    fourbar = rg.Mechanism.of_joints("four-bar", own, ground=shared.parent)
-    total = 0
-    columns = list(eye)
-    if first:
-        ways = solutions(rg.configurations(fourbar, order[:1], x[0]))
-        for angle in ways[:, 3]:
-            total += rg.configurations(spherical_9r(), ["a1", "b1", "c1"], [angle, *x[1:]]).counts
-    else:
-        for q in solutions(rg.configurations(spherical_9r(), names, x)):
-            total += rg.configurations(fourbar, order[:1], q[columns.index("a2")]).counts
-    assert found.counts == total >= 4
-    assert found.residual.max() < 1e-12
-
-
-@pytest.mark.slow
 def test_three_loops_of_one_kind_each() -> None:
     """Four-bar, general loop and a gear to another four-bar: each in its turn, all at once."""
     joints = joints_of(3)
@@ -271,7 +230,6 @@ BAR = planar(
     ("coupler", "rocker", 0.9, 0.7),
     ("rocker", "ground", 1.0, 0.0),
 )
-DYAD = planar("d", ("coupler", "e", 0.1, 0.9), ("e", "f", 0.5, 1.4), ("f", "rocker", 0.9, 1.0))
 
 
 def rod(rng: np.random.Generator, first: str, last: str) -> list[rg.Joint]:
@@ -296,17 +254,6 @@ def rod(rng: np.random.Generator, first: str, last: str) -> list[rg.Joint]:
                 *BAR,
                 *chain(rng, "x", "coupler", "ground", 6),
                 *chain(rng, "y", "rocker", "crank", 6),
-            ],
-        ),
-        # A dyad on the four-bar, and a general loop on a general loop.
-        (
-            "p0",
-            ["closed form", "eigenvalues", "eigenvalues"],
-            lambda rng: [
-                *BAR,
-                *DYAD,
-                *chain(rng, "x", "coupler", "ground", 6),
-                *chain(rng, "y", "x2", "ground", 6),
             ],
         ),
         # The rod spins idly; what comes before it does not matter.

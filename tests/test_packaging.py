@@ -81,11 +81,7 @@ def test_a_check_loads_no_library_that_only_few_mechanisms_need() -> None:
         *("scipy", "networkx", "pinocchio", "trimesh", "numpy.ma", "yaml", "difflib", "email"),
         *("concurrent.futures", "importlib.metadata", "zipfile", "logging", "tempfile"),
         *("regularize.proofs.verifier", "regularize.adapters.urdf.objects"),
-        *(
-            "regularize.adapters.shapes.solids",
-            "regularize.reduction.congruent",
-            "regularize.adapters.sdf",
-        ),
+        *("regularize.adapters.shapes.solids", "regularize.adapters.sdf"),
         *("regularize.reduction.many_loops", "regularize.repair.nominal.axis_relations"),
     }
     model = Path(__file__).parents[1] / "assets" / "planar_fourbar.urdf"
@@ -99,11 +95,7 @@ def test_a_simulation_of_one_loop_loads_no_library_that_only_few_mechanisms_need
     heavy = {
         *("scipy", "networkx", "trimesh", "lxml", "yaml", "importlib.metadata", "email"),
         *("difflib", "concurrent.futures", "logging", "tempfile", "zipfile"),
-        *(
-            "regularize.adapters.shapes.solids",
-            "regularize.reduction.congruent",
-            "regularize.reduction.virtual_joints",
-        ),
+        *("regularize.adapters.shapes.solids", "regularize.reduction.virtual_joints"),
         *("regularize.reduction.many_loops", "regularize.adapters.urdf"),
         *("regularize.dynamics.pinocchio.derivatives", "regularize.repair.statics.welds"),
     }

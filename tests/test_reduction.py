@@ -175,13 +175,6 @@ def test_rows_removed_on_numerical_evidence_are_labelled_and_monitored():
     assert np.all(conditions < 1e4) and proved.condition()[0] > 1e9
 
 
-@pytest.mark.parametrize(("name", "trivial"), [("planar_fourbar", 3), ("bennett", 0)])
-def test_rows_that_the_group_of_a_loop_makes_redundant(name, trivial):
-    """Motions of the plane make three of six rows trivial; Bennett's are special lengths alone."""
-    (part,) = rg.reduce(getattr(mechanisms, name)()).parts
-    assert part.trivial == trivial
-
-
 def test_a_model_without_loops_has_nothing_to_reduce():
     reduction = rg.reduce(
         rg.Mechanism.of_joints("arm", [rg.Joint.in_world("j", "ground", "a", "revolute")])

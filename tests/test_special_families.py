@@ -22,6 +22,7 @@ from test_proofs import change_motion, motions, proved_by_its_motion
 import regularize as rg
 from regularize.guests.special import focal
 from regularize.guests.special.symmetric import schatz, symmetric
+from regularize.proofs.curves import Series, Terms, relation_of
 from regularize.proofs.document import match
 from regularize.proofs.dual_quaternions import (
     Dual,
@@ -33,7 +34,6 @@ from regularize.proofs.dual_quaternions import (
     split_right,
 )
 from regularize.proofs.geometry import integral
-from regularize.proofs.modular import Series, Terms, relation_of
 from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.proofs.verifier import distance, fingerprint, verify
 from regularize.report.analysis import Analysis

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
 from operator import mul
 from typing import Any
 
@@ -14,7 +13,7 @@ from regularize.loops.assembly import assemble
 from regularize.loops.kinematics import LoopKinematics, center_and_length
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.cycles import Cycle
-from regularize.mechanism.graph import Edge, EdgeId, Graph, NodeId
+from regularize.mechanism.graph import EdgeId, Graph, NodeId
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism
 from regularize.proofs.geometry import ExactSpaces
@@ -22,8 +21,7 @@ from regularize.proofs.incidence import NotExact
 from regularize.proofs.motions import motion, written
 from regularize.proofs.verifier import Space, Verdict, annihilator, distance, reduced, shown
 from regularize.reduction.block import Block
-from regularize.reduction.closed_part import loops_of
-from regularize.reduction.closing import Closing, closings
+from regularize.reduction.closed_part import Closing, closings, loops_of
 from regularize.reduction.cuts import Cut
 from regularize.reduction.propagation import Fact, Propagation
 from regularize.reduction.virtual_joints import VirtualJointConstraint, unsteady
@@ -31,19 +29,11 @@ from regularize.tolerances import EXACT, RTOL
 
 
 class PartDocument:
-    """The steps of a proof, each written once, premises first.
-
-    Args:
-        graph: The mechanism's graph, with the virtual joints of the part.
-        part: The part.
-        freedoms: Span of the screws of every joint, in integers.
-        family: Name of the family by whose motion rows are redundant; empty where none are.
-    """
+    """The steps of a proof, each written once, premises first."""
 
     def __init__(
         self, graph: Graph, part: Block, freedoms: dict[EdgeId, Space], family: str = ""
     ) -> None:
-        """Start with no step."""
         self.graph, self.part, self.freedoms, self.family = graph, part, freedoms, family
         self.spaces = ExactSpaces()
         numbers = {e: self.spaces.of(space) for e, space in freedoms.items()}
@@ -51,16 +41,15 @@ class PartDocument:
         self.propagation = Propagation(graph, self.spaces, numbers, parallelograms=loops)
         self.steps: list[dict[str, Any]] = []
         self.kept: dict[EdgeId, Space] = {}
-        self._immobile = {e for e, space in freedoms.items() if not space}
+
         self._number: dict[Fact, int] = {}
         self._same: dict[Any, int] = {}
 
     def whole(self, *, lock: bool = False, fewer: bool = False) -> dict[str, Any] | None:
-        """The document of the part, or None where the spaces are not those of the reduction.
+        """Return the document, or None where the spaces are not those of the reduction.
 
-        Args:
-            lock: Whether locked joints are made rigid.
-            fewer: Whether spaces may leave out fewer rows, where a motion proves the others.
+        ``lock`` makes locked joints rigid; with ``fewer`` spaces may leave out fewer rows, where a
+        motion proves the others.
         """
         cuts = {cut.edge.index: cut for cut in self.part.cuts}
         closed: list[Cycle] = []
@@ -85,45 +74,40 @@ class PartDocument:
         kept = sum(len(self.kept[e]) for e in self.part.order) + held
         if kept != self.part.kept:
             return None
-        joints = [self._joint(e) for e in self.part.edges]
-        joints += [self._virtual(each.edge) for each in self.part.held]
+        edges = [*self.part.edges, *(each.edge.index for each in self.part.held)]
+        loops = {name: [*map(self._name, c.edges)] for name, c in self._loops().items()}
         return {
             "origin_m": [float(x) for x in self.part.center],
             "unit_m": float(self.part.length),
-            "joints": joints,
+            "joints": [self._joint(e) for e in edges],
             "steps": self.steps,
-            **({"loops": self._loops()} if self.part.held else {}),
+            **({"loops": loops} if self.part.held else {}),
             "conclusion": {"rows": rows, "kept": kept, "removed": rows - kept},
         }
 
     def _order(self, cuts: Mapping[EdgeId, Cut]) -> list[tuple[EdgeId, NodeId, Cycle]]:
-        """The cuts in the order in which their loops are closed, with bodies and loops."""
+        """Return the cuts in the order in which their loops are closed, with bodies and loops."""
         if self.part.held:
             return [(c.edge, c.node, c.cycle) for c in self.part.held[0].closings]
         return [(e, cuts[e].node, cuts[e].cycle) for e in self.part.order]
 
-    def _loops(self) -> dict[str, list[str]]:
-        """The loop of each cut over joints that are not cut."""
+    def _loops(self) -> dict[str, Cycle]:
+        """Return the loop of each cut, by name, over joints that are not cut."""
         cycles = loops_of(self.graph, self.part.edges, self.part.order)
-        return {self._name(e): [*map(self._name, cycle.edges)] for e, cycle in cycles.items()}
+        return {self._name(e): cycle for e, cycle in cycles.items()}
 
     def _hold(self, held: VirtualJointConstraint) -> int:
-        """Write the rows that stand for a virtual joint; returns their number."""
+        """Write the rows that stand for a virtual joint, and return their number."""
         closing = next(c for c in held.closings if held.edge.index in c.cycle.edges)
         loop, spaces = closing.cycle.edges, self.spaces
-        free = {
-            e
-            for row in held.rows
-            for e in loop
-            if set(self.graph.edges[e].columns) & {*row.columns}
-        }
+        columns = {column for row in held.rows for column in row.columns}
+        free = [e for e in loop if columns & {*self.graph.edges[e].columns}]
         zero = spaces.exact(unsteady(self.propagation, loop, held.node, held.edge.index))
         fixed = [z for e in loop if e not in free for z in self.freedoms[e]]
         rows: list[Sequence[int]] = []
         for row in annihilator(reduced([*zero, *fixed])):
-            seen = [
-                [sum(map(mul, r, z)) for e in free for z in self.freedoms[e]] for r in [*rows, row]
-            ]
+            screws = [z for e in free for z in self.freedoms[e]]
+            seen = [[sum(map(mul, r, z)) for z in screws] for r in [*rows, row]]
             if len(reduced(seen)) == len(seen):
                 rows.append(row)
         if len(rows) != len(held.rows):
@@ -142,7 +126,7 @@ class PartDocument:
         return len(rows)
 
     def _steady(self, node: NodeId, e: EdgeId) -> int | None:
-        """The step that says how a joint's screw is carried as a body sees it."""
+        """Return the step that says how a joint's screw is carried as a body sees it."""
         edge, spaces = self.graph.edges[e], self.spaces
         if node in (edge.parent, edge.child):
             return None
@@ -153,32 +137,21 @@ class PartDocument:
             min(known, key=lambda fact: spaces.dimension(spaces.carried(of, fact.space)))
         )
 
-    def _virtual(self, edge: Edge) -> dict[str, Any]:
-        """A joint that the machine has not."""
-        return {
-            "name": edge.name,
-            "virtual": True,
-            "bodies": [self._body(edge.parent), self._body(edge.child)],
-            "space": written(self.freedoms[edge.index]),
-            "written": [],
-            "distance": 0.0,
-        }
-
     def _name(self, e: EdgeId) -> str:
         return self.graph.edges[e].name
 
     def _rigid_groups(self) -> list[list[Cut]]:
-        """Cuts of loops of locked joints alone, those that share joints together."""
-        still_joints = {*self.part.locked} | self._immobile
-        own = loops_of(self.graph, self.part.edges, self.part.order)
-        cuts = [replace(c, cycle=own[c.edge.index]) for c in self.part.cuts]
-        still = [c for c in cuts if still_joints.issuperset(c.cycle.edges)]
-        together = DisjointSets(range(len(still)))
-        for i, j in combinations(range(len(still)), 2):
-            if set(still[i].cycle.edges) & set(still[j].cycle.edges):
-                together.union(i, j)
-        groups = [[still[i] for i in group] for group in together.groups()]
-        return [group for group in groups if any(cut.thinned.shape[1] for cut in group)]
+        """Group cuts of loops of locked joints alone, those that share joints together."""
+        still = {*self.part.locked} | {e for e, space in self.freedoms.items() if not space}
+        loops, together = self._loops(), DisjointSets[EdgeId]()
+        cuts = [replace(c, cycle=loops[c.edge.name]) for c in self.part.cuts]
+        cuts = [cut for cut in cuts if still.issuperset(cut.cycle.edges)]
+        for cut in cuts:
+            together.union(*cut.cycle.edges)
+        groups: dict[EdgeId, list[Cut]] = {}
+        for cut in cuts:
+            groups.setdefault(together[cut.edge.index], []).append(cut)
+        return [group for group in groups.values() if any(cut.thinned.size for cut in group)]
 
     def _rigid(self, group: Sequence[Cut]) -> None:
         """Write which rows of loops that cannot move are kept: as many as the reduction keeps."""
@@ -186,10 +159,7 @@ class PartDocument:
         columns = [(e, z) for e in edges for z in self.freedoms[e]]
 
         def seen(cut: Cut, row: Sequence[int]) -> list[int]:
-            return [
-                cut.cycle.direction(self.graph, e) * sum(x * y for x, y in zip(row, z, strict=True))
-                for e, z in columns
-            ]
+            return [cut.cycle.direction(self.graph, e) * sum(map(mul, row, z)) for e, z in columns]
 
         own = [seen(cut, row) for cut in group for row in self.freedoms[cut.edge.index]]
         kept = {cut: list(self.kept[cut.edge.index]) for cut in group}
@@ -203,22 +173,22 @@ class PartDocument:
                     kept[cut].append(row)
         if any(len(kept[cut]) != cut.kept for cut in group):
             raise NotExact("the rows that lock the joints are no choice among the exact ones")
-        name = {cut: self.graph.edges[cut.edge.index].name for cut in group}
         self.steps.append(
             {
                 "because": "rigid",
-                "loops": {
-                    name[c]: [self.graph.edges[e].name for e in c.cycle.edges] for c in group
-                },
-                "kept": {name[c]: written(reduced(kept[c])) for c in group},
+                "loops": {c.edge.name: [*map(self._name, c.cycle.edges)] for c in group},
+                "kept": {c.edge.name: written(reduced(kept[c])) for c in group},
             }
         )
         self.kept |= {cut.edge.index: reduced(kept[cut]) for cut in group}
 
     def _joint(self, e: EdgeId) -> dict[str, Any]:
-        edge, screws = self.graph.edges[e], self.part.screws[e].T
+        """Return the entry of a joint; a virtual one is not among the machine's."""
+        edge, virtual = self.graph.edges[e], e not in self.part.screws
+        screws = np.zeros((0, 6)) if virtual else self.part.screws[e].T
         return {
             "name": edge.name,
+            **({"virtual": True} if virtual else {}),
             "bodies": [self._body(edge.parent), self._body(edge.child)],
             "space": written(self.freedoms[e]),
             "written": [[float(x) for x in row] for row in screws],
@@ -230,14 +200,13 @@ class PartDocument:
 
     def _cut(self, closing: Closing) -> None:
         """Write how a loop is closed."""
-        edge = self.graph.edges[closing.edge]
         of = [[self._premise(P), self._premise(Q)] for P, Q in closing.of]
         removed = annihilator(self.spaces.exact(closing.space))
         kept = annihilator(reduced([*self.freedoms[closing.edge], *removed]))
         self.steps.append(
             {
                 "because": "cut",
-                "joint": edge.name,
+                "joint": self._name(closing.edge),
                 "seen from": self._body(closing.node),
                 "of": of,
                 "kept": written(kept),
@@ -247,7 +216,7 @@ class PartDocument:
         self.kept[closing.edge] = kept
 
     def _premise(self, fact: Fact | None) -> int | None:
-        """Number of the step that states a fact, written first where it is not there yet."""
+        """Return the number of the step that states a fact, and write it where it is not there."""
         if fact is None:
             return None
         if fact not in self._number:
@@ -261,7 +230,7 @@ class PartDocument:
                 if fact.loop:
                     step["loop"] = [self._name(e) for e in fact.loop]
                 if fact.edge is not None:
-                    step["joint"] = self.graph.edges[fact.edge].name
+                    step["joint"] = self._name(fact.edge)
                 if fact.of:
                     step["of"] = [self._premise(premise) for premise in fact.of]
             if key not in self._same:
@@ -277,18 +246,18 @@ class PartDocument:
 def match(
     document: dict[str, Any], verdict: Verdict, mechanism: Mechanism, rtol: float = RTOL
 ) -> Verdict:
-    """The verdict on a proof as one about a model.
+    """Return the verdict on a proof as one about a model, refused where the joints are not its own.
 
-    Args:
-        document: The proof.
-        verdict: What ``verify`` says of it.
-        mechanism: The model.
-        rtol: How far the model may be from what is proved of exact joints, radians and parts of
-            its size.
-
-    Returns:
-        The verdict, or that the proof does not hold because its joints are not the model's.
+    The model may be off by ``rtol``, radians and parts of its size, from what is proved.
     """
+    reason = _mismatch(document, mechanism, rtol)
+    if not reason:
+        return verdict
+    return verdict._replace(holds=False, claims=(), assumptions=(), reason=reason)
+
+
+def _mismatch(document: dict[str, Any], mechanism: Mechanism, rtol: float) -> str:
+    """Return what is not said of a model, if there is anything."""
     graph = build(mechanism)
     loops = LoopKinematics(graph, graph.every_edge, graph.tree)
     state = loops.state(assemble(graph).q)
@@ -296,23 +265,23 @@ def match(
     blocks = {graph.edges[e].name: block for block in graph.blocks for e in block}
     for entry in document["undecided"]:
         if not blocks.keys() >= {*entry["cuts"]}:
-            return _refused(verdict, "what is undecided is of no joint in a loop of the model")
+            return "what is undecided is of no joint in a loop of the model"
     for part in (*document["parts"], *document["bounds"]):
         joints = [joint for joint in part["joints"] if not joint.get("virtual")]
         for joint in joints:
             edge = edges.get(joint["name"])
             if edge is None or edge.name not in blocks:
-                return _refused(verdict, f"the model has no joint {shown(joint['name'])} in a loop")
+                return f"the model has no joint {shown(joint['name'])} in a loop"
             bodies = [graph.nodes[edge.parent], graph.nodes[edge.child]]
             if bodies != joint["bodies"]:
-                return _refused(verdict, f"{edge.name} joins {bodies}, not {joint['bodies']}")
+                return f"{edge.name} joins {bodies}, not {joint['bodies']}"
         unit, origin = float(part["unit_m"]), np.array(part["origin_m"], dtype=float)
         if unit <= 0.0:
-            return _refused(verdict, "unit_m is no length")
+            return "unit_m is no length"
         own = [edges[joint["name"]].index for joint in joints]
         # Of a few loops of several a bound would be true, and be read as one of all of them.
         if "inverse" in part and {*own} != {e for name in joints[:1] for e in blocks[name["name"]]}:
-            return _refused(verdict, "a bound leaves out joints that share loops with its own")
+            return "a bound leaves out joints that share loops with its own"
         # Of a large unit of length small parts cannot be told apart: their own size counts.
         larger = max(1.0, unit / center_and_length(loops, state, own)[1])
         measured = loops.measured(unit, origin)
@@ -324,14 +293,9 @@ def match(
             stated = np.array(joint["written"], dtype=float).reshape(-1, 6)
             same = stated.shape == screws.shape
             if not (same and np.abs(stated - screws).max(initial=0.0) * larger <= EXACT.same):
-                return _refused(verdict, f"{edge.name} stands elsewhere in the model")
+                return f"{edge.name} stands elsewhere in the model"
             space = tuple(tuple(int(x) for x in row) for row in joint.get("space", ()))
             off = max((distance(row, space) for row in joint["written"]), default=0.0) * larger
             if space and not off <= max(10.0 * EXACT.same, rtol):
-                reason = f"{edge.name} is proved for another joint, off by {off:.0e} of the size"
-                return _refused(verdict, reason)
-    return verdict
-
-
-def _refused(verdict: Verdict, reason: str) -> Verdict:
-    return verdict._replace(holds=False, claims=(), assumptions=(), reason=reason)
+                return f"{edge.name} is proved for another joint, off by {off:.0e} of the size"
+    return ""

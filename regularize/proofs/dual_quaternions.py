@@ -30,47 +30,46 @@ Norm: TypeAlias = tuple[Fraction, Fraction]
 
 
 def multiplied(p: Dual, q: Dual) -> Dual:
-    """The product of two dual quaternions."""
+    """Return the product of two dual quaternions."""
     p, q = (np.asarray(x).tolist() for x in (p, q))  # quicker one by one
-    found = [p[0] * 0] * 8
+    product = [p[0] * 0] * 8
     for shift, a, b in ((0, p[:4], q[:4]), (4, p[:4], q[4:]), (4, p[4:], q[:4])):
         for i, x in enumerate(a):
             for j, y in enumerate(b):
-                found[shift + (i ^ j)] += SIGNS[i][j] * x * y
-    return np.array(found)
+                product[shift + (i ^ j)] += SIGNS[i][j] * x * y
+    return np.array(product)
 
 
 def conjugated(q: Dual) -> Dual:
-    """The same with the opposite vector parts."""
+    """Return a dual quaternion with the opposite vector parts."""
     return np.array([q[0], *-q[1:4], q[4], *-q[5:]])
 
 
 def line_of(direction: Exact, moment: Exact) -> Dual:
-    """A line as the vector of a dual quaternion."""
+    """Return a line as a dual quaternion."""
     return np.array([Fraction(0), *direction, Fraction(0), *moment])
 
 
 def norm_of(factor: Dual) -> Norm:
-    """The numbers c and r of a factor t - c - h, given as c + h."""
+    """Return the numbers c and r of a factor t - c - h, given as c + h."""
     c, *direction = factor.tolist()[:4]
     return c, sum((x * x for x in direction), Fraction(0))
 
 
 def product_of(factors: Sequence[Dual]) -> list[Dual]:
-    """Coefficients of the product of some t - h, those of low powers first."""
-    found = [np.array([Fraction(int(i == 0)) for i in range(8)])]
-    zero = 0 * found[0]
+    """Return coefficients of the product of factors t - h, those of low powers first."""
+    product = [np.array([Fraction(int(i == 0)) for i in range(8)])]
+    zero = 0 * product[0]
     for h in factors:
-        lower = [*(-multiplied(c, h) for c in found), zero]
-        found = [a + b for a, b in zip(lower, [zero, *found], strict=True)]
-    return found
+        lower = [*(-multiplied(c, h) for c in product), zero]
+        product = [a + b for a, b in zip(lower, [zero, *product], strict=True)]
+    return product
 
 
 def split_right(polynomial: Sequence[Dual], norm: Norm) -> tuple[list[Dual], Dual]:
-    """The last factor h with a norm, and what stands before t - h.
+    """Split off the last factor t - h with a norm: return what stands before it, and h.
 
-    Raises:
-        ZeroDivisionError: There is no such factor, or more than one.
+    Raises ZeroDivisionError where there is no such factor, or more than one.
     """
     c, r = norm
     rest = [*polynomial]
@@ -89,27 +88,27 @@ def split_right(polynomial: Sequence[Dual], norm: Norm) -> tuple[list[Dual], Dua
 
 
 def _divided(below: Dual, above: Dual) -> Dual:
-    """The product of the inverse of the first and the second."""
+    """Return the inverse of one dual quaternion times another."""
     other = conjugated(below)
     # below other = a + e b with real numbers a and b; the inverse of that is (a - e b) / a².
     norm = multiplied(below, other)
     a, b = norm[0], norm[4]
-    found = multiplied(other, above)
-    return np.concatenate([found[:4] / a, (found[4:] * a - found[:4] * b) / (a * a)])
+    product = multiplied(other, above)
+    return np.concatenate([product[:4] / a, (product[4:] * a - product[:4] * b) / (a * a)])
 
 
 def exact_line(line: Array, rounding: float) -> Dual:
-    """A rational line near a measured one."""
+    """Return a rational line near a measured one."""
     w = line[3:]
     return line_through(exact_vector(w / np.abs(w).max(), rounding), line, rounding)
 
 
 def line_through(direction: Exact, line: Array, rounding: float) -> Dual:
-    """A line with a rational direction through a point near a measured line."""
+    """Return a line with a rational direction through a point near a measured line."""
     point = exact_vector(np.cross(line[3:], line[:3]) / (line[3:] @ line[3:]), rounding)
     return line_of(direction, np.cross(point, direction))
 
 
 def exact_vector(x: Array, rounding: float) -> Exact:
-    """Fractions so near to some numbers."""
+    """Return fractions near to numbers."""
     return np.array(simple_vector(x, rounding))

@@ -42,15 +42,11 @@ GROUP = "regularize.families"
 
 
 def families(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:
-    """Families of which a part may be, with the spans of its joints in integers.
+    """Yield families of which a part may be, with the spans of its joints in integers.
 
-    The last is none that has a name: the joints with the relations of their axes alone.
-
-    Args:
-        graph: The mechanism's graph.
-        part: The part.
-        within: What relation is taken to be meant, radians and parts of the size.
-        rounding: How far a number may be moved to a simpler one.
+    The last has no name: joints with the relations of their axes alone. ``within`` says what
+    relation is taken to be meant, radians and parts of the size, ``rounding`` how far a number may
+    be moved to a simpler one.
     """
     for family in (with_bars, *_installed(), rational_motions, of_legs, unnamed):
         yield from family(graph, part, within, rounding)
@@ -58,27 +54,27 @@ def families(graph: Graph, part: Block, within: float, rounding: float) -> Itera
 
 @cache
 def _installed() -> tuple[Family, ...]:
-    """Families of the package that comes with this one, if it is there, and of others."""
+    """Return families of the package that comes with this one, if it is there, and of others."""
     entries = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
-    found = [import_module(NAMED).FAMILIES] if find_spec(NAMED) else []
-    return (*(family for each in found for family in each), *(entry.load() for entry in entries))
+    packages = [import_module(NAMED).FAMILIES] if find_spec(NAMED) else []
+    return (*(family for each in packages for family in each), *(entry.load() for entry in entries))
 
 
 def exact_geometries(
     graph: Graph, part: Block, within: float, rounding: float
 ) -> Iterator[dict[EdgeId, Space]]:
-    """The joints with exact relations of their axes, first of those alone that share bodies."""
+    """Yield joints with exact relations of their axes, first of those alone that share bodies."""
     before = None
     for everywhere in (False, True):
-        found = _exact(graph, part, Precision(within, rounding, everywhere))
-        if found is not None and found != before:
-            yield found
-        before = found
+        freedoms = _exact(graph, part, Precision(within, rounding, everywhere))
+        if freedoms is not None and freedoms != before:
+            yield freedoms
+        before = freedoms
 
 
 @lru_cache(maxsize=4)  # one family after the other asks for the same
 def _exact(graph: Graph, part: Block, precision: Precision) -> dict[EdgeId, Space] | None:
-    """The joints with exact relations of their axes; None where these contradict each other."""
+    """Return joints with exact relations of their axes; None where these contradict each other."""
     try:
         return exact_freedoms(graph, part.screws, precision)
     except NotExact:
@@ -86,7 +82,7 @@ def _exact(graph: Graph, part: Block, precision: Precision) -> dict[EdgeId, Spac
 
 
 def with_bars(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:
-    """Parallelograms and angulated scissors; arguments as of ``families``."""
+    """Yield parallelograms and angulated scissors; arguments as of ``families``."""
     for freedoms in exact_geometries(graph, part, within, rounding):
         bars = equal_bars(freedoms, within)
         # Bars of scissors have a third hinge in the middle, cranks and rods have two.
@@ -100,7 +96,7 @@ def with_bars(graph: Graph, part: Block, within: float, rounding: float) -> Iter
 
 
 def of_legs(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:
-    """Legs between two conics; arguments as of ``families``."""
+    """Yield legs between two conics; arguments as of ``families``."""
     for freedoms in exact_geometries(graph, part, within, rounding):
         exact = on_conics(graph, freedoms, within, rounding)
         if exact is not None:
@@ -108,13 +104,13 @@ def of_legs(graph: Graph, part: Block, within: float, rounding: float) -> Iterat
 
 
 def unnamed(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:
-    """The joints with the relations of their axes alone; arguments as of ``families``."""
+    """Yield joints with the relations of their axes alone; arguments as of ``families``."""
     for freedoms in exact_geometries(graph, part, within, rounding):
         yield UNNAMED, with_parallel_bars(freedoms, equal_bars(freedoms, within))
 
 
 def _turns(graph: Graph, part: Block, loop: Sequence[EdgeId]) -> bool:
-    """Whether four hinges are corners of a loop of four bars that is not locked."""
+    """Say whether four hinges are corners of a loop of four bars that is not locked."""
     ends = [{graph.edges[e].parent, graph.edges[e].child} for e in loop]
     sides = [one & two for one, two in zip(ends, [*ends[1:], ends[0]], strict=True)]
     across = ends[0] & ends[-2] or ends[1] & ends[-1]

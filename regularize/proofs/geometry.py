@@ -31,32 +31,31 @@ class ExactSpaces(MotionSpaces):
     """Numbered subspaces, each a canonical set of integer rows."""
 
     def __init__(self) -> None:
-        """Start with the two improper subspaces."""
         super().__init__(0.0)
         self._spaces: list[Space] = [(), FULL]
         self._known: dict[Space, SpaceId] = {(): self.ZERO, FULL: self.FULL}
 
     def exact(self, number: SpaceId) -> Space:
-        """The canonical rows of a subspace."""
+        """Return the canonical rows of a subspace."""
         return self._spaces[number]
 
     def of(self, space: Space) -> SpaceId:
-        """Number of a subspace."""
+        """Return the number of a subspace."""
         if space not in self._known:
             self._known[space] = SpaceId(len(self._spaces))
             self._spaces.append(space)
         return self._known[space]
 
     def dimension(self, number: SpaceId) -> int:
-        """Dimension of a numbered subspace."""
+        """Return the dimension of a subspace."""
         return len(self._spaces[number])
 
     def contains(self, space: SpaceId, other: SpaceId) -> bool:
-        """Whether ``other`` lies in ``space``."""
+        """Say whether a space contains another one."""
         return self.add(space, other) == space
 
     def parallelogram(self, hinges: Sequence[SpaceId]) -> SpaceId | None:
-        """Translations in the plane of four parallel hinges in a loop with parallel bars."""
+        """Return translations in the plane of four parallel hinges in a loop with parallel bars."""
         try:
             return self.of(verifier.arcs([self._spaces[h] for h in hinges]))
         except ValueError:
@@ -87,31 +86,19 @@ NOTHING = cross(UNITS[0], UNITS[0])
 
 @dataclass(frozen=True)
 class Precision:
-    """How exactly the geometry is taken.
+    """How exactly the geometry is taken."""
 
-    Attributes:
-        within: What relation is taken to be meant, radians and parts of the size.
-        rounding: How far a number may be moved to a simpler one.
-        everywhere: Whether relations count that joints have which share no body.
-    """
-
-    within: float
-    rounding: float
-    everywhere: bool
+    within: float  # what relation is taken to be meant, radians and parts of the size
+    rounding: float  # how far a number may be moved to a simpler one
+    everywhere: bool  # whether relations count that joints have which share no body
 
 
 def exact_freedoms(
     graph: Graph, screws: dict[EdgeId, Array], precision: Precision
 ) -> dict[EdgeId, Space]:
-    """The span of every joint's screws in integers.
+    """Return the span of every joint's screws in integers; the screws have their lengths scaled.
 
-    Args:
-        graph: The mechanism's graph.
-        screws: Screws of the joints, lengths scaled, shape (6, f) each.
-        precision: What counts as meant.
-
-    Raises:
-        NotExact: The relations of the axes contradict each other in rational numbers.
+    Raises NotExact where relations of the axes contradict each other in rational numbers.
     """
     types = {e: motion_type(np.linalg.qr(s)[0], precision.within) for e, s in screws.items()}
     directions = Directions(precision.within, precision.rounding)
@@ -142,7 +129,7 @@ def exact_freedoms(
 
 
 def _pairs(graph: Graph, classes: dict[EdgeId, int]) -> set[tuple[int, int]]:
-    """Pairs of classes whose joints share a body."""
+    """Return pairs of classes whose joints share a body."""
     pairs = set()
     for a, b in combinations(classes, 2):
         one, two = graph.edges[a], graph.edges[b]
@@ -152,7 +139,7 @@ def _pairs(graph: Graph, classes: dict[EdgeId, int]) -> set[tuple[int, int]]:
 
 
 def _space(kind: MotionType, d: Rational, p: Rational, precision: Precision) -> Space:
-    """The algebra of a joint from exact directions and points."""
+    """Return the algebra of a joint from its exact direction and point."""
     pitch = simplest(kind.pitch or 0.0, precision.rounding)
     v, w = cross(p, d), d
     turning = [*(x + pitch * y for x, y in zip(v, d, strict=True)), *w]
@@ -182,29 +169,27 @@ def _space(kind: MotionType, d: Rational, p: Rational, precision: Precision) -> 
 def with_parallel_bars(
     freedoms: dict[EdgeId, Space], loops: Sequence[Sequence[EdgeId]]
 ) -> dict[EdgeId, Space]:
-    """The same with some parallel hinges moved where that makes opposite sides equal.
+    """Move some parallel hinges where that makes opposite sides of loops equal.
 
-    Args:
-        freedoms: The span of every joint's screws.
-        loops: Four hinges each, in the order in which they are corners of a parallelogram, or
-            another even number; or two that coincide.
+    Loops have four hinges, in the order in which they are corners of a parallelogram, another even
+    number, or two that coincide.
     """
     rows = {e: upright(freedoms[e][0]) for loop in loops for e in loop}
     hinges = sorted(rows)
     signs = [{e: (-1) ** i for i, e in enumerate(loop)} for loop in loops]
-    found = dict(freedoms)
+    moved = dict(freedoms)
     for equation in reduced([loop.get(e, 0) for e in hinges] for loop in signs):
         at = next(i for i, x in enumerate(equation) if x)
         others = [
             (Fraction(-x, equation[at]), rows[hinges[i]]) for i, x in enumerate(equation) if x
         ]
         sums = zip(*([w * x for x in row] for w, row in others[1:]), strict=True)
-        found[hinges[at]] = integral([[sum(column, Fraction(0)) for column in sums]])
-    return found
+        moved[hinges[at]] = integral([[sum(column, Fraction(0)) for column in sums]])
+    return moved
 
 
 def equal_bars(freedoms: dict[EdgeId, Space], within: float) -> list[tuple[EdgeId, ...]]:
-    """Corners of parallelograms that hinges make, and hinges that coincide, to a tolerance."""
+    """Return hinges that are corners of parallelograms, and those that coincide, to a tolerance."""
     rows = {
         e: _unit(space[0]) for e, space in freedoms.items() if len(space) == 1 and any(space[0][3:])
     }
@@ -223,12 +208,12 @@ def equal_bars(freedoms: dict[EdgeId, Space], within: float) -> list[tuple[EdgeI
 def angulated(
     freedoms: dict[EdgeId, Space], loops: Iterable[Sequence[EdgeId]], within: float
 ) -> list[tuple[EdgeId, ...]]:
-    """Loops of many parallel hinges whose bars, every second one of them, add up to nothing.
+    """Return loops of many parallel hinges whose bars, every second one of them, add up to nothing.
 
     While bars of two kinds turn by one angle against each other, such loops stay closed: rings of
     angulated scissors (Hoberman 1990; You and Pellegrino 1997) are made of them.
     """
-    found = []
+    rings = []
     for loop in ([e for e in cycle if freedoms[e]] for cycle in loops):
         spaces = [freedoms[e] for e in loop]
         if len(loop) % 2 or any(len(s) != 1 or not any(s[0][3:]) for s in spaces):
@@ -236,23 +221,23 @@ def angulated(
         rows = np.array([_unit(s[0]) for s in spaces])
         sums = rows[::2].sum(axis=0) - rows[1::2].sum(axis=0)
         if len(loop) > 4 and max(np.ptp(rows[:, 3:], axis=0).max(), np.abs(sums).max()) <= within:
-            found.append(tuple(loop))
-    return found
+            rings.append(tuple(loop))
+    return rings
 
 
 def upright(row: Sequence[int]) -> list[Fraction]:
-    """A screw with its first angular component made 1; of hinges that are parallel they agree."""
+    """Return a screw divided by its first angular component, for parallel hinges to agree."""
     lead = next(x for x in row[3:] if x)
     return [Fraction(x, lead) for x in row]
 
 
 def _unit(row: Sequence[int]) -> Array:
-    """The same in numbers, of a unit direction: differences are as large in every attitude."""
+    """Return an upright screw of a unit direction: differences are as large in every attitude."""
     numbers = np.array([float(x) for x in upright(row)])
     return np.asarray(numbers / np.linalg.norm(numbers[3:]))
 
 
 def integral(rows: Sequence[Sequence[Fraction]]) -> Space:
-    """The canonical integer form of a rational space."""
+    """Return the canonical integer form of a rational space."""
     common = [math.lcm(*(x.denominator for x in row)) for row in rows]
     return reduced([[int(x * c) for x in row] for row, c in zip(rows, common, strict=True)])

@@ -25,7 +25,7 @@ class NotExact(Exception):
 
 
 def simplest(x: float, within: float) -> Fraction:
-    """The fraction with the smallest denominator that is so near to a number."""
+    """Return the fraction with the smallest denominator that is so near to a number."""
     low, high = Fraction(x) - Fraction(within), Fraction(x) + Fraction(within)
     # Stern-Brocot: the first fraction met on the way that lies in the interval.
     whole: list[int] = []
@@ -43,7 +43,7 @@ def simplest(x: float, within: float) -> Fraction:
 
 
 def simple_vector(values: Iterable[float], within: float) -> tuple[Fraction, ...]:
-    """Fractions so near to some numbers, with a common denominator that is not long."""
+    """Return fractions so near to numbers, with a common denominator that is not long."""
     numbers = [float(x) for x in values]
     single = tuple(simplest(x, within) for x in numbers)
     size = math.ceil(0.5 / within)
@@ -55,17 +55,17 @@ def simple_vector(values: Iterable[float], within: float) -> tuple[Fraction, ...
 
 
 def common_denominator(values: Iterable[Fraction]) -> int:
-    """The least integer that makes integers of all."""
+    """Return the least integer whose products with all fractions are integers."""
     return math.lcm(*(x.denominator for x in values))
 
 
 def dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
-    """Inner product."""
+    """Return the inner product."""
     return sum((x * y for x, y in zip(a, b, strict=True)), Fraction(0))
 
 
 def cross(a: Sequence[Fraction], b: Sequence[Fraction]) -> Rational:
-    """Vector product."""
+    """Return the vector product."""
     return (
         a[1] * b[2] - a[2] * b[1],
         a[2] * b[0] - a[0] * b[2],
@@ -74,40 +74,30 @@ def cross(a: Sequence[Fraction], b: Sequence[Fraction]) -> Rational:
 
 
 def floats(a: Sequence[Fraction]) -> Array:
-    """The numbers as floats, shape (3,)."""
+    """Return a vector as floats."""
     return np.array([float(x) for x in a])
 
 
 class Directions:
-    """Directions up to sign, with their normals.
-
-    Args:
-        within: Angle in radians, or relative error, within which a relation is taken to be meant.
-        rounding: How far a number may be moved to a simpler one.
-    """
+    """Directions up to sign; relations within an angle are taken to be meant."""
 
     def __init__(self, within: float, rounding: float) -> None:
-        """Start with none."""
         self.within, self.rounding = within, rounding
         self.measured: list[Array] = []
 
     def add(self, direction: Array) -> int:
-        """Number of the class of parallel directions to which one belongs."""
+        """Return the number of the class of parallel directions to which one belongs."""
         unit = direction / np.linalg.norm(direction)
-        for i, known in enumerate(self.measured):
-            if np.linalg.norm(np.cross(known, unit)) <= self.within:
+        for i, unit_vector in enumerate(self.measured):
+            if np.linalg.norm(np.cross(unit_vector, unit)) <= self.within:
                 return i
         self.measured.append(unit)
         return len(self.measured) - 1
 
     def exact(self, related: set[tuple[int, int]] | None = None) -> list[Rational]:
-        """Rational vectors along all directions.
+        """Return rational vectors along all directions; relations of some or of all pairs count.
 
-        Args:
-            related: Pairs of directions whose relations count; None: those of all.
-
-        Raises:
-            NotExact: Relations contradict each other in rational numbers.
+        Raises NotExact where they contradict each other in rational numbers.
         """
         count = len(self.measured)
         pairs = related or {(i, j) for i, j in combinations(range(count), 2)}
@@ -145,7 +135,7 @@ class Directions:
 
 
 def orthogonal(vectors: Iterable[Rational]) -> list[Rational]:
-    """Rational basis of what is normal to some vectors."""
+    """Return a rational basis of what is normal to vectors."""
     vectors = [*vectors]
     independent: list[Rational] = []
     for v in vectors:
@@ -171,7 +161,7 @@ def orthogonal(vectors: Iterable[Rational]) -> list[Rational]:
 
 
 def nearest(target: Array, basis: Sequence[Rational], rounding: float) -> Rational:
-    """A simple rational combination of some vectors near to a target."""
+    """Return a simple rational combination of vectors near to a target."""
     columns = np.array([floats(b) for b in basis]).T
     weights = np.linalg.lstsq(columns, target, rcond=None)[0]
     rational = [simplest(float(w), rounding) for w in weights]
@@ -181,22 +171,15 @@ def nearest(target: Array, basis: Sequence[Rational], rounding: float) -> Ration
 
 
 class Incidences:
-    """Incidences on lines with rational directions.
-
-    Args:
-        directions: Exact directions.
-        within: Distance within which lines are taken to meet.
-        rounding: How far a number may be moved to a simpler one.
-    """
+    """Lines with rational directions and points on them; what is near within a distance meets."""
 
     def __init__(self, directions: Sequence[Rational], within: float, rounding: float) -> None:
-        """Start with no line."""
         self.directions, self.within, self.rounding = directions, within, rounding
         self.lines: list[tuple[int, Array]] = []
         self.centres: list[Array] = []
 
     def add_line(self, direction: int, point: Array) -> int:
-        """Number of the line through a measured point."""
+        """Return the number of the line through a measured point."""
         for i, (other, known) in enumerate(self.lines):
             if direction == other and self._off(direction, point - known) <= self.within:
                 return i
@@ -208,7 +191,7 @@ class Incidences:
         return float(np.linalg.norm(np.cross(d / np.linalg.norm(d), difference)))
 
     def add_centre(self, point: Array) -> int:
-        """Number of a point that lines may meet in."""
+        """Return the number of a point in which lines may meet."""
         for i, known in enumerate(self.centres):
             if np.linalg.norm(point - known) <= self.within:
                 return i
@@ -230,10 +213,9 @@ class Incidences:
                 self.add_centre(p + s * a)
 
     def exact(self) -> tuple[list[Rational], list[Rational]]:
-        """A rational point of every line, and the rational centres.
+        """Return a rational point of every line, and the rational centres.
 
-        Raises:
-            NotExact: Lines meet in more ways than are free.
+        Raises NotExact where lines meet in more ways than are free.
         """
         through = [
             [i for i, (d, p) in enumerate(self.lines) if self._off(d, c - p) <= self.within]
@@ -266,7 +248,7 @@ class Incidences:
         return (x, y, z)
 
     def _meeting(self, target: Array, lines: Sequence[tuple[Rational, Rational]]) -> Rational:
-        """A point near the target on all lines (point, direction)."""
+        """Return a point near the target on all lines (point, direction)."""
         if not lines:
             return self._rounded(target)
         p, d = lines[0]

@@ -27,53 +27,39 @@ from regularize.proofs.verifier import Space, reduced
 
 @dataclass(frozen=True)
 class Leg:
-    """A chain of joints, the first of which turn about a point, the others about another one.
-
-    Attributes:
-        between: The bodies that it joins.
-        joints: The joints from the first body to the second.
-        split: How many joints turn about the first point.
-        ends: Both points in homogeneous coordinates, exact.
-    """
+    """A chain of joints, the first of which turn about a point, the others about another one."""
 
     between: tuple[NodeId, NodeId]
-    joints: tuple[EdgeId, ...]
-    split: int
-    ends: tuple[Exact, Exact]
+    joints: tuple[EdgeId, ...]  # from the first body to the second
+    split: int  # how many joints turn about the first point
+    ends: tuple[Exact, Exact]  # both points in homogeneous coordinates
 
     def as_dict(self, names: dict[EdgeId, str]) -> dict[str, Any]:
-        """The leg as the document has it."""
+        """Return the leg as the document has it."""
         sizes = [math.lcm(*(x.denominator for x in end)) for end in self.ends]
         ends = [[str(int(x * k)) for x in p] for p, k in zip(self.ends, sizes, strict=True)]
         return {"joints": [names[e] for e in self.joints], "ends": ends}
 
 
 def legs_of(graph: Graph, freedoms: dict[EdgeId, Space]) -> list[Leg]:
-    """The legs of which exact joints consist; none where there are other chains."""
-    found = []
+    """Return the legs of which exact joints consist; none where there are other chains."""
+    legs = []
     for between, chain in _chains(graph, [*freedoms]):
         for split in range(1, len(chain)):
             sides = chain[:split], chain[split:]
             one, two = (_center([z for e in side for z in freedoms[e]]) for side in sides)
             if one is not None and two is not None and (one != two).any():
-                found.append(Leg(between, chain, split, (one, two)))
+                legs.append(Leg(between, chain, split, (one, two)))
                 break
         else:
             return []
-    return found
+    return legs
 
 
 def on_conics(
     graph: Graph, freedoms: dict[EdgeId, Space], within: float, rounding: float
 ) -> dict[EdgeId, Space] | None:
-    """The joints with exact legs between two conics; None where legs are none of these.
-
-    Args:
-        graph: The mechanism's graph.
-        freedoms: The span of every joint's screws.
-        within: By how much points may miss them, in parts of the size.
-        rounding: How far a number may be moved to a simpler one.
-    """
+    """Return joints with exact legs between two conics; None where legs are none of these."""
     legs = legs_of(graph, freedoms)
     if len(legs) < 6:
         return None
@@ -82,7 +68,7 @@ def on_conics(
     if squares is None:
         return None
     exact = [_projected(squares, own, rounding) for own in points]
-    found = dict(freedoms)
+    moved = dict(freedoms)
     for leg, *ends in zip(legs, *exact, strict=True):
         for measured, end in zip(leg.ends, ends, strict=True):
             if np.abs((end - measured[:3]).astype(float)).max() > within:
@@ -91,14 +77,14 @@ def on_conics(
             end = ends[i >= leg.split]
             ways = [[Fraction(x) for x in z[3:]] for z in freedoms[e]]
             ways = [[*unit] for unit in UNITS] if len(ways) == 3 else ways
-            found[e] = integral([[*cross(end, way), *way] for way in ways]) if ways else ()
-    return found
+            moved[e] = integral([[*cross(end, way), *way] for way in ways]) if ways else ()
+    return moved
 
 
 def _chains(
     graph: Graph, edges: Sequence[EdgeId]
 ) -> Iterator[tuple[tuple[NodeId, NodeId], tuple[EdgeId, ...]]]:
-    """The chains between the two bodies that have more joints than two, if there are just two."""
+    """Yield the chains between the two bodies that have more joints than two, if just two have."""
     at = edges_at(graph, edges)
     ends = [node for node, own in at.items() if len(own) > 2]
     for e in at[ends[0]] if len(ends) == 2 else ():
@@ -113,7 +99,7 @@ def _chains(
 
 
 def _center(screws: Sequence[Sequence[int]]) -> Exact | None:
-    """The point, in homogeneous coordinates, that all screws leave where it is."""
+    """Return the point, in homogeneous coordinates, that all screws leave where it is."""
     rows = []
     for screw in screws:
         for k in range(3):
@@ -128,7 +114,7 @@ def _center(screws: Sequence[Sequence[int]]) -> Exact | None:
 
 
 def _squares(points: Array, rounding: float) -> Exact | None:
-    """Products of second degree of two numbers that tell points on a conic apart, exact, (n, 3).
+    """Return exact u², u v, v² of two numbers that tell points on a conic apart, shape (n, 3).
 
     They are directions, from the first point to the others; there, of the tangent.
     """
@@ -146,7 +132,7 @@ def _squares(points: Array, rounding: float) -> Exact | None:
 
 
 def _projected(squares: Exact, points: Array, rounding: float) -> list[Exact]:
-    """Points near some that are linear functions of others, in homogeneous coordinates."""
+    """Return points near given ones that are linear functions of others, homogeneously."""
     v, none = squares.astype(float), np.zeros((len(points), 9))
     rows = []
     for k in range(3):

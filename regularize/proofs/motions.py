@@ -27,31 +27,21 @@ from regularize.tolerances import EXACT
 def motion(
     graph: Graph, part: Block, freedoms: dict[EdgeId, Space], kept: dict[EdgeId, Space]
 ) -> tuple[dict[str, Any], dict[EdgeId, Space]]:
-    """How the loops of a part move, and which rows they keep.
+    """Return the step that says how the loops of a part move, and the rows of every cut that stay.
 
-    Args:
-        graph: The mechanism's graph.
-        part: The part.
-        freedoms: Span of the screws of every joint, in integers.
-        kept: Rows of every cut that the motion spaces leave.
-
-    Returns:
-        The step of the document, and the rows of every cut that are kept.
-
-    Raises:
-        NotExact: No motion of these joints was found.
+    Raises NotExact where no motion of these joints was found.
     """
-    own = loops_of(graph, part.edges, part.order)
+    cycles = loops_of(graph, part.edges, part.order)
     names = {e: graph.edges[e].name for e in part.edges}
     legs = [*legs_of(graph, freedoms)]
-    found = turning_alike(graph, part, freedoms)
-    if found is None and legs:
-        found = {
+    step = turning_alike(graph, part, freedoms)
+    if step is None and legs:
+        step = {
             "because": "stress",
             "bodies": [graph.nodes[node] for node in legs[0].between],
             "legs": [leg.as_dict(names) for leg in legs],
         }
-    if found is None:
+    if step is None:
         screws = {e: space[0] for e, space in freedoms.items() if space}
         if any(len(space) > 1 for space in freedoms.values()):
             raise NotExact("a joint with several freedoms is in a loop that moves for its lengths")
@@ -59,17 +49,17 @@ def motion(
         moving = [[pair for pair in loop if pair[0] in screws] for loop in loops]
         relations, moved = curve_of(moving, screws)
         moves = {names[EdgeId(e)]: [*map(_table, pair)] for e, pair in moved.items()}
-        found = {"because": "motion", "curve": [*map(_table, relations)], "moves": moves}
+        step = {"because": "motion", "curve": [*map(_table, relations)], "moves": moves}
     rows = kept | {c.edge.index: _like(c, kept[c.edge.index]) for c in part.cuts}
-    loops_by_cut = {names[e]: [names[each] for each in cycle.edges] for e, cycle in own.items()}
-    rest = {names[c.edge.index]: written(rows[c.edge.index]) for c in part.cuts}
-    return found | {"loops": loops_by_cut, "kept": rest}, rows
+    loops_by_cut = {names[e]: [names[each] for each in cycle.edges] for e, cycle in cycles.items()}
+    kept_rows = {names[c.edge.index]: written(rows[c.edge.index]) for c in part.cuts}
+    return step | {"loops": loops_by_cut, "kept": kept_rows}, rows
 
 
 def turning_alike(
     graph: Graph, part: Block, freedoms: dict[EdgeId, Space]
 ) -> dict[str, Any] | None:
-    """The motion of joints each of which moves as one of a few, or not at all; None of others."""
+    """Return the motion of joints each of which moves as one of a few, or not at all; or None."""
     columns = [e for e, space in freedoms.items() if space]
     if any(len(freedoms[e]) > 1 for e in columns):
         return None
@@ -79,14 +69,14 @@ def turning_alike(
         for sense, edges in zip(*signs, strict=True)
         for k in range(6)
     ]
-    known = {next(i for i, x in enumerate(row) if x): row for row in reduced(rows)}
-    free = [i for i in range(len(columns)) if i not in known]
+    solved = {next(i for i, x in enumerate(row) if x): row for row in reduced(rows)}
+    free = [i for i in range(len(columns)) if i not in solved]
     if not free:
         return None
     zero = " ".join("0" * len(free))
     moves, tangents = {}, dict[EdgeId, Fraction]()
     for i, e in enumerate(columns):
-        row = known.get(i)
+        row = solved.get(i)
         ways = [-Fraction(row[k], row[i]) if row else Fraction(k == i) for k in free]
         along = [k for k, way in enumerate(ways) if way]
         if len(along) > 1:
@@ -109,14 +99,14 @@ def turning_alike(
 
 
 def spared(graph: Graph, part: Block) -> Block:
-    """The part without as many rows as depend on others, by what is seen at the assembled pose."""
+    """Return the part without as many rows as depend on others at the assembled pose."""
     owner = [(i, k) for i, cut in enumerate(part.cuts) for k in range(cut.kept)]
     own = loops_of(graph, part.edges, part.order)
     cycles = [own[cut.edge.index] for cut in part.cuts]
     signs = [{e: cycle.direction(graph, e) for e in cycle.edges} for cycle in cycles]
 
     def seen(i: int, covectors: Array) -> Array:
-        """What covectors at a cut say of the velocities of all joints."""
+        """Return what covectors at a cut say of the velocities of all joints."""
         screws = [signs[i].get(e, 0) * part.screws[e] for e in part.edges]
         return np.asarray(covectors.T @ np.hstack(screws))
 
@@ -133,7 +123,7 @@ def spared(graph: Graph, part: Block) -> Block:
 
 
 def without_seen(part: Block) -> Block:
-    """The part with the rows that were removed for what was seen at some configurations."""
+    """Return the part with the rows that were removed for what was seen at configurations."""
     if not any(cut.numerical.shape[1] for cut in part.cuts):
         return part
     cuts = [
@@ -144,7 +134,7 @@ def without_seen(part: Block) -> Block:
 
 
 def _like(cut: Cut, space: Space) -> Space:
-    """Rows of an exact space near those that a cut keeps."""
+    """Return rows of an exact space near those that a cut keeps."""
     if len(space) == cut.kept:
         return space
     if not cut.kept:
@@ -166,10 +156,10 @@ def _like(cut: Cut, space: Space) -> Space:
 
 
 def _table(polynomial: Polynomial) -> dict[str, str]:
-    """A polynomial as the document has it: coefficients by the exponents of x, y and z."""
+    """Return a polynomial as the document has it: coefficients by the exponents of x, y and z."""
     return {f"{i} {j} {k}": str(c) for (i, j, k), c in sorted(polynomial.items())}
 
 
 def written(space: Space) -> list[list[str]]:
-    """A space as the document has it: integers as strings, for they can be long."""
+    """Return a space as the document has it: integers as strings, for they can be long."""
     return [[str(x) for x in row] for row in space]

@@ -18,14 +18,14 @@ import numpy as np
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import EdgeId, Graph
 from regularize.mechanism.source import Model
+from regularize.proofs.curves import Exhausted, bounded
 from regularize.proofs.document import PartDocument
 from regularize.proofs.families import exact_geometries, families
 from regularize.proofs.geometry import with_parallel_bars
 from regularize.proofs.incidence import NotExact
-from regularize.proofs.modular import Exhausted, bounded
 from regularize.proofs.motions import without_seen
 from regularize.proofs.verifier import Space, fingerprint, verify
-from regularize.reduction.block import Block
+from regularize.reduction.block import Block, loop_equations
 from regularize.reduction.reduce import as_reduction
 from regularize.tolerances import VANISHING
 
@@ -54,16 +54,16 @@ def prove(model: Model) -> dict[str, Any]:
     digits = 11 if opened <= VANISHING else 7
     parts = [_in_digits(part, digits) for part in reduction.parts]
     for part in parts:
-        rest = without_seen(part)
-        rigid = (_part, rest, reduction.rtol)
-        for make, some, within in ((moving, part, meant), rigid) if rest is not part else (rigid,):
-            if all(cut.kept == cut.constraints for cut in some.cuts):
+        unseen = without_seen(part)
+        rigid = (_part, unseen, reduction.rtol)
+        for make, reduced, within in ((moving, part, meant), rigid)[unseen is part :]:
+            if all(cut.kept == cut.constraints for cut in reduced.cuts):
                 continue
             try:
-                proved.append(make(reduction.graph, some, within))
+                proved.append(make(reduction.graph, reduced, within))
                 break
             except NotExact as error:
-                seen = sum(cut.numerical.shape[1] for cut in some.cuts)
+                seen = sum(cut.numerical.shape[1] for cut in reduced.cuts)
                 reason = f"{seen} only seen to be redundant: {error}" if seen else str(error)
                 names = [reduction.graph.edges[e].name for e in part.order]
                 undecided.append({"cuts": names, "reason": reason})
@@ -73,7 +73,7 @@ def prove(model: Model) -> dict[str, Any]:
 
 
 def _in_digits(part: Block, digits: int) -> Block:
-    """A part whose numbers have so many digits: those that no processor changes."""
+    """Return a part whose numbers have so many digits: those that no processor changes."""
     size = math.floor(math.log10(part.length) + 0.0463)
     center, length = (_rounded(x, digits - size) for x in (part.center, part.length))
     screws = {e: np.array(_rounded(part.screws[e], digits)) for e in part.edges}
@@ -82,14 +82,14 @@ def _in_digits(part: Block, digits: int) -> Block:
 
 
 def _rounded(numbers: Any, digits: int) -> Any:
-    """Numbers with so many decimals. Ties lie where nobody writes a number down."""
+    """Round numbers to so many decimals. Ties lie where nobody writes a number down."""
     if np.ndim(numbers):
         return [_rounded(x, digits) for x in numbers]
     return float(f"{math.floor(float(numbers) * 10.0**digits + 0.4637)}e{-digits}")
 
 
 def _part(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
-    """The proof of one biconnected part, by the simplest numbers that have its relations."""
+    """Return the proof of one part, by the simplest numbers that have its relations."""
     graph = replace(graph, edges=(*graph.edges, *(held.edge for held in part.held)))
     reason = NotExact("the exact geometry has other relations than the loops")
     for freedoms in _geometries(graph, part, rtol):
@@ -106,7 +106,7 @@ def _part(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
 
 
 def _geometries(graph: Graph, part: Block, rtol: float) -> Iterator[dict[EdgeId, Space]]:
-    """Exact joints near those of a part: relations of its axes, then of special lengths."""
+    """Yield exact joints near those of a part: relations of its axes, then of special lengths."""
     whole = replace(part, screws=part.screws | {each.edge.index: each.space for each in part.held})
     for rounding in ROUNDINGS:
         yield from exact_geometries(graph, whole, max(rtol, 10.0 * rounding), rounding)
@@ -116,18 +116,10 @@ def _geometries(graph: Graph, part: Block, rtol: float) -> Iterator[dict[EdgeId,
 
 
 def moving(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
-    """The proof of a part whose rows depend on each other along a motion of special lengths.
+    """Return the proof of a part whose rows depend on each other for its special lengths.
 
-    Args:
-        graph: The mechanism's graph.
-        part: The part, without these rows.
-        rtol: What relation is taken to be meant, radians and parts of the size.
-
-    Returns:
-        The entry of ``parts`` in the document, accepted by the checker.
-
-    Raises:
-        NotExact: No exact mechanism near the part was found that moves so.
+    The part comes without these rows. Raises NotExact where no exact mechanism near it was found
+    that moves so, and that the checker accepts.
     """
     if any(np.linalg.matrix_rank(s[3:], tol=rtol) < s.shape[1] > 1 for s in part.screws.values()):
         raise NotExact("a joint that slides and turns is in a loop that moves for its lengths")
@@ -145,16 +137,16 @@ def moving(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
                 continue
             tried.append(freedoms)
             try:
-                found = PartDocument(graph, part, freedoms, family).whole(fewer=fewer)
+                proof = PartDocument(graph, part, freedoms, family).whole(fewer=fewer)
             except Exhausted:
                 raise
             except NotExact as error:
                 reason = error
                 continue
-            if found is None:
+            if proof is None:
                 loose += [(family, freedoms)] * (not fewer)
-            elif verify(_signed({**HEAD, "parts": [found]})).holds:
-                return found
+            elif verify(_signed({**HEAD, "parts": [proof]})).holds:
+                return proof
     raise reason
 
 
@@ -163,29 +155,10 @@ def _signed(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def bound(graph: Graph, part: Block) -> dict[str, Any]:
-    """At least so many closure equations of a part are independent at the pose.
-
-    Args:
-        graph: The mechanism's graph.
-        part: The part.
-
-    Returns:
-        The entry of ``bounds`` in the document, for ``verify``.
-    """
+    """Return the proof that at least so many closure equations of a part are independent."""
     edges = sorted((graph.edges[e] for e in part.edges), key=lambda edge: edge.name)
-    loops = [cycle.edges for cycle in part.cycles]
-    blocks = [
-        np.hstack(
-            [
-                cycle.direction(graph, edge.index) * part.screws[edge.index]
-                if edge.index in cycle.edges
-                else 0.0 * part.screws[edge.index]
-                for edge in edges
-            ]
-        )
-        for cycle in part.cycles
-    ]
-    matrix = np.vstack(blocks)
+    screws = {edge.index: part.screws[edge.index] for edge in edges}
+    matrix = loop_equations(graph, part.cycles, screws)
     rank = int(np.linalg.matrix_rank(matrix, tol=part.rtol or None))
     rows, columns = _independent(matrix, rank)
     chosen = matrix[np.ix_(rows, columns)]
@@ -206,7 +179,7 @@ def bound(graph: Graph, part: Block) -> dict[str, Any]:
             }
             for edge in edges
         ],
-        "loops": [[graph.edges[e].name for e in loop] for loop in loops],
+        "loops": [[graph.edges[e].name for e in cycle.edges] for cycle in part.cycles],
         "rows": rows,
         "columns": columns,
         "inverse": inverse,
@@ -215,7 +188,7 @@ def bound(graph: Graph, part: Block) -> dict[str, Any]:
 
 
 def _independent(matrix: Array, rank: int) -> tuple[list[int], list[int]]:
-    """So many rows and columns whose common part is invertible.
+    """Return so many rows and columns whose common part is invertible.
 
     By complete pivoting with one operation after another, whose results no processor changes; of
     equal pivots the first.

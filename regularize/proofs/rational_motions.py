@@ -58,7 +58,7 @@ SHORT = 1000
 def rational_motions(
     graph: Graph, part: Block, within: float, rounding: float
 ) -> Iterator[tuple[str, dict[EdgeId, Space]]]:
-    """Names of linkages and exact joints, as ``families`` has it."""
+    """Yield names of linkages with exact joints; arguments as of ``families``."""
     screws = {e: s for e, s in part.screws.items() if s.size}
     kinds = {e: motion_type(np.linalg.qr(s)[0], within).name for e, s in screws.items()}
     if not {*kinds.values()} <= {"revolute", "translation"}:
@@ -76,11 +76,12 @@ def rational_motions(
     for series, noise in ((series, noise) for noise in NOISE for series in every):
         roots = {e: _roots(s, noise, MOST if axes[e][3:].any() else 1) for e, s in series.items()}
         known = {e: r for e, r in roots.items() if r is not None}
-        found = _found(loops, axes, known, rounding) if len(known) == len(axes) else {}
-        off = (max(distance([*axes[e]], x) for e, x in spaces.items()) for spaces in found.values())
-        near = [name for name, miss in zip(found, off, strict=True) if miss <= within]
+        linkages = _found(loops, axes, known, rounding) if len(known) == len(axes) else {}
+        exact = linkages.values()
+        off = (max(distance([*axes[e]], x) for e, x in spaces.items()) for spaces in exact)
+        near = [name for name, miss in zip(linkages, off, strict=True) if miss <= within]
         for name in near:
-            yield name, found[name] | dict.fromkeys(part.screws.keys() - axes.keys(), ())
+            yield name, linkages[name] | dict.fromkeys(part.screws.keys() - axes.keys(), ())
         if near:
             return
 
@@ -88,28 +89,28 @@ def rational_motions(
 def _found(
     loops: Sequence[Loop], axes: dict[EdgeId, Array], roots: dict[EdgeId, Roots], rounding: float
 ) -> dict[str, dict[EdgeId, Space]]:
-    """Exact joints under their name, those with the shortest numbers of a few ways to find them."""
-    found = []
+    """Return exact joints under their name, those of the shortest numbers that were found."""
+    candidates = []
     for k in range(min(len(loops), TRIES)):
         turned = [[*p[k % len(p) :], *p[: k % len(p)]] for p in (*loops[k:], *loops[:k])]
         factors = _Factors(turned, axes, roots, rounding)
         every = factors.solved() or {}
         spaces = {e: integral([[*h[0][5:], *h[0][1:4]]]) for e, h in every.items()}
         bits = sum(x.bit_length() for space in spaces.values() for row in space for x in row)
-        found += [(bits, factors.name(), spaces)] * bool(spaces)
-    return {name: spaces for _, name, spaces in sorted(found, key=lambda entry: entry[0])[:1]}
+        candidates += [(bits, factors.name(), spaces)] * bool(spaces)
+    return {name: spaces for _, name, spaces in sorted(candidates, key=lambda entry: entry[0])[:1]}
 
 
 def _equations(
     loops: Sequence[Loop], axes: dict[EdgeId, Array], columns: Sequence[EdgeId]
 ) -> Array:
-    """What all loops say of the velocities of some hinges, shape (6 loops, hinges)."""
+    """Return what all loops say of the velocities of hinges, shape (6 loops, hinges)."""
     senses = [dict(loop) for loop in loops]
     return np.vstack([np.column_stack([s.get(e, 0) * axes[e] for e in columns]) for s in senses])
 
 
 def _series(loops: Sequence[Loop], axes: dict[EdgeId, Array], first: EdgeId) -> dict[EdgeId, Array]:
-    """Half-angle tangents as power series in one of them, without the constant terms."""
+    """Return half-angle tangents as power series in one of them, without the constant terms."""
     columns = [*(e for e in axes if e != first), first]
     matrix = _equations(loops, axes, columns)
     inverse = np.linalg.pinv(matrix[:, :-1])
@@ -136,12 +137,12 @@ def _series(loops: Sequence[Loop], axes: dict[EdgeId, Array], first: EdgeId) -> 
 
 
 def _times(h: Dual) -> Array:
-    """The matrix of multiplication by a dual quaternion from the right, for rows."""
+    """Return the matrix that multiplies rows by a dual quaternion from the right."""
     return np.array([multiplied(row, h) for row in np.eye(8)])
 
 
 def _roots(series: Array, noise: float, most: int) -> Roots | None:
-    """The factors of a hinge by its series, or None where there are not so few within noise.
+    """Return the factors of a hinge by its series, or None where there are not so few.
 
     With x = 1 / t the series is x (q0 + q1 x + ...) / (1 + p1 x + ...), so t^d + p1 t^(d-1) + ...
     and q0 t^(d-1) + ... are real and imaginary parts of the product of all t - c - i s.
@@ -180,7 +181,7 @@ class _Factors:
         self.norms: dict[int, tuple[Norm, Exact]] = {}  # exact, with the vector of one factor
 
     def solved(self) -> dict[EdgeId, tuple[Dual, ...]] | None:
-        """Factors of all hinges as parents see their children turn; None where there are none."""
+        """Return the factors of all hinges as parents see their children turn, if there are any."""
         waiting = list(range(len(self.loops)))
         while waiting:
             waiting.sort(key=lambda i: self._known(self.loops[i]))
@@ -189,7 +190,7 @@ class _Factors:
         return self.found
 
     def name(self) -> str:
-        """What linkages with so many hinges and factors are called."""
+        """Return what linkages with so many hinges and factors are called."""
         if len(self.loops) > 1:
             return "network of rational linkages"
         norms = [[self._class(e, root) for root in self.roots[e]] for e, _ in self.loops[0]]
@@ -203,13 +204,13 @@ class _Factors:
         return names.get(shape, f"rational {len(norms)}R")
 
     def _known(self, loop: Loop) -> tuple[int, int]:
-        """For sorting: minus the number of joints that are exact, and how long these are."""
+        """Return a sort key: minus the number of joints that are exact, and how long these are."""
         exact = [x for e, _ in loop if e in self.found for h in self.found[e] for x in h]
         known = sum(e in self.found for e, _ in loop)
         return -known, sum(int(x.denominator).bit_length() for x in exact)
 
     def _class(self, e: EdgeId, root: complex) -> int:
-        """Number of the norm of a factor; that of a slide has a double root, wherever it goes."""
+        """Return the number of the norm of a factor; that of a slide has a double root."""
         norm = complex(root.real, abs(root.imag) * bool(self.axes[e][3:].any()))
         for i, center in enumerate(self.centers):
             if abs(norm - center) <= 1e-3 * max(1.0, abs(center)):
@@ -218,8 +219,8 @@ class _Factors:
         return len(self.centers) - 1
 
     def _ways(self, loop: Loop) -> list[Loop]:
-        """The loop from other starts, such that its first half has the norms of its second."""
-        found = []
+        """Return the loop from starts at which its first half has the norms of its second."""
+        ways = []
         for start in range(len(loop)):
             turned = [*loop[start:], *loop[:start]]
             half, other = self._halves(turned)
@@ -230,11 +231,11 @@ class _Factors:
             if Counter(norms[0]) == Counter(norms[1]):
                 outside = sum(e in self.found for e, _ in other)
                 repeated = len(norms[0]) - len({*norms[0]})
-                found.append((outside, repeated, self._known(half), start, turned))
-        return [way for *_, way in sorted(found)]
+                ways.append((outside, repeated, self._known(half), start, turned))
+        return [way for *_, way in sorted(ways)]
 
     def _halves(self, loop: Loop) -> tuple[Loop, Loop]:
-        """The joints with the first half of all factors, and the others."""
+        """Split a loop into the joints with the first half of all factors, and the others."""
         count, total = 0, sum(len(self.roots[e]) for e, _ in loop)
         for i, (e, _) in enumerate(loop):
             if count >= total / 2:
@@ -269,7 +270,7 @@ class _Factors:
             return False
 
     def _rounded(self, e: EdgeId) -> tuple[Dual, ...]:
-        """Factors of a hinge near those that were measured, with norms that are known already."""
+        """Return factors of a hinge near those that were measured, with known norms."""
         axis, line, made = self.axes[e], None, []
         for root in sorted(self.roots[e], key=lambda r: self._class(e, r) not in self.norms):
             number = self._class(e, root)
@@ -299,25 +300,25 @@ class _Factors:
         return tuple(made)
 
     def _near(self, x: float) -> Fraction:
-        """A fraction near a number: a short one, or one with the denominator of all others."""
+        """Return a fraction near a number: a short one, or with the denominator of all others."""
         simple = simplest(x, self.rounding)
         size = math.ceil(0.5 / self.rounding)
         return simple if simple.denominator <= SHORT else Fraction(round(x * size), size)
 
 
 def _root(x: Fraction) -> Fraction:
-    """The square root of a fraction, where it is one."""
-    found = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
-    if found * found != x:
+    """Return the square root of a fraction, or raise ZeroDivisionError where it is none."""
+    root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
+    if root * root != x:
         raise ZeroDivisionError
-    return found
+    return root
 
 
 _ONE = np.eye(8, dtype=int)[0]
 
 
 def _turned(vector: Exact, target: Array, rounding: float) -> Exact:
-    """A rational vector as long as another one and along a third, where a half turn takes it."""
+    """Turn a rational vector by a half turn to lie nearly along a target."""
     a, b = vector.astype(float), target / np.linalg.norm(target)
     a = a / np.linalg.norm(a)
     middle = a + b if np.linalg.norm(a + b) > 1e-9 else np.linalg.svd(a[None])[2][1]

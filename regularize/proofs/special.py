@@ -12,14 +12,7 @@ from regularize.reduction.reduce import Reduction
 
 @dataclass(frozen=True)
 class SpecialLengths:
-    """A part whose rows are proved to be redundant along the motion of its own lengths.
-
-    Attributes:
-        cuts: Names of the closing joints of its loops.
-        family: Name of the family.
-        rows: Number of rows that this makes redundant.
-        distance: By how much the joints miss the exact ones, radians and parts of the size.
-    """
+    """A part whose rows are proved to be redundant along the motion of its own lengths."""
 
     cuts: tuple[str, ...]
     family: str
@@ -27,29 +20,22 @@ class SpecialLengths:
     distance: float
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry of the JSON report."""
+        """Return the entry of the JSON report."""
         return asdict(self) | {"cuts": [*self.cuts]}
 
 
 def special_lengths(reduction: Reduction) -> tuple[SpecialLengths, ...]:
-    """What a proof says of the rows that the motion spaces do not prove to be redundant.
-
-    Args:
-        reduction: From ``reduce``, whether it keeps these rows or not.
-
-    Returns:
-        One entry per part for which there is a proof.
-    """
-    known, within = reduction.graph.known, reduction.tolerances.meant
+    """Return what proofs say of the rows that the motion spaces do not prove to be redundant."""
+    memory, within = reduction.graph.known, reduction.tolerances.meant
     parts = [part for part in reduction.parts if _special(reduction, part)]
     for part in parts:
-        if (part, within) not in known:
-            known[part, within] = _proved(reduction.graph, part, within)
-    return tuple(known[part, within] for part in parts if known[part, within])
+        if (part, within) not in memory:
+            memory[part, within] = _proved(reduction.graph, part, within)
+    return tuple(memory[part, within] for part in parts if memory[part, within])
 
 
 def _proved(graph: Graph, part: Block, within: float) -> SpecialLengths | None:
-    """What is proved of a part, if anything is."""
+    """Return what is proved of a part, if anything is."""
     # Few mechanisms need proofs and the libraries that these stand on.
     from regularize.proofs.incidence import NotExact
     from regularize.proofs.motions import spared
@@ -67,7 +53,7 @@ def _proved(graph: Graph, part: Block, within: float) -> SpecialLengths | None:
 
 
 def _special(reduction: Reduction, part: Block) -> bool:
-    """Whether rows of a part depend on others for what only its lengths can tell."""
+    """Say whether rows of a part depend on others for what only its lengths can tell."""
     cell = reduction.cell_at[part.edges[0]]
     if not part.proved or cell.finite != cell.actual or len(cell.components) > 1:
         return False  # of several components a proof would be of one

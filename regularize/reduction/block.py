@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Jacobian, Point, Space
 from regularize.lie.subalgebra import decide_rank, lie_closure
+from regularize.loops.equation_ranks import singular_values
+from regularize.loops.kept_rows import ReducedLoops
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle, minimum_cycle_basis, summed_cycles
-from regularize.mechanism.graph import CouplingRow, EdgeId, NodeId
+from regularize.mechanism.graph import CouplingRow, EdgeId, Graph, NodeId
 from regularize.reduction import one_loop
 from regularize.reduction.context import Context, portion
-from regularize.reduction.cuts import (
-    Cut,
-    Kind,
-    ReducedLoops,
-    cut_of,
-    without_rows,
-)
-from regularize.reduction.mobility import CellMobility, singular_values
+from regularize.reduction.cuts import Cut, cut_of, without_rows
+from regularize.reduction.mobility import CellMobility
 
 if TYPE_CHECKING:
     from regularize.reduction.descent import Lowest
@@ -37,56 +33,41 @@ Ungrouped: TypeAlias = Literal["noise", "undecided", "shaky", "singular"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Block:
-    """A biconnected block with its reduced constraints.
+    """A biconnected block with its reduced constraints."""
 
-    Attributes:
-        edges: Its edges.
-        center: Centre of its joints at the assembled pose, world coordinates, shape (3,).
-        length: Its size in metres.
-        screws: Screws of every edge about the centre, lengths scaled, shape (6, f) each.
-        cycles: Short independent loops.
-        cuts: One per independent loop.
-        order: Edges of the cuts in the order in which their loops were closed.
-        rank: Rank of its closure equations at generic configurations.
-        dimension: Rows kept plus freedoms of the cuts, before thinning.
-        locked: Edges that can never move.
-        trivial: Equations beyond the dimension of each short loop's own motion algebra, see
-            ``classification``.
-        topological: Redundancy between loops that other lengths do not change.
-        rtol: Tolerance at which the motion spaces were computed; 0 where nothing was removed
-            because the loops are open or the certificate failed.
-        lengths_tried: Number of mechanisms with other lengths and the same relations of the axes
-            that were counted to tell topological from paradoxical; 0 where none was.
-        parallel: Joints whose axes are parallel by design, several groups, where these relations
-            were kept in that test and all that is left over is topological.
-        parallelograms: Loops that are taken for parallelograms, which must not go flat.
-        held: Bodies held in a group by rows of their own.
-        alone: The block without these rows, all rows of cuts kept that it needs then.
-        needed_at: Where rows are needed that were to be removed on numerical evidence, and are
-            kept.
-        ungrouped: Why it was not tried to explain rows that are left over by groups of motions,
-            where there are legs or parallelograms that might.
-    """
-
-    edges: tuple[EdgeId, ...]
-    center: Array
-    length: float
-    screws: dict[EdgeId, Array]
-    cycles: tuple[Cycle, ...]
-    cuts: tuple[Cut, ...]
-    order: tuple[EdgeId, ...]
-    rank: int
-    dimension: int
-    locked: tuple[EdgeId, ...]
+    edges: tuple[EdgeId, ...]  # its edges
+    center: Point  # centre of its joints at the assembled pose, world coordinates, shape (3,)
+    length: float  # its size in metres
+    #: Screws of every edge about the centre, lengths scaled, shape (6, f) each.
+    screws: dict[EdgeId, Space]
+    cycles: tuple[Cycle, ...]  # short independent loops
+    cuts: tuple[Cut, ...]  # one per independent loop
+    order: tuple[EdgeId, ...]  # edges of the cuts in the order in which their loops were closed
+    rank: int  # rank of its closure equations at generic configurations
+    dimension: int  # rows kept plus freedoms of the cuts, before thinning
+    locked: tuple[EdgeId, ...]  # edges that can never move
+    #: Equations beyond the dimension of each short loop's own motion algebra, see
+    #: ``classification``.
     trivial: int
-    topological: int
+    topological: int  # redundancy between loops that other lengths do not change
+    #: Tolerance at which the motion spaces were computed; 0 where nothing was removed because the
+    #: loops are open or the certificate failed.
     rtol: float
+    #: Number of mechanisms with other lengths and the same relations of the axes that were counted
+    #: to tell topological from paradoxical; 0 where none was.
     lengths_tried: int = 0
+    #: Joints whose axes are parallel by design, several groups, where these relations were kept in
+    #: that test and all that is left over is topological.
     parallel: tuple[tuple[str, ...], ...] = ()
+    #: Loops that are taken for parallelograms, which must not go flat.
     parallelograms: tuple[tuple[EdgeId, ...], ...] = ()
-    held: tuple[VirtualJointConstraint, ...] = ()
+    held: tuple[VirtualJointConstraint, ...] = ()  # bodies held in a group by rows of their own
+    #: The block without these rows, all rows of cuts kept that it needs then.
     alone: Block | None = None
+    #: Where rows are needed that were to be removed on numerical evidence, and are kept.
     needed_at: Lowest | None = None
+    #: Why it was not tried to explain rows that are left over by groups of motions, where there are
+    #: legs or parallelograms that might.
     ungrouped: Ungrouped | None = None
 
     @cached_property
@@ -130,28 +111,18 @@ def reduce_part(
     still: frozenset[EdgeId] = frozenset(),
     parallelograms: Set[frozenset[EdgeId]] = frozenset(),
 ) -> Block:
-    """Reduce one biconnected block.
+    """Reduce one biconnected block; a tolerance of zero keeps every constraint.
 
-    Args:
-        context: The assembled mechanism and the options.
-        block: Edges of the block.
-        tolerance: Tolerance of the motion spaces; zero keeps every constraint.
-        enough: Stop searching orders when the dimensions add up to this, and pass over those where
-            they are less; None takes the first.
-        still: Joints that cannot move. Their own loops are closed first, and what closed loops lock
-            is rigid for the loops that follow.
-        parallelograms: Loops of four hinges that are taken for parallelograms.
+    Orders of several loops are searched until dimensions add up to ``enough``, see ``close_part``.
+    Parallelograms are loops of four hinges that are taken for such.
     """
-    graph, rtol = context.graph, context.rtol
     center, length = context.frame(block)
-    screws = context.scaled_screws(block, center, length)
-    basis = minimum_cycle_basis(graph, block)
     part = Block(
         edges=tuple(block),
         center=center,
         length=length,
-        screws=screws,
-        cycles=tuple(basis),
+        screws=context.scaled_screws(block, center, length),
+        cycles=tuple(minimum_cycle_basis(context.graph, block)),
         cuts=(),
         order=(),
         rank=0,
@@ -161,45 +132,13 @@ def reduce_part(
         topological=0,
         rtol=tolerance,
     )
-    if len(basis) == 1 and tolerance:
+    if len(part.cycles) == 1 and tolerance:
         return _of_one_loop(context, part)
-    from regularize.reduction import classification, closed_part  # where there are several loops
-
-    basis, trivial = classification.smallest_loops(graph, basis, screws, rtol)
-    nothing_closed = closed_part.open_loops(graph, screws, tolerance, parallelograms)
-    closed = closed_part.close_part(
-        nothing_closed,
-        block,
-        basis,
-        context.preference,
-        enough=enough,
-        cuts=None if context.prescribed is None else context.prescribed & set(block),
-        still=still,
-        rng=context.rng(),
-        progress=portion(context.progress, 0.0, 0.4),
-    )
-    part = replace(part, cycles=tuple(basis))
-    found = _locked(context, part, closed.propagation) if tolerance else ()
-    cuts = [
-        cut_at(context, part, c.edge, c.node, c.cycle, closed.spaces.basis(c.space))
-        for c in closed.closings
-    ]
-    return replace(
-        part,
-        cuts=tuple(sorted(cuts, key=lambda c: c.edge.index)),
-        order=tuple(closing.edge for closing in closed.closings),
-        dimension=closed.dimension,
-        locked=found,
-        trivial=trivial,
-        topological=classification.topological_redundancy(
-            graph, found, basis, screws, rtol, context.rng()
-        ),
-        parallelograms=closed.parallelograms,
-    )
+    return _of_several_loops(context, part, enough, still, parallelograms)
 
 
 def _of_one_loop(context: Context, part: Block) -> Block:
-    """The reduced block that is a single loop: the theorem as its text has it."""
+    """Reduce a block that is a single loop: the theorem as its text has it."""
     (cycle,) = part.cycles
     screws = [part.screws[e] for e in cycle.edges]
     allowed = [e for e in cycle.edges if context.prescribed is None or e in context.prescribed]
@@ -217,15 +156,54 @@ def _of_one_loop(context: Context, part: Block) -> Block:
     )
 
 
+def _of_several_loops(
+    context: Context,
+    part: Block,
+    enough: int | None,
+    still: frozenset[EdgeId],
+    parallelograms: Set[frozenset[EdgeId]],
+) -> Block:
+    """Reduce a block of several loops, closed one after another."""
+    from regularize.reduction import classification, closed_part  # where there are several loops
+
+    graph, rtol = context.graph, context.rtol
+    basis, trivial = classification.smallest_loops(graph, part.cycles, part.screws, rtol)
+    closed = closed_part.close_part(
+        closed_part.open_loops(graph, part.screws, part.rtol, parallelograms),
+        part.edges,
+        basis,
+        context.preference,
+        enough=enough,
+        cuts=None if context.prescribed is None else context.prescribed & set(part.edges),
+        still=still,
+        rng=context.rng(),
+        progress=portion(context.progress, 0.0, 0.4),
+    )
+    part = replace(part, cycles=tuple(basis), trivial=trivial)
+    locked = _locked(context, part, closed.propagation) if part.rtol else ()
+    cuts = [
+        cut_at(context, part, c.edge, c.node, c.cycle, closed.spaces.basis(c.space))
+        for c in closed.closings
+    ]
+    return replace(
+        part,
+        cuts=tuple(sorted(cuts, key=lambda c: c.edge.index)),
+        order=tuple(closing.edge for closing in closed.closings),
+        dimension=closed.dimension,
+        locked=locked,
+        topological=classification.topological_redundancy(
+            graph, locked, basis, part.screws, rtol, context.rng()
+        ),
+        parallelograms=closed.parallelograms,
+    )
+
+
 def _locked(
     context: Context, part: Block, propagation: Propagation | None = None
 ) -> tuple[EdgeId, ...]:
-    """Joints that the motion spaces of the loops lock; none where all have velocities.
+    """Return the joints that the motion spaces of the loops lock; none where all have velocities.
 
-    Args:
-        context: The assembled mechanism and the options.
-        part: The block.
-        propagation: Its loops, closed; None where it is one.
+    The propagation is that of several closed loops, None where there is one.
     """
     cycles, few = part.cycles, len(part.cycles) <= MANY_LOOPS
     resting = _resting(context, part) if few else frozenset(part.edges)
@@ -239,40 +217,34 @@ def _locked(
         cycles = tuple(summed_cycles(context.graph, cycles, cycles))
         for cycle in cycles:
             propagation.close(cycle)
-    found = propagation.lock(cycles)
+    locked = propagation.lock(cycles)
     # Small differences of noise lock none.
-    return tuple(sorted(found & (resting if few or not found else _resting(context, part))))
+    return tuple(sorted(locked & (resting if few or not locked else _resting(context, part))))
 
 
 def _resting(context: Context, part: Block) -> frozenset[EdgeId]:
-    """Joints that have no velocity at the assembled pose."""
-    columns, count = dict[EdgeId, slice](), 0
-    for e in part.edges:
-        columns[e] = slice(count, count + part.screws[e].shape[1])
-        count = columns[e].stop
-    rows = np.zeros((len(part.cycles), 6, count))
-    for row, cycle in zip(rows, part.cycles, strict=True):
-        for e in cycle.edges:
-            row[:, columns[e]] = cycle.direction(context.graph, e) * part.screws[e]
-    _, s, vt = np.linalg.svd(rows.reshape(6 * len(rows), count))
+    """Return the joints that have no velocity at the assembled pose."""
+    _, s, vt = np.linalg.svd(loop_equations(context.graph, part.cycles, part.screws))
     free = vt[int(np.sum(s > context.rtol * s.max(initial=0.0))) :]
     still = np.linalg.norm(free, axis=0) < np.sqrt(context.rtol)
-    return frozenset(e for e, own in columns.items() if part.screws[e].size and still[own].all())
+    ends = np.cumsum([screws.shape[1] for screws in part.screws.values()])[:-1]
+    rates = zip(part.screws, np.split(still, ends), strict=True)
+    return frozenset(e for e, columns in rates if len(columns) and columns.all())
+
+
+def loop_equations(
+    graph: Graph, cycles: Sequence[Cycle], screws: Mapping[EdgeId, Space]
+) -> Jacobian:
+    """Return the closure equations of loops at the pose, columns in the order of the screws."""
+    return np.vstack(
+        [np.hstack([c.direction(graph, e) * own for e, own in screws.items()]) for c in cycles]
+    )
 
 
 def cut_at(
-    context: Context, part: Block, e: EdgeId, node: NodeId, cycle: Cycle, space: Array
+    context: Context, part: Block, e: EdgeId, node: NodeId, cycle: Cycle, space: Space
 ) -> Cut:
-    """The cut of a loop that is closed so, with its rows.
-
-    Args:
-        context: The assembled mechanism and the options.
-        part: The block.
-        e: The cut.
-        node: Its body in whose frame the space does not move.
-        cycle: The loop in the mechanism's own joints.
-        space: Basis of the space that the cut sees, shape (6, d).
-    """
+    """Return the cut of a loop whose space does not move in the frame of one of its bodies."""
     return cut_of(
         context.graph.edges[e],
         cycle,
@@ -286,9 +258,8 @@ def cut_at(
 
 
 def with_rank(context: Context, part: Block, mobility: CellMobility) -> Block:
-    """The block with the rank of its own loop equations at the configurations of its component."""
-    graph = context.graph
-    cut = {c.edge.index for c in part.cuts}
+    """Return the block with the rank of its own equations where its component was walked to."""
+    graph, cut = context.graph, {c.edge.index for c in part.cuts}
     columns, own = graph.columns(mobility.edges), graph.columns(sorted(part.edges))
     if len(own) == mobility.freedoms and 6 * len(cut) == mobility.equations:
         return replace(part, rank=mobility.generic.rank)
@@ -300,7 +271,7 @@ def with_rank(context: Context, part: Block, mobility: CellMobility) -> Block:
 
 
 def with_rigid_joints(context: Context, part: Block) -> Block:
-    """The block with all its joints locked, where its equations leave no velocity at all.
+    """Return the block with all its joints locked, where its equations leave no velocity at all.
 
     A rank equal to the number of freedoms makes the assembled configuration an isolated one, so no
     joint can ever move.
@@ -318,7 +289,7 @@ def with_rigid_joints(context: Context, part: Block) -> Block:
 
 
 def searched(context: Context, part: Block) -> Block:
-    """The block reduced in a better order, where rows are left over and there are orders.
+    """Return the block reduced in a better order, where rows are left over and there are orders.
 
     Where some are left over that are no topological redundancy, which is reported as such, locked
     joints are made rigid for the loops that follow. What is topological stays then, in any order.
@@ -343,7 +314,7 @@ def searched(context: Context, part: Block) -> Block:
 
 
 def thinned(context: Context, part: Block) -> Block:
-    """The block without dependent rows of loops that lock themselves.
+    """Return the block without dependent rows of loops that lock themselves.
 
     Where all joints of some loops are locked, their rows on these joints form a constant matrix.
     If it has as many independent rows as there are coordinates, that many of them keep locking the
@@ -354,37 +325,32 @@ def thinned(context: Context, part: Block) -> Block:
         kept = sum(cut.kept + cut.edge.freedoms for cut in part.cuts)
         count = kept - part.rank - part.topological
         if count > 0:
-            part = _without(context, part, chosen, count, "thinned", context.assembly.q)
+            loops, cuts = context.loops(part.edges, part.cuts)
+            q = context.assembly.q[loops.columns]
+            cuts = without_rows(cuts, loops, q, chosen, count, "thinned", context.rtol)
+            part = replace(part, cuts=tuple(cuts))
     return part
 
 
 def _self_locking(context: Context, part: Block) -> Iterator[list[int]]:
-    """Sets of cuts whose rows see locked joints alone, and hold every coordinate of these."""
+    """Yield sets of cuts whose rows see locked joints alone, and hold every coordinate of these."""
     edges = context.graph.edges
     if not part.locked and all(edges[e].freedoms for e in part.edges):
         return
     loops, cuts = context.loops(part.edges, part.cuts)
     movable = np.ones(loops.freedoms, dtype=bool)
     movable[[column for e in part.locked for column in loops.local(e)]] = False
-    seen = loops.incidence != 0.0
-    still = [i for i in range(len(cuts)) if not (seen[i] & movable).any()]
+    passed = loops.incidence != 0.0
+    still = [i for i in range(len(cuts)) if not (passed[i] & movable).any()]
     together = DisjointSets(still)
-    for column in seen[still].T:
+    for column in passed[still].T:
         together.union(*np.array(still)[column])
     state = loops.state(context.assembly.q[loops.columns])
     rows = ReducedLoops(loops, cuts).residual_jacobian(state)[0] * loops.units
     owner = np.repeat(np.arange(len(cuts)), [cut.kept + cut.edge.freedoms for cut in cuts])
     for chosen in map(sorted, together.groups()):
-        columns = seen[chosen].any(axis=0)
-        own = rows[: len(owner)][np.isin(owner, chosen)][:, columns]
-        values = np.linalg.svd(own, compute_uv=False)
+        columns = passed[chosen].any(axis=0)
+        closed = rows[: len(owner)][np.isin(owner, chosen)][:, columns]
+        values = np.linalg.svd(closed, compute_uv=False)
         if decide_rank(values, context.rtol).rank == int(columns.sum()):
             yield chosen
-
-
-def _without(
-    context: Context, part: Block, chosen: Sequence[int], count: int, kind: Kind, q: Array
-) -> Block:
-    loops, cuts = context.loops(part.edges, part.cuts)
-    reduced = without_rows(cuts, loops, q[loops.columns], chosen, count, kind, context.rtol)
-    return replace(part, cuts=tuple(reduced))

@@ -7,31 +7,26 @@ from collections.abc import Sequence
 import numpy as np
 
 from regularize.lie import screw, subalgebra
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Space
 from regularize.lie.motion_type import GeneratedAlgebra
 from regularize.lie.subalgebra import decide_rank
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle, independent, summed_cycles
 from regularize.mechanism.graph import EdgeId, Graph
+from regularize.reduction.block import loop_equations
 
 
-def loop_algebra(screws: dict[EdgeId, Array], cycle: Cycle, rtol: float) -> GeneratedAlgebra:
-    """Motion algebra of a loop: the Lie closure of all its screws."""
+def loop_algebra(screws: dict[EdgeId, Space], cycle: Cycle, rtol: float) -> GeneratedAlgebra:
+    """Return the motion algebra of a loop: the Lie closure of all its screws."""
     return GeneratedAlgebra(np.hstack([screws[e] for e in cycle.edges]), rtol)
 
 
 def smallest_loops(
-    graph: Graph, basis: Sequence[Cycle], screws: dict[EdgeId, Array], rtol: float
+    graph: Graph, basis: Sequence[Cycle], screws: dict[EdgeId, Space], rtol: float
 ) -> tuple[list[Cycle], int]:
-    """Short independent loops, and their equations beyond the dimensions of their motion algebras.
+    """Return short independent loops, and their equations beyond those of their motion algebras.
 
     Of loops with equally few joints those with the smallest algebras are taken, so that neither
     these nor what rests on them depends on the order of the joints.
-
-    Args:
-        graph: The mechanism's graph.
-        basis: A minimum cycle basis of the block.
-        screws: Scaled screws of every edge, shape (6, f) each.
-        rtol: Tolerance of the motion algebras.
     """
     cycles = list(basis)
     # Formats close loops by rigid joints of their own: they make no loop a longer one.
@@ -54,31 +49,23 @@ def topological_redundancy(
     graph: Graph,
     locked: Sequence[EdgeId],
     cycles: Sequence[Cycle],
-    screws: dict[EdgeId, Array],
+    screws: dict[EdgeId, Space],
     rtol: float,
     rng: np.random.Generator,
 ) -> int:
-    """Redundancy between loops that comes from the graph and the joint types alone.
+    """Return the redundancy between loops that comes from the graph and the joint types alone.
 
     Every screw is moved at random within the motion algebras of the loops that it belongs to. What
     stays dependent between the loops then, beyond what each loop has by itself, holds for any
     lengths. Generically such a structure is rigid; where its joints do move nevertheless the
     redundancy is owed to special dimensions, so only loops of locked joints are counted.
-
-    Args:
-        graph: The mechanism's graph.
-        locked: Edges that can never move.
-        cycles: Short independent loops of the block.
-        screws: Scaled screws of every edge, shape (6, f) each.
-        rtol: Tolerance of the motion algebras.
-        rng: Source of the random geometry.
     """
     free = {e for e, own in screws.items() if own.size} - set(locked)
     rigid = [cycle for cycle in cycles if not free & set(cycle.edges)]
     if len(rigid) < 2:
         return 0
     edges = sorted({e for cycle in rigid for e in cycle.edges})
-    algebras: dict[EdgeId, Array] = dict.fromkeys(edges, subalgebra.FULL)
+    algebras: dict[EdgeId, Space] = dict.fromkeys(edges, subalgebra.FULL)
     for cycle in rigid:
         algebra = loop_algebra(screws, cycle, rtol).basis
         for e in cycle.edges:
@@ -87,10 +74,9 @@ def topological_redundancy(
     for e in edges:
         twist = algebras[e] @ rng.normal(size=algebras[e].shape[1])
         columns[e] = screw.adjoint(screw.exp(twist)) @ screws[e]
-    alone = [_rank([np.hstack([columns[e] for e in cycle.edges])], rtol) for cycle in rigid]
-    blocks = [np.hstack([columns[e] * cycle.direction(graph, e) for e in edges]) for cycle in rigid]
-    return sum(alone) - _rank(blocks, rtol)
+    alone = [_rank(np.hstack([columns[e] for e in cycle.edges]), rtol) for cycle in rigid]
+    return sum(alone) - _rank(loop_equations(graph, rigid, columns), rtol)
 
 
-def _rank(blocks: Sequence[Array], rtol: float) -> int:
-    return decide_rank(np.linalg.svd(np.vstack(blocks), compute_uv=False), rtol).rank
+def _rank(matrix: Array, rtol: float) -> int:
+    return decide_rank(np.asarray(np.linalg.svd(matrix, compute_uv=False)), rtol).rank

@@ -1,4 +1,4 @@
-"""A biconnected block with all its loops closed, in an order that keeps few rows.
+"""The loops of a biconnected block, closed one after another in an order that keeps few rows.
 
 The number of rows kept depends on the order and on the cuts. Orders are tried until the number of
 rows meets the rank found at generic configurations, or until the tries are used up.
@@ -7,13 +7,13 @@ rows meets the rank found at generic configurations, or until the tries are used
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from itertools import islice, pairwise
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from regularize.lie import subalgebra
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Screw
 from regularize.mechanism.cycles import (
     Cycle,
     candidate_cycles,
@@ -21,9 +21,15 @@ from regularize.mechanism.cycles import (
     summed_cycles,
     walk,
 )
-from regularize.mechanism.graph import EdgeId, Graph, loop_count, nodes_of, spanning_tree
-from regularize.reduction.closing import Closing, best_cut
-from regularize.reduction.motion_spaces import MotionSpaces
+from regularize.mechanism.graph import (
+    EdgeId,
+    Graph,
+    NodeId,
+    breadth_first,
+    loop_count,
+    spanning_tree,
+)
+from regularize.reduction.motion_spaces import MotionSpaces, SpaceId
 from regularize.reduction.propagation import Fact, Propagation
 
 #: Orders tried beyond the first two, and the largest part for which that is done.
@@ -36,58 +42,55 @@ LARGEST_SEARCH = 80
 Preference: TypeAlias = Callable[[EdgeId], tuple[int, ...]]
 
 
-class ClosedPart:
-    """A biconnected block with all its loops closed.
+@dataclass(frozen=True)
+class Closing:
+    """How one loop is closed."""
 
-    Attributes:
-        closings: One per independent loop, in the order in which they were closed.
-        propagation: The relative motions that remain.
-        dimension: Sum of the dimensions of the spaces that the cuts see.
-    """
+    edge: EdgeId  # the cut
+    node: NodeId  # body in whose frame the space does not move; one of the cut's two
+    space: SpaceId  # number of the space Δ of relative twists that the cut can see
+    cycle: Cycle  # the loop
+    #: Facts that make the space smaller, seen from the node and from the far body, relative to one
+    #: body of the loop each; None where that is the body itself.
+    of: tuple[tuple[Fact | None, Fact | None], ...]
+
+
+class ClosedPart:
+    """A biconnected block with all its loops closed, in the order of the closings."""
 
     def __init__(self, closings: Sequence[Closing], propagation: Propagation) -> None:
-        """Add up the dimensions."""
         self.closings, self.propagation = tuple(closings), propagation
-        self.dimension = sum(propagation.spaces.dimension(c.space) for c in closings)
-
-    @property
-    def spaces(self) -> MotionSpaces:
-        """The store of subspaces."""
-        return self.propagation.spaces
+        self.spaces = propagation.spaces
+        self.dimension = sum(self.spaces.dimension(c.space) for c in closings)
 
     @property
     def parallelograms(self) -> tuple[tuple[EdgeId, ...], ...]:
         """Loops that the closings take for parallelograms."""
-        found: set[tuple[EdgeId, ...]] = set()
-        known: set[Fact] = set()
+        loops, visited = set[tuple[EdgeId, ...]](), set[Fact]()
         todo = [fact for c in self.closings for pair in c.of for fact in pair if fact is not None]
         while todo:
             fact = todo.pop()
-            if fact not in known:
-                known.add(fact)
+            if fact not in visited:
+                visited.add(fact)
                 todo += fact.of
-                found |= {fact.loop} if fact.loop else set()
-        return tuple(sorted(found))
+                loops |= {fact.loop} if fact.loop else set()
+        return tuple(sorted(loops))
 
 
 def open_loops(
     graph: Graph,
-    screws: Mapping[EdgeId, Array],
+    screws: Mapping[EdgeId, Screw],
     tolerance: float,
     parallelograms: Set[frozenset[EdgeId]] = frozenset(),
 ) -> Callable[[], Propagation]:
-    """What makes propagations with no joint in place, all with one store of subspaces.
+    """Return what makes propagations with no joint in place, all with one store of subspaces.
 
-    Args:
-        graph: The mechanism's graph.
-        screws: Scaled screws by edge, shape (6, f) each.
-        tolerance: Tolerance of the motion spaces; zero takes every joint for free.
-        parallelograms: Loops of four hinges that are taken for parallelograms.
+    Screws are scaled, shape (6, f) each. A tolerance of zero takes every joint for free.
     """
     spaces = MotionSpaces(tolerance)
     freedoms = {
-        e: spaces.number(subalgebra.span(own)) if tolerance else MotionSpaces.FULL
-        for e, own in screws.items()
+        e: spaces.number(subalgebra.span(columns)) if tolerance else MotionSpaces.FULL
+        for e, columns in screws.items()
     }
     return lambda: Propagation(graph, spaces, freedoms, parallelograms=parallelograms)
 
@@ -106,41 +109,29 @@ def close_part(
 ) -> ClosedPart:
     """Close all loops of a biconnected block with as few rows as the search finds.
 
-    Args:
-        nothing_closed: Makes what is known with no joint in place; from ``open_loops``.
-        block: Edges of the block.
-        basis: Its short independent loops.
-        preference: Sort key of a cut among those that keep equally few rows; smaller is better.
-        enough: Sum of dimensions that must not be undercut: the rank at generic configurations,
-            or more. None takes the first order, that of the shortest loops.
-        cuts: Edges that have to be the cuts, or None to choose freely.
-        still: Joints that cannot move. Their own loops are closed first, and what closed loops lock
-            is rigid for the loops that follow.
-        rng: Source of the random orders.
-        progress: Called with the fraction of the loops that are closed.
+    The dimensions must not add up to less than ``enough``, the rank at generic configurations or
+    more; None takes the first order, that of the short independent loops ``basis``. The loops of
+    joints that are ``still`` are closed first, and what closed loops lock is rigid for the others.
     """
     if cuts is not None:
         return close_at(nothing_closed(), block, cuts)
     best: ClosedPart | None = None
     graph = nothing_closed().graph
-    for cycles, greedy in orders(graph, block, basis, rng):
-        found = close_in_order(
-            nothing_closed(),
-            cycles,
-            preference,
-            greedy=greedy,
-            still=still,
-            below=None if best is None else best.dimension,
-            progress=progress,
+    for cycles in orders(graph, block, basis, rng):
+        below = None if best is None else best.dimension
+        closed = close_in_order(
+            nothing_closed(), cycles, preference, still=still, below=below, progress=progress
         )
-        if found is not None and (enough is None or found.dimension >= enough):
-            best = found
+        if closed is not None and (enough is None or closed.dimension >= enough):
+            best = closed
         if best is not None and (enough is None or best.dimension == enough):
             break
         if cycles is basis and len(block) <= LARGEST_SEARCH:
-            known = _candidates(graph, block, basis)[1]
-            if enough is not None and len(known) <= FEW:
-                best = close_in_any_order(nothing_closed, known, preference, best, enough, still)
+            candidates = _candidates(graph, block, basis)[1]
+            if enough is not None and len(candidates) <= FEW:
+                best = close_in_any_order(
+                    nothing_closed, candidates, preference, best, enough, still
+                )
                 break
     if best is None:
         # No order of short cycles closes one loop at a time: cut at a spanning tree instead.
@@ -151,28 +142,28 @@ def close_part(
 
 def orders(
     graph: Graph, block: Sequence[EdgeId], basis: Sequence[Cycle], rng: np.random.Generator
-) -> Iterator[tuple[Sequence[Cycle], bool]]:
-    """Lists of independent cycles, and whether to take the cheapest of them first."""
-    count, before = loop_count(graph, block), {tuple(basis)}
-    yield basis, False
+) -> Iterator[Sequence[Cycle]]:
+    """Yield orders in which to close the cycles of a block, the basis first."""
+    count, tried = loop_count(graph, block), {tuple(basis)}
+    yield basis
     if count == 1 or len(block) > LARGEST_SEARCH:
         return
     candidates, sums = _candidates(graph, block, basis)
-    for known in (candidates, sums) if len(sums) > len(candidates) else (candidates,):
-        yield known, True
+    for cycles in (candidates, sums) if len(sums) > len(candidates) else (candidates,):
+        yield cycles
         for _ in range(TRIES):
-            order = independent([known[i] for i in rng.permutation(len(known))], count)
-            if tuple(order) not in before:
-                before.add(tuple(order))
-                yield order, False
+            order = independent([cycles[i] for i in rng.permutation(len(cycles))], count)
+            if tuple(order) not in tried:
+                tried.add(tuple(order))
+                yield order
 
 
 def _candidates(
     graph: Graph, block: Sequence[EdgeId], basis: Sequence[Cycle]
 ) -> tuple[list[Cycle], list[Cycle]]:
-    """Short cycles that may be closed, and those with sums of two of the basis."""
-    found = candidate_cycles(graph, block, 2 * max(c.length for c in basis))
-    return found, summed_cycles(graph, basis, [*found, *basis])
+    """Return short cycles that may be closed, and those with sums of two of the basis."""
+    short = candidate_cycles(graph, block, 2 * max(c.length for c in basis))
+    return short, summed_cycles(graph, basis, [*short, *basis])
 
 
 def close_in_order(
@@ -180,39 +171,26 @@ def close_in_order(
     cycles: Sequence[Cycle],
     preference: Preference,
     *,
-    greedy: bool,
     still: frozenset[EdgeId] = frozenset(),
     below: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> ClosedPart | None:
-    """Close the cycles one by one.
+    """Close the cycles one by one, each as soon as it closes exactly one loop.
 
-    None where at some point none closes exactly one loop, or the dimensions do not stay below.
+    None where at some point none does, or the dimensions do not stay below a number.
     """
     closings: list[Closing] = []
     waiting = sorted(cycles, key=lambda cycle: not still.issuperset(cycle.edges))
     dimension = 0
     while below is None or dimension < below:
-        done = next((i for i, c in enumerate(waiting) if propagation.missing(c)), len(waiting))
-        del waiting[:done]
-        ready = (c for c in waiting if propagation.missing(c) and propagation.closes_one_loop(c))
-        choices = [
-            best_cut(propagation, cycle, sorted(propagation.missing(cycle), key=preference))
-            for cycle in (ready if greedy else islice(ready, 1))
-        ]
-        if not choices:
+        waiting = [cycle for cycle in waiting if propagation.missing(cycle)]
+        cycle = next(filter(propagation.closes_one_loop, waiting), None)
+        if cycle is None:
             return None if waiting else ClosedPart(closings, propagation)
-        closing = min(
-            choices,
-            key=lambda c: (
-                not still.issuperset(c.cycle.edges),
-                propagation.spaces.dimension(c.space),
-                c.cycle.length,
-            ),
-        )
-        closings.append(closing)
-        dimension += propagation.spaces.dimension(closing.space)
-        propagation.close(closing.cycle)
+        cuts = sorted(propagation.missing(cycle), key=preference)
+        closings.append(best_cut(propagation, cycle, cuts))
+        dimension += propagation.spaces.dimension(closings[-1].space)
+        propagation.close(cycle)
         if progress is not None:
             progress(len(closings) / (len(closings) + len(waiting)))
         if still:
@@ -262,69 +240,161 @@ def close_at(
     cuts: Set[EdgeId],
     virtual: tuple[EdgeId, EdgeId] | None = None,
 ) -> ClosedPart:
-    """Close the loops at prescribed cuts, the cheapest first.
+    """Close the loops of a block at prescribed cuts, the shortest loop first.
 
-    Args:
-        propagation: Relative motions with no joint in place.
-        block: Edges of the block.
-        cuts: Edges that have to be the cuts.
-        virtual: A joint that is in place from when the loop over it and another one is closed, and
-            that cut: the first loop that passes over it.
+    A virtual joint comes with the cut of the first loop that passes over it: it is in place from
+    when that loop is closed.
     """
-    import networkx as nx  # needed where cuts are prescribed
-
-    graph, spaces = propagation.graph, propagation.spaces
-    present: Any = nx.MultiGraph()
-    present.add_nodes_from(nodes_of(graph, block))
-
-    def put(e: EdgeId) -> None:
-        present.add_edge(graph.edges[e].parent, graph.edges[e].child, key=e)
-
-    for e in block:
-        if e not in cuts and (virtual is None or e != virtual[0]):
-            propagation.add_tree_edge(e)
-            put(e)
-    waiting = sorted(set(block) & cuts)
+    graph, over = propagation.graph, dict([virtual[::-1]] if virtual else [])
+    present = [e for e in block if e not in {*cuts, *over.values()}]
+    for e in present:
+        propagation.add_tree_edge(e)
     closings: list[Closing] = []
+    waiting = sorted(set(block) & cuts)
     while waiting:
-        choices = []
-        for cut in waiting:
-            ends = graph.edges[cut].parent, graph.edges[cut].child
-            if virtual is not None and cut == virtual[1]:
-                there = present.copy()
-                there.add_edge(
-                    graph.edges[virtual[0]].parent, graph.edges[virtual[0]].child, key=virtual[0]
-                )
-                choices.append(best_cut(propagation, loop_of(graph, there, cut), [cut]))
-            elif virtual is None or nx.has_path(present, *ends):
-                choices.append(best_cut(propagation, loop_of(graph, present, cut), [cut]))
-        best = min(choices, key=lambda c: (spaces.dimension(c.space), c.cycle.length, c.edge))
-        closings.append(best)
-        propagation.close(best.cycle)
-        put(best.edge)
-        if virtual is not None and best.edge == virtual[1]:
-            put(virtual[0])
-        waiting.remove(best.edge)
+        # A virtual joint of the cut is in place while its loop is looked for.
+        ways = {e: [*present, over[e]] if e in over else present for e in waiting}
+        loops = ((e, shortest_loop(graph, e, ways[e])) for e in waiting)
+        _, cut, cycle = min((loop.length, e, loop) for e, loop in loops if loop is not None)
+        closings.append(best_cut(propagation, cycle, [cut]))
+        propagation.close(cycle)
+        present = [*ways[cut], cut]
+        waiting.remove(cut)
     return ClosedPart(closings, propagation)
 
 
 def loops_of(
     graph: Graph, edges: Iterable[EdgeId], cuts: Collection[EdgeId]
 ) -> dict[EdgeId, Cycle]:
-    """The loop that each cut closes over joints that are not cut: what its rows act on."""
-    import networkx as nx
-
-    tree: Any = nx.MultiGraph()
-    for edge in (graph.edges[e] for e in edges if e not in cuts):
-        tree.add_edge(edge.parent, edge.child, key=edge.index)
-    return {e: loop_of(graph, tree, e) for e in cuts}
+    """Return the loop that each cut closes over joints that are not cut: its rows act on these."""
+    tree = [e for e in edges if e not in cuts]
+    loops = {e: shortest_loop(graph, e, tree) for e in cuts}
+    return {e: loop for e, loop in loops.items() if loop is not None}
 
 
-def loop_of(graph: Graph, present: Any, cut: EdgeId) -> Cycle:
-    """A shortest loop through the cut and joints that are in place."""
-    import networkx as nx
+def shortest_loop(graph: Graph, cut: EdgeId, present: Iterable[EdgeId]) -> Cycle | None:
+    """Return a shortest loop through the cut and joints that are in place, if there is any."""
+    start, end = graph.edges[cut].child, graph.edges[cut].parent
+    reached_by = {node: e for e, node in breadth_first(graph, start, present)}
+    path, node = [cut], end
+    while node != start:
+        if node not in reached_by:
+            return None
+        path.append(reached_by[node])
+        node = graph.edges[path[-1]].other(node)
+    return walk(graph, path)
 
-    edge = graph.edges[cut]
-    path = nx.shortest_path(present, edge.parent, edge.child)
-    joints = [min(present[a][b]) for a, b in pairwise(path)]
-    return walk(graph, [cut, *joints])
+
+def best_cut(propagation: Propagation, cycle: Cycle, cuts: Sequence[EdgeId]) -> Closing:
+    """Return the cut of an open loop that sees the smallest space; the first of several."""
+    spaces = propagation.spaces
+    reach = _Reach(propagation, cycle)
+    # No space can be smaller than what the screws of joints span that nothing else holds.
+    loose = MotionSpaces.ZERO
+    for e in _loose(propagation, cycle):
+        loose = spaces.add(loose, propagation.freedoms[e])
+    least = spaces.dimension(loose)
+    best: Closing | None = None
+    for cut in cuts:
+        for closing in closings(propagation, cycle, cut, reach, least):
+            if best is None or (spaces.dimension(closing.space) < spaces.dimension(best.space)):
+                best = closing
+            if spaces.dimension(best.space) == least:
+                return best
+    if best is None:
+        raise ValueError("a loop needs at least one joint to cut")
+    return best
+
+
+def _loose(propagation: Propagation, cycle: Cycle) -> Sequence[EdgeId]:
+    """Return joints that are free as long as a loop is open, whichever missing one is its cut.
+
+    All of them where it touches no closed loop; else those missing, where they are in one row
+    between bodies of which nothing is known: every body of the loop sees the screws of all.
+    """
+    if not propagation.closed & set(cycle.nodes):
+        return cycle.edges
+    missing = propagation.missing(cycle)
+    # A node is left through the edge of the same place.
+    ends = zip(cycle.nodes, cycle.edges, (cycle.edges[-1], *cycle.edges), strict=False)
+    inner = [n for n, after, before in ends if {after, before} <= set(missing)]
+    row = len(missing) - len(inner) == 1 and not any(map(propagation.known, inner))
+    return missing if row else ()
+
+
+def closings(
+    propagation: Propagation,
+    cycle: Cycle,
+    cut: EdgeId,
+    reach: _Reach | None = None,
+    least: int = -1,
+) -> Iterator[Closing]:
+    """Yield what a cut of an open loop sees from either of its bodies.
+
+    Facts that make a space smaller are looked for until it has the least dimension.
+    """
+    reach = reach or _Reach(propagation, cycle)
+    nodes = reach.nodes
+    m, p = len(nodes), nodes.index(cycle.nodes[cycle.edges.index(cut)])
+
+    def split(x: int) -> tuple[Fact | None, Fact | None]:
+        """Return what body x reaches going forward to the near body, and back to the far one."""
+        return reach(x, 1, (p - x) % m), reach(x, -1, (x - p - 1) % m)
+
+    yield _seen(propagation, cycle, cut, nodes[p], map(split, range(m)), least)
+    from_far = (split(x)[::-1] for x in range(m))
+    yield _seen(propagation, cycle, cut, nodes[(p + 1) % m], from_far, least)
+
+
+def _seen(
+    propagation: Propagation,
+    cycle: Cycle,
+    cut: EdgeId,
+    node: NodeId,
+    pairs: Iterable[tuple[Fact | None, ...]],
+    least: int,
+) -> Closing:
+    """Return the space that a cut sees from one of its bodies."""
+    spaces, Z = propagation.spaces, propagation.freedoms[cut]
+    space, of = MotionSpaces.FULL, list[tuple[Fact | None, Fact | None]]()
+    for near, far in pairs:
+        P = MotionSpaces.ZERO if near is None else near.space
+        Q = MotionSpaces.ZERO if far is None else far.space
+        smaller = spaces.meet(space, spaces.add(spaces.add(P, spaces.saturate(Q, Z)), Z))
+        if smaller != space:
+            space = smaller
+            of.append((near, far))
+            if spaces.dimension(space) <= least:
+                break
+    return Closing(cut, node, space, cycle, tuple(of))
+
+
+class _Reach:
+    """Facts about the bodies met when walking around a cycle, found as they are asked for."""
+
+    def __init__(self, propagation: Propagation, cycle: Cycle) -> None:
+        self._propagation = propagation
+        self.nodes, self._steps = propagation.steps(cycle)
+        self._reached: dict[tuple[int, int], list[Fact | None]] = {}
+
+    def __call__(self, start: int, direction: int, steps: int) -> Fact | None:
+        """Return what is seen from the body so many steps from the start; None: it is the same."""
+        m, nodes = len(self.nodes), self.nodes
+        reached = self._reached.setdefault((start, direction), [None])
+        while len(reached) <= steps:
+            position = (start + direction * (len(reached) - 1)) % m
+            step = self._steps[position if direction > 0 else position - 1]
+            ends = (nodes[(position + direction) % m], nodes[start])
+            reached.append(self._further(ends, reached[-1], step))
+        return reached[steps]
+
+    def _further(self, ends: tuple[NodeId, NodeId], before: Fact | None, step: Fact) -> Fact:
+        """Return what is seen from the first of two bodies of the second, over one more joint."""
+        propagation, spaces = self._propagation, self._propagation.spaces
+        fact = propagation.fact(*ends)
+        if before is None:
+            walked = step
+        else:
+            space = spaces.add(spaces.saturate(before.space, step.space), step.space)
+            walked = Fact(ends, space, "walk", (before, step))
+        return walked if fact is None else propagation.both(walked, fact)

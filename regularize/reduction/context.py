@@ -12,7 +12,7 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Direction, Point, Space, Transform
 from regularize.loops.assembly import Assembly
 from regularize.loops.gaps import noise_of
 from regularize.loops.kinematics import (
@@ -32,12 +32,12 @@ Progress: TypeAlias = Callable[[float], None]
 
 
 def portion(progress: Progress | None, start: float, end: float) -> Progress | None:
-    """Progress of a task that is the part of the whole from one fraction to another."""
+    """Return the progress of a task that is a part of the whole, from one fraction to another."""
     return progress and (lambda fraction: progress(start + (end - start) * fraction))
 
 
 def forward(progress: Progress | None) -> Progress | None:
-    """Progress that never goes back, where something is tried once more."""
+    """Return progress that never goes back, where something is tried once more."""
     if progress is None:
         return None
     furthest = 0.0
@@ -53,54 +53,40 @@ def forward(progress: Progress | None) -> Progress | None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Context:
-    """What the reduction of every component starts from.
-
-    Attributes:
-        graph: The mechanism's graph.
-        assembly: The assembled configuration.
-        whole: Kinematics of the whole mechanism.
-        reference: State at the assembled configuration, world frame.
-        prescribed: Edges that have to be cuts, or None to choose freely.
-        rtol: Tolerance of ranks and geometric relations.
-        length_scale: Size in metres to divide lengths by, or None for each component's own.
-        seed: Seed of all random choices.
-        groups: Whether bodies may be held in groups by rows of their own.
-        noise: Errors of the closure equations that cannot be told from zero, lengths scaled.
-        progress: Called now and then with the fraction done.
-    """
+    """The assembled mechanism and the options: what the reduction of a component starts from."""
 
     graph: Graph
     assembly: Assembly
-    whole: LoopKinematics
-    reference: State
-    prescribed: frozenset[EdgeId] | None = None
-    rtol: float = RTOL
-    length_scale: float | None = None
+    whole: LoopKinematics  # of the whole mechanism, in metres
+    reference: State  # at the assembled configuration
+    prescribed: frozenset[EdgeId] | None = None  # edges that have to be cuts; None: free choice
+    rtol: float = RTOL  # of ranks and geometric relations
+    length_scale: float | None = None  # metres to divide lengths by; None: each component's size
     seed: int = 0
-    groups: bool = True
-    noise: float = ROUNDING
+    groups: bool = True  # whether bodies may be held in groups by rows of their own
+    noise: float = ROUNDING  # closure errors that cannot be told from zero, lengths scaled
     progress: Progress | None = None
 
     @classmethod
     def of(cls, graph: Graph, assembly: Assembly, **options: Any) -> Context:
-        """The context of an assembled mechanism; options are attributes."""
+        """Return the context of an assembled mechanism; options are attributes."""
         whole = LoopKinematics(graph, graph.every_edge, graph.tree)
         return cls(graph, assembly, whole, whole.state(assembly.q), **options)
 
     @cached_property
     def tolerances(self) -> Tolerances:
-        """What counts as closed, singular or dependent."""
+        """Tolerances for what counts as closed, singular or dependent."""
         return Tolerances.of(self.rtol, self.noise)
 
     def of_cell(self, edges: Sequence[EdgeId]) -> Context:
-        """The same with the noise of some loops, and no finer tolerance than it allows."""
+        """Return the context of a component: its noise, and no finer tolerance than that allows."""
         loops = sized_loops(self.graph, self.assembly.q, edges, length=self.length_scale)
         noise = noise_of(loops, self.assembly.q[loops.columns])
         rtol = max(self.rtol, Tolerances.of(self.rtol, noise).closed)
         return replace(self, noise=noise, rtol=rtol, progress=self._progress_of(edges))
 
     def _progress_of(self, edges: Sequence[EdgeId]) -> Progress | None:
-        """Progress of a coupled component, whose share is that of its edges."""
+        """Return the progress of a component, whose share of the whole is that of its edges."""
         if self.progress is None:
             return None
         cells = self.graph.cells
@@ -114,49 +100,41 @@ class Context:
             self.progress(fraction)
 
     def rng(self) -> np.random.Generator:
-        """A fresh generator: every block sees the same random numbers whatever came before."""
+        """Return a fresh generator: every block sees the same numbers whatever came before."""
         return np.random.default_rng(self.seed)
 
-    def frame(self, edges: Sequence[EdgeId]) -> tuple[Array, float]:
-        """Centre and size of some joints at the assembled pose, world coordinates."""
-        if len(edges) <= FEW:  # their kinematics are known
-            loops = sized_loops(self.graph, self.assembly.q, edges, length=self.length_scale)
-            if loops.roots == (self.graph.ground,):
-                return loops.center, loops.length
+    def frame(self, edges: Sequence[EdgeId]) -> tuple[Point, float]:
+        """Return centre and size of some joints at the assembled pose."""
         center, length = center_and_length(self.whole, self.reference, edges)
         return center, self.length_scale or length
 
-    def T_world_node(self, node: NodeId) -> Array:
-        """Assembled pose of a node, shape (4, 4)."""
+    def T_world_node(self, node: NodeId) -> Transform:
+        """Return the assembled pose of a node."""
         return np.asarray(self.reference.T_world_node[0, self.whole.row(node)])
 
     def scaled_screws(
-        self, edges: Iterable[EdgeId], center: Array, length: float
-    ) -> dict[EdgeId, Array]:
-        """World screws of edges at the assembled pose, about the centre, shape (6, f) each.
+        self, edges: Iterable[EdgeId], center: Point, length: float
+    ) -> dict[EdgeId, Space]:
+        """Return the screws of edges at the assembled pose, about a centre and lengths scaled.
 
         Those of slides are of order one as well, whatever the length is. Axes that are parallel
         within the tolerance are so exactly: they meet nowhere, not even far away.
         """
         whole = self.whole.measured(length, center)
-        own = {e: whole.local(e) for e in edges}
-        every = [column for columns in own.values() for column in columns]
-        screws = whole.scaled(self.reference.screws[0, every]) * whole.units[every, None]
-        ends = np.cumsum([len(columns) for columns in own.values()])[:-1]
-        found = dict(zip(own, (each.T for each in np.split(screws, ends)), strict=True))
-        return aligned(found, self.rtol)
+        screws = whole.scaled(self.reference.screws[0]) * whole.units[:, None]
+        return aligned({e: screws[whole.local(e)].T for e in edges}, self.rtol)
 
     def loops(
         self, edges: Sequence[EdgeId], cuts: Iterable[Cut]
     ) -> tuple[LoopKinematics, list[Cut]]:
-        """Kinematics of some edges with the given cuts as chords, and the cuts in its order."""
+        """Return kinematics of edges whose chords are the cuts, and the cuts in their order."""
         cut_at = {cut.edge.index: cut for cut in cuts}
         tree = [e for e in edges if e not in cut_at]
         loops = sized_loops(self.graph, self.assembly.q, edges, tree, length=self.length_scale)
         return loops, [cut_at[chord] for chord in loops.chords]
 
     def preference(self, e: EdgeId) -> tuple[int, ...]:
-        """Sort key of a cut among those that keep equally few rows.
+        """Return the sort key of a cut among those that keep equally few rows.
 
         Uncoupled and passive joints first, whole joints, those that leave no massless end, those
         without springs, damping, friction or rotors, those with more freedoms, the file's own
@@ -181,8 +159,8 @@ class Context:
         )
 
 
-def aligned(screws: Mapping[EdgeId, Array], rtol: float) -> dict[EdgeId, Array]:
-    """The same joints, turned on the spot where their axes are parallel within a tolerance.
+def aligned(screws: Mapping[EdgeId, Space], rtol: float) -> dict[EdgeId, Space]:
+    """Turn joints on the spot where their axes are parallel within a tolerance.
 
     Axes that differ by less than that from one another directly, or by way of others, get one
     direction: which are parallel does not depend on their order, and none is so in part.
@@ -195,7 +173,7 @@ def aligned(screws: Mapping[EdgeId, Array], rtol: float) -> dict[EdgeId, Array]:
     ]
     directions = np.array([axes[e].sum(axis=1) for e in members]).reshape(-1, 3)
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    found = dict(screws)
+    turned = dict(screws)
     for together in _nearly_parallel(directions, rtol):
         _, _, vt = np.linalg.svd([directions[i] for i in together])
         for i in together:
@@ -204,12 +182,12 @@ def aligned(screws: Mapping[EdgeId, Array], rtol: float) -> dict[EdgeId, Array]:
             v, w = own[:3].sum(axis=1), own[3:].sum(axis=1)
             point = np.cross(w, v) / max(TINY, float(w @ w))
             twist = np.hstack([np.cross(point, turn), turn])
-            found[members[i]] = screw.adjoint(screw.exp(twist)) @ own
-    return found
+            turned[members[i]] = screw.adjoint(screw.exp(twist)) @ own
+    return turned
 
 
-def _nearly_parallel(directions: Array, rtol: float) -> list[list[int]]:
-    """Groups of unit vectors (n, 3) that are parallel within a tolerance, and not exactly so."""
+def _nearly_parallel(directions: Direction, rtol: float) -> list[list[int]]:
+    """Group unit vectors that are parallel within a tolerance, and not exactly so."""
     if len(directions) <= FEW:
         angles = np.linalg.norm(screw.cross(directions[:, None], directions), axis=-1)
         if not np.any((angles < rtol) & (angles > EXACT.closed)):
@@ -234,15 +212,9 @@ def _nearly_parallel(directions: Array, rtol: float) -> list[list[int]]:
 def prescribed_cuts(
     graph: Graph, keep_cuts: bool, cuts: Sequence[str] | None
 ) -> frozenset[EdgeId] | None:
-    """Edges that have to be cuts, or None where the choice is free.
+    """Return the edges that have to be cuts, or None where the choice is free.
 
-    Args:
-        graph: The mechanism's graph.
-        keep_cuts: Cut where the file itself closes its loops.
-        cuts: Names of the joints to cut instead; None: none are named.
-
-    Raises:
-        ModelError: ``cuts`` names a joint twice, an unknown one, or not one per loop.
+    These are where the file itself closes its loops, or joints that are named.
     """
     if cuts is None:
         every = frozenset(graph.every_edge)

@@ -7,17 +7,26 @@ occur on the set of configurations that is connected with the assembled one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regularize.errors import ModelError
 from regularize.lie import screw, subalgebra
-from regularize.lie.arrays import Array, read_only
-from regularize.loops.kinematics import LoopKinematics, State
+from regularize.lie.arrays import (
+    Coordinates,
+    Indices,
+    Jacobian,
+    Point,
+    Screw,
+    Space,
+    Transform,
+    read_only,
+)
+from regularize.loops.kept_rows import KeptRows, ReducedLoops
+from regularize.loops.kinematics import LoopKinematics
 from regularize.loops.least_norm import clearest_columns
 from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.graph import Edge, NodeId
@@ -28,36 +37,13 @@ Kind = Literal["thinned", "numerical"]
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
-    """One loop's closing joint with the rows that are kept of it.
+class Cut(KeptRows):
+    """One loop's closing joint with the rows that are kept of it, and those that are not."""
 
-    The *cut frame* is fixed on one of the two bodies, has the axes of the ground and its origin at
-    the centre of the block at the assembled configuration. Covectors act on twists in that frame
-    whose linear part is divided by ``length``.
-
-    Attributes:
-        edge: The cut joint.
-        cycle: The loop that it closes.
-        node: Node that carries the cut frame.
-        T_node_frame: The cut frame in that node's frame, shape (4, 4).
-        length: Length by which linear parts are divided, in metres.
-        freedoms: Orthonormal basis of the joint's own freedoms, shape (6, f).
-        rows: Kept covectors, orthonormal, shape (6, kept).
-        removed: Covectors that can never matter, orthonormal, shape (6, removed).
-        thinned: Covectors removed because the joints concerned are locked, shape (6, t).
-        numerical: Covectors removed on numerical evidence only, shape (6, u).
-    """
-
-    edge: Edge
-    cycle: Cycle
-    node: NodeId
-    T_node_frame: Array
-    length: float
-    freedoms: Array
-    rows: Array
-    removed: Array
-    thinned: Array
-    numerical: Array
+    edge: Edge  # the cut joint
+    removed: Space  # covectors that can never matter, orthonormal
+    thinned: Space  # covectors removed because the joints concerned are locked
+    numerical: Space  # covectors removed on numerical evidence only
 
     @property
     def constraints(self) -> int:
@@ -75,139 +61,21 @@ class Cut:
         return self.node == self.edge.child
 
 
-class ReducedLoops:
-    """The reduced closure equations of some loops, as a constraint set.
-
-    Args:
-        loops: Kinematics whose chords are the cuts.
-        cuts: The cuts, in the order of ``loops.chords``.
-    """
-
-    geometry = ("_projections", "_frames", "_lengths")  # beside that of the loops
-
-    def __init__(self, loops: LoopKinematics, cuts: Sequence[Cut]) -> None:
-        """Collect the projections and frames."""
-        self.loops, self.cuts = loops, tuple(cuts)
-        # A chord's own freedoms stay as equations: they determine its own coordinates.
-        self._projections = [np.hstack([cut.rows, cut.freedoms]).T for cut in cuts]
-        self._nodes = np.array([loops.row(cut.node) for cut in cuts], dtype=int)
-        self._frames = np.array([cut.T_node_frame for cut in cuts]).reshape(-1, 4, 4)
-        self._lengths = np.array([cut.length for cut in cuts])
-
-    @property
-    def shape(self) -> tuple[object, ...] | None:
-        """What rows that differ in geometry alone have in common; None where more may differ."""
-        kept = [projection.shape for projection in self._projections]
-        own = self.loops.shape
-        return None if own is None else (own, self._nodes.tobytes(), *kept)
-
-    @property
-    def units(self) -> Array:
-        """One unit of every velocity, shape (n,)."""
-        return self.loops.units
-
-    def state(self, q: Array) -> State:
-        """Poses and screws at configurations (N, n)."""
-        return self.loops.state(q)
-
-    def integrate(self, q: Array, velocity: Array) -> Array:
-        """Configurations after a unit of time at constant velocities, shape (N, n)."""
-        return self.loops.integrate(q, velocity)
-
-    def jacobian(self, state: State) -> Array:
-        """The same as ``residual_jacobian``: the rows are twists around the loops."""
-        return self.residual_jacobian(state)
-
-    def bias(self, state: State, velocity: Array) -> Array:
-        """Rate of the rows times the velocity, where the loops are closed, shape (N, m)."""
-        rates = self.loops.screw_rates(state.screws, velocity) * velocity[..., None]
-        twists = np.einsum("lk,nki->nli", self.loops.incidence, rates)
-        coupling = self.loops.coupling_bias(state.q, np.atleast_2d(velocity))
-        return self._rows(state, np.moveaxis(twists[..., None], 1, 0), coupling[..., None])[..., 0]
-
-    def to_cuts(self, state: State) -> Array:
-        """Twists in the root frame to those in each cut's frame, scaled, shape (N, L, 6, 6)."""
-        poses = state.T_world_node[:, self._nodes] @ self._frames
-        result = screw.adjoint(screw.inverse(poses))
-        result[..., :3, :] /= self._lengths[..., None, None]
-        return result
-
-    def _rows(self, state: State, twists: Iterable[Array], coupling: Array) -> Array:
-        """Kept components of twists around each loop, (N, 6, k) in the root frame; couplings."""
-        parts = [
-            kept @ to_cut @ around
-            for kept, to_cut, around in zip(
-                self._projections, np.moveaxis(self.to_cuts(state), 1, 0), twists, strict=True
-            )
-        ]
-        return np.concatenate([*parts, coupling], axis=1)
-
-    def residual(self, state: State) -> Array:
-        """Kept components of the closure errors as twists, then the couplings', shape (N, m)."""
-        error = screw.log(state.T_world_target @ screw.inverse(state.T_world_chord))
-        coupled = self.loops.coupling_errors(state.q)
-        errors = np.moveaxis(error, 1, 0)[..., None]
-        return self._rows(state, errors, coupled[..., None])[..., 0]
-
-    def residual_jacobian(self, state: State) -> Array:
-        """Kept rows on velocities, shape (N, m, n); exact where the loops are closed."""
-        twists = np.swapaxes(state.screws, -1, -2)
-        coupling = self.loops.coupling_rows(state.q)
-        return self._rows(state, (signs * twists for signs in self.loops.incidence), coupling)
-
-    def wrenches(self, state: State, multipliers: Array) -> Array:
-        """What multipliers of the kept rows are as wrenches around the loops, shape (N, L, 6).
-
-        Args:
-            state: State of the loops.
-            multipliers: One per row, shape (N, m); those of couplings are left out.
-        """
-        ends = np.cumsum([kept.shape[-2] for kept in self._projections])
-        own = np.split(multipliers, ends, axis=1)
-        found = [
-            part[:, None] @ kept @ to_cut
-            for kept, part, to_cut in zip(
-                self._projections, own, np.moveaxis(self.to_cuts(state), 1, 0), strict=False
-            )
-        ]
-        return np.concatenate([np.zeros((len(state.q), 0, 6)), *found], axis=1)
-
-    def loop_rows(self, state: State, twists: Array) -> Array:
-        """Kept components of given twists around the loops, shape (N, m, k), couplings zero.
-
-        Args:
-            state: State of the loops.
-            twists: k twists around each loop in the root frame, shape (N, L, 6, k).
-        """
-        coupling = np.zeros((len(state.q), len(self.loops.coupling), twists.shape[-1]))
-        return self._rows(state, np.moveaxis(twists, 1, 0), coupling)
-
-
 def cut_of(
     edge: Edge,
     cycle: Cycle,
     node: NodeId,
-    space: Array,
-    screws: Array,
+    space: Space,
+    screws: Screw,
     *,
-    T_world_node: Array,
-    center: Array,
+    T_world_node: Transform,
+    center: Point,
     length: float,
 ) -> Cut:
-    """The kept and the removed covectors of one cut.
+    """Return a cut with the covectors that a space of relative twists keeps and removes.
 
-    Args:
-        edge: The cut joint.
-        cycle: The loop that it closes.
-        node: Node on which the space does not move.
-        space: Basis of the space of relative twists, scaled and about the centre, shape (6, d).
-        screws: The joint's screws in the same coordinates, shape (6, f).
-        T_world_node: Assembled pose of the node, shape (4, 4).
-        center: Centre of the block, world coordinates in metres, shape (3,).
-        length: Size of the block in metres.
-
-    Raises:
-        ModelError: The joint's screws are not independent.
+    The space does not move in the frame of the node; it and the joint's screws, shape (6, f), are
+    scaled by the size of the block and taken about its centre.
     """
     freedoms = subalgebra.span(screws)
     if freedoms.shape[1] != edge.freedoms:
@@ -227,34 +95,26 @@ def cut_of(
     )
 
 
-def independent_rows(jacobian: Array, count: int) -> NDArray[np.intp]:
-    """Indices of ``count`` well-conditioned independent rows (QR with pivoting), increasing."""
+def independent_rows(jacobian: Jacobian, count: int) -> Indices:
+    """Return the places of so many well-conditioned independent rows, increasing."""
     return np.sort(clearest_columns(jacobian.T, count))
 
 
 def without_rows(
     cuts: Sequence[Cut],
     loops: LoopKinematics,
-    q: Array,
+    q: Coordinates,
     chosen: Sequence[int],
     count: int,
     kind: Kind,
     rtol: float,
 ) -> list[Cut]:
-    """Drop kept rows that depend on others at a configuration.
+    """Drop up to so many kept rows of chosen cuts that depend on others at a configuration.
 
     Rows that may not be dropped can be dependent among themselves; then fewer rows are dropped, for
     none that is independent of the others may go. Thinning looks at the chosen cuts alone: what
-    moving loops say at one configuration they need not say at another.
-
-    Args:
-        cuts: All cuts of the loops, in the order of ``loops.chords``.
-        loops: Kinematics whose chords are the cuts.
-        q: The configuration, shape (n,).
-        chosen: Indices of the cuts whose rows may be dropped.
-        count: Largest number of rows to drop.
-        kind: ``thinned`` or ``numerical``: the attribute of ``Cut`` that receives them.
-        rtol: Relative tolerance of ranks.
+    moving loops say at one configuration they need not say at another. The cuts are those of all
+    chords, in their order; ``kind`` names the attribute of ``Cut`` that receives the rows.
     """
     reduced = ReducedLoops(loops, cuts)
     jacobian = reduced.residual_jacobian(loops.state(q))[0] * loops.units
@@ -280,8 +140,8 @@ def without_rows(
     return result
 
 
-def outside(fixed: Array, rows: Array, rtol: float = VANISHING) -> Array:
-    """What of some rows lies outside the row space of others."""
+def outside(fixed: Jacobian, rows: Jacobian, rtol: float = VANISHING) -> Jacobian:
+    """Return the parts of some rows that lie outside the row space of others."""
     if not len(fixed):
         return rows
     _, s, vt = np.linalg.svd(fixed, full_matrices=False)

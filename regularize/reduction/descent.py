@@ -13,38 +13,43 @@ is none in reach.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
-from copy import copy
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import (
+    Array,
+    Coordinates,
+    Indices,
+    Jacobian,
+    Rates,
+    Residual,
+    Screw,
+    Wrench,
+    read_only,
+)
 from regularize.loops.continuation import Continuation
+from regularize.loops.kept_rows import ReducedLoops
 from regularize.loops.kinematics import LoopKinematics, State, sized_loops
 from regularize.loops.least_norm import decomposed
+from regularize.mechanism.cycles import MANY_LOOPS
 from regularize.mechanism.graph import EdgeId, Graph
-from regularize.reduction.abreast import TOGETHER, measured, stacked
-from regularize.reduction.cuts import Cut, ReducedLoops
+from regularize.reduction.block import Block
+from regularize.reduction.cuts import Cut
 from regularize.reduction.mobility import CellMobility
-from regularize.tolerances import EXACT, TINY, Tolerances
+from regularize.tolerances import EXACT, TINY
 
 
 @dataclass(frozen=True, eq=False)
 class Lowest:
-    """The lowest place that descents came to.
+    """The lowest place that descents came to."""
 
-    Attributes:
-        q: Its coordinates, shape (n,).
-        ratio: Smallest singular value of the kept rows over that of all equations.
-        firm: The latter, over its median where descents could begin.
-    """
-
-    q: Array
-    ratio: float
-    firm: float
+    q: Coordinates  # its coordinates, shape (n,)
+    ratio: float  # smallest singular value of the kept rows over that of all equations
+    firm: float  # the latter, over its median where descents could begin
 
     @property
     def missing(self) -> bool:
@@ -54,16 +59,11 @@ class Lowest:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is done to find the lowest place.
+    """How much is done to find the lowest place."""
 
-    Attributes:
-        descents: Number of descents; they begin where the ratio may be zero the nearest.
-        steps: Largest number of steps of each.
-        hopeless: Distance of the next zero, in radians and lengths, at which a descent ends.
-    """
-
-    descents: int = 3
-    steps: int = 8
+    descents: int = 3  # number of descents; they begin where the ratio may be zero the nearest
+    steps: int = 8  # largest number of steps of each
+    #: Distance of the next zero, in radians and lengths, at which a descent ends.
     hopeless: float = 3.0
 
 
@@ -72,165 +72,171 @@ THOROUGH = Effort(8, 60, 20.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
-    """What is seen at N configurations.
+class Descents:
+    """Descents from where walks ended in a coupled component, made when they are asked for."""
 
-    Attributes:
-        q: The configurations, shape (N, n).
-        height: Logarithm of the ratio, infinite where nothing is firm, shape (N,).
-        kept: Smallest singular values of the kept rows, shape (N,).
-        every: Those of all equations, shape (N,).
-        flat: The least by which a parallelogram keeps its rank, shape (N,).
-        slope: Derivatives of the height by scaled velocities of the machine, shape (N, n).
-    """
+    graph: Graph
+    q: Coordinates  # assembled, of the whole mechanism
+    parts: tuple[Block, ...]
+    mobility: CellMobility
 
-    q: Array
-    height: Array
-    kept: Array
-    every: Array
-    flat: Array
-    slope: Array
+    def firm(self, rtol: float) -> bool:
+        """Say whether the kept rows hold what all equations hold, wherever descents lead."""
+        cuts = [cut for part in self.parts for cut in part.cuts]
+        # What rests on evidence alone is measured by what was asked for.
+        if any(cut.numerical.size for cut in cuts):
+            return True
+        # The kept rows and freedoms of a cut that closes a loop alone are a basis of the space of
+        # all twists that the loop can have: whatever the loop holds, these rows hold.
+        alone = all(len(part.cycles) == 1 and not part.held for part in self.parts)
+        if alone and not any(cut.thinned.size for cut in cuts):
+            return True
+        return self.lowest is None or self.lowest.ratio > rtol
+
+    @cached_property
+    def lowest(self) -> Lowest | None:
+        """The lowest place that they come to, in coordinates of the whole mechanism.
+
+        They are longer where a first look comes near, or nothing is proved. None where nothing was
+        removed or nothing moves, and for very many loops, whose matrices are too large.
+        """
+        mobility = self.mobility
+        cuts = [cut for part in self.parts for cut in part.cuts]
+        removed = any(part.kept < part.constraints or part.held for part in self.parts)
+        moving = mobility.finite != 0 and mobility.generic.rank
+        if not removed or not moving or len(cuts) > MANY_LOOPS:
+            return None
+        coupled = self.graph.coupled_by([row for part in self.parts for row in part.rows])
+        flat = [loop for part in self.parts for loop in part.parallelograms]
+        descent = Descent(self.graph, coupled, self.q, mobility, cuts, flat)
+        # Large matrices are decomposed at fewer places.
+        stride = -(-len(mobility.configurations) * len(cuts) // 200)
+        starts = mobility.configurations[::-stride]
+        numerical = any(cut.numerical.size for cut in cuts)
+        place = descent.lowest(starts, THOROUGH if numerical else Effort())
+        if not numerical and place is not None and place.missing:
+            place = descent.lowest(starts, THOROUGH)
+        if place is None:
+            return None
+        q = np.array(self.q)
+        q[self.graph.columns(mobility.edges)] = place.q
+        return replace(place, q=read_only(q))
+
+
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """What is seen at N configurations."""
+
+    q: Coordinates  # the configurations, shape (N, n)
+    height: Array  # logarithm of the ratio, infinite where nothing is firm, shape (N,)
+    kept: Array  # smallest singular values of the kept rows, shape (N,)
+    every: Array  # those of all equations, shape (N,)
+    flat: Array  # the least by which a parallelogram keeps its rank, shape (N,)
+    slope: Rates  # derivatives of the height by scaled velocities of the machine, shape (N, n)
 
     @property
     def away(self) -> Array:
-        """How far away the ratio is zero, to first order, in radians and lengths, shape (N,)."""
+        """Distance to where the ratio is zero to first order, in radians and lengths, (N,)."""
         # Slopes go to infinity where the ratio goes to zero: their squares would overflow.
         return np.asarray(1.0 / np.maximum(np.hypot.reduce(self.slope, axis=1), TINY))
 
-    def __getitem__(self, chosen: NDArray[np.intp]) -> Look:
-        return Look(*(array[chosen] for array in vars(self).values()))
+    def __getitem__(self, chosen: Indices) -> _Look:
+        return _Look(*(array[chosen] for array in vars(self).values()))
 
-    def __setitem__(self, chosen: NDArray[np.intp], other: Look) -> None:
+    def __setitem__(self, chosen: Indices, other: _Look) -> None:
         for mine, new in zip(vars(self).values(), vars(other).values(), strict=True):
             mine[chosen] = new
 
 
 class Descent:
-    """Follows the smallest singular value of the kept rows of a coupled component downhill.
-
-    Args:
-        loops: Kinematics of the component, chords at the cuts, with the rows that hold bodies.
-        cuts: The cuts, in the order of the chords.
-        plain: The same kinematics without these rows.
-        rank: Rank of all closure equations.
-        tolerances: What counts as closed.
-        parallelograms: Loops of four hinges that must not go flat: the proof ends there.
-    """
+    """Follows the smallest singular value of the kept rows of a coupled component downhill."""
 
     def __init__(
         self,
-        loops: LoopKinematics,
-        cuts: Sequence[Cut],
-        plain: LoopKinematics,
-        rank: int,
-        tolerances: Tolerances,
-        parallelograms: Iterable[Sequence[EdgeId]] = (),
-    ) -> None:
-        """Remember the equations."""
-        self.rows, self.plain, self.rank = ReducedLoops(loops, cuts), plain, rank
-        # Steps keep all equations: they are the machine's own motions.
-        self.machine = Continuation(plain, tolerances)
-        columns = [[c for e in loop for c in plain.local(e)] for loop in parallelograms]
-        self._parallelograms = np.array(columns, dtype=int).reshape(-1, 4)
-
-    @classmethod
-    def of(
-        cls,
         graph: Graph,
         coupled: Graph,
-        q: Array,
+        q: Coordinates,
         cell: CellMobility,
         cuts: Iterable[Cut],
         parallelograms: Iterable[Sequence[EdgeId]] = (),
-    ) -> Descent:
-        """The descent over a coupled component.
+    ) -> None:
+        """Take the equations of a component, and the kept rows of a graph that rows may couple.
 
-        Args:
-            graph: The mechanism's graph.
-            coupled: The same with rows that hold bodies in groups among its couplings.
-            q: Assembled coordinates of the mechanism, shape (n,).
-            cell: The coupled component.
-            cuts: Cuts of the mechanism.
-            parallelograms: Loops of the mechanism that must not go flat.
+        The coordinates, cuts and parallelograms, which must not go flat, are the whole mechanism's.
         """
-        cut, inside = {c.edge.index: c for c in cuts}, set(cell.edges)
-        tree = [e for e in cell.edges if e not in cut]
-        loops, plain = (sized_loops(g, q, cell.edges, tree) for g in (coupled, graph))
-        own = [loop for loop in parallelograms if inside.issuperset(loop)]
-        ordered = [cut[c] for c in loops.chords]
-        return cls(loops, ordered, plain, cell.generic.rank, cell.tolerances, own)
+        cut_at, inside = {c.edge.index: c for c in cuts}, set(cell.edges)
+        tree = [e for e in cell.edges if e not in cut_at]
+        loops, self.plain = (sized_loops(g, q, cell.edges, tree) for g in (coupled, graph))
+        self.rows = ReducedLoops(loops, [cut_at[chord] for chord in loops.chords])
+        self.rank = cell.generic.rank
+        # Steps keep all equations: they are the machine's own motions.
+        self.machine = Continuation(self.plain, cell.tolerances)
+        flat = [loop for loop in parallelograms if inside.issuperset(loop)]
+        columns = [[c for e in loop for c in self.plain.local(e)] for loop in flat]
+        self._parallelograms = np.array(columns, dtype=int).reshape(-1, 4)
 
-    def smallest(self, q: Array) -> tuple[Array, Array]:
-        """Smallest singular values of the kept rows and of all equations, shape (N,) each."""
-        found = [np.linalg.svd(rows, compute_uv=False) for rows in self._both(self.plain.state(q))]
-        last = self._last(found[0].shape[1])
-        kept, every = (np.asarray(values[:, last]) for values in found)
+    def smallest(self, q: Coordinates) -> tuple[Array, Array]:
+        """Return the smallest singular values of kept rows and of all equations, (N,) each."""
+        both = [np.linalg.svd(rows, compute_uv=False) for rows in self._both(self.plain.state(q))]
+        last = self._last(both[0].shape[1])
+        kept, every = (np.asarray(values[:, last]) for values in both)
         return kept, every
 
     def lowest(
         self,
-        starts: Array,
+        starts: Coordinates,
         effort: Effort,
         *,
         largest: float = 0.25,
         firm: float = 0.2,
         alone: bool = False,
-        seen: Look | None = None,
     ) -> Lowest | None:
-        """The lowest place that descents from some closed configurations come to.
+        """Return the lowest place below some closed configurations.
 
-        Args:
-            starts: Configurations, shape (N, n).
-            effort: How much to do.
-            largest: Largest step, in radians and lengths.
-            firm: Part of the median at the starts below which the machine itself is near a
-                singular configuration, or a parallelogram nearly flat; no descent goes there.
-            alone: Whether the kept rows are followed by themselves, to where the machine itself
-                becomes singular.
-            seen: What is seen at the starts, where that is known.
-
-        Returns:
-            The place; None where all equations are dependent at every start.
+        Steps are no longer than ``largest``, in radians and lengths. None goes where the machine
+        itself is near a singular configuration or a parallelogram nearly flat, below the part
+        ``firm`` of the median; ``alone`` follows the kept rows by themselves, to there. None where
+        all equations are dependent at every start.
         """
-        seen = self._look(starts, alone) if seen is None else seen
-        full = seen.every > self.machine.tolerances.same
+        look = self._look(starts, alone)
+        full = look.every > self.machine.tolerances.same
         if not full.any():
             return None
-        median, flat = (_median(found[full]) for found in (seen.every, seen.flat))
+        median, flat = (_median(values[full]) for values in (look.every, look.flat))
         firmest, flattest = 0.0 if alone else firm * median, firm * flat
-        seen.height[(seen.every < firmest) | (seen.flat < flattest)] = np.inf
-        seen = seen[self._beginning(seen, effort)]
-        sizes = np.full(len(seen.q), largest)
-        going = np.arange(len(seen.q))
+        look.height[(look.every < firmest) | (look.flat < flattest)] = np.inf
+        look = look[self._beginning(look, effort)]
+        sizes = np.full(len(look.q), largest)
+        going = np.arange(len(look.q))
         for _ in range(effort.steps):
-            low = seen.height < np.log(EXACT.same)
-            still = ~low & (seen.away < effort.hopeless) & (sizes > self.machine.tolerances.apart)
-            going = going[(still & np.isfinite(seen.height))[going]]
+            low = look.height < np.log(EXACT.same)
+            still = ~low & (look.away < effort.hopeless) & (sizes > self.machine.tolerances.apart)
+            going = going[(still & np.isfinite(look.height))[going]]
             if not len(going):
                 break
-            here = seen[going]
+            here = look[going]
             tried, first = self._ahead(here, sizes[going], firmest, flattest, alone)
             best = np.argmin([each.height for each in tried], axis=0)
             for k, each in enumerate(tried):
                 better = (best == k) & (each.height < here.height)
-                seen[going[better]] = each[np.flatnonzero(better)]
+                look[going[better]] = each[np.flatnonzero(better)]
                 sizes[going[better]] = np.minimum(largest, 2.5 * 0.4**k * first[better])
                 sizes[going[(best == k) & ~better]] = 0.06 * first[(best == k) & ~better]
-        k = int(np.argmin(seen.height))
-        kept, every = float(seen.kept[k]), float(seen.every[k])
-        return Lowest(seen.q[k], kept / every, every / median)
+        k = int(np.argmin(look.height))
+        kept, every = float(look.kept[k]), float(look.every[k])
+        return Lowest(look.q[k], kept / every, every / median)
 
     @staticmethod
-    def _beginning(seen: Look, effort: Effort) -> NDArray[np.intp]:
-        """Where to begin: the lowest place, and those that are the nearest to a zero."""
-        away = np.where(np.isfinite(seen.height), seen.away, np.inf)
+    def _beginning(look: _Look, effort: Effort) -> Indices:
+        """Return where to begin: the lowest place, and those that are the nearest to a zero."""
+        away = np.where(np.isfinite(look.height), look.away, np.inf)
         nearest = np.argsort(away, kind="stable")[: effort.descents]
-        return np.array(sorted({int(np.argmin(seen.height)), *nearest.tolist()}))
+        return np.array(sorted({int(np.argmin(look.height)), *nearest.tolist()}))
 
     def _ahead(
-        self, here: Look, largest: Array, firm: float, flat: float, alone: bool
-    ) -> tuple[list[Look], Array]:
-        """What three steps of different lengths downhill lead to, and the longest of them, (N,)."""
+        self, here: _Look, largest: Array, firm: float, flat: float, alone: bool
+    ) -> tuple[list[_Look], Array]:
+        """Take three steps of different lengths downhill; return what is there, and the longest."""
         norm = np.linalg.norm(here.slope, axis=1)
         first = np.minimum(largest, 1.0 / norm)
         way = -here.slope * (first / norm)[:, None]
@@ -243,20 +249,20 @@ class Descent:
         return [tried[part] for part in np.split(np.arange(len(begin)), 3)], first
 
     def _last(self, count: int) -> int:
-        """Place of the smallest singular value that counts, among so many of the kept rows.
+        """Return the place of the smallest singular value that counts, among those of kept rows.
 
         There are fewer kept rows than the rank where other equations differ from what the kept ones
         imply by the rounding of the file alone, which walks take for a constraint.
         """
         return min(self.rank, count) - 1
 
-    def _both(self, state: State) -> tuple[Array, Array]:
-        """Kept rows and all equations on scaled velocities, shape (N, m, n) each."""
+    def _both(self, state: State) -> tuple[Jacobian, Jacobian]:
+        """Return the kept rows and all equations on scaled velocities."""
         units = self.plain.units[..., None, :]
         return self.rows.residual_jacobian(state) * units, self.plain.jacobian(state) * units
 
-    def _look(self, q: Array, alone: bool) -> Look:
-        """Heights and slopes at configurations (N, n)."""
+    def _look(self, q: Coordinates, alone: bool) -> _Look:
+        """Return heights and slopes at N configurations."""
         state, units = self.plain.state(q), self.plain.units
         kept, every = (decomposed(rows) for rows in self._both(state))
         last = self._last(kept[1].shape[1])
@@ -271,59 +277,23 @@ class Descent:
         down *= units
         rows = every[2][:, : self.rank]
         down -= np.einsum("nrk,nr->nk", rows, np.einsum("nrk,nk->nr", rows, down))
-        return Look(np.array(q), height, least, other, self._flatness(state), down)
+        return _Look(np.array(q), height, least, other, self._flatness(state), down)
 
     def _flatness(self, state: State) -> Array:
-        """Smallest singular value of the hinges of a parallelogram, three of whose four count."""
+        """Return the third of four singular values of the hinges of the flattest parallelogram."""
         hinges = self.plain.scaled(state.screws)[:, self._parallelograms]
-        found = np.linalg.svd(hinges, compute_uv=False)[..., 2]
-        return np.asarray(found.min(axis=1, initial=1.0))
-
-
-def looks(every: Sequence[Descent], starts: Sequence[Array]) -> list[Look]:
-    """What descents see where they begin, those of one shape together.
-
-    Args:
-        every: The descents.
-        starts: Configurations, shape (N, n) each.
-    """
-    found: list[Look | None] = [None] * len(every)
-    alike: dict[Hashable, list[int]] = {}
-    for i, down in enumerate(every):
-        rows = down.rows
-        if rows.shape and rows.loops.graph is down.plain.graph and not down._parallelograms.size:
-            alike.setdefault((rows.shape, down.rank, len(starts[i])), []).append(i)
-    for members in alike.values():
-        size = max(1, TOGETHER // len(starts[members[0]]))
-        for chosen in (members[k : k + size] for k in range(0, len(members), size)):
-            which = np.repeat(np.arange(len(chosen)), len(starts[chosen[0]]))
-            together = copy(every[chosen[0]])
-            together.rows = stacked([every[i].rows for i in chosen])(which)
-            together.plain = measured([every[i].plain for i in chosen])(which)
-            look = together._look(np.concatenate([starts[i] for i in chosen]), alone=False)
-            for k, i in enumerate(chosen):
-                found[i] = look[np.flatnonzero(which == k)]
-    return [
-        down._look(q, alone=False) if look is None else look
-        for down, q, look in zip(every, starts, found, strict=True)
-    ]
+        third = np.linalg.svd(hinges, compute_uv=False)[..., 2]
+        return np.asarray(third.min(axis=1, initial=1.0))
 
 
 def _median(values: Array) -> float:
-    """The median of some numbers; that of numpy loads its masked arrays first."""
+    """Return the median of some numbers; that of numpy loads its masked arrays first."""
     middle = np.sort(values)[(len(values) - 1) // 2 : len(values) // 2 + 1]
     return float(middle.mean())
 
 
-def slope_of_all(loops: LoopKinematics, state: State, left: Array, right: Array) -> Array:
-    """Derivatives of ``left`` times all closure equations times ``right``, shape (N, n).
-
-    Args:
-        loops: The loops.
-        state: Their state at closed configurations.
-        left: Numbers for the rows of ``loops.jacobian``, shape (N, m).
-        right: Velocities, shape (N, n).
-    """
+def slope_of_all(loops: LoopKinematics, state: State, left: Residual, right: Rates) -> Coordinates:
+    """Return derivatives of ``left`` times all closure equations times ``right``."""
     count = 6 * len(loops.chords)
     force, moment = np.moveaxis(left[:, :count].reshape(len(left), -1, 2, 3), 2, 0)
     force = force / loops.length
@@ -331,33 +301,29 @@ def slope_of_all(loops: LoopKinematics, state: State, left: Array, right: Array)
     return _on_screws(loops, state, wrenches, right)
 
 
-def slope_of_kept(rows: ReducedLoops, state: State, left: Array, right: Array) -> Array:
-    """Derivatives of ``left`` times the kept rows times ``right``, shape (N, n).
+def slope_of_kept(rows: ReducedLoops, state: State, left: Residual, right: Rates) -> Coordinates:
+    """Return derivatives of ``left`` times the kept rows times ``right``.
 
-    Args:
-        rows: The kept rows; each is constant in a frame that moves with a body.
-        state: State of their loops at closed configurations.
-        left: Numbers for the rows, shape (N, m).
-        right: Velocities, shape (N, n).
+    Each row is constant in a frame that moves with a body.
     """
     loops = rows.loops
     wrenches = rows.wrenches(state, left)
     result = _on_screws(loops, state, wrenches, right)
     around = np.einsum("lk,nki->nli", loops.incidence, state.screws * right[..., None])
     nodes = loops.movers[[loops.row(cut.node) for cut in rows.cuts]]
-    carried = np.einsum("lk,nli->nki", nodes, _done(around, wrenches))
+    carried = np.einsum("lk,nli->nki", nodes, _on_twist(around, wrenches))
     return np.asarray(result - np.einsum("nki,nki->nk", state.screws, carried))
 
 
-def _on_screws(loops: LoopKinematics, state: State, wrenches: Array, right: Array) -> Array:
-    """Derivatives by the motions that carry the screws, wrenches (N, L, 6) standing still."""
+def _on_screws(loops: LoopKinematics, state: State, wrenches: Wrench, right: Rates) -> Coordinates:
+    """Return derivatives by the motions that carry the screws, wrenches (N, L, 6) at rest."""
     on_screws = np.einsum("lk,nli->nki", loops.incidence, wrenches) * right[..., None]
-    carried = loops.carriers.T @ _done(state.screws, on_screws)
+    carried = loops.carriers.T @ _on_twist(state.screws, on_screws)
     return np.asarray(np.einsum("nki,nki->nk", state.screws, carried))
 
 
-def _done(screws: Array, wrenches: Array) -> Array:
-    """What has to act on a twist to do the work that a wrench does on its bracket with a screw."""
+def _on_twist(screws: Screw, wrenches: Wrench) -> Wrench:
+    """Return what does the work on a twist that a wrench does on its bracket with a screw."""
     v, w = screws[..., :3], screws[..., 3:]
     force, moment = wrenches[..., :3], wrenches[..., 3:]
     return np.concatenate(

@@ -7,30 +7,33 @@ the algebra of their relative velocities at the reference pose, and parallelogra
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, combinations, islice, pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from itertools import chain, combinations, islice
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from regularize.lie import subalgebra
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Space
 from regularize.lie.subalgebra import decide_rank
+from regularize.loops.equation_ranks import singular_values
+from regularize.loops.kept_rows import ReducedLoops
+from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.cycles import candidate_cycles, minimum_cycle_basis
-from regularize.mechanism.graph import Edge, EdgeId, Graph, NodeId, breadth_first, nodes_of
-from regularize.reduction.block import Block, Ungrouped, cut_at, reduce_part
+from regularize.mechanism.graph import EdgeId, Graph, NodeId, breadth_first, nodes_of
+from regularize.reduction.block import Block, Ungrouped, cut_at, loop_equations, reduce_part
 from regularize.reduction.closed_part import (
     ClosedPart,
     close_at,
     close_in_order,
-    loop_of,
+    loops_of,
     open_loops,
     orders,
+    shortest_loop,
 )
 from regularize.reduction.context import Context
-from regularize.reduction.cuts import ReducedLoops
-from regularize.reduction.mobility import CellMobility, singular_values
+from regularize.reduction.mobility import CellMobility
 from regularize.reduction.motion_spaces import MotionSpaces
 from regularize.tolerances import EXACT
 
@@ -38,19 +41,14 @@ if TYPE_CHECKING:
     from regularize.reduction.virtual_joints import VirtualJointConstraint
 
 #: Two bodies and the algebra of the group in which one shall move against the other.
-Wanted: TypeAlias = tuple[NodeId, NodeId, Array]
+Wanted: TypeAlias = tuple[NodeId, NodeId, Space]
 
 
 def grouped(context: Context, part: Block, mobility: CellMobility) -> Block:
-    """The block with fewer rows where bodies of it are proved to move in groups.
+    """Return the block with fewer rows where bodies of it are proved to move in groups.
 
     The theorem is about the loops of the block. Couplings only stop some of its motions, so that it
     holds with them as well, as long as the rank is that of the loops alone.
-
-    Args:
-        context: The assembled mechanism and the options.
-        part: The block as its motion spaces alone reduce it.
-        mobility: Of its coupled component.
     """
     if part.dimension == part.rank or not part.proved or not context.groups:
         return part
@@ -67,17 +65,17 @@ def grouped(context: Context, part: Block, mobility: CellMobility) -> Block:
     if reason is not None:
         # Which groups there might be noise does not tell.
         legs = _pairs(context.graph, part)
-        known = reason in ("shaky", "singular")
-        possible = [*_candidates(context.graph, part)] if known else legs
+        recognised = reason in ("shaky", "singular")
+        possible = [*_candidates(context.graph, part)] if recognised else legs
         return replace(part, ungrouped=reason) if loops or possible else part
     if loops:
-        found = reduce_part(context, part.edges, part.rtol, part.rank, parallelograms=loops)
-        part = replace(found, rank=part.rank) if found.dimension < part.dimension else part
+        better = reduce_part(context, part.edges, part.rtol, part.rank, parallelograms=loops)
+        part = replace(better, rank=part.rank) if better.dimension < part.dimension else part
     return _held(context, part, loops) if part.dimension > part.rank else part
 
 
 def _rank_here(context: Context, part: Block) -> int:
-    """Rank of the block's own loop equations at the assembled pose."""
+    """Return the rank of the block's own loop equations at the assembled pose."""
     loops, _ = context.loops(part.edges, part.cuts)
     q = context.assembly.q[None, loops.columns]
     values = singular_values(loops, q, part.cycles, couplings=False)[0]
@@ -85,7 +83,7 @@ def _rank_here(context: Context, part: Block) -> int:
 
 
 def _parallelograms(graph: Graph, part: Block) -> frozenset[frozenset[EdgeId]]:
-    """Loops of four hinges with parallel bars that do not lie flat."""
+    """Return loops of four hinges with parallel bars that do not lie flat."""
     spaces = MotionSpaces(part.rtol)
     hinges = [e for e in part.edges if part.screws[e].shape[1] == 1]
     numbers = {e: spaces.number(subalgebra.span(part.screws[e])) for e in hinges}
@@ -98,7 +96,7 @@ def _parallelograms(graph: Graph, part: Block) -> frozenset[frozenset[EdgeId]]:
 
 
 def _held(context: Context, part: Block, loops: frozenset[frozenset[EdgeId]]) -> Block:
-    """The block with the first virtual joints that explain everything that is left over."""
+    """Return the block with the first virtual joints that explain everything that is left over."""
     candidates = list(_candidates(context.graph, part))
     for wanted in [*([one] for one in candidates), *([candidates] if candidates[1:] else [])]:
         for closed, held in _closed(context, part, wanted, loops):
@@ -109,7 +107,7 @@ def _held(context: Context, part: Block, loops: frozenset[frozenset[EdgeId]]) ->
 
 
 def _candidates(graph: Graph, part: Block) -> Iterator[Wanted]:
-    """Pairs of bodies that three chains join at least, and the algebras of their velocities."""
+    """Yield pairs of bodies that three chains join, and the algebras of their velocities."""
     pairs = _pairs(graph, part)
     twists = _twists(graph, part) if pairs else {}
     for i, j in pairs:
@@ -119,38 +117,26 @@ def _candidates(graph: Graph, part: Block) -> Iterator[Wanted]:
 
 
 def _pairs(graph: Graph, part: Block, most: int = 6) -> list[tuple[NodeId, NodeId]]:
-    """Pairs of bodies that three chains join at least.
-
-    Args:
-        graph: The mechanism's graph.
-        part: The block.
-        most: Number of pairs, those that more chains join first.
-    """
+    """Return a few pairs of bodies that three chains join at least, first those with the most."""
     ends = [(graph.edges[e].parent, graph.edges[e].child) for e in part.edges]
     degree = Counter(chain.from_iterable(ends))
-    branching = [n for n in nodes_of(graph, part.edges) if degree[n] > 2]
-    if len(branching) < 2:
-        return []
-    import networkx as nx  # needed by few mechanisms
-
-    bodies: Any = nx.MultiGraph()  # of a list at once, networkx 3.0 warns of pandas
-    bodies.add_edges_from(ends)
     legs = {}
-    for i, j in combinations(branching, 2):
-        rest = bodies.copy()
-        rest.remove_nodes_from((i, j))
-        legs[i, j] = nx.number_connected_components(rest) + bodies.number_of_edges(i, j)
+    for pair in combinations([n for n in nodes_of(graph, part.edges) if degree[n] > 2], 2):
+        chains = DisjointSets[NodeId](degree.keys() - {*pair})
+        for one, other in ends:
+            if not {one, other} & {*pair}:
+                chains.union(one, other)
+        legs[pair] = len(chains.groups()) + sum({*pair} == {*both} for both in ends)
     return sorted((pair for pair in legs if legs[pair] > 2), key=lambda pair: -legs[pair])[:most]
 
 
-def _twists(graph: Graph, part: Block) -> dict[NodeId, Array]:
-    """Twists of all bodies at the velocities that the loops allow at the pose, shape (6, k)."""
-    columns = {e: part.screws[e] / np.linalg.norm(part.screws[e], axis=0) for e in part.edges}
-    signed = [[cycle.direction(graph, e) * columns[e] for e in part.edges] for cycle in part.cycles]
-    _, s, vt = np.linalg.svd(np.vstack([np.hstack(row) for row in signed]))
+def _twists(graph: Graph, part: Block) -> dict[NodeId, Space]:
+    """Return twists of all bodies at the velocities that the loops allow at the pose."""
+    columns = {e: own / np.linalg.norm(own, axis=0) for e, own in part.screws.items()}
+    _, s, vt = np.linalg.svd(loop_equations(graph, part.cycles, columns))
     rates = vt[int(np.sum(s > part.rtol * s[0])) :].T
-    starts = np.cumsum([0, *(columns[e].shape[1] for e in part.edges)])
-    rate = {e: rates[a:b] for e, a, b in zip(part.edges, starts, starts[1:], strict=False)}
+    ends = np.cumsum([own.shape[1] for own in columns.values()])[:-1]
+    rate = dict(zip(columns, np.split(rates, ends), strict=True))
     root = graph.edges[part.edges[0]].parent
     twists = {root: np.zeros((6, rates.shape[1]))}
     for e, node in breadth_first(graph, root, part.edges):
@@ -167,37 +153,39 @@ def _closed(
     loops: frozenset[frozenset[EdgeId]],
     tries: int = 6,
 ) -> Iterator[tuple[ClosedPart, list[VirtualJointConstraint]]]:
-    """Ways to close the block with virtual joints that explain everything, and what holds them."""
+    """Yield ways to close the block with virtual joints that explain all, and what holds them."""
     from regularize.reduction import virtual_joints  # few mechanisms have such
 
     graph, virtual = virtual_joints.with_virtual_joints(context.graph, wanted)
     screws = part.screws | {v.index: v.screws for v in virtual}
     nothing_closed = open_loops(graph, screws, part.rtol, loops)
-    known = {v.index for v in virtual}
+    joined = {v.index for v in virtual}
     enough = part.rank + sum(v.freedoms for v in virtual)
 
     def preference(e: EdgeId) -> tuple[int, ...]:
-        return (1,) if e in known else (0, *context.preference(e))
+        return (1,) if e in joined else (0, *context.preference(e))
 
-    block = [*part.edges, *known]
+    block = [*part.edges, *joined]
 
     def ways() -> Iterator[ClosedPart | None]:
         if context.prescribed is None:
             basis = minimum_cycle_basis(graph, block)
-            every = orders(graph, block, basis, context.rng())
-            for cycles, greedy in islice(every, tries):
-                yield close_in_order(nothing_closed(), cycles, preference, greedy=greedy)
+            for cycles in islice(orders(graph, block, basis, context.rng()), tries):
+                yield close_in_order(nothing_closed(), cycles, preference)
         elif len(virtual) == 1:
             cuts = context.prescribed & set(block)
-            for e in _between(graph, part, cuts, virtual[0]):
-                yield close_at(nothing_closed(), block, cuts | {e}, (virtual[0].index, e))
+            tree = [e for e in part.edges if e not in cuts]
+            way = shortest_loop(graph, virtual[0].index, tree)
+            for e in way.edges if way is not None else ():
+                if e not in joined:
+                    yield close_at(nothing_closed(), block, cuts | {e}, (virtual[0].index, e))
 
     for closed in ways():
         if closed is None or closed.dimension != enough:
             continue
         held = [
             virtual_joints.constraint_of(
-                graph, closed, v, screws, context.assembly.q, sorted(known)
+                graph, closed, v, screws, context.assembly.q, sorted(joined)
             )
             for v in virtual
         ]
@@ -206,36 +194,17 @@ def _closed(
             yield closed, every
 
 
-def _between(graph: Graph, part: Block, cuts: Set[EdgeId], virtual: Edge) -> list[EdgeId]:
-    """Joints of the tree that lead from one body of a virtual joint to the other."""
-    import networkx as nx  # needed by few mechanisms
-
-    tree: Any = nx.Graph()
-    for e in part.edges:
-        if e not in cuts:
-            tree.add_edge(graph.edges[e].parent, graph.edges[e].child, key=e)
-    path = nx.shortest_path(tree, virtual.parent, virtual.child)
-    return [tree.edges[ends]["key"] for ends in pairwise(path)]
-
-
 def _without_virtual_joints(
     context: Context, part: Block, closed: ClosedPart, held: Sequence[VirtualJointConstraint]
 ) -> Block:
-    """The block with its own joints alone: rows hold what virtual joints would carry."""
-    import networkx as nx  # needed by few mechanisms
-
-    graph, spaces = context.graph, closed.propagation.spaces
-    known = {h.edge.index for h in held}
-    first = {e: next(c for c in closed.closings if e in c.cycle.edges) for e in known}
-    closings = [c for c in closed.closings if c not in first.values()]
-    cut = {c.edge for c in closings}
-    tree: Any = nx.MultiGraph()
-    for e in part.edges:
-        if e not in cut:
-            tree.add_edge(graph.edges[e].parent, graph.edges[e].child, key=e)
+    """Return the block with its own joints alone: rows hold what virtual joints would carry."""
+    spaces, joints = closed.spaces, {h.edge.index for h in held}
+    first = [next(c for c in closed.closings if e in c.cycle.edges) for e in joints]
+    closings = [c for c in closed.closings if c not in first]
+    over_joints = loops_of(context.graph, part.edges, [c.edge for c in closings])
     cuts = []
     for c in closings:
-        cycle = loop_of(graph, tree, c.edge) if known & set(c.cycle.edges) else c.cycle
+        cycle = over_joints[c.edge] if joints & set(c.cycle.edges) else c.cycle
         cuts.append(cut_at(context, part, c.edge, c.node, cycle, spaces.basis(c.space)))
     return replace(
         part,
@@ -249,7 +218,7 @@ def _without_virtual_joints(
 
 
 def _full(context: Context, part: Block) -> bool:
-    """Whether the rows are as many as the rank, and independent at the reference pose."""
+    """Say whether the rows are as many as the rank, and independent at the reference pose."""
     graph = replace(context.graph, couplings=part.rows)
     loops, cuts = replace(context, graph=graph).loops(part.edges, part.cuts)
     state = loops.state(context.assembly.q[loops.columns])

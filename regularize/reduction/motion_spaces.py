@@ -12,62 +12,57 @@ from typing import NewType, TypeAlias
 import numpy as np
 
 from regularize.lie import screw, subalgebra
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Space, read_only
 from regularize.tolerances import EXACT
 
-#: Number of a subspace in the store.
+#: The number of a subspace in the store.
 SpaceId = NewType("SpaceId", int)
 #: A subspace made of two others, to a tolerance.
-Operation: TypeAlias = Callable[[Array, Array, float], Array]
+Operation: TypeAlias = Callable[[Space, Space, float], Space]
 
 
 class MotionSpaces:
-    """Numbered subspaces; 0 is the zero space and 1 is se(3).
-
-    Args:
-        rtol: Tolerance of every comparison; see ``subalgebra``.
-    """
+    """Numbered subspaces, compared to a tolerance; 0 is the zero space and 1 is se(3)."""
 
     ZERO = SpaceId(0)
     FULL = SpaceId(1)
 
     def __init__(self, rtol: float) -> None:
-        """Start with the two improper subspaces."""
         self.rtol = rtol
-        self._bases: list[Array] = [subalgebra.ZERO, subalgebra.FULL]
+        self._bases: list[Space] = [subalgebra.ZERO, subalgebra.FULL]
         self._numbers: dict[bytes, SpaceId] = {}
         self._memory: dict[tuple[Operation, SpaceId, SpaceId], SpaceId] = {}
 
-    def number(self, basis: Array) -> SpaceId:
-        """Number of the subspace with this orthonormal basis."""
+    def number(self, basis: Space) -> SpaceId:
+        """Return the number of the subspace with an orthonormal basis."""
         if basis.shape[1] in (0, 6):
             return self.ZERO if basis.shape[1] == 0 else self.FULL
         # Adding zero turns -0.0 into 0.0, which has other bytes.
         key = (np.round(basis @ basis.T, 6) + 0.0).tobytes()
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = SpaceId(len(self._bases))
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = SpaceId(len(self._bases))
             self._bases.append(read_only(basis))
-        return found
+        return number
 
-    def basis(self, number: SpaceId) -> Array:
-        """Orthonormal basis, shape (6, d)."""
+    def basis(self, number: SpaceId) -> Space:
+        """Return an orthonormal basis."""
         return self._bases[number]
 
     def dimension(self, number: SpaceId) -> int:
-        """Dimension of a numbered subspace."""
+        """Return the dimension of a subspace."""
         return int(self._bases[number].shape[1])
 
     def join(self, a: SpaceId, b: SpaceId) -> SpaceId:
-        """Lie closure of the sum of two subalgebras."""
+        """Return the Lie closure of the sum of two subalgebras."""
         return self._larger(closure_of_sum, a, b)
 
     def add(self, a: SpaceId, b: SpaceId) -> SpaceId:
-        """Sum of two subspaces, not closed under the bracket."""
+        """Return the sum of two subspaces, not closed under the bracket."""
         return self._larger(subalgebra.sum_, a, b)
 
     def meet(self, a: SpaceId, b: SpaceId) -> SpaceId:
-        """Intersection of two subspaces."""
+        """Return the intersection of two subspaces."""
         if a == b or b == self.FULL or a == self.ZERO:
             return a
         if a == self.FULL or b == self.ZERO:
@@ -75,19 +70,19 @@ class MotionSpaces:
         return self._remembered(subalgebra.intersection, a, b)
 
     def saturate(self, space: SpaceId, freedoms: SpaceId) -> SpaceId:
-        """Smallest superspace of ``space`` invariant under the bracket with ``freedoms``."""
+        """Return the smallest superspace that is invariant under brackets with freedoms."""
         if space in (self.ZERO, self.FULL) or freedoms == self.ZERO or space == freedoms:
             return space
         return self._remembered(subalgebra.saturation, space, freedoms)
 
     def carried(self, space: SpaceId, group: SpaceId) -> SpaceId:
-        """All by which displacements of a group change the elements of a space."""
+        """Return all by which displacements of a group change the elements of a space."""
         if MotionSpaces.ZERO in (space, group):
             return MotionSpaces.ZERO
         return self.saturate(self._remembered(brackets, space, group), group)
 
     def _larger(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId:
-        """What two subspaces span together, in one sense or another."""
+        """Return what two subspaces make together by ``join`` or ``add``."""
         if a == b or b == self.ZERO or a == self.FULL:
             return a
         if a == self.ZERO or b == self.FULL:
@@ -95,13 +90,13 @@ class MotionSpaces:
         return self._remembered(operation, a, b)
 
     def _within(self, a: SpaceId, b: SpaceId) -> bool:
-        """Whether one space lies in another but for rounding."""
+        """Say whether one space lies in another but for rounding."""
         one, other = self._bases[a], self._bases[b]
         outside = subalgebra.residual(other, one) if one.shape[1] <= other.shape[1] else one
         return bool(np.linalg.norm(outside) <= EXACT.closed)
 
     def _done(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId:
-        """The result of an operation, without a decomposition where one space holds the other."""
+        """Return the result of an operation, the larger or smaller space where one is in both."""
         if operation in (closure_of_sum, subalgebra.sum_, subalgebra.intersection):
             smaller = operation is subalgebra.intersection
             if self._within(a, b):
@@ -118,13 +113,9 @@ class MotionSpaces:
         return self._memory[key]
 
     def parallelogram(self, hinges: Sequence[SpaceId]) -> SpaceId | None:
-        """Translations in the plane of four parallel hinges in a loop with parallel bars.
+        """Return translations in the plane of four parallel hinges in a loop with parallel bars.
 
-        Args:
-            hinges: The joints' spaces in the order of the loop.
-
-        Returns:
-            None where they are no such loop, or it lies flat.
+        None where they are no such loop, or it lies flat.
         """
         screws = np.hstack([self._bases[h] for h in hinges])
         if screws.shape[1] != 4 or np.min(np.linalg.norm(screws[3:], axis=0)) < self.rtol:
@@ -138,18 +129,18 @@ class MotionSpaces:
         return self.number(moves) if max(turning, off) < self.rtol and moves.shape[1] == 2 else None
 
     def contains(self, space: SpaceId, other: SpaceId) -> bool:
-        """Whether ``other`` lies in ``space``."""
+        """Say whether a space contains another one."""
         return self.meet(space, other) == other or (
             subalgebra.contains(self._bases[space], self._bases[other], self.rtol)
         )
 
 
-def closure_of_sum(a: Array, b: Array, rtol: float) -> Array:
-    """Lie closure of the sum of two subalgebras."""
+def closure_of_sum(a: Space, b: Space, rtol: float) -> Space:
+    """Return the Lie closure of the sum of two subalgebras."""
     return subalgebra.lie_closure(np.hstack([a, b]), rtol)
 
 
-def brackets(space: Array, group: Array, rtol: float) -> Array:
-    """The span of the brackets of two spaces' elements."""
+def brackets(space: Space, group: Space, rtol: float) -> Space:
+    """Return the span of the brackets of two spaces' elements."""
     pairs = [screw.bracket(a, b) for a in group.T for b in space.T]
     return subalgebra.span(np.array(pairs).T, rtol)

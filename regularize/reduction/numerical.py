@@ -13,21 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Coordinates, read_only
+from regularize.loops.kept_rows import ReducedLoops
 from regularize.mechanism.graph import ColumnId
 from regularize.reduction.block import Block
-from regularize.reduction.conditioning import Descents
 from regularize.reduction.context import Context
-from regularize.reduction.cuts import ReducedLoops, independent_rows, without_rows
+from regularize.reduction.cuts import independent_rows, without_rows
+from regularize.reduction.descent import Descents, Lowest
 from regularize.reduction.mobility import CellMobility, generic_configurations
 from regularize.tolerances import EXACT
-
-if TYPE_CHECKING:
-    from regularize.reduction.descent import Lowest
 
 #: Whether rows are removed on numerical evidence: not, where they are needed nowhere, or anyway.
 Numerical: TypeAlias = bool | Literal["anyway"]
@@ -36,17 +34,13 @@ Numerical: TypeAlias = bool | Literal["anyway"]
 def numerically_reduced(
     context: Context, parts: Sequence[Block], mobility: CellMobility, *, anyway: bool = False
 ) -> list[Block]:
-    """The blocks of a component without rows that depend on others at the configurations visited.
+    """Return the blocks of a component without rows that depend on others where walks came by.
 
-    Args:
-        context: The assembled mechanism and the options.
-        parts: The blocks.
-        mobility: Of the coupled component.
-        anyway: Whether to remove them too where no choice serves everywhere.
+    ``anyway`` removes them too where no choice serves everywhere.
     """
-    found = list(parts)
+    reduced = list(parts)
     if not any(part.surplus > 0 for part in parts):
-        return found
+        return reduced
     # What rests on configurations alone is looked at far away, too.
     loops, _ = context.loops(mobility.edges, [cut for part in parts for cut in part.cuts])
     q = context.assembly.q[loops.columns]
@@ -57,14 +51,14 @@ def numerically_reduced(
     mobility = replace(mobility, configurations=visited)
     for i, part in enumerate(parts):
         if part.surplus > 0:
-            found[i] = _without_surplus(context, found, i, mobility, anyway)
-    return found
+            reduced[i] = _without_surplus(context, reduced, i, mobility, anyway)
+    return reduced
 
 
 def _without_surplus(
     context: Context, parts: Sequence[Block], i: int, mobility: CellMobility, anyway: bool
 ) -> Block:
-    """One of the blocks without as many of its surplus rows as serve everywhere."""
+    """Return one of the blocks without as many of its surplus rows as serve everywhere."""
     part, count = parts[i], parts[i].surplus
     choices = _Choices(context, part, mobility)
     failed: list[tuple[Block, Lowest]] = []
@@ -85,16 +79,9 @@ def _without_surplus(
 
 
 class _Choices:
-    """Choices among the dependent rows of a block.
-
-    Args:
-        context: The assembled mechanism and the options.
-        part: The block.
-        mobility: Of its coupled component.
-    """
+    """Choices among the dependent rows of a block, from combinations of rows that vanish."""
 
     def __init__(self, context: Context, part: Block, mobility: CellMobility) -> None:
-        """Take the combinations of rows that vanish at the configurations of walks."""
         self.context, self.part = context, part
         self.loops, self.cuts = context.loops(part.edges, part.cuts)
         self.last = np.array(context.assembly.q)
@@ -103,27 +90,25 @@ class _Choices:
         self.free = [r for r, (i, k) in enumerate(owner) if k < self.cuts[i].kept]
         self.owner = np.array([owner[r][0] for r in self.free])
         columns = context.graph.columns(mobility.edges)
-        own = [columns.index(ColumnId(c)) for c in self.loops.columns]
-        self.vanishing = self._vanishing(mobility.configurations[:, own])
+        places = [columns.index(ColumnId(c)) for c in self.loops.columns]
+        self.vanishing = self._vanishing(mobility.configurations[:, places])
 
     def add(self, place: Lowest) -> None:
         """Count a place among the configurations."""
-        found = self._vanishing(place.q[None, self.loops.columns])
-        self.vanishing = np.concatenate([self.vanishing, found])
+        vanishing = self._vanishing(place.q[None, self.loops.columns])
+        self.vanishing = np.concatenate([self.vanishing, vanishing])
 
     def clearest(self, count: int) -> Block:
-        """The block without rows that are the clearest at the end of a walk."""
+        """Return the block without rows that are the clearest at the end of a walk."""
         q, everywhere = self.last[self.loops.columns], range(len(self.cuts))
         rtol = self.context.rtol
         cuts = without_rows(self.cuts, self.loops, q, everywhere, count, "numerical", rtol)
         return replace(self.part, cuts=tuple(cuts))
 
     def largest(self, count: int, rounds: int = 8) -> Block:
-        """The block without rows that have the largest part in what vanishes, wherever it is least.
+        """Return the block without rows that have the largest part in what vanishes everywhere.
 
-        Args:
-            count: Number of rows.
-            rounds: How often configurations at which it is little get more weight.
+        In each round configurations at which that part is little get more weight.
         """
         weights, best = np.ones(len(self.vanishing)), -1.0
         for _ in range(rounds):
@@ -131,12 +116,12 @@ class _Choices:
             together = np.einsum("nau,nbu->ab", vanishing, vanishing)
             turned = np.zeros_like(together)
             for i in np.unique(self.owner):
-                own = np.ix_(self.owner == i, self.owner == i)
-                turned[own] = np.linalg.eigh(together[own])[1]
+                places = np.ix_(self.owner == i, self.owner == i)
+                turned[places] = np.linalg.eigh(together[places])[1]
             parts = np.einsum("ab,nau->bnu", turned, vanishing)
             chosen = independent_rows(parts.reshape(len(parts), -1), count)
-            rest = np.einsum("ab,nau->nbu", turned[:, chosen], self.vanishing)
-            least = np.linalg.svd(rest, compute_uv=False)[:, -1]
+            left = np.einsum("ab,nau->nbu", turned[:, chosen], self.vanishing)
+            least = np.linalg.svd(left, compute_uv=False)[:, -1]
             if least.min(initial=1.0) > best:
                 best, axes, dropped = float(least.min(initial=1.0)), turned, chosen
             weights /= np.sqrt(np.maximum(least, EXACT.apart))
@@ -151,8 +136,8 @@ class _Choices:
             )
         return replace(self.part, cuts=tuple(cuts))
 
-    def _vanishing(self, q: Array) -> Array:
-        """Orthonormal combinations of kept rows that vanish at configurations, (N, rows, k)."""
+    def _vanishing(self, q: Coordinates) -> Array:
+        """Return combinations of kept rows that vanish, orthonormal, shape (N, rows, k)."""
         rows = ReducedLoops(self.loops, self.cuts).residual_jacobian(self.loops.state(q))
         u, s, _ = np.linalg.svd(rows * self.loops.units)
         full = s[:, self.part.rank - 1] > self.context.rtol * s[:, 0]

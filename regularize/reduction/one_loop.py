@@ -33,30 +33,21 @@ from typing import NamedTuple
 import numpy as np
 
 from regularize.lie import subalgebra
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Screw, Space
 
 
 class LoopCut(NamedTuple):
-    """Where a loop is cut.
+    """Where a loop is cut, and what the cut sees."""
 
-    Attributes:
-        joint: Place of the joint in the loop.
-        end: Body in whose frame the space does not move: 0 before the joint, 1 behind it.
-        space: Basis of the space Δ, shape (6, d).
-    """
-
-    joint: int
-    end: int
-    space: Array
+    joint: int  # its place in the loop
+    end: int  # body in whose frame the space does not move: 0 before the joint, 1 behind it
+    space: Space  # Δ
 
 
-def best_cut(screws: Sequence[Array], cuts: Iterable[int], rtol: float) -> LoopCut:
-    """The cut that keeps the fewest rows, the first of several.
+def best_cut(screws: Sequence[Screw], cuts: Iterable[int], rtol: float) -> LoopCut:
+    """Return the cut that keeps the fewest rows, the first of several.
 
-    Args:
-        screws: Screws of the joints at one pose around the loop, lengths of order one, (6, f) each.
-        cuts: Places of the joints that may be cut, the preferred ones first.
-        rtol: Tolerance of dimensions.
+    Screws are those of the joints around the loop at one pose, lengths of order one, shape (6, f).
     """
     # While the loop is open, all joints move freely: no space is smaller than what they span. Where
     # that is a subalgebra, none is larger either, whatever is cut.
@@ -64,53 +55,40 @@ def best_cut(screws: Sequence[Array], cuts: Iterable[int], rtol: float) -> LoopC
     algebra, least = subalgebra.lie_closure(every, rtol), subalgebra.span(every, rtol).shape[1]
     if algebra.shape[1] == least:
         return LoopCut(next(iter(cuts)), 0, algebra)
-    found, chains = list[LoopCut](), Chains(screws, rtol)
+    tried, chains = list[LoopCut](), Chains(screws, rtol)
     for joint in cuts:
         for end in (0, 1):
-            found.append(LoopCut(joint, end, relative_twists(chains, joint, end, least)))
-            if found[-1].space.shape[1] == least:
-                return found[-1]
-    return min(found, key=lambda cut: cut.space.shape[1])
+            tried.append(LoopCut(joint, end, relative_twists(chains, joint, end, least)))
+            if tried[-1].space.shape[1] == least:
+                return tried[-1]
+    return min(tried, key=lambda cut: cut.space.shape[1])
 
 
 class Chains:
-    """What the chains of a loop's joints let move, each of them followed once.
+    """The chains P_i of a loop's joints, each of them followed once."""
 
-    Args:
-        screws: As of ``best_cut``.
-        rtol: Tolerance of dimensions.
-    """
-
-    def __init__(self, screws: Sequence[Array], rtol: float) -> None:
-        """Take the spaces of the joints."""
+    def __init__(self, screws: Sequence[Screw], rtol: float) -> None:
         self.freedoms, self.rtol = [subalgebra.span(each) for each in screws], rtol
-        self._known: dict[tuple[int, int], list[Array]] = {}
+        self._spaces: dict[tuple[int, int], list[Space]] = {}
 
-    def walked(self, first: int, count: int, step: int) -> Array:
-        """All twists of the last body of a chain relative to the first, seen from the last; (6, d).
+    def walked(self, first: int, count: int, step: int) -> Space:
+        """Return all twists of the last body of a chain relative to the first, seen from the last.
 
-        Args:
-            first: Its first joint, counted around the loop.
-            count: How many joints it has.
-            step: 1 along the loop, -1 against it.
+        Joints are counted around the loop; the step is 1 along it, -1 against it.
         """
         places = len(self.freedoms)
-        known = self._known.setdefault((first % places, step), [subalgebra.ZERO])
-        while len(known) <= count and known[-1].shape[1] < 6:
-            Z = self.freedoms[(first + step * (len(known) - 1)) % places]
-            moved = subalgebra.saturation(known[-1], Z, self.rtol)
-            known.append(subalgebra.sum_(moved, Z, self.rtol))
-        return known[count] if count < len(known) else subalgebra.FULL
+        spaces = self._spaces.setdefault((first % places, step), [subalgebra.ZERO])
+        while len(spaces) <= count and spaces[-1].shape[1] < 6:
+            Z = self.freedoms[(first + step * (len(spaces) - 1)) % places]
+            moved = subalgebra.saturation(spaces[-1], Z, self.rtol)
+            spaces.append(subalgebra.sum_(moved, Z, self.rtol))
+        return spaces[count] if count < len(spaces) else subalgebra.FULL
 
 
-def relative_twists(chains: Chains, joint: int, end: int, least: int = 0) -> Array:
-    """The space Δ (eq. 27) of a cut, as seen from one of its bodies; shape (6, d).
+def relative_twists(chains: Chains, joint: int, end: int, least: int = 0) -> Space:
+    """Return the space Δ (eq. 27) of a cut as seen from one of its bodies.
 
-    Args:
-        chains: Those of the loop.
-        joint: The cut.
-        end: The body: 0 before the joint, 1 behind it.
-        least: Dimension at which to stop.
+    Bodies of the rest of the loop are looked at until the space has the least dimension.
     """
     Z, rtol, others = chains.freedoms[joint], chains.rtol, len(chains.freedoms) - 1
     space = subalgebra.FULL
@@ -124,12 +102,10 @@ def relative_twists(chains: Chains, joint: int, end: int, least: int = 0) -> Arr
     return space
 
 
-def kept_rows(space: Array, freedoms: Array) -> Array:
-    """The rows that are kept (eqs. 28 and 29), orthonormal, shape (6, k).
+def kept_rows(space: Space, freedoms: Space) -> Space:
+    """Return the covectors that are kept (eqs. 28 and 29), orthonormal, as columns.
 
-    Args:
-        space: Basis of Δ, shape (6, d).
-        freedoms: Orthonormal basis of the cut joint's own screws, which are in it, shape (6, f).
+    The cut joint's own screws are orthonormal and in the space Δ.
     """
     U, _, _ = np.linalg.svd(subalgebra.residual(freedoms, space), full_matrices=False)
     return np.asarray(U[:, : space.shape[1] - freedoms.shape[1]])

@@ -48,38 +48,24 @@ from regularize.reduction.motion_spaces import MotionSpaces, SpaceId
 class Fact:
     """What is known of the relative motion of two bodies, and why.
 
-    Attributes:
-        bodies: The two bodies; a space that is no algebra is seen from the first.
-        space: Number of the algebra, or of the space of relative twists.
-        rule: ``joint``: the joint moves so; ``path``: product over a third body; ``meet``: both
-            facts hold; ``walk``: seen from the next body; ``locked``: no way around lets it move;
-            ``parallelogram``: opposite bodies of one.
-        of: Facts that it rests on.
-        edge: The joint of the rules ``joint`` and ``locked``.
-        loop: The four joints of the rule ``parallelogram``, in order.
+    The rules: a ``joint`` moves so; a ``path`` is a product over a third body; in a ``meet`` two
+    facts hold; a ``walk`` is seen from the next body; ``locked`` is what no way around lets move;
+    a ``parallelogram`` moves its opposite bodies.
     """
 
-    bodies: tuple[NodeId, NodeId]
-    space: SpaceId
+    bodies: tuple[NodeId, NodeId]  # a space that is no algebra is seen from the first
+    space: SpaceId  # of the algebra, or of the relative twists
     rule: Literal["joint", "path", "meet", "walk", "locked", "parallelogram"]
-    of: tuple[Fact, ...] = ()
-    edge: EdgeId | None = None
-    loop: tuple[EdgeId, ...] = ()
+    of: tuple[Fact, ...] = ()  # facts that it rests on
+    edge: EdgeId | None = None  # the joint of the rules ``joint`` and ``locked``
+    loop: tuple[EdgeId, ...] = ()  # the four joints of a parallelogram, in order
 
 
 class Propagation:
-    """Relative motions in a growing part of a mechanism.
+    """Relative motions in a growing part of a mechanism."""
 
-    Args:
-        graph: The mechanism's graph.
-        spaces: The store of subspaces.
-        freedoms: Number of the space spanned by the screws of each edge at the reference pose.
-        parallelograms: Loops of four hinges that are taken for parallelograms.
-
-    Attributes:
-        arcs: What is known of opposite bodies of the parallelograms met so far.
-        closed: Bodies of the loops that are closed.
-    """
+    arcs: dict[frozenset[NodeId], Fact]  # of opposite bodies of the parallelograms met so far
+    closed: set[NodeId]  # bodies of the loops that are closed
 
     def __init__(
         self,
@@ -89,41 +75,39 @@ class Propagation:
         *,
         parallelograms: Set[frozenset[EdgeId]] = frozenset(),
     ) -> None:
-        """Start with no joint in place."""
         self.graph, self.spaces, self.freedoms = graph, spaces, freedoms
-        self.parallelograms = parallelograms
-        self.arcs: dict[frozenset[NodeId], Fact] = {}
+        self.parallelograms, self.arcs, self.closed = parallelograms, {}, set()
         self.present: set[EdgeId] = set()
         self._facts: dict[tuple[NodeId, NodeId], Fact] = {}
         self._neighbours: dict[NodeId, set[NodeId]] = {}
         self._parts = DisjointSets[NodeId]()
-        self.closed: set[NodeId] = set()
 
     def known(self, node: NodeId) -> bool:
-        """Whether there are facts about a body."""
+        """Say whether there are facts about a body."""
         return node in self._neighbours
 
     def fact(self, i: NodeId, j: NodeId) -> Fact | None:
-        """What is known of the relative motion of two bodies."""
+        """Return what is known of the relative motion of two bodies."""
         return self._facts.get((i, j))
 
     def of_joint(self, index: EdgeId) -> Fact:
-        """What a joint says of its bodies."""
+        """Return what a joint says of its bodies."""
         edge = self.graph.edges[index]
         return Fact((edge.parent, edge.child), self.freedoms[index], "joint", edge=index)
 
     def both(self, one: Fact, other: Fact) -> Fact:
-        """What two facts about the same bodies say together."""
+        """Return what two facts about the same bodies say together."""
         space = self.spaces.meet(one.space, other.space)
         if space == one.space:
             return one
         return other if space == other.space else Fact(one.bodies, space, "meet", (one, other))
 
     def path(self, bodies: tuple[NodeId, NodeId], one: Fact, other: Fact) -> Fact:
-        """What two algebras say of the bodies at the ends of two that share a third."""
+        """Return what two facts that share a body say of the two others."""
         return Fact(bodies, self.spaces.join(one.space, other.space), "path", (one, other))
 
     def _tighten(self, fact: Fact, queue: list[tuple[NodeId, NodeId]]) -> None:
+        """Add a fact to what is known of its bodies, and queue them where that says more."""
         i, j = pair = (min(fact.bodies), max(fact.bodies))
         old = self._facts.get(pair)
         new = fact if old is None else self.both(old, fact)
@@ -144,11 +128,11 @@ class Propagation:
         self._tighten(self.of_joint(index), queue)
 
     def missing(self, cycle: Cycle) -> list[EdgeId]:
-        """Joints of the cycle that are not in place yet."""
+        """Return the joints of the cycle that are not in place yet."""
         return [e for e in cycle.edges if e not in self.present]
 
     def closes_one_loop(self, cycle: Cycle) -> bool:
-        """Whether the missing joints of the cycle close exactly one independent loop."""
+        """Say whether the missing joints of the cycle close exactly one independent loop."""
         merged = DisjointSets[NodeId]()
         surplus = 0
         for e in self.missing(cycle):
@@ -160,7 +144,7 @@ class Propagation:
         return surplus == 1
 
     def steps(self, cycle: Cycle) -> tuple[list[NodeId], list[Fact]]:
-        """Bodies of the cycle and the motion from each to the next, parallelograms in one step."""
+        """Return bodies of the cycle and motions from each to the next, arcs in one step."""
         m, nodes, edges = cycle.length, cycle.nodes, cycle.edges
         over: dict[int, Fact] = {}
         inside: set[int] = set()
@@ -172,14 +156,14 @@ class Propagation:
             if not {x, z} & inside and y not in over:
                 inside.add(y)
                 over[x] = arc
-        left = [x for x in range(m) if x not in inside]
-        return [nodes[x] for x in left], [over.get(x) or self._step(edges[x]) for x in left]
+        outside = [x for x in range(m) if x not in inside]
+        return [nodes[x] for x in outside], [over.get(x) or self._step(edges[x]) for x in outside]
 
     def _step(self, index: EdgeId) -> Fact:
-        """The relative motion across one joint."""
+        """Return the relative motion across one joint."""
         joint = self.of_joint(index)
-        known = self.fact(*joint.bodies)
-        return joint if known is None else self.both(known, joint)
+        fact = self.fact(*joint.bodies)
+        return joint if fact is None else self.both(fact, joint)
 
     def close(self, cycle: Cycle) -> None:
         """Put all joints of a cycle in place and propagate what its closure implies."""
@@ -205,7 +189,7 @@ class Propagation:
             self._translate(cycle)
 
     def _translate(self, cycle: Cycle) -> None:
-        """Opposite bodies of a loop that is a parallelogram translate."""
+        """Let opposite bodies of a loop that is a parallelogram translate."""
         space = self.spaces.parallelogram([self.freedoms[e] for e in cycle.edges])
         if space is None:
             return
@@ -217,7 +201,7 @@ class Propagation:
         self._propagate(queue)
 
     def _propagate(self, queue: list[tuple[NodeId, NodeId]]) -> None:
-        """Path consistency on the pairs that are kept, from the changed ones on."""
+        """Make the facts about pairs consistent with paths, from the changed ones on."""
         while queue:
             i, j = queue.pop()
             across = self._facts[i, j]
@@ -225,16 +209,16 @@ class Propagation:
                 continue
             for k in self._neighbours[i] & self._neighbours[j]:
                 to_i, to_j = self._facts[i, k], self._facts[j, k]
-                for x, own, beyond in ((i, to_i, to_j), (j, to_j, to_i)):
-                    known = own.space
-                    if known in (across.space, beyond.space):
+                for x, fact, beyond in ((i, to_i, to_j), (j, to_j, to_i)):
+                    algebra = fact.space
+                    if algebra in (across.space, beyond.space):
                         continue
                     around = self.spaces.join(across.space, beyond.space)
-                    if self.spaces.meet(known, around) != known:
+                    if self.spaces.meet(algebra, around) != algebra:
                         self._tighten(self.path((x, k), across, beyond), queue)
 
     def lock(self, cycles: Sequence[Cycle]) -> frozenset[EdgeId]:
-        """Joints of closed cycles that can never move, with all that follows from their locking."""
+        """Lock the joints of closed cycles that can never move, and return them."""
         locked: set[EdgeId] = set()
         while True:
             queue: list[tuple[NodeId, NodeId]] = []
@@ -249,13 +233,13 @@ class Propagation:
             self._propagate(queue)
 
     def _locked(self, cycle: Cycle, e: EdgeId) -> Fact | None:
-        """Why a joint cannot move, or None where it may."""
+        """Return why a joint cannot move, or None where it may."""
         edge = self.graph.edges[e]
         if self.freedoms[e] == MotionSpaces.ZERO:
             return None
-        known = self.fact(edge.parent, edge.child)
-        if known is not None and known.space == MotionSpaces.ZERO:
-            return known
+        fact = self.fact(edge.parent, edge.child)
+        if fact is not None and fact.space == MotionSpaces.ZERO:
+            return fact
         for b in cycle.nodes if edge.freedoms == 1 else ():
             one, other = self.fact(edge.parent, b), self.fact(b, edge.child)
             if one is None or other is None or b in (edge.parent, edge.child):

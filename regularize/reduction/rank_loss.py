@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def rank_losses(reduction: Reduction) -> Iterator[Diagnostic]:
-    """Rows that a numerical reduction keeps for a place elsewhere, or misses there (REG233)."""
+    """Yield REG233 where rows are kept for a place elsewhere, or missed there."""
     for part in reduction.parts:
         if part.needed_at is not None:
             rows = f"{part.surplus} dependent rows are" if part.surplus > 1 else "a row is"
@@ -26,8 +26,8 @@ def rank_losses(reduction: Reduction) -> Iterator[Diagnostic]:
                 joints=_joints(reduction, part.edges),
                 help=("keep them", 'remove them all the same: reduce(..., numerical="anyway")'),
             )
-    seen = [p for p in reduction.parts if any(cut.numerical.size for cut in p.cuts)]
-    edges = [e for part in seen for e in part.edges]
+    numerical = [p for p in reduction.parts if any(cut.numerical.size for cut in p.cuts)]
+    edges = [e for part in numerical for e in part.edges]
     if edges:
         place = reduction.certificate.nearest
         if place is not None and place.missing:
@@ -49,15 +49,15 @@ def _without(reduction: Reduction, edges: Iterable[EdgeId], place: Lowest) -> st
 
 
 def place_words(reduction: Reduction, edges: Iterable[EdgeId], place: Lowest, most: int = 4) -> str:
-    """``A = 0.3, B = 1.2, …``: coordinates of the joints of some edges at a place."""
-    known = coordinate_names(reduction.mechanism)
+    """Write coordinates of some edges at a place: ``A = 0.3, B = 1.2, …``."""
+    names = coordinate_names(reduction.mechanism)
     columns = reduction.graph.columns(edges)
-    listed = ", ".join(f"{known[c]} = {place.q[c]:.3g}" for c in columns[:most])
+    listed = ", ".join(f"{names[c]} = {place.q[c]:.3g}" for c in columns[:most])
     return listed + ", …" * (len(columns) > most)
 
 
 def nearest_entry(reduction: Reduction) -> dict[str, Any] | None:
-    """The entry ``nearest`` of the JSON report: the place of the certificate."""
+    """Return the entry ``nearest`` of the JSON report: the place of the certificate."""
     place = reduction.certificate.nearest
     if place is None:
         return None

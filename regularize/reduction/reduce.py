@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from regularize.errors import ModelError
 from regularize.lie.arrays import Array
 from regularize.loops.assembly import Assembly, assemble, with_coordinates
 from regularize.loops.finite import EVIDENCE, Evidence
+from regularize.loops.kept_rows import ReducedLoops
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.graph import EdgeId, Graph
@@ -26,9 +27,8 @@ from regularize.mechanism.named_columns import table_html
 from regularize.mechanism.source import Model, as_graph
 from regularize.reduction.block import Block
 from regularize.reduction.certificate import CONFIGURATIONS, Certificate
-from regularize.reduction.conditioning import condition
 from regularize.reduction.context import Context, Progress, forward, prescribed_cuts
-from regularize.reduction.coupled import reduce_cells
+from regularize.reduction.coupled import reduce_cell
 from regularize.reduction.cuts import Cut
 from regularize.reduction.mobility import CellMobility
 from regularize.tolerances import RTOL, Tolerances
@@ -42,13 +42,10 @@ from regularize.validation import (
     numbers,
     place_of,
     relative,
-    validate,
     validated,
 )
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from regularize.reduction.numerical import Numerical
     from regularize.reduction.virtual_joints import VirtualJointConstraint
 
@@ -115,21 +112,13 @@ class Reduction:
         return tuple(sorted((c for p in self.parts for c in p.cuts), key=lambda c: c.edge.index))
 
     def parts_of(self, cell: CellMobility) -> list[Block]:
-        """The blocks of a coupled component."""
+        """Return the blocks of a coupled component."""
         if not isinstance(cell, CellMobility) or self.cell_at.get(cell.edges[0]) is not cell:
             place_of(cell, self.cells)  # says that it is none of them
-        return self._parts_at[cell.edges[0]]
-
-    @cached_property
-    def _parts_at(self) -> dict[EdgeId, list[Block]]:
-        """The blocks of each coupled component, by its first edge."""
-        found: dict[EdgeId, list[Block]] = {cell.edges[0]: [] for cell in self.cells}
-        for part in self.parts:
-            found[self.cell_at[part.edges[0]].edges[0]].append(part)
-        return found
+        return [part for part in self.parts if self.cell_at[part.edges[0]] is cell]
 
     def cycles(self, cell: CellMobility) -> list[Cycle]:
-        """Short independent loops of a coupled component."""
+        """Return short independent loops of a coupled component."""
         return [cycle for part in self.parts_of(cell) for cycle in part.cycles]
 
     @cached_property
@@ -173,7 +162,19 @@ class Reduction:
         q = np.atleast_2d(self.q if configurations is None else numbers(configurations))
         if q.ndim != 2 or q.shape[1] != len(self.q):
             raise ModelError(f"configurations have shape {q.shape}; pass (N, {len(self.q)})")
-        return condition(self.coupled, self.cells, self.cuts, q)
+        worst = np.ones(len(q))
+        cut_at = {cut.edge.index: cut for cut in self.cuts}
+        for cell in self.cells:
+            tree = [e for e in cell.edges if e not in cut_at]
+            loops = LoopKinematics(self.coupled, cell.edges, tree)
+            rows = ReducedLoops(loops, [cut_at[chord] for chord in loops.chords])
+            jacobian = rows.residual_jacobian(loops.state(q[:, loops.columns])) * loops.units
+            if jacobian.shape[1]:
+                s = np.linalg.svd(jacobian, compute_uv=False)
+                smallest = s[:, -1] if jacobian.shape[1] <= jacobian.shape[2] else 0.0 * s[:, 0]
+                with np.errstate(divide="ignore"):
+                    worst = np.maximum(worst, s[:, 0] / smallest)
+        return worst
 
     @property
     def constraints(self) -> int:
@@ -218,8 +219,8 @@ class Reduction:
     @property
     def finite_mobility(self) -> int | None:
         """Dimension of the set of configurations; None where it is not known."""
-        found = [mobility for mobility, _ in self.components if mobility is not None]
-        return max(found, default=None)
+        known = [mobility for mobility, _ in self.components if mobility is not None]
+        return max(known, default=None)
 
     @cached_property
     def cell_at(self) -> dict[EdgeId, CellMobility]:
@@ -250,15 +251,15 @@ class Reduction:
         """
         outside = self.freedoms - sum(cell.freedoms for cell in self.cells)
         many = math.prod(len(cell.components) for cell in self.cells) > 100
-        found: list[tuple[int | None, int]] = [(outside, 0)]
+        together: list[tuple[int | None, int]] = [(outside, 0)]
         for cell in self.cells:
-            found = [
+            together = [
                 (None if a is None or b is None else a + b, r + s)
-                for a, r in found
+                for a, r in together
                 for b, s in cell.components
             ]
-            found = list(dict.fromkeys(found)) if many else found
-        return tuple(found)
+            together = list(dict.fromkeys(together)) if many else together
+        return tuple(together)
 
     @property
     def components_complete(self) -> bool:
@@ -300,8 +301,8 @@ class Reduction:
     @property
     def finite_evidence(self) -> Evidence:
         """What the finite mobility rests on: of all components the evidence that is the weakest."""
-        found = {cell.local.evidence for cell in self.cells}
-        return max(found, key=EVIDENCE.index, default="counted")
+        evidence = {cell.local.evidence for cell in self.cells}
+        return max(evidence, key=EVIDENCE.index, default="counted")
 
     @property
     def redundant(self) -> int:
@@ -314,14 +315,6 @@ class Reduction:
         return self.redundant - self.removed
 
 
-class FurtherOptions(TypedDict, total=False):
-    """Arguments of ``reduce`` that are rarely given."""
-
-    groups: bool
-    progress: Progress | None
-    format: str | None
-
-
 @validated(
     rtol=POSITIVE,
     length_scale=POSITIVE,
@@ -330,6 +323,7 @@ class FurtherOptions(TypedDict, total=False):
     numerical=FLAG | TEXT,
     configurations=WHOLE,
     seed=WHOLE,
+    groups=FLAG,
 )
 def reduce(
     model: Model | Graph,
@@ -341,7 +335,9 @@ def reduce(
     numerical: Numerical = False,
     configurations: int = CONFIGURATIONS,
     seed: int = 0,
-    **more: Unpack[FurtherOptions],
+    groups: bool = True,
+    progress: Progress | None = None,
+    format: str | None = None,
 ) -> Reduction:
     """Find the loop constraints that can never matter and keep the others.
 
@@ -358,10 +354,10 @@ def reduce(
         configurations: Number of configurations for the certificate. Many of them are taken from
             closed forms where there are any, all others walked to.
         seed: Seed of all random choices.
-        more: ``groups``: whether linear relations of joints may hold bodies in groups of motions
-            that no leg confines them to, and parallelograms are told from other loops, see
-            ``held``; ``progress``: called now and then with the fraction done; ``format``: of a
-            file or a text that does not say what it is.
+        groups: Whether linear relations of joints may hold bodies in groups of motions that no leg
+            confines them to, and parallelograms are told from other loops, see ``held``.
+        progress: Called now and then with the fraction done.
+        format: Format of a file or a text that does not say what it is.
 
     Raises:
         ModelError: ``cuts`` names a joint twice, an unknown one, or not one per loop; a negative
@@ -371,11 +367,7 @@ def reduce(
     relative("rtol", rtol)
     if configurations < 0:
         raise ModelError(f"{configurations} configurations cannot be checked")
-    for name in more:
-        if name not in FurtherOptions.__annotations__:
-            raise TypeError(f"reduce() got an unexpected keyword argument {name!r}")
-    validate("reduce", "groups", FLAG, groups := more.get("groups", True))
-    graph = as_graph(model, more.get("format"))
+    graph = as_graph(model, format)
     assembly = assemble(graph, seed=seed)
     context = Context.of(
         graph,
@@ -385,17 +377,20 @@ def reduce(
         length_scale=length_scale,
         seed=seed,
         groups=groups,
-        progress=forward(more.get("progress")),
+        progress=forward(progress),
     )
-    cells = reduce_cells(context, numerical=numerical, configurations=configurations)
-    certificates = [cell.certificate for cell in cells if cell.parts]
+    reduced = [
+        reduce_cell(context, edges, numerical=numerical, configurations=configurations)
+        for edges in graph.cells
+    ]
+    certificates = [certificate for _, parts, certificate in reduced if parts]
     # What can never move has one configuration, and says nothing of how many the others have.
-    mobile = [cell.certificate for cell in cells if cell.parts and cell.mobility.finite != 0]
+    mobile = [c for mobility, parts, c in reduced if parts and mobility.finite != 0]
     return Reduction(
         graph=graph,
         assembly=assembly,
-        cells=tuple(cell.mobility for cell in cells),
-        parts=tuple(part for cell in cells for part in cell.parts),
+        cells=tuple(mobility for mobility, _, _ in reduced),
+        parts=tuple(part for _, parts, _ in reduced for part in parts),
         certificate=Certificate.of_all(certificates, mobile or certificates),
         rtol=rtol,
         seed=seed,
@@ -406,19 +401,11 @@ def reduce(
 
 
 def as_reduction(model: Model, format: str | None = None) -> Reduction:
-    """What ``reduce`` finds, unless that is what the caller has; raises as `as_mechanism` does."""
+    """Return a model's own reduction, or what ``reduce`` finds; raise as `as_mechanism` does."""
     reduction = getattr(model, "reduction", model)
     return reduction if isinstance(reduction, Reduction) else reduce(model, format=format)
 
 
 def on_branch(mechanism: Mechanism, number: int) -> Mechanism:
-    """The mechanism moved a little, onto one of the components that meet at the assembled pose.
-
-    Args:
-        mechanism: The mechanism.
-        number: Which of them, in the order of ``Reduction.components``, the first being 1.
-
-    Raises:
-        ModelError: There are not so many.
-    """
+    """The mechanism moved a little, onto one of the components that meet at the assembled pose."""
     return with_coordinates(mechanism, reduce(mechanism, configurations=0).on_branch(number))

@@ -35,11 +35,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from regularize.lie import subalgebra
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Coordinates, Space, read_only
 from regularize.mechanism.graph import ColumnId, CouplingRow, Edge, EdgeId, Graph, NodeId
 from regularize.mechanism.joint import Joint
-from regularize.reduction.closed_part import ClosedPart
-from regularize.reduction.closing import Closing
+from regularize.reduction.closed_part import ClosedPart, Closing
 from regularize.reduction.motion_spaces import MotionSpaces, SpaceId
 from regularize.reduction.propagation import Propagation
 from regularize.tolerances import EXACT
@@ -47,36 +46,21 @@ from regularize.tolerances import EXACT
 
 @dataclass(frozen=True, eq=False)
 class VirtualJointConstraint:
-    """A body that moves in a group against another one, and what holds it there.
+    """A body that moves in a group against another one, and what holds it there."""
 
-    Attributes:
-        edge: The virtual joint between the two, beyond the edges of the graph.
-        space: Algebra of the group, about the centre of the block, lengths scaled, shape (6, d).
-        over: The chain of joints whose couplings hold it.
-        node: Body in whose frame the covectors are constant.
-        covectors: Covectors on that body, one per row, shape (6, h).
-        rows: The couplings.
-        closings: How the loops of the block are closed with the virtual joints of all its groups.
-    """
-
-    edge: Edge
-    space: Array
-    over: tuple[EdgeId, ...]
-    node: NodeId
-    covectors: Array
+    edge: Edge  # the virtual joint between the two, beyond the edges of the graph
+    space: Space  # algebra of the group, about the centre of the block, lengths scaled
+    over: tuple[EdgeId, ...]  # the chain of joints whose couplings hold it
+    node: NodeId  # body in whose frame the covectors are constant
+    covectors: Space  # one per row
     rows: tuple[CouplingRow, ...]
-    closings: tuple[Closing, ...]
+    closings: tuple[Closing, ...]  # of the loops of the block with all its virtual joints
 
 
 def with_virtual_joints(
-    graph: Graph, wanted: Sequence[tuple[NodeId, NodeId, Array]]
+    graph: Graph, wanted: Sequence[tuple[NodeId, NodeId, Space]]
 ) -> tuple[Graph, list[Edge]]:
-    """The graph with joints of some groups, and these.
-
-    Args:
-        graph: The mechanism's graph.
-        wanted: Two bodies and the basis of an algebra, shape (6, d) each.
-    """
+    """Return the graph with virtual joints between bodies, of groups with algebras, and these."""
     edges: list[Edge] = []
     column = graph.freedoms
     for i, j, basis in wanted:
@@ -94,19 +78,13 @@ def constraint_of(
     graph: Graph,
     closed: ClosedPart,
     edge: Edge,
-    screws: dict[EdgeId, Array],
-    q: Array,
+    screws: dict[EdgeId, Space],
+    q: Coordinates,
     virtual: Sequence[EdgeId],
 ) -> VirtualJointConstraint | None:
-    """The couplings that hold a body in its group, or None where no constant ones do.
+    """Return the couplings that hold a body in its group, or None where no constant ones do.
 
-    Args:
-        graph: The graph with the virtual joints.
-        closed: Its closed loops.
-        edge: The virtual joint.
-        screws: Screws of all joints at the reference pose, lengths scaled, shape (6, f) each.
-        q: Reference coordinates of the mechanism, shape (n,).
-        virtual: All virtual joints.
+    Screws and coordinates are those at the reference pose, lengths of screws scaled.
     """
     first = next(i for i, c in enumerate(closed.closings) if edge.index in c.cycle.edges)
     closing = closed.closings[first]
@@ -152,7 +130,7 @@ def constraint_of(
 def unsteady(
     propagation: Propagation, edges: Sequence[EdgeId], node: NodeId, group: EdgeId
 ) -> SpaceId:
-    """What covectors on a body vanish on so that their rows on a loop's joints are constant.
+    """Return what covectors on a body vanish on so that rows on a loop's joints are constant.
 
     A joint's screw is carried by one of its bodies, which moves in the group that is known of it
     and the node. The screws of the virtual joint count themselves: its velocities shall not appear.
@@ -161,25 +139,25 @@ def unsteady(
     space = MotionSpaces.ZERO
     for e in edges:
         Z = propagation.freedoms[e]
-        found = []
+        choices = []
         for body in (propagation.graph.edges[e].parent, propagation.graph.edges[e].child):
             fact = propagation.fact(node, body)
             A = fact.space if fact is not None else MotionSpaces.FULL
             A = MotionSpaces.ZERO if body == node else A
             carried = spaces.carried(Z, A)
-            found.append(spaces.add(carried, Z) if e == group else carried)
-        space = spaces.add(space, min(found, key=spaces.dimension))
+            choices.append(spaces.add(carried, Z) if e == group else carried)
+        space = spaces.add(space, min(choices, key=spaces.dimension))
     return space
 
 
 def _null_space(matrix: Array, rtol: float) -> Array:
-    """Orthonormal basis of the left null space of an (m, k) matrix, shape (m, d)."""
+    """Return an orthonormal basis of the left null space of a matrix, as columns."""
     u, s, _ = np.linalg.svd(matrix, full_matrices=True)
     return np.asarray(u[:, int(np.sum(s > rtol)) :])
 
 
 def _simple(rows: Array) -> Array:
-    """Rows that span the same space, each with a 1 where the others have zeros."""
+    """Return rows that span the same space, each with a 1 where the others have zeros."""
     rows = rows.copy()
     for k in range(len(rows)):
         at = int(np.argmax(np.abs(rows[k])))

@@ -126,7 +126,7 @@ def near_limits(
             continue
         from regularize.reduction.descent import Descent  # few proofs have limits
 
-        watched = Descent.of(reduction.graph, reduction.coupled, reduction.q, cell, reduction.cuts)
+        watched = Descent(reduction.graph, reduction.coupled, reduction.q, cell, reduction.cuts)
         joints = (reduction.graph.edges[e].joint.name for e in cell.edges)
         columns = reduction.graph.columns(cell.edges)
         begin = watched.smallest(reduction.q[None, columns])

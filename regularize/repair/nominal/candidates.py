@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from regularize.lie.arrays import Array
+from regularize.loops.equation_ranks import normal_incidence
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.loops.projection import project
 from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.graph import EdgeId, Graph
-from regularize.reduction.mobility import CellMobility, normal_incidence
+from regularize.reduction.mobility import CellMobility
 from regularize.tolerances import EXACT
 
 #: What noise shows of itself, in units of the moves that undo it: in singular values over the
@@ -172,6 +173,6 @@ def _clear(loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], near: float
     from regularize.reduction.many_loops import LoopRanks  # loaded where there are many
 
     each = LoopRanks(loops, cycles, loops.state(q), EXACT.rank)
-    sizes = [own.values / own.values[:, :1] for own in each.own]
+    sizes = [own.values / own.values[:, :1] for own in each.by_size]
     noisy = any(np.any((values > EXACT.closed) & (values <= SHOWN**2 * near)) for values in sizes)
     return not noisy and each.rank is not None

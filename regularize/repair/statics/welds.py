@@ -118,7 +118,7 @@ def _serving(
         fewer = _shortened(reduction, part, welds, chosen, at)
         welds = [_turned(weld, rng) if i in chosen else weld for i, weld in enumerate(welds)]
         cuts = [_as_cut(weld) for weld in fewer]
-        down = Descent.of(graph, reduction.coupled, reduction.q, cell, cuts, flat)
+        down = Descent(graph, reduction.coupled, reduction.q, cell, cuts, flat)
         place = down.lowest(cell.configurations, THOROUGH)
         if place is None or not place.missing:
             return fewer, place
