@@ -20,7 +20,7 @@ from regularize.repair.statics.reactions import reactions
 from regularize.report.analysis import Analysis
 from regularize.report.findings import by_severity
 from regularize.services import guest
-from regularize.validation import EXECUTOR, FUNCTION, LIST, POSITIVE, WHOLE, validated
+from regularize.validation import EXECUTOR, FLAG, FUNCTION, LIST, POSITIVE, WHOLE, validated
 from regularize.words import counted, listed
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class ReductionOptions(TypedDict, total=False):
     format: str | None
 
 
-@validated(near=POSITIVE, branch=WHOLE, progress=FUNCTION)
+@validated(near=POSITIVE, branch=WHOLE, trials=FLAG, progress=FUNCTION)
 def check(
     model: Model,
     *,
@@ -69,6 +69,7 @@ def check(
     branch: int | None = None,
     tolerance: PerJoint | Iterable[PerJoint] | None = None,
     stiffness: PerJoint | Iterable[PerJoint] | None = None,
+    trials: bool = False,
     progress: Callable[[float], None] | None = None,
     **options: Unpack[ReductionOptions],
 ) -> Report:
@@ -85,6 +86,10 @@ def check(
             the pose.
         tolerance: Of the joints, for the misfit in redundant directions; see ``misfit``.
         stiffness: Of the joints, for the forces that it causes; see ``misfit``.
+        trials: Whether to try what the report proposes on copies of the model's file, written to a
+            temporary folder and read by the format's own program too: the joint changes, and the
+            commands that drop redundant equations, which are printed then. Without, whether the
+            file can hold a joint change is told from its text, in memory.
         progress: Called now and then with the fraction done.
         options: Of ``reduce``: ``rtol``, ``length_scale``, ``keep_cuts``, ``groups``,
             ``configurations`` for the certificate, ``seed``; and ``format`` of a file or text that
@@ -103,7 +108,11 @@ def check(
     report = Report.of(reduction, near=near, began=began, tolerance=tolerance, stiffness=stiffness)
     if elastic := has_elastic(mechanism):
         found = tuple(by_severity([*report.diagnostics, _determined(mechanism, elastic, report)]))
-        return replace(report, diagnostics=found)
+        report = replace(report, diagnostics=found)
+    if trials:
+        from regularize.repair.fix.isostatic_file import tried_all  # what writes files
+
+        report = replace(report, trials=tried_all(report.reduction, report.cures))
     return report
 
 

@@ -43,11 +43,11 @@ def reports(assets: Path) -> Iterator[Callable[[str], rg.Report]]:
 
     def of(name: str) -> rg.Report:
         if name not in made:
-            made[name] = rg.check(rg.load(f"{name}.urdf"))
+            made[name] = rg.check(rg.load(f"{name}.urdf"), trials=True)
         return made[name]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(assets)  # commands are tried where they are printed
+        patch.chdir(assets)
         yield of
 
 

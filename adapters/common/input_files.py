@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from threading import Event
 
@@ -15,6 +17,23 @@ from regularize.errors import ReadError, RegularizeError
 
 #: Largest file that is read, in bytes.
 LARGEST = 256 * 1024 * 1024
+#: Bytes that readers find in some files instead of those on the disk, by real path.
+_REPLACED: ContextVar[Mapping[str, bytes]] = ContextVar("replaced", default={})  # noqa: B039
+
+
+@contextmanager
+def replaced_content(files: Mapping[Path, bytes]) -> Iterator[None]:
+    """Let readers find other bytes in some files; the files themselves stay as they are."""
+    token = _REPLACED.set({os.path.realpath(path): data for path, data in files.items()})
+    try:
+        yield
+    finally:
+        _REPLACED.reset(token)
+
+
+def replacement(path: str | os.PathLike[str]) -> bytes | None:
+    """Return the bytes that `replaced_content` puts in the place of a file, if any."""
+    return _REPLACED.get().get(os.path.realpath(path)) if _REPLACED.get() else None
 
 
 def read_bytes(path: str) -> bytes:
@@ -23,6 +42,9 @@ def read_bytes(path: str) -> bytes:
     Raises:
         ReadError: The file cannot be opened, is not a regular one, or is larger than ``LARGEST``.
     """
+    data = replacement(path)
+    if data is not None:
+        return data
     check_regular(path)
     try:
         return Path(path).read_bytes()
@@ -32,6 +54,9 @@ def read_bytes(path: str) -> bytes:
 
 def read_head(path: str, count: int) -> bytes:
     """The first bytes of a file; raises ``ReadError`` as ``read_bytes`` does."""
+    data = replacement(path)
+    if data is not None:
+        return data[:count]
     check_regular(path)
     try:
         with open(path, "rb") as file:

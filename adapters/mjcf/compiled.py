@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 
 from regularize.adapters.common.console import collected
+from regularize.adapters.common.input_files import read_bytes, replacement
 from regularize.adapters.common.xml import Node, parse
 from regularize.adapters.mjcf.size_limits import NOT_FOUND, check_sizes, without_plugins
 from regularize.errors import ReadError
@@ -207,7 +208,10 @@ def _loaded(roots: Sequence[Node]) -> tuple[Any, list[str]]:
     path, content = roots[0].path, None
     named = os.path.abspath(path)  # MuJoCo doubles relative names of included files' meshes
     if not path.endswith(".xml"):  # MuJoCo goes by the ending of a name
-        named, content = f"{named}.xml", {f"{named}.xml": Path(path).read_bytes()}
+        named, content = f"{named}.xml", {f"{named}.xml": read_bytes(path)}
+    changed = {os.path.abspath(root.path): replacement(root.path) for root in roots}
+    changed = {name: data for name, data in changed.items() if data is not None}
+    content = {**changed, **(content or {})} or None
     try:
         return mujoco.MjSpec.from_file(named, include=content), []
     except ValueError as error:

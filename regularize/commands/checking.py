@@ -149,7 +149,8 @@ class Checking:
         if self.arguments.everywhere:
             chosen["groups"] = False
         try:
-            report = check(self._loaded(path), progress=progress, **chosen)
+            trials = self.arguments.output == "html" or self._shows_text
+            report = check(self._loaded(path), progress=progress, trials=trials, **chosen)
             if progress is not None and not self.arguments.watch:
                 # Starting and reading are part of what the user waits for.
                 report = replace(report, seconds=time.perf_counter() - self.arguments.began)
@@ -177,6 +178,11 @@ class Checking:
                 arguments.package = [*lent, *arguments.package]
         return load_model(path, arguments, quiet=True)
 
+    @property
+    def _shows_text(self) -> bool:
+        """Whether the text of each report is printed, and not only a line in a table."""
+        return self.arguments.output == "text" and (self.single or self.arguments.verbose)
+
     def _render(self, report: Report) -> tuple[str, Mapping[str, Any]]:
         output = self.arguments.output
         if output in ("json", "jsonl"):
@@ -190,7 +196,7 @@ class Checking:
         if output == "html":
             page = guest("page.html").render(report, meshes=not self.arguments.no_meshes)
             return page, {}
-        if not self.single and not self.arguments.verbose:
+        if not self._shows_text:
             return "", {}
         verbosity = int(self.arguments.verbose and self.single) - int(self.arguments.quiet)
         return text.render(report, self.width, self.color, self.arguments.top, verbosity), {}

@@ -42,7 +42,7 @@ from regularize.version import SCHEMAS, __version__
 from regularize.words import LISTED, counted
 
 if TYPE_CHECKING:
-    from regularize.repair.fix.isostatic_file import TriedReduction
+    from regularize.repair.fix.isostatic_file import Trials
 
 #: Changes of joint types that are proposed.
 CURES = 3
@@ -91,6 +91,7 @@ class Analysis:
     suppressed: tuple[Suppressed, ...] = ()
     binding: tuple[BindingJoint, ...] = ()
     special: tuple[SpecialLengths, ...] = ()
+    trials: Trials | None = None
 
     @cached_property
     def platforms(self) -> tuple[PlatformMotion, ...]:
@@ -218,26 +219,8 @@ class Analysis:
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
-        """Which joints to change, the best way first; looked for where it is asked for."""
-        return advise(self.reduction, self.cures)
-
-    @cached_property
-    def trials(self) -> tuple[TriedReduction, TriedReduction]:
-        """Dropping redundant equations: what is proved, into a file, and on numerical evidence.
-
-        Both are tried where they are asked for, so that no command is printed that refuses.
-        """
-        # What writes files is loaded where a report is printed.
-        from regularize.repair.fix.isostatic_file import (
-            TriedReduction,
-            tried_numerically,
-            tried_reduction,
-        )
-
-        r = self.reduction
-        left = r.remaining > 0 and r.assembly.closed and not r.numerical and bool(r.followed)
-        proved = tried_reduction(r) if r.removed and not r.numerical else TriedReduction()
-        return proved, tried_numerically(r) if left else TriedReduction()
+        """Which joints to change, the best way first; what the file can hold its text tells."""
+        return advise(self.reduction, self.cures) if self.trials is None else self.trials.advice
 
     @cached_property
     def components(self) -> tuple[Component, ...]:

@@ -169,9 +169,15 @@ def untrusted_together(report: Analysis) -> list[tuple[list[str], str]]:
 
 
 def remedies(report: Analysis) -> list[tuple[str, str]]:
-    """What can be done about the redundancies: in words, and the command if there is one."""
+    """What can be done about the redundancies: in words, and the command if one was tried."""
     r, found = report.reduction, []
-    proved, numerical = report.trials
+    if report.trials is None:
+        if r.removed:
+            in_file = report.mechanism.path and not r.numerical
+            by = "regularize reduce" if in_file else "regularize.to_pinocchio"
+            found = [(f"drop {_redundant(r.removed)} in the simulation model, by `{by}`", "")]
+        return found
+    proved, numerical = report.trials.proved, report.trials.numerical
     if r.removed:
         what = f"drop {_redundant(proved.dropped or r.removed)} in the simulation model"
         if proved.lost:

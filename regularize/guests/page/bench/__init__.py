@@ -263,6 +263,6 @@ class Session:
         return tuple(dict.fromkeys([str(mechanism.path or self.path), *mechanism.files]))
 
     def _read(self) -> Report:
-        report = check(load(self.path, **self._options))
+        report = check(load(self.path, **self._options), trials=True)
         self._stamps = stamps(self._files(report))
         return report
