@@ -194,11 +194,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def first_steps(verbs: list[tuple[str, str]]) -> Iterator[str]:
-    """Lines that fit the terminal: the first steps, then all verbs.
-
-    Args:
-        verbs: Each with what it does.
-    """
+    """Lines that fit the terminal: the first steps, then all verbs."""
     yield wrapped("regularize finds, explains and removes redundant constraints of loops.")
     yield ""
     yield wrapped("What people do first, with any MODEL (URDF, SDF, MJCF, USD, FreeCAD …):")

@@ -42,16 +42,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of checking one model, in plain values that can be sent between processes.
-
-    Attributes:
-        line: Its line of the summary, with why it cannot be read if that is so.
-        status: Exit status for it alone.
-        body: Its report in the form asked for.
-        data: The same as plain values where the form is JSON or SARIF.
-        known: Its findings as entries of a baseline.
-        files: All files that it was read from.
-    """
+    """The result of checking one model, in plain values that can be sent between processes."""
 
     line: SummaryLine
     status: int
@@ -63,17 +54,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Checking:
-    """The options of a check, and what follows from them.
-
-    Attributes:
-        arguments: The command line.
-        folders: Folders whose models are checked.
-        single: Whether there is only one model.
-        width: Columns of the text.
-        color: Whether to use terminal colours.
-        configuration: What the project has agreed on; the command line goes before it.
-        accepted: Findings that are accepted.
-    """
+    """The options of a check, and what follows from them."""
 
     arguments: argparse.Namespace
     folders: tuple[Repository, ...]
@@ -281,16 +262,7 @@ def in_parallel(
     paths: Sequence[str],
     jobs: int | None = None,
 ) -> Iterator[tuple[int, Result]]:
-    """Apply a function to every path and yield index and outcome in the order of completion.
-
-    Args:
-        work: Function of a path that can be sent to another process and does not raise for models
-            that cannot be read.
-        failed: Makes an outcome of a path and a reason where a process died.
-        paths: The models.
-        jobs: Number of processes; by default one per processor, but no more than one for every
-            two models, since to start it takes longer than one model.
-    """
+    """Apply a function to every path and yield index and outcome in the order of completion."""
     jobs = jobs or min(len(paths) // 2, os.cpu_count() or 1)
     if jobs <= 1:
         for i, path in enumerate(paths):

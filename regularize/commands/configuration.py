@@ -36,16 +36,7 @@ ENTRY = ("codes", "files", "joints", "reason")
 
 @dataclass(frozen=True)
 class Configuration:
-    """What applies where the command line says nothing.
-
-    Attributes:
-        path: The file; None where there is none.
-        select: Codes or their beginnings to report alone.
-        ignore: Those to leave out.
-        fail_on: Lowest severity that gives exit status 1.
-        baseline: File of findings that were known before.
-        suppress: Entries of findings that are accepted.
-    """
+    """What applies where the command line says nothing."""
 
     path: Path | None = None
     select: tuple[str, ...] = ()
@@ -71,11 +62,7 @@ class Configuration:
 
 
 def configuration(path: Path | None = None) -> Configuration:
-    """The configuration in a file, or in the nearest one from the current folder upwards.
-
-    Raises:
-        ReadError: The file is absent or not TOML, or has an entry that is unknown or not valid.
-    """
+    """The configuration in a file, or in the nearest one from the current folder upwards."""
     if path is not None:
         return _of(path, _table(path))
     for folder in (Path.cwd(), *Path.cwd().parents):
@@ -89,11 +76,7 @@ def configuration(path: Path | None = None) -> Configuration:
 
 
 def known_before(path: Path) -> tuple[Suppression, ...]:
-    """The findings in a baseline, from ``--write-baseline``.
-
-    Raises:
-        ReadError: The file is absent, or no baseline.
-    """
+    """The findings in a baseline, from ``--write-baseline``."""
     from regularize.report.suppression import Suppression
 
     try:

@@ -68,11 +68,7 @@ def folded(line: str, most: int) -> list[str]:
 
 
 def dialect_of(name: str) -> str:
-    """The dialect of a format's name, or of a model file.
-
-    Raises:
-        RegularizeError: It is neither.
-    """
+    """The dialect of a format's name, or of a model file."""
     if name.lower() in rules.DIALECT_OF:
         return rules.DIALECT_OF[name.lower()]
     from regularize.adapters.reading import by_content, detect, model_file

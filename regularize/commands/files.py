@@ -31,14 +31,7 @@ class WouldBeLost(RegularizeError):
 
 @dataclass(frozen=True)
 class Output:
-    """A file or folder to write.
-
-    Attributes:
-        option: The option that names it.
-        path: The file.
-        endings: What its name may end in; none: anything.
-        model: Whether a model is written, so that another model may be replaced.
-    """
+    """A file or folder to write."""
 
     option: str
     path: Path
@@ -78,12 +71,7 @@ def outputs_of(arguments: argparse.Namespace) -> tuple[Output, ...]:
 
 
 def check_named(arguments: argparse.Namespace) -> None:
-    """Refuse what the command line alone shows to be lost, before any work.
-
-    Raises:
-        RegularizeError: A file to write has an ending that it cannot have, is another file to
-            write, is a model, or is a file that another option or the command names.
-    """
+    """Refuse what the command line alone shows to be lost, before any work."""
     outputs = outputs_of(arguments)
     for k, output in enumerate(outputs):
         told = f"{output.option} {output.path}"
@@ -104,11 +92,7 @@ def check_named(arguments: argparse.Namespace) -> None:
 
 
 def check_read(outputs: Iterable[Output], read: Iterable[str]) -> None:
-    """Refuse to write in the place of a file that is read.
-
-    Raises:
-        WouldBeLost: A file to write is one of these.
-    """
+    """Refuse to write in the place of a file that is read."""
     files = [*dict.fromkeys(read)]
     for output in outputs:
         for file in files if output.path.is_file() else ():
@@ -244,11 +228,7 @@ def add_no_meshes(parser: argparse._ActionsContainer) -> None:
 
 
 def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False) -> Mechanism:
-    """Read the model with the options given; what closes it is said on standard error.
-
-    Raises:
-        RegularizeError: It cannot be read, or what it is read from would be written over.
-    """
+    """Read the model with the options given; what closes it is said on standard error."""
     from regularize.files import load
 
     mechanism = load(
@@ -310,13 +290,7 @@ def _packages(entries: Sequence[str]) -> dict[str, str]:
 
 
 def expanded(files: Sequence[str]) -> tuple[list[str], list[Repository]]:
-    """The files named, and what folders hold; patterns such as ``models/**/*.urdf`` are matched.
-
-    Shells do that too, but many of them take ``**`` for ``*``.
-
-    Raises:
-        RegularizeError: A pattern matches nothing, or a folder holds no model.
-    """
+    """The files named, and what folders hold; patterns such as ``models/**/*.urdf`` are matched."""
     found: dict[str, None] = {}
     folders = []
     for file in files:

@@ -18,16 +18,7 @@ from regularize.mechanism.quantity import FORCES, METRES, RADIANS, TORQUES, part
 
 
 def option(parser: argparse._ActionsContainer, shown: str, words: str, **more: Any) -> None:
-    """Add an option, or a place for a value.
-
-    Args:
-        parser: Where it belongs.
-        shown: Names and value as the help shows them: ``-j --jobs N``, ``--watch``, which has no
-            value, ``--joint NAME=KIND …``, which may be given several times; ``file MODEL`` for a
-            place. What ``-o`` names is called ``out``.
-        words: Its help.
-        more: As of ``ArgumentParser.add_argument``.
-    """
+    """Add an option, or a place for a value."""
     *names, value = shown.removesuffix(" …").split(" ") if " " in shown else (shown, "")
     if value:
         more["metavar"] = value

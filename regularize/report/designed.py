@@ -24,16 +24,7 @@ from regularize.words import LISTED, counted, degrees, listed, millimetres, name
 
 @dataclass(frozen=True)
 class BindingJoint:
-    """What a joint that is built as it is written takes up when the mechanism moves.
-
-    Attributes:
-        joint: Its name.
-        share: Its part of the elastic energy, on average over the configurations visited.
-        translation: By how much it gives way at most, metres.
-        rotation: The same in radians.
-        force: What it transmits for that at most, in newtons; None where no stiffness is given.
-        moment: The same about the joint's place in newton metres.
-    """
+    """What a joint that is built as it is written takes up when the mechanism moves."""
 
     joint: str
     share: float
@@ -56,14 +47,7 @@ class BindingJoint:
 def binding_joints(
     meant: Idealised, stiffness: PerJoint | Iterable[PerJoint] | None = None
 ) -> list[BindingJoint]:
-    """The joints of a mechanism that moves as designed alone, the most strained first.
-
-    Args:
-        meant: The mechanism as it was designed.
-        stiffness: Of joints, as in ``misfit``; joints without one are rigid. By default, and for
-            loops that these leave rigid, all joints are equally stiff, and a turn by one radian
-            takes as much energy as a displacement by the size of the loops.
-    """
+    """The joints of a mechanism that moves as designed alone, the most strained first."""
     if not meant.changed:
         return []
     springs = None

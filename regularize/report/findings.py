@@ -297,11 +297,7 @@ def _part(
 
 
 def _locked(graph: Graph, part: Block) -> list[str]:
-    """Names of joints that can never move, in their order.
-
-    A joint of which another freedom moves is none of them, and neither is what stands in a row with
-    a moving joint, with nothing heavy between: it only gives way, so that no force builds up.
-    """
+    """Names of joints that can never move, in their order."""
     if not part.locked:
         return []
     held = {graph.edges[e].joint.name for e in part.locked}
@@ -383,11 +379,7 @@ def _advice(reduction: Reduction, loop: LoopReport, missed: Array, idle: bool) -
 
 
 def _contradiction(reduction: Reduction, loop: LoopReport) -> tuple[Array, bool] | None:
-    """What stays open and lies where the other joints of the loop can never move, as idle.
-
-    Where these can move everywhere, but too few equations are independent, all that the closing
-    joint itself does not allow. It is a twist about the loop's point, ground axes, metres.
-    """
+    """What stays open and lies where the other joints of the loop can never move, as idle."""
     part, cut = loop.part, loop.cut
     others = [part.screws[e] for e in cut.cycle.edges if e != cut.edge.index]
     algebra = subalgebra.lie_closure(np.hstack(others), reduction.tolerances.rtol)

@@ -26,16 +26,7 @@ from regularize.report.reasons import FixingChain, causes
 
 @dataclass(frozen=True, eq=False)
 class Equation:
-    """One constraint equation of a closing joint.
-
-    Attributes:
-        direction: What it forbids, about the loop's point, axes of the ground.
-        residual: Its closure error at the assembled pose, metres or radians.
-        fixed_by: For a redundant one, the chains of the loop that fulfil it already; empty where
-            other loops of the component take part in the proof, or chains that are no groups.
-        claim: For a redundant one, the step of the proof document that says so: its rule and the
-            joint; empty where configurations alone speak for it.
-    """
+    """One constraint equation of a closing joint."""
 
     direction: Direction
     residual: float
@@ -50,28 +41,7 @@ class Equation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LoopReport(ShortRepr):
-    """One loop and what became of its constraint equations.
-
-    Attributes:
-        name: ``L1``, ``L2``, … in the order of the cuts.
-        component: ``component 1``, …: the component of the graph in which the loop lies.
-        part: The biconnected part that it belongs to.
-        cut: Its closing joint with the rows that are kept.
-        joints: Names of its joints in walking order, the cut last.
-        bodies: Names of its bodies; ``bodies[i]`` comes before ``joints[i]``.
-        category: ``trivial``, ``exceptional``, ``topological``, ``paradoxical`` or ``regular``;
-            ``open`` where loops of its part do not close: those are of no class.
-        motion: Motion algebra that its joints generate, world frame.
-        point: Point about which directions are given, world frame in metres, shape (3,).
-        locked: Names of its joints that can never move.
-        interchangeable: Names of the joints at which the loop could be closed just as well: the
-            same number of equations is redundant at each of them.
-        limits: Steps of the proof of its component that do not hold in every configuration.
-        error: Its closure error as a twist about the point, ground axes, shape (6,).
-        chain: Its edges from one side of the closing joint to the other, without that.
-        special: Whether the motion of its special lengths proves what was removed on evidence.
-        reduction: Of the mechanism.
-    """
+    """One loop and what became of its constraint equations."""
 
     name: str
     component: str
@@ -322,13 +292,7 @@ def _category(part: Block, cut: Cut, algebra: GeneratedAlgebra) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """A biconnected part: loops that share bodies, so that their equations interact.
-
-    Attributes:
-        name: ``component 1``, ``component 2``, ….
-        part: The part with its numbers.
-        loops: Its loops.
-    """
+    """A biconnected part: loops that share bodies, so that their equations interact."""
 
     name: str
     part: Block

@@ -31,24 +31,7 @@ _Option: TypeAlias = "tuple[LoopReport, Direction, Array, Array]"
 
 @dataclass(frozen=True, eq=False)
 class RedundantDirection:
-    """One direction at a closing joint that other joints fulfil already, and what errors do to it.
-
-    Attributes:
-        loop: Name of the loop.
-        joint: Its closing joint.
-        direction: What is redundant, about the loop's point, axes of the ground.
-        covector: The gap in this direction by a small displacement of the joint's two frames
-            against each other, linear part first, about the loop's point, axes of the ground: its
-            linear part has length one and the gap is in metres, unless it is purely angular, then
-            the angular part has, and the gap is in radians; shape (6,).
-        std: Standard deviation of the gap where tolerances are standard deviations, metres or
-            radians.
-        worst: Largest gap where every joint is off by its tolerance in the worst way.
-        force_std: The same of the force, in newtons, or moment, in newton metres, that closes it.
-        force_worst: None, like ``force_std``, where no stiffness is given.
-        energy: Elastic energy that closing this direction takes on average, joules; those of all
-            directions add up.
-    """
+    """One direction at a closing joint that other joints fulfil already, and what errors do to it."""
 
     loop: str
     joint: str
@@ -84,15 +67,7 @@ class RedundantDirection:
 
 @dataclass(frozen=True)
 class LoadedJoint:
-    """What a joint transmits when misfit is forced shut.
-
-    Attributes:
-        joint: Its name.
-        force_std: Length of the force in newtons, root of its mean square.
-        moment_std: The same of the moment about the joint's place, in newton metres.
-        force_worst: A bound of the force where every joint is off in the worst way.
-        moment_worst: The same of the moment.
-    """
+    """What a joint transmits when misfit is forced shut."""
 
     joint: str
     force_std: float
@@ -309,10 +284,7 @@ def covector_in_metres(direction: Direction, length: float) -> Array:
 def closing_directions(
     loops: Sequence[LoopReport], stressed: StressedJoints
 ) -> tuple[list[tuple[LoopReport, Direction]], StressedJoints]:
-    """As many directions as a cell has states, and states that do work on one of them each.
-
-    Directions that the reduction removed come first; closing the others leaves a gap in these.
-    """
+    """As many directions as a cell has states, and states that do work on one of them each."""
     proved: list[_Option] = []
     others: list[_Option] = []
     for loop in loops:

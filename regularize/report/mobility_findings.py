@@ -179,15 +179,7 @@ def _numbered(reduction: Reduction, cell: CellMobility) -> Iterator[tuple[int, L
 
 @dataclass(frozen=True)
 class MotionComponent:
-    """One of the components that meet at the assembled pose.
-
-    Attributes:
-        mobility: Its dimension; None where it is not known.
-        rank: Rank of all closure equations and couplings on it.
-        redundant: Equations that depend on the others on it.
-        removed: Rows that were removed, the same on all.
-        remaining: Redundant rows on it that are still among the kept ones.
-    """
+    """One of the components that meet at the assembled pose."""
 
     mobility: int | None
     rank: int

@@ -33,18 +33,7 @@ SAMPLES = 6
 
 @dataclass(frozen=True, eq=False)
 class BodyMotion:
-    """How one body moves.
-
-    Attributes:
-        body: Name of the body; bodies fixed to it move with it.
-        freedoms: Number of its independent velocities at a generic configuration.
-        motion: The motion algebra that holds all its twists, world frame.
-        joint: Joint to something at rest about or along whose axis it moves, if that is all.
-        point: Whether words tell where an axis lies.
-        floats: Whether it is the first body of a part that nothing joins to the ground.
-        rotations: Number of its independent angular velocities at a generic configuration.
-        seen: Number of configurations at which twists were collected.
-    """
+    """How one body moves."""
 
     body: str
     freedoms: int
@@ -97,11 +86,7 @@ def _words(motion: MotionType, joint: str | None, point: bool) -> str:
 
 
 def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
-    """Motion of every body but the ground, in the order of the model.
-
-    Floating bases are held: what the other bodies do is told relative to them. Nothing is said of
-    a mechanism whose loops cannot be closed.
-    """
+    """Motion of every body but the ground, in the order of the model."""
     if not reduction.assembly.closed or not reduction.graph.edges:
         return ()
     graph, loops = reduction.graph, reduction.loops
@@ -189,11 +174,7 @@ def _at_joint(
 def _twists(
     reduction: Reduction, scaled: Array, blocks: Sequence[tuple[list[ColumnId], Array]]
 ) -> dict[NodeId, Array]:
-    """Columns that span the twists of every node at each sample, shape (N, 6, k).
-
-    They come from the scaled screws (N, 6, n), and from columns that move together, each block with
-    a basis of their velocities at each sample.
-    """
+    """Columns that span the twists of every node at each sample, shape (N, 6, k)."""
     graph, loops = reduction.graph, reduction.loops
     rates = {
         column: (which, bases[:, [row]])
@@ -283,10 +264,7 @@ def _cell(
 def _random_velocities(
     reduction: Reduction, cell: CellMobility, loops: LoopKinematics, q: Array
 ) -> Array | None:
-    """As many velocities as a body can have twists at each sample, shape (N, n, k).
-
-    None where many loops by themselves do not tell the velocities of all.
-    """
+    """As many velocities as a body can have twists at each sample, shape (N, n, k)."""
     from regularize.reduction.many_loops import each_configuration  # loaded where there are many
 
     rng, cycles = np.random.default_rng(reduction.seed), reduction.cycles(cell)
@@ -303,10 +281,7 @@ def _random_velocities(
 def _followed(
     loops: LoopKinematics, cell: CellMobility, q: Array, rtol: float
 ) -> tuple[Array, Array]:
-    """Configurations and the velocities there that motions follow: fewer than the loops allow.
-
-    Where several motions meet, they are taken from each in turn.
-    """
+    """Configurations and the velocities there that motions follow: fewer than the loops allow."""
     kinds = [(branch.local, branch.rank, branch.ends) for branch in cell.branches]
     found = []
     for local, rank, ends in kinds or [(cell.local, cell.generic.rank, q)]:

@@ -24,15 +24,7 @@ from regularize.tolerances import EXACT, RTOL
 
 @dataclass(frozen=True, eq=False)
 class NearlySpecial:
-    """A loop that is nearly special.
-
-    Attributes:
-        cycle: The loop.
-        family: The motion algebra that it nearly has, in scaled coordinates of its part.
-        joint: Name of the joint that is furthest off.
-        angle: Radians by which its axis would have to be turned.
-        distance: Metres by which it would have to be moved.
-    """
+    """A loop that is nearly special."""
 
     cycle: Cycle
     family: MotionType
@@ -44,10 +36,7 @@ class NearlySpecial:
 def nearly_special(
     graph: Graph, part: Block, *, near: float = SLIGHT, rtol: float = RTOL
 ) -> list[NearlySpecial]:
-    """Loops of a part whose motion algebra would be smaller within the coarse tolerance.
-
-    That is in radians and relative to the part's size; up to ``rtol`` geometry is special already.
-    """
+    """Loops of a part whose motion algebra would be smaller within the coarse tolerance."""
     found = []
     regular: set[tuple[bytes, tuple[int, ...]]] = set()
     for cycle in part.cycles:
@@ -108,10 +97,7 @@ def _seen(screws: Array, center: Array, length: float) -> Array:
 def _families(
     screws: Sequence[Array], own: int, near: float, rtol: float
 ) -> list[GeneratedAlgebra]:
-    """Smaller algebras that hold every screw of the loop up to the coarse tolerance.
-
-    Those that all joints but one generate exactly come first: they name the one that is off.
-    """
+    """Smaller algebras that hold every screw of the loop up to the coarse tolerance."""
     every, joints = np.hstack(screws), np.arange(len(screws))
     owner = np.repeat(joints, [each.shape[1] for each in screws])
     stays = np.vstack([joints[:, None] != owner, np.full(len(owner), True)])

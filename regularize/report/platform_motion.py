@@ -29,17 +29,7 @@ from regularize.words import counted
 
 @dataclass(frozen=True)
 class PlatformMotion:
-    """How a platform moves.
-
-    Attributes:
-        body: Name of the platform.
-        legs: Number of chains of joints that hold it.
-        rotations: Number of its independent angular velocities at a generic configuration.
-        translations: Number of its other freedoms.
-        evidence: ``proved`` where it stays in one group of such motions wherever it goes, else
-            ``moved``.
-        configurations: At how many configurations it was looked at.
-    """
+    """How a platform moves."""
 
     body: str
     legs: int
@@ -72,12 +62,7 @@ class PlatformMotion:
 
 
 def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[PlatformMotion, ...]:
-    """The platform of each part with loops that holds a body at rest, where one body is it.
-
-    Args:
-        reduction: The reduction.
-        bodies: The motions of its bodies.
-    """
+    """The platform of each part with loops that holds a body at rest, where one body is it."""
     graph, own = reduction.graph, {entry.body: entry for entry in bodies}
     motions = {n: own[graph.nodes[n]] for n in graph.every_node if graph.nodes[n] in own}
     resting = [n for n, entry in motions.items() if not entry.freedoms and not entry.floats]

@@ -40,15 +40,7 @@ from regularize.words import counted, names, point_words
 
 @dataclass(frozen=True, eq=False)
 class Reason:
-    """Why something moves or does not.
-
-    Attributes:
-        subject: ``locked`` or ``moves``.
-        joints: Joints that take part.
-        text: The reason in one sentence.
-        wrench: Where one wrench goes round a loop: force and moment about the world's origin, the
-            force, or else the moment, of length one, shape (6,).
-    """
+    """Why something moves or does not."""
 
     subject: str
     joints: tuple[str, ...]
@@ -279,12 +271,7 @@ def _met_words(line: Array, length: float, small: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class FixingChain:
-    """Joints in a row and the motion that they generate.
-
-    Attributes:
-        joints: Names of the joints.
-        motion: Their motion algebra, in the scaled coordinates of the part.
-    """
+    """Joints in a row and the motion that they generate."""
 
     joints: tuple[str, ...]
     motion: MotionType
@@ -293,14 +280,7 @@ class FixingChain:
 def causes(
     graph: Graph, part: Block, cut: Cut, edges: tuple[EdgeId, ...], covector: Array, rtol: float
 ) -> tuple[FixingChain, ...]:
-    """The chains of a loop that together never move along a covector.
-
-    Edges are those of the loop from one side of the cut to the other, without the cut; the covector
-    is in the scaled coordinates of the part, shape (6,).
-
-    Returns:
-        One chain, two, or none where the loop alone does not prove it.
-    """
+    """The chains of a loop that together never move along a covector."""
     for chains in _partitions(edges):
         algebras = [_algebra(part, chain, rtol) for chain in chains]
         if max(np.max(np.abs(covector @ a.basis), initial=0.0) for a in algebras) < rtol:

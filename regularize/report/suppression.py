@@ -31,18 +31,7 @@ _END = re.compile(r"\s*(-->|\*/)?\s*$")
 
 @dataclass(frozen=True)
 class Suppression:
-    """A finding, or a kind of finding, that is accepted.
-
-    Attributes:
-        codes: Codes or their beginnings.
-        by: ``comment``, ``configuration`` or ``baseline``.
-        reason: Why, in the user's words.
-        files: Pattern of the models that it is about; None for any.
-        line: Line of the finding, or the one before it; None for any.
-        joints: Joints that the finding has to name; none for any finding.
-        fingerprint: Of the one finding that is meant; None for any.
-        source: Where it stands.
-    """
+    """A finding, or a kind of finding, that is accepted."""
 
     codes: tuple[str, ...]
     by: str

@@ -35,11 +35,7 @@ MOST = 2000
 
 
 class Mirror:
-    """A document that is being typed, as a file: its text, and links to all around its place.
-
-    Args:
-        path: Where the document is, or will be, saved.
-    """
+    """A document that is being typed, as a file: its text, and links to all around its place."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -88,14 +84,7 @@ _NAME = re.compile(r"@name='([^']*)'")
 
 @dataclass(frozen=True)
 class Problem:
-    """A finding at its line.
-
-    Attributes:
-        line: Counted from 0.
-        code: As of ``Diagnostic``; empty where the text cannot be read.
-        severity: As of ``Diagnostic``.
-        message: The sentence, and what to do.
-    """
+    """A finding at its line."""
 
     line: int
     code: str
@@ -104,13 +93,7 @@ class Problem:
 
 
 class Repair(NamedTuple):
-    """The edit of `fix`.
-
-    Attributes:
-        title: What it does.
-        edits: Files, first characters, those after the last ones, and what stands there then.
-        gone: Codes of findings that it leaves none of.
-    """
+    """The edit of `fix`."""
 
     title: str
     edits: list[tuple[Path, int, int, str]]
@@ -118,13 +101,7 @@ class Repair(NamedTuple):
 
 
 def format_of(text: str, path: Path, before: str | None = None) -> str | None:
-    """The format of a text that is typed; None for what is none of these.
-
-    Args:
-        text: The text.
-        path: Where it is saved; its suffix decides where the text is broken.
-        before: What the same document was when it was last understood.
-    """
+    """The format of a text that is typed; None for what is none of these."""
     head = text[:4096].encode()
     for name in TYPED:
         adapter = adapter_named(name)
@@ -138,15 +115,7 @@ def format_of(text: str, path: Path, before: str | None = None) -> str | None:
 
 
 class Analysed:
-    """A text, analysed.
-
-    Args:
-        text: The text.
-        format: Its format, of ``TYPED``.
-        mirror: The place of its document.
-        before: An earlier text of the document; where it says the same in other words, what was
-            found in it stands, at other lines.
-    """
+    """A text, analysed."""
 
     def __init__(
         self, text: str, format: str, mirror: Mirror, before: Analysed | None = None

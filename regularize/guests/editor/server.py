@@ -40,11 +40,7 @@ class Superseded(BaseException):
 
 
 class Worker:
-    """One thread in which texts are analysed, and which leaves a text for a newer one.
-
-    An analysis has no places where it could be asked to stop, and a process of its own, which
-    could be killed, would not be warm: so it is interrupted as Ctrl-C interrupts a program.
-    """
+    """One thread in which texts are analysed, and which leaves a text for a newer one."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1)
@@ -53,12 +49,7 @@ class Worker:
         self._ident = 0
 
     async def run(self, of: object, function: Callable[[], T]) -> T | None:
-        """Call a function in its turn; None where ``leave`` has ended it.
-
-        Args:
-            of: What it is computed for.
-            function: What is called.
-        """
+        """Call a function in its turn; None where ``leave`` has ended it."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._turn, of, function)
 
@@ -116,11 +107,7 @@ class OpenText:
 
 
 class ModelServer:
-    """Open documents, analysed by one thread one after another.
-
-    Args:
-        editor: The connection to the editor, a ``pygls`` server.
-    """
+    """Open documents, analysed by one thread one after another."""
 
     def __init__(self, editor: Any) -> None:
         self._editor = editor

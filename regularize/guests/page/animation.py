@@ -35,17 +35,7 @@ SLIDE = 0.6
 
 @dataclass(frozen=True, eq=False)
 class DrivenMotion:
-    """One motion of a mechanism.
-
-    Attributes:
-        name: Coordinate that is driven.
-        column: Its position among all coordinates.
-        slides: Whether it is a length, else an angle.
-        q: Configurations along the motion, shape (frames, n).
-        start: Index of the assembled configuration.
-        cyclic: Whether the motion returns to its start.
-        branch: Number of the branch that it is on, where several meet at its start; else 0.
-    """
+    """One motion of a mechanism."""
 
     name: str
     column: int
@@ -73,11 +63,7 @@ def motions(reduction: Reduction, most: int = 6) -> tuple[DrivenMotion, ...]:
 def on_branches(
     reduction: Reduction, frames: int, most: int = 8
 ) -> dict[int, tuple[DrivenMotion, ...]]:
-    """Motions on the first branches that meet at the pose, by their numbers; none where one is.
-
-    Each goes so many frames each way; of branches and of motions on each there are ``most``, for
-    there may be as many as cells.
-    """
+    """Motions on the first branches that meet at the pose, by their numbers; none where one is."""
     met: dict[int, list[Driver]] = {}
     for drive in drivers(reduction):
         if drive.branch and (drive.branch in met or len(met) < most):
@@ -91,13 +77,7 @@ def on_branches(
 
 @dataclass(frozen=True, eq=False)
 class Driver:
-    """A coordinate to drive and those to hold, as positions in the coordinates of ``loops``.
-
-    ``slides`` is whether it is a length. Where motions branch at the assembled pose, ``ends`` are
-    configurations on one of them, the second on the other side if there are two, and ``branch`` is
-    its number. Where loops allow velocities that no motion follows, ``heading`` is one that a
-    motion follows, (n,).
-    """
+    """A coordinate to drive and those to hold, as positions in the coordinates of ``loops``."""
 
     loops: LoopKinematics
     driver: int
@@ -263,11 +243,7 @@ def _cell_drives(
 def traces(
     reduction: Reduction, shortest: float, frames: int = 6
 ) -> Iterator[tuple[int, list[Array]]]:
-    """Where joints go on the first branches that meet at the pose, by the branches' numbers.
-
-    There are none where there is one motion alone. Ways, the longest first, are in the world frame
-    in metres, shape (frames, 3) each; frames are those of each way, and shorter ones are left out.
-    """
+    """Where joints go on the first branches that meet at the pose, by the branches' numbers."""
     for number, motions in on_branches(reduction, frames).items():
         ways = [way for motion in motions for way in _ways(reduction, motion, shortest)]
         yield number, sorted(ways, key=length_of, reverse=True)

@@ -37,10 +37,7 @@ from regularize.tolerances import UNNOTICED, UNSEEN
 
 
 def draw(report: Analysis, *, meshes: bool = True) -> Drawing:
-    """The drawing of a mechanism at any configuration: pieces stay where they are on their body.
-
-    Without meshes bars stand for shapes that are files.
-    """
+    """The drawing of a mechanism at any configuration: pieces stay where they are on their body."""
     return _Artist(report, meshes).drawing()
 
 
@@ -99,10 +96,7 @@ class _Artist:
         )
 
     def _size(self) -> float:
-        """Largest distance of a joint from the middle of all.
-
-        Where all joints meet it is the size of the shapes, or how far masses are from the joints.
-        """
+        """Largest distance of a joint from the middle of all."""
         r = self.report.reduction
         if len(self.graph.edges) > 1:
             center, length = center_and_length(r.loops, r.q)
@@ -216,10 +210,7 @@ class _Artist:
         return float(np.linalg.norm(self.point(node, a) - self.point(node, b)))
 
     def ends(self, shaped: set[NodeId]) -> Iterator[Piece]:
-        """Bars to what is fixed on a body without a shape, and to the mass that ends a chain.
-
-        A body of which there is nothing else to draw is a block at its joint.
-        """
+        """Bars to what is fixed on a body without a shape, and to the mass that ends a chain."""
         graph = self.graph
         drawn = shaped | {node for node, *_ in self.links} | {graph.ground}
         for body in self.report.mechanism.bodies:

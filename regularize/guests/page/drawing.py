@@ -42,17 +42,7 @@ PLAIN: Color = (170, 176, 184, 255)
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """One thing to draw.
-
-    Attributes:
-        name: Unique name, such as ``body/crank/0`` or ``redundant/L1/2``.
-        kind: ``shape``, ``bar``, ``line`` (a thin bar where there are shapes), ``joint``, ``axis``,
-            ``redundant``, ``pedestal`` or ``branch``.
-        node: Node of the graph that it moves with.
-        mesh: Triangles in the frame of the node.
-        color: Red, green, blue, opacity, 0 to 255.
-        owner: Name of the joint or body that it shows; empty where it is none of the user's.
-    """
+    """One thing to draw."""
 
     name: str
     kind: str
@@ -64,18 +54,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Wrench:
-    """A force or a moment at a closing joint that the model leaves undetermined.
-
-    Attributes:
-        name: Unique name, such as ``redundant/L1/2``.
-        loop: Name of the loop.
-        joint: Name of the closing joint.
-        node: Node that it moves with.
-        point: Where it acts, in the frame of the node, metres, shape (3,).
-        direction: Of the force or of the moment's axis, same frame, shape (3,).
-        turns: Whether it is a moment.
-        size: Length of its double arrow, or twice the reach of its ring, in metres.
-    """
+    """A force or a moment at a closing joint that the model leaves undetermined."""
 
     name: str
     loop: str
@@ -89,15 +68,7 @@ class Wrench:
 
 @dataclass(frozen=True, eq=False)
 class Label:
-    """The name of a joint, or of a branch, at a point of a body.
-
-    Attributes:
-        text: The name.
-        node: Node that it moves with.
-        point: In the frame of the node, metres, shape (3,).
-        cut: Whether the joint closes a loop.
-        color: That of the branch.
-    """
+    """The name of a joint, or of a branch, at a point of a body."""
 
     text: str
     node: NodeId
@@ -108,19 +79,7 @@ class Label:
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """All pieces and labels of a mechanism.
-
-    Attributes:
-        report: What is drawn.
-        length: Size of the mechanism in metres.
-        pieces: What to draw.
-        labels: Names of joints.
-        wrenches: What is drawn as redundant directions.
-        links: Bars from joint to joint: node, both ends in its frame, colour.
-        loop_colors: Colour of each loop by name.
-        branch_colors: Colour of each branch by its name, where several meet at the pose.
-        notes: Which shapes could not be read, and why.
-    """
+    """All pieces and labels of a mechanism."""
 
     report: Analysis
     length: float
@@ -149,10 +108,7 @@ STEEP = np.cos(np.radians(30))
 
 
 def camera(drawing: Drawing) -> Array:
-    """A rotation from the ground to the picture: rows right, up and back, shape (3, 3).
-
-    Planar mechanisms are seen almost along their normal, others from a corner.
-    """
+    """A rotation from the ground to the picture: rows right, up and back, shape (3, 3)."""
     report = drawing.report
     normals = [
         loop.motion.direction

@@ -109,11 +109,7 @@ def pedestal(tip: Array, up: Array, height: float) -> Any:
 
 
 def _turned(points: Array, profile: Sequence[tuple[int, float]], sections: int) -> Any:
-    """What a lathe makes, about a line (n, 3) that may bend; no two neighbours on it are the same.
-
-    The profile has the number of a point and a radius there, from one end to the other. Only the
-    first and the last radius may be zero.
-    """
+    """What a lathe makes, about a line (n, 3) that may bend; no two neighbours on it are the same."""
     steps = np.diff(points, axis=0)
     ways = steps / np.linalg.norm(steps, axis=1)[:, None]
     sums = np.vstack([ways[:1], ways[:-1] + ways[1:], ways[-1:]])

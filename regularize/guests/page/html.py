@@ -44,16 +44,7 @@ def render(
     panel: str = "",
     script: str = "",
 ) -> str:
-    """The page of one model.
-
-    Args:
-        report: What to show.
-        meshes: Whether to show shapes that are files.
-        budget: Bytes that shapes may take; larger ones lose detail.
-        trajectory: A motion to play.
-        panel: HTML that stands before the report's rows.
-        script: What brings it to life; it may speak to ``regularize.guests.page``.
-    """
+    """The page of one model."""
     drawing, references = draw(report, meshes=meshes), References(report)
     data = page_data(drawing, references, budget=budget, trajectory=trajectory)
     runs = [scripts(), *([script] if script else ())]
@@ -88,13 +79,7 @@ def _maps(report: Analysis) -> Iterator[str]:
 
 
 def frame(report: Analysis, *, height: int = 720, trajectory: PlayedMotion | None = None) -> str:
-    """The page as a frame of another one, such as a notebook.
-
-    Args:
-        report: What to show.
-        height: Of the frame in pixels.
-        trajectory: A motion to play.
-    """
+    """The page as a frame of another one, such as a notebook."""
     page = escape(render(report, budget=1_000_000, trajectory=trajectory), quote=True)
     style = f"width:100%;height:{height}px;border:0"
     return f'<iframe srcdoc="{page}" style="{style}" title="{escape(repr(report))}"></iframe>'
@@ -215,10 +200,7 @@ def _figure(report: Analysis, drawing: Drawing) -> Iterator[str]:
 
 
 def schematic(drawing: Drawing, width: int = 720, height: int = 480, margin: int = 48) -> str:
-    """Links as lines, joints as circles, closing joints with redundant equations filled; SVG.
-
-    Sizes are in pixels; the margin is kept free on every side.
-    """
+    """Links as lines, joints as circles, closing joints with redundant equations filled; SVG."""
     r = drawing.report.reduction
     poses, view = r.reference.T_world_node[0], camera(drawing)[:2]
 

@@ -33,21 +33,7 @@ def movie(
     frames: int = 60,
     scale: float = 1.0,
 ) -> Path:
-    """Film the first motion of a mechanism, or a given one in its own time.
-
-    Args:
-        report: What to show.
-        path: File to write, ``.gif`` or ``.mp4``.
-        meshes: Whether to show shapes that are files.
-        trajectory: A motion; by default the first freedom goes through its range, or around.
-        frames: Number of pictures of a motion that has no time of its own, 20 to a second.
-        scale: Size of the pictures, 1 for 720 by 480 pixels.
-
-    Raises:
-        UnsupportedExport: The file name ends otherwise, or there is nothing that writes MP4.
-        MissingExtra: matplotlib is not installed.
-        RegularizeError: Nothing moves.
-    """
+    """Film the first motion of a mechanism, or a given one in its own time."""
     path = Path(path)
     kind = path.suffix.lower()
     if kind not in (".gif", ".mp4"):
@@ -67,11 +53,7 @@ def movie(
 
 
 def swing(reduction: Reduction, frames: int) -> Array:
-    """Configurations of the first motion, once around or to and fro, shape (frames, n).
-
-    Raises:
-        RegularizeError: Nothing moves.
-    """
+    """Configurations of the first motion, once around or to and fro, shape (frames, n)."""
     found = motions(reduction, most=1)
     if not found:
         raise RegularizeError(f"{reduction.mechanism.name}: nothing moves, so there is no film")

@@ -43,10 +43,7 @@ def page_data(
 
 
 def _advice(report: Analysis, references: References) -> Iterator[dict[str, Any]]:
-    """For each way to change joints: which, and the freedoms that it gives them.
-
-    ``twists`` are those of body ``mover`` as node ``node`` sees them, linear part first.
-    """
+    """For each way to change joints: which, and the freedoms that it gives them."""
     r = report.reduction
     edges = {edge.joint.name: edge for edge in reversed(r.graph.edges)}
     for entry in report.advice:
@@ -117,12 +114,7 @@ def _modes(
 
 
 def kinematics_data(reduction: Reduction, length: float) -> dict[str, Any]:
-    """The mechanism of a length as a product of exponentials with its kept rows; SI, radians.
-
-    Transforms are the first three rows of their matrix, one after the other (12 numbers). Nodes
-    are given by their row among the poses. Rows of ``kept``, ``own`` (the closing joint's freedoms)
-    and ``implied`` are covectors in the cut frame, linear part first and divided by ``length``.
-    """
+    """The mechanism of a length as a product of exponentials with its kept rows; SI, radians."""
     r, loops, graph = reduction, reduction.loops, reduction.graph
     turns = np.zeros(graph.freedoms, dtype=bool)
     for edge in graph.edges:
@@ -179,11 +171,7 @@ def _curve(curve: Curve) -> dict[str, Any]:
 
 
 def _freedom(driver: Driver, r: Reduction, frames: int = 36) -> dict[str, Any]:
-    """A coordinate to drive, those to hold, and where velocities do not tell, the way itself.
-
-    Where loops are shaky all along, what velocities allow leads away from the motion, so the page
-    is given configurations of it.
-    """
+    """A coordinate to drive, those to hold, and where velocities do not tell, the way itself."""
     path = None
     if driver.heading is not None:
         motion = driver.run(r, frames)

@@ -38,25 +38,13 @@ TEXT, LEADER = "#20242a", "#8a919b"
 
 
 def picture(report: Analysis, *, ghosts: int = 3, drawing: Drawing | None = None) -> Any:
-    """The assembled mechanism with faint poses of its first motion, a matplotlib figure.
-
-    Args:
-        report: From ``regularize.check``.
-        ghosts: Number of faint poses.
-        drawing: The drawing of the same report, if there is one already.
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
-    """
+    """The assembled mechanism with faint poses of its first motion, a matplotlib figure."""
     r = report.reduction
     return Painter(drawing or draw(report)).paint(r.q, ghost_poses(r, ghosts))
 
 
 def saved(figure: Any, kind: str, scale: float = 2.0) -> bytes:
-    """A picture as the bytes of a file: ``png``, ``svg``, or ``raw`` red, green, blue and opacity.
-
-    The scale is the number of pixels for each of the sheet.
-    """
+    """A picture as the bytes of a file: ``png``, ``svg``, or ``raw`` red, green, blue and opacity."""
     from matplotlib import rc_context
 
     stream, about = io.BytesIO(), {"Title": figure.get_label(), "Date": None}
@@ -85,13 +73,7 @@ def content(
 
 
 class Painter:
-    """Paints one mechanism at any configuration, seen by one camera, always on the same figure.
-
-    Args:
-        drawing: What to paint.
-        within: Configurations that the picture has room for, shape (k, n); by default those that
-            it shows.
-    """
+    """Paints one mechanism at any configuration, seen by one camera, always on the same figure."""
 
     def __init__(self, drawing: Drawing, within: Array | None = None) -> None:
         try:
@@ -125,10 +107,7 @@ class Painter:
         return np.asarray(self.drawing.report.reduction.loops.state(q).T_world_node[0])
 
     def paint(self, q: Array, ghosts: Sequence[Array] = (), pushes: Array | None = None) -> Any:
-        """The mechanism at a configuration (n,), and faintly at others, as a matplotlib figure.
-
-        Pushes are forces at places of the world, shape (k, 6), 1 for an arrow of a usual length.
-        """
+        """The mechanism at a configuration (n,), and faintly at others, as a matplotlib figure."""
         from matplotlib.collections import PolyCollection
 
         poses = self._poses(q)
@@ -157,10 +136,7 @@ class Painter:
         return self._figure
 
     def _seen(self, poses: Array, *, ghost: bool = False) -> tuple[Array, Array, NDArray[np.intp]]:
-        """Visible triangles in the picture's axes, their colours, and what lies over what.
-
-        Of ghosts moving bodies are seen alone, pale and behind everything.
-        """
+        """Visible triangles in the picture's axes, their colours, and what lies over what."""
         chosen = self._moves if ghost else np.ones(len(self._row), dtype=bool)
         corners = self._corners
         if self.drawing.wrenches:
@@ -191,10 +167,7 @@ class Painter:
         return np.asarray(T[:, :3] @ point + T[:, 3])
 
     def _shown(self, poses: Array) -> dict[tuple[str, str], tuple[Array, float]]:
-        """Where redundant directions are drawn and how much smaller, by loop and joint.
-
-        Of those that lie behind each other the first is drawn alone.
-        """
+        """Where redundant directions are drawn and how much smaller, by loop and joint."""
         places, sizes = dict[tuple[str, str], Array](), dict[tuple[str, str], float]()
         shown = list[tuple[str, str]]()
         for wrench in self.drawing.wrenches:
@@ -218,11 +191,7 @@ class Painter:
         return np.array(found).reshape(-1, 3)
 
     def _name(self, axes: Any, poses: Array, scale: float, shift: Array, triangles: Array) -> None:
-        """Names beside their points, where they were put when the first picture was painted.
-
-        Of places where a name covers no other and no redundant direction it stands where it covers
-        the least of what is drawn; a line leads to it if that is not beside its point.
-        """
+        """Names beside their points, where they were put when the first picture was painted."""
         from matplotlib.transforms import Bbox
 
         named = self.drawing.labels

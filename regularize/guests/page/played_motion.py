@@ -21,15 +21,7 @@ from regularize.tolerances import UNSEEN
 
 @dataclass(frozen=True, eq=False)
 class PlayedMotion:
-    """A motion.
-
-    Attributes:
-        time: Times in seconds, shape (N,).
-        coordinates: Coordinates of all joints, radians and metres, shape (N, n).
-        energy: Energy balance in J, shape (N,).
-        closure: Largest closure error, lengths scaled, shape (N,).
-        forces: Where the ground acts, m, and its forces, N, world axes, shape (N, contacts, 6).
-    """
+    """A motion."""
 
     time: Array
     coordinates: Array
@@ -44,10 +36,7 @@ class PlayedMotion:
         return cls(motion.time, motion.coordinates, motion.energy, motion.closure, forces)
 
     def pushes(self, t: float) -> Array:
-        """Where the ground acts next to a time, and its forces, 1 for usual ones, shape (k, 6).
-
-        Impacts are much larger than what holds a body up: twice the usual is the most.
-        """
+        """Where the ground acts next to a time, and its forces, 1 for usual ones, shape (k, 6)."""
         if not self.forces.size:
             return np.zeros((0, 6))
         sizes = np.linalg.norm(self.forces[..., 3:], axis=-1)
@@ -61,13 +50,7 @@ class PlayedMotion:
 
     @classmethod
     def read(cls, path: str | Path, mechanism: Mechanism) -> PlayedMotion:
-        """That of a file which ``Simulation.save`` has written.
-
-        Raises:
-            UnsupportedExport: The file name ends in neither ``.csv`` nor ``.npz``.
-            ReadError: The file is missing, or holds no motion.
-            ModelError: It is a motion of another mechanism.
-        """
+        """That of a file which ``Simulation.save`` has written."""
         path = motion_file(path)
         check_regular(str(path))
         try:

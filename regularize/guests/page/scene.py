@@ -22,18 +22,7 @@ from regularize.report.analysis import Analysis
 def scene(
     report: Analysis, q: Array | None = None, *, ghosts: int = 0, drawing: Drawing | None = None
 ) -> Any:
-    """The mechanism at a configuration.
-
-    Args:
-        report: From ``regularize.check``.
-        q: Coordinates of all joints, shape (n,); by default the assembled ones.
-        ghosts: Number of further poses of the first motion to show faintly.
-        drawing: The drawing of the same report, if there is one already.
-
-    Returns:
-        A ``trimesh.Scene`` whose geometry is named after ``Piece.name``; those of ghosts are
-        prefixed by ``ghost1/``, ``ghost2/``, ….
-    """
+    """The mechanism at a configuration."""
     drawing, r = drawing or draw(report), report.reduction
     result = trimesh.Scene(base_frame="ground")
     _add(result, drawing, r.loops.state(r.q if q is None else q).T_world_node[0], "", 1.0)

@@ -31,10 +31,7 @@ LAYERS = {
 
 
 def scene_data(drawing: Drawing, references: References, budget: int) -> dict[str, Any]:
-    """What ``scene.js`` draws; lengths in metres, transforms as in ``kinematics_data``.
-
-    The budget is that of shapes, in bytes.
-    """
+    """What ``scene.js`` draws; lengths in metres, transforms as in ``kinematics_data``."""
     r = drawing.report.reduction
     home = r.reference.T_world_node[0]
     pieces = [p for p in _within(drawing.pieces, budget) if p.kind != "redundant"]
@@ -89,10 +86,7 @@ def scene_data(drawing: Drawing, references: References, budget: int) -> dict[st
 
 
 def _within(pieces: Sequence[Piece], budget: int, triangle: int = 12) -> list[Piece]:
-    """The pieces, the largest shapes decimated as far as a budget in bytes asks for.
-
-    A triangle takes so many bytes with its share of the corners.
-    """
+    """The pieces, the largest shapes decimated as far as a budget in bytes asks for."""
     sizes = sorted(len(piece.mesh.faces) for piece in pieces if piece.kind == "shape")
     left, most = budget // triangle, max(sizes, default=0)
     if sum(sizes) > left:

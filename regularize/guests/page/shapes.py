@@ -16,12 +16,7 @@ from regularize.mechanism.mechanism import Geometry
 
 
 def mesh_of(geometry: Geometry, model: str | None) -> Any:
-    """The shape in the body frame; its file is looked for from the model's.
-
-    Raises:
-        ReadError: Its file is missing, cannot be read, or holds no triangles.
-        MissingExtra: Its format needs a package that is not installed.
-    """
+    """The shape in the body frame; its file is looked for from the model's."""
     size = geometry.size
     if geometry.kind == "box":
         mesh = creation.box(size)
@@ -49,11 +44,7 @@ def _load(uri: str, scale: tuple[float, ...], model: str | None) -> Any:
 
 
 def decimated(mesh: Any, most: int) -> Any:
-    """The mesh with a number of triangles at most: corners that share a cell of a grid become one.
-
-    The grid is the finest of those that halve their cells which leaves no more (Rossignac and
-    Borrel 1993). Holes may close and thin walls meet; nothing is invented.
-    """
+    """The mesh with a number of triangles at most: corners that share a cell of a grid become one."""
     if len(mesh.faces) <= most:
         return mesh
     vertices, faces = np.asarray(mesh.vertices), np.asarray(mesh.faces)
@@ -70,10 +61,7 @@ def decimated(mesh: Any, most: int) -> Any:
 
 
 def clustered(vertices: Array, faces: Any, cells: float) -> tuple[Array, Any]:
-    """Corners (V, 3) merged by cells of a grid, and the triangles (F, 3) that are left of a mesh.
-
-    The number of cells is that along the longest edge of the box around it.
-    """
+    """Corners (V, 3) merged by cells of a grid, and the triangles (F, 3) that are left of a mesh."""
     low = vertices.min(axis=0)
     step = float(np.max(np.ptp(vertices, axis=0))) / cells or 1.0
     keys = np.floor((vertices - low) / step).astype(np.int64)

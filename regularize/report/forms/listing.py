@@ -167,15 +167,7 @@ BESIDE = 74
 
 @dataclass(frozen=True)
 class SummaryLine:
-    """What the table says of one model.
-
-    Attributes:
-        path: The file as the user named it.
-        error: Why it cannot be read, in one line, or None.
-        numbers: Its columns of numbers, by their titles; none where it cannot be read.
-        worst: Most severe finding, or an empty string.
-        codes: Codes of the findings of that severity.
-    """
+    """What the table says of one model."""
 
     path: str
     error: str | None = None
@@ -202,10 +194,7 @@ def line_of(path: str, report: Analysis) -> SummaryLine:
 def table(
     lines: Sequence[SummaryLine], width: int, color: bool, fragments: Sequence[str] = ()
 ) -> str:
-    """The table, fragments and one sentence that adds it up; ``width`` is in columns of text.
-
-    Paths are not broken over lines: a longer one makes the table wider.
-    """
+    """The table, fragments and one sentence that adds it up; ``width`` is in columns of text."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     longest = max((len(line.path) for line in lines), default=0)
     table.add_column("model", overflow="fold", min_width=max(24, longest))

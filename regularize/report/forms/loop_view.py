@@ -21,11 +21,7 @@ SPATIAL = {"full": "spatial"}
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Loops that are alike: same motion, same joints count, same equations.
-
-    Attributes:
-        loops: The loops; the first stands for all.
-    """
+    """Loops that are alike: same motion, same joints count, same equations."""
 
     loops: tuple[LoopReport, ...]
 
@@ -82,11 +78,7 @@ def motion(loop: LoopReport) -> str:
 
 
 def rows(loop: LoopReport) -> list[tuple[str, str, str, str]]:
-    """The six directions at the closing joint: translations first, then along X, Y, Z.
-
-    Of each its words, whether it is ``kept``, ``redundant`` or ``free``, the joints that fix it
-    already or that it belongs to, and the closure error with its unit, empty for a freedom.
-    """
+    """The six directions at the closing joint: translations first, then along X, Y, Z."""
     found = [
         *((e.direction, "kept", "", residual(e)) for e in loop.kept),
         *((e.direction, "redundant", _because(loop, e), residual(e)) for e in loop.removed),

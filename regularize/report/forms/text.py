@@ -30,16 +30,7 @@ COMMAND = 1500
 
 @dataclass(frozen=True)
 class Detail:
-    """How much is said of each thing.
-
-    Attributes:
-        loops: Kinds of loops shown in full.
-        findings: Errors and warnings that are told; the others are counted.
-        moves: Kinds of motion.
-        rows: Rows of the table of loops; with more there are sums alone.
-        helped: 2 for notes with place and help, 1 for errors and warnings alone.
-        names: Names in a list.
-    """
+    """How much is said of each thing."""
 
     loops: int
     findings: int = 1000
@@ -71,16 +62,7 @@ def render(
     top: int | None = None,
     verbosity: int = 0,
 ) -> str:
-    """The report as text.
-
-    Args:
-        report: From ``regularize.check``.
-        width: Columns of the terminal; by default 100.
-        color: Whether to use terminal colours.
-        top: Number of loops shown in full, loops that are alike counting as one; by default so many
-            that the report is less than 60 lines.
-        verbosity: -1 for the verdict alone, 0 for the usual report, 1 for every loop by itself.
-    """
+    """The report as text."""
     if verbosity > 0:
         return printed(blocks(report, EVERY, verbosity), width, color)
     if top is not None:

@@ -132,10 +132,7 @@ def moves(report: Analysis, most: int) -> list[tuple[str, str]]:
 
 
 def moving_together(report: Analysis) -> list[tuple[list[str], str]]:
-    """Bodies and the kind of motion that they make, rest last.
-
-    Many bodies that turn about axes of their own make one kind.
-    """
+    """Bodies and the kind of motion that they make, rest last."""
     alone = sum(body.joint is not None for body in report.moving)
     found: dict[str, list[str]] = {}
     for body in report.moving:

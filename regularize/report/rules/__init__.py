@@ -49,22 +49,7 @@ DIALECT_OF = {
 
 @dataclass(frozen=True)
 class Rule:
-    """A kind of finding.
-
-    Attributes:
-        code: Stable code.
-        name: Short name in words joined by hyphens.
-        severity: How it is reported unless the case says otherwise.
-        what: What was found.
-        why: Why it matters.
-        example: A case that an engineer knows.
-        fix: What to do.
-        bad: A piece of a model that gives the finding, by dialect.
-        good: The same without it.
-        reference: Where to read more.
-        theorem: Headings of the proof that it rests on, separated by semicolons; see
-            ``theorem``.
-    """
+    """A kind of finding."""
 
     code: str
     name: str
@@ -88,12 +73,7 @@ class Rule:
 
 
 def theorem(*names: str) -> str:
-    """Paragraphs of the checker's own text by their headings, in its order; all without names.
-
-    Example:
-        >>> theorem("Motion").split(".")[0]
-        'Motion'
-    """
+    """Paragraphs of the checker's own text by their headings, in its order; all without names."""
     from regularize.proofs import verifier  # few rules need its text
 
     found = []

@@ -27,15 +27,7 @@ TRIED = ("fixed", "revolute", "prismatic", "cylindrical", "universal", "spherica
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What follows from other kinds of joints.
-
-    Attributes:
-        joints: New kinds by the names of joints; None for the smallest changes that make the model
-            isostatic.
-        report: Of the changed model.
-        change: The change of the files; None where there is none, or they cannot hold it.
-        refused: Why the files cannot hold it; empty where they can.
-    """
+    """What follows from other kinds of joints."""
 
     joints: Mapping[str, str] | None
     report: Report
@@ -63,12 +55,7 @@ class Trial:
 def trial(
     path: str, written: Report, joints: Mapping[str, str] | None, options: Mapping[str, Any]
 ) -> Trial:
-    """Try other kinds of joints, as of ``fix``, by the options of the reader.
-
-    Raises:
-        RegularizeError: A joint is unknown or cannot be such a kind; nothing makes the model
-            isostatic, where that is asked for.
-    """
+    """Try other kinds of joints, as of ``fix``, by the options of the reader."""
     if joints is not None and not joints:
         return Trial(joints, written)
     try:
@@ -92,18 +79,7 @@ def _thought(written: Reduction, joints: Mapping[str, str]) -> Mechanism:
 
 
 class Session:
-    """One model on the bench; ``options`` are those of the reader.
-
-    Attributes:
-        path: The model file, or its folder.
-        version: Grows with every change of what is to be seen.
-        written: Report of the model as it is written.
-        trial: What is tried now.
-        error: Why the file cannot be read as it is now; empty where it can.
-
-    Raises:
-        RegularizeError: The file cannot be read.
-    """
+    """One model on the bench; ``options`` are those of the reader."""
 
     def __init__(self, path: str, **options: Any) -> None:
         self.path, self._options = path, options
@@ -161,11 +137,7 @@ class Session:
         self._try(None)
 
     def undo(self) -> None:
-        """Go back to what was tried before, or to the files as they were before they were saved.
-
-        Raises:
-            RegularizeError: There is nothing to go back to, or others have changed the files since.
-        """
+        """Go back to what was tried before, or to the files as they were before they were saved."""
         if not self._before and self._saved:
             self._unsave()
             return

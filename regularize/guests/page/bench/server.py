@@ -149,14 +149,7 @@ PULSE = 15.0
 
 
 class Server:
-    """Serves one session, to whoever knows its token.
-
-    Attributes:
-        session: The session.
-        token: The secret part of the address.
-        ticket: Leads to the token once, and is nothing afterwards: what a browser is started with
-            can be seen by others on the machine.
-    """
+    """Serves one session, to whoever knows its token."""
 
     def __init__(self, session: Session) -> None:
         """Take a session."""
@@ -180,10 +173,7 @@ class Server:
     async def _guarded(
         self, request: web.Request, handler: Callable[..., object]
     ) -> web.StreamResponse:
-        """Answer this very page alone.
-
-        Other sites in the same browser know no token, and a name that leads here is not ours.
-        """
+        """Answer this very page alone."""
         token = request.match_info.get("token", "")
         local = request.host.partition(":")[0] in ("127.0.0.1", "localhost")
         origin = request.headers.get("Origin")
@@ -295,13 +285,7 @@ class Server:
 
 
 async def serve(session: Session, port: int, ready: Callable[[str, str], None]) -> None:
-    """Serve a session on this machine until cancelled.
-
-    The port 0 is any that is free; ``ready`` is told the address, and one that leads there once.
-
-    Raises:
-        RegularizeError: The port is taken.
-    """
+    """Serve a session on this machine until cancelled."""
     server = Server(session)
     runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
