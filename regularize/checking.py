@@ -117,7 +117,7 @@ def check(
 
 
 def _determined(mechanism: Mechanism, elastic: list[str], report: Report) -> Diagnostic:
-    """What elastic links determine that rigid ones would leave open (Wojtyra and Frączek)."""
+    """Report what elastic links determine that rigid ones leave open (Wojtyra and Frączek)."""
     bodies = tuple(replace(body, elastic=None) for body in mechanism.bodies)
     rigid = reduce(replace(mechanism, bodies=bodies), configurations=0)
     closed = rigid.assembly.closed and report.reduction.assembly.closed
@@ -163,6 +163,7 @@ def check_each(
 
 
 def _checked(source: Any, options: Mapping[str, Any]) -> Report | RegularizeError:
+    """Return the report of a source, or the error that it raises."""
     try:
         return check(source, **options)
     except RegularizeError as error:

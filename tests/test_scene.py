@@ -17,10 +17,8 @@ import regularize as rg
 from regularize.guests.page.animation import motions
 from regularize.guests.page.artist import draw
 from regularize.guests.page.drawing import REDUNDANT, camera
-from regularize.guests.page.glyphs import path
-from regularize.guests.page.picture import SHEET, Painter, picture, saved
-from regularize.guests.page.scene import scene
-from regularize.guests.page.shapes import decimated, mesh_of
+from regularize.guests.page.meshes import decimated, mesh_of, path
+from regularize.guests.page.picture import SHEET, Painter, picture, saved, scene
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.connections import DisjointSets
 from regularize.report.forms.loop_view import _because

@@ -16,9 +16,8 @@ from test_outputs import side_by_side
 
 import regularize as rg
 from regularize.cli import main
-from regularize.guests.page.animation import SPACING, motions
+from regularize.guests.page.animation import SPACING, PlayedMotion, motions
 from regularize.guests.page.movie import movie, swing
-from regularize.guests.page.played_motion import PlayedMotion
 from regularize.loops.continuation import Continuation
 from regularize.loops.projection import project
 

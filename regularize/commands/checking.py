@@ -42,7 +42,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of checking one model, in plain values that can be sent between processes."""
+    """The result of checking one model, as plain values that can be sent between processes."""
 
     line: SummaryLine
     status: int
@@ -54,7 +54,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Checking:
-    """The options of a check, and what follows from them."""
+    """The options of a check with the configuration, and the work for one or many models."""
 
     arguments: argparse.Namespace
     folders: tuple[Repository, ...]
@@ -68,7 +68,7 @@ class Checking:
     def of(
         cls, arguments: argparse.Namespace, folders: Sequence[Repository] = (), *, single: bool
     ) -> Checking:
-        """The work for parsed options, with the width and colours that standard output takes."""
+        """Return the work for parsed options, with the width and colours of standard output."""
         terminal = arguments.out is None and sys.stdout.isatty()
         plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
         color = arguments.color == "always" or (
@@ -90,7 +90,7 @@ class Checking:
         return cls(options, tuple(folders), single, width, color, agreed, accepted)
 
     def outcomes(self, paths: Sequence[str]) -> list[Outcome]:
-        """Check all models; progress goes to standard error."""
+        """Check all models, with progress on standard error."""
         found: list[tuple[int, Outcome]] = []
         jobs = self.arguments.jobs
         with delayed_progress("checking") as bar:
@@ -107,15 +107,15 @@ class Checking:
 
     @property
     def streams(self) -> bool:
-        """Whether results are written as they come, in the order in which they are ready."""
+        """Whether results are written in the order in which they are ready."""
         return self.arguments.output == "jsonl" and self.arguments.out is None
 
     def crashed(self, path: str, reason: str) -> Outcome:
-        """The outcome of a model whose process ended; errors that are raised name their file."""
+        """Return the outcome of a model whose process ended."""
         return self.failed(path, f"{path}: {reason}")
 
     def failed(self, path: str, reason: str) -> Outcome:
-        """The outcome of a model that cannot be read."""
+        """Return the outcome of a model that cannot be read."""
         inside = any(path in folder.models for folder in self.folders)  # found there, not named
         line = SummaryLine(displayed(path), displayed(reason))
         return Outcome(line, 1 if inside else 2, files=(path,))
@@ -151,7 +151,7 @@ class Checking:
         return Outcome(line, status, body, data, entries_of(report), files)
 
     def _loaded(self, path: str) -> Mechanism:
-        """The model; of a folder with what packages the folder holds."""
+        """Read a model, with the packages that its folder holds."""
         arguments = argparse.Namespace(**vars(self.arguments))
         for folder in self.folders:
             if path in folder.models and path.endswith((".xacro", ".urdf")):
@@ -165,6 +165,7 @@ class Checking:
         return self.arguments.output == "text" and (self.single or self.arguments.verbose)
 
     def _render(self, report: Report) -> tuple[str, Mapping[str, Any]]:
+        """Return the report in the form asked for: its text, and its plain values."""
         output = self.arguments.output
         if output in ("json", "jsonl"):
             return "", report.as_dict()
@@ -183,7 +184,7 @@ class Checking:
         return text.render(report, self.width, self.color, self.arguments.top, verbosity), {}
 
     def compose(self, outcomes: Sequence[Outcome]) -> dict[Path | None, str]:
-        """What to write where; None stands for standard output."""
+        """Return what to write where; None stands for standard output."""
         output, out = self.arguments.output, self.arguments.out
         read = [outcome for outcome in outcomes if outcome.line.error is None]
         if not read and self.single and not self.folders:
@@ -208,7 +209,7 @@ class Checking:
         return {out: body}
 
     def _found(self, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-        """Of folders: their fragments, and models that cannot be read."""
+        """Return the fragments and unreadable models of folders for JSON."""
         if not self.folders:
             return {}
         fragments = [
@@ -224,7 +225,7 @@ class Checking:
         return {"fragments": fragments, "unreadable": failed}
 
     def _pages(self, read: Sequence[Outcome], folder: Path) -> dict[Path | None, str]:
-        """One page per model and one with the table of all."""
+        """Return one page per model and one with the table of all."""
         names: dict[str, Outcome] = {}
         for outcome in read:
             stem = Path(outcome.line.path).resolve().stem
@@ -242,7 +243,7 @@ class Checking:
 
 
 def _reports(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Reports under ``reports``, however many; a single one's own entries stand at the top too."""
+    """Put reports under ``reports``; a single one's entries stand at the top too."""
     tool = {"name": "regularize", "version": __version__}
     whole = {"schema_version": SCHEMAS["report"], "tool": tool, "reports": reports}
     return {**reports[0], **whole} if len(reports) == 1 else whole
@@ -262,7 +263,7 @@ def in_parallel(
     paths: Sequence[str],
     jobs: int | None = None,
 ) -> Iterator[tuple[int, Result]]:
-    """Apply a function to every path and yield index and outcome in the order of completion."""
+    """Apply a function to every path in processes; yield index and result as they are ready."""
     jobs = jobs or min(len(paths) // 2, os.cpu_count() or 1)
     if jobs <= 1:
         for i, path in enumerate(paths):
@@ -282,7 +283,7 @@ def in_parallel(
 def _in_pool(
     work: Callable[[str], Result], paths: Mapping[int, str], jobs: int, lost: dict[int, str]
 ) -> Iterator[tuple[int, Result]]:
-    """Outcomes in the order of completion; what a broken pool leaves undone goes to ``lost``."""
+    """Yield results as they are ready; note the paths that a broken pool loses in ``lost``."""
     from concurrent.futures import as_completed  # one model needs no other processes
     from concurrent.futures.process import BrokenProcessPool
 
@@ -302,7 +303,7 @@ def _in_pool(
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Environment variables for the processes that are started meanwhile."""
+    """Set environment variables for processes that are started meanwhile."""
     before = {name: os.environ.get(name) for name in values}
     for name, value in values.items():
         os.environ.setdefault(name, value)

@@ -36,7 +36,7 @@ ENTRY = ("codes", "files", "joints", "reason")
 
 @dataclass(frozen=True)
 class Configuration:
-    """What applies where the command line says nothing."""
+    """The options that a project has set in its file, or nothing where there is no file."""
 
     path: Path | None = None
     select: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Configuration:
     suppress: tuple[Mapping[str, Any], ...] = ()
 
     def suppressions(self) -> tuple[Suppression, ...]:
-        """What it accepts; its baseline is read elsewhere."""
+        """Return the findings that the file accepts."""
         from regularize.report.suppression import Suppression
 
         return tuple(
@@ -62,7 +62,7 @@ class Configuration:
 
 
 def configuration(path: Path | None = None) -> Configuration:
-    """The configuration in a file, or in the nearest one from the current folder upwards."""
+    """Read the configuration from a file, or from the nearest one upwards."""
     if path is not None:
         return _of(path, _table(path))
     for folder in (Path.cwd(), *Path.cwd().parents):
@@ -76,7 +76,7 @@ def configuration(path: Path | None = None) -> Configuration:
 
 
 def known_before(path: Path) -> tuple[Suppression, ...]:
-    """The findings in a baseline, from ``--write-baseline``."""
+    """Read a baseline of ``--write-baseline`` as suppressions."""
     from regularize.report.suppression import Suppression
 
     try:
@@ -93,7 +93,7 @@ def known_before(path: Path) -> tuple[Suppression, ...]:
 
 
 def entries_of(report: Analysis) -> tuple[dict[str, str], ...]:
-    """The findings of a report as entries of a baseline."""
+    """Return the findings of a report as entries of a baseline."""
     from regularize.report.suppression import fingerprint
 
     model = report.mechanism.name
@@ -104,12 +104,13 @@ def entries_of(report: Analysis) -> tuple[dict[str, str], ...]:
 
 
 def baseline(entries: Iterable[Mapping[str, str]]) -> str:
-    """The text of a baseline; the same findings make the same text."""
+    """Return the text of a baseline; the same findings give the same text."""
     ordered = sorted(entries, key=lambda entry: tuple(entry.values()))
     return json.dumps({"schema_version": 1, "findings": ordered}, indent=1) + "\n"
 
 
 def _load(path: Path) -> dict[str, Any]:
+    """Read a TOML file."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -122,7 +123,7 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def _table(path: Path) -> Mapping[str, Any]:
-    """The entries of a file: those at its top, except in another tool's file, and its section."""
+    """Return the entries of a file: its top, but for another tool's file, and its section."""
     loaded = _load(path)
     section = _section(loaded)
     if path.name == "pyproject.toml" or section is not None:
@@ -135,12 +136,13 @@ def _table(path: Path) -> Mapping[str, Any]:
 
 
 def _section(loaded: Mapping[str, Any]) -> Any:
-    """What stands under ``[tool.regularize]``; None where nothing does."""
+    """Return what stands under ``[tool.regularize]``, or None."""
     tool = loaded.get("tool")
     return tool.get("regularize") if isinstance(tool, dict) else None
 
 
 def _of(path: Path, table: Mapping[str, Any]) -> Configuration:
+    """Validate the entries of a file."""
     _known(path, "the configuration", table, KEYS)
     fail_on = table.get("fail-on", "warning")
     if fail_on not in SEVERITIES:
@@ -169,12 +171,14 @@ def _of(path: Path, table: Mapping[str, Any]) -> Configuration:
 
 
 def _strings(path: Path, key: str, value: object) -> tuple[str, ...]:
+    """Return an entry as strings, or raise ``ReadError``."""
     if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
         raise ReadError(str(path), f"{key} = {value!r}: expected a list of strings")
     return tuple(value)
 
 
 def _known(path: Path, what: str, table: Mapping[str, Any], keys: Sequence[str]) -> None:
+    """Return a value that is one of these, or raise ``ReadError``."""
     for key in table:
         if key not in keys:
             from difflib import get_close_matches  # only where something is wrong

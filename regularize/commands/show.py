@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     content = guest("page.picture").content
     trajectory = None
     if motion is not None:
-        trajectory = guest("page.played_motion").PlayedMotion.read(motion, mechanism)
+        trajectory = guest("page.animation").PlayedMotion.read(motion, mechanism)
     pictured = out is not None and out.suffix.lower() != ".html"
     report = check(mechanism, trials=not pictured)
     meshes = not arguments.no_meshes

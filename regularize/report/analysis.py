@@ -394,7 +394,7 @@ def model_entry(reduction: Reduction) -> dict[str, Any]:
 
 
 def _commands_tried(finding: Diagnostic, entries: Sequence[Advice]) -> Diagnostic:
-    """A finding about stiff closures with the commands that the file was tried with."""
+    """Keep only those commands of a finding that work on the model's file."""
     if finding.code != "REG218":
         return finding
     held = [" ".join(map(shlex.quote, each.arguments)) for each in entries if each.in_file]
@@ -406,9 +406,10 @@ def _commands_tried(finding: Diagnostic, entries: Sequence[Advice]) -> Diagnosti
 
 
 def _axis(change: JointChange) -> list[float] | None:
-    """Direction of the new joint's axis on the ground, where there is a choice."""
+    """Return the direction of a new joint's axis on the ground, where there is a choice."""
     return None if change.choice is None else [float(x) for x in change.choice]
 
 
 def _gap(translation: float, rotation: float) -> dict[str, float]:
+    """Return a gap as a JSON entry."""
     return {"translation_m": translation, "rotation_rad": rotation}

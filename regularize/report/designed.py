@@ -24,7 +24,7 @@ from regularize.words import LISTED, counted, degrees, listed, millimetres, name
 
 @dataclass(frozen=True)
 class BindingJoint:
-    """What a joint that is built as it is written takes up when the mechanism moves."""
+    """How much a joint gives way when a mechanism built as written moves, and its share."""
 
     joint: str
     share: float
@@ -47,7 +47,7 @@ class BindingJoint:
 def binding_joints(
     meant: Idealised, stiffness: PerJoint | Iterable[PerJoint] | None = None
 ) -> list[BindingJoint]:
-    """The joints of a mechanism that moves as designed alone, the most strained first."""
+    """Return the joints that bind if the model is built as written, the most strained first."""
     if not meant.changed:
         return []
     springs = None
@@ -64,6 +64,7 @@ def binding_joints(
 def _of_cell(
     meant: Idealised, cell: CellMobility, stiffness: Mapping[str, tuple[float, float]] | None
 ) -> list[BindingJoint]:
+    """Return the strain of the joints of one cell, with equal stiffness where none is given."""
     visited, edges = cell.configurations, cell.edges
     # Frames lie where the file has them in both, so that errors are taken at the same points.
     graphs = [build(each, as_placed=True) for each in (meant.mechanism, meant.written.mechanism)]
@@ -106,7 +107,7 @@ def _of_cell(
 def _compliances(
     names: list[str], stiffness: Mapping[str, tuple[float, float]] | None, length: float
 ) -> Array:
-    """Of joints by scaled wrenches, shape (joints, 6)."""
+    """Return compliances of joints for scaled wrenches, shape (joints, 6)."""
     if stiffness is None:
         return np.ones((len(names), 6))
     pairs = [stiffness.get(name, (np.inf, np.inf)) for name in names]
@@ -115,12 +116,12 @@ def _compliances(
 
 
 def _sizes(twists: Array) -> Array:
-    """Largest linear and angular part of every joint's twist or wrench, shape (joints, 2)."""
+    """Return the largest linear and angular part of each joint's twists, shape (joints, 2)."""
     return np.asarray(np.linalg.norm(twists.reshape(*twists.shape[:2], 2, 3), axis=3).max(axis=0))
 
 
 def as_designed(meant: Idealised, binding: Sequence[BindingJoint]) -> Iterator[Diagnostic]:
-    """The findings that a mechanism next to the written one moves more freely, or may do so."""
+    """Yield the findings about mechanisms near the written one that move more freely."""
     for candidate in meant.undecided:
         if candidate.missed:
             yield Diagnostic(
@@ -186,7 +187,7 @@ def as_designed(meant: Idealised, binding: Sequence[BindingJoint]) -> Iterator[D
 
 
 def _moves(moves: Mapping[str, tuple[float, float]]) -> str:
-    """By how much every joint is moved, the furthest first."""
+    """Say by how much every joint is moved, the furthest first."""
     furthest = sorted(moves.items(), key=lambda item: -sum(item[1]))
     each = [f"`{name}` {millimetres(move)}, {degrees(turn)}" for name, (move, turn) in furthest]
     more = [f"{len(each) - LISTED} more"] if len(each) > LISTED else []
@@ -194,7 +195,7 @@ def _moves(moves: Mapping[str, tuple[float, float]]) -> str:
 
 
 def _binds(binding: Sequence[BindingJoint]) -> str:
-    """Which joints bind in what is built as it is written: those that take most of the strain."""
+    """Say which joints bind in what is built as written: those that take most of the strain."""
     if not binding:
         return "built as it is written, it binds unless its joints give way by as much"
     taken, most = 0.0, []
@@ -214,10 +215,12 @@ def _binds(binding: Sequence[BindingJoint]) -> str:
 
 
 def _mobility(finite: int | None) -> str:
+    """Say what is known of the mobility."""
     return "whether it moves is undecided" if finite is None else f"the mobility is {finite}"
 
 
 def _miss(relation: AxisRelation) -> str:
+    """Say by how much a relation is missed."""
     translation, rotation = relation.translation, relation.rotation
     sizes = [millimetres(translation)] if translation or not rotation else []
     return " and ".join([*sizes, *([degrees(rotation)] if rotation else [])])

@@ -85,7 +85,7 @@ def by_severity(found: Iterable[Diagnostic]) -> list[Diagnostic]:
 def _special(
     reduction: Reduction, loops: Sequence[LoopReport], special: SpecialLengths
 ) -> Iterator[Diagnostic]:
-    """What is proved of a part that moves for its lengths."""
+    """Report what is proved of a part that moves because of its lengths."""
     from regularize.proofs.families import UNNAMED  # few mechanisms need proofs
 
     own = [loop for loop in loops if loop.closing in special.cuts]
@@ -107,6 +107,7 @@ def _special(
 
 
 def _reactions(reactions: Sequence[Reaction]) -> Iterator[Diagnostic]:
+    """Report joints whose reactions are not determined."""
     undetermined = [r.joint for r in reactions if not r.unique]
     if undetermined:
         yield Diagnostic(
@@ -119,6 +120,7 @@ def _reactions(reactions: Sequence[Reaction]) -> Iterator[Diagnostic]:
 
 
 def _assembly(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Diagnostic]:
+    """Report loops that stay open or were closed first, and fixed joints in vain."""
     assembly = reduction.assembly
     before = assembly.worst_before
     if not assembly.closed:
@@ -136,7 +138,7 @@ def _assembly(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Dia
 
 
 def _saved_open(reduction: Reduction) -> Diagnostic:
-    """That loops were closed first; a warning where another assembly mode may have been meant."""
+    """Report that the model was saved open, as a warning if by much."""
     sizes = {
         reduction.graph.edges[e].joint.name: part.length
         for part in reduction.parts
@@ -164,6 +166,7 @@ def _saved_open(reduction: Reduction) -> Diagnostic:
 
 
 def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
+    """Report the redundant equations of a loop."""
     if not loop.redundant:
         return
     special = loop.category == "paradoxical"
@@ -210,7 +213,7 @@ def _part(
     near: float,
     known: frozenset[str],
 ) -> Iterator[Diagnostic]:
-    """Findings about a part; what special lengths do at known cuts is said elsewhere."""
+    """Report other redundancy, locked joints and nearly special loops of a part."""
     graph = reduction.graph
     joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in part.edges))
     left = part.surplus
@@ -297,7 +300,7 @@ def _part(
 
 
 def _locked(graph: Graph, part: Block) -> list[str]:
-    """Names of joints that can never move, in their order."""
+    """Return names of joints that can never move, but for those in series with a moving one."""
     if not part.locked:
         return []
     held = {graph.edges[e].joint.name for e in part.locked}
@@ -310,7 +313,7 @@ def _locked(graph: Graph, part: Block) -> list[str]:
 
 
 def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Diagnostic]:
-    """One error for every loop that keeps the mechanism open."""
+    """Yield one error for every loop that keeps the mechanism open."""
     assembly, worst = reduction.assembly, reduction.assembly.worst_after
     culprits = [(obstacle.loop, obstacle.joints, obstacle.gap) for obstacle in assembly.obstacles]
     if not culprits:
@@ -354,12 +357,12 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
 
 
 def _amounts(twist: Array) -> tuple[float, float]:
-    """Metres and radians of a twist."""
+    """Return the metres and radians of a twist."""
     return float(np.linalg.norm(twist[:3])), float(np.linalg.norm(twist[3:]))
 
 
 def _advice(reduction: Reduction, loop: LoopReport, missed: Array, idle: bool) -> str:
-    """By how much and where a loop stays open, and what can be done about it."""
+    """Say by how much a loop stays open, where, and what can be done about it."""
     slid, turned = _amounts(missed)
     ways = []
     if slid > CLOSED * loop.part.length:
@@ -379,7 +382,7 @@ def _advice(reduction: Reduction, loop: LoopReport, missed: Array, idle: bool) -
 
 
 def _contradiction(reduction: Reduction, loop: LoopReport) -> tuple[Array, bool] | None:
-    """What stays open and lies where the other joints of the loop can never move, as idle."""
+    """Return the gap that no joint of the loop can close, as a twist, and whether it is idle."""
     part, cut = loop.part, loop.cut
     others = [part.screws[e] for e in cut.cycle.edges if e != cut.edge.index]
     algebra = subalgebra.lie_closure(np.hstack(others), reduction.tolerances.rtol)

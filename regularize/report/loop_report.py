@@ -41,7 +41,7 @@ class Equation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LoopReport(ShortRepr):
-    """One loop and what became of its constraint equations."""
+    """One loop with its closing joint and what became of its constraint equations."""
 
     name: str
     component: str
@@ -62,14 +62,14 @@ class LoopReport(ShortRepr):
 
     @cached_property
     def _to_point(self) -> Array:
-        """Matrix that takes covectors of the part to the point, ground axes, scaled lengths."""
+        """Return the matrix that takes covectors of the part to the loop's point."""
         matrix = np.eye(6)
         matrix[3:, :3] = screw.cross_matrix((self.part.center - self.point) / self.part.length)
         return matrix
 
     @cached_property
     def _never(self) -> Array:
-        """Basis of the covectors that can never matter, about the point, shape (6, k)."""
+        """Return a basis of the covectors that can never matter, at the point, shape (6, k)."""
         cut = self.cut
         return subalgebra.span(
             self._to_point @ np.hstack([cut.removed, cut.thinned, cut.numerical])
@@ -77,7 +77,7 @@ class LoopReport(ShortRepr):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The equations that can never matter, in words."""
+        """Return the equations that can never matter, in words."""
         return tuple(Equation(each, 0.0).label for each in directions(self._never))
 
     @cached_property
@@ -110,17 +110,18 @@ class LoopReport(ShortRepr):
 
     @property
     def _freedoms(self) -> Array:
+        """Return the freedoms of the closing joint at the point."""
         return np.asarray((2.0 * np.eye(6) - self._to_point).T @ self.cut.freedoms)
 
     def _residual(self, direction: Direction) -> float:
-        """Closure error along a direction: metres where it is linear, else radians."""
+        """Return the closure error along a direction: metres if it is linear, else radians."""
         error, length = self.error, self.part.length
         scaled = error if direction.kind == "linear" else np.append(error[:3] / length, error[3:])
         return float(abs(direction.covector @ scaled))
 
     @property
     def singular_values(self) -> Array:
-        """Of the constraint rows on the space of relative twists."""
+        """Return singular values of the constraint rows on the space of relative twists."""
         joint_rows = subalgebra.complement(self.cut.freedoms)
         values = np.zeros(joint_rows.shape[1])
         space = np.hstack([self.cut.rows, self.cut.freedoms])
@@ -130,7 +131,7 @@ class LoopReport(ShortRepr):
 
     @property
     def gap(self) -> Array | None:
-        """Where it stays open, its closure error as a twist about the point, ground axes (6,)."""
+        """Return the closure error of an open loop as a twist at the point, ground axes (6,)."""
         return self.error if self.category == "open" else None
 
     @property
@@ -140,7 +141,7 @@ class LoopReport(ShortRepr):
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """Steps of the proof document that the removed equations rest on: rules and joints."""
+        """Return the steps of the proof document that the removed equations rest on."""
         own = dict.fromkeys(equation.claim for equation in self.removed if equation.claim)
         return (*own, *self.limits) if own else ()
 
@@ -188,7 +189,7 @@ def _equation(equation: Equation) -> dict[str, Any]:
 
 
 def _from_cut(cut: Cut, values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Entries of a cycle turned so that the cut comes last."""
+    """Rotate the entries of a cycle so that the cut comes last."""
     position = cut.cycle.edges.index(cut.edge.index) + 1
     return (*values[position:], *values[:position])
 
@@ -196,7 +197,7 @@ def _from_cut(cut: Cut, values: tuple[Any, ...]) -> tuple[Any, ...]:
 def loop_reports(
     reduction: Reduction, special: Sequence[SpecialLengths] = ()
 ) -> Iterator[LoopReport]:
-    """All loops, in the order of the cuts, with what is proved of parts of special lengths."""
+    """Yield all loops in the order of the cuts."""
     known = {name for each in special for name in each.cuts}
     part_of = {c.edge.index: (i, p) for i, p in enumerate(reduction.parts, 1) for c in p.cuts}
     for number, cut in enumerate(reduction.cuts, start=1):
@@ -208,6 +209,7 @@ def loop_reports(
 def _loop_report(
     reduction: Reduction, part: Block, cut: Cut, name: str, component: str, moves: bool
 ) -> LoopReport:
+    """Return the report of the loop of one cut."""
     graph, rtol = reduction.graph, reduction.tolerances.rtol
     edges = _from_cut(cut, cut.cycle.edges)
     nodes = _from_cut(cut, cut.cycle.nodes)
@@ -246,12 +248,12 @@ def _loop_report(
 
 
 def open_parts(reduction: Reduction) -> list[Block]:
-    """Parts of which nothing is derived because loops do not close: their own, or coupled ones."""
+    """Return parts whose equations cannot be classified because loops stay open."""
     return [] if reduction.assembly.closed else [p for p in reduction.parts if not p.proved]
 
 
 def _steps(part: Block, cut: Cut, moves: bool) -> list[tuple[str, Array]]:
-    """Steps of a proof, and of which covectors of the part each says that they are not needed."""
+    """Return the steps of a proof, with the covectors that each shows to be redundant."""
     if not part.proved:
         return []
     steps = [("cut", cut.removed[:, :0]), ("rigid", cut.thinned), ("motion", cut.numerical)]
@@ -263,20 +265,21 @@ def _steps(part: Block, cut: Cut, moves: bool) -> list[tuple[str, Array]]:
 
 
 def closure_error(reduction: Reduction, cut: Cut, point: Array) -> Array:
-    """Closure error at the cut as a twist about the point, ground axes, shape (6,)."""
+    """Return the closure error at the cut as a twist about a point, ground axes, shape (6,)."""
     error = _closure_twists(reduction)[cut.edge.index]
     return np.concatenate([error[:3] + screw.cross(error[3:], point), error[3:]])
 
 
 @lru_cache(maxsize=1)  # of all cuts at once
 def _closure_twists(reduction: Reduction) -> dict[EdgeId, Array]:
-    """Closure errors at all chords as twists about the origin."""
+    """Return the closure errors at all chords as twists about the origin."""
     state = reduction.reference
     errors = screw.log(state.T_world_target[0] @ screw.inverse(state.T_world_chord[0]))
     return dict(zip(reduction.loops.chords, errors, strict=True))
 
 
 def _category(part: Block, cut: Cut, algebra: GeneratedAlgebra) -> str:
+    """Classify a loop by what its redundancy rests on."""
     seen = cut.numerical.shape[1]
     removed = cut.constraints - cut.kept - seen
     left = part.unproved

@@ -31,7 +31,7 @@ _Option: TypeAlias = "tuple[LoopReport, Direction, Array, Array]"
 
 @dataclass(frozen=True, eq=False)
 class RedundantDirection:
-    """One direction at a closing joint that other joints fulfil already, and what errors do to it."""
+    """A direction at a closing joint that other joints hold already, and its misfit."""
 
     loop: str
     joint: str
@@ -67,7 +67,7 @@ class RedundantDirection:
 
 @dataclass(frozen=True)
 class LoadedJoint:
-    """What a joint transmits when misfit is forced shut."""
+    """Loads of a joint when the misfit is forced shut: one standard deviation, and the worst."""
 
     joint: str
     force_std: float
@@ -168,7 +168,7 @@ def misfit_where_asked(
     tolerance: PerJoint | Iterable[PerJoint] | None,
     stiffness: PerJoint | Iterable[PerJoint] | None,
 ) -> Misfit | None:
-    """The misfit where tolerances are given or stated and all loops are closed as they are."""
+    """Return the misfit if tolerances are given or stated and all loops close."""
     if tolerance is None and stated_tolerances(reduction.mechanism):
         tolerance = OWN
     if tolerance is None:
@@ -189,7 +189,7 @@ def misfit_of(
     tolerance: PerJoint | Iterable[PerJoint],
     stiffness: PerJoint | Iterable[PerJoint] | None = None,
 ) -> Misfit:
-    """The same with the loops of a closed mechanism at hand."""
+    """Return the misfit of a closed mechanism whose loops are known."""
     mechanism = reduction.mechanism
     errors = per_joint(tolerance, TOLERANCE, mechanism)
     springs = None if stiffness is None else per_joint(stiffness, STIFFNESS, mechanism)
@@ -239,19 +239,19 @@ def misfit_of(
 
 
 def _per_axis(names: Sequence[str], given: dict[str, tuple[float, float]], without: float) -> Array:
-    """The values of joints for their six directions, shape (joints, 6)."""
+    """Repeat the pair of values of each joint for its six directions, shape (joints, 6)."""
     return np.repeat([given.get(name, (without, without)) for name in names], 3, axis=1)
 
 
 def _spread(contributions: Array) -> tuple[float, float]:
-    """Standard deviation and largest value of a sum of independent errors."""
+    """Return standard deviation and largest value of a sum of independent errors."""
     return float(np.linalg.norm(contributions)), float(np.abs(contributions).sum())
 
 
 def _closing_forces(
     compliance: Array, gaps: Array, chosen: Sequence[tuple[LoopReport, Direction]]
 ) -> Array:
-    """Forces in the directions by the error of every joint along every axis."""
+    """Return the forces that close the gaps, by the error of each joint along each axis."""
     scale = np.sqrt(np.diag(compliance))
     if not scale.all() or np.linalg.cond(compliance / np.outer(scale, scale)) > 1e12:
         rigid = sorted({loop.closing for loop, _ in chosen})
@@ -263,7 +263,7 @@ def _closing_forces(
 
 
 def _loads(stressed: StressedJoints, forces: Array) -> list[LoadedJoint]:
-    """What joints transmit."""
+    """Return what each joint transmits under the closing forces, in N and N m."""
     found = []
     for name, wrench in zip(stressed.names, stressed.wrenches, strict=True):
         own = np.tensordot(wrench, forces, axes=1).reshape(6, -1)
@@ -275,7 +275,7 @@ def _loads(stressed: StressedJoints, forces: Array) -> list[LoadedJoint]:
 
 
 def covector_in_metres(direction: Direction, length: float) -> Array:
-    """A direction as the gap in metres, or radians, by displacements in metres and radians."""
+    """Return a covector whose product with a displacement is the gap in m or rad."""
     covector = direction.covector / np.append(np.full(3, length), np.ones(3))
     part = slice(3, 6) if direction.kind == "angular" else slice(0, 3)
     return np.asarray(covector / np.linalg.norm(covector[part]))
@@ -284,7 +284,7 @@ def covector_in_metres(direction: Direction, length: float) -> Array:
 def closing_directions(
     loops: Sequence[LoopReport], stressed: StressedJoints
 ) -> tuple[list[tuple[LoopReport, Direction]], StressedJoints]:
-    """As many directions as a cell has states, and states that do work on one of them each."""
+    """Choose one direction for each self-stress state, and a dual basis of the states."""
     proved: list[_Option] = []
     others: list[_Option] = []
     for loop in loops:

@@ -23,7 +23,7 @@ from regularize.words import counted, listed, names, noise_words
 
 
 def mobility_findings(reduction: Reduction, passive: Sequence[PassiveBody]) -> Iterator[Diagnostic]:
-    """Singular poses, shaky loops, motions that meet, unclear ranks, idle freedoms, none at all."""
+    """Yield findings about singular poses, shaky loops, branches and idle freedoms."""
     graph = reduction.graph
     if not reduction.assembly.closed:
         return
@@ -88,7 +88,7 @@ def mobility_findings(reduction: Reduction, passive: Sequence[PassiveBody]) -> I
 def _shaky(
     reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]
 ) -> Iterator[Diagnostic]:
-    """Velocities that no motion follows and what forbids them, on each branch that there is."""
+    """Yield a finding about velocities that no motion follows, on each branch."""
     found = [(cell.local, cell.generic.rank, "")]
     if len(cell.branches) > 1:
         found = [
@@ -117,7 +117,7 @@ def _shaky(
 
 
 def _idle_couplings(reduction: Reduction, cell: CellMobility) -> Iterator[Diagnostic]:
-    """Couplings that say what loops and other couplings say wherever the mechanism went."""
+    """Yield couplings whose equation is redundant at all configurations visited."""
     graph = reduction.graph
     coupled = [c for c in graph.couplings if set(c.columns) <= set(graph.columns(cell.edges))]
     proved = sum(6 * len(p.cuts) - p.rank for p in reduction.parts_of(cell))
@@ -142,7 +142,7 @@ def _idle_couplings(reduction: Reduction, cell: CellMobility) -> Iterator[Diagno
 
 
 def _meeting(reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]) -> Diagnostic:
-    """The motions that meet at the pose, and whether their number of freedoms is the same."""
+    """Return the finding that several motions meet at the pose."""
     found = list(_numbered(reduction, cell))
     removed = sum(cut.constraints for part in reduction.parts_of(cell) for cut in part.cuts)
     removed -= sum(part.kept for part in reduction.parts_of(cell))
@@ -173,7 +173,7 @@ def _meeting(reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]) 
 
 
 def _numbered(reduction: Reduction, cell: CellMobility) -> Iterator[tuple[int, LocalBranch]]:
-    """The branches of a cell by the numbers that ask for them."""
+    """Pair the branches of a cell with their numbers on the command line."""
     return zip(reduction.branch_numbers(cell), cell.branches, strict=False)
 
 
@@ -193,7 +193,7 @@ class MotionComponent:
 
 
 def motion_components(reduction: Reduction) -> tuple[MotionComponent, ...]:
-    """The components in the order of ``Reduction.components``."""
+    """Return the equations of each component in ``Reduction.components``."""
     every, removed = reduction.equations, reduction.removed
     return tuple(
         MotionComponent(mobility, rank, every - rank, removed, every - rank - removed)
@@ -202,7 +202,7 @@ def motion_components(reduction: Reduction) -> tuple[MotionComponent, ...]:
 
 
 def more_on_branches(reduction: Reduction) -> str:
-    """Sentences on branches where more is redundant than elsewhere, each with a space before."""
+    """Return sentences on branches where more is redundant, each after a space."""
     found = motion_components(reduction)
     more: dict[int, list[str]] = {}
     for number, each in enumerate(found, start=1):
@@ -216,7 +216,7 @@ def more_on_branches(reduction: Reduction) -> str:
 
 
 def branches_meant(reduction: Reduction) -> str:
-    """``on branch 2``, where others have more redundant equations than are counted; else empty."""
+    """Return ``on branch 2`` if the redundancy that is counted is not that of all branches."""
     found = motion_components(reduction)
     own = [f"{i}" for i, each in enumerate(found, start=1) if each.redundant == reduction.redundant]
     if len(own) == len(found) or not own:

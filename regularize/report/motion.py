@@ -33,7 +33,7 @@ SAMPLES = 6
 
 @dataclass(frozen=True, eq=False)
 class BodyMotion:
-    """How one body moves."""
+    """The motion algebra of one body, world frame, and its freedoms."""
 
     body: str
     freedoms: int
@@ -62,6 +62,7 @@ class BodyMotion:
 
 
 def _words(motion: MotionType, joint: str | None, point: bool) -> str:
+    """Describe a motion in words."""
     axis = "" if motion.direction is None else axis_words(motion.direction)
     where = f"about a fixed axis along {axis}"
     if motion.point is not None and point:
@@ -86,7 +87,7 @@ def _words(motion: MotionType, joint: str | None, point: bool) -> str:
 
 
 def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
-    """Motion of every body but the ground, in the order of the model."""
+    """Return the motion of every body but the ground; floating bases are held."""
     if not reduction.assembly.closed or not reduction.graph.edges:
         return ()
     graph, loops = reduction.graph, reduction.loops
@@ -120,7 +121,7 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
 
 
 def _spanned(twists: Mapping[NodeId, Array], small: float) -> dict[NodeId, Array]:
-    """Bases of all twists of each body, shape (6, d)."""
+    """Return a basis of all twists of each body, shape (6, d)."""
     found: dict[NodeId, Array] = {}
     for count in {own.shape[2] for own in twists.values()}:
         nodes = [node for node, own in twists.items() if own.shape[2] == count]
@@ -135,7 +136,7 @@ def _spanned(twists: Mapping[NodeId, Array], small: float) -> dict[NodeId, Array
 
 
 def _generated(basis: Array, known: dict[bytes, MotionType], small: float) -> MotionType:
-    """The motion algebra of twists, given a basis, which that of a body before may have been."""
+    """Return the motion algebra that a basis of twists generates."""
     # Adding zero turns -0.0 into 0.0, which has other bytes.
     key = (np.round(basis @ basis.T, 9) + 0.0).tobytes()
     if key not in known:
@@ -145,7 +146,7 @@ def _generated(basis: Array, known: dict[bytes, MotionType], small: float) -> Mo
 
 
 def _freedoms(twists: Mapping[NodeId, Array], small: float, first: int = 0) -> dict[NodeId, int]:
-    """Largest number of independent twists of each body at any sample, from a first row on."""
+    """Return the largest number of independent twists of each body at any sample."""
     found: dict[NodeId, int] = {}
     for count in {own.shape[2] for own in twists.values()}:
         nodes = [node for node, own in twists.items() if own.shape[2] == count]
@@ -160,7 +161,7 @@ def _freedoms(twists: Mapping[NodeId, Array], small: float, first: int = 0) -> d
 def _at_joint(
     reduction: Reduction, node: NodeId, entry: BodyMotion, resting: set[NodeId]
 ) -> BodyMotion:
-    """The same with the joint at which the body hangs on something at rest."""
+    """Name the joint by which a body hangs on something at rest."""
     graph = reduction.graph
     if entry.motion.dimension not in (1, 2):
         return entry
@@ -174,7 +175,7 @@ def _at_joint(
 def _twists(
     reduction: Reduction, scaled: Array, blocks: Sequence[tuple[list[ColumnId], Array]]
 ) -> dict[NodeId, Array]:
-    """Columns that span the twists of every node at each sample, shape (N, 6, k)."""
+    """Return columns that span the twists of every node at each sample, shape (N, 6, k)."""
     graph, loops = reduction.graph, reduction.loops
     rates = {
         column: (which, bases[:, [row]])
@@ -203,7 +204,7 @@ def _twists(
 
 
 def _samples(reduction: Reduction) -> tuple[Array, list[tuple[list[ColumnId], Array]]]:
-    """Configurations, shape (N, n), and what moves together: columns, a basis (N, columns, m)."""
+    """Return configurations (N, n), and blocks of columns with bases of their velocities."""
     loops = reduction.loops
     rng = np.random.default_rng(reduction.seed)
     many = max((len(cell.branches) for cell in reduction.cells), default=0)
@@ -228,7 +229,7 @@ def _samples(reduction: Reduction) -> tuple[Array, list[tuple[list[ColumnId], Ar
 
 
 def floating(reduction: Reduction) -> set[int]:
-    """Edges that free a part of the model from the ground."""
+    """Return edges that free a part of the model from the ground."""
     graph = reduction.graph
     return {
         e.index
@@ -240,7 +241,7 @@ def floating(reduction: Reduction) -> set[int]:
 def _cell(
     reduction: Reduction, cell: CellMobility, samples: int
 ) -> tuple[list[ColumnId], Array, Array]:
-    """Columns of a cell, configurations of it and the velocities that it has there."""
+    """Return columns of a cell, sampled configurations and bases of the velocities there."""
     loops = sized_loops(reduction.graph, reduction.q, cell.edges, reduction.tree)
     columns = [ColumnId(c) for c in loops.columns]
     visited = cell.configurations
@@ -264,7 +265,7 @@ def _cell(
 def _random_velocities(
     reduction: Reduction, cell: CellMobility, loops: LoopKinematics, q: Array
 ) -> Array | None:
-    """As many velocities as a body can have twists at each sample, shape (N, n, k)."""
+    """Return random allowed velocities at each sample, shape (N, n, k), or None."""
     from regularize.reduction.many_loops import each_configuration  # loaded where there are many
 
     rng, cycles = np.random.default_rng(reduction.seed), reduction.cycles(cell)
@@ -281,7 +282,7 @@ def _random_velocities(
 def _followed(
     loops: LoopKinematics, cell: CellMobility, q: Array, rtol: float
 ) -> tuple[Array, Array]:
-    """Configurations and the velocities there that motions follow: fewer than the loops allow."""
+    """Return configurations and the velocities that motions really follow there."""
     kinds = [(branch.local, branch.rank, branch.ends) for branch in cell.branches]
     found = []
     for local, rank, ends in kinds or [(cell.local, cell.generic.rank, q)]:

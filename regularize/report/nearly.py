@@ -24,7 +24,7 @@ from regularize.tolerances import EXACT, RTOL
 
 @dataclass(frozen=True, eq=False)
 class NearlySpecial:
-    """A loop that is nearly special."""
+    """A loop near a smaller motion algebra, and the joint that is off, in radians and metres."""
 
     cycle: Cycle
     family: MotionType
@@ -36,7 +36,7 @@ class NearlySpecial:
 def nearly_special(
     graph: Graph, part: Block, *, near: float = SLIGHT, rtol: float = RTOL
 ) -> list[NearlySpecial]:
-    """Loops of a part whose motion algebra would be smaller within the coarse tolerance."""
+    """Return loops of a part whose motion algebra is smaller within the tolerance ``near``."""
     found = []
     regular: set[tuple[bytes, tuple[int, ...]]] = set()
     for cycle in part.cycles:
@@ -76,7 +76,7 @@ def nearly_special(
 
 
 def _place(screws: Array) -> tuple[Array, float]:
-    """Centre and size of a loop, from points of the axes of its screws (6, k)."""
+    """Return centre and size of a loop from points on its screw axes (6, k)."""
     v, w = screws[:3].T, screws[3:].T
     square = np.sum(w * w, axis=1)
     turns = square > EXACT.closed**2 * np.sum(v * v, axis=1)
@@ -88,7 +88,7 @@ def _place(screws: Array) -> tuple[Array, float]:
 
 
 def _seen(screws: Array, center: Array, length: float) -> Array:
-    """Screws (6, k) about another centre, lengths divided by another size."""
+    """Move screws (6, k) to another centre and divide lengths by another size."""
     linear = screws[:3] + screw.cross(screws[3:].T, center).T
     turns = screws[3:].any(axis=0)
     return np.vstack([np.where(turns, linear / length, linear), screws[3:]])
@@ -97,7 +97,7 @@ def _seen(screws: Array, center: Array, length: float) -> Array:
 def _families(
     screws: Sequence[Array], own: int, near: float, rtol: float
 ) -> list[GeneratedAlgebra]:
-    """Smaller algebras that hold every screw of the loop up to the coarse tolerance."""
+    """Return smaller algebras that hold every screw of the loop within the tolerance ``near``."""
     every, joints = np.hstack(screws), np.arange(len(screws))
     owner = np.repeat(joints, [each.shape[1] for each in screws])
     stays = np.vstack([joints[:, None] != owner, np.full(len(owner), True)])
@@ -113,7 +113,7 @@ def _families(
 
 
 def _offset(screws: Array, family: Array) -> tuple[float, float]:
-    """Angle and relative distance by which a joint lies outside an algebra."""
+    """Return the angle and relative distance by which a joint lies outside an algebra."""
     outside = subalgebra.residual(family, screws)
     turn = np.linalg.norm(outside[3:], axis=0)
     shift = np.linalg.norm(outside[:3], axis=0)
@@ -125,7 +125,7 @@ def _offset(screws: Array, family: Array) -> tuple[float, float]:
 
 
 def in_world(family: MotionType, center: Array, length: float) -> MotionType:
-    """A motion type from the scaled coordinates of a part to metres in the world frame."""
+    """Convert a motion type from scaled coordinates of a part to metres in the world frame."""
     return MotionType(
         family.name,
         family.dimension,

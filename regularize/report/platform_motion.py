@@ -29,7 +29,7 @@ from regularize.words import counted
 
 @dataclass(frozen=True)
 class PlatformMotion:
-    """How a platform moves."""
+    """The rotations and translations of a platform held by legs."""
 
     body: str
     legs: int
@@ -62,7 +62,7 @@ class PlatformMotion:
 
 
 def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[PlatformMotion, ...]:
-    """The platform of each part with loops that holds a body at rest, where one body is it."""
+    """Find the platform of each part with loops: the body that most legs hold."""
     graph, own = reduction.graph, {entry.body: entry for entry in bodies}
     motions = {n: own[graph.nodes[n]] for n in graph.every_node if graph.nodes[n] in own}
     resting = [n for n, entry in motions.items() if not entry.freedoms and not entry.floats]
@@ -103,7 +103,7 @@ def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[Platf
 def _legs(
     joints: Mapping[EdgeId, tuple[NodeId, NodeId]], base: NodeId, platform: NodeId
 ) -> list[list[EdgeId]]:
-    """Joints between base and platform that remain together where these are taken away."""
+    """Count the legs: groups of joints that stay connected without base and platform."""
     ends, chains = {base, platform}, DisjointSets[NodeId]()
     for pair in joints.values():
         if not ends & {*pair}:
@@ -116,7 +116,7 @@ def _legs(
 
 
 def _common(reduction: Reduction, legs: Sequence[Sequence[EdgeId]]) -> tuple[int, int]:
-    """Freedoms and rotations of the group that those which the legs generate have in common."""
+    """Return freedoms and rotations of the motion group that all legs allow."""
     graph, loops = reduction.graph, reduction.loops
     center, length = center_and_length(loops, reduction.q)
     screws = loops.measured(length, center).scaled(loops.state(reduction.q[None]).screws)[0].T

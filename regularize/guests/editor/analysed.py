@@ -35,7 +35,7 @@ MOST = 2000
 
 
 class Mirror:
-    """A document that is being typed, as a file: its text, and links to all around its place."""
+    """A copy of a document that is being typed, with links to the files around it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -54,23 +54,23 @@ class Mirror:
                     (target / entry).symlink_to(source / entry)
 
     def put(self, text: str) -> Path:
-        """The file with a text."""
+        """Write a text into the copy and return its path."""
         self._link(self.path.parent, self._place.parent, self.path.name)  # what has come since
         self._place.write_text(text, encoding="utf-8", newline="")
         return self._place
 
     def real(self, path: str) -> Path:
-        """The user's own file that a path in the mirror leads to."""
+        """Return the user's own file for a path in the mirror."""
         place = Path(path)
         return self.path if place == self._place else place.resolve()
 
     def named(self, text: str) -> str:
-        """A message with the user's names of files."""
+        """Replace paths in the mirror by the user's in a message."""
         words = text.replace(str(self._place), self.path.name)
         return words.replace(f"{self._place.parent}{os.sep}", "")
 
     def close(self) -> None:
-        """Take it away."""
+        """Remove the copy."""
         self._folder.cleanup()
 
 
@@ -84,7 +84,7 @@ _NAME = re.compile(r"@name='([^']*)'")
 
 @dataclass(frozen=True)
 class Problem:
-    """A finding at its line."""
+    """A finding at a line, counted from 0."""
 
     line: int
     code: str
@@ -93,7 +93,7 @@ class Problem:
 
 
 class Repair(NamedTuple):
-    """The edit of `fix`."""
+    """The edits of `fix` as (file, start, end, text), and the codes of findings that go away."""
 
     title: str
     edits: list[tuple[Path, int, int, str]]
@@ -101,7 +101,7 @@ class Repair(NamedTuple):
 
 
 def format_of(text: str, path: Path, before: str | None = None) -> str | None:
-    """The format of a text that is typed; None for what is none of these."""
+    """Return the format of a text that is typed, or None; ``before`` is the last known one."""
     head = text[:4096].encode()
     for name in TYPED:
         adapter = adapter_named(name)
@@ -115,7 +115,7 @@ def format_of(text: str, path: Path, before: str | None = None) -> str | None:
 
 
 class Analysed:
-    """A text, analysed."""
+    """The analysis of a text; words that only moved since ``before`` are not analysed again."""
 
     def __init__(
         self, text: str, format: str, mirror: Mirror, before: Analysed | None = None
@@ -146,7 +146,7 @@ class Analysed:
             self.problems.append(Problem(line, found.code, found.severity, mirror.named(words)))
 
     def _line(self, source: Source | None) -> int:
-        """The line of the text that a finding belongs to; that of the root where there is none."""
+        """Return the line of a finding, or of the root where it has none."""
         if source is None or self._mirror.real(source.path) != self._mirror.path:
             return self.root
         if self.format == "usd":
@@ -158,13 +158,13 @@ class Analysed:
 
     @cached_property
     def root(self) -> int:
-        """Line of the root element, or of the first prim."""
+        """Return the line of the root element, or of the first prim."""
         start = re.compile(r"\s*(<(robot|sdf|mujoco)\b|def\b)")
         return next((k for k, line in enumerate(self.lines) if start.match(line)), 0)
 
     @cached_property
     def _prims(self) -> dict[str, int]:
-        """Line of every prim of a USD text by its path."""
+        """Return the line of every prim of a USD text by its path."""
         found, path, depth = dict[str, int](), list[tuple[str, int]](), 0
         for k, line in enumerate(self.lines):
             bare = re.sub(r'"[^"]*"', "", line).partition("#")[0]
@@ -178,7 +178,7 @@ class Analysed:
         return found
 
     def _written(self, name: str) -> int:
-        """The line of a xacro text that an element of that name comes from."""
+        """Return the line of a xacro text that an element with this name is expanded from."""
         for k, line in enumerate(self.lines):
             for given in re.findall(r'\bname\s*=\s*"([^"]*)"', line):
                 parts = re.split(r"\$\{[^}]*\}|\$\([^)]*\)", given)
@@ -196,7 +196,7 @@ class Analysed:
         return f"mobility {mobility}, {r.redundant} redundant"
 
     def hover(self, line: int) -> str:
-        """The loops through the joint or body at a line as Markdown; empty where there is none."""
+        """Return the loops through the element at a line as Markdown, or nothing."""
         if self.report is None:
             return ""
         mechanism, named = self.mechanism, self._names_at(self.mechanism, line)
@@ -232,7 +232,7 @@ class Analysed:
         return "\n".join(parts)
 
     def _names_at(self, mechanism: Mechanism, line: int) -> set[str]:
-        """Names of the joints and bodies whose element a line is in."""
+        """Return names of the joints and bodies whose element contains a line."""
         elements: tuple[Joint | Body, ...] = (*mechanism.joints, *mechanism.bodies)
         starts = [
             (self._line(each.source), each.name)
@@ -254,12 +254,12 @@ class Analysed:
 
     @property
     def redundant(self) -> int:
-        """Redundant equations; none where the text cannot be read."""
+        """Count the redundant equations; 0 where the text cannot be read."""
         return 0 if self.report is None else self.report.reduction.redundant
 
     @cached_property
     def fixed(self) -> Repair | None:
-        """The repair; None where there is nothing to repair, or the file cannot hold it."""
+        """Return the repair, or None if nothing is redundant or the file cannot hold it."""
         if self.report is None or not self.redundant:
             return None
         try:
@@ -275,7 +275,7 @@ class Analysed:
 
 
 def _said(mechanism: Mechanism) -> bytes:
-    """All that a model says but where it says it, as bytes to be compared."""
+    """Return all that a model says, without the places, as bytes to compare."""
     parts: dict[str, Any] = {
         part: tuple(replace(each, source=None) for each in getattr(mechanism, part))
         for part in ("bodies", "joints", "couplings", "actuators", "motions")
@@ -284,7 +284,7 @@ def _said(mechanism: Mechanism) -> bytes:
 
 
 def _moved(report: Report, mechanism: Mechanism) -> Iterator[Diagnostic]:
-    """What the analysis found, where the same elements stand now."""
+    """Yield findings of an analysis at the lines where their elements are now."""
     parts: tuple[Body | Joint | Coupling, ...]
     parts = (*mechanism.bodies, *mechanism.joints, *mechanism.couplings)
     places = {each.source.element: each.source for each in parts if each.source is not None}
@@ -296,7 +296,7 @@ def _moved(report: Report, mechanism: Mechanism) -> Iterator[Diagnostic]:
 
 
 def _title(found: Fix) -> str:
-    """What a repair does, in one line."""
+    """Describe a repair in one line."""
     changes = [f"{each.joint.name} {each.kind}" for each in found.changes]
     what = ", ".join(changes[:3]) + (f" and {len(changes) - 3} more" if changes[3:] else "")
     left = found.reduction.redundant
@@ -305,5 +305,5 @@ def _title(found: Fix) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text that is no Markdown, whatever a model's names hold."""
+    """Escape text for Markdown, whatever a model's names hold."""
     return re.sub(r"([\\`*_{}\[\]<>|#!])", r"\\\1", displayed(text))

@@ -36,11 +36,11 @@ SEVERITIES = {
 
 
 class Superseded(BaseException):
-    """What is computed is not wanted any more; raised in the worker's thread, wherever it is."""
+    """Raised in the worker's thread to interrupt an analysis that is not wanted any more."""
 
 
 class Worker:
-    """One thread in which texts are analysed, and which leaves a text for a newer one."""
+    """One thread that analyses texts, and drops a text for a newer one."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1)
@@ -54,11 +54,11 @@ class Worker:
         return await loop.run_in_executor(self._thread, self._turn, of, function)
 
     def afterwards(self, function: Callable[[], object]) -> None:
-        """Call a function once all that waits is done."""
+        """Call a function once the waiting work is done."""
         self._thread.submit(function)
 
     def leave(self, of: object) -> None:
-        """End what is computed for something at this moment."""
+        """Interrupt what is computed for an owner at this moment."""
         with self._lock:
             if self._at is of:
                 self._at = None  # once is enough
@@ -107,7 +107,7 @@ class OpenText:
 
 
 class ModelServer:
-    """Open documents, analysed by one thread one after another."""
+    """The open documents of one editor, analysed by one thread."""
 
     def __init__(self, editor: Any) -> None:
         self._editor = editor
@@ -115,7 +115,7 @@ class ModelServer:
         self._worker = Worker()
 
     def changed(self, uri: str, pause: float) -> None:
-        """Analyse a document once it rests for so many seconds, and publish what is found."""
+        """Analyse a document after a pause in typing, and publish its findings."""
         if uri not in self._documents:
             path = path_of(uri)
             self._documents[uri] = OpenText(path, Mirror(path))
@@ -252,14 +252,14 @@ def _is_in(problem: Problem, shown: list[lsp.Diagnostic]) -> bool:
 
 
 def _position(text: str, offset: int) -> lsp.Position:
-    """Line and column of a character, as editors count lines."""
+    """Return line and column of a character, as editors count them."""
     above = text[:offset].splitlines(keepends=True) or [""]
     whole = above[-1].endswith(("\n", "\r"))
     return lsp.Position(len(above) - (not whole), 0 if whole else len(above[-1]))
 
 
 def path_of(uri: str) -> Path:
-    """The file of a URI; one in the current folder for a text without a file."""
+    """Return the file of a URI; a text without a file counts as one in the current folder."""
     parsed = urlparse(uri)
     if parsed.scheme == "file":
         return Path(url2pathname(parsed.path))

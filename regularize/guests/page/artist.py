@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from regularize.errors import RegularizeError
-from regularize.guests.page import glyphs
+from regularize.guests.page import meshes
 from regularize.guests.page.animation import branch_name, traces
 from regularize.guests.page.drawing import (
     AXIS,
@@ -25,7 +25,7 @@ from regularize.guests.page.drawing import (
     Wrench,
     upwards,
 )
-from regularize.guests.page.shapes import mesh_of
+from regularize.guests.page.meshes import mesh_of
 from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.loops.kinematics import center_and_length
@@ -77,7 +77,7 @@ class _Artist:
             T = screw.inverse(r.reference.T_world_node[0, r.loops.row(self.graph.ground)])
             ways = [way @ T[:3, :3].T + T[:3, 3] for way in traced]
             for i, way in enumerate(ways):
-                mesh = glyphs.path(way, 0.4 * self.radius)
+                mesh = meshes.path(way, 0.4 * self.radius)
                 if mesh is not None:
                     name = f"branch/{number}/{i}"
                     pieces.append(Piece(name, "branch", self.graph.ground, mesh, color))
@@ -203,7 +203,7 @@ class _Artist:
             if self.radius < np.linalg.norm(end - start) < 10 * self.length:
                 self.links.append((node, start, end, PLAIN))
                 owner = graph.nodes[node] if graph.members[node] else ""
-                mesh = glyphs.bar(start, end, self.radius)
+                mesh = meshes.bar(start, end, self.radius)
                 yield Piece(f"rod/{edge.name}", "bar", node, mesh, PLAIN, owner)
 
     def _apart(self, node: NodeId, a: EdgeId, b: EdgeId) -> float:
@@ -229,7 +229,7 @@ class _Artist:
                 near = joints[gaps.index(far)]
                 if not self.radius < far < 10 * self.length:
                     continue
-                mesh = glyphs.bar(near, place, self.radius)
+                mesh = meshes.bar(near, place, self.radius)
                 if mesh is not None:
                     self.links.append((node, near, place, PLAIN))
                     drawn.add(node)
@@ -240,7 +240,7 @@ class _Artist:
                 drawn.add(node)
                 at = self.point(node, graph.adjacency[node][0])
                 size = (14 if len(self.points) < 4 else 5) * self.radius
-                mesh = glyphs.block(at, np.eye(3)[2], size, size)
+                mesh = meshes.block(at, np.eye(3)[2], size, size)
                 yield Piece(f"end/{body.name}", "bar", node, mesh, PLAIN, body.name)
 
     def _bar(
@@ -258,7 +258,7 @@ class _Artist:
         done.add(key)
         thin = node in shaped or node == self.graph.ground
         start, end = self.point(node, a), self.point(node, b)
-        mesh = glyphs.bar(start, end, (0.4 if thin else 1.0) * self.radius)
+        mesh = meshes.bar(start, end, (0.4 if thin else 1.0) * self.radius)
         if mesh is not None:
             drawn = GROUND if node == self.graph.ground else color
             self.links.append((node, start, end, drawn))
@@ -282,7 +282,7 @@ class _Artist:
             center = edge.T_parent[:3, 3]
             name = edge.name
             if edge.freedoms == 0 or edge.group:
-                mesh = glyphs.ball(center, 1.8 * self.radius)
+                mesh = meshes.ball(center, 1.8 * self.radius)
                 yield Piece(f"joint/{name}", "joint", edge.parent, mesh, color, edge.joint.name)
                 continue
             for k in range(edge.freedoms):
@@ -297,12 +297,12 @@ class _Artist:
             on = center + R @ (np.zeros(3) if point is None else point)
             if np.linalg.norm(on - center) > 10 * self.length:
                 on = center
-            mesh = glyphs.barrel(on, R @ axis, 5 * r, 1.7 * r)
-            shaft = glyphs.arrow(on, R @ axis, 14 * r, 0.35 * r)
+            mesh = meshes.barrel(on, R @ axis, 5 * r, 1.7 * r)
+            shaft = meshes.arrow(on, R @ axis, 14 * r, 0.35 * r)
         else:
             axis = R @ freedom[:3]
-            mesh = glyphs.block(center, axis, 8 * r, 2.8 * r)
-            shaft = glyphs.arrow(center, axis, 24 * r, 0.35 * r, both=True)
+            mesh = meshes.block(center, axis, 8 * r, 2.8 * r)
+            shaft = meshes.arrow(center, axis, 24 * r, 0.35 * r, both=True)
         owner = edge.joint.name
         yield Piece(f"joint/{name}", "joint", edge.parent, mesh, color, owner)
         yield Piece(f"axis/{name}", "axis", edge.parent, shaft, color, owner)
@@ -315,7 +315,7 @@ class _Artist:
             if self.graph.edges[e].joint.kind == "free":
                 continue
             hangs = (self.points[e] - middle) @ up > 0.5 * self.radius + 0.2 * self.length
-            mesh = glyphs.pedestal(self.point(ground, e), -up if hangs else up, 4.0 * self.radius)
+            mesh = meshes.pedestal(self.point(ground, e), -up if hangs else up, 4.0 * self.radius)
             owner = self.graph.nodes[ground]
             yield Piece(f"pedestal/{e}", "pedestal", ground, mesh, GROUND, owner)
 
@@ -364,6 +364,6 @@ def _pale(place: int) -> Color:
 
 def _drawn(wrench: Wrench) -> Piece:
     """A wrench as a double arrow, or a ring."""
-    make = glyphs.moment if wrench.turns else glyphs.force
+    make = meshes.moment if wrench.turns else meshes.force
     mesh = make(wrench.point, wrench.direction, wrench.size)
     return Piece(wrench.name, "redundant", wrench.node, mesh, REDUNDANT, wrench.joint)

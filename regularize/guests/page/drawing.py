@@ -42,7 +42,7 @@ PLAIN: Color = (170, 176, 184, 255)
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """One thing to draw."""
+    """A mesh to draw, of one body; ``owner`` names the joint or body that it shows."""
 
     name: str
     kind: str
@@ -93,12 +93,12 @@ class Drawing:
 
 
 def web(color: Color) -> str:
-    """A colour without its opacity, such as ``#cc1448``."""
+    """Return a colour without its opacity as CSS, such as ``#cc1448``."""
     return "#{:02x}{:02x}{:02x}".format(*color[:3])
 
 
 def upwards(mechanism: Mechanism) -> Array:
-    """Direction against gravity, along Z where there is none, shape (3,)."""
+    """Return the direction against gravity, or Z without gravity, shape (3,)."""
     gravity = mechanism.gravity
     return np.asarray(-screw.unit(gravity) if np.any(gravity) else [0.0, 0.0, 1.0])
 
@@ -108,7 +108,7 @@ STEEP = np.cos(np.radians(30))
 
 
 def camera(drawing: Drawing) -> Array:
-    """A rotation from the ground to the picture: rows right, up and back, shape (3, 3)."""
+    """Return the rotation from the ground to the picture: rows right, up and back, shape (3, 3)."""
     report = drawing.report
     normals = [
         loop.motion.direction
@@ -135,7 +135,7 @@ def camera(drawing: Drawing) -> Array:
 
 
 def _in_front(drawing: Drawing) -> Array:
-    """Where moving shapes are as seen from those of the ground, shape (3,); zero without these."""
+    """Return the offset of moving shapes from those of the ground, shape (3,), or zero."""
     r = drawing.report.reduction
     places: dict[bool, list[Array]] = {True: [], False: []}
     for piece in drawing.pieces:
@@ -149,7 +149,7 @@ def _in_front(drawing: Drawing) -> Array:
 
 
 def _best_corner(drawing: Drawing, vertical: Array) -> Array:
-    """Of some directions slightly from above, the one that sees the joints spread out best."""
+    """Choose the view from slightly above in which the joints are spread widest."""
     r = drawing.report.reduction
     points = np.array(
         [
@@ -172,11 +172,12 @@ def _best_corner(drawing: Drawing, vertical: Array) -> Array:
 
 
 def _helper(axis: Array) -> Array:
-    """The first axis of the ground that is not nearly parallel to another."""
+    """Return the first axis of the ground that is not nearly parallel to this one."""
     return np.asarray(np.eye(3)[0 if abs(axis[0]) < 0.9 else 1])
 
 
 def _looking(eye: Array, up: Array) -> Array:
+    """Return the rotation of a camera that looks from the direction ``eye``."""
     back = screw.unit(eye)
     right = screw.unit(np.cross(up, back))
     return np.vstack([right, np.cross(back, right), back])

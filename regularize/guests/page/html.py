@@ -13,13 +13,11 @@ from urllib.parse import quote
 
 import numpy as np
 
-from regularize.guests.page.animation import branch_numbers
+from regularize.guests.page.animation import PlayedMotion, branch_numbers
 from regularize.guests.page.artist import draw
 from regularize.guests.page.drawing import Drawing, camera, web
 from regularize.guests.page.page_data import page_data
-from regularize.guests.page.played_motion import PlayedMotion
-from regularize.guests.page.references import References
-from regularize.guests.page.report_rows import footer, report_rows
+from regularize.guests.page.report_rows import References, footer, report_rows
 from regularize.lie.arrays import Array
 from regularize.report.analysis import Analysis
 from regularize.report.forms import view
@@ -44,7 +42,7 @@ def render(
     panel: str = "",
     script: str = "",
 ) -> str:
-    """The page of one model."""
+    """Return the page of one model; ``panel`` (HTML) and ``script`` extend it."""
     drawing, references = draw(report, meshes=meshes), References(report)
     data = page_data(drawing, references, budget=budget, trajectory=trajectory)
     runs = [scripts(), *([script] if script else ())]
@@ -73,20 +71,20 @@ def render(
 
 
 def _maps(report: Analysis) -> Iterator[str]:
-    """What motors make of joints through loops, where a guest draws it."""
+    """Yield pictures of the maps from motors to joints, if that guest is installed."""
     figures = [x for of in present("actuation.map_picture") for x in of.figures(report.mechanism)]
     yield from ["<h2>From motors to joints</h2>", *figures] if figures else ()
 
 
 def frame(report: Analysis, *, height: int = 720, trajectory: PlayedMotion | None = None) -> str:
-    """The page as a frame of another one, such as a notebook."""
+    """Return the page in a frame for another page, such as a notebook."""
     page = escape(render(report, budget=1_000_000, trajectory=trajectory), quote=True)
     style = f"width:100%;height:{height}px;border:0"
     return f'<iframe srcdoc="{page}" style="{style}" title="{escape(repr(report))}"></iframe>'
 
 
 def scripts() -> str:
-    """All scripts of the page as one, which keeps its names to itself."""
+    """Return all scripts of the page as one, in a scope of its own."""
     inside = "\n".join(asset(f"{name}.js") for name in SCRIPTS)
     return f'(function () {{\n"use strict";\n{inside}}})();'
 
@@ -118,7 +116,7 @@ def index(lines: Mapping[str, SummaryLine]) -> str:
 def _page(
     title: str, body: Iterable[str], runs: Sequence[str] = (), speaks_to: str = "'none'"
 ) -> str:
-    """A whole page, on which these scripts run, and nothing that a name may smuggle in."""
+    """Return a whole page on which only these scripts may run."""
     hashes = (base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in runs)
     allowed = " ".join(f"'sha256-{each}'" for each in hashes) or "'none'"
     policy = (
@@ -140,17 +138,18 @@ def _page(
 
 
 def asset(name: str) -> str:
-    """A script or a style sheet that stands on pages."""
+    """Return the text of a script or style sheet of the page."""
     return files("regularize.guests.page").joinpath("scripts", name).read_text(encoding="utf-8")
 
 
 def _json(data: object) -> str:
-    """JSON that cannot end the script element that it stands in."""
+    """Return JSON that cannot end the script element around it."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("</", "<\\/").replace("<!--", "<\\u0021--")
 
 
 def _figure(report: Analysis, drawing: Drawing) -> Iterator[str]:
+    """Yield the picture with its tools, controls and caption."""
     label = escape(f"{report.mechanism.name} with {counted(len(report.loops), 'loop')}", quote=True)
     yield f'<figure><div class="stage" id="stage" data-label="{label}">'
     yield schematic(drawing)
@@ -200,7 +199,7 @@ def _figure(report: Analysis, drawing: Drawing) -> Iterator[str]:
 
 
 def schematic(drawing: Drawing, width: int = 720, height: int = 480, margin: int = 48) -> str:
-    """Links as lines, joints as circles, closing joints with redundant equations filled; SVG."""
+    """Return a line drawing as SVG; joints with redundant equations are filled. Sizes in pixels."""
     r = drawing.report.reduction
     poses, view = r.reference.T_world_node[0], camera(drawing)[:2]
 

@@ -15,10 +15,9 @@ import numpy as np
 from regularize.adapters.common.output_files import write_bytes
 from regularize.errors import RegularizeError, UnsupportedExport
 from regularize.escape import displayed
-from regularize.guests.page.animation import motions
+from regularize.guests.page.animation import PlayedMotion, motions
 from regularize.guests.page.artist import draw
 from regularize.guests.page.picture import Painter, saved
-from regularize.guests.page.played_motion import PlayedMotion
 from regularize.lie.arrays import Array
 from regularize.reduction.reduce import Reduction
 from regularize.report.analysis import Analysis
@@ -53,7 +52,7 @@ def movie(
 
 
 def swing(reduction: Reduction, frames: int) -> Array:
-    """Configurations of the first motion, once around or to and fro, shape (frames, n)."""
+    """Return configurations of the first motion, once around or to and fro, shape (frames, n)."""
     found = motions(reduction, most=1)
     if not found:
         raise RegularizeError(f"{reduction.mechanism.name}: nothing moves, so there is no film")
@@ -70,13 +69,13 @@ def swing(reduction: Reduction, frames: int) -> Array:
 
 
 def _times(trajectory: PlayedMotion, rate: int, most: int = 500) -> Array:
-    """Equal times of pictures, shape (frames,)."""
+    """Return equally spaced times for the frames of a film, shape (frames,)."""
     time = trajectory.time
     return np.linspace(time[0], time[-1], min(most, max(2, int((time[-1] - time[0]) * rate))))
 
 
 def _ffmpeg(path: Path) -> str:
-    """The program that writes MP4."""
+    """Return the path of the ffmpeg program; raise ``UnsupportedExport`` without one."""
     found = shutil.which("ffmpeg")
     if found:
         return found
@@ -91,7 +90,7 @@ def _ffmpeg(path: Path) -> str:
 
 
 def _mp4(figures: Iterator[Any], rate: int, scale: float, coder: str) -> bytes:
-    """A film by ffmpeg; the figures are one figure at different times."""
+    """Encode figures as MP4; they are one figure, painted again for each frame."""
     from matplotlib import animation, rc_context  # the painter has said where it is missing
 
     first = next(figures)
@@ -113,7 +112,7 @@ def _mp4(figures: Iterator[Any], rate: int, scale: float, coder: str) -> bytes:
 
 
 def _gif(figures: Iterator[Any], rate: int, scale: float, colors: int = 64) -> bytes:
-    """A film that goes on for ever, in a number of colours, the same ones in all its pictures."""
+    """Encode figures as an endless GIF with one palette for all frames."""
     from PIL import Image  # matplotlib brings it
 
     images = [Image.open(io.BytesIO(saved(each, "png", scale))).convert("RGB") for each in figures]

@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 
 from regularize.errors import RegularizeError
-from regularize.guests.page.animation import Driver, branch_name, branch_numbers, drivers
+from regularize.guests.page.animation import (
+    Driver,
+    PlayedMotion,
+    branch_name,
+    branch_numbers,
+    drivers,
+)
 from regularize.guests.page.drawing import Drawing
-from regularize.guests.page.played_motion import PlayedMotion
-from regularize.guests.page.references import References
+from regularize.guests.page.report_rows import References
 from regularize.guests.page.scene_data import scene_data
 from regularize.lie import screw
 from regularize.lie.arrays import Array
@@ -28,7 +33,7 @@ from regularize.tolerances import UNNOTICED
 def page_data(
     drawing: Drawing, references: References, *, budget: int, trajectory: PlayedMotion | None = None
 ) -> dict[str, Any]:
-    """The picture, the parts, and how the mechanism moves; shapes may take a budget of bytes."""
+    """Return all that the scripts of a page need; ``budget`` limits the bytes of shapes."""
     r = drawing.report.reduction
     kinematics = kinematics_data(r, drawing.length)
     return {
@@ -43,7 +48,7 @@ def page_data(
 
 
 def _advice(report: Analysis, references: References) -> Iterator[dict[str, Any]]:
-    """For each way to change joints: which, and the freedoms that it gives them."""
+    """Yield the joints of each advised change, and the freedoms that they gain."""
     r = report.reduction
     edges = {edge.joint.name: edge for edge in reversed(r.graph.edges)}
     for entry in report.advice:
@@ -79,7 +84,7 @@ def _advice(report: Analysis, references: References) -> Iterator[dict[str, Any]
 
 
 def _branches(r: Reduction, most: int = 40) -> list[dict[str, Any]]:
-    """A configuration on each of the motions that meet at the pose; none where there is one."""
+    """Return a configuration on each motion that meets at the pose, unless there is only one."""
     if not r.assembly.closed:
         return []
     return [
@@ -91,7 +96,7 @@ def _branches(r: Reduction, most: int = 40) -> list[dict[str, Any]]:
 def _modes(
     r: Reduction, columns: list[int], loops: int = 3, most: int = 16
 ) -> list[dict[str, Any]]:
-    """Other ways to assemble with the freedoms where they are, where formulas give them quickly."""
+    """Return other ways to assemble at the same inputs, where formulas give them quickly."""
     if not r.assembly.closed or not 0 < r.graph.loops <= loops:
         return []
     names = coordinate_names(r.mechanism)
@@ -114,7 +119,7 @@ def _modes(
 
 
 def kinematics_data(reduction: Reduction, length: float) -> dict[str, Any]:
-    """The mechanism of a length as a product of exponentials with its kept rows; SI, radians."""
+    """Return joints, tree and kept rows as ``kinematics.js`` reads them; SI units, radians."""
     r, loops, graph = reduction, reduction.loops, reduction.graph
     turns = np.zeros(graph.freedoms, dtype=bool)
     for edge in graph.edges:
@@ -166,12 +171,12 @@ def kinematics_data(reduction: Reduction, length: float) -> dict[str, Any]:
 
 
 def _curve(curve: Curve) -> dict[str, Any]:
-    """A function in polynomial pieces, as ``lie.curve`` has it."""
+    """Return a piecewise polynomial as plain values."""
     return {name: _plain(getattr(curve, name)) for name in ("breaks", "origins", "pieces")}
 
 
 def _freedom(driver: Driver, r: Reduction, frames: int = 36) -> dict[str, Any]:
-    """A coordinate to drive, those to hold, and where velocities do not tell, the way itself."""
+    """Return a coordinate to drive, those to hold, and its path where velocities do not tell it."""
     path = None
     if driver.heading is not None:
         motion = driver.run(r, frames)
@@ -185,6 +190,7 @@ def _freedom(driver: Driver, r: Reduction, frames: int = 36) -> dict[str, Any]:
 
 
 def _joint(edge: Edge, r: Reduction) -> dict[str, Any]:
+    """Return a joint with its screws and frames."""
     return {
         "name": edge.joint.name,
         "parent": r.loops.row(edge.parent),
@@ -198,6 +204,7 @@ def _joint(edge: Edge, r: Reduction) -> dict[str, Any]:
 
 
 def _loop(cut: Cut, r: Reduction) -> dict[str, Any]:
+    """Return a closing joint with its kept and implied rows."""
     chord = r.loops.chords.index(cut.edge.index)
     signs = r.loops.incidence[chord]
     implied = np.hstack([cut.removed, cut.thinned, cut.numerical])
@@ -214,9 +221,10 @@ def _loop(cut: Cut, r: Reduction) -> dict[str, Any]:
 
 
 def _frame(T: Array) -> Any:
+    """Return the first three rows of a transform as 12 numbers."""
     return _plain(T[:3].ravel())
 
 
 def _plain(values: Any) -> Any:
-    """Numbers without the noise of rounding, which would make the page long."""
+    """Round away noise that would make the page long."""
     return (np.round(np.asarray(values, dtype=np.float64), 14) + 0.0).tolist()

@@ -8,17 +8,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import trimesh
 from numpy.typing import NDArray
 
 from regularize.errors import MissingExtra
 from regularize.guests.page import html
+from regularize.guests.page.animation import PlayedMotion, motions
 from regularize.guests.page.artist import draw
 from regularize.guests.page.drawing import REDUNDANT, Drawing, camera, web
-from regularize.guests.page.played_motion import PlayedMotion
-from regularize.guests.page.scene import ghost_poses, scene
 from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import NodeId
+from regularize.reduction.reduce import Reduction
 from regularize.report.analysis import Analysis
 from regularize.tolerances import TINY, VANISHING
 from regularize.words import counted
@@ -38,13 +39,13 @@ TEXT, LEADER = "#20242a", "#8a919b"
 
 
 def picture(report: Analysis, *, ghosts: int = 3, drawing: Drawing | None = None) -> Any:
-    """The assembled mechanism with faint poses of its first motion, a matplotlib figure."""
+    """Return a matplotlib figure of the mechanism, with faint poses of its first motion."""
     r = report.reduction
     return Painter(drawing or draw(report)).paint(r.q, ghost_poses(r, ghosts))
 
 
 def saved(figure: Any, kind: str, scale: float = 2.0) -> bytes:
-    """A picture as the bytes of a file: ``png``, ``svg``, or ``raw`` red, green, blue and opacity."""
+    """Return a figure as the bytes of a file: ``png``, ``svg``, or ``raw`` RGBA."""
     from matplotlib import rc_context
 
     stream, about = io.BytesIO(), {"Title": figure.get_label(), "Date": None}
@@ -61,7 +62,7 @@ def content(
     meshes: bool = True,
     trajectory: PlayedMotion | None = None,
 ) -> bytes:
-    """The bytes of a picture, by the ending of its file."""
+    """Return the bytes of a page or picture; the ending of the file says which."""
     if suffix == ".html":
         return html.render(report, meshes=meshes, trajectory=trajectory).encode()
     drawing = draw(report, meshes=meshes)
@@ -104,10 +105,11 @@ class Painter:
             self._bounds = _box(np.concatenate([self._seen(self._poses(q))[0] for q in within]))
 
     def _poses(self, q: Array) -> Array:
+        """Return the poses of all nodes at a configuration."""
         return np.asarray(self.drawing.report.reduction.loops.state(q).T_world_node[0])
 
     def paint(self, q: Array, ghosts: Sequence[Array] = (), pushes: Array | None = None) -> Any:
-        """The mechanism at a configuration (n,), and faintly at others, as a matplotlib figure."""
+        """Paint the mechanism at a configuration (n,), and faintly at others; return the figure."""
         from matplotlib.collections import PolyCollection
 
         poses = self._poses(q)
@@ -136,7 +138,7 @@ class Painter:
         return self._figure
 
     def _seen(self, poses: Array, *, ghost: bool = False) -> tuple[Array, Array, NDArray[np.intp]]:
-        """Visible triangles in the picture's axes, their colours, and what lies over what."""
+        """Return visible triangles in the picture's axes, their colours and their layers."""
         chosen = self._moves if ghost else np.ones(len(self._row), dtype=bool)
         corners = self._corners
         if self.drawing.wrenches:
@@ -162,12 +164,12 @@ class Painter:
         return corners[front], colors, np.asarray(self._wrench[chosen][front] >= 0, dtype=np.intp)
 
     def _at(self, poses: Array, node: NodeId, point: Array) -> Array:
-        """A point of a body in the picture's axes, shape (3,)."""
+        """Return a point of a body in the picture's axes, shape (3,)."""
         T = self.view @ poses[self.drawing.report.reduction.loops.row(node)][:3]
         return np.asarray(T[:, :3] @ point + T[:, 3])
 
     def _shown(self, poses: Array) -> dict[tuple[str, str], tuple[Array, float]]:
-        """Where redundant directions are drawn and how much smaller, by loop and joint."""
+        """Choose which redundant directions are drawn, and how much smaller, by loop and joint."""
         places, sizes = dict[tuple[str, str], Array](), dict[tuple[str, str], float]()
         shown = list[tuple[str, str]]()
         for wrench in self.drawing.wrenches:
@@ -184,14 +186,14 @@ class Painter:
         return {key: (places[key], min(1.0, 0.95 * room(key) / sizes[key])) for key in shown}
 
     def discs(self, poses: Array) -> Array:
-        """Redundant directions drawn: x, y, radius in the picture's axes, metres, shape (k, 3)."""
+        """Return x, y and radius of the drawn redundant directions, metres, shape (k, 3)."""
         sizes = {(wrench.loop, wrench.joint): wrench.size for wrench in self.drawing.wrenches}
         shown = self._shown(poses).items()
         found = [(*place[:2], 0.5 * sizes[key] * factor) for key, (place, factor) in shown]
         return np.array(found).reshape(-1, 3)
 
     def _name(self, axes: Any, poses: Array, scale: float, shift: Array, triangles: Array) -> None:
-        """Names beside their points, where they were put when the first picture was painted."""
+        """Write names beside their points, at the offsets chosen for the first picture."""
         from matplotlib.transforms import Bbox
 
         named = self.drawing.labels
@@ -234,7 +236,7 @@ class Painter:
 
 
 def _around(reach: float, half: Array) -> Iterator[tuple[float, float]]:
-    """Middles of a name around a disc, its half width and height given, the handiest first."""
+    """Yield places for a name around a disc, the best ones first."""
     ways = np.array([(7, 7), (7, -7), (-7, 7), (-7, -7), (10, 0), (-10, 0), (0, 10), (0, -10)]) / 10
     for distance in (4, 16, 30, 46):
         for way in ways:
@@ -243,19 +245,19 @@ def _around(reach: float, half: Array) -> Iterator[tuple[float, float]]:
 
 
 def _hidden(box: Any, taken: Sequence[Any], drawn: Array) -> tuple[bool, int, int]:
-    """How bad a place is: outside the sheet, over other names, over what is drawn."""
+    """Return a cost of a name's place: outside the sheet, over names, over the drawing."""
     outside = bool(np.any(box.min < 2) or np.any(box.max > SHEET - 2))
     return outside, box.count_overlaps(taken), min(4, box.count_contains(drawn) // 4)
 
 
 def _box(corners: Array) -> tuple[Array, Array]:
-    """Lower and upper corner of a box around points of a picture, shape (..., 2 or more)."""
+    """Return lower and upper corner of the box around points of a picture."""
     points = corners[..., :2].reshape(-1, 2) if corners.size else np.zeros((1, 2))
     return points.min(axis=0), points.max(axis=0)
 
 
 def _divided(corners: Array, longest: float) -> Array:
-    """Triangles halved along their longest edges: long ones cannot be sorted by depth."""
+    """Halve triangles along their longest edges, since long ones cannot be sorted by depth."""
     corners = np.asarray(corners)
     for _ in range(6):
         edges = np.linalg.norm(corners - np.roll(corners, -1, axis=1), axis=2)
@@ -269,3 +271,61 @@ def _divided(corners: Array, longest: float) -> Array:
         halves = np.concatenate([np.stack([a, m, c], axis=1), np.stack([m, b, c], axis=1)])
         corners = np.concatenate([corners[~long], halves])
     return corners
+
+
+def scene(
+    report: Analysis, q: Array | None = None, *, ghosts: int = 0, drawing: Drawing | None = None
+) -> Any:
+    """Return the mechanism at a configuration as a ``trimesh.Scene``, one frame for each body."""
+    drawing, r = drawing or draw(report), report.reduction
+    result = trimesh.Scene(base_frame="ground")
+    _add(result, drawing, r.loops.state(r.q if q is None else q).T_world_node[0], "", 1.0)
+    for number, ghost in enumerate(ghost_poses(r, ghosts), start=1):
+        pose = r.loops.state(ghost).T_world_node[0]
+        _add(result, drawing, pose, f"ghost{number}/", 0.25)
+    return result
+
+
+def ghost_poses(reduction: Reduction, count: int) -> list[Array]:
+    """Return configurations spread over the first motion, without the assembled one."""
+    moving = motions(reduction, most=1) if count > 0 else ()
+    if not moving:
+        return []
+    motion = moving[0]
+    if motion.cyclic:
+        picked = np.linspace(0, len(motion.q), count + 2)[1:-1].astype(int)
+    else:
+        # Nearby poses show where a motion leads; its ends may lie far away.
+        reach = min(len(motion.q) - 1, 10)
+        low = max(0, min(motion.start - reach // 2, len(motion.q) - 1 - reach))
+        picked = np.linspace(low, low + reach, count).astype(int)
+    return [motion.q[i] for i in dict.fromkeys(int(p) for p in picked) if i != motion.start]
+
+
+def _add(result: Any, drawing: Drawing, poses: Array, prefix: str, opacity: float) -> None:
+    """Add the pieces of a drawing to a scene, one frame ``body/…`` for each body."""
+    r = drawing.report.reduction
+    ground = r.graph.ground
+    framed = set()
+    for piece in drawing.pieces:
+        if prefix and (piece.kind in ("axis", "redundant", "pedestal") or piece.node == ground):
+            continue
+        frame = f"{prefix}body/{r.graph.nodes[piece.node]}"
+        if frame not in framed:
+            framed.add(frame)
+            result.graph.update(
+                frame_to=frame, frame_from="ground", matrix=poses[r.loops.row(piece.node)]
+            )
+        mesh = piece.mesh.copy()
+        red, green, blue, alpha = piece.color
+        mesh.visual = trimesh.visual.TextureVisuals(
+            material=trimesh.visual.material.PBRMaterial(
+                baseColorFactor=[red, green, blue, round(opacity * alpha)],
+                alphaMode="OPAQUE" if opacity * alpha > 254 else "BLEND",
+                metallicFactor=0.0,
+                roughnessFactor=0.7,
+                doubleSided=True,
+            )
+        )
+        name = f"{prefix}{piece.name}"
+        result.add_geometry(mesh, node_name=name, geom_name=name, parent_node_name=frame)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import trimesh
 
-from regularize.guests.page import glyphs
+from regularize.guests.page import meshes
 from regularize.guests.page.drawing import Drawing, Piece, camera, upwards
-from regularize.guests.page.references import References
-from regularize.guests.page.shapes import decimated
+from regularize.guests.page.meshes import decimated
+from regularize.guests.page.report_rows import References
 from regularize.lie.arrays import Array
 from regularize.lie.screw import unit
 from regularize.loops.kinematics import LoopKinematics
@@ -31,7 +31,7 @@ LAYERS = {
 
 
 def scene_data(drawing: Drawing, references: References, budget: int) -> dict[str, Any]:
-    """What ``scene.js`` draws; lengths in metres, transforms as in ``kinematics_data``."""
+    """Return what ``scene.js`` draws; lengths in metres, transforms as in ``kinematics_data``."""
     r = drawing.report.reduction
     home = r.reference.T_world_node[0]
     pieces = [p for p in _within(drawing.pieces, budget) if p.kind != "redundant"]
@@ -57,9 +57,9 @@ def scene_data(drawing: Drawing, references: References, budget: int) -> dict[st
         "pieces": merged,
         "ground": r.loops.row(r.graph.ground),
         "glyphs": {
-            "force": _encoded(glyphs.force(np.zeros(3), np.eye(3)[2], 2.0)),
-            "push": _encoded(glyphs.arrow(-np.eye(3)[2], np.eye(3)[2], 2.0, 0.05)),
-            "moment": _encoded(glyphs.moment(np.zeros(3), np.eye(3)[2], 2.0)),
+            "force": _encoded(meshes.force(np.zeros(3), np.eye(3)[2], 2.0)),
+            "push": _encoded(meshes.arrow(-np.eye(3)[2], np.eye(3)[2], 2.0, 0.05)),
+            "moment": _encoded(meshes.moment(np.zeros(3), np.eye(3)[2], 2.0)),
         },
         "redundant": _redundant(drawing, references),
         "poses": _rounded(home[:, :3].reshape(-1, 12), 9),
@@ -86,7 +86,7 @@ def scene_data(drawing: Drawing, references: References, budget: int) -> dict[st
 
 
 def _within(pieces: Sequence[Piece], budget: int, triangle: int = 12) -> list[Piece]:
-    """The pieces, the largest shapes decimated as far as a budget in bytes asks for."""
+    """Simplify the largest shapes until all fit into a budget of bytes."""
     sizes = sorted(len(piece.mesh.faces) for piece in pieces if piece.kind == "shape")
     left, most = budget // triangle, max(sizes, default=0)
     if sum(sizes) > left:
@@ -104,7 +104,7 @@ def _within(pieces: Sequence[Piece], budget: int, triangle: int = 12) -> list[Pi
 
 
 def _merged(pieces: Sequence[Piece]) -> list[list[Piece]]:
-    """Pieces of one owner, layer and colour together, to be drawn in one go."""
+    """Group pieces of one owner, layer and colour, which are drawn in one go."""
     found: dict[object, list[Piece]] = {}
     for piece in pieces:
         key = (piece.node, LAYERS[piece.kind], piece.color, piece.owner)
@@ -113,6 +113,7 @@ def _merged(pieces: Sequence[Piece]) -> list[list[Piece]]:
 
 
 def _mesh(pieces: Sequence[Piece], loops: LoopKinematics, references: References) -> dict[str, Any]:
+    """Return a group of pieces as one mesh, with its layer, colour and reference."""
     first = pieces[0]
     layer = LAYERS[first.kind]
     known = references.joints if layer in ("joints", "axes") else references.bodies
@@ -126,7 +127,7 @@ def _mesh(pieces: Sequence[Piece], loops: LoopKinematics, references: References
 
 
 def _encoded(mesh: Any) -> dict[str, Any]:
-    """Corners as 16 bits of the box around them, and triangles."""
+    """Encode a mesh: corners as 16-bit fractions of its box, and triangles."""
     low, size = mesh.bounds[0], np.ptp(mesh.bounds, axis=0)
     steps = np.round(65535 * (mesh.vertices - low) / np.where(size > 0.0, size, 1.0))
     wide = len(mesh.vertices) > 65535
@@ -141,11 +142,12 @@ def _encoded(mesh: Any) -> dict[str, Any]:
 
 
 def _text(array: Any, kind: str) -> str:
+    """Encode an array of numbers as base64."""
     return base64.b64encode(np.ascontiguousarray(array, dtype=kind).tobytes()).decode()
 
 
 def _redundant(drawing: Drawing, references: References) -> list[dict[str, Any]]:
-    """Redundant directions, those at one joint together."""
+    """Return the redundant directions, grouped by joint."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for wrench in drawing.wrenches:
         entry = found.setdefault(
@@ -164,7 +166,7 @@ def _redundant(drawing: Drawing, references: References) -> list[dict[str, Any]]
 
 
 def _grid(corners: Array, up: Array, radius: float) -> dict[str, Any]:
-    """The ground: a grid through the lowest point, of a round size of squares."""
+    """Return the ground grid through the lowest point, with a round width of squares."""
     first, second = perpendiculars(up)
     power = 10.0 ** np.floor(np.log10(0.25 * radius))
     step = float(max(k * power for k in (1, 2, 5) if k * power <= 0.25 * radius))
@@ -179,4 +181,5 @@ def _grid(corners: Array, up: Array, radius: float) -> dict[str, Any]:
 
 
 def _rounded(values: Array, digits: int = 6) -> Any:
+    """Round an array into a list without negative zeros."""
     return (np.round(values, digits) + 0.0).tolist()

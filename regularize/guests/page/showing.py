@@ -9,9 +9,9 @@ from pathlib import Path
 from regularize.adapters.common.output_files import write_bytes
 from regularize.checking import check
 from regularize.dynamics.simulation.simulation import Simulation
+from regularize.guests.page.animation import PlayedMotion
 from regularize.guests.page.html import frame
 from regularize.guests.page.picture import content
-from regularize.guests.page.played_motion import PlayedMotion
 from regularize.mechanism.source import Model, as_mechanism
 from regularize.report.analysis import Analysis
 from regularize.validation import PATH, POSITIVE, validated

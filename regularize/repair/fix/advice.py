@@ -56,7 +56,7 @@ def advise(
 
 
 def _trial(reduction: Reduction, engine: bool) -> Callable[[Advice], Advice]:
-    """Return what tries an entry on the model's file, and marks it where the file can hold it."""
+    """Return a function that tries an entry on the model's file and marks it if it holds."""
     from regularize.repair.fix.fix import trial_file, tried  # what edits files, where one is tried
 
     model = tuple(reading_words(reduction.mechanism))
@@ -81,6 +81,7 @@ def untried_files(reduction: Reduction) -> bool:
 
 
 def _freed(cure: Cure) -> Advice:
+    """Return a cure of a locked mechanism as advice."""
     left = cure.reduction.redundant
     removes = cure.written.redundant - left
     return Advice(cure.changes, removes, left, cure.mobility, False, cure.written)
@@ -115,7 +116,7 @@ def cures(
 
 
 def held_kinds(mechanism: Mechanism) -> dict[str, Collection[str]]:
-    """What ``fix`` can make of each joint in the file of a mechanism; empty where there is none."""
+    """Return the kinds that the file of a mechanism can hold for each joint, or nothing."""
     try:
         patcher = _patcher(mechanism)
         return {} if patcher is None else {j.name: patcher.kinds(j) for j in mechanism.joints}
@@ -124,7 +125,7 @@ def held_kinds(mechanism: Mechanism) -> dict[str, Collection[str]]:
 
 
 def _patcher(mechanism: Mechanism) -> Patcher | None:
-    """What edits the file of a mechanism; None where there is no file, or nothing edits it."""
+    """Return the patcher for the file of a mechanism, if there is a file and a patcher."""
     adapter = adapter_named(mechanism.format)
     if mechanism.path is None or adapter is None or not adapter.installed:
         return None

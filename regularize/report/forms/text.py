@@ -32,12 +32,12 @@ COMMAND = 1500
 class Detail:
     """How much is said of each thing."""
 
-    loops: int
-    findings: int = 1000
-    moves: int = 10
-    rows: int = 1000
-    helped: int = 2
-    names: int = 5
+    loops: int  # kinds of loops shown in full
+    findings: int = 1000  # errors and warnings that are told; the others are counted
+    moves: int = 10  # kinds of motion
+    rows: int = 1000  # of the table of loops; with more there are sums alone
+    helped: int = 2  # 2: notes have place and help; 1: errors and warnings alone
+    names: int = 5  # in a list
 
 
 #: The usual report, and what is left out of it where it is too long: the most readable first.
@@ -62,7 +62,7 @@ def render(
     top: int | None = None,
     verbosity: int = 0,
 ) -> str:
-    """The report as text."""
+    """Return the report as text; without ``top`` or ``verbosity`` it fits into 60 lines."""
     if verbosity > 0:
         return printed(blocks(report, EVERY, verbosity), width, color)
     if top is not None:
@@ -75,7 +75,7 @@ def render(
 
 
 def printed(parts: Iterable[RenderableType], width: int, color: bool) -> str:
-    """Parts below each other as lines of text without trailing blanks."""
+    """Lay out parts below each other as lines without trailing blanks."""
     stream = io.StringIO()
     console = Console(
         file=stream,
@@ -94,7 +94,7 @@ def printed(parts: Iterable[RenderableType], width: int, color: bool) -> str:
 
 
 def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
-    """The parts of the report in order."""
+    """Yield the parts of the report in order."""
     name, counts = view.headline(report)
     yield Text.assemble((name, "bold"), "  ", (counts, "dim"))
     level, sentence = view.verdict(report)
@@ -117,12 +117,12 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
 
 
 def _told(report: Analysis, verbosity: int) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
-    """Findings of one kind behind the first of them, or each by itself."""
+    """Return findings with similar ones behind the first, or each by itself."""
     return [(d, ()) for d in report.diagnostics] if verbosity > 0 else view.merged(report)
 
 
 def _findings(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
-    """Errors and warnings, each with the loop that it is about."""
+    """Yield errors and warnings, each with the loop that it is about."""
     shown: set[str] = set()
     entries = [e for e in _told(report, verbosity) if e[0].severity != "note"]
     loops = {loop.name: loop for loop in report.loops}
@@ -147,11 +147,13 @@ def _findings(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rend
 
 
 def _help(diagnostic: Diagnostic) -> Iterator[RenderableType]:
+    """Yield the help of a finding."""
     for line in diagnostic.help:
         yield Padding(Text.assemble(("= help: ", "green"), line), INDENT)
 
 
 def _diagnostic(diagnostic: Diagnostic, sourced: bool = True) -> RenderableType:
+    """Return a finding with its place."""
     text = Text.assemble(
         (f"{diagnostic.severity}[{diagnostic.code}]", COLORS[diagnostic.severity]),
         f": {diagnostic.message}",
@@ -163,7 +165,7 @@ def _diagnostic(diagnostic: Diagnostic, sourced: bool = True) -> RenderableType:
 
 
 def _loop(loop: LoopReport, ground: str) -> Group:
-    """The loop as a chain, its motion, and the directions at its closing joint."""
+    """Return a loop as a chain, its motion, and the directions at its closing joint."""
     table = _grid(f"at {loop.closing}", "status", "already fixed by", "residual")
     for direction, status, because, residual in loop_view.rows(loop):
         table.add_row(direction, Text(status, STATUS[status]), Text(because), residual)
@@ -199,7 +201,7 @@ def _chain(loop: LoopReport, ground: str) -> Text:
 
 
 def _labelled(label: str, text: str, style: str = "") -> Table:
-    """A label and text that wraps beside it."""
+    """Return a label with text that wraps beside it."""
     grid = Table.grid(padding=0)
     grid.add_column(style="dim", width=len(label))
     grid.add_column(overflow="fold")
@@ -208,6 +210,7 @@ def _labelled(label: str, text: str, style: str = "") -> Table:
 
 
 def _grid(*headers: str) -> Table:
+    """Return an empty table with these headers."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for header in headers:
         table.add_column(header, overflow="fold")
@@ -215,6 +218,7 @@ def _grid(*headers: str) -> Table:
 
 
 def _section(title: str, pairs: Iterable[tuple[str, str]]) -> Iterator[RenderableType]:
+    """Yield a title and a table of two columns, unless it is empty."""
     table = Table.grid(padding=(0, 3, 0, 0))
     table.add_column(overflow="fold", ratio=2)
     table.add_column(overflow="fold", ratio=3)
@@ -227,6 +231,7 @@ def _section(title: str, pairs: Iterable[tuple[str, str]]) -> Iterator[Renderabl
 
 
 def _motions(report: Analysis, detail: Detail) -> Iterator[RenderableType]:
+    """Yield the kinds of motion of the bodies."""
     moves = view.moves(report, most=detail.names)
     rest = len(moves) - detail.moves
     if rest > 1:
@@ -236,6 +241,7 @@ def _motions(report: Analysis, detail: Detail) -> Iterator[RenderableType]:
 
 
 def _reactions(report: Analysis, detail: Detail) -> Iterator[RenderableType]:
+    """Yield the reactions that are not determined."""
     pairs = view.untrusted(report, most=min(detail.names, 5))
     rest = len(pairs) - 2 * detail.moves
     if rest > 1:
@@ -246,7 +252,7 @@ def _reactions(report: Analysis, detail: Detail) -> Iterator[RenderableType]:
 def _listed(
     title: str, ways: Sequence[tuple[str, str]], verbosity: int
 ) -> Iterator[RenderableType]:
-    """Ways in words, each with its command where there is one that somebody would copy."""
+    """Yield ways in words, each with its command unless that is too long to copy."""
     if not ways:
         return
     yield Text(title, "bold")
@@ -260,7 +266,7 @@ def _listed(
 
 
 def _notes(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
-    """Notes in the order of the report; what the sections above have said is left out."""
+    """Yield the notes that the sections above have not said."""
     notes = [e for e in _told(report, verbosity) if e[0].severity == "note"]
     notes = [(note, others) for note, others in notes if note.code != "REG220"]
     for note, others in notes if detail.helped or len(notes) < 4 else ():
@@ -277,7 +283,7 @@ def _notes(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
 
 
 def _loops(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
-    """All loops in one table, by component, alike ones in one row."""
+    """Yield the table of all loops, by component, similar ones in one row."""
     if not report.loops:
         return
     table = _grid("loop", "closed at", "motion", "kind")
@@ -309,6 +315,7 @@ def _loops(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
 
 
 def _group_row(table: Table, group: loop_view.Group, kind: str) -> None:
+    """Add a row for loops that are alike."""
     loop, count = group.first, len(group.loops)
     values = (loop.cut.constraints, loop.cut.kept, loop.redundant)
     more = "" if count == 1 else f" and {count - 1} more"
@@ -323,6 +330,7 @@ def _group_row(table: Table, group: loop_view.Group, kind: str) -> None:
 
 
 def _footer(report: Analysis, detail: Detail) -> Text:
+    """Return kinds of redundancy, evidence, accepted findings and counts."""
     lines = []
     kinds = view.kinds(report)
     if kinds:

@@ -127,7 +127,7 @@ def signed(number: int) -> str:
 
 
 def moves(report: Analysis, most: int) -> list[tuple[str, str]]:
-    """Bodies, a number of them by name, and the kind of motion that they make, rest last."""
+    """Return pairs: names of bodies, and the kind of motion that they share, rest last."""
     return [(listed(bodies, most=most), words) for bodies, words in moving_together(report)]
 
 
@@ -151,7 +151,7 @@ def why(report: Analysis) -> list[tuple[str, str]]:
 
 
 def untrusted(report: Analysis, most: int) -> list[tuple[str, str]]:
-    """Joints, a number of them by name, and what is not determined of their reactions."""
+    """Return pairs: names of joints, and what is not determined of their reactions."""
     return [(listed(joints, most=most), words) for joints, words in untrusted_together(report)]
 
 

@@ -27,7 +27,7 @@ TRIED = ("fixed", "revolute", "prismatic", "cylindrical", "universal", "spherica
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What follows from other kinds of joints."""
+    """The report of a model with other kinds of joints, and the change of its files, if any."""
 
     joints: Mapping[str, str] | None
     report: Report
@@ -36,17 +36,17 @@ class Trial:
 
     @property
     def diff(self) -> str:
-        """What changes in the files."""
+        """Return the difference of the files."""
         return "" if self.change is None else self.change.diff
 
     @property
     def findings(self) -> tuple[Diagnostic, ...]:
-        """What the new kinds cannot hold, and what to know."""
+        """Return what the new kinds cannot hold."""
         return () if self.change is None else self.change.findings
 
     @property
     def kinds(self) -> dict[str, str]:
-        """The new kind of every joint that changes."""
+        """Return the new kind of every joint that changes."""
         if self.change is None:
             return {name: words.partition(":")[0] for name, words in (self.joints or {}).items()}
         return {each.joint.name: each.kind for each in self.change.changes}
@@ -55,7 +55,7 @@ class Trial:
 def trial(
     path: str, written: Report, joints: Mapping[str, str] | None, options: Mapping[str, Any]
 ) -> Trial:
-    """Try other kinds of joints, as of ``fix``, by the options of the reader."""
+    """Try other kinds of joints; None asks for the smallest changes that make it isostatic."""
     if joints is not None and not joints:
         return Trial(joints, written)
     try:
@@ -68,7 +68,7 @@ def trial(
 
 
 def _thought(written: Reduction, joints: Mapping[str, str]) -> Mechanism:
-    """The changed model where no file holds it; raises ``ModelError`` where it makes no sense."""
+    """Return the changed model where no file holds it; raises ``ModelError`` if it is invalid."""
     mechanism = written.mechanism
     unknown = [name for name in joints if all(each.name != name for each in mechanism.joints)]
     if unknown:
@@ -79,7 +79,7 @@ def _thought(written: Reduction, joints: Mapping[str, str]) -> Mechanism:
 
 
 class Session:
-    """One model on the bench; ``options`` are those of the reader."""
+    """One model on the bench: as written and as tried; ``version`` counts the changes."""
 
     def __init__(self, path: str, **options: Any) -> None:
         self.path, self._options = path, options
@@ -96,7 +96,7 @@ class Session:
 
     @property
     def current(self) -> bool:
-        """Whether the files are as they were when they were read."""
+        """Whether the files are unchanged since they were read."""
         return stamps(self.files) == self._stamps
 
     @property
@@ -111,11 +111,11 @@ class Session:
 
     @property
     def held(self) -> Mapping[str, Collection[str]]:
-        """Kinds that the files can hold, by the names of joints."""
+        """Return the kinds that the files can hold, by joint."""
         return held_kinds(self.written.mechanism)
 
     def change(self, name: str, kind: str) -> None:
-        """Try a joint as another kind; its own kind takes the trial back."""
+        """Try a joint as another kind; its own kind takes that back."""
         joints = {**(self.trial.kinds if self.trial.joints is None else self.trial.joints)}
         joint = next((each for each in self.written.mechanism.joints if each.name == name), None)
         if joint is None:
@@ -126,14 +126,14 @@ class Session:
         self._try(joints)
 
     def cure(self, number: int) -> None:
-        """Try the changes that are proposed for the files, the first being 0."""
+        """Try the changes of a proposal, the first being 0."""
         found = self.proposals
         if not 0 <= number < len(found):
             raise ModelError(f"there is no proposal {number}: there are {len(found)}")
         self._try(dict(change.argument.rpartition("=")[::2] for change in found[number].changes))
 
     def isostatic(self) -> None:
-        """Try the smallest changes that the file can hold after which nothing is redundant."""
+        """Try the smallest changes that the file can hold and that leave nothing redundant."""
         self._try(None)
 
     def undo(self) -> None:
@@ -149,7 +149,7 @@ class Session:
         self.version += 1
 
     def reset(self) -> None:
-        """Take everything back."""
+        """Take all changes back."""
         self._try({})
 
     def save(self, path: str | None = None) -> str:
@@ -178,7 +178,7 @@ class Session:
         return written
 
     def read_again(self) -> None:
-        """Take the files as they are now; what is tried stays where its joints are still there."""
+        """Read the files again, and keep what is tried where its joints still exist."""
         self.version += 1
         try:
             self.written = self._read()
@@ -192,7 +192,7 @@ class Session:
             self.error = str(error)
 
     def _check_place(self, path: str) -> None:
-        """Raises ``RegularizeError`` where the bench writes nothing."""
+        """Refuse paths that the bench does not write to; raises ``RegularizeError``."""
         model = Path(self.written.mechanism.path or self.path)
         if not path.strip() or path.startswith("~"):
             raise RegularizeError(f"{path or 'save as'}: name a file, with its folder written out")
@@ -211,7 +211,7 @@ class Session:
             raise RegularizeError(f"{path}: the name of a model like this ends in {model.suffix}")
 
     def _unsave(self) -> None:
-        """Write the files as they were before they were saved last."""
+        """Write the files as they were before the last time they were saved."""
         if not self.current:
             raise RegularizeError(
                 "the files were changed since they were saved: they stay as they are"
@@ -223,6 +223,7 @@ class Session:
         self.read_again()
 
     def _try(self, joints: Mapping[str, str] | None) -> None:
+        """Replace the trial, and remember the one before."""
         found = trial(self.path, self.written, joints, self._options)
         was = self.trial
         if joints != was.joints and not (found.diff and found.diff == was.diff):
