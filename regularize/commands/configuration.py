@@ -178,7 +178,7 @@ def _strings(path: Path, key: str, value: object) -> tuple[str, ...]:
 
 
 def _known(path: Path, what: str, table: Mapping[str, Any], keys: Sequence[str]) -> None:
-    """Return a value that is one of these, or raise ``ReadError``."""
+    """Refuse entries that are not known, and guess what was meant."""
     for key in table:
         if key not in keys:
             from difflib import get_close_matches  # only where something is wrong

@@ -302,7 +302,7 @@ class Analysis:
                 "actual": r.mobility,
                 "finite": r.finite_mobility,
                 "finite_evidence": r.finite_evidence,
-                "components": [each.as_dict() for each in motion_components(r)],
+                "components": motion_components(r),
                 "components_complete": r.components_complete,
                 "kinematotropic": r.kinematotropic,
                 "shaky": r.shaky,

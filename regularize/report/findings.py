@@ -110,13 +110,11 @@ def _reactions(reactions: Sequence[Reaction]) -> Iterator[Diagnostic]:
     """Report joints whose reactions are not determined."""
     undetermined = [r.joint for r in reactions if not r.unique]
     if undetermined:
-        yield Diagnostic(
-            "REG220",
-            "note",
+        text = (
             f"the model does not determine the reactions of {counted(len(undetermined), 'joint')} "
-            f"in every direction: {names(undetermined)}",
-            joints=tuple(undetermined),
+            f"in every direction: {names(undetermined)}"
         )
+        yield Diagnostic("REG220", "note", text, joints=tuple(undetermined))
 
 
 def _assembly(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Diagnostic]:
@@ -128,13 +126,8 @@ def _assembly(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Dia
     elif max(before) > UNNOTICED:  # metres and radians
         yield _saved_open(reduction)
     for joint in reduction.graph.rigid_loops:
-        yield Diagnostic(
-            "REG216",
-            "warning",
-            f"fixed joint `{joint.name}` joins bodies that other fixed joints join already",
-            joints=(joint.name,),
-            source=joint.source,
-        )
+        text = f"fixed joint `{joint.name}` joins bodies that other fixed joints join already"
+        yield Diagnostic("REG216", "warning", text, joints=(joint.name,), source=joint.source)
 
 
 def _saved_open(reduction: Reduction) -> Diagnostic:
@@ -265,13 +258,8 @@ def _part(
             help=() if shaky else (numerical,),
         )
     if reduction.assembly.closed and not part.proved:
-        yield Diagnostic(
-            "REG215",
-            "warning",
-            f"walking on the reduced equations opened {where}; all equations are kept there",
-            joints=joints,
-            source=source,
-        )
+        text = f"walking on the reduced equations opened {where}; all equations are kept there"
+        yield Diagnostic("REG215", "warning", text, joints=joints, source=source)
     # Slack joints never move: that is what they are for.
     locked = [name for name in _locked(graph, part) if not is_slack(name)]
     if locked:

@@ -103,7 +103,7 @@ def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[Platf
 def _legs(
     joints: Mapping[EdgeId, tuple[NodeId, NodeId]], base: NodeId, platform: NodeId
 ) -> list[list[EdgeId]]:
-    """Count the legs: groups of joints that stay connected without base and platform."""
+    """Group joints into legs: those that stay connected without base and platform."""
     ends, chains = {base, platform}, DisjointSets[NodeId]()
     for pair in joints.values():
         if not ends & {*pair}:

@@ -31,10 +31,10 @@ def report_rows(report: Analysis, drawing: Drawing, references: References) -> I
     yield from _ways("What to do", view.remedies(report))
     yield from rows.findings()
     yield from rows.loops(drawing)
-    yield from rows.named("What moves", ("body", "motion"), view.moving_together(report))
+    yield from rows.named("What moves", ("body", "motion"), view.moves(report))
     why = [[*map(escape, pair)] for pair in view.why(report)]
     yield from _table("Why", ("what", "reason"), why)
-    untrusted = view.untrusted_together(report)
+    untrusted = view.untrusted(report)
     yield from rows.named("Reactions that cannot be trusted", ("joint", "undetermined"), untrusted)
     yield from _lack_of_fit(report)
     yield from rows.joints()

@@ -105,10 +105,13 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
         yield Text()
         yield from _listed("What to change", view.advice(report), verbosity)
         yield from _findings(report, detail, verbosity)
-        yield from _motions(report, detail)
+        bodies = "kinds of motion"
+        yield from _named("What moves", view.moves(report), detail.names, detail.moves, bodies)
         for subject, text in view.why(report):
             yield from (Text(f"Why {subject}", "bold"), Padding(Text(text), INDENT), Text())
-        yield from _reactions(report, detail)
+        title, most = "Reactions that cannot be trusted (REG220)", 2 * detail.moves
+        few = min(detail.names, 5)
+        yield from _named(title, view.untrusted(report), few, most, "groups of joints")
         yield from _section(*view.lack_of_fit(report))
         yield from _listed("What to do", view.remedies(report), verbosity)
         yield from _notes(report, detail, verbosity)
@@ -230,23 +233,15 @@ def _section(title: str, pairs: Iterable[tuple[str, str]]) -> Iterator[Renderabl
         yield Text()
 
 
-def _motions(report: Analysis, detail: Detail) -> Iterator[RenderableType]:
-    """Yield the kinds of motion of the bodies."""
-    moves = view.moves(report, most=detail.names)
-    rest = len(moves) - detail.moves
+def _named(
+    title: str, rows: Sequence[tuple[list[str], str]], names: int, most: int, what: str
+) -> Iterator[RenderableType]:
+    """Yield what is said of groups of names, of which only the first are told."""
+    pairs = [(listed(group, most=names), words) for group, words in rows]
+    rest = len(pairs) - most
     if rest > 1:
-        more = (f"{rest} more kinds of motion", "-v shows all")
-        moves = [*moves[: detail.moves], more]
-    yield from _section("What moves", moves)
-
-
-def _reactions(report: Analysis, detail: Detail) -> Iterator[RenderableType]:
-    """Yield the reactions that are not determined."""
-    pairs = view.untrusted(report, most=min(detail.names, 5))
-    rest = len(pairs) - 2 * detail.moves
-    if rest > 1:
-        pairs = [*pairs[: 2 * detail.moves], (f"{rest} more groups of joints", "-v shows all")]
-    yield from _section("Reactions that cannot be trusted (REG220)", pairs)
+        pairs = [*pairs[:most], (f"{rest} more {what}", "-v shows all")]
+    yield from _section(title, pairs)
 
 
 def _listed(

@@ -126,12 +126,7 @@ def signed(number: int) -> str:
     return str(number).replace("-", "−")
 
 
-def moves(report: Analysis, most: int) -> list[tuple[str, str]]:
-    """Return pairs: names of bodies, and the kind of motion that they share, rest last."""
-    return [(listed(bodies, most=most), words) for bodies, words in moving_together(report)]
-
-
-def moving_together(report: Analysis) -> list[tuple[list[str], str]]:
+def moves(report: Analysis) -> list[tuple[list[str], str]]:
     """Bodies and the kind of motion that they make, rest last."""
     alone = sum(body.joint is not None for body in report.moving)
     found: dict[str, list[str]] = {}
@@ -150,12 +145,7 @@ def why(report: Analysis) -> list[tuple[str, str]]:
     return [(subjects[reason.subject], reason.text) for reason in report.reasons]
 
 
-def untrusted(report: Analysis, most: int) -> list[tuple[str, str]]:
-    """Return pairs: names of joints, and what is not determined of their reactions."""
-    return [(listed(joints, most=most), words) for joints, words in untrusted_together(report)]
-
-
-def untrusted_together(report: Analysis) -> list[tuple[list[str], str]]:
+def untrusted(report: Analysis) -> list[tuple[list[str], str]]:
     """Joints and what is not determined of their reactions."""
     found: dict[str, list[str]] = {}
     for reaction in report.reactions:
