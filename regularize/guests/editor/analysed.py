@@ -12,7 +12,7 @@ import os
 import pickle
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -118,7 +118,12 @@ class Analysed:
     """The analysis of a text; words that only moved since ``before`` are not analysed again."""
 
     def __init__(
-        self, text: str, format: str, mirror: Mirror, before: Analysed | None = None
+        self,
+        text: str,
+        format: str,
+        mirror: Mirror,
+        before: Analysed | None = None,
+        progress: Callable[[float], None] | None = None,
     ) -> None:
         self.text, self.format, self._mirror = text, format, mirror
         self.lines = text.splitlines() or [""]
@@ -131,7 +136,8 @@ class Analysed:
                 self.report = before.report
                 diagnostics = [*self.mechanism.findings, *_moved(self.report, self.mechanism)]
             else:
-                self.report = check(self.mechanism, configurations=CONFIGURATIONS)
+                options = {"configurations": CONFIGURATIONS, "progress": progress}
+                self.report = check(self.mechanism, **options)
                 diagnostics = [*self.report.diagnostics]
         except RegularizeError as error:
             source = None
