@@ -147,15 +147,6 @@ def test_large_redundancy_is_reported_without_proposals(assets: Path) -> None:
     assert rg.check(rg.load(assets / "sarrus.urdf")).cures
 
 
-def test_functions_stay_functions_when_their_modules_are_imported() -> None:
-
-    assert callable(rg.check) and callable(rg.load)
-
-
-def test_printing_a_report(fourbar: rg.Report) -> None:
-    assert "3 redundant constraint equations" in str(fourbar)
-
-
 def test_a_model_of_welds_alone_is_checked(tmp_path: Path) -> None:
     path = tmp_path / "welds.urdf"
     path.write_text(
