@@ -17,9 +17,8 @@ from regularize.reduction.context import portion
 from regularize.reduction.reduce import Reduction, on_branch, reduce
 from regularize.repair.statics.per_joint import PerJoint
 from regularize.repair.statics.reactions import reactions
-from regularize.report.analysis import Analysis
 from regularize.report.findings import by_severity
-from regularize.services import guest
+from regularize.report.report import Report
 from regularize.validation import EXECUTOR, FLAG, FUNCTION, LIST, POSITIVE, WHOLE, validated
 from regularize.words import counted, listed
 
@@ -27,26 +26,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from typing_extensions import Unpack
-
-
-class Report(Analysis):
-    """The result of `check`, in words where it is printed."""
-
-    def __str__(self) -> str:
-        """The report as text."""
-        from regularize.report.forms.text import render  # rich is loaded where something is written
-
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        """For notebooks: the verdict and the findings as a small table, and the page below it."""
-        from regularize.mechanism.named_columns import table_html
-        from regularize.report.forms.view import headline, verdict
-
-        name, counts = headline(self)
-        found = {f"{d.severity} {d.code}": d.message for d in self.diagnostics}
-        table = table_html(f"{name}: {counts}", {"verdict": verdict(self)[1], **found})
-        return table + str(guest("page.html").frame(self))
 
 
 class ReductionOptions(TypedDict, total=False):

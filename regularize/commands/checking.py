@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from regularize.adapters.common.console import delayed_progress
-from regularize.checking import Report, check
+from regularize.checking import check
 from regularize.commands.configuration import Configuration, configuration, entries_of, known_before
 from regularize.commands.files import WouldBeLost, load_model
 from regularize.commands.verify import write_proof
@@ -22,6 +22,7 @@ from regularize.errors import RegularizeError
 from regularize.escape import displayed, json_text
 from regularize.report.forms import listing, text
 from regularize.report.forms.listing import SummaryLine
+from regularize.report.report import Report
 from regularize.report.suppression import Suppression
 from regularize.services import guest
 from regularize.version import SCHEMAS, __version__

@@ -26,7 +26,7 @@ from regularize.adapters.common.input_files import read_bytes
 from regularize.errors import ReadError
 
 if TYPE_CHECKING:
-    from regularize.report.analysis import Analysis
+    from regularize.report.report import Report
     from regularize.report.suppression import Suppression
 
 SEVERITIES = ("error", "warning", "never")
@@ -92,7 +92,7 @@ def known_before(path: Path) -> tuple[Suppression, ...]:
     )
 
 
-def entries_of(report: Analysis) -> tuple[dict[str, str], ...]:
+def entries_of(report: Report) -> tuple[dict[str, str], ...]:
     """Return the findings of a report as entries of a baseline."""
     from regularize.report.suppression import fingerprint
 

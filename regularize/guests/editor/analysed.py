@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regularize.adapters import adapter_named, adapters, root_tag
-from regularize.checking import Report, check
+from regularize.checking import check
 from regularize.errors import ReadError, RegularizeError
 from regularize.escape import displayed
 from regularize.files import load
@@ -28,6 +28,7 @@ from regularize.mechanism.mechanism import Body, Coupling, Joint, Mechanism
 from regularize.repair.fix.fix import Fix, fix
 from regularize.report.forms.loop_view import motion
 from regularize.report.forms.view import counts, verdict
+from regularize.report.report import Report
 from regularize.words import counted
 
 #: Entries of a folder that are linked; of larger ones only these, and the rest is not found.

@@ -31,12 +31,12 @@ from regularize.lie.arrays import Array
 from regularize.loops.kinematics import center_and_length
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.graph import Edge, EdgeId, NodeId
-from regularize.report.analysis import Analysis
 from regularize.report.loop_report import LoopReport
+from regularize.report.report import Report
 from regularize.tolerances import UNNOTICED, UNSEEN
 
 
-def draw(report: Analysis, *, meshes: bool = True) -> Drawing:
+def draw(report: Report, *, meshes: bool = True) -> Drawing:
     """The drawing of a mechanism at any configuration: pieces stay where they are on their body."""
     return _Artist(report, meshes).drawing()
 
@@ -44,7 +44,7 @@ def draw(report: Analysis, *, meshes: bool = True) -> Drawing:
 class _Artist:
     """Collects the pieces."""
 
-    def __init__(self, report: Analysis, meshes: bool) -> None:
+    def __init__(self, report: Report, meshes: bool) -> None:
         self.report, self.graph = report, report.reduction.graph
         self.notes: dict[str, None] = {}
         self.links: list[tuple[NodeId, Array, Array, Color]] = []

@@ -20,7 +20,7 @@ from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import NodeId
 from regularize.mechanism.mechanism import Mechanism
-from regularize.report.analysis import Analysis
+from regularize.report.report import Report
 from regularize.tolerances import VANISHING
 
 Color = tuple[int, int, int, int]
@@ -81,7 +81,7 @@ class Label:
 class Drawing:
     """All pieces and labels of a mechanism."""
 
-    report: Analysis
+    report: Report
     length: float
     pieces: tuple[Piece, ...]
     labels: tuple[Label, ...]

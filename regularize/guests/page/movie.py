@@ -20,11 +20,11 @@ from regularize.guests.page.artist import draw
 from regularize.guests.page.picture import Painter, saved
 from regularize.lie.arrays import Array
 from regularize.reduction.reduce import Reduction
-from regularize.report.analysis import Analysis
+from regularize.report.report import Report
 
 
 def movie(
-    report: Analysis,
+    report: Report,
     path: str | Path,
     *,
     meshes: bool = True,

@@ -25,7 +25,7 @@ from regularize.mechanism.graph import Edge, coordinate_names
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.passive_joints import limits_of
-from regularize.report.analysis import Analysis
+from regularize.report.report import Report
 from regularize.services import guest
 from regularize.tolerances import UNNOTICED
 
@@ -47,7 +47,7 @@ def page_data(
     }
 
 
-def _advice(report: Analysis, references: References) -> Iterator[dict[str, Any]]:
+def _advice(report: Report, references: References) -> Iterator[dict[str, Any]]:
     """Yield the joints of each advised change, and the freedoms that they gain."""
     r = report.reduction
     edges = {edge.joint.name: edge for edge in reversed(r.graph.edges)}

@@ -20,7 +20,7 @@ from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import NodeId
 from regularize.reduction.reduce import Reduction
-from regularize.report.analysis import Analysis
+from regularize.report.report import Report
 from regularize.tolerances import TINY, VANISHING
 from regularize.words import counted
 
@@ -38,7 +38,7 @@ MOST_LABELS = 16
 TEXT, LEADER = "#20242a", "#8a919b"
 
 
-def picture(report: Analysis, *, ghosts: int = 3, drawing: Drawing | None = None) -> Any:
+def picture(report: Report, *, ghosts: int = 3, drawing: Drawing | None = None) -> Any:
     """Return a matplotlib figure of the mechanism, with faint poses of its first motion."""
     r = report.reduction
     return Painter(drawing or draw(report)).paint(r.q, ghost_poses(r, ghosts))
@@ -56,7 +56,7 @@ def saved(figure: Any, kind: str, scale: float = 2.0) -> bytes:
 
 
 def content(
-    report: Analysis,
+    report: Report,
     suffix: str,
     ghosts: int,
     meshes: bool = True,
@@ -274,7 +274,7 @@ def _divided(corners: Array, longest: float) -> Array:
 
 
 def scene(
-    report: Analysis, q: Array | None = None, *, ghosts: int = 0, drawing: Drawing | None = None
+    report: Report, q: Array | None = None, *, ghosts: int = 0, drawing: Drawing | None = None
 ) -> Any:
     """Return the mechanism at a configuration as a ``trimesh.Scene``, one frame for each body."""
     drawing, r = drawing or draw(report), report.reduction

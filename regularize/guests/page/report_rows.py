@@ -10,9 +10,9 @@ from typing import Any
 from regularize.guests.page.drawing import Drawing
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import Joint
-from regularize.report.analysis import Analysis
 from regularize.report.forms import loop_view, view
 from regularize.report.forms.loop_view import Group
+from regularize.report.report import Report
 from regularize.report.rules import rule
 from regularize.version import __version__
 from regularize.words import LISTED, counted, directions_words, listed
@@ -23,7 +23,7 @@ MOST_LOOPS = 10 * loop_view.SHOWN
 MOST_NAMES = 2 * LISTED
 
 
-def report_rows(report: Analysis, drawing: Drawing, references: References) -> Iterator[str]:
+def report_rows(report: Report, drawing: Drawing, references: References) -> Iterator[str]:
     """Yield the report's sections as HTML, what to change first."""
     rows = _Rows(report, references)
     yield from rows.advice()
@@ -41,7 +41,7 @@ def report_rows(report: Analysis, drawing: Drawing, references: References) -> I
     yield from _notes(drawing.notes)
 
 
-def _numbers(report: Analysis) -> Iterator[str]:
+def _numbers(report: Report) -> Iterator[str]:
     """Yield mobility and counts as a list of terms."""
     r = report.reduction
     entries = [
@@ -59,7 +59,7 @@ def _numbers(report: Analysis) -> Iterator[str]:
 class _Rows:
     """Sections of HTML whose names point at the picture."""
 
-    def __init__(self, report: Analysis, references: References) -> None:
+    def __init__(self, report: Report, references: References) -> None:
         self.report, self.references = report, references
 
     def advice(self) -> Iterator[str]:
@@ -248,7 +248,7 @@ def _tabled(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str
     yield "</tbody></table></div>"
 
 
-def _lack_of_fit(report: Analysis) -> Iterator[str]:
+def _lack_of_fit(report: Report) -> Iterator[str]:
     """Yield the lack of fit with bars: solid for one standard deviation, faint for the worst."""
     title, pairs = view.lack_of_fit(report)
     cells = [escape(words) for _, words in pairs]
@@ -297,7 +297,7 @@ def _way(words: str, command: str) -> str:
     return f"<p>{text}{':' if code else '.'}</p>{code}"
 
 
-def footer(report: Analysis) -> Iterator[str]:
+def footer(report: Report) -> Iterator[str]:
     """Yield the version, the settings and the evidence behind the report."""
     r = report.reduction
     sentences = [f"regularize {__version__}", f"tolerance {r.rtol:g}", f"seed {r.seed}"]
@@ -310,7 +310,7 @@ def footer(report: Analysis) -> Iterator[str]:
 class References:
     """Short references of joints, bodies and loops, by their names."""
 
-    def __init__(self, report: Analysis) -> None:
+    def __init__(self, report: Report) -> None:
         self.report = report
         mechanism = report.mechanism
         self.joints = _numbered("j", (joint.name for joint in mechanism.joints))

@@ -13,7 +13,7 @@ from regularize.guests.page.animation import PlayedMotion
 from regularize.guests.page.html import frame
 from regularize.guests.page.picture import content
 from regularize.mechanism.source import Model, as_mechanism
-from regularize.report.analysis import Analysis
+from regularize.report.report import Report
 from regularize.validation import PATH, POSITIVE, validated
 
 
@@ -27,7 +27,7 @@ class ShownPage:
         height: Of its frame in a notebook, pixels.
     """
 
-    report: Analysis
+    report: Report
     motion: PlayedMotion | None
     height: float
 
@@ -63,6 +63,6 @@ def show(model: Model, *, motion: Simulation | None = None, height: float = 720)
     """
     if motion is not None and not isinstance(motion, Simulation):
         raise TypeError(f"show: motion is a Simulation; got {motion!r:.60}")
-    known = model if isinstance(model, Analysis) else getattr(model, "report", None)
-    report = known if isinstance(known, Analysis) else check(as_mechanism(model))
+    known = model if isinstance(model, Report) else getattr(model, "report", None)
+    report = known if isinstance(known, Report) else check(as_mechanism(model))
     return ShownPage(report, None if motion is None else PlayedMotion.of(motion), height)

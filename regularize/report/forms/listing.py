@@ -19,8 +19,8 @@ from rich.text import Text
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.report import rules
-from regularize.report.analysis import Analysis
 from regularize.report.forms.text import printed
+from regularize.report.report import Report
 from regularize.report.rules import rule
 from regularize.report.suppression import Suppressed, fingerprint
 from regularize.version import __version__
@@ -29,7 +29,7 @@ from regularize.words import counted, listed
 LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
-def github(report: Analysis) -> str:
+def github(report: Report) -> str:
     """Return the findings as GitHub's ``::warning file=…,line=…,title=…::message`` lines."""
     lines = []
     for d in report.diagnostics:
@@ -57,7 +57,7 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def concise(report: Analysis) -> str:
+def concise(report: Report) -> str:
     """Return the findings as lines ``path:line: CODE message``."""
     path = displayed(report.mechanism.path or report.mechanism.name)
     return "".join(
@@ -68,7 +68,7 @@ def concise(report: Analysis) -> str:
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def as_sarif(reports: Sequence[Analysis]) -> dict[str, Any]:
+def as_sarif(reports: Sequence[Report]) -> dict[str, Any]:
     """Return one SARIF run with the findings of all models."""
     return _log(
         [_result(report, d) for report in reports for d in report.diagnostics]
@@ -113,7 +113,7 @@ def _rule(rule: rules.Rule) -> dict[str, Any]:
     }
 
 
-def _result(report: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
+def _result(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
     """Return a finding as a SARIF result."""
     mechanism = report.mechanism
     path = diagnostic.source.path if diagnostic.source else mechanism.path
@@ -139,7 +139,7 @@ def _result(report: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
     }
 
 
-def _claims(report: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
+def _claims(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
     """Return what the removed rows of a loop rest on, for findings about these."""
     claims = [
         [*loop.claims]
@@ -149,7 +149,7 @@ def _claims(report: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
     return {"properties": {"claims": claims[0]}} if claims else {}
 
 
-def _accepted(report: Analysis, each: Suppressed) -> dict[str, Any]:
+def _accepted(report: Report, each: Suppressed) -> dict[str, Any]:
     """Return an accepted finding as a suppressed SARIF result."""
     kind = "inSource" if each.suppression.by == "comment" else "external"
     said = {"kind": kind, "status": "accepted", "justification": each.suppression.reason}
@@ -180,7 +180,7 @@ class SummaryLine:
     codes: tuple[str, ...] = ()
 
 
-def line_of(path: str, report: Analysis) -> SummaryLine:
+def line_of(path: str, report: Report) -> SummaryLine:
     """Return the summary line of a report."""
     r = report.reduction
     worst = report.diagnostics[0].severity if report.diagnostics else ""

@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.report.analysis import Analysis
 from regularize.report.forms import loop_view, view
 from regularize.report.loop_report import LoopReport
+from regularize.report.report import Report
 from regularize.words import counted, listed
 
 COLORS = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan", "good": "bold green"}
@@ -56,7 +56,7 @@ EVERY = Detail(1000, moves=1000, names=1000)
 
 
 def render(
-    report: Analysis,
+    report: Report,
     width: int = WIDTH,
     color: bool = False,
     top: int | None = None,
@@ -93,7 +93,7 @@ def printed(parts: Iterable[RenderableType], width: int, color: bool) -> str:
     return "\n".join(lines).strip("\n") + "\n"
 
 
-def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
+def blocks(report: Report, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
     """Yield the parts of the report in order."""
     name, counts = view.headline(report)
     yield Text.assemble((name, "bold"), "  ", (counts, "dim"))
@@ -119,12 +119,12 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
     yield _footer(report, detail)
 
 
-def _told(report: Analysis, verbosity: int) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
+def _told(report: Report, verbosity: int) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
     """Return findings with similar ones behind the first, or each by itself."""
     return [(d, ()) for d in report.diagnostics] if verbosity > 0 else view.merged(report)
 
 
-def _findings(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
+def _findings(report: Report, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
     """Yield errors and warnings, each with the loop that it is about."""
     shown: set[str] = set()
     entries = [e for e in _told(report, verbosity) if e[0].severity != "note"]
@@ -260,7 +260,7 @@ def _listed(
     yield Text()
 
 
-def _notes(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
+def _notes(report: Report, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
     """Yield the notes that the sections above have not said."""
     notes = [e for e in _told(report, verbosity) if e[0].severity == "note"]
     notes = [(note, others) for note, others in notes if note.code != "REG220"]
@@ -277,7 +277,7 @@ def _notes(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
         yield Text()
 
 
-def _loops(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
+def _loops(report: Report, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
     """Yield the table of all loops, by component, similar ones in one row."""
     if not report.loops:
         return
@@ -324,7 +324,7 @@ def _group_row(table: Table, group: loop_view.Group, kind: str) -> None:
     )
 
 
-def _footer(report: Analysis, detail: Detail) -> Text:
+def _footer(report: Report, detail: Detail) -> Text:
     """Return kinds of redundancy, evidence, accepted findings and counts."""
     lines = []
     kinds = view.kinds(report)

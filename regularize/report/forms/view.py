@@ -12,10 +12,10 @@ from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.repair.fix.advice import held_kinds, untried_files
 from regularize.repair.statics.releases import release_command
-from regularize.report.analysis import Analysis, model_entry
 from regularize.report.forms.loop_view import groups
 from regularize.report.loop_report import Component
 from regularize.report.mobility_findings import branches_meant, more_on_branches
+from regularize.report.report import Report, model_entry
 from regularize.tolerances import VANISHING
 from regularize.words import (
     LISTED,
@@ -38,7 +38,7 @@ INSTEAD = {
 }
 
 
-def headline(report: Analysis) -> tuple[str, str]:
+def headline(report: Report) -> tuple[str, str]:
     """Name of the model, and its format and counts."""
     model = model_entry(report.reduction)
     counts = [
@@ -54,7 +54,7 @@ def headline(report: Analysis) -> tuple[str, str]:
     return name, " · ".join([model["format"], *counts])
 
 
-def verdict(report: Analysis) -> tuple[str, str]:
+def verdict(report: Report) -> tuple[str, str]:
     """How it stands (``good``, ``warning`` or ``error``) and the sentence that says so."""
     r = report.reduction
     if not r.assembly.closed:
@@ -92,7 +92,7 @@ def verdict(report: Analysis) -> tuple[str, str]:
     return "warning", sentence + more_on_branches(r)
 
 
-def counts(report: Analysis) -> str:
+def counts(report: Report) -> str:
     """Mobility in truth and by counting, in one sentence."""
     r = report.reduction
     if not r.assembly.closed:
@@ -112,7 +112,7 @@ def counts(report: Analysis) -> str:
     return text
 
 
-def mobility_words(report: Analysis) -> str:
+def mobility_words(report: Report) -> str:
     """``2``, ``2 or 1`` where components of different mobility meet, or ``not known``."""
     r = report.reduction
     if r.kinematotropic:
@@ -126,7 +126,7 @@ def signed(number: int) -> str:
     return str(number).replace("-", "−")
 
 
-def moves(report: Analysis) -> list[tuple[list[str], str]]:
+def moves(report: Report) -> list[tuple[list[str], str]]:
     """Bodies and the kind of motion that they make, rest last."""
     alone = sum(body.joint is not None for body in report.moving)
     found: dict[str, list[str]] = {}
@@ -138,14 +138,14 @@ def moves(report: Analysis) -> list[tuple[list[str], str]]:
     return [(bodies, words if len(bodies) == 1 else plural(words)) for words, bodies in entries]
 
 
-def why(report: Analysis) -> list[tuple[str, str]]:
+def why(report: Report) -> list[tuple[str, str]]:
     """Why it is locked, goes no further or moves: subject and reason."""
     locked = "it is locked" if report.reduction.finite_mobility == 0 else "it goes no further"
     subjects = {"locked": locked, "moves": "it moves"}
     return [(subjects[reason.subject], reason.text) for reason in report.reasons]
 
 
-def untrusted(report: Analysis) -> list[tuple[list[str], str]]:
+def untrusted(report: Report) -> list[tuple[list[str], str]]:
     """Joints and what is not determined of their reactions."""
     found: dict[str, list[str]] = {}
     for reaction in report.reactions:
@@ -155,7 +155,7 @@ def untrusted(report: Analysis) -> list[tuple[list[str], str]]:
     return [(joints, words) for words, joints in found.items()]
 
 
-def remedies(report: Analysis) -> list[tuple[str, str]]:
+def remedies(report: Report) -> list[tuple[str, str]]:
     """What can be done about the redundancies: in words, and the command if one was tried."""
     r, found = report.reduction, []
     if report.trials is None:
@@ -191,7 +191,7 @@ def _redundant(number: int) -> str:
     return "the redundant equation" if number == 1 else f"the {number} redundant equations"
 
 
-def advice(report: Analysis) -> list[tuple[str, str]]:
+def advice(report: Report) -> list[tuple[str, str]]:
     """Which joints to change, the best way first: in words, and the command if there is one."""
     found = []
     r, mechanism = report.reduction, report.mechanism
@@ -220,15 +220,15 @@ def advice(report: Analysis) -> list[tuple[str, str]]:
     return found
 
 
-def equations(component: Component | Analysis) -> tuple[int, int, int]:
+def equations(component: Component | Report) -> tuple[int, int, int]:
     """Constraint equations at the closing joints, kept and redundant ones."""
-    if isinstance(component, Analysis):
+    if isinstance(component, Report):
         r = component.reduction
         return r.constraints, r.kept, r.removed
     return component.constraints, component.kept, component.constraints - component.kept
 
 
-def kinds(report: Analysis) -> str:
+def kinds(report: Report) -> str:
     """Redundant equations by name, or an empty string: open loops are of no class."""
     if not report.reduction.assembly.closed:
         return ""
@@ -244,13 +244,13 @@ def kinds(report: Analysis) -> str:
     return ", ".join(f"{n} {words[kind]}" for kind, n in counts.items() if n)
 
 
-def _proved(report: Analysis) -> str:
+def _proved(report: Report) -> str:
     """``3 proved by family: Bennett``."""
     count = sum(each.rows for each in report.special)
     return f"{count} proved by family: {listed([each.family for each in report.special])}"
 
 
-def evidence(report: Analysis) -> str:
+def evidence(report: Report) -> str:
     """What was checked numerically, or an empty string."""
     certificate = report.reduction.certificate
     if not certificate.configurations or not report.reduction.removed:
@@ -272,7 +272,7 @@ def evidence(report: Analysis) -> str:
     )
 
 
-def _nearest(report: Analysis) -> str:
+def _nearest(report: Report) -> str:
     """How near the kept equations come to depending on each other; nothing if not looked for."""
     place = report.reduction.certificate.nearest
     if place is None or place.missing:
@@ -283,7 +283,7 @@ def _nearest(report: Analysis) -> str:
     return f"; where a search found them weakest they hold {firm} firmly as all equations{short}"
 
 
-def _limit(report: Analysis, word: str) -> str:
+def _limit(report: Report, word: str) -> str:
     """Where what is proved ends, and descents too; nothing where it holds in all configurations."""
     parts = report.reduction.parts
     ends = ["flat parallelograms"] * any(part.parallelograms for part in parts)
@@ -291,7 +291,7 @@ def _limit(report: Analysis, word: str) -> str:
     return f", {word} {' and '.join(ends)} (REG227)" if ends else ""
 
 
-def found(report: Analysis) -> str:
+def found(report: Report) -> str:
     """``1 warning and 3 notes``."""
     entries = [
         counted(report.summary[severity], severity)
@@ -301,7 +301,7 @@ def found(report: Analysis) -> str:
     return listed(entries) or "nothing to report"
 
 
-def accepted(report: Analysis) -> str:
+def accepted(report: Report) -> str:
     """``REG201 (comment: meant so) and REG220 (baseline: known before)``."""
     entries = [
         f"{each.finding.code} ({each.suppression.by}: {each.suppression.reason})"
@@ -310,7 +310,7 @@ def accepted(report: Analysis) -> str:
     return listed([*dict.fromkeys(entries)])
 
 
-def merged(report: Analysis) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
+def merged(report: Report) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
     """Findings, those of one kind behind the first: of loops those that are alike; no errors."""
     named = [(group.name, group.loops) for group in groups(report.loops)]
     alike = {loop.name: name for name, loops in named for loop in loops}
@@ -323,7 +323,7 @@ def merged(report: Analysis) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
     return [(entries[0], tuple(entries[1:])) for entries in found.values()]
 
 
-def likewise(report: Analysis, others: Sequence[Diagnostic]) -> str:
+def likewise(report: Report, others: Sequence[Diagnostic]) -> str:
     """``likewise 2 more loops, closed at C and D``; other findings by their joints."""
     closing = {loop.name: loop.closing for loop in report.loops}
     if all(other.code == "REG201" and other.loop in closing for other in others):
@@ -333,7 +333,7 @@ def likewise(report: Analysis, others: Sequence[Diagnostic]) -> str:
     return f"and {len(others)} more of this kind" + (f": {displayed(where)}" if where else "")
 
 
-def lack_of_fit(report: Analysis) -> tuple[str, list[tuple[str, str]]]:
+def lack_of_fit(report: Report) -> tuple[str, list[tuple[str, str]]]:
     """A title, and every redundant direction with its lack of fit; the joints that it loads."""
     found = report.misfit
     title = "Lack of fit in redundant directions"

@@ -22,8 +22,8 @@ from regularize.guests.page import html
 from regularize.guests.page.bench import TRIED, Session
 from regularize.mechanism.joint import WORDS
 from regularize.mechanism.mechanism import Joint
-from regularize.report.analysis import Analysis
 from regularize.report.forms import view
+from regularize.report.report import Report
 
 
 def panel(session: Session) -> str:
@@ -83,7 +83,7 @@ def _comparison(session: Session) -> Iterator[str]:
     yield "</tbody></table></div>"
 
 
-def _counts(report: Analysis) -> tuple[tuple[str, str], ...]:
+def _counts(report: Report) -> tuple[tuple[str, str], ...]:
     """Return mobility and counts of a report in words."""
     r = report.reduction
     closed = r.assembly.closed

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from regularize.errors import ModelError
 from regularize.lie.directions import SLIGHT
@@ -37,6 +37,7 @@ from regularize.report.motion import BodyMotion, moving
 from regularize.report.platform_motion import PlatformMotion, platforms
 from regularize.report.reasons import Reason, reasons
 from regularize.report.suppression import Suppressed, Suppression, divided, in_comments, unexplained
+from regularize.services import guest
 from regularize.validation import NAMES, TEXT, instance, relative, several, validated
 from regularize.version import SCHEMAS, __version__
 from regularize.words import LISTED, counted
@@ -50,12 +51,9 @@ CURES = 3
 MOST_JOINTS = 30
 
 
-Kind = TypeVar("Kind", bound="Analysis")
-
-
 @dataclass(frozen=True, eq=False)
-class Analysis:
-    """Everything that is known of a mechanism's loops.
+class Report:
+    """The result of `check`: everything that is known of a mechanism's loops, in words if printed.
 
     Attributes:
         reduction: The reduced constraints with all the evidence.
@@ -100,14 +98,14 @@ class Analysis:
 
     @classmethod
     def of(
-        cls: type[Kind],
+        cls,
         reduction: Reduction,
         *,
         near: float = SLIGHT,
         began: float | None = None,
         tolerance: PerJoint | Iterable[PerJoint] | None = None,
         stiffness: PerJoint | Iterable[PerJoint] | None = None,
-    ) -> Kind:
+    ) -> Report:
         """Everything that follows from a reduction.
 
         Args:
@@ -136,7 +134,8 @@ class Analysis:
         binding = tuple(binding_joints(meant, stiffness))
         own = findings(reduction, loops, found, ways, passive, near, special)
         if any(cure.freed for cure in ways) and reduction.mechanism.format != "pinocchio":
-            own = [_commands_tried(each, advise(reduction, ways)) for each in own]
+            held = [entry for entry in advise(reduction, ways) if entry.in_file]
+            own = [_commands_tried(finding, held) for finding in own]
         diagnostics = by_severity([*own, *as_designed(meant, binding)])
         return cls(
             reduction=reduction,
@@ -158,10 +157,23 @@ class Analysis:
         """The report in one line; ``str`` is the report itself."""
         r, name = self.reduction, shortened(self.mechanism.name)
         counts = ", ".join(counted(count, severity) for severity, count in self.summary.items())
-        return (
-            f"<{type(self).__name__} on {name!r}: mobility {r.mobility}, "
-            f"{r.redundant} redundant; {counts}>"
-        )
+        return f"<Report on {name!r}: mobility {r.mobility}, {r.redundant} redundant; {counts}>"
+
+    def __str__(self) -> str:
+        """The report as text."""
+        from regularize.report.forms.text import render  # rich is loaded where something is written
+
+        return render(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the verdict and the findings as a small table, and the page below it."""
+        from regularize.mechanism.named_columns import table_html
+        from regularize.report.forms.view import headline, verdict
+
+        name, counts = headline(self)
+        found = {f"{d.severity} {d.code}": d.message for d in self.diagnostics}
+        table = table_html(f"{name}: {counts}", {"verdict": verdict(self)[1], **found})
+        return table + str(guest("page.html").frame(self))
 
     @property
     def mechanism(self) -> Mechanism:
@@ -234,7 +246,7 @@ class Analysis:
         )
 
     @validated(select=NAMES, ignore=NAMES)
-    def selected(self: Kind, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> Kind:
+    def selected(self, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> Report:
         """The same report with some findings only.
 
         Args:
@@ -250,7 +262,7 @@ class Analysis:
         return replace(self, diagnostics=tuple(kept))
 
     @validated(suppressions=several(instance(Suppression)))
-    def accepting(self: Kind, suppressions: Sequence[Suppression] = ()) -> Kind:
+    def accepting(self, suppressions: Sequence[Suppression] = ()) -> Report:
         """The same report without the findings that somebody has accepted, which are kept apart.
 
         Args:
@@ -397,7 +409,7 @@ def _commands_tried(finding: Diagnostic, entries: Sequence[Advice]) -> Diagnosti
     """Keep only those commands of a finding that work on the model's file."""
     if finding.code != "REG218":
         return finding
-    held = [" ".join(map(shlex.quote, each.arguments)) for each in entries if each.in_file]
+    held = [" ".join(map(shlex.quote, entry.arguments)) for entry in entries]
     kept = (
         line if any(words in line for words in held) else line.partition(": regularize ")[0]
         for line in finding.help
