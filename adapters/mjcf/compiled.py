@@ -205,15 +205,16 @@ def loaded(path: str) -> Any:
 
 def _loaded(roots: Sequence[Node]) -> tuple[Any, list[str]]:
     """The ``mujoco.MjSpec``, and what was left out, in words."""
-    path, content = roots[0].path, None
+    path, content = roots[0].path, dict[str, bytes]()
     named = os.path.abspath(path)  # MuJoCo doubles relative names of included files' meshes
+    for root in roots:
+        if (data := replacement(root.path)) is not None:
+            content[os.path.abspath(root.path)] = data
     if not path.endswith(".xml"):  # MuJoCo goes by the ending of a name
-        named, content = f"{named}.xml", {f"{named}.xml": read_bytes(path)}
-    changed = {os.path.abspath(root.path): replacement(root.path) for root in roots}
-    changed = {name: data for name, data in changed.items() if data is not None}
-    content = {**changed, **(content or {})} or None
+        named = f"{named}.xml"
+        content[named] = read_bytes(path)
     try:
-        return mujoco.MjSpec.from_file(named, include=content), []
+        return mujoco.MjSpec.from_file(named, include=content or None), []
     except ValueError as error:
         if NOT_FOUND not in str(error):
             raise

@@ -137,8 +137,9 @@ class Analysed:
                 self.report = before.report
                 diagnostics = [*self.mechanism.findings, *_moved(self.report, self.mechanism)]
             else:
-                options = {"configurations": CONFIGURATIONS, "progress": progress}
-                self.report = check(self.mechanism, **options)
+                self.report = check(
+                    self.mechanism, configurations=CONFIGURATIONS, progress=progress
+                )
                 diagnostics = [*self.report.diagnostics]
         except RegularizeError as error:
             source = None

@@ -142,11 +142,8 @@ def _json(data: object) -> str:
 
 def _figure(report: Report, drawing: Drawing) -> str:
     """Return the picture with its tools, controls and caption."""
-    label, layers, caption = (
-        f"{report.mechanism.name} with {counted(len(report.loops), 'loop')}",
-        "",
-        [],
-    )
+    label = f"{report.mechanism.name} with {counted(len(report.loops), 'loop')}"
+    layers, caption = "", list[str]()
     if report.reduction.removed:
         caption.append(
             '<span class="swatch" style="background:var(--accent)"></span>Redundant equations at '
