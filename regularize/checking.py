@@ -91,6 +91,8 @@ def check(
     if trials:
         from regularize.repair.fix.isostatic_file import tried_all  # what writes files
 
+        if progress is not None:
+            progress(0.8)
         report = replace(report, trials=tried_all(report.reduction, report.cures))
     return report
 

@@ -114,7 +114,7 @@ def parser() -> Parser:
     result.add_argument("--version", action="store_true", help="print the version and leave")
     subparsers = result.add_subparsers(metavar="VERB")
     for verb in VERBS:
-        name, words = _told(verb)
+        name, words = _name_and_words(verb)
         own = subparsers.add_parser(name, help=words)
         own.set_defaults(run=verb.run)
         if verb is completion:
@@ -123,7 +123,7 @@ def parser() -> Parser:
     return result
 
 
-def _told(verb: Any) -> tuple[str, str]:
+def _name_and_words(verb: Any) -> tuple[str, str]:
     """Return name and description of a verb by its module."""
     name = verb.__name__.rpartition(".")[2].removesuffix("_command")
     return name, WORDS[name]
@@ -152,7 +152,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if not hasattr(arguments, "run"):
         with streams.prepared():
-            sys.stdout.writelines(f"{line}\n" for line in first_steps([*map(_told, VERBS)]))
+            sys.stdout.writelines(
+                f"{line}\n" for line in first_steps([*map(_name_and_words, VERBS)])
+            )
         return 2
     with streams.prepared():
         return _run(arguments)

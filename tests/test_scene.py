@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import trimesh
+from test_check import fourbar_joints
 
 import regularize as rg
 from regularize.guests.page.animation import motions
@@ -30,25 +31,7 @@ def fourbar(assets: Path) -> rg.Report:
 @pytest.fixture(scope="module")
 def bare() -> rg.Report:
     """A four-bar without any shapes, in the plane normal to Y."""
-    points = [(0, 0, 0), (0.1, 0, 0.2), (0.6, 0, 0.3), (0.5, 0, 0)]
-    bodies = ["ground", "crank", "coupler", "rocker"]
-    return rg.check(
-        rg.Mechanism.of_joints(
-            "bare",
-            [
-                rg.Joint.in_world(
-                    "ABCD"[i],
-                    bodies[i],
-                    bodies[(i + 1) % 4],
-                    "revolute",
-                    (0, 1, 0),
-                    point=points[i],
-                    closure=i == 3,
-                )
-                for i in range(4)
-            ],
-        )
-    )
+    return rg.check(rg.Mechanism.of_joints("bare", fourbar_joints()))
 
 
 @pytest.mark.slow

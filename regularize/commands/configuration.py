@@ -64,14 +64,14 @@ class Configuration:
 def configuration(path: Path | None = None) -> Configuration:
     """Read the configuration from a file, or from the nearest one upwards."""
     if path is not None:
-        return _of(path, _table(path))
+        return _validated(path, _entries(path))
     for folder in (Path.cwd(), *Path.cwd().parents):
         for name in ("regularize.toml", "pyproject.toml"):
             candidate = folder / name
             if not candidate.exists():
                 continue
             if name == "regularize.toml" or _section(_load(candidate)) is not None:
-                return _of(candidate, _table(candidate))
+                return _validated(candidate, _entries(candidate))
     return Configuration()
 
 
@@ -122,7 +122,7 @@ def _load(path: Path) -> dict[str, Any]:
     return loaded
 
 
-def _table(path: Path) -> Mapping[str, Any]:
+def _entries(path: Path) -> Mapping[str, Any]:
     """Return the entries of a file: its top, but for another tool's file, and its section."""
     loaded = _load(path)
     section = _section(loaded)
@@ -141,9 +141,9 @@ def _section(loaded: Mapping[str, Any]) -> Any:
     return tool.get("regularize") if isinstance(tool, dict) else None
 
 
-def _of(path: Path, table: Mapping[str, Any]) -> Configuration:
+def _validated(path: Path, table: Mapping[str, Any]) -> Configuration:
     """Validate the entries of a file."""
-    _known(path, "the configuration", table, KEYS)
+    _refuse_unknown(path, "the configuration", table, KEYS)
     fail_on = table.get("fail-on", "warning")
     if fail_on not in SEVERITIES:
         raise ReadError(str(path), f"fail-on = {fail_on!r}: expected one of {SEVERITIES}")
@@ -154,7 +154,7 @@ def _of(path: Path, table: Mapping[str, Any]) -> Configuration:
     if not isinstance(suppress, list) or not all(isinstance(entry, dict) for entry in suppress):
         raise ReadError(str(path), "suppress: expected entries [[tool.regularize.suppress]]")
     for entry in suppress:
-        _known(path, "suppress", entry, ENTRY)
+        _refuse_unknown(path, "suppress", entry, ENTRY)
         if not _strings(path, "codes", entry.get("codes", [])) or not entry.get("reason"):
             raise ReadError(str(path), "an entry of suppress needs codes and a reason")
         _strings(path, "joints", entry.get("joints", []))
@@ -177,7 +177,7 @@ def _strings(path: Path, key: str, value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _known(path: Path, what: str, table: Mapping[str, Any], keys: Sequence[str]) -> None:
+def _refuse_unknown(path: Path, what: str, table: Mapping[str, Any], keys: Sequence[str]) -> None:
     """Refuse entries that are not known, and guess what was meant."""
     for key in table:
         if key not in keys:

@@ -83,7 +83,7 @@ def check_named(arguments: argparse.Namespace) -> None:
         for other in outputs[:k]:
             if _same(output.path, other.path):
                 raise RegularizeError(f"{told}: is what {other.option} writes too; {WAY_OUT}")
-    check_read(outputs, _named(arguments))
+    check_read(outputs, _files_named(arguments))
     for output in outputs:
         if not output.model and output.path.is_file() and _is_model(output.path):
             raise RegularizeError(
@@ -116,7 +116,7 @@ def files_of(mechanism: Mechanism, outputs: Sequence[Output] = ()) -> Iterator[s
                 continue
 
 
-def _named(arguments: argparse.Namespace) -> Iterator[str]:
+def _files_named(arguments: argparse.Namespace) -> Iterator[str]:
     """Yield existing files that the command line names, but not as outputs."""
     written = {id(output.path) for output in outputs_of(arguments)}
     for name, value in vars(arguments).items():

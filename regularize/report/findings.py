@@ -58,20 +58,26 @@ def findings(
     for loop in loops:
         of_part.setdefault(id(loop.part), []).append(loop)
     found = [
-        *_assembly(reduction, loops),
-        *(diagnostic for loop in loops for diagnostic in _loop(reduction, loop)),
+        *_assembly_findings(reduction, loops),
+        *(diagnostic for loop in loops for diagnostic in _loop_findings(reduction, loop)),
         *(
             diagnostic
             for part in reduction.parts
-            for diagnostic in _part(reduction, part, of_part.get(id(part), []), near, known)
+            for diagnostic in _part_findings(
+                reduction, part, of_part.get(id(part), []), near, known
+            )
         ),
-        *(diagnostic for each in special for diagnostic in _special(reduction, loops, each)),
+        *(
+            diagnostic
+            for each in special
+            for diagnostic in _special_finding(reduction, loops, each)
+        ),
         *limits(reduction),
         *untried(reduction),
         *rank_losses(reduction),
         *mobility_findings(reduction, passive),
         *too_stiff(reduction, cures),
-        *_reactions(reactions),
+        *_reaction_findings(reactions),
         *reduction.mechanism.findings,
     ]
     return by_severity(found)
@@ -82,7 +88,7 @@ def by_severity(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     return sorted(found, key=lambda diagnostic: SEVERITIES.index(diagnostic.severity))
 
 
-def _special(
+def _special_finding(
     reduction: Reduction, loops: Sequence[LoopReport], special: SpecialLengths
 ) -> Iterator[Diagnostic]:
     """Report what is proved of a part that moves because of its lengths."""
@@ -106,7 +112,7 @@ def _special(
     )
 
 
-def _reactions(reactions: Sequence[Reaction]) -> Iterator[Diagnostic]:
+def _reaction_findings(reactions: Sequence[Reaction]) -> Iterator[Diagnostic]:
     """Report joints whose reactions are not determined."""
     undetermined = [r.joint for r in reactions if not r.unique]
     if undetermined:
@@ -117,7 +123,7 @@ def _reactions(reactions: Sequence[Reaction]) -> Iterator[Diagnostic]:
         yield Diagnostic("REG220", "note", text, joints=tuple(undetermined))
 
 
-def _assembly(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Diagnostic]:
+def _assembly_findings(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Diagnostic]:
     """Report loops that stay open or were closed first, and fixed joints in vain."""
     assembly = reduction.assembly
     before = assembly.worst_before
@@ -158,7 +164,7 @@ def _saved_open(reduction: Reduction) -> Diagnostic:
     )
 
 
-def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
+def _loop_findings(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
     """Report the redundant equations of a loop."""
     if not loop.redundant:
         return
@@ -199,7 +205,7 @@ def _shaky(reduction: Reduction, part: Block) -> bool:
     return cell.finite is not None and cell.finite != cell.actual
 
 
-def _part(
+def _part_findings(
     reduction: Reduction,
     part: Block,
     loops: Sequence[LoopReport],
@@ -261,7 +267,7 @@ def _part(
         text = f"walking on the reduced equations opened {where}; all equations are kept there"
         yield Diagnostic("REG215", "warning", text, joints=joints, source=source)
     # Slack joints never move: that is what they are for.
-    locked = [name for name in _locked(graph, part) if not is_slack(name)]
+    locked = [name for name in _locked_joints(graph, part) if not is_slack(name)]
     if locked:
         yield Diagnostic(
             "REG206",
@@ -287,7 +293,7 @@ def _part(
         )
 
 
-def _locked(graph: Graph, part: Block) -> list[str]:
+def _locked_joints(graph: Graph, part: Block) -> list[str]:
     """Return names of joints that can never move, but for those in series with a moving one."""
     if not part.locked:
         return []
@@ -316,13 +322,13 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
         missed = None if loop is None else _contradiction(reduction, loop)
         left = gap_words(gap.translation, gap.rotation)
         if loop is not None and missed is not None:
-            left = gap_words(*_amounts(missed[0]))
+            left = gap_words(*_metres_and_radians(missed[0]))
             message = (
                 f"loop `{loop.name}` cannot be closed: its redundant equations contradict each "
                 f"other at joint `{loop.closing}`; {left} stay open"
             )
             ways = [
-                _advice(reduction, loop, *missed),
+                _closing_advice(reduction, loop, *missed),
                 "or let joint frames move as little as closes it: --absorb-gaps",
             ]
         else:
@@ -344,14 +350,14 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
         )
 
 
-def _amounts(twist: Array) -> tuple[float, float]:
+def _metres_and_radians(twist: Array) -> tuple[float, float]:
     """Return the metres and radians of a twist."""
     return float(np.linalg.norm(twist[:3])), float(np.linalg.norm(twist[3:]))
 
 
-def _advice(reduction: Reduction, loop: LoopReport, missed: Array, idle: bool) -> str:
+def _closing_advice(reduction: Reduction, loop: LoopReport, missed: Array, idle: bool) -> str:
     """Say by how much a loop stays open, where, and what can be done about it."""
-    slid, turned = _amounts(missed)
+    slid, turned = _metres_and_radians(missed)
     ways = []
     if slid > CLOSED * loop.part.length:
         along = axis_words(missed[:3] / slid)

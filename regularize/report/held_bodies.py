@@ -21,7 +21,7 @@ def limits(reduction: Reduction) -> Iterator[Diagnostic]:
     """Report what rows rest on that does not hold in every configuration, for each part."""
     graph = reduction.graph
     for part in reduction.parts:
-        said = [_held(graph, part, held) for held in part.held]
+        said = [_held_words(graph, part, held) for held in part.held]
         flat = listed([names(joints(graph, loop)) for loop in part.parallelograms])
         if flat:
             said.append(f"the loops of {flat} are parallelograms, as long as none goes flat")
@@ -63,13 +63,13 @@ def untried(reduction: Reduction) -> Iterator[Diagnostic]:
             )
 
 
-def _held(graph: Graph, part: Block, held: VirtualJointConstraint) -> str:
+def _held_words(graph: Graph, part: Block, held: VirtualJointConstraint) -> str:
     """Describe a body that all legs together keep in one group of motions."""
     one, other = graph.nodes[held.edge.parent], graph.nodes[held.edge.child]
     motion = motion_words(_motion(part, held))
     text = f"all legs together keep `{other}` against `{one}` in one group of motions ({motion})"
     if held.rows:
-        text += ", where " + listed([_row(graph, row) for row in held.rows])
+        text += ", where " + listed([_row_words(graph, row) for row in held.rows])
         text += f" hold{'s' * (len(held.rows) == 1)} it"
     return text
 
@@ -84,7 +84,7 @@ def joints(graph: Graph, edges: Sequence[EdgeId]) -> list[str]:
     return list(dict.fromkeys(graph.edges[e].joint.name for e in edges))
 
 
-def _row(graph: Graph, row: CouplingRow) -> str:
+def _row_words(graph: Graph, row: CouplingRow) -> str:
     """Return a row between joints as an equation such as ``C1 + D1 = const``."""
     text = ""
     for edge, factor in terms(graph, row):

@@ -68,7 +68,7 @@ class LoopReport(ShortRepr):
         return matrix
 
     @cached_property
-    def _never(self) -> Array:
+    def _redundant_span(self) -> Array:
         """Return a basis of the covectors that can never matter, at the point, shape (6, k)."""
         cut = self.cut
         return subalgebra.span(
@@ -78,15 +78,15 @@ class LoopReport(ShortRepr):
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Return the equations that can never matter, in words."""
-        return tuple(Equation(each, 0.0).label for each in directions(self._never))
+        return tuple(Equation(each, 0.0).label for each in directions(self._redundant_span))
 
     @cached_property
     def removed(self) -> tuple[Equation, ...]:
         """Equations that can never matter."""
-        found, steps = [], _steps(self.part, self.cut, self.special)
+        found, steps = [], _proof_steps(self.part, self.cut, self.special)
         from_point = 2.0 * np.eye(6) - self._to_point
         graph, rtol = self.reduction.graph, self.reduction.tolerances.rtol
-        for direction in directions(self._never):
+        for direction in directions(self._redundant_span):
             own = screw.unit(from_point @ direction.covector)
             why = causes(graph, self.part, self.cut, self.chain, own, rtol)
             claim = next(
@@ -100,7 +100,9 @@ class LoopReport(ShortRepr):
         """Equations that are kept."""
         # Any covector that ignores the joint's freedoms may be shown for a kept one, up to removed
         # ones; taking them at the joint itself gives the simplest words.
-        kept = subalgebra.complement(np.hstack([subalgebra.span(self._freedoms), self._never]))
+        kept = subalgebra.complement(
+            np.hstack([subalgebra.span(self._freedoms), self._redundant_span])
+        )
         return tuple(Equation(each, self._residual(each)) for each in directions(kept))
 
     @property
@@ -188,7 +190,7 @@ def _equation(equation: Equation) -> dict[str, Any]:
     }
 
 
-def _from_cut(cut: Cut, values: tuple[Any, ...]) -> tuple[Any, ...]:
+def _cut_last(cut: Cut, values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Rotate the entries of a cycle so that the cut comes last."""
     position = cut.cycle.edges.index(cut.edge.index) + 1
     return (*values[position:], *values[:position])
@@ -211,8 +213,8 @@ def _loop_report(
 ) -> LoopReport:
     """Return the report of the loop of one cut."""
     graph, rtol = reduction.graph, reduction.tolerances.rtol
-    edges = _from_cut(cut, cut.cycle.edges)
-    nodes = _from_cut(cut, cut.cycle.nodes)
+    edges = _cut_last(cut, cut.cycle.edges)
+    nodes = _cut_last(cut, cut.cycle.nodes)
     algebra = loop_algebra(part.screws, cut.cycle, rtol)
     motion = in_world(algebra.type, part.center, part.length)
     T_world = reduction.reference.T_world_node[0, reduction.loops.row(cut.edge.parent)]
@@ -252,7 +254,7 @@ def open_parts(reduction: Reduction) -> list[Block]:
     return [] if reduction.assembly.closed else [p for p in reduction.parts if not p.proved]
 
 
-def _steps(part: Block, cut: Cut, moves: bool) -> list[tuple[str, Array]]:
+def _proof_steps(part: Block, cut: Cut, moves: bool) -> list[tuple[str, Array]]:
     """Return the steps of a proof, with the covectors that each shows to be redundant."""
     if not part.proved:
         return []
@@ -302,16 +304,6 @@ class Component:
     loops: tuple[LoopReport, ...]
 
     @property
-    def constraints(self) -> int:
-        """Constraint rows at its cuts."""
-        return self.part.constraints
-
-    @property
-    def kept(self) -> int:
-        """Rows kept of them."""
-        return self.part.kept
-
-    @property
     def redundant(self) -> int:
         """Redundant equations, removed or not."""
         return 6 * len(self.part.cuts) - self.part.rank
@@ -321,8 +313,8 @@ class Component:
         return {
             "name": self.name,
             "loops": [loop.name for loop in self.loops],
-            "constraints": self.constraints,
-            "kept": self.kept,
-            "removed": self.constraints - self.kept,
+            "constraints": self.part.constraints,
+            "kept": self.part.kept,
+            "removed": self.part.constraints - self.part.kept,
             "redundant": self.redundant,
         }

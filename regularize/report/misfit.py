@@ -75,11 +75,6 @@ class LoadedJoint:
     force_worst: float
     moment_worst: float
 
-    @property
-    def wrench(self) -> tuple[float, float, float, float]:
-        """Force and moment, and the largest ones."""
-        return self.force_std, self.moment_std, self.force_worst, self.moment_worst
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Misfit:
@@ -201,13 +196,13 @@ def misfit_of(
         if not cell.redundant:
             continue
         chosen, stressed = closing_directions(loops, stressed_joints(reduction, cell))
-        off = _per_axis(stressed.names, errors, 0.0)
+        off = _six_values(stressed.names, errors, 0.0)
         own = np.moveaxis(stressed.wrenches, 2, 0)
         gaps = own * off
         compliance = np.zeros((len(own), len(own)))
         closing: list[tuple[float, ...]] = [()] * len(own)
         if springs is not None:
-            soft = 1.0 / _per_axis(stressed.names, springs, np.inf)
+            soft = 1.0 / _six_values(stressed.names, springs, np.inf)
             compliance = np.einsum("ajk,bjk->ab", own * soft, own)
             forces = _closing_forces(compliance, gaps, chosen)
             energies = -0.5 * np.einsum("ajk,ajk->a", forces, gaps)
@@ -238,7 +233,9 @@ def misfit_of(
     )
 
 
-def _per_axis(names: Sequence[str], given: dict[str, tuple[float, float]], without: float) -> Array:
+def _six_values(
+    names: Sequence[str], given: dict[str, tuple[float, float]], without: float
+) -> Array:
     """Repeat the pair of values of each joint for its six directions, shape (joints, 6)."""
     return np.repeat([given.get(name, (without, without)) for name in names], 3, axis=1)
 

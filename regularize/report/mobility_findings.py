@@ -36,10 +36,10 @@ def mobility_findings(reduction: Reduction, passive: Sequence[PassiveBody]) -> I
             text = f"{counted(cell.actual, 'freedom')} of velocity, and whether finite motions "
             text += f"follow them is not known ({where}){noise_words(cell.tolerances)}"
             yield Diagnostic("REG217", "warning", text, joints=joints)
-        yield from _shaky(reduction, cell, joints)
+        yield from _shaky_finding(reduction, cell, joints)
         yield from _idle_couplings(reduction, cell)
         if len(cell.branches) > 1:
-            yield _meeting(reduction, cell, joints)
+            yield _branches_finding(reduction, cell, joints)
         elif singular and not cell.branches and len(cell.modes) > 1:
             modes = ", ".join(f"{mobility}" for mobility, _ in cell.modes)
             text = f"motions of different mobility start at the assembled pose: {modes} ({where})"
@@ -61,7 +61,7 @@ def mobility_findings(reduction: Reduction, passive: Sequence[PassiveBody]) -> I
         yield Diagnostic("REG209", "warning", "the loops allow no motion: mobility 0")
 
 
-def _shaky(
+def _shaky_finding(
     reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]
 ) -> Iterator[Diagnostic]:
     """Yield a finding about velocities that no motion follows, on each branch."""
@@ -69,7 +69,7 @@ def _shaky(
     if len(cell.branches) > 1:
         found = [
             (branch.local, branch.rank, f" on branch {number}")
-            for number, branch in _numbered(reduction, cell)
+            for number, branch in _numbered_branches(reduction, cell)
         ]
     cut = []
     for local, rank, where in found:
@@ -116,9 +116,11 @@ def _idle_couplings(reduction: Reduction, cell: CellMobility) -> Iterator[Diagno
             )
 
 
-def _meeting(reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]) -> Diagnostic:
+def _branches_finding(
+    reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]
+) -> Diagnostic:
     """Return the finding that several motions meet at the pose."""
-    found = list(_numbered(reduction, cell))
+    found = list(_numbered_branches(reduction, cell))
     removed = sum(cut.constraints for part in reduction.parts_of(cell) for cut in part.cuts)
     removed -= sum(part.kept for part in reduction.parts_of(cell))
     words = {
@@ -150,7 +152,9 @@ def _meeting(reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]) 
     )
 
 
-def _numbered(reduction: Reduction, cell: CellMobility) -> Iterator[tuple[int, LocalBranch]]:
+def _numbered_branches(
+    reduction: Reduction, cell: CellMobility
+) -> Iterator[tuple[int, LocalBranch]]:
     """Pair the branches of a cell with their numbers on the command line."""
     return zip(reduction.branch_numbers(cell), cell.branches, strict=False)
 

@@ -49,7 +49,7 @@ class BodyMotion:
         """For example ``rotates about A (axis along Y)``."""
         if self.floats:
             return "floats freely"
-        return _words(self.motion, self.joint, self.point)
+        return _motion_words(self.motion, self.joint, self.point)
 
     def as_dict(self) -> dict[str, Any]:
         """The entry of ``moving`` in the JSON report."""
@@ -61,7 +61,7 @@ class BodyMotion:
         }
 
 
-def _words(motion: MotionType, joint: str | None, point: bool) -> str:
+def _motion_words(motion: MotionType, joint: str | None, point: bool) -> str:
     """Describe a motion in words."""
     axis = "" if motion.direction is None else axis_words(motion.direction)
     where = f"about a fixed axis along {axis}"
@@ -104,11 +104,11 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     nodes = [node for node in graph.every_node if graph.members[node] and node != graph.ground]
     own = {node: twists[node] for node in nodes}
     small = reduction.tolerances.alike
-    freedoms, bases = _freedoms(own, small), _spanned(own, small)
+    freedoms, bases = _freedoms(own, small), _twist_bases(own, small)
     turns = _freedoms(own, small, first=3)
     seen = len({each.tobytes() for each in np.round(q, 9) + 0.0})
     for node in nodes:
-        types[node] = _generated(bases[node], known, small)
+        types[node] = _motion_algebra(bases[node], known, small)
         motion = in_world(types[node], center, length)
         if shaky and motion.point is not None:
             # Where loops meet in a double root, half of the digits are rounding.
@@ -120,7 +120,7 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     return tuple(_at_joint(reduction, node, entry, resting) for node, entry in found.items())
 
 
-def _spanned(twists: Mapping[NodeId, Array], small: float) -> dict[NodeId, Array]:
+def _twist_bases(twists: Mapping[NodeId, Array], small: float) -> dict[NodeId, Array]:
     """Return a basis of all twists of each body, shape (6, d)."""
     found: dict[NodeId, Array] = {}
     for count in {own.shape[2] for own in twists.values()}:
@@ -135,7 +135,7 @@ def _spanned(twists: Mapping[NodeId, Array], small: float) -> dict[NodeId, Array
     return found
 
 
-def _generated(basis: Array, known: dict[bytes, MotionType], small: float) -> MotionType:
+def _motion_algebra(basis: Array, known: dict[bytes, MotionType], small: float) -> MotionType:
     """Return the motion algebra that a basis of twists generates."""
     # Adding zero turns -0.0 into 0.0, which has other bytes.
     key = (np.round(basis @ basis.T, 9) + 0.0).tobytes()
@@ -251,7 +251,7 @@ def _cell(
         return columns, q, np.zeros((samples, loops.freedoms, 0))
     shaky = cell.finite is not None and cell.finite < cell.actual
     if shaky or len(cell.branches) > 1:
-        return columns, *_followed(loops, cell, q, reduction.tolerances.rtol)
+        return columns, *_followed_velocities(loops, cell, q, reduction.tolerances.rtol)
     if len(loops.chords) > MANY_LOOPS:
         velocities = _random_velocities(reduction, cell, loops, q)
         if velocities is not None:
@@ -279,7 +279,7 @@ def _random_velocities(
     return np.array(found)
 
 
-def _followed(
+def _followed_velocities(
     loops: LoopKinematics, cell: CellMobility, q: Array, rtol: float
 ) -> tuple[Array, Array]:
     """Return configurations and the velocities that motions really follow there."""

@@ -45,8 +45,8 @@ def nearly_special(
         center, length = np.zeros(3), 1.0
         if len(part.cycles) > MANY_LOOPS:
             # Beside many others a loop is small: what is near is told by its own size.
-            center, length = _place(columns)
-            columns = _seen(columns, center, length)
+            center, length = _center_and_size(columns)
+            columns = _rescaled(columns, center, length)
         key = ((np.round(columns, 9) + 0.0).tobytes(), counts)
         if key in regular:
             continue
@@ -60,8 +60,8 @@ def nearly_special(
         named = family.named(near)
         # Axes that meet are off by how far they pass the point, wherever the loop is seen from.
         point = np.zeros(3) if named.point is None else named.point
-        basis = np.linalg.qr(_seen(family.basis, point, 1.0))[0]
-        offsets = [_offset(_seen(s, point, 1.0), basis) for s in screws]
+        basis = np.linalg.qr(_rescaled(family.basis, point, 1.0))[0]
+        offsets = [_distance_outside(_rescaled(s, point, 1.0), basis) for s in screws]
         k = int(np.argmax([angle + distance for angle, distance in offsets]))
         found.append(
             NearlySpecial(
@@ -75,7 +75,7 @@ def nearly_special(
     return found
 
 
-def _place(screws: Array) -> tuple[Array, float]:
+def _center_and_size(screws: Array) -> tuple[Array, float]:
     """Return centre and size of a loop from points on its screw axes (6, k)."""
     v, w = screws[:3].T, screws[3:].T
     square = np.sum(w * w, axis=1)
@@ -87,7 +87,7 @@ def _place(screws: Array) -> tuple[Array, float]:
     return center, float(np.max(np.linalg.norm(points - center, axis=1))) or 1.0
 
 
-def _seen(screws: Array, center: Array, length: float) -> Array:
+def _rescaled(screws: Array, center: Array, length: float) -> Array:
     """Move screws (6, k) to another centre and divide lengths by another size."""
     linear = screws[:3] + screw.cross(screws[3:].T, center).T
     turns = screws[3:].any(axis=0)
@@ -109,10 +109,10 @@ def _families(
         GeneratedAlgebra(every[:, stays[k]], rtols[k]) for k in np.flatnonzero(spanned < own)
     ]
     smaller = [a for a in algebras if 0 < a.dimension < own]
-    return [a for a in smaller if max(sum(_offset(s, a.basis)) for s in screws) <= near]
+    return [a for a in smaller if max(sum(_distance_outside(s, a.basis)) for s in screws) <= near]
 
 
-def _offset(screws: Array, family: Array) -> tuple[float, float]:
+def _distance_outside(screws: Array, family: Array) -> tuple[float, float]:
     """Return the angle and relative distance by which a joint lies outside an algebra."""
     outside = subalgebra.residual(family, screws)
     turn = np.linalg.norm(outside[3:], axis=0)

@@ -94,7 +94,7 @@ def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[Platf
             continue
         body, chains = motions[free[first[0]]], legs[first[0]]
         turns, rest = body.rotations, body.freedoms - body.rotations
-        proved = not seen and _common(reduction, chains) == (body.freedoms, turns)
+        proved = not seen and _common_group(reduction, chains) == (body.freedoms, turns)
         evidence: Literal["proved", "moved"] = "proved" if proved else "moved"
         found.append(PlatformMotion(body.body, len(chains), turns, rest, evidence, body.seen))
     return tuple(found)
@@ -115,7 +115,7 @@ def _legs(
     return [leg for leg in found.values() if ends <= {n for e in leg for n in joints[e]}]
 
 
-def _common(reduction: Reduction, legs: Sequence[Sequence[EdgeId]]) -> tuple[int, int]:
+def _common_group(reduction: Reduction, legs: Sequence[Sequence[EdgeId]]) -> tuple[int, int]:
     """Return freedoms and rotations of the motion group that all legs allow."""
     graph, loops = reduction.graph, reduction.loops
     center, length = center_and_length(loops, reduction.q)

@@ -64,15 +64,15 @@ def reasons(reduction: Reduction) -> tuple[Reason, ...]:
     found: list[Reason] = []
     for cell in reduction.cells:
         if cell.finite is not None and cell.finite < cell.actual:
-            found.append(_locked(reduction, cell))
+            found.append(_why_locked(reduction, cell))
     for part in reduction.parts:
         cell = reduction.cell_at[part.edges[0]]
         if cell.finite == cell.actual > 0 and part.proved and part.surplus > 0:
-            found += _moves(reduction, part, part.surplus)
+            found += _why_it_moves(reduction, part, part.surplus)
     return tuple(found)
 
 
-def _locked(reduction: Reduction, cell: CellMobility) -> Reason:
+def _why_locked(reduction: Reduction, cell: CellMobility) -> Reason:
     """Say which velocities no motion follows, and which self-stress forbids them."""
     graph = reduction.graph
     q = reduction.q[graph.columns(cell.edges)]
@@ -108,7 +108,7 @@ def _locked(reduction: Reduction, cell: CellMobility) -> Reason:
         for e, wrench in zip(loops.edges, local.stress, strict=True)
     }
     if len(loops.chords) == 1:
-        around = _sized(lines[loops.edges[0]], small)
+        around = _normalized(lines[loops.edges[0]], small)
         words = f"{_wrench_words(around, loops.length, small)} that goes round the loop"
         return Reason(
             "locked",
@@ -178,7 +178,7 @@ def _rods(
     return found
 
 
-def _moves(reduction: Reduction, part: Block, left: int) -> Iterator[Reason]:
+def _why_it_moves(reduction: Reduction, part: Block, left: int) -> Iterator[Reason]:
     """Say which self-stress a part has at every configuration although it moves."""
     graph = reduction.graph
     joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in part.edges))
@@ -216,7 +216,7 @@ def _moves(reduction: Reduction, part: Block, left: int) -> Iterator[Reason]:
     force = scaled[:3] / part.length
     around = np.concatenate([scaled[3:] + np.cross(part.center, force), force])
     small = reduction.tolerances.alike
-    around = _sized(around, small)
+    around = _normalized(around, small)
     yield Reason(
         "moves",
         joints,
@@ -226,7 +226,7 @@ def _moves(reduction: Reduction, part: Block, left: int) -> Iterator[Reason]:
     )
 
 
-def _sized(line: Array, small: float) -> Array:
+def _normalized(line: Array, small: float) -> Array:
     """Scale a wrench (moment, force) to a force, or else a moment, of length one."""
     size = np.linalg.norm(line[3:])
     if size < small * np.linalg.norm(line[:3]):
@@ -282,7 +282,7 @@ def causes(
     graph: Graph, part: Block, cut: Cut, edges: tuple[EdgeId, ...], covector: Array, rtol: float
 ) -> tuple[FixingChain, ...]:
     """Return the shortest chains of a loop that together never move along a covector."""
-    for chains in _partitions(edges):
+    for chains in _chains(edges):
         algebras = [_algebra(part, chain, rtol) for chain in chains]
         if max(np.max(np.abs(covector @ a.basis), initial=0.0) for a in algebras) < rtol:
             return tuple(
@@ -300,7 +300,7 @@ def _algebra(part: Block, chain: tuple[EdgeId, ...], rtol: float) -> GeneratedAl
     return GeneratedAlgebra(np.hstack([part.screws[e] for e in chain]), rtol)
 
 
-def _partitions(edges: tuple[EdgeId, ...]) -> Iterator[tuple[tuple[EdgeId, ...], ...]]:
+def _chains(edges: tuple[EdgeId, ...]) -> Iterator[tuple[tuple[EdgeId, ...], ...]]:
     """Yield the whole chain, then its splits in two, the most even ones first."""
     yield (edges,)
     middle = len(edges) / 2

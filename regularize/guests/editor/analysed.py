@@ -132,10 +132,10 @@ class Analysed:
         self.problems: list[Problem] = []
         try:
             self.mechanism = load(str(mirror.put(text)), format=format)
-            self._said = _said(self.mechanism)
-            if before is not None and before.report and before._said == self._said:
+            self._content = _content(self.mechanism)
+            if before is not None and before.report and before._content == self._content:
                 self.report = before.report
-                diagnostics = [*self.mechanism.findings, *_moved(self.report, self.mechanism)]
+                diagnostics = [*self.mechanism.findings, *_relocated(self.report, self.mechanism)]
             else:
                 self.report = check(
                     self.mechanism, configurations=CONFIGURATIONS, progress=progress
@@ -161,7 +161,7 @@ class Analysed:
             return self._prims.get(source.element or "", self.root)
         named = _NAME.findall(source.element or "")
         if self.format == "xacro":  # lines are those of what it expands to
-            return self._written(named[-1]) if named else self.root
+            return self._xacro_line(named[-1]) if named else self.root
         return min(max((source.line or self.root + 1) - 1, 0), len(self.lines) - 1)
 
     @cached_property
@@ -185,7 +185,7 @@ class Analysed:
             path = [each for each in path if each[1] <= depth]
         return found
 
-    def _written(self, name: str) -> int:
+    def _xacro_line(self, name: str) -> int:
         """Return the line of a xacro text that an element with this name is expanded from."""
         for k, line in enumerate(self.lines):
             for given in re.findall(r'\bname\s*=\s*"([^"]*)"', line):
@@ -282,7 +282,7 @@ class Analysed:
         return Repair(_title(found), edits, frozenset(gone)) if gone else None
 
 
-def _said(mechanism: Mechanism) -> bytes:
+def _content(mechanism: Mechanism) -> bytes:
     """Return all that a model says, without the places, as bytes to compare."""
     parts: dict[str, Any] = {
         part: tuple(replace(each, source=None) for each in getattr(mechanism, part))
@@ -291,7 +291,7 @@ def _said(mechanism: Mechanism) -> bytes:
     return pickle.dumps(replace(mechanism, findings=(), **parts))
 
 
-def _moved(report: Report, mechanism: Mechanism) -> Iterator[Diagnostic]:
+def _relocated(report: Report, mechanism: Mechanism) -> Iterator[Diagnostic]:
     """Yield findings of an analysis at the lines where their elements are now."""
     parts: tuple[Body | Joint | Coupling, ...]
     parts = (*mechanism.bodies, *mechanism.joints, *mechanism.couplings)

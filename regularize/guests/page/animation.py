@@ -109,10 +109,10 @@ class Driver:
         """Go both ways from the assembled configuration, or once around."""
         columns = self.loops.columns
         start = reduction.q[columns]
-        ahead, cyclic = self._from(start, 1.0, frames)
+        ahead, cyclic = self._one_side(start, 1.0, frames)
         behind: list[Array] = []
         if not cyclic:
-            behind, cyclic = self._from(start, -1.0, frames)
+            behind, cyclic = self._one_side(start, -1.0, frames)
         if cyclic and behind:
             ahead, behind = behind, []
         if not ahead and not behind:
@@ -125,18 +125,18 @@ class Driver:
         q, first = read_only(whole), len(behind)
         return DrivenMotion(name, self.column, self.slides, q, first, cyclic, self.branch)
 
-    def _from(self, start: Array, sign: float, frames: int) -> tuple[list[Array], bool]:
+    def _one_side(self, start: Array, sign: float, frames: int) -> tuple[list[Array], bool]:
         """Return configurations on one side of the assembled pose, on the driver's branch."""
         if self.ends is None:
-            return self._way(start, sign, frames)
+            return self._follow(start, sign, frames)
         sides = np.sign((self.ends - start)[:, self.driver])
         for end, side in zip(self.ends, sides, strict=True):
             if side == sign:
-                way, cyclic = self._way(end, sign, frames)
+                way, cyclic = self._follow(end, sign, frames)
                 return [end, *way], cyclic
         return [], False
 
-    def _way(self, start: Array, sign: float, frames: int) -> tuple[list[Array], bool]:
+    def _follow(self, start: Array, sign: float, frames: int) -> tuple[list[Array], bool]:
         """Follow a motion one way; return its configurations, and whether it comes back."""
         loops = self.loops
         held = np.zeros(loops.freedoms, dtype=bool)
@@ -156,16 +156,16 @@ class Driver:
             if not good or abs(q[0, self.driver] - start[self.driver]) > limit:
                 break
             # Where loops are shaky, steps lead back to where they began.
-            if self._apart(q, before) < 0.1 * SPACING:
+            if self._difference(q, before) < 0.1 * SPACING:
                 break
             if self.heading is not None:
                 heading = loops.difference(before, q) / loops.units
             way.append(q[0])
-            if frame > 10 and self._apart(q, start[None]) < 1.5 * SPACING:
+            if frame > 10 and self._difference(q, start[None]) < 1.5 * SPACING:
                 return way, True
         return way, False
 
-    def _apart(self, q: Array, other: Array) -> float:
+    def _difference(self, q: Array, other: Array) -> float:
         """Return the largest difference between the poses of two configurations, lengths scaled."""
         poses = self.loops.state(np.vstack([q, other])).T_world_node
         difference = np.abs(poses[0] - poses[1])
@@ -253,7 +253,7 @@ def traces(
 ) -> Iterator[tuple[int, list[Array]]]:
     """Yield each of the first branches at the pose with the curves that joints follow on it."""
     for number, motions in on_branches(reduction, frames).items():
-        ways = [way for motion in motions for way in _ways(reduction, motion, shortest)]
+        ways = [way for motion in motions for way in _joint_curves(reduction, motion, shortest)]
         yield number, sorted(ways, key=length_of, reverse=True)
 
 
@@ -275,7 +275,7 @@ def branch_numbers(reduction: Reduction) -> list[int]:
     return sorted({number for cell in met for number in reduction.branch_numbers(cell)})
 
 
-def _ways(
+def _joint_curves(
     reduction: Reduction, motion: DrivenMotion, shortest: float, most: int = 6
 ) -> Iterator[Array]:
     """Yield the longest curves that joints follow during a motion, both ways."""
@@ -333,7 +333,7 @@ class PlayedMotion:
         path = motion_file(path)
         check_regular(str(path))
         try:
-            columns, values, forces = _archive(path) if path.suffix == ".npz" else _table(path)
+            columns, values, forces = _read_npz(path) if path.suffix == ".npz" else _read_csv(path)
         except (OSError, ValueError, KeyError, StopIteration, csv.Error) as error:
             raise ReadError(str(path), f"holds no motion that was simulated ({error})") from error
         names = coordinate_names(mechanism)
@@ -364,7 +364,7 @@ def _forces(points: Array, forces: Array) -> Array:
     return np.concatenate([np.nan_to_num(points), forces], axis=-1)
 
 
-def _archive(path: Path) -> tuple[list[str], Array, Array]:
+def _read_npz(path: Path) -> tuple[list[str], Array, Array]:
     """Read names, values and contact forces from an ``.npz`` file."""
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -377,7 +377,7 @@ def _archive(path: Path) -> tuple[list[str], Array, Array]:
         raise ValueError("no archive of arrays of numbers") from error
 
 
-def _table(path: Path) -> tuple[list[str], Array, Array]:
+def _read_csv(path: Path) -> tuple[list[str], Array, Array]:
     """Read names and values from a CSV file, which has no contact forces."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = csv.reader(file)

@@ -63,7 +63,7 @@ class _Artist:
             *self.rods(shaped),
             *self.ends(shaped),
             *self.joints(),
-            *map(_drawn, wrenches),
+            *map(_wrench_piece, wrenches),
         ]
         if self.graph.ground not in shaped:
             pieces += self.pedestals()
@@ -103,9 +103,9 @@ class _Artist:
             if length > UNNOTICED * max(1.0, float(np.linalg.norm(center))):
                 return length
         shapes = max((0.5 * float(piece.mesh.scale) for piece in self.shapes), default=0.0)
-        return shapes or self._reach() or 1.0
+        return shapes or self._mass_distance() or 1.0
 
-    def _reach(self) -> float:
+    def _mass_distance(self) -> float:
         """Largest distance of a mass from the joints of its body; 0 where all lie in joints."""
         graph, found = self.graph, [0.0]
         for body in self.report.mechanism.bodies:
@@ -154,7 +154,7 @@ class _Artist:
                     self.notes[f"{body.name}: {error}"] = None
                     continue
                 mesh.apply_transform(self.graph.T_node_body[body.name])
-                color = _pale(node)
+                color = _quiet_color(node)
                 if node == self.graph.ground:
                     color = PLAIN
                 if geometry.color is not None:
@@ -356,13 +356,13 @@ class _Artist:
             yield Label(edge.joint.name, edge.parent, edge.T_parent[:3, 3], edge.index in cuts)
 
 
-def _pale(place: int) -> Color:
+def _quiet_color(place: int) -> Color:
     """A quiet colour for the shapes of a body that has none of its own."""
     red, green, blue, _ = PALETTE[place % len(PALETTE)]
     return (red + 2 * 190) // 3, (green + 2 * 190) // 3, (blue + 2 * 190) // 3, 255
 
 
-def _drawn(wrench: Wrench) -> Piece:
+def _wrench_piece(wrench: Wrench) -> Piece:
     """A wrench as a double arrow, or a ring."""
     make = meshes.moment if wrench.turns else meshes.force
     mesh = make(wrench.point, wrench.direction, wrench.size)

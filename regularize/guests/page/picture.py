@@ -90,7 +90,7 @@ class Painter:
         ground, loops = report.reduction.graph.ground, report.reduction.loops
         wrenches = {wrench.name: k for k, wrench in enumerate(drawing.wrenches)}
         pieces = [p for p in drawing.pieces if p.kind != "line" or p.node == ground]
-        corners = [_divided(piece.mesh.triangles, 0.3 * drawing.length) for piece in pieces]
+        corners = [_subdivided(piece.mesh.triangles, 0.3 * drawing.length) for piece in pieces]
         of = np.repeat(np.arange(len(pieces)), [len(each) for each in corners])
         still = ("axis", "redundant", "joint", "pedestal")
         moves = [p.kind not in still and p.node != ground for p in pieces]
@@ -102,7 +102,9 @@ class Painter:
         self._offsets: dict[str, tuple[float, float]] = {}
         self._bounds = None
         if within is not None:
-            self._bounds = _box(np.concatenate([self._seen(self._poses(q))[0] for q in within]))
+            self._bounds = _box(
+                np.concatenate([self._visible_triangles(self._poses(q))[0] for q in within])
+            )
 
     def _poses(self, q: Array) -> Array:
         """Return the poses of all nodes at a configuration."""
@@ -113,8 +115,8 @@ class Painter:
         from matplotlib.collections import PolyCollection
 
         poses = self._poses(q)
-        layers = [self._seen(self._poses(ghost), ghost=True) for ghost in ghosts]
-        layers.append(self._seen(poses))
+        layers = [self._visible_triangles(self._poses(ghost), ghost=True) for ghost in ghosts]
+        layers.append(self._visible_triangles(poses))
         triangles, colors, over = map(np.concatenate, zip(*layers, strict=True))
         order = np.lexsort((triangles[..., 2].mean(axis=1), over))
         low, high = self._bounds or _box(triangles)
@@ -134,15 +136,17 @@ class Painter:
             ends = [scale * (self.view @ end)[:2] + shift for end in (head, tail)]
             look = {"arrowstyle": "->", "color": web(REDUNDANT), "linewidth": 1.6}
             axes.annotate("", *ends, arrowprops=look, annotation_clip=False)
-        self._name(axes, poses, scale, shift, layers[-1][0])
+        self._write_names(axes, poses, scale, shift, layers[-1][0])
         return self._figure
 
-    def _seen(self, poses: Array, *, ghost: bool = False) -> tuple[Array, Array, NDArray[np.intp]]:
+    def _visible_triangles(
+        self, poses: Array, *, ghost: bool = False
+    ) -> tuple[Array, Array, NDArray[np.intp]]:
         """Return visible triangles in the picture's axes, their colours and their layers."""
         chosen = self._moves if ghost else np.ones(len(self._row), dtype=bool)
         corners = self._corners
         if self.drawing.wrenches:
-            shown, wrenches = self._shown(poses), self.drawing.wrenches
+            shown, wrenches = self._drawn_directions(poses), self.drawing.wrenches
             at = np.array([wrench.point for wrench in wrenches])[self._wrench]
             factors = [
                 shown[w.loop, w.joint][1] if (w.loop, w.joint) in shown else 0.0 for w in wrenches
@@ -163,18 +167,21 @@ class Painter:
         colors[:, :3] *= (0.55 + 0.45 * light)[:, None]
         return corners[front], colors, np.asarray(self._wrench[chosen][front] >= 0, dtype=np.intp)
 
-    def _at(self, poses: Array, node: NodeId, point: Array) -> Array:
+    def _in_picture(self, poses: Array, node: NodeId, point: Array) -> Array:
         """Return a point of a body in the picture's axes, shape (3,)."""
         T = self.view @ poses[self.drawing.report.reduction.loops.row(node)][:3]
         return np.asarray(T[:, :3] @ point + T[:, 3])
 
-    def _shown(self, poses: Array) -> dict[tuple[str, str], tuple[Array, float]]:
+    def _drawn_directions(self, poses: Array) -> dict[tuple[str, str], tuple[Array, float]]:
         """Choose which redundant directions are drawn, and how much smaller, by loop and joint."""
         places, sizes = dict[tuple[str, str], Array](), dict[tuple[str, str], float]()
         shown = list[tuple[str, str]]()
         for wrench in self.drawing.wrenches:
             key = wrench.loop, wrench.joint
-            places[key], sizes[key] = self._at(poses, wrench.node, wrench.point), wrench.size
+            places[key], sizes[key] = (
+                self._in_picture(poses, wrench.node, wrench.point),
+                wrench.size,
+            )
 
         def room(key: tuple[str, str]) -> float:
             others = [places[key] - places[other] for other in shown if other != key]
@@ -188,11 +195,13 @@ class Painter:
     def discs(self, poses: Array) -> Array:
         """Return x, y and radius of the drawn redundant directions, metres, shape (k, 3)."""
         sizes = {(wrench.loop, wrench.joint): wrench.size for wrench in self.drawing.wrenches}
-        shown = self._shown(poses).items()
+        shown = self._drawn_directions(poses).items()
         found = [(*place[:2], 0.5 * sizes[key] * factor) for key, (place, factor) in shown]
         return np.array(found).reshape(-1, 3)
 
-    def _name(self, axes: Any, poses: Array, scale: float, shift: Array, triangles: Array) -> None:
+    def _write_names(
+        self, axes: Any, poses: Array, scale: float, shift: Array, triangles: Array
+    ) -> None:
         """Write names beside their points, at the offsets chosen for the first picture."""
         from matplotlib.transforms import Bbox
 
@@ -204,7 +213,7 @@ class Painter:
         drawn = scale * np.concatenate([triangles, triangles.mean(axis=1)[:, None]], axis=1)
         drawn = drawn[..., :2].reshape(-1, 2) + shift
         for label in named:
-            point = scale * self._at(poses, label.node, label.point)[:2] + shift
+            point = scale * self._in_picture(poses, label.node, label.point)[:2] + shift
             own = max((r for x, y, r in discs if np.hypot(*(point - [x, y])) < 1.0), default=6.0)
             strong = label.cut or label.color is not None
             text = axes.text(
@@ -221,9 +230,9 @@ class Painter:
             if label.text not in self._offsets:
                 boxes = {
                     offset: Bbox([point + offset - half, point + offset + half])
-                    for offset in _around(own, half)
+                    for offset in _label_places(own, half)
                 }
-                costs = {offset: _hidden(box, taken, drawn) for offset, box in boxes.items()}
+                costs = {offset: _label_cost(box, taken, drawn) for offset, box in boxes.items()}
                 self._offsets[label.text] = min(costs, key=costs.__getitem__)
             center = point + self._offsets[label.text]
             taken.append(Bbox([center - half, center + half]))
@@ -235,7 +244,7 @@ class Painter:
                 axes.plot(*ends.T, color=LEADER, linewidth=0.8)
 
 
-def _around(reach: float, half: Array) -> Iterator[tuple[float, float]]:
+def _label_places(reach: float, half: Array) -> Iterator[tuple[float, float]]:
     """Yield places for a name around a disc, the best ones first."""
     ways = np.array([(7, 7), (7, -7), (-7, 7), (-7, -7), (10, 0), (-10, 0), (0, 10), (0, -10)]) / 10
     for distance in (4, 16, 30, 46):
@@ -244,7 +253,7 @@ def _around(reach: float, half: Array) -> Iterator[tuple[float, float]]:
             yield float(x), float(y)
 
 
-def _hidden(box: Any, taken: Sequence[Any], drawn: Array) -> tuple[bool, int, int]:
+def _label_cost(box: Any, taken: Sequence[Any], drawn: Array) -> tuple[bool, int, int]:
     """Return a cost of a name's place: outside the sheet, over names, over the drawing."""
     outside = bool(np.any(box.min < 2) or np.any(box.max > SHEET - 2))
     return outside, box.count_overlaps(taken), min(4, box.count_contains(drawn) // 4)
@@ -256,7 +265,7 @@ def _box(corners: Array) -> tuple[Array, Array]:
     return points.min(axis=0), points.max(axis=0)
 
 
-def _divided(corners: Array, longest: float) -> Array:
+def _subdivided(corners: Array, longest: float) -> Array:
     """Halve triangles along their longest edges, since long ones cannot be sorted by depth."""
     corners = np.asarray(corners)
     for _ in range(6):
@@ -279,10 +288,10 @@ def scene(
     """Return the mechanism at a configuration as a ``trimesh.Scene``, one frame for each body."""
     drawing, r = drawing or draw(report), report.reduction
     result = trimesh.Scene(base_frame="ground")
-    _add(result, drawing, r.loops.state(r.q if q is None else q).T_world_node[0], "", 1.0)
+    _add_pieces(result, drawing, r.loops.state(r.q if q is None else q).T_world_node[0], "", 1.0)
     for number, ghost in enumerate(ghost_poses(r, ghosts), start=1):
         pose = r.loops.state(ghost).T_world_node[0]
-        _add(result, drawing, pose, f"ghost{number}/", 0.25)
+        _add_pieces(result, drawing, pose, f"ghost{number}/", 0.25)
     return result
 
 
@@ -302,7 +311,7 @@ def ghost_poses(reduction: Reduction, count: int) -> list[Array]:
     return [motion.q[i] for i in dict.fromkeys(int(p) for p in picked) if i != motion.start]
 
 
-def _add(result: Any, drawing: Drawing, poses: Array, prefix: str, opacity: float) -> None:
+def _add_pieces(result: Any, drawing: Drawing, poses: Array, prefix: str, opacity: float) -> None:
     """Add the pieces of a drawing to a scene, one frame ``body/…`` for each body."""
     r = drawing.report.reduction
     ground = r.graph.ground

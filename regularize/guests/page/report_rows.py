@@ -33,7 +33,7 @@ def report_rows(report: Report, drawing: Drawing, references: References) -> Ite
     yield from rows.loops(drawing)
     yield from rows.named("What moves", ("body", "motion"), view.moves(report))
     why = [[*map(escape, pair)] for pair in view.why(report)]
-    yield from _table("Why", ("what", "reason"), why)
+    yield from _table_section("Why", ("what", "reason"), why)
     untrusted = view.untrusted(report)
     yield from rows.named("Reactions that cannot be trusted", ("joint", "undetermined"), untrusted)
     yield from _lack_of_fit(report)
@@ -85,7 +85,7 @@ class _Rows:
             ]
             if len(rows) > MOST_NAMES:
                 yield f"<details><summary>all {len(rows)} joints</summary>"
-            yield from _tabled(heads, rows) if rows else ()
+            yield from _table(heads, rows) if rows else ()
             yield "</details></div>" if len(rows) > MOST_NAMES else "</div>"
         yield "</section>"
 
@@ -136,7 +136,9 @@ class _Rows:
         self, title: str, heads: tuple[str, str], rows: Sequence[tuple[Sequence[str], str]]
     ) -> Iterator[str]:
         """Yield a table with a list of names in the first column and words in the second."""
-        yield from _table(title, heads, [(self.names(names), escape(text)) for names, text in rows])
+        yield from _table_section(
+            title, heads, [(self.names(names), escape(text)) for names, text in rows]
+        )
 
     def joints(self) -> Iterator[str]:
         """Yield a folded table of all joints."""
@@ -149,7 +151,7 @@ class _Rows:
             (self.name(j.name), j.kind, f"{self.name(j.parent)} and {self.name(j.child)}")
             for j in joints
         )
-        yield from _tabled(("joint", "kind", "between"), rows)
+        yield from _table(("joint", "kind", "between"), rows)
         yield "</details></section>"
 
     def loops(self, drawing: Drawing) -> Iterator[str]:
@@ -210,7 +212,7 @@ def _finding(diagnostic: Diagnostic, message: str) -> str:
     if diagnostic.source is not None:
         where = " ".join(filter(None, [str(diagnostic.source), diagnostic.source.element]))
         parts.append(f'<p class="quiet"><code>{escape(where)}</code></p>')
-    parts += [f"<p>→ {_advice(line)}</p>" for line in diagnostic.help]
+    parts += [f"<p>→ {_help_line(line)}</p>" for line in diagnostic.help]
     known = rule(diagnostic.code)
     if known is not None:
         parts.append(
@@ -221,7 +223,7 @@ def _finding(diagnostic: Diagnostic, message: str) -> str:
     return "".join(parts)
 
 
-def _advice(line: str) -> str:
+def _help_line(line: str) -> str:
     """Return a line of help; its command is set as code that no line breaks within an option."""
     words, found, command = line.partition(": regularize ")
     if not found:
@@ -230,15 +232,17 @@ def _advice(line: str) -> str:
     return f"{escape(words)}: <code>regularize {options}</code>"
 
 
-def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _table_section(
+    title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]
+) -> Iterator[str]:
     """Yield a section with a table, unless it has no rows."""
     if rows:
         yield f"<section><h2>{title}</h2>"
-        yield from _tabled(heads, rows)
+        yield from _table(heads, rows)
         yield "</section>"
 
 
-def _tabled(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """Yield a table whose first column names what the others are about."""
     head = "".join(f'<th scope="col">{text}</th>' for text in heads)
     yield f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>'
@@ -265,7 +269,7 @@ def _lack_of_fit(report: Report) -> Iterator[str]:
                 cells[k] += f'<div class="bar {what}"><i style="width:{solid:.1f}%"></i>'
                 cells[k] += f'<b style="width:{faint:.1f}%"></b></div>'
     rows = [(escape(name), cell) for (name, _), cell in zip(pairs, cells, strict=True)]
-    yield from _table(title, ("redundant direction", "lack of fit"), rows)
+    yield from _table_section(title, ("redundant direction", "lack of fit"), rows)
     if rows:
         yield (
             '<p class="quiet">Bars are solid to one standard deviation and faint to the worst that '

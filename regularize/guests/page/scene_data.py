@@ -34,7 +34,7 @@ def scene_data(drawing: Drawing, references: References, budget: int) -> dict[st
     """Return what ``scene.js`` draws; lengths in metres, transforms as in ``kinematics_data``."""
     r = drawing.report.reduction
     home = r.reference.T_world_node[0]
-    pieces = [p for p in _within(drawing.pieces, budget) if p.kind != "redundant"]
+    pieces = [p for p in _simplified(drawing.pieces, budget) if p.kind != "redundant"]
     merged = [_mesh(group, r.loops, references) for group in _merged(pieces)]
     boxes = [
         (piece.mesh.bounds @ T[:3, :3].T + T[:3, 3], piece)
@@ -85,7 +85,7 @@ def scene_data(drawing: Drawing, references: References, budget: int) -> dict[st
     }
 
 
-def _within(pieces: Sequence[Piece], budget: int, triangle: int = 12) -> list[Piece]:
+def _simplified(pieces: Sequence[Piece], budget: int, triangle: int = 12) -> list[Piece]:
     """Simplify the largest shapes until all fit into a budget of bytes."""
     sizes = sorted(len(piece.mesh.faces) for piece in pieces if piece.kind == "shape")
     left, most = budget // triangle, max(sizes, default=0)
@@ -136,12 +136,12 @@ def _encoded(mesh: Any) -> dict[str, Any]:
         "size": _rounded(size, 7),
         "wide": wide,
         "count": int(3 * len(mesh.faces)),
-        "vertices": _text(steps, "<u2"),
-        "faces": _text(mesh.faces, "<u4" if wide else "<u2"),
+        "vertices": _base64(steps, "<u2"),
+        "faces": _base64(mesh.faces, "<u4" if wide else "<u2"),
     }
 
 
-def _text(array: Any, kind: str) -> str:
+def _base64(array: Any, kind: str) -> str:
     """Encode an array of numbers as base64."""
     return base64.b64encode(np.ascontiguousarray(array, dtype=kind).tobytes()).decode()
 

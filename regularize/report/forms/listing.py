@@ -40,21 +40,21 @@ def github(report: Report) -> str:
             properties["file"] = displayed(path)
         if d.source and d.source.line:
             properties["line"] = str(d.source.line)
-        listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+        listed = ",".join(f"{key}={_escaped_property(value)}" for key, value in properties.items())
         said = "\n".join([d.message, *d.help]).split("\n")
         message = "\n".join(map(displayed, said))
-        lines.append(f"::{LEVELS[d.severity]} {listed}::{_data(message)}\n")
+        lines.append(f"::{LEVELS[d.severity]} {listed}::{_escaped(message)}\n")
     return "".join(lines)
 
 
-def _data(text: str) -> str:
+def _escaped(text: str) -> str:
     """Escape the characters that end a workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
+def _escaped_property(text: str) -> str:
     """Escape the characters that end a property of a workflow command."""
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def concise(report: Report) -> str:
@@ -70,18 +70,18 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 def as_sarif(reports: Sequence[Report]) -> dict[str, Any]:
     """Return one SARIF run with the findings of all models."""
-    return _log(
-        [_result(report, d) for report in reports for d in report.diagnostics]
-        + [_accepted(report, each) for report in reports for each in report.suppressed]
+    return _sarif_log(
+        [_sarif_result(report, d) for report in reports for d in report.diagnostics]
+        + [_suppressed_result(report, each) for report in reports for each in report.suppressed]
     )
 
 
 def merged(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Join logs of models that were checked one by one."""
-    return _log([finding for log in logs for finding in log["runs"][0]["results"]])
+    return _sarif_log([finding for log in logs for finding in log["runs"][0]["results"]])
 
 
-def _log(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _sarif_log(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return a SARIF log with these results and the rules that they use."""
     used = {finding["ruleId"] for finding in findings}
     known = [rule for rule in rules.all_rules() if rule.code in used]
@@ -89,7 +89,7 @@ def _log(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     driver = {
         "name": "regularize",
         "semanticVersion": __version__,
-        "rules": [_rule(rule) for rule in known],
+        "rules": [_sarif_rule(rule) for rule in known],
     }
     run = {
         "tool": {"driver": driver},
@@ -99,7 +99,7 @@ def _log(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(rule: rules.Rule) -> dict[str, Any]:
+def _sarif_rule(rule: rules.Rule) -> dict[str, Any]:
     """Return a rule as SARIF describes it."""
     (_, what), (_, why), *others = rule.sections.items()
     help_ = "\n\n".join([why, *(f"{title}: {text}" for title, text in others)])
@@ -113,7 +113,7 @@ def _rule(rule: rules.Rule) -> dict[str, Any]:
     }
 
 
-def _result(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
+def _sarif_result(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
     """Return a finding as a SARIF result."""
     mechanism = report.mechanism
     path = diagnostic.source.path if diagnostic.source else mechanism.path
@@ -149,11 +149,11 @@ def _claims(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
     return {"properties": {"claims": claims[0]}} if claims else {}
 
 
-def _accepted(report: Report, each: Suppressed) -> dict[str, Any]:
+def _suppressed_result(report: Report, each: Suppressed) -> dict[str, Any]:
     """Return an accepted finding as a suppressed SARIF result."""
     kind = "inSource" if each.suppression.by == "comment" else "external"
     said = {"kind": kind, "status": "accepted", "justification": each.suppression.reason}
-    return {**_result(report, each.finding), "suppressions": [said]}
+    return {**_sarif_result(report, each.finding), "suppressions": [said]}
 
 
 def _uri(path: str) -> str:

@@ -103,7 +103,7 @@ def blocks(report: Report, detail: Detail, verbosity: int) -> Iterator[Renderabl
     yield from (Text(f"{platform.words}.") for platform in report.platforms)
     if verbosity >= 0:
         yield Text()
-        yield from _listed("What to change", view.advice(report), verbosity)
+        yield from _ways("What to change", view.advice(report), verbosity)
         yield from _findings(report, detail, verbosity)
         bodies = "kinds of motion"
         yield from _named("What moves", view.moves(report), detail.names, detail.moves, bodies)
@@ -113,13 +113,15 @@ def blocks(report: Report, detail: Detail, verbosity: int) -> Iterator[Renderabl
         few = min(detail.names, 5)
         yield from _named(title, view.untrusted(report), few, most, "groups of joints")
         yield from _section(*view.lack_of_fit(report))
-        yield from _listed("What to do", view.remedies(report), verbosity)
+        yield from _ways("What to do", view.remedies(report), verbosity)
         yield from _notes(report, detail, verbosity)
         yield from _loops(report, detail, verbosity)
     yield _footer(report, detail)
 
 
-def _told(report: Report, verbosity: int) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
+def _grouped_findings(
+    report: Report, verbosity: int
+) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
     """Return findings with similar ones behind the first, or each by itself."""
     return [(d, ()) for d in report.diagnostics] if verbosity > 0 else view.merged(report)
 
@@ -127,7 +129,7 @@ def _told(report: Report, verbosity: int) -> list[tuple[Diagnostic, tuple[Diagno
 def _findings(report: Report, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
     """Yield errors and warnings, each with the loop that it is about."""
     shown: set[str] = set()
-    entries = [e for e in _told(report, verbosity) if e[0].severity != "note"]
+    entries = [e for e in _grouped_findings(report, verbosity) if e[0].severity != "note"]
     loops = {loop.name: loop for loop in report.loops}
     for first, others in entries[: detail.findings]:
         loop = loops.get(first.loop or "")
@@ -244,9 +246,7 @@ def _named(
     yield from _section(title, pairs)
 
 
-def _listed(
-    title: str, ways: Sequence[tuple[str, str]], verbosity: int
-) -> Iterator[RenderableType]:
+def _ways(title: str, ways: Sequence[tuple[str, str]], verbosity: int) -> Iterator[RenderableType]:
     """Yield ways in words, each with its command unless that is too long to copy."""
     if not ways:
         return
@@ -262,7 +262,7 @@ def _listed(
 
 def _notes(report: Report, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
     """Yield the notes that the sections above have not said."""
-    notes = [e for e in _told(report, verbosity) if e[0].severity == "note"]
+    notes = [e for e in _grouped_findings(report, verbosity) if e[0].severity == "note"]
     notes = [(note, others) for note, others in notes if note.code != "REG220"]
     for note, others in notes if detail.helped or len(notes) < 4 else ():
         yield _diagnostic(note, sourced=detail.helped > 1)
@@ -296,11 +296,11 @@ def _loops(report: Report, detail: Detail, verbosity: int) -> Iterator[Renderabl
         ):
             _group_row(table, group, report.kinds[group.first.name])
         if several:
-            values = [str(n) for n in view.equations(component)]
+            values = [str(n) for n in view.equations(component.part)]
             table.add_row(component.name, "", "", "", "", *values, style="dim")
     for group in alike if not apart and len(alike) <= detail.rows else ():
         _group_row(table, group, report.kinds[group.first.name])
-    every = view.equations(report)
+    every = view.equations(report.reduction)
     table.add_row("all", "", "", "", "", *map(str, every), style="bold")
     words = "{} constraint equations at {}: {} kept, {} redundant (-v shows each loop)"
     closings = counted(len(report.loops), "closing joint")

@@ -10,10 +10,11 @@ from dataclasses import replace
 
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
+from regularize.reduction.block import Block
+from regularize.reduction.reduce import Reduction
 from regularize.repair.fix.advice import held_kinds, untried_files
 from regularize.repair.statics.releases import release_command
 from regularize.report.forms.loop_view import groups
-from regularize.report.loop_report import Component
 from regularize.report.mobility_findings import branches_meant, more_on_branches
 from regularize.report.report import Report, model_entry
 from regularize.tolerances import VANISHING
@@ -70,7 +71,7 @@ def verdict(report: Report) -> tuple[str, str]:
     sentence = f"{counted(r.redundant, 'redundant constraint equation')}, consistent: "
     if r.finite_mobility == 0:
         sentence = f"Locked: the loops allow no motion. {sentence}"
-    where = "in every configuration" + _limit(report, "up to")
+    where = "in every configuration" + _limit_words(report, "up to")
     if r.removed >= r.redundant and not report.seen:
         which = {1: "it", 2: "both"}.get(r.redundant, "all")
         sentence += f"{which} can be dropped {where}."
@@ -220,12 +221,9 @@ def advice(report: Report) -> list[tuple[str, str]]:
     return found
 
 
-def equations(component: Component | Report) -> tuple[int, int, int]:
-    """Constraint equations at the closing joints, kept and redundant ones."""
-    if isinstance(component, Report):
-        r = component.reduction
-        return r.constraints, r.kept, r.removed
-    return component.constraints, component.kept, component.constraints - component.kept
+def equations(of: Block | Reduction) -> tuple[int, int, int]:
+    """Return the constraint equations at closing joints: all, kept and redundant ones."""
+    return of.constraints, of.kept, of.constraints - of.kept
 
 
 def kinds(report: Report) -> str:
@@ -238,13 +236,13 @@ def kinds(report: Report) -> str:
         "exceptional": "exceptional (chains or loops together)",
         "topological": f"topological ({'all lengths tried' if tried else 'any lengths'})",
         "paradoxical": f"paradoxical ({'these lengths only' if tried else 'special dimensions'}"
-        + (f"; {_proved(report)})" if report.special else ")"),
+        + (f"; {_proved_words(report)})" if report.special else ")"),
     }
     counts = report.redundancy | {"paradoxical": report.redundancy["paradoxical"] - report.needed}
     return ", ".join(f"{n} {words[kind]}" for kind, n in counts.items() if n)
 
 
-def _proved(report: Report) -> str:
+def _proved_words(report: Report) -> str:
     """``3 proved by family: Bennett``."""
     count = sum(each.rows for each in report.special)
     return f"{count} proved by family: {listed([each.family for each in report.special])}"
@@ -268,22 +266,22 @@ def evidence(report: Report) -> str:
         more = f", and at {certificate.solved} more, solved in closed form, they let none open"
     return (
         f"on the kept equations alone every loop stayed closed at {walked} configurations{more} "
-        f"(largest error {worst}){_nearest(report)}{noise}"
+        f"(largest error {worst}){_weakest_words(report)}{noise}"
     )
 
 
-def _nearest(report: Report) -> str:
+def _weakest_words(report: Report) -> str:
     """How near the kept equations come to depending on each other; nothing if not looked for."""
     place = report.reduction.certificate.nearest
     if place is None or place.missing:
         return ""
-    short = _limit(report, "short of")
+    short = _limit_words(report, "short of")
     ratio = f"{place.ratio:.1g}"
     firm = "as" if ratio == "1" else f"{ratio} times as"
     return f"; where a search found them weakest they hold {firm} firmly as all equations{short}"
 
 
-def _limit(report: Report, word: str) -> str:
+def _limit_words(report: Report, word: str) -> str:
     """Where what is proved ends, and descents too; nothing where it holds in all configurations."""
     parts = report.reduction.parts
     ends = ["flat parallelograms"] * any(part.parallelograms for part in parts)
@@ -346,18 +344,18 @@ def lack_of_fit(report: Report) -> tuple[str, list[tuple[str, str]]]:
         words = f"{size(entry.std)} (1σ), at most {size(entry.worst)}"
         if entry.force_std is not None and entry.force_worst is not None:
             unit = "N m" if entry.angular else "N"
-            words += (
-                f"; {_three(entry.force_std)} {unit}, at most {_three(entry.force_worst)} {unit}"
-            )
+            words += f"; {_three_digits(entry.force_std)} {unit}"
+            words += f", at most {_three_digits(entry.force_worst)} {unit}"
             words += f"; {max(entry.energy or 0.0, 0.0) / total:.0%} of the energy"
         pairs.append((f"{entry.label} at {entry.joint} ({entry.loop})", words))
     for load in found.loads[:3]:
-        force, moment, most_force, most_moment = map(_three, load.wrench)
-        words = f"{force} N and {moment} N m (1σ), at most {most_force} N and {most_moment} N m"
+        usual = f"{_three_digits(load.force_std)} N and {_three_digits(load.moment_std)} N m (1σ)"
+        most = f"{_three_digits(load.force_worst)} N and {_three_digits(load.moment_worst)} N m"
+        words = f"{usual}, at most {most}"
         pairs.append((f"joint {load.joint} then bears", words))
     return f"{title}{', and what closing it takes' if found.loads else ''}", pairs
 
 
-def _three(value: float) -> str:
+def _three_digits(value: float) -> str:
     """Three digits, in full where they are few."""
     return f"{float(f'{value:.3g}'):g}"

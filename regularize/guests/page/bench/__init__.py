@@ -64,11 +64,11 @@ def trial(
     except RegularizeError as error:
         if joints is None:
             raise
-        return Trial(joints, check(_thought(written.reduction, joints)), None, str(error))
+        return Trial(joints, check(_changed_mechanism(written.reduction, joints)), None, str(error))
     return Trial(joints, check(change.mechanism), change)
 
 
-def _thought(written: Reduction, joints: Mapping[str, str]) -> Mechanism:
+def _changed_mechanism(written: Reduction, joints: Mapping[str, str]) -> Mechanism:
     """Return the changed model where no file holds it; raises ``ModelError`` if it is invalid."""
     mechanism = written.mechanism
     unknown = [name for name in joints if all(each.name != name for each in mechanism.joints)]
@@ -140,7 +140,7 @@ class Session:
     def undo(self) -> None:
         """Go back to what was tried before, or to the files as they were before they were saved."""
         if not self._before and self._saved:
-            self._unsave()
+            self._restore()
             return
         if not self._before:
             raise ModelError("nothing was tried before")
@@ -211,7 +211,7 @@ class Session:
         if not folder and place.suffix.lower() != model.suffix.lower():
             raise RegularizeError(f"{path}: the name of a model like this ends in {model.suffix}")
 
-    def _unsave(self) -> None:
+    def _restore(self) -> None:
         """Write the files as they were before the last time they were saved."""
         if not self.current:
             raise RegularizeError(
