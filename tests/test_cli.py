@@ -109,12 +109,6 @@ def test_output_file_is_written_whole(
 
 
 @pytest.mark.slow
-def test_output_to_a_place_that_cannot_be_written(fourbar: str, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    assert main(["check", fourbar, "-o", str(tmp_path / "file" / "report.txt")]) == 2
-
-
-@pytest.mark.slow
 def test_plain_when_piped_and_when_colour_is_unwanted(
     fourbar: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -237,10 +237,3 @@ def test_index_links_every_model(fourbar: rg.Report) -> None:
     links = [a["href"] or "" for tag, a in page.elements if tag == "a"]
     assert links[:3] == ["a.html", "b.html", "javascript%3Aalert%281%29.html"]
     assert [unquote(link) for link in links] == names
-
-
-def test_a_model_without_loops_has_a_page() -> None:
-    arm = rg.Mechanism.of_joints(
-        "arm", [rg.Joint.in_world("A", "ground", "arm", "revolute", (0, 0, 1))]
-    )
-    assert "No kinematic loops" in render(rg.check(arm))

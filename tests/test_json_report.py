@@ -22,13 +22,6 @@ def report() -> dict[str, Any]:
     return decoded
 
 
-def test_mobility(report: dict[str, Any]) -> None:
-    mobility = report["mobility"]
-    expected = {"gruebler": -2, "actual": 1, "finite": 1, "redundant": 3, "consistent": True}
-    assert {key: mobility[key] for key in expected} == expected
-    assert mobility["here"] == {"mobility": 1, "redundant": 3, "singular": False}
-
-
 def test_loop(report: dict[str, Any]) -> None:
     (loop,) = report["loops"]
     assert isinstance(loop["name"], str) and loop["name"]

@@ -188,14 +188,6 @@ def test_the_path_is_looked_at_in_blocks_without_a_seam():
     assert np.nanmax(np.abs(difference - 2 * np.pi * np.round(difference / (2 * np.pi)))) < 1e-12
 
 
-def test_paths_of_one_sample_and_of_none():
-    solution = rhombus()
-    assert solution.track([]).q.shape == (0, 4)
-    assert solution.track([]).branch is None
-    assert solution.track(0.3).q.shape == (1, 4)
-    assert not solution.track([np.nan, np.inf, 0.1]).assembled[:2].any()
-
-
 @pytest.mark.slow
 def test_a_track_that_begins_where_branches_meet_is_closed_there() -> None:
     """The sample is exact; where the path leads, as a square root does, does not replace it."""

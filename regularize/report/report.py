@@ -73,6 +73,8 @@ class Report:
             where a loop is open as it is.
         suppressed: Findings that are accepted, and by what.
         special: Parts whose special dimensions are proved to make rows redundant.
+        trials: What came of trying joint changes and reductions on copies of the model's file; None
+            where that was not asked for.
     """
 
     reduction: Reduction
