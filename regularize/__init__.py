@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     from regularize.guests.modes.body_pose import BodyPose as BodyPose
     from regularize.guests.modes.closed_form import closed_form as closed_form
     from regularize.guests.modes.configurations import configurations as configurations
-    from regularize.guests.page.showing import ShownPage as ShownPage
-    from regularize.guests.page.showing import show as show
+    from regularize.guests.page.picture import ShownPage as ShownPage
+    from regularize.guests.page.picture import show as show
     from regularize.loops.assembly import Assembly as Assembly
     from regularize.loops.assembly import assemble as assemble
     from regularize.mechanism.body import Beam as Beam
@@ -133,7 +133,7 @@ _HOMES = {
     "guests.modes.configurations": "configurations",
     "repair.nominal.absorb": "absorb_gaps",
     "repair.nominal.idealise": "Idealised idealise",
-    "guests.page.showing": "ShownPage show",
+    "guests.page.picture": "ShownPage show",
     "dynamics.pinocchio.augmenting": "augment",
     "dynamics.pinocchio.building": "build_model",
     "dynamics.pinocchio.exporting": "to_pinocchio",
