@@ -57,7 +57,8 @@ def advise(
 
 def _trial(reduction: Reduction, engine: bool) -> Callable[[Advice], Advice]:
     """Return a function that tries an entry on the model's file and marks it if it holds."""
-    from regularize.repair.fix.fix import trial_file, tried  # what edits files, where one is tried
+    # What edits files is loaded where one is tried.
+    from regularize.repair.fix.fix import IN_MEMORY, trial_file, tried
 
     model = tuple(reading_words(reduction.mechanism))
     try:
@@ -70,7 +71,8 @@ def _trial(reduction: Reduction, engine: bool) -> Callable[[Advice], Advice]:
             tried(patcher, options, entry, engine=engine)
         except RegularizeError:
             return entry
-        return replace(entry, in_file=True, model=model, verified=True)
+        analysed = engine or patcher.mechanism.format in IN_MEMORY
+        return replace(entry, in_file=True, model=model, verified=entry.verified or analysed)
 
     return in_file
 

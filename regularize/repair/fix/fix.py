@@ -270,16 +270,20 @@ def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine
         if finding.severity != "note":
             raise UnsupportedExport(f"{before.path}: {finding.message}")
     placing = Placing(patcher, patch.edits, str(before.path))
+
+    def check(after: Mechanism) -> None:
+        # Ranks tell most of them; nobody asks here which rows go.
+        counted = left_here(reduction, after) if engine or not entry.verified else left
+        known = counted is not None and counted <= left
+        _refuse(placing, unwanted(before, after, planned, None if known else reduce(after)))
+
     if engine:
         with _read_again(placing, before, options) as (after, _):
-            # Ranks tell most of them; nobody asks here which rows go.
-            counted = left_here(reduction, after)
-            known = counted is not None and counted <= left
-            _refuse(placing, unwanted(before, after, planned, None if known else reduce(after)))
+            check(after)
     elif before.format in IN_MEMORY:
         with replaced_content(placing.files(Path(placing.main))):
             after = read(placing.main, **{**options, "format": before.format})
-        _refuse(placing, unwanted(before, after, planned, None))
+        check(after)
 
 
 def _designed(before: Mechanism) -> FixPlan:
