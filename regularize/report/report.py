@@ -53,7 +53,7 @@ MOST_JOINTS = 30
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """The result of `check`: everything that is known of a mechanism's loops, in words if printed.
+    """The result of `check`: everything that is known of a mechanism's loops.
 
     Attributes:
         reduction: The reduced constraints with all the evidence.
@@ -233,7 +233,7 @@ class Report:
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
-        """Which joints to change, the best way first; what the file can hold its text tells."""
+        """Which joints to change, the best way first; the file's text tells what it can hold."""
         return advise(self.reduction, self.cures) if self.trials is None else self.trials.advice
 
     @cached_property
