@@ -23,8 +23,7 @@ from regularize.checking import Report
 from regularize.guests.page import html
 from regularize.guests.page.artist import draw
 from regularize.guests.page.movie import movie, swing
-from regularize.guests.page.picture import Painter, picture, saved
-from regularize.guests.page.scene import ghost_poses
+from regularize.guests.page.picture import Painter, ghost_poses, picture, saved
 from regularize.report.forms import view
 from regularize.words import counted, listed
 

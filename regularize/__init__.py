@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from regularize.adapters.shapes.density import with_density as with_density
     from regularize.assembly_builder import AssemblyBuilder as AssemblyBuilder
     from regularize.assembly_builder import assembly as assembly
-    from regularize.checking import Report as Report
     from regularize.checking import check as check
     from regularize.checking import check_each as check_each
     from regularize.dynamics.pinocchio.augmenting import augment as augment
@@ -65,8 +64,8 @@ if TYPE_CHECKING:
     from regularize.guests.modes.body_pose import BodyPose as BodyPose
     from regularize.guests.modes.closed_form import closed_form as closed_form
     from regularize.guests.modes.configurations import configurations as configurations
-    from regularize.guests.page.showing import ShownPage as ShownPage
-    from regularize.guests.page.showing import show as show
+    from regularize.guests.page.picture import ShownPage as ShownPage
+    from regularize.guests.page.picture import show as show
     from regularize.loops.assembly import Assembly as Assembly
     from regularize.loops.assembly import assemble as assemble
     from regularize.mechanism.body import Beam as Beam
@@ -98,6 +97,7 @@ if TYPE_CHECKING:
     from regularize.repair.statics.reactions import self_stress as self_stress
     from regularize.report.misfit import Misfit as Misfit
     from regularize.report.misfit import misfit as misfit
+    from regularize.report.report import Report as Report
 
 from regularize.errors import MissingPinocchio as MissingPinocchio
 from regularize.escape import did_you_mean
@@ -110,7 +110,7 @@ _HOMES = {
     "guests.actuation.states": "closed_states",
     "guests.actuation.twin": "serial_twin",
     "assembly_builder": "AssemblyBuilder assembly",
-    "checking": "Report check check_each",
+    "checking": "check check_each",
     "guests.contact": "Ground",
     "guests.design.metamodel": "Metamodel metamodel",
     "guests.design.reduced_dynamics": "reduced_model",
@@ -133,7 +133,7 @@ _HOMES = {
     "guests.modes.configurations": "configurations",
     "repair.nominal.absorb": "absorb_gaps",
     "repair.nominal.idealise": "Idealised idealise",
-    "guests.page.showing": "ShownPage show",
+    "guests.page.picture": "ShownPage show",
     "dynamics.pinocchio.augmenting": "augment",
     "dynamics.pinocchio.building": "build_model",
     "dynamics.pinocchio.exporting": "to_pinocchio",
@@ -146,6 +146,7 @@ _HOMES = {
     "repair.fix.fix": "fix",
     "repair.fix.advice": "cures",
     "report.misfit": "Misfit misfit",
+    "report.report": "Report",
     "adapters.shapes.density": "with_density",
     "dynamics.simulation.loads": "BodyLoad",
     "dynamics.simulation.minimal_dynamics": "minimal_dynamics",

@@ -17,36 +17,15 @@ from regularize.reduction.context import portion
 from regularize.reduction.reduce import Reduction, on_branch, reduce
 from regularize.repair.statics.per_joint import PerJoint
 from regularize.repair.statics.reactions import reactions
-from regularize.report.analysis import Analysis
 from regularize.report.findings import by_severity
-from regularize.services import guest
-from regularize.validation import EXECUTOR, FUNCTION, LIST, POSITIVE, WHOLE, validated
+from regularize.report.report import Report
+from regularize.validation import EXECUTOR, FLAG, FUNCTION, LIST, POSITIVE, WHOLE, validated
 from regularize.words import counted, listed
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from typing_extensions import Unpack
-
-
-class Report(Analysis):
-    """The result of `check`, in words where it is printed."""
-
-    def __str__(self) -> str:
-        """The report as text."""
-        from regularize.report.forms.text import render  # rich is loaded where something is written
-
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        """For notebooks: the verdict and the findings as a small table, and the page below it."""
-        from regularize.mechanism.named_columns import table_html
-        from regularize.report.forms.view import headline, verdict
-
-        name, counts = headline(self)
-        found = {f"{d.severity} {d.code}": d.message for d in self.diagnostics}
-        table = table_html(f"{name}: {counts}", {"verdict": verdict(self)[1], **found})
-        return table + str(guest("page.html").frame(self))
 
 
 class ReductionOptions(TypedDict, total=False):
@@ -61,7 +40,7 @@ class ReductionOptions(TypedDict, total=False):
     format: str | None
 
 
-@validated(near=POSITIVE, branch=WHOLE, progress=FUNCTION)
+@validated(near=POSITIVE, branch=WHOLE, trials=FLAG, progress=FUNCTION)
 def check(
     model: Model,
     *,
@@ -69,6 +48,7 @@ def check(
     branch: int | None = None,
     tolerance: PerJoint | Iterable[PerJoint] | None = None,
     stiffness: PerJoint | Iterable[PerJoint] | None = None,
+    trials: bool = False,
     progress: Callable[[float], None] | None = None,
     **options: Unpack[ReductionOptions],
 ) -> Report:
@@ -85,6 +65,10 @@ def check(
             the pose.
         tolerance: Of the joints, for the misfit in redundant directions; see ``misfit``.
         stiffness: Of the joints, for the forces that it causes; see ``misfit``.
+        trials: Whether to try what the report proposes on copies of the model's file, written to a
+            temporary folder and read by the format's own program too: the joint changes, and the
+            commands that drop redundant equations, which are printed then. Without, whether the
+            file can hold a joint change is told from its text, in memory.
         progress: Called now and then with the fraction done.
         options: Of ``reduce``: ``rtol``, ``length_scale``, ``keep_cuts``, ``groups``,
             ``configurations`` for the certificate, ``seed``; and ``format`` of a file or text that
@@ -103,7 +87,13 @@ def check(
     report = Report.of(reduction, near=near, began=began, tolerance=tolerance, stiffness=stiffness)
     if elastic := has_elastic(mechanism):
         found = tuple(by_severity([*report.diagnostics, _determined(mechanism, elastic, report)]))
-        return replace(report, diagnostics=found)
+        report = replace(report, diagnostics=found)
+    if trials:
+        from regularize.repair.fix.isostatic_file import tried_all  # what writes files
+
+        if progress is not None:
+            progress(0.8)
+        report = replace(report, trials=tried_all(report.reduction, report.cures))
     return report
 
 
@@ -154,6 +144,7 @@ def check_each(
 
 
 def _checked(source: Any, options: Mapping[str, Any]) -> Report | RegularizeError:
+    """Return the report of a source, or the error that it raises."""
     try:
         return check(source, **options)
     except RegularizeError as error:

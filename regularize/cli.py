@@ -75,10 +75,10 @@ STEPS = (
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line that says what a wrong word may have meant."""
+    """A parser with errors of one line that guess what a wrong word may have meant."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        """Values may be negative and have units, such as ``-30deg``."""
+        """Take values that are negative and have units, such as ``-30deg``."""
         super().__init__(*arguments, **options)
         self._negative_number_matcher = re.compile(r"^-(\d|\.\d)")
         self.formatter_class = _formatter
@@ -105,7 +105,7 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
 
 
 def parser() -> Parser:
-    """The parser with all verbs."""
+    """Return the parser with all verbs."""
     result = Parser(
         prog="regularize",
         description="Find, explain and remove redundant loop constraints of closed kinematic "
@@ -114,7 +114,7 @@ def parser() -> Parser:
     result.add_argument("--version", action="store_true", help="print the version and leave")
     subparsers = result.add_subparsers(metavar="VERB")
     for verb in VERBS:
-        name, words = _told(verb)
+        name, words = _name_and_words(verb)
         own = subparsers.add_parser(name, help=words)
         own.set_defaults(run=verb.run)
         if verb is completion:
@@ -123,14 +123,14 @@ def parser() -> Parser:
     return result
 
 
-def _told(verb: Any) -> tuple[str, str]:
-    """Name and words of a verb, whose module is called after it."""
+def _name_and_words(verb: Any) -> tuple[str, str]:
+    """Return name and description of a verb by its module."""
     name = verb.__name__.rpartition(".")[2].removesuffix("_command")
     return name, WORDS[name]
 
 
 def parsed(given: Sequence[str]) -> argparse.Namespace:
-    """The arguments; those of a verb may stand before its options, behind and between them."""
+    """Parse the arguments; positional ones may stand between options."""
     whole = parser()
     verbs = whole._subparsers._group_actions[0].choices if whole._subparsers is not None else None
     own = dict(verbs or {}).get(given[0]) if given else None
@@ -141,7 +141,7 @@ def parsed(given: Sequence[str]) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit status."""
+    """Run the command line; return the exit status."""
     began = streams.BEGAN if argv is None else time.perf_counter()
     arguments = parsed(sys.argv[1:] if argv is None else argv)
     arguments.began = began
@@ -152,14 +152,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if not hasattr(arguments, "run"):
         with streams.prepared():
-            sys.stdout.writelines(f"{line}\n" for line in first_steps([*map(_told, VERBS)]))
+            sys.stdout.writelines(
+                f"{line}\n" for line in first_steps([*map(_name_and_words, VERBS)])
+            )
         return 2
     with streams.prepared():
         return _run(arguments)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Run a verb; whatever goes wrong is one line, and the exit status."""
+    """Run a verb; report whatever goes wrong in one line."""
     status = 2
     try:
         check_named(arguments)
@@ -194,11 +196,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def first_steps(verbs: list[tuple[str, str]]) -> Iterator[str]:
-    """Lines that fit the terminal: the first steps, then all verbs.
-
-    Args:
-        verbs: Each with what it does.
-    """
+    """Yield lines that fit the terminal: the first steps, then all verbs with descriptions."""
     yield wrapped("regularize finds, explains and removes redundant constraints of loops.")
     yield ""
     yield wrapped("What people do first, with any MODEL (URDF, SDF, MJCF, USD, FreeCAD …):")

@@ -1,23 +1,14 @@
-"""Grades pages in a browser: ``python tests/page_grades.py MODEL_OR_FOLDER… [--pages FOLDER]``.
+"""Grades of pages in a browser: how much of the frame moves, which names cover each other.
 
-One line for each model that can be read and has something that moves: how much of the frame its
-moving bodies take, on a desktop and on a phone, how many names cover each other or the buttons, and
-what the page wrote to the console. The exit status is 1 where one does not pass. Playwright and
-Chromium are needed.
+Playwright and Chromium are needed.
 """
 
 from __future__ import annotations
 
-import argparse
 import shutil
-import sys
-import tempfile
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from corpus_table import SUFFIXES
 from report_pages import page_of
 
 import regularize as rg
@@ -89,16 +80,6 @@ GRADE = """() => {
 }"""
 
 
-def models(places: list[Path]) -> Iterator[Path]:
-    """Model files; of families that repeat one mechanism with many sizes two members each."""
-    for place in places:
-        files = sorted(place.rglob("*")) if place.is_dir() else [place]
-        for file in files:
-            few = "bench_" not in str(file) or file.stem.endswith(("_4_10", "size40"))
-            if file.suffix.lower() in SUFFIXES and (few or not place.is_dir()):
-                yield file
-
-
 def built(path: Path) -> str:
     """The page of a model; empty where it cannot be read, or nothing of it moves."""
     try:
@@ -149,39 +130,3 @@ def line(found: dict[str, Any]) -> str:
         words = f"{shares['wide']:4.0%} x {shares['tall']:4.0%} = {area:4.0%} of the frame"
     covers, said = names_that_cover(found), found["complaints"] or "quiet"
     return f"{words}, {found['overlaps'][1]} names, {covers} cover, {said}"
-
-
-def main() -> int:
-    """Print the grades; returns the exit status."""
-    from playwright.sync_api import sync_playwright
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="+", type=Path)
-    parser.add_argument("--pages", type=Path, help="where pages and pictures of them stay")
-    arguments = parser.parse_args()
-    files, failed, count = list(models(arguments.models)), 0, 0
-    with tempfile.TemporaryDirectory() as made, sync_playwright() as driver:
-        folder = arguments.pages or Path(made)
-        folder.mkdir(parents=True, exist_ok=True)
-        browser = driver.chromium.launch(executable_path=BROWSER, args=OPTIONS)
-        with ProcessPoolExecutor() as workers:
-            for number, text in enumerate(workers.map(built, files)):
-                if not text:
-                    continue
-                count += 1
-                page = folder / f"{number:03d}-{files[number].stem}.html"
-                page.write_text(text, encoding="utf-8")
-                for screen, size in SCREENS.items():
-                    shot = page.with_name(f"{page.stem}-{screen}.png") if arguments.pages else None
-                    found = grade(browser, page, shot, size)
-                    failed += not passes(found)
-                    verdict = "good" if passes(found) else "FAILS"
-                    name = str(files[number])[-60:]
-                    print(f"{name:<60} {screen:<8} {verdict:<5} {line(found)}", flush=True)
-        browser.close()
-    print(f"{count} models, {failed} pages fail")
-    return int(failed > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,7 +6,6 @@ import asyncio
 import re
 import shutil
 import sys
-import threading
 import webbrowser
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -16,7 +15,6 @@ import pytest
 from on_demand import OnDemand, needs
 
 import regularize as rg
-from regularize.adapters.common.input_files import changes
 from regularize.cli import main
 from regularize.guests.page.bench import Session
 
@@ -251,29 +249,6 @@ def test_pages_hear_of_changed_files(crank: Path) -> None:
 
     visit(session, tour)
     assert session.version >= 1
-
-
-def test_changes_of_files_are_noticed(tmp_path: Path) -> None:
-    file, stop = tmp_path / "model.txt", threading.Event()
-    file.write_text("0")
-    found: list[str] = []
-    seen = threading.Event()
-
-    def watch() -> None:
-        for names in changes(lambda: [str(file)], stop):
-            found.extend(names)
-            seen.set()
-
-    watching = threading.Thread(target=watch)
-    watching.start()
-    for number in range(100):
-        (tmp_path / "new").write_text("x" * number)
-        (tmp_path / "new").replace(file)  # as editors do
-        if seen.wait(0.3):
-            break
-    stop.set()
-    watching.join()
-    assert set(found) == {str(file.resolve())}
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -21,40 +20,6 @@ def report() -> dict[str, Any]:
     report: dict[str, Any] = rg.check(rg.load(FILE)).as_dict()
     decoded: dict[str, Any] = json.loads(json.dumps(report, allow_nan=False))
     return decoded
-
-
-@pytest.mark.slow
-def test_head(report: dict[str, Any]) -> None:
-    assert report["schema_version"] == 1
-    assert report["tool"] == {"name": "regularize", "version": rg.__version__}
-    model = report["model"]
-    assert model["path"] == str(FILE)
-    assert model["format"] == "urdf"
-    assert (model["bodies"], model["joints"], model["loops"]) == (4, 4, 1)
-
-
-def test_assembly(report: dict[str, Any]) -> None:
-    assembly = report["assembly"]
-    assert assembly["closed"] is True
-    for key in ("residual_before", "residual_after"):
-        assert set(assembly[key]) == {"translation_m", "rotation_rad"}
-        assert 0.0 <= assembly[key]["translation_m"] < 1e-12
-        assert 0.0 <= assembly[key]["rotation_rad"] < 1e-12
-
-
-def test_mobility(report: dict[str, Any]) -> None:
-    mobility = report["mobility"]
-    expected = {"gruebler": -2, "actual": 1, "finite": 1, "redundant": 3, "consistent": True}
-    assert {key: mobility[key] for key in expected} == expected
-    assert mobility["here"] == {"mobility": 1, "redundant": 3, "singular": False}
-
-
-def test_reduction(report: dict[str, Any]) -> None:
-    assert report["redundancy"] == dict(zip(NAMES, (3, 0, 0, 0), strict=True))
-    reduction = report["reduction"]
-    expected = {"constraints": 5, "kept": 2, "removed": 3, "remaining_redundant": 0}
-    assert {key: reduction[key] for key in expected} == expected
-    assert reduction["certified_configurations"] == 50
 
 
 def test_loop(report: dict[str, Any]) -> None:
@@ -90,15 +55,6 @@ def test_removed_directions(report: dict[str, Any]) -> None:
         assert entry["label"].split()[0] in ("translation", "rotation")
 
 
-def test_reactions(report: dict[str, Any]) -> None:
-    assert [entry["joint"] for entry in report["reactions"]] == ["A", "B", "C", "D"]
-    for entry in report["reactions"]:
-        assert entry["unique"] is False
-        assert len(entry["indeterminate"]) == 3
-        kinds = sorted(words.split()[0] for words in entry["indeterminate"])
-        assert kinds == ["force", "moment", "moment"]
-
-
 def test_diagnostics(report: dict[str, Any]) -> None:
     (finding,) = [d for d in report["diagnostics"] if d["code"] == "REG201"]
     assert finding["severity"] == "warning"
@@ -112,15 +68,3 @@ def test_diagnostics(report: dict[str, Any]) -> None:
     for entry in report["diagnostics"]:
         counts[entry["severity"]] += 1
     assert report["summary"] == counts
-
-
-def test_every_number_is_finite(report: dict[str, Any]) -> None:
-    def numbers(value: Any) -> list[float]:
-        if isinstance(value, dict):
-            return [n for entry in value.values() for n in numbers(entry)]
-        if isinstance(value, list):
-            return [n for entry in value for n in numbers(entry)]
-        return [value] if isinstance(value, (int, float)) else []
-
-    assert len(numbers(report)) > 30
-    assert all(math.isfinite(number) for number in numbers(report))

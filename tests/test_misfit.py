@@ -151,17 +151,6 @@ def test_tables(name: str, tmp_path: Path) -> None:
     assert rest.entries[0].std > alone.entries[0].std
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [("3", "expected one entry for each joint"), ("[3]", "translation and rotation, found 3")],
-)
-def test_what_is_no_table_is_named(text: str, words: str, tmp_path: Path) -> None:
-    table = tmp_path / "t.json"
-    table.write_text(text)
-    with pytest.raises(rg.RegularizeError, match=f"t.json: .*{words}"):
-        rg.misfit(mechanisms.planar_fourbar(), table)
-
-
 def stating(mechanism: rg.Mechanism, **tolerances: tuple[float | str, float | str]) -> rg.Mechanism:
     """The mechanism with tolerances of its own."""
     joints = [replace(j, tolerance=tolerances.get(j.name)) for j in mechanism.joints]  # type: ignore[arg-type]
@@ -206,15 +195,6 @@ def test_a_model_with_wrong_tolerances_is_refused(wrong: tuple[float, float]) ->
         stating(mechanisms.planar_fourbar(), A=wrong)
 
 
-def test_a_file_with_wrong_tolerances_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "model.json"
-    rg.save(stating(mechanisms.planar_fourbar(), A=(1e-4, 1e-3)), path)
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace('"translation": 0.0001', '"translation": -1'), encoding="utf-8")
-    with pytest.raises(rg.RegularizeError, match=r"joints\[0\]/tolerance.*not a positive"):
-        rg.load(path)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "words"),
@@ -238,33 +218,21 @@ def test_wrong_tolerances(given: object, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("suffix", "text", "words"),
     [
-        ("joint,translation\nA,1\n", ":1: expected the columns"),
-        ("joint,translation,rotation\nA,1mm\n", ":2: expected three"),
-        ("joint,translation,rotation\nA,1mm,1deg\nZ,1mm,1deg\n", ":3: .*no such joint"),
-        ("joint,translation,rotation\nA,1mm,1deg\nA,1mm,1deg\n", ":3: .*twice"),
+        ("csv", "joint,translation\nA,1\n", ":1: expected the columns"),
+        ("csv", "joint,translation,rotation\nA,1mm\n", ":2: expected three"),
+        ("csv", "joint,translation,rotation\nA,1mm,1deg\nZ,1,1\n", ":3: .*no such joint"),
+        ("csv", "joint,translation,rotation\nA,1mm,1deg\nA,1,1\n", ":3: .*twice"),
+        ("json", "5", "t.json: .*expected one entry for each joint"),
+        ("json", "[5]", "expected joint, translation and rotation, found 5"),
+        ("json", '[{"joint": "Z", "translation": 1, "rotation": 1}]', "no such joint"),
+        ("json", '{"Z": [1, 1]}', "no such joint"),
+        ("json", "{", "cannot be read as a table of joints"),
     ],
 )
-def test_wrong_tables(text: str, words: str, tmp_path: Path) -> None:
-    table = tmp_path / "table.csv"
-    table.write_text(text, encoding="utf-8")
-    with pytest.raises(rg.RegularizeError, match=words):
-        rg.misfit(mechanisms.planar_fourbar(), table)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("5", "expected one entry for each joint"),
-        ("[5]", "expected joint, translation and rotation, found 5"),
-        ('[{"joint": "Z", "translation": 1, "rotation": 1}]', "no such joint"),
-        ('{"Z": [1, 1]}', "no such joint"),
-        ("{", "cannot be read as a table of joints"),
-    ],
-)
-def test_wrong_tables_in_json(text: str, words: str, tmp_path: Path) -> None:
-    table = tmp_path / "table.json"
+def test_wrong_tables(suffix: str, text: str, words: str, tmp_path: Path) -> None:
+    table = tmp_path / f"t.{suffix}"
     table.write_text(text, encoding="utf-8")
     with pytest.raises(rg.RegularizeError, match=words):
         rg.misfit(mechanisms.planar_fourbar(), table)

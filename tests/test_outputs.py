@@ -154,23 +154,3 @@ def side_by_side(count: int) -> rg.Mechanism:
     gear = rg.Coupling("gear", "gear", (("A0", 0, 1.0), ("A1", 0, -1.0)))
     kept = tuple(body for body in bodies.values() if body.name in used)
     return replace(one, bodies=kept, joints=tuple(joints), couplings=(gear,))
-
-
-@pytest.fixture(scope="module")
-def many() -> rg.Report:
-    return rg.check(side_by_side(8), configurations=0)
-
-
-@pytest.mark.slow
-def test_many_components_have_one_table(
-    many: rg.Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "many.json"
-    rg.save(many.mechanism, path)
-    counts = {}
-    for words in ([], ["-v"]):
-        main(["check", str(path), *words])
-        out = capsys.readouterr().out
-        assert "25 bodies" in out and "8 loops" in out and "1 coupling" in out
-        counts[len(words)] = len(out.splitlines())
-    assert counts[0] < counts[1]

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import mechanisms
 import numpy as np
 import pytest
-import screws
 
 import regularize as rg
 from regularize.dynamics.simulation.recording import jumps, passed
-from regularize.lie import screw, subalgebra
-from regularize.lie.motion_type import MotionType
-from regularize.mechanism.mechanism import no_inertia
-from regularize.report.loop_report import _steps
-from regularize.report.nearly import _place
-from regularize.report.reasons import _met_words, _sized, _wrench_words
-from regularize.tolerances import PARALLEL
-from regularize.words import motion_words, plural
+from regularize.lie import screw
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 RIGID = (
@@ -31,15 +22,6 @@ RIGID = (
     "plate_on_concurrent_bars",
     "plate_on_parallel_bars",
 )
-
-
-def test_where_nothing_is_proved_no_step_of_a_proof_is_named() -> None:
-    reduction = rg.reduce(mechanisms.planar_fourbar())
-    (part,), (cut,) = reduction.parts, reduction.cuts
-    ((step, known),) = _steps(part, cut, True)
-    assert step == f"cut {cut.edge.name}" and subalgebra.contains(known, cut.removed)
-    unproved: Any = SimpleNamespace(proved=False)
-    assert _steps(unproved, cut, True) == []
 
 
 def load(name: str) -> rg.Mechanism:
@@ -208,23 +190,6 @@ def test_a_shaky_mechanism_moves_on_its_one_freedom() -> None:
     assert np.ptp(fine.coordinates, axis=0).max() > 0.1
 
 
-@pytest.mark.parametrize(
-    ("line", "sized", "words", "met"),
-    [
-        ((0, 0, -4, 0, 0, 0), (0, 0, -1, 0, 0, 0), "a couple about", "at right angles to it"),
-        ((0, 0, 0, 0, 0, -2), (0, 0, 0, 0, 0, 1), "a force along", "meet its line, or are"),
-        ((0, 0, 0.2, 0, 0, 2), (0, 0, 0.1, 0, 0, 1), "of pitch 100 mm", "its linear complex"),
-    ],
-)
-def test_words_for_wrenches(
-    line: tuple[float, ...], sized: tuple[float, ...], words: str, met: str
-) -> None:
-    found = _sized(np.array(line, dtype=float), PARALLEL)
-    np.testing.assert_allclose(found, sized)
-    assert words in _wrench_words(found, 1.0, PARALLEL)
-    assert met in _met_words(found, 1.0, PARALLEL)
-
-
 def test_findings_name_times_and_jumps() -> None:
     straight, open_, again = passed((0.25, 0.5, 0.75), (0.8, 0.9))
     assert straight.code == "REG313"
@@ -244,26 +209,3 @@ def test_findings_name_times_and_jumps() -> None:
     # A single sample at the end is compared with the beginning, and no number is none that holds.
     assert jumps(time[-1:], np.array([9.2]), np.array([10.0]), 1e-6, 1.0) != ()
     assert jumps(time, np.full(5, np.nan), moved, 1e-6) != ()
-
-
-def test_what_moves_without_mass_may_have_no_name() -> None:
-    found = no_inertia(mechanisms.planar_fourbar(), [])
-    assert str(found).startswith("the mechanism can move without moving any mass")
-
-
-def test_said_of_several() -> None:
-    assert plural("stays at rest") == "stay at rest"
-    assert plural("translates in space and turns about X") == "translate in space and turn about X"
-
-
-def test_a_screw_is_told_with_its_pitch() -> None:
-    found = MotionType("helical", 1, np.array([0.0, 0.0, 1.0]), np.zeros(3), 0.005)
-    assert motion_words(found) == "helical, axis along Z, pitch 5 mm/rad"
-
-
-def test_slides_have_no_place_and_hinges_have() -> None:
-    slide, hinges = screws.prismatic((1, 0, 0)), [(0, 0, 0), (0, 4, 0)]
-    center, size = _place(slide[:, None])
-    assert (center.tolist(), size) == ([0, 0, 0], 1.0)
-    center, size = _place(np.column_stack([screws.revolute((0, 0, 1), at) for at in hinges]))
-    assert (center.tolist(), size) == ([0, 2, 0], 2.0)

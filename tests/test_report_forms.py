@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
@@ -17,10 +16,9 @@ import pytest
 
 import regularize as rg
 from regularize.mechanism.diagnostic import Diagnostic, Source
-from regularize.report.findings import open_loops
 from regularize.report.forms import listing, view
 from regularize.report.forms.text import render
-from regularize.report.rules import all_rules, codes, rule
+from regularize.report.rules import all_rules, codes
 
 TEN = (
     "bennett",
@@ -43,11 +41,11 @@ def reports(assets: Path) -> Iterator[Callable[[str], rg.Report]]:
 
     def of(name: str) -> rg.Report:
         if name not in made:
-            made[name] = rg.check(rg.load(f"{name}.urdf"))
+            made[name] = rg.check(rg.load(f"{name}.urdf"), trials=True)
         return made[name]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(assets)  # commands are tried where they are printed
+        patch.chdir(assets)
         yield of
 
 
@@ -61,23 +59,6 @@ def test_golden(
     golden: Callable[[str, str], None],
 ) -> None:
     golden(f"{name}-{width}.txt", render(reports(name), width=width))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", TEN)
-@pytest.mark.parametrize("width", [60, 80, 200])
-def test_no_line_but_commands_is_wider_than_the_terminal(
-    name: str, width: int, reports: Callable[[str], rg.Report]
-) -> None:
-    lines = render(reports(name), width=width, verbosity=1).splitlines()
-    assert all(len(line) <= width or line.startswith("    regularize") for line in lines)
-
-
-@pytest.mark.slow
-def test_the_verdict_comes_first(reports: Callable[[str], rg.Report]) -> None:
-    lines = render(reports("planar_fourbar"), width=100).splitlines()
-    assert lines[1].startswith("3 redundant constraint equations, consistent")
-    assert lines[2] == "True mobility 1, Grübler count −2."
 
 
 @pytest.mark.slow
@@ -118,50 +99,11 @@ def test_every_redundancy_names_the_joints_that_cause_it(
 
 
 @pytest.mark.slow
-def test_names_of_the_moving_bodies(reports: Callable[[str], rg.Report]) -> None:
-    moves = dict(view.moves(reports("slider_crank"), most=1))
-    assert moves["slider"].startswith("slides along")
-    assert moves["crank"].startswith("rotates about")
-    moves = dict(view.moves(reports("three_prrr"), most=1))
-    assert moves["platform"] == "translates in space without turning"
-
-
-@pytest.mark.slow
 def test_the_way_out_is_a_command_that_is_never_broken(
     reports: Callable[[str], rg.Report],
 ) -> None:
     lines = render(reports("planar_fourbar"), width=40).splitlines()
     assert "    regularize reduce planar_fourbar.urdf -o reduced/" in lines
-
-
-@pytest.mark.slow
-def test_proposed_joints_are_in_the_report(reports: Callable[[str], rg.Report]) -> None:
-    words = [words for words, _ in view.advice(reports("sarrus"))]
-    assert any("make C2 universal" in entry for entry in words)
-
-
-def test_conflicting_loop_names_the_directions() -> None:
-    """A hinge that is twisted by a degree against the three others cannot close the loop."""
-    points = [(0, 0, 0), (0.1, 0, 0.2), (0.6, 0, 0.3), (0.5, 0, 0)]
-    bodies = ["ground", "crank", "coupler", "rocker"]
-    joints = [
-        rg.Joint.in_world(
-            "ABCD"[i], bodies[i], bodies[(i + 1) % 4], "revolute", (0, 1, 0), point=points[i]
-        )
-        for i in range(4)
-    ]
-    from dataclasses import replace
-
-    angle = np.radians(1.0)
-    twist = np.eye(4)
-    twist[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
-    joints[3] = replace(joints[3], T_child_joint=joints[3].T_child_joint @ twist, closure=True)
-    report = rg.check(rg.Mechanism.of_joints("twisted", joints))
-    assert [d.code for d in report.diagnostics if d.severity == "error"] == ["REG205"]
-    text = render(report)
-    assert "cannot be closed" in text.splitlines()[1]
-    assert "rotation about" in text
-    assert not report.reduction.assembly.closed
 
 
 @pytest.mark.slow
@@ -188,34 +130,6 @@ def test_tables_of_several_components(count: int, each: bool) -> None:
     assert bool(rows) == each
     total = next(line for line in text.splitlines() if line.strip().startswith("all "))
     assert str(3 * count) in total.split()
-
-
-def test_a_mobility_that_is_not_known_is_told_to_first_order() -> None:
-    reduction = SimpleNamespace(
-        assembly=SimpleNamespace(closed=True),
-        mobility=2,
-        finite_mobility=None,
-        kinematotropic=False,
-        gruebler=-1,
-    )
-    report: Any = SimpleNamespace(reduction=reduction, passive=())
-    words = view.counts(report)
-    assert words.startswith("True mobility not known, 2 to first order, Grübler count −1.")
-
-
-def test_loops_without_an_obstacle_are_named_by_their_gaps() -> None:
-    mechanism = rg.Mechanism.of_joints(
-        "two", [rg.Joint.in_world(name, "ground", name.lower(), "revolute") for name in "DE"]
-    )
-    gaps = [
-        SimpleNamespace(joint="D", translation=2e-3, rotation=0.0),
-        SimpleNamespace(joint="E", translation=1e-5, rotation=0.0),
-    ]
-    assembly = SimpleNamespace(obstacles=(), worst_after=(2e-3, 0.0), after=gaps, elsewhere=False)
-    reduction: Any = SimpleNamespace(assembly=assembly, mechanism=mechanism)
-    (found,) = open_loops(reduction, ())
-    assert (found.code, found.joints) == ("REG101", ("D",))
-    assert "in which less than 2 mm and 0°" in found.message
 
 
 @pytest.mark.slow
@@ -255,11 +169,6 @@ def schema() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def fourbar(assets: Path) -> rg.Report:
     return rg.check(rg.load(assets / "planar_fourbar.urdf"))
-
-
-@pytest.mark.slow
-def test_the_schema_is_a_schema(schema: dict[str, Any]) -> None:
-    jsonschema.Draft202012Validator.check_schema(schema)
 
 
 NAMES = sorted(path.stem for path in (ROOT / "assets").glob("*.urdf"))
@@ -302,14 +211,6 @@ def test_every_key_of_the_report_is_in_the_schema(
                 check(entry, rules.get("items", {}), f"{where}[]")
 
     check(json.loads(json.dumps(fourbar.as_dict())), schema, "report")
-
-
-@pytest.mark.slow
-def test_a_wrong_report_does_not_pass(schema: dict[str, Any], fourbar: rg.Report) -> None:
-    report = fourbar.as_dict()
-    report["mobility"]["actual"] = "one"
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(report, schema)
 
 
 def test_sarif_follows_its_schema(fourbar: rg.Report, assets: Path) -> None:
@@ -395,24 +296,9 @@ def test_codes_are_unique_ordered_and_explained() -> None:
         assert each.code[3] in "0123"
 
 
-@pytest.mark.parametrize(("code", "more"), [("REG010", False), ("REG201", True)])
-def test_a_rule_says_where_to_read_more_where_that_is_known(code: str, more: bool) -> None:
-    known = rule(code)
-    assert known is not None
-    assert ("\n\nReference: " in str(listing._rule(known)["help"]["text"])) == more
-
-
 def test_reports_of_models_without_a_file_name_none() -> None:
     report = rg.check(mechanisms.planar_fourbar(), configurations=0)
     assert "::" in listing.github(report) and "file=" not in listing.github(report)
     (run,) = listing.as_sarif([report])["runs"]
     assert run["results"]
     assert not any("physicalLocation" in r["locations"][0] for r in run["results"])
-
-
-def test_a_locked_loop_without_redundancy() -> None:
-    rng = np.random.default_rng(3)
-    directions, points = rng.normal(size=(2, 6, 3))
-    locked = mechanisms.single_loop("locked", "RRRRRR", [*directions], [*points])
-    kind, words = view.verdict(rg.check(locked, configurations=0))
-    assert (kind, words[:7]) == ("warning", "Locked:")

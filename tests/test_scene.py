@@ -5,25 +5,22 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 import trimesh
+from test_check import fourbar_joints
 
 import regularize as rg
 from regularize.guests.page.animation import motions
 from regularize.guests.page.artist import draw
 from regularize.guests.page.drawing import REDUNDANT, camera
-from regularize.guests.page.glyphs import path
-from regularize.guests.page.picture import SHEET, Painter, picture, saved
-from regularize.guests.page.scene import scene
-from regularize.guests.page.shapes import decimated, mesh_of
+from regularize.guests.page.meshes import decimated, mesh_of
+from regularize.guests.page.picture import SHEET, Painter, picture, saved, scene
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.connections import DisjointSets
-from regularize.report.forms.loop_view import _because
 
 
 @pytest.fixture(scope="module")
@@ -34,25 +31,7 @@ def fourbar(assets: Path) -> rg.Report:
 @pytest.fixture(scope="module")
 def bare() -> rg.Report:
     """A four-bar without any shapes, in the plane normal to Y."""
-    points = [(0, 0, 0), (0.1, 0, 0.2), (0.6, 0, 0.3), (0.5, 0, 0)]
-    bodies = ["ground", "crank", "coupler", "rocker"]
-    return rg.check(
-        rg.Mechanism.of_joints(
-            "bare",
-            [
-                rg.Joint.in_world(
-                    "ABCD"[i],
-                    bodies[i],
-                    bodies[(i + 1) % 4],
-                    "revolute",
-                    (0, 1, 0),
-                    point=points[i],
-                    closure=i == 3,
-                )
-                for i in range(4)
-            ],
-        )
-    )
+    return rg.check(rg.Mechanism.of_joints("bare", fourbar_joints()))
 
 
 @pytest.mark.slow
@@ -90,13 +69,6 @@ def test_every_axis_has_an_arrow_and_every_joint_a_name(fourbar: rg.Report) -> N
 
 
 @pytest.mark.slow
-def test_names_are_unique(assets: Path) -> None:
-    for name in ("walker", "stewart_6ups", "delta_universal"):
-        pieces = draw(rg.check(rg.load(assets / f"{name}.urdf"))).pieces
-        assert len({piece.name for piece in pieces}) == len(pieces)
-
-
-@pytest.mark.slow
 def test_scene_places_bodies_at_a_configuration(bare: rg.Report) -> None:
     (motion,) = motions(bare.reduction)
     q = motion.q[len(motion.q) // 3]
@@ -107,12 +79,6 @@ def test_scene_places_bodies_at_a_configuration(bare: rg.Report) -> None:
             assert np.allclose(
                 made.graph.get(f"body/{name}")[0], poses[bare.reduction.loops.row(node)]
             )
-
-
-def test_scene_bounds_hold_the_mechanism(bare: rg.Report) -> None:
-    low, high = scene(bare).bounds
-    assert np.all(low <= (0, 0, 0)) and np.all(high >= (0.6, 0, 0.3))
-    assert np.all(high - low < 1.0)
 
 
 @pytest.mark.slow
@@ -141,30 +107,6 @@ def test_ghosts_of_what_moves_to_and_fro_stand_beside_each_other() -> None:
     }
 
 
-def test_arrows_bend_through_points_that_differ() -> None:
-    assert path(np.zeros((5, 3)), 0.1) is None
-    bent = path(np.array([[0.0, 0, 0], [0, 0, 0], [1, 0, 0]]), 0.01)
-    np.testing.assert_allclose(bent.bounds[:, 0], [0.0, 1.06], atol=0.02)
-
-
-@pytest.mark.parametrize(
-    ("fixing", "joints", "words"),
-    [
-        ("", "ABCDE", "the other loops"),
-        ("ABC", "ABCDE", "A, B, C"),
-        ("ABCD", "ABCDE", "the other 4 joints"),
-        ("ABCD", "ABCDEF", "A, B, C …"),
-    ],
-)
-def test_joints_that_hold_an_equation_are_named_or_counted(
-    fixing: str, joints: str, words: str
-) -> None:
-    equation: Any = SimpleNamespace(fixed_by=[SimpleNamespace(joints=list(fixing))])
-    part = SimpleNamespace(cuts=[0, 1])
-    loop: Any = SimpleNamespace(joints=list(joints), part=part)
-    assert _because(loop, equation) == words
-
-
 def test_glb_loads_back_with_its_names(fourbar: rg.Report) -> None:
     made = scene(fourbar)
     content = made.export(file_type="glb")
@@ -190,21 +132,6 @@ def test_mesh_files_are_found_beside_the_model(tmp_path: Path) -> None:
             assert pieces == []
         else:
             assert np.allclose(np.ptp(pieces[0].mesh.vertices, axis=0), (0.1, 0.2, 0.3))
-
-
-def test_unreadable_mesh_is_left_out_with_a_word(tmp_path: Path) -> None:
-    (tmp_path / "bad.stl").write_text("this is no mesh")
-    shape = Geometry("mesh", np.array([1.0]), uri="bad.stl")
-    base = rg.Mechanism.of_joints(
-        "m", [rg.Joint.in_world("A", "ground", "link", "revolute", (0, 0, 1))]
-    )
-    bodies = (rg.Body("ground"), rg.Body("link", geometry=(shape,)))
-    report = rg.check(replace(base, bodies=bodies, path=str(tmp_path / "m.urdf")))
-    drawing = draw(report)
-    (note,) = drawing.notes
-    assert note.startswith("link: ") and "bad.stl" in note
-    assert not any(piece.kind == "shape" for piece in drawing.pieces)
-    assert draw(report, meshes=False).notes == ()
 
 
 @pytest.mark.slow
@@ -318,15 +245,6 @@ def test_a_mechanism_without_loops_or_freedoms_can_be_drawn() -> None:
     alone = rg.check(rg.Mechanism("alone", (rg.Body("ground"),), ()))
     assert b"<svg" in saved(picture(alone), "svg")
     assert not scene(alone).geometry
-
-
-def test_one_link_is_drawn_at_the_size_of_its_shapes() -> None:
-    shape = Geometry("box", np.array([0.02, 0.02, 0.2]))
-    arm = rg.Mechanism.of_joints(
-        "arm", [rg.Joint.in_world("A", "ground", "arm", "revolute", (0, 1, 0))]
-    )
-    arm = replace(arm, bodies=(rg.Body("ground"), rg.Body("arm", geometry=(shape,))))
-    assert 0.05 < draw(rg.check(arm)).length < 0.2
 
 
 def test_bodies_of_which_there_is_nothing_to_draw_are_blocks() -> None:

@@ -9,16 +9,14 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-import mechanisms
 import numpy as np
 import pytest
 from test_outputs import side_by_side
 
 import regularize as rg
 from regularize.cli import main
-from regularize.guests.page.animation import SPACING, motions
+from regularize.guests.page.animation import SPACING, PlayedMotion, motions
 from regularize.guests.page.movie import movie, swing
-from regularize.guests.page.played_motion import PlayedMotion
 from regularize.loops.continuation import Continuation
 from regularize.loops.projection import project
 
@@ -194,14 +192,3 @@ def test_newton_converges_quadratically_where_a_part_of_a_ball_joint_is_held(
 def test_as_many_motions_as_are_asked_for() -> None:
     many = rg.reduce(side_by_side(8), configurations=0)
     assert [len(motions(many, most=most)) for most in (1, 2)] == [1, 2]
-
-
-@pytest.mark.slow
-def test_what_cannot_be_closed_has_no_motions() -> None:
-    one = mechanisms.planar_fourbar()
-    *others, last = one.joints
-    far = np.eye(4)
-    far[0, 3] = 5.0
-    apart = replace(one, joints=(*others, replace(last, T_child_joint=far @ last.T_child_joint)))
-    reduction = rg.reduce(apart, configurations=0)
-    assert not reduction.assembly.closed and motions(reduction) == ()

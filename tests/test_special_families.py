@@ -36,7 +36,7 @@ from regularize.proofs.dual_quaternions import (
 from regularize.proofs.geometry import integral
 from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.proofs.verifier import distance, fingerprint, verify
-from regularize.report.analysis import Analysis
+from regularize.report.report import Report
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 FAMILIES = {
@@ -239,7 +239,7 @@ def test_curves_that_are_not_rational_are_proved_at_any_pose(
 @pytest.mark.slow
 def test_reports_tell_proved_families_from_what_was_only_seen() -> None:
     mechanism = rg.load(ASSETS / "goldberg_5r.urdf")
-    kept, removed = rg.check(mechanism), Analysis.of(rg.reduce(mechanism, numerical="anyway"))
+    kept, removed = rg.check(mechanism), Report.of(rg.reduce(mechanism, numerical="anyway"))
     for report in (kept, removed):
         (entry,) = report.as_dict()["reduction"]["special_lengths"]
         assert (entry["family"], entry["rows"]) == ("Goldberg 5R", 2) and entry["distance"] < 1e-8

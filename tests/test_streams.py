@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import os
 import random
@@ -14,7 +13,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,9 +20,8 @@ import regularize as rg
 from regularize.adapters.common import output_files
 from regularize.adapters.common.console import prepared
 from regularize.adapters.common.output_files import write_all, write_bytes
-from regularize.adapters.common.worker_processes import WorkerProcesses, survives
+from regularize.adapters.common.worker_processes import WorkerProcesses
 from regularize.cli import main
-from regularize.commands import checking
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 FOURBAR = str(ASSETS / "planar_fourbar.urdf")
@@ -349,27 +346,6 @@ def test_streams_of_other_programs_are_written_to(monkeypatch: pytest.MonkeyPatc
     assert "redundant" in stream.getvalue()
 
 
-def test_nothing_is_tried_where_processes_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "darwin")
-    monkeypatch.setattr(os, "fork", None)
-    assert survives(lambda: None)
-
-
-def test_models_that_another_took_along_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pool that died leaves both undone; alone, one of them is read and the other dies again."""
-
-    def pool(work: Any, paths: Any, jobs: int, lost: Any) -> Any:
-        for i, path in paths.items():
-            if jobs > 1 or path == "bad":
-                lost[i] = path
-            else:
-                yield i, work(path)
-
-    monkeypatch.setattr(checking, "_in_pool", pool)
-    found = dict(checking.in_parallel(str.upper, lambda path, why: why, ["good", "bad"], 2))
-    assert found == {0: "GOOD", 1: "the parser crashed on this file"}
-
-
 @pytest.mark.slow
 def test_workers_leave_nothing_undone_unless_there_is_an_error() -> None:
     with WorkerProcesses(1) as pool:
@@ -400,40 +376,6 @@ def test_the_time_of_a_report_counts_from_where_the_process_began(
     assert " in 10000" in capsys.readouterr().out
     main(["check", FOURBAR])
     assert " in 10000" not in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_what_is_superseded_is_left_at_once_and_the_thread_lives_on() -> None:
-    make_worker = pytest.importorskip("regularize.guests.editor.server").Worker
-
-    def endless() -> None:
-        begun.set()
-        while True:
-            pass
-
-    async def work() -> None:
-        worker, one, other = make_worker(), object(), object()
-        for _ in range(20):
-            begun.clear()
-            waiting = asyncio.ensure_future(worker.run(one, endless))
-            await asyncio.to_thread(begun.wait)
-            worker.leave(other)  # which is not what it is at
-            worker.leave(one)
-            worker.leave(one)
-            assert await waiting is None
-        kept = 0
-        for k in range(500):  # ended anywhere, or not at all
-            short = asyncio.ensure_future(worker.run(one, lambda: sum(range(1000))))
-            await asyncio.sleep(0 if k % 2 else 1e-4)
-            worker.leave(one)
-            kept += await short is not None
-        assert await worker.run(other, lambda: 3) == 3
-        with pytest.raises(ZeroDivisionError):
-            await worker.run(one, lambda: 1 // 0)
-        assert await worker.run(one, lambda: 4) == 4
-
-    begun = threading.Event()
-    asyncio.run(work())
 
 
 def test_usd_that_is_gone(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from test_readme import blocks
 
 from regularize.cli import VERBS, WORDS, main, parser
-from regularize.commands.explain import dialect_of, folded
+from regularize.commands.explain import dialect_of
 from regularize.report.rules import TITLES, all_rules, in_dialect
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -84,15 +84,6 @@ def test_nothing_is_left_out_where_it_is_narrow(
         monkeypatch.setenv("COLUMNS", str(width))
         words.append([word for line in said(capsys, *command) for word in line.split()])
     assert words[0] == words[1]
-
-
-def test_a_line_is_folded_and_not_cut() -> None:
-    line = '  <weld name="D" body1="rocker" body2="base" relpose="0 0 0 1 0 0 0"/>'
-    pieces = folded(line, 40)
-    assert len(pieces) > 1
-    assert max(map(len, pieces)) <= 40
-    assert " ".join(" ".join(pieces).split()) == line.strip()
-    assert folded("x" * 90, 40) == ["x" * 90]
 
 
 def wrong(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

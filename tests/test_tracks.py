@@ -9,15 +9,9 @@ import pytest
 from closed_form_cases import CASES, Z, ring
 
 import regularize as rg
-from regularize.guests.modes.closed_form.branches import Branch
-from regularize.guests.modes.closed_form.planner import Planner
-from regularize.guests.modes.closed_form.solver import ClosedForm, solved_loops, why_not
-from regularize.guests.modes.grouping import Turns
-from regularize.guests.modes.inputs import inputs_of
-from regularize.guests.modes.sampling import closed_branch, nearest_modes
+from regularize.guests.modes.closed_form.solver import ClosedForm
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph import coordinate_names, spanning_tree
-from regularize.mechanism.graph_building import build
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
@@ -181,28 +175,6 @@ def test_every_case_moves_without_jumps():
         assert np.all(second <= 0.2 * first + 1e-3), case
 
 
-def test_rotation_vectors_go_beyond_half_a_turn():
-    (mechanism, _), _ = CASES["RSSR"]
-    turns = Turns(rg.closed_form(mechanism, ["J0"]).graph, [0])
-    axis = np.array([0.6, 0.0, 0.8])
-    angles = np.linspace(0.1, 9.0, 60)
-    short = np.mod(angles + np.pi, 2 * np.pi) - np.pi
-    q = np.zeros((60, 8))
-    q[:, 1:4] = short[:, None] * axis
-    assert np.allclose(turns.unwrapped(q)[:, 1:4], angles[:, None] * axis)
-    q[20] = np.nan
-    known = np.arange(60) != 20
-    assert np.allclose(turns.unwrapped(q)[known, 1:4], angles[known, None] * axis)
-
-
-def test_rotation_vectors_of_which_none_is_known_stay_unknown():
-    graph = build(
-        rg.Mechanism.of_joints("ball", [rg.Joint.in_world("S", "ground", "a", "spherical")])
-    )
-    unknown = np.full((3, 3), np.nan)
-    np.testing.assert_array_equal(Turns(graph).unwrapped(unknown), unknown)
-
-
 def test_the_path_is_looked_at_in_blocks_without_a_seam():
     """Every branch along thirty thousand samples is what solving them one by one gives."""
     (mechanism, inputs), _ = CASES["planar 4R"]
@@ -214,33 +186,6 @@ def test_the_path_is_looked_at_in_blocks_without_a_seam():
     assert np.array_equal(track.assembled, found.assembled[:, 0])
     difference = track.q - found.q[:, 0]
     assert np.nanmax(np.abs(difference - 2 * np.pi * np.round(difference / (2 * np.pi)))) < 1e-12
-
-
-def test_formulas_that_fail_on_a_branch_are_no_solution():
-    graph = rhombus().graph
-    plan = Planner(graph, inputs_of(graph, ["A"]).columns, 1e-6).plan()
-    refuted = Branch(1, "open", ())
-    told = solved_loops(graph, plan, coordinate_names(graph.mechanism), refuted)
-    reason = "in these special dimensions its formulas do not hold on branch 1 (open)"
-    assert [(loop.solved, loop.reason) for loop in told] == [(False, reason)]
-    assert why_not(told, [], refuted).startswith(f"no closed form: {reason}. Give more inputs")
-
-
-@pytest.mark.slow
-def test_a_branch_passes_through_closed_configurations_alone():
-    graph = rhombus().graph
-    loops = LoopKinematics(graph, graph.every_edge, spanning_tree(graph))
-    assert closed_branch(loops, [0], np.zeros(4)) is not None
-    assert closed_branch(loops, [0], np.array([0.0, 0.4, 0.2, 0.1])) is None
-    assert nearest_modes(loops, np.zeros(4), np.zeros(4, dtype=bool)) is None
-
-
-def test_paths_of_one_sample_and_of_none():
-    solution = rhombus()
-    assert solution.track([]).q.shape == (0, 4)
-    assert solution.track([]).branch is None
-    assert solution.track(0.3).q.shape == (1, 4)
-    assert not solution.track([np.nan, np.inf, 0.1]).assembled[:2].any()
 
 
 @pytest.mark.slow

@@ -7,17 +7,40 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
 from threading import Event
 
 from regularize.errors import ReadError, RegularizeError
 
 #: Largest file that is read, in bytes.
 LARGEST = 256 * 1024 * 1024
+#: Bytes that readers find in some files instead of those on the disk, by real path.
+_REPLACED: ContextVar[Mapping[str, bytes]] = ContextVar("replaced", default={})  # noqa: B039
+
+
+@contextmanager
+def replaced_content(files: Mapping[Path, bytes]) -> Iterator[None]:
+    """Let readers find other bytes in some files; the files themselves stay as they are."""
+    token = _REPLACED.set({os.path.realpath(path): data for path, data in files.items()})
+    try:
+        yield
+    finally:
+        _REPLACED.reset(token)
+
+
+def replacement(path: str | os.PathLike[str]) -> bytes | None:
+    """Return the bytes that `replaced_content` puts in the place of a file, if any."""
+    return _REPLACED.get().get(os.path.realpath(path)) if _REPLACED.get() else None
 
 
 def read_bytes(path: str, count: int = -1) -> bytes:
     """Content of a file, or its first bytes; raises ``ReadError`` where it cannot be read."""
+    data = replacement(path)
+    if data is not None:
+        return data if count < 0 else data[:count]
     check_regular(path)
     try:
         with open(path, "rb") as file:

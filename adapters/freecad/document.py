@@ -6,6 +6,7 @@ members, which are opened only where a joint depends on what its elements are.
 
 from __future__ import annotations
 
+import io
 import lzma
 import math
 import os
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.located import Located
 from regularize.adapters.common.xml import Node, XmlDocument
 from regularize.adapters.common.xml_text import decode
@@ -228,7 +230,7 @@ def load(path: str) -> Document:
 
 def _member(path: str, name: str) -> bytes:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(read_bytes(path))) as archive:
             if len(archive.infolist()) > MOST_MEMBERS:
                 raise ReadError(path, f"has more than {MOST_MEMBERS} members; not read for safety")
             with archive.open(name) as member:

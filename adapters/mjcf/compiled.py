@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 
 from regularize.adapters.common.console import collected
+from regularize.adapters.common.input_files import read_bytes, replacement
 from regularize.adapters.common.xml import Node, parse
 from regularize.adapters.mjcf.size_limits import NOT_FOUND, check_sizes, without_plugins
 from regularize.errors import ReadError
@@ -176,12 +177,16 @@ def loaded(path: str) -> Any:
 
 def _loaded(roots: Sequence[Node]) -> tuple[Any, list[str]]:
     """The ``mujoco.MjSpec``, and what was left out, in words."""
-    path, content = roots[0].path, None
+    path, content = roots[0].path, dict[str, bytes]()
     named = os.path.abspath(path)  # MuJoCo doubles relative names of included files' meshes
+    for root in roots:
+        if (data := replacement(root.path)) is not None:
+            content[os.path.abspath(root.path)] = data
     if not path.endswith(".xml"):  # MuJoCo goes by the ending of a name
-        named, content = f"{named}.xml", {f"{named}.xml": Path(path).read_bytes()}
+        named = f"{named}.xml"
+        content[named] = read_bytes(path)
     try:
-        return mujoco.MjSpec.from_file(named, include=content), []
+        return mujoco.MjSpec.from_file(named, include=content or None), []
     except ValueError as error:
         if NOT_FOUND not in str(error):
             raise

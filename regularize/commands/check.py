@@ -86,12 +86,12 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def size(text: str) -> float:
-    """A positive length from the command line."""
+    """Read a positive length from the command line."""
     return positive(repr(length(text)))
 
 
 def codes(text: str) -> tuple[str, ...]:
-    """Codes or their beginnings, separated by commas."""
+    """Read codes or their beginnings, separated by commas."""
     from regularize.report import rules
 
     found = tuple(part.strip().upper() for part in text.split(",") if part.strip())
@@ -104,7 +104,7 @@ def codes(text: str) -> tuple[str, ...]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check all files; 2 if one cannot be read, else 1 if one has findings."""
+    """Check all files; return 2 if one cannot be read, 1 if one has findings, else 0."""
     status, files = _once(arguments)
     if not arguments.watch:
         return status
@@ -117,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _once(arguments: argparse.Namespace) -> tuple[int, list[str]]:
-    """Check all files once; the status, and what was read."""
+    """Check all files once; return the status and the files that were read."""
     from regularize.commands.checking import Checking
     from regularize.commands.configuration import baseline
     from regularize.commands.files import expanded

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from regularize.adapters.common.console import delayed_progress
-from regularize.checking import Report, check
+from regularize.checking import check
 from regularize.commands.configuration import Configuration, configuration, entries_of, known_before
 from regularize.commands.files import WouldBeLost, load_model
 from regularize.commands.verify import write_proof
@@ -22,6 +22,7 @@ from regularize.errors import RegularizeError
 from regularize.escape import displayed, json_text
 from regularize.report.forms import listing, text
 from regularize.report.forms.listing import SummaryLine
+from regularize.report.report import Report
 from regularize.report.suppression import Suppression
 from regularize.services import guest
 from regularize.version import SCHEMAS, __version__
@@ -42,16 +43,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of checking one model, in plain values that can be sent between processes.
-
-    Attributes:
-        line: Its line of the summary, with why it cannot be read if that is so.
-        status: Exit status for it alone.
-        body: Its report in the form asked for.
-        data: The same as plain values where the form is JSON or SARIF.
-        known: Its findings as entries of a baseline.
-        files: All files that it was read from.
-    """
+    """The result of checking one model, as plain values that can be sent between processes."""
 
     line: SummaryLine
     status: int
@@ -63,17 +55,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Checking:
-    """The options of a check, and what follows from them.
-
-    Attributes:
-        arguments: The command line.
-        folders: Folders whose models are checked.
-        single: Whether there is only one model.
-        width: Columns of the text.
-        color: Whether to use terminal colours.
-        configuration: What the project has agreed on; the command line goes before it.
-        accepted: Findings that are accepted.
-    """
+    """The options of a check with the configuration, and the work for one or many models."""
 
     arguments: argparse.Namespace
     folders: tuple[Repository, ...]
@@ -87,7 +69,7 @@ class Checking:
     def of(
         cls, arguments: argparse.Namespace, folders: Sequence[Repository] = (), *, single: bool
     ) -> Checking:
-        """The work for parsed options, with the width and colours that standard output takes."""
+        """Return the work for parsed options, with the width and colours of standard output."""
         terminal = arguments.out is None and sys.stdout.isatty()
         plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
         color = arguments.color == "always" or (
@@ -109,7 +91,7 @@ class Checking:
         return cls(options, tuple(folders), single, width, color, agreed, accepted)
 
     def outcomes(self, paths: Sequence[str]) -> list[Outcome]:
-        """Check all models; progress goes to standard error."""
+        """Check all models, with progress on standard error."""
         found: list[tuple[int, Outcome]] = []
         jobs = self.arguments.jobs
         with delayed_progress("checking") as bar:
@@ -126,15 +108,15 @@ class Checking:
 
     @property
     def streams(self) -> bool:
-        """Whether results are written as they come, in the order in which they are ready."""
+        """Whether results are written in the order in which they are ready."""
         return self.arguments.output == "jsonl" and self.arguments.out is None
 
     def crashed(self, path: str, reason: str) -> Outcome:
-        """The outcome of a model whose process ended; errors that are raised name their file."""
+        """Return the outcome of a model whose process ended."""
         return self.failed(path, f"{path}: {reason}")
 
     def failed(self, path: str, reason: str) -> Outcome:
-        """The outcome of a model that cannot be read."""
+        """Return the outcome of a model that cannot be read."""
         inside = any(path in folder.models for folder in self.folders)  # found there, not named
         line = SummaryLine(displayed(path), displayed(reason))
         return Outcome(line, 1 if inside else 2, files=(path,))
@@ -149,7 +131,8 @@ class Checking:
         if self.arguments.everywhere:
             chosen["groups"] = False
         try:
-            report = check(self._loaded(path), progress=progress, **chosen)
+            trials = self.arguments.output == "html" or self._shows_text
+            report = check(self._loaded(path), progress=progress, trials=trials, **chosen)
             if progress is not None and not self.arguments.watch:
                 # Starting and reading are part of what the user waits for.
                 report = replace(report, seconds=time.perf_counter() - self.arguments.began)
@@ -169,7 +152,7 @@ class Checking:
         return Outcome(line, status, body, data, entries_of(report), files)
 
     def _loaded(self, path: str) -> Mechanism:
-        """The model; of a folder with what packages the folder holds."""
+        """Read a model, with the packages that its folder holds."""
         arguments = argparse.Namespace(**vars(self.arguments))
         for folder in self.folders:
             if path in folder.models and path.endswith((".xacro", ".urdf")):
@@ -177,7 +160,13 @@ class Checking:
                 arguments.package = [*lent, *arguments.package]
         return load_model(path, arguments, quiet=True)
 
+    @property
+    def _shows_text(self) -> bool:
+        """Whether the text of each report is printed, and not only a line in a table."""
+        return self.arguments.output == "text" and (self.single or self.arguments.verbose)
+
     def _render(self, report: Report) -> tuple[str, Mapping[str, Any]]:
+        """Return the report in the form asked for: its text, and its plain values."""
         output = self.arguments.output
         if output in ("json", "jsonl"):
             return "", report.as_dict()
@@ -190,13 +179,13 @@ class Checking:
         if output == "html":
             page = guest("page.html").render(report, meshes=not self.arguments.no_meshes)
             return page, {}
-        if not self.single and not self.arguments.verbose:
+        if not self._shows_text:
             return "", {}
         verbosity = int(self.arguments.verbose and self.single) - int(self.arguments.quiet)
         return text.render(report, self.width, self.color, self.arguments.top, verbosity), {}
 
     def compose(self, outcomes: Sequence[Outcome]) -> dict[Path | None, str]:
-        """What to write where; None stands for standard output."""
+        """Return what to write where; None stands for standard output."""
         output, out = self.arguments.output, self.arguments.out
         read = [outcome for outcome in outcomes if outcome.line.error is None]
         if not read and self.single and not self.folders:
@@ -221,7 +210,7 @@ class Checking:
         return {out: body}
 
     def _found(self, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-        """Of folders: their fragments, and models that cannot be read."""
+        """Return the fragments and unreadable models of folders for JSON."""
         if not self.folders:
             return {}
         fragments = [
@@ -237,7 +226,7 @@ class Checking:
         return {"fragments": fragments, "unreadable": failed}
 
     def _pages(self, read: Sequence[Outcome], folder: Path) -> dict[Path | None, str]:
-        """One page per model and one with the table of all."""
+        """Return one page per model and one with the table of all."""
         names: dict[str, Outcome] = {}
         for outcome in read:
             stem = Path(outcome.line.path).resolve().stem
@@ -255,7 +244,7 @@ class Checking:
 
 
 def _reports(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Reports under ``reports``, however many; a single one's own entries stand at the top too."""
+    """Put reports under ``reports``; a single one's entries stand at the top too."""
     tool = {"name": "regularize", "version": __version__}
     whole = {"schema_version": SCHEMAS["report"], "tool": tool, "reports": reports}
     return {**reports[0], **whole} if len(reports) == 1 else whole
@@ -275,16 +264,7 @@ def in_parallel(
     paths: Sequence[str],
     jobs: int | None = None,
 ) -> Iterator[tuple[int, Result]]:
-    """Apply a function to every path and yield index and outcome in the order of completion.
-
-    Args:
-        work: Function of a path that can be sent to another process and does not raise for models
-            that cannot be read.
-        failed: Makes an outcome of a path and a reason where a process died.
-        paths: The models.
-        jobs: Number of processes; by default one per processor, but no more than one for every
-            two models, since to start it takes longer than one model.
-    """
+    """Apply a function to every path in processes; yield index and result as they are ready."""
     jobs = jobs or min(len(paths) // 2, os.cpu_count() or 1)
     if jobs <= 1:
         for i, path in enumerate(paths):
@@ -304,7 +284,7 @@ def in_parallel(
 def _in_pool(
     work: Callable[[str], Result], paths: Mapping[int, str], jobs: int, lost: dict[int, str]
 ) -> Iterator[tuple[int, Result]]:
-    """Outcomes in the order of completion; what a broken pool leaves undone goes to ``lost``."""
+    """Yield results as they are ready; note the paths that a broken pool loses in ``lost``."""
     from concurrent.futures import as_completed  # one model needs no other processes
     from concurrent.futures.process import BrokenProcessPool
 
@@ -324,7 +304,7 @@ def _in_pool(
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Environment variables for the processes that are started meanwhile."""
+    """Set environment variables for processes that are started meanwhile."""
     before = {name: os.environ.get(name) for name in values}
     for name, value in values.items():
         os.environ.setdefault(name, value)

@@ -26,7 +26,7 @@ from regularize.adapters.common.input_files import read_bytes
 from regularize.errors import ReadError
 
 if TYPE_CHECKING:
-    from regularize.report.analysis import Analysis
+    from regularize.report.report import Report
     from regularize.report.suppression import Suppression
 
 SEVERITIES = ("error", "warning", "never")
@@ -36,16 +36,7 @@ ENTRY = ("codes", "files", "joints", "reason")
 
 @dataclass(frozen=True)
 class Configuration:
-    """What applies where the command line says nothing.
-
-    Attributes:
-        path: The file; None where there is none.
-        select: Codes or their beginnings to report alone.
-        ignore: Those to leave out.
-        fail_on: Lowest severity that gives exit status 1.
-        baseline: File of findings that were known before.
-        suppress: Entries of findings that are accepted.
-    """
+    """The options that a project has set in its file, or nothing where there is no file."""
 
     path: Path | None = None
     select: tuple[str, ...] = ()
@@ -55,7 +46,7 @@ class Configuration:
     suppress: tuple[Mapping[str, Any], ...] = ()
 
     def suppressions(self) -> tuple[Suppression, ...]:
-        """What it accepts; its baseline is read elsewhere."""
+        """Return the findings that the file accepts."""
         from regularize.report.suppression import Suppression
 
         return tuple(
@@ -71,29 +62,21 @@ class Configuration:
 
 
 def configuration(path: Path | None = None) -> Configuration:
-    """The configuration in a file, or in the nearest one from the current folder upwards.
-
-    Raises:
-        ReadError: The file is absent or not TOML, or has an entry that is unknown or not valid.
-    """
+    """Read the configuration from a file, or from the nearest one upwards."""
     if path is not None:
-        return _of(path, _table(path))
+        return _validated(path, _entries(path))
     for folder in (Path.cwd(), *Path.cwd().parents):
         for name in ("regularize.toml", "pyproject.toml"):
             candidate = folder / name
             if not candidate.exists():
                 continue
             if name == "regularize.toml" or _section(_load(candidate)) is not None:
-                return _of(candidate, _table(candidate))
+                return _validated(candidate, _entries(candidate))
     return Configuration()
 
 
 def known_before(path: Path) -> tuple[Suppression, ...]:
-    """The findings in a baseline, from ``--write-baseline``.
-
-    Raises:
-        ReadError: The file is absent, or no baseline.
-    """
+    """Read a baseline of ``--write-baseline`` as suppressions."""
     from regularize.report.suppression import Suppression
 
     try:
@@ -109,8 +92,8 @@ def known_before(path: Path) -> tuple[Suppression, ...]:
     )
 
 
-def entries_of(report: Analysis) -> tuple[dict[str, str], ...]:
-    """The findings of a report as entries of a baseline."""
+def entries_of(report: Report) -> tuple[dict[str, str], ...]:
+    """Return the findings of a report as entries of a baseline."""
     from regularize.report.suppression import fingerprint
 
     model = report.mechanism.name
@@ -121,12 +104,13 @@ def entries_of(report: Analysis) -> tuple[dict[str, str], ...]:
 
 
 def baseline(entries: Iterable[Mapping[str, str]]) -> str:
-    """The text of a baseline; the same findings make the same text."""
+    """Return the text of a baseline; the same findings give the same text."""
     ordered = sorted(entries, key=lambda entry: tuple(entry.values()))
     return json.dumps({"schema_version": 1, "findings": ordered}, indent=1) + "\n"
 
 
 def _load(path: Path) -> dict[str, Any]:
+    """Read a TOML file."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -138,8 +122,8 @@ def _load(path: Path) -> dict[str, Any]:
     return loaded
 
 
-def _table(path: Path) -> Mapping[str, Any]:
-    """The entries of a file: those at its top, except in another tool's file, and its section."""
+def _entries(path: Path) -> Mapping[str, Any]:
+    """Return the entries of a file: its top, but for another tool's file, and its section."""
     loaded = _load(path)
     section = _section(loaded)
     if path.name == "pyproject.toml" or section is not None:
@@ -152,13 +136,14 @@ def _table(path: Path) -> Mapping[str, Any]:
 
 
 def _section(loaded: Mapping[str, Any]) -> Any:
-    """What stands under ``[tool.regularize]``; None where nothing does."""
+    """Return what stands under ``[tool.regularize]``, or None."""
     tool = loaded.get("tool")
     return tool.get("regularize") if isinstance(tool, dict) else None
 
 
-def _of(path: Path, table: Mapping[str, Any]) -> Configuration:
-    _known(path, "the configuration", table, KEYS)
+def _validated(path: Path, table: Mapping[str, Any]) -> Configuration:
+    """Validate the entries of a file."""
+    _refuse_unknown(path, "the configuration", table, KEYS)
     fail_on = table.get("fail-on", "warning")
     if fail_on not in SEVERITIES:
         raise ReadError(str(path), f"fail-on = {fail_on!r}: expected one of {SEVERITIES}")
@@ -169,7 +154,7 @@ def _of(path: Path, table: Mapping[str, Any]) -> Configuration:
     if not isinstance(suppress, list) or not all(isinstance(entry, dict) for entry in suppress):
         raise ReadError(str(path), "suppress: expected entries [[tool.regularize.suppress]]")
     for entry in suppress:
-        _known(path, "suppress", entry, ENTRY)
+        _refuse_unknown(path, "suppress", entry, ENTRY)
         if not _strings(path, "codes", entry.get("codes", [])) or not entry.get("reason"):
             raise ReadError(str(path), "an entry of suppress needs codes and a reason")
         _strings(path, "joints", entry.get("joints", []))
@@ -186,12 +171,14 @@ def _of(path: Path, table: Mapping[str, Any]) -> Configuration:
 
 
 def _strings(path: Path, key: str, value: object) -> tuple[str, ...]:
+    """Return an entry as strings, or raise ``ReadError``."""
     if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
         raise ReadError(str(path), f"{key} = {value!r}: expected a list of strings")
     return tuple(value)
 
 
-def _known(path: Path, what: str, table: Mapping[str, Any], keys: Sequence[str]) -> None:
+def _refuse_unknown(path: Path, what: str, table: Mapping[str, Any], keys: Sequence[str]) -> None:
+    """Refuse entries that are not known, and guess what was meant."""
     for key in table:
         if key not in keys:
             from difflib import get_close_matches  # only where something is wrong

@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _snippets(rule: rules.Rule, dialect: str) -> list[str]:
-    """The bad and the good piece of a model."""
+    """Return the bad and the good piece of a model."""
     lines = []
     for title, pieces in (("Bad", rule.bad), ("Good", rule.good)):
         text, used = rules.in_dialect(pieces, dialect)
@@ -58,7 +58,7 @@ def _snippets(rule: rules.Rule, dialect: str) -> list[str]:
 
 
 def folded(line: str, most: int) -> list[str]:
-    """A line of a snippet in pieces that fit, the later ones set in; nothing is left out."""
+    """Break a line of code into pieces that fit, the later ones indented."""
     indent = len(line) - len(line.lstrip()) + 4
     found = []
     while len(line) > most and (cut := line.rfind(" ", indent, most)) > 0:
@@ -68,11 +68,7 @@ def folded(line: str, most: int) -> list[str]:
 
 
 def dialect_of(name: str) -> str:
-    """The dialect of a format's name, or of a model file.
-
-    Raises:
-        RegularizeError: It is neither.
-    """
+    """Return the dialect of a format's name, or of a model file."""
     if name.lower() in rules.DIALECT_OF:
         return rules.DIALECT_OF[name.lower()]
     from regularize.adapters.reading import by_content, detect, model_file

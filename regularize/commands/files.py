@@ -31,14 +31,7 @@ class WouldBeLost(RegularizeError):
 
 @dataclass(frozen=True)
 class Output:
-    """A file or folder to write.
-
-    Attributes:
-        option: The option that names it.
-        path: The file.
-        endings: What its name may end in; none: anything.
-        model: Whether a model is written, so that another model may be replaced.
-    """
+    """A file or folder to write, and the option that names it."""
 
     option: str
     path: Path
@@ -47,7 +40,7 @@ class Output:
 
 
 class OutputAction(argparse.Action):
-    """What an option does that names a file to write: it is noted under ``outputs`` too."""
+    """Store the path of a file to write, and note it under ``outputs`` too."""
 
     def __init__(
         self, *given: Any, endings: tuple[str, ...] = (), model: bool = False, **options: Any
@@ -72,18 +65,13 @@ class OutputAction(argparse.Action):
 
 
 def outputs_of(arguments: argparse.Namespace) -> tuple[Output, ...]:
-    """The files that options name to be written."""
+    """Return the files to write that options name."""
     found: tuple[Output, ...] = getattr(arguments, "outputs", ())
     return found
 
 
 def check_named(arguments: argparse.Namespace) -> None:
-    """Refuse what the command line alone shows to be lost, before any work.
-
-    Raises:
-        RegularizeError: A file to write has an ending that it cannot have, is another file to
-            write, is a model, or is a file that another option or the command names.
-    """
+    """Refuse, before any work, to write over a file that the command line names otherwise."""
     outputs = outputs_of(arguments)
     for k, output in enumerate(outputs):
         told = f"{output.option} {output.path}"
@@ -95,7 +83,7 @@ def check_named(arguments: argparse.Namespace) -> None:
         for other in outputs[:k]:
             if _same(output.path, other.path):
                 raise RegularizeError(f"{told}: is what {other.option} writes too; {WAY_OUT}")
-    check_read(outputs, _named(arguments))
+    check_read(outputs, _files_named(arguments))
     for output in outputs:
         if not output.model and output.path.is_file() and _is_model(output.path):
             raise RegularizeError(
@@ -104,11 +92,7 @@ def check_named(arguments: argparse.Namespace) -> None:
 
 
 def check_read(outputs: Iterable[Output], read: Iterable[str]) -> None:
-    """Refuse to write in the place of a file that is read.
-
-    Raises:
-        WouldBeLost: A file to write is one of these.
-    """
+    """Refuse to write over a file that is read; raises ``WouldBeLost``."""
     files = [*dict.fromkeys(read)]
     for output in outputs:
         for file in files if output.path.is_file() else ():
@@ -119,7 +103,7 @@ def check_read(outputs: Iterable[Output], read: Iterable[str]) -> None:
 
 
 def files_of(mechanism: Mechanism, outputs: Sequence[Output] = ()) -> Iterator[str]:
-    """The files that a model was read from, with those files of shapes named as outputs are."""
+    """Yield the files of a model, and shape files that are named as outputs are."""
     yield from (*([mechanism.path] if mechanism.path else ()), *mechanism.files)
     names = {output.path.name for output in outputs}
     for shape in (shape for body in mechanism.bodies for shape in body.geometry):
@@ -132,8 +116,8 @@ def files_of(mechanism: Mechanism, outputs: Sequence[Output] = ()) -> Iterator[s
                 continue
 
 
-def _named(arguments: argparse.Namespace) -> Iterator[str]:
-    """Files that are there and that the command line names, but not as outputs."""
+def _files_named(arguments: argparse.Namespace) -> Iterator[str]:
+    """Yield existing files that the command line names, but not as outputs."""
     written = {id(output.path) for output in outputs_of(arguments)}
     for name, value in vars(arguments).items():
         if name == "baseline" and arguments.write_baseline is not None:
@@ -165,13 +149,13 @@ if TYPE_CHECKING:
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """The model, and how it is to be read."""
+    """Add the model and the options on how to read it."""
     option(parser, "file MODEL", "model file, or its folder")
     add_model_options(parser)
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
-    """Options that say how a file is to be read."""
+    """Add the options on how to read a file."""
     option(parser, "--format FORMAT", "format of the model (default: by its content)")
     option(parser, "--loops SIDECAR", "file that describes the loops")
     option(parser, "--floating", "free the root from the ground")
@@ -181,13 +165,13 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_absorb_gaps(parser: argparse.ArgumentParser) -> None:
-    """The wish to close what contradicts itself."""
+    """Add the option that closes contradicting loops."""
     where = "where loops stay open in redundant directions"
     option(parser, "--absorb-gaps", f"{where}, move joint frames as little as closes them")
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """Options that say how a model is to be read and completed."""
+    """Add the options on how to read and complete a model."""
     add_reading_options(parser)
     option(parser, "--close NAMES", "close loops between frames that are named so: '*_1=*_2:ball'")
     add_absorb_gaps(parser)
@@ -201,7 +185,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 
 def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Options of the reader that are given."""
+    """Return the options of the reader that were given."""
     options: dict[str, Any] = {"format": arguments.format, "loops": arguments.loops}
     options["close"] = getattr(arguments, "close", None)
     options["floating"] = arguments.floating or None
@@ -211,20 +195,20 @@ def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def reads_model(arguments: argparse.Namespace) -> bool:
-    """Whether an option says how a model is to be read or completed."""
+    """Whether an option on reading or completing a model was given."""
     completed = (arguments.absorb_gaps, arguments.as_designed, arguments.density)
     return bool(reading_options(arguments)) or any(completed)
 
 
 def add_fail_on(parser: argparse._ActionsContainer, default: str | None = "warning") -> None:
-    """Which findings give exit status 1."""
+    """Add the option on which findings give exit status 1."""
     words = "lowest severity that gives exit status 1: error, warning, never (warning)"
     severities = ("error", "warning", "never")
     option(parser, "--fail-on SEVERITY", words, choices=severities, default=default)
 
 
 def report_findings(findings: Iterable[Diagnostic], fail_on: str) -> int:
-    """Print findings to standard error; returns the exit status."""
+    """Print findings to standard error; return the exit status."""
     findings = list(findings)
     for finding in findings:
         sys.stderr.write(f"{finding.severity}[{finding.code}]: {displayed(finding.message)}\n")
@@ -233,22 +217,18 @@ def report_findings(findings: Iterable[Diagnostic], fail_on: str) -> int:
 
 
 def add_branch(parser: argparse._ActionsContainer) -> None:
-    """The choice among motions that meet at the assembled pose."""
+    """Add the choice among motions that meet at the assembled pose."""
     words = "begin on the Nth of the components of motion that meet at the assembled pose"
     option(parser, "--branch N", words, type=int)
 
 
 def add_no_meshes(parser: argparse._ActionsContainer) -> None:
-    """The wish to see bars in the place of shapes."""
+    """Add the option that draws bars in place of shapes."""
     option(parser, "--no-meshes", "draw bars in the place of files of shapes")
 
 
 def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False) -> Mechanism:
-    """Read the model with the options given; what closes it is said on standard error.
-
-    Raises:
-        RegularizeError: It cannot be read, or what it is read from would be written over.
-    """
+    """Read the model with the given options; say on standard error what closes it."""
     from regularize.files import load
 
     mechanism = load(
@@ -277,7 +257,7 @@ def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False)
 
 
 def _densities(entries: Sequence[str]) -> dict[str, float]:
-    """Entries of ``--density`` by body, that for all others under an empty name."""
+    """Read ``--density`` entries by body; an empty name stands for all others."""
     found: dict[str, float] = {}
     for entry in entries:
         name, separator, text = entry.rpartition("=")
@@ -297,7 +277,7 @@ def _densities(entries: Sequence[str]) -> dict[str, float]:
 
 
 def _packages(entries: Sequence[str]) -> dict[str, str]:
-    """Entries of ``--package``: folders by name of the package."""
+    """Read ``--package`` entries: folders by package name."""
     found = {}
     for entry in entries:
         name, _, folder = entry.partition("=")
@@ -310,13 +290,7 @@ def _packages(entries: Sequence[str]) -> dict[str, str]:
 
 
 def expanded(files: Sequence[str]) -> tuple[list[str], list[Repository]]:
-    """The files named, and what folders hold; patterns such as ``models/**/*.urdf`` are matched.
-
-    Shells do that too, but many of them take ``**`` for ``*``.
-
-    Raises:
-        RegularizeError: A pattern matches nothing, or a folder holds no model.
-    """
+    """The files named, and what folders hold; patterns such as ``models/**/*.urdf`` are matched."""
     found: dict[str, None] = {}
     folders = []
     for file in files:

@@ -53,7 +53,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Change the model; 1 if something is lost or stays redundant, or the model is locked."""
+    """Change the model; return 1 if something is lost or stays redundant, or it is locked."""
     from regularize.repair.fix.fix import fix
 
     joints = _joints(arguments.joint)
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _joints(given: Sequence[str]) -> dict[str, str] | None:
-    """Kinds by the names of joints; None where none is given."""
+    """Read ``NAME=KIND`` entries into a dictionary, or None without any."""
     joints = {}
     for text in given:
         name, equals, kind = text.rpartition("=")
@@ -96,7 +96,7 @@ def _joints(given: Sequence[str]) -> dict[str, str] | None:
 
 
 def _lines(found: Fix) -> list[str]:
-    """What changes, in words."""
+    """Return what changes in words, a line each."""
     lines = [
         f"{change.joint.name}: "
         + ("moved" if change.kind == change.joint.kind else f"{change.joint.kind} to {change.kind}")

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """It has no options."""
+    """Add nothing: the verb has no options."""
 
 
 def _files(adapter: Adapter) -> str:
-    """How files of a format are told from others."""
+    """Say how files of a format are recognised."""
     return " ".join(adapter.suffixes) or ("by content" if adapter.sniff is not None else "")
 
 

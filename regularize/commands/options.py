@@ -18,16 +18,7 @@ from regularize.mechanism.quantity import FORCES, METRES, RADIANS, TORQUES, part
 
 
 def option(parser: argparse._ActionsContainer, shown: str, words: str, **more: Any) -> None:
-    """Add an option, or a place for a value.
-
-    Args:
-        parser: Where it belongs.
-        shown: Names and value as the help shows them: ``-j --jobs N``, ``--watch``, which has no
-            value, ``--joint NAME=KIND …``, which may be given several times; ``file MODEL`` for a
-            place. What ``-o`` names is called ``out``.
-        words: Its help.
-        more: As of ``ArgumentParser.add_argument``.
-    """
+    """Add an option as the help shows it: ``-j --jobs N``, ``--watch``, ``--joint NAME=KIND …``."""
     *names, value = shown.removesuffix(" …").split(" ") if " " in shown else (shown, "")
     if value:
         more["metavar"] = value
@@ -41,12 +32,12 @@ def option(parser: argparse._ActionsContainer, shown: str, words: str, **more: A
 
 
 def width(most: int = 160, least: int = 60) -> int:
-    """Columns of the terminal, 100 where there is none, between what is readable."""
+    """Return the columns of the terminal between what is readable, or 100."""
     return min(most, max(least, shutil.get_terminal_size((100, 24)).columns))
 
 
 def wrapped(text: str, indent: str = "", first: str | None = None, most: int = 100) -> str:
-    """Paragraphs that fit the terminal; words that do not fit, such as paths, stay whole."""
+    """Fill paragraphs to the width of the terminal; long words stay whole."""
     fill = textwrap.TextWrapper(
         width(most),
         initial_indent=indent if first is None else first,
@@ -58,7 +49,7 @@ def wrapped(text: str, indent: str = "", first: str | None = None, most: int = 1
 
 
 def fitted(lines: Iterable[str]) -> str:
-    """Lines as one text that fits the terminal; those that are too long go on, set in."""
+    """Join lines to a text that fits the terminal; lines that are too long are continued."""
     found = []
     for line in lines:
         own = len(line) - len(line.lstrip())
@@ -68,7 +59,7 @@ def fitted(lines: Iterable[str]) -> str:
 
 
 def listed_in_columns(entries: Sequence[tuple[str, str]], gap: int = 2) -> Iterator[str]:
-    """Names with what they mean beside them, folded to the terminal, a line each."""
+    """Yield names with their meaning beside them, folded to the terminal."""
     most = max((len(name) for name, _ in entries), default=0) + gap
     for name, words in entries:
         yield from wrapped(words, indent=" " * most, first=name.ljust(most)).split("\n")
@@ -85,7 +76,7 @@ LOADS: Tables = (FORCES, TORQUES)
 
 
 def positive(text: str) -> float:
-    """A positive number from the command line."""
+    """Read a positive number."""
     number = float(text)
     if not 0.0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not a positive number")
@@ -93,7 +84,7 @@ def positive(text: str) -> float:
 
 
 def units_of(mechanism: Mechanism, tables: Tables) -> Callable[[str], Tables]:
-    """Which units of two tables, of slides and of turns, fit a joint or a pose's coordinate."""
+    """Return which units, of slides or turns, fit a joint or a coordinate of a pose."""
     turns = {
         joint.name: bool((joint.screws[3:] != 0.0).any())
         for joint in mechanism.joints
@@ -114,7 +105,7 @@ def units_of(mechanism: Mechanism, tables: Tables) -> Callable[[str], Tables]:
 def assignments(
     entries: Iterable[str], option: str, units: Callable[[str], Tables]
 ) -> dict[str, float]:
-    """``NAME=VALUE`` entries of an option by name, in SI units."""
+    """Read ``NAME=VALUE`` entries of an option by name, in SI units."""
     values = {}
     for entry in entries:
         name, separator, text = entry.rpartition("=")
@@ -132,7 +123,7 @@ def assignments(
 def ranges(
     entries: Iterable[str], units: Callable[[str], Tables]
 ) -> dict[str, tuple[float, ...] | None]:
-    """``NAME`` or ``NAME=LOWER:UPPER[:SAMPLES]`` entries by name, in SI units."""
+    """Read ``NAME`` or ``NAME=LOWER:UPPER[:SAMPLES]`` entries by name, in SI units."""
     found: dict[str, tuple[float, ...] | None] = {}
     for entry in (part for text in entries for part in text.split(",") if part):
         name, separator, text = entry.partition("=")
@@ -159,7 +150,7 @@ def ranges(
 def limits(
     entries: Iterable[str], units: Callable[[str], Tables]
 ) -> dict[str, tuple[float, float]]:
-    """``NAME=LOWER:UPPER`` entries by name or pattern, in SI units."""
+    """Read ``NAME=LOWER:UPPER`` entries by name or pattern, in SI units."""
     found = {}
     for entry in entries:
         name, _, text = entry.partition("=")
@@ -176,12 +167,13 @@ def limits(
 
 
 def pose_of(text: str) -> tuple[str, tuple[str, ...] | None]:
-    """``BODY`` or ``BODY=VALUE,…``: the body and the texts of its values."""
+    """Split ``BODY`` or ``BODY=VALUE,…`` into the body and the texts of its values."""
     body, separator, values = text.partition("=")
     return body, tuple(values.split(",")) if separator else None
 
 
 def _value(text: str, told: str, tables: Tables) -> float:
+    """Return a value in SI units, and refuse angles over a turn that have no unit."""
     try:
         value = value_of(text, *tables)
     except ModelError as error:
@@ -195,7 +187,7 @@ def _value(text: str, told: str, tables: Tables) -> float:
 
 
 def quantity(*tables: Mapping[str, float]) -> Callable[[str], float]:
-    """What reads an option's value, with a unit of these tables or in SI units."""
+    """Return a reader for an option's value with a unit of these tables, or in SI units."""
 
     def read(text: str) -> float:
         try:
@@ -210,7 +202,7 @@ length, angle_or_length = quantity(METRES), quantity(*COORDINATES)
 
 
 def count(text: str) -> int:
-    """A number of things, not negative."""
+    """Read a number of things, not negative."""
     number = int(text)
     if number < 0:
         raise argparse.ArgumentTypeError(f"{text} is below zero")
@@ -218,7 +210,7 @@ def count(text: str) -> int:
 
 
 def some(text: str) -> int:
-    """A number of things, one or more."""
+    """Read a number of things, one or more."""
     number = count(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text}: one or more are needed")
@@ -226,7 +218,7 @@ def some(text: str) -> int:
 
 
 def point_of(text: str) -> tuple[float, float, float]:
-    """A point in metres from a text of three lengths."""
+    """Read a point in metres from three lengths."""
     found = [_value(part, f"--point {text}", (METRES,)) for part in text.split(",")]
     if len(found) != 3:
         raise RegularizeError(f"--point {text}: expected three lengths, such as 0,0,400mm")

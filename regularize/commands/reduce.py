@@ -60,6 +60,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _known(reduction: Reduction) -> str:
-    """The finite mobility, as far as it is known."""
+    """Return the finite mobility in words."""
     finite = reduction.finite_mobility
     return "unknown" if finite is None else str(finite)

@@ -26,14 +26,7 @@ from regularize.version import SCHEMAS, __version__
 
 @dataclass(frozen=True)
 class Written:
-    """Files that were written.
-
-    Attributes:
-        model: The isostatic model.
-        reduction: The rows, frames and the guarantee as JSON.
-        format: Format of the model.
-        findings: What the format cannot hold, and what was found on the way.
-    """
+    """Files that were written, the format of the model, and findings."""
 
     model: Path
     reduction: Path
@@ -42,19 +35,7 @@ class Written:
 
 
 def write_reduction(report: Isostatic, folder: str | Path, *, format: str | None = None) -> Written:
-    """Write the isostatic model and ``reduction.json`` into a folder.
-
-    Args:
-        report: From ``isostatic``.
-        folder: Where to write; made if it is not there.
-        format: Format of the model; by default the one that it was read from, or the project's
-            JSON where that format cannot be written.
-
-    Raises:
-        UnknownFormat: There is no writer for the format asked for.
-        MissingExtra: The format needs a package that is not installed.
-        UnsupportedExport: What would be written is another machine, or cannot be read.
-    """
+    """Write the isostatic model and ``reduction.json`` into a folder."""
     path, target = written_files(report.mechanism, folder, format)
     path.parent.mkdir(parents=True, exist_ok=True)
     chosen = format or written_as(report.mechanism)
@@ -68,12 +49,7 @@ def write_reduction(report: Isostatic, folder: str | Path, *, format: str | None
 def written_files(
     mechanism: Mechanism, folder: str | Path, format: str | None = None
 ) -> tuple[Path, Path]:
-    """The files of a model and of its reduction in a folder.
-
-    Raises:
-        UnknownFormat: There is no writer for the format asked for.
-        RegularizeError: The folder is a file.
-    """
+    """Return the paths of the model and of its reduction in a folder."""
     if Path(folder).is_file():
         raise RegularizeError(f"{folder}: is a file; name a folder")
     chosen = written_format(folder, format or written_as(mechanism))
@@ -81,7 +57,7 @@ def written_files(
 
 
 def as_dict(report: Isostatic) -> dict[str, Any]:
-    """The reduction as plain dictionaries, lists, numbers and strings."""
+    """Return the reduction as plain values for JSON."""
     reduction = report.reduction
     mechanism = reduction.mechanism
     special = special_lengths(reduction) if reduction.numerical else ()
@@ -132,6 +108,7 @@ def as_dict(report: Isostatic) -> dict[str, Any]:
 
 
 def _statement(report: Isostatic, special: Sequence[SpecialLengths]) -> str:
+    """Say in which configurations the reduction is guaranteed."""
     where = "on the connected set of configurations that contains the assembled one"
     parts = report.reduction.parts
     if any(part.held or part.parallelograms for part in parts):
@@ -152,7 +129,7 @@ def _statement(report: Isostatic, special: Sequence[SpecialLengths]) -> str:
 
 
 def _cut(reduction: Reduction, cut: Cut) -> dict[str, Any]:
-    """A cut with its frame on a body and its rows in physical units."""
+    """Return a cut with its frame on a body and its rows in physical units."""
     graph = reduction.graph
     edge = cut.edge
     body = graph.nodes[cut.node]

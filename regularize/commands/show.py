@@ -44,8 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
     content = guest("page.picture").content
     trajectory = None
     if motion is not None:
-        trajectory = guest("page.played_motion").PlayedMotion.read(motion, mechanism)
-    report, meshes = check(mechanism), not arguments.no_meshes
+        trajectory = guest("page.animation").PlayedMotion.read(motion, mechanism)
+    pictured = out is not None and out.suffix.lower() != ".html"
+    report = check(mechanism, trials=not pictured)
+    meshes = not arguments.no_meshes
     if arguments.movie is not None:
         guest("page.movie").movie(report, arguments.movie, meshes=meshes, trajectory=trajectory)
         sys.stderr.write(f"regularize: wrote {displayed(str(arguments.movie))}\n")

@@ -67,7 +67,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def positive(
     text: str, option: str, least: float = 0.0, most: float = math.inf, *units: Mapping[str, float]
 ) -> float:
-    """The positive number that an option is given, within bounds, with a unit where some fit."""
+    """Return a positive number from an option, with a unit where some fit."""
     try:
         value = value_of(text, *units) if units else float(text)
     except (ModelError, ValueError):
@@ -79,7 +79,7 @@ def positive(
 
 
 def drives(entries: list[str], mechanism: Mechanism) -> dict[str, Drive]:
-    """Entries of ``--drive``, ``JOINT=EXPRESSION``, ``JOINT=FILE.csv`` or ``NAME``, by joint."""
+    """Read ``--drive`` entries, ``JOINT=EXPRESSION``, ``JOINT=FILE.csv`` or ``NAME``, by joint."""
     motions: dict[str, Drive] = {}
     for entry in entries:
         name, separator, motion = entry.partition("=")
@@ -98,7 +98,7 @@ def drives(entries: list[str], mechanism: Mechanism) -> dict[str, Drive]:
 
 
 def table(path: Path) -> tuple[list[float], list[float]]:
-    """Times and positions, the first two columns of a file; a line of headings is passed over."""
+    """Read times and positions from the first two columns of a file."""
     columns: tuple[list[float], list[float]] = ([], [])
     check_regular(str(path))
     try:
@@ -176,7 +176,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def stepped(arguments: argparse.Namespace) -> SimulationOptions:
-    """What asks for steps of fixed length."""
+    """Return the options that ask for steps of fixed length."""
     found: SimulationOptions = {}
     if arguments.limits:
         found["limits"] = True
@@ -194,7 +194,7 @@ def stepped(arguments: argparse.Namespace) -> SimulationOptions:
 
 
 def figures(motion: Simulation) -> str:
-    """Steps, evaluations, drift of energy and closure, and findings of a run, a line each."""
+    """Return steps, drift of energy and closure, and findings of a run, a line each."""
     values = motion.as_dict()
     corrected = ""
     if motion.correction:

@@ -30,7 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check one proof; 0 where it holds, else 1."""
+    """Check one proof; return 0 if it holds, else 1."""
     from regularize.proofs.verifier import read, shown, verify
 
     if arguments.model is None and reads_model(arguments):

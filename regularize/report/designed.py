@@ -24,16 +24,7 @@ from regularize.words import LISTED, counted, degrees, listed, millimetres, name
 
 @dataclass(frozen=True)
 class BindingJoint:
-    """What a joint that is built as it is written takes up when the mechanism moves.
-
-    Attributes:
-        joint: Its name.
-        share: Its part of the elastic energy, on average over the configurations visited.
-        translation: By how much it gives way at most, metres.
-        rotation: The same in radians.
-        force: What it transmits for that at most, in newtons; None where no stiffness is given.
-        moment: The same about the joint's place in newton metres.
-    """
+    """How much a joint gives way when a mechanism built as written moves, and its share."""
 
     joint: str
     share: float
@@ -56,14 +47,7 @@ class BindingJoint:
 def binding_joints(
     meant: Idealised, stiffness: PerJoint | Iterable[PerJoint] | None = None
 ) -> list[BindingJoint]:
-    """The joints of a mechanism that moves as designed alone, the most strained first.
-
-    Args:
-        meant: The mechanism as it was designed.
-        stiffness: Of joints, as in ``misfit``; joints without one are rigid. By default, and for
-            loops that these leave rigid, all joints are equally stiff, and a turn by one radian
-            takes as much energy as a displacement by the size of the loops.
-    """
+    """Return the joints that bind if the model is built as written, the most strained first."""
     if not meant.changed:
         return []
     springs = None
@@ -73,13 +57,14 @@ def binding_joints(
     for cell in meant.reduction.cells:
         names = {meant.reduction.graph.edges[e].joint.name for e in cell.edges}
         if cell.redundant and names & set(meant.moves):
-            found += _of_cell(meant, cell, springs)
+            found += _strain_of_cell(meant, cell, springs)
     return sorted(found, key=lambda each: -each.share)
 
 
-def _of_cell(
+def _strain_of_cell(
     meant: Idealised, cell: CellMobility, stiffness: Mapping[str, tuple[float, float]] | None
 ) -> list[BindingJoint]:
+    """Return the strain of the joints of one cell, with equal stiffness where none is given."""
     visited, edges = cell.configurations, cell.edges
     # Frames lie where the file has them in both, so that errors are taken at the same points.
     graphs = [build(each, as_placed=True) for each in (meant.mechanism, meant.written.mechanism)]
@@ -98,14 +83,14 @@ def _of_cell(
     compliance = np.einsum("naji,ji,nbji->nab", own, soft, own)
     forces = np.linalg.pinv(compliance, rcond=EXACT.singular, hermitian=True) @ misfit
     if not np.allclose(compliance @ forces, misfit, rtol=0.0, atol=0.1 * np.abs(misfit).max()):
-        return _of_cell(meant, cell, None)  # what is given leaves directions rigid
+        return _strain_of_cell(meant, cell, None)  # what is given leaves directions rigid
     wrenches = np.einsum("naji,na->nji", own, forces[..., 0])
     energies = np.sum(wrenches * soft * wrenches, axis=2)
     if not np.any(energies):
         return []
     shares = energies.sum(axis=0) / energies.sum()
-    ways = _sizes(wrenches * soft)
-    loads = _sizes(wrenches)
+    ways = _largest_parts(wrenches * soft)
+    loads = _largest_parts(wrenches)
     return [
         BindingJoint(
             joint.name,
@@ -122,7 +107,7 @@ def _of_cell(
 def _compliances(
     names: list[str], stiffness: Mapping[str, tuple[float, float]] | None, length: float
 ) -> Array:
-    """Of joints by scaled wrenches, shape (joints, 6)."""
+    """Return compliances of joints for scaled wrenches, shape (joints, 6)."""
     if stiffness is None:
         return np.ones((len(names), 6))
     pairs = [stiffness.get(name, (np.inf, np.inf)) for name in names]
@@ -130,13 +115,13 @@ def _compliances(
     return 1.0 / np.repeat(scaled, 3, axis=1)
 
 
-def _sizes(twists: Array) -> Array:
-    """Largest linear and angular part of every joint's twist or wrench, shape (joints, 2)."""
+def _largest_parts(twists: Array) -> Array:
+    """Return the largest linear and angular part of each joint's twists, shape (joints, 2)."""
     return np.asarray(np.linalg.norm(twists.reshape(*twists.shape[:2], 2, 3), axis=3).max(axis=0))
 
 
 def as_designed(meant: Idealised, binding: Sequence[BindingJoint]) -> Iterator[Diagnostic]:
-    """The findings that a mechanism next to the written one moves more freely, or may do so."""
+    """Yield the findings about mechanisms near the written one that move more freely."""
     for candidate in meant.undecided:
         if candidate.missed:
             yield Diagnostic(
@@ -168,7 +153,7 @@ def as_designed(meant: Idealised, binding: Sequence[BindingJoint]) -> Iterator[D
     joint = max(meant.moves, key=lambda name: sum(meant.moves[name]))
     closed = meant.written.assembly.closed
     same = not closed or meant.written.finite_mobility == after.finite_mobility
-    written = _mobility(meant.written.finite_mobility) if closed else "its loops stay open"
+    written = _mobility_words(meant.written.finite_mobility) if closed else "its loops stay open"
     provided = "".join(
         f"the axes of {names(candidate.joints)} miss one point by {candidate.missed:.1g} of the "
         "distances of their frames from it; if they are meant to meet there, then "
@@ -179,14 +164,14 @@ def as_designed(meant: Idealised, binding: Sequence[BindingJoint]) -> Iterator[D
         "note" if provided or same else "warning",
         f"as written, {written}; {provided}as designed, with "
         f"joints moved by at most {millimetres(translation)} and {degrees(rotation)}, "
-        f"{_mobility(after.finite_mobility)}, and {counted(after.redundant, 'equation')} "
+        f"{_mobility_words(after.finite_mobility)}, and {counted(after.redundant, 'equation')} "
         f"{'is' if after.redundant == 1 else 'are'} redundant; `{joint}` is the furthest off",
         joints=tuple(meant.moves),
         source=mechanism.joint(joint).source,
         help=(
-            _moves(meant.moves),
+            _move_words(meant.moves),
             *(
-                f"{relation.kind}: {names(relation.joints)}, missed by {_miss(relation)}"
+                f"{relation.kind}: {names(relation.joints)}, missed by {_miss_words(relation)}"
                 for relation in meant.relations
             ),
             *(
@@ -195,22 +180,22 @@ def as_designed(meant: Idealised, binding: Sequence[BindingJoint]) -> Iterator[D
                 f"{other.mobility}, {counted(other.redundant, 'redundant equation')}"
                 for other in meant.others
             ),
-            *([] if same else [_binds(binding)]),
+            *([] if same else [_binding_words(binding)]),
             "go on with what was meant: --as-designed",
         ),
     )
 
 
-def _moves(moves: Mapping[str, tuple[float, float]]) -> str:
-    """By how much every joint is moved, the furthest first."""
+def _move_words(moves: Mapping[str, tuple[float, float]]) -> str:
+    """Say by how much every joint is moved, the furthest first."""
     furthest = sorted(moves.items(), key=lambda item: -sum(item[1]))
     each = [f"`{name}` {millimetres(move)}, {degrees(turn)}" for name, (move, turn) in furthest]
     more = [f"{len(each) - LISTED} more"] if len(each) > LISTED else []
     return f"moved: {'; '.join([*each[:LISTED], *more])}"
 
 
-def _binds(binding: Sequence[BindingJoint]) -> str:
-    """Which joints bind in what is built as it is written: those that take most of the strain."""
+def _binding_words(binding: Sequence[BindingJoint]) -> str:
+    """Say which joints bind in what is built as written: those that take most of the strain."""
     if not binding:
         return "built as it is written, it binds unless its joints give way by as much"
     taken, most = 0.0, []
@@ -229,11 +214,13 @@ def _binds(binding: Sequence[BindingJoint]) -> str:
     return f"built as it is written, its joints bind; {springs}, {listed(most)}"
 
 
-def _mobility(finite: int | None) -> str:
+def _mobility_words(finite: int | None) -> str:
+    """Say what is known of the mobility."""
     return "whether it moves is undecided" if finite is None else f"the mobility is {finite}"
 
 
-def _miss(relation: AxisRelation) -> str:
+def _miss_words(relation: AxisRelation) -> str:
+    """Say by how much a relation is missed."""
     translation, rotation = relation.translation, relation.rotation
     sizes = [millimetres(translation)] if translation or not rotation else []
     return " and ".join([*sizes, *([degrees(rotation)] if rotation else [])])

@@ -59,20 +59,26 @@ def findings(
     for loop in loops:
         of_part.setdefault(id(loop.part), []).append(loop)
     found = [
-        *_assembly(reduction, loops),
-        *(diagnostic for loop in loops for diagnostic in _loop(reduction, loop)),
+        *_assembly_findings(reduction, loops),
+        *(diagnostic for loop in loops for diagnostic in _loop_findings(reduction, loop)),
         *(
             diagnostic
             for part in reduction.parts
-            for diagnostic in _part(reduction, part, of_part.get(id(part), []), near, known)
+            for diagnostic in _part_findings(
+                reduction, part, of_part.get(id(part), []), near, known
+            )
         ),
-        *(diagnostic for each in special for diagnostic in _special(reduction, loops, each)),
+        *(
+            diagnostic
+            for each in special
+            for diagnostic in _special_finding(reduction, loops, each)
+        ),
         *limits(reduction),
         *untried(reduction),
         *rank_losses(reduction),
         *mobility_findings(reduction, passive),
         *too_stiff(reduction, cures),
-        *_reactions(reactions),
+        *_reaction_findings(reactions),
         *reduction.mechanism.findings,
     ]
     return by_severity(found)
@@ -83,10 +89,10 @@ def by_severity(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     return sorted(found, key=lambda diagnostic: SEVERITIES.index(diagnostic.severity))
 
 
-def _special(
+def _special_finding(
     reduction: Reduction, loops: Sequence[LoopReport], special: SpecialLengths
 ) -> Iterator[Diagnostic]:
-    """What is proved of a part that moves for its lengths."""
+    """Report what is proved of a part that moves because of its lengths."""
     from regularize.proofs.families import UNNAMED  # few mechanisms need proofs
 
     own = [loop for loop in loops if loop.closing in special.cuts]
@@ -107,19 +113,19 @@ def _special(
     )
 
 
-def _reactions(reactions: Sequence[Reaction]) -> Iterator[Diagnostic]:
+def _reaction_findings(reactions: Sequence[Reaction]) -> Iterator[Diagnostic]:
+    """Report joints whose reactions are not determined."""
     undetermined = [r.joint for r in reactions if not r.unique]
     if undetermined:
-        yield Diagnostic(
-            "REG220",
-            "note",
+        text = (
             f"the model does not determine the reactions of {counted(len(undetermined), 'joint')} "
-            f"in every direction: {names(undetermined)}",
-            joints=tuple(undetermined),
+            f"in every direction: {names(undetermined)}"
         )
+        yield Diagnostic("REG220", "note", text, joints=tuple(undetermined))
 
 
-def _assembly(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Diagnostic]:
+def _assembly_findings(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Diagnostic]:
+    """Report loops that stay open or were closed first, and fixed joints in vain."""
     assembly = reduction.assembly
     before = assembly.worst_before
     if not assembly.closed:
@@ -127,17 +133,12 @@ def _assembly(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Dia
     elif max(before) > UNNOTICED:  # metres and radians
         yield _saved_open(reduction)
     for joint in reduction.graph.rigid_loops:
-        yield Diagnostic(
-            "REG216",
-            "warning",
-            f"fixed joint `{joint.name}` joins bodies that other fixed joints join already",
-            joints=(joint.name,),
-            source=joint.source,
-        )
+        text = f"fixed joint `{joint.name}` joins bodies that other fixed joints join already"
+        yield Diagnostic("REG216", "warning", text, joints=(joint.name,), source=joint.source)
 
 
 def _saved_open(reduction: Reduction) -> Diagnostic:
-    """That loops were closed first; a warning where another assembly mode may have been meant."""
+    """Report that the model was saved open, as a warning if by much."""
     sizes = {
         reduction.graph.edges[e].joint.name: part.length
         for part in reduction.parts
@@ -164,7 +165,8 @@ def _saved_open(reduction: Reduction) -> Diagnostic:
     )
 
 
-def _loop(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
+def _loop_findings(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
+    """Report the redundant equations of a loop."""
     if not loop.redundant:
         return
     special = loop.category == "paradoxical"
@@ -204,14 +206,14 @@ def _shaky(reduction: Reduction, part: Block) -> bool:
     return cell.finite is not None and cell.finite != cell.actual
 
 
-def _part(
+def _part_findings(
     reduction: Reduction,
     part: Block,
     loops: Sequence[LoopReport],
     near: float,
     known: frozenset[str],
 ) -> Iterator[Diagnostic]:
-    """Findings about a part; what special lengths do at known cuts is said elsewhere."""
+    """Report other redundancy, locked joints and nearly special loops of a part."""
     graph = reduction.graph
     joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in part.edges))
     left = part.surplus
@@ -263,15 +265,10 @@ def _part(
             help=() if shaky else (numerical,),
         )
     if reduction.assembly.closed and not part.proved:
-        yield Diagnostic(
-            "REG215",
-            "warning",
-            f"walking on the reduced equations opened {where}; all equations are kept there",
-            joints=joints,
-            source=source,
-        )
+        text = f"walking on the reduced equations opened {where}; all equations are kept there"
+        yield Diagnostic("REG215", "warning", text, joints=joints, source=source)
     # Slack joints never move: that is what they are for.
-    locked = [name for name in _locked(graph, part) if not is_slack(name)]
+    locked = [name for name in _locked_joints(graph, part) if not is_slack(name)]
     if locked:
         yield Diagnostic(
             "REG206",
@@ -297,12 +294,8 @@ def _part(
         )
 
 
-def _locked(graph: Graph, part: Block) -> list[str]:
-    """Names of joints that can never move, in their order.
-
-    A joint of which another freedom moves is none of them, and neither is what stands in a row with
-    a moving joint, with nothing heavy between: it only gives way, so that no force builds up.
-    """
+def _locked_joints(graph: Graph, part: Block) -> list[str]:
+    """Return names of joints that can never move, but for those in series with a moving one."""
     if not part.locked:
         return []
     held = {graph.edges[e].joint.name for e in part.locked}
@@ -315,7 +308,7 @@ def _locked(graph: Graph, part: Block) -> list[str]:
 
 
 def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Diagnostic]:
-    """One error for every loop that keeps the mechanism open."""
+    """Yield one error for every loop that keeps the mechanism open."""
     assembly, worst = reduction.assembly, reduction.assembly.worst_after
     culprits = [(obstacle.loop, obstacle.joints, obstacle.gap) for obstacle in assembly.obstacles]
     if not culprits:
@@ -330,13 +323,13 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
         missed = None if loop is None else _contradiction(reduction, loop)
         left = gap_words(gap.translation, gap.rotation)
         if loop is not None and missed is not None:
-            left = gap_words(*_amounts(missed[0]))
+            left = gap_words(*_metres_and_radians(missed[0]))
             message = (
                 f"loop `{loop.name}` cannot be closed: its redundant equations contradict each "
                 f"other at joint `{loop.closing}`; {left} stay open"
             )
             ways = [
-                _advice(reduction, loop, *missed),
+                _closing_advice(reduction, loop, *missed),
                 "or let joint frames move as little as closes it: --absorb-gaps",
             ]
         else:
@@ -358,14 +351,14 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
         )
 
 
-def _amounts(twist: Array) -> tuple[float, float]:
-    """Metres and radians of a twist."""
+def _metres_and_radians(twist: Array) -> tuple[float, float]:
+    """Return the metres and radians of a twist."""
     return float(np.linalg.norm(twist[:3])), float(np.linalg.norm(twist[3:]))
 
 
-def _advice(reduction: Reduction, loop: LoopReport, missed: Array, idle: bool) -> str:
-    """By how much and where a loop stays open, and what can be done about it."""
-    slid, turned = _amounts(missed)
+def _closing_advice(reduction: Reduction, loop: LoopReport, missed: Array, idle: bool) -> str:
+    """Say by how much a loop stays open, where, and what can be done about it."""
+    slid, turned = _metres_and_radians(missed)
     ways = []
     if slid > CLOSED * loop.part.length:
         along = axis_words(missed[:3] / slid)
@@ -384,11 +377,7 @@ def _advice(reduction: Reduction, loop: LoopReport, missed: Array, idle: bool) -
 
 
 def _contradiction(reduction: Reduction, loop: LoopReport) -> tuple[Array, bool] | None:
-    """What stays open and lies where the other joints of the loop can never move, as idle.
-
-    Where these can move everywhere, but too few equations are independent, all that the closing
-    joint itself does not allow. It is a twist about the loop's point, ground axes, metres.
-    """
+    """Return the gap that no joint of the loop can close, as a twist, and whether it is idle."""
     part, cut = loop.part, loop.cut
     others = [part.screws[e] for e in cut.cycle.edges if e != cut.edge.index]
     algebra = subalgebra.lie_closure(np.hstack(others), reduction.tolerances.rtol)

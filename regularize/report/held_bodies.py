@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def limits(reduction: Reduction) -> Iterator[Diagnostic]:
-    """What some rows rest on that does not hold in every configuration, one note per part."""
+    """Report what rows rest on that does not hold in every configuration, for each part."""
     graph = reduction.graph
     for part in reduction.parts:
-        said = [_held(graph, part, held) for held in part.held]
+        said = [_held_words(graph, part, held) for held in part.held]
         flat = listed([names(joints(graph, loop)) for loop in part.parallelograms])
         if flat:
             said.append(f"the loops of {flat} are parallelograms, as long as none goes flat")
@@ -42,7 +42,7 @@ def limits(reduction: Reduction) -> Iterator[Diagnostic]:
 
 
 def untried(reduction: Reduction) -> Iterator[Diagnostic]:
-    """Where legs or parallelograms might explain rows that are left, and it was not tried."""
+    """Report where legs or parallelograms might explain rows, and it was not tried."""
     reasons = {
         "noise": "the numbers are off by more than rounding, and bars that are equal but for that "
         "prove nothing",
@@ -63,27 +63,29 @@ def untried(reduction: Reduction) -> Iterator[Diagnostic]:
             )
 
 
-def _held(graph: Graph, part: Block, held: VirtualJointConstraint) -> str:
+def _held_words(graph: Graph, part: Block, held: VirtualJointConstraint) -> str:
+    """Describe a body that all legs together keep in one group of motions."""
     one, other = graph.nodes[held.edge.parent], graph.nodes[held.edge.child]
     motion = motion_words(_motion(part, held))
     text = f"all legs together keep `{other}` against `{one}` in one group of motions ({motion})"
     if held.rows:
-        text += ", where " + listed([_row(graph, row) for row in held.rows])
+        text += ", where " + listed([_row_words(graph, row) for row in held.rows])
         text += f" hold{'s' * (len(held.rows) == 1)} it"
     return text
 
 
 def _motion(part: Block, held: VirtualJointConstraint) -> MotionType:
+    """Return the motion group of a held body in the world frame."""
     return in_world(motion_type(held.space, part.rtol), part.center, part.length)
 
 
 def joints(graph: Graph, edges: Sequence[EdgeId]) -> list[str]:
-    """Names of the joints of some edges, each once."""
+    """Return names of the joints of some edges, each once."""
     return list(dict.fromkeys(graph.edges[e].joint.name for e in edges))
 
 
-def _row(graph: Graph, row: CouplingRow) -> str:
-    """``C1 + D1 = const``."""
+def _row_words(graph: Graph, row: CouplingRow) -> str:
+    """Return a row between joints as an equation such as ``C1 + D1 = const``."""
     text = ""
     for edge, factor in terms(graph, row):
         sign = (" - " if factor < 0 else " + ") if text else ("-" if factor < 0 else "")
@@ -92,13 +94,13 @@ def _row(graph: Graph, row: CouplingRow) -> str:
 
 
 def terms(graph: Graph, row: CouplingRow) -> list[tuple[str, float]]:
-    """Names of the joints that a row couples, and their factors."""
+    """Return names and factors of the joints that a row couples."""
     of = {column: edge.name for edge in graph.edges for column in edge.columns}
     return [(of[c], k) for c, k in zip(row.columns, row.coefficients, strict=True)]
 
 
 def held_entries(reduction: Reduction) -> dict[str, Any]:
-    """The entries ``held`` and ``parallelograms`` of the JSON report."""
+    """Return the entries ``held`` and ``parallelograms`` of the JSON report."""
     graph = reduction.graph
     return {
         "held": [

@@ -26,16 +26,7 @@ from regularize.report.reasons import FixingChain, causes
 
 @dataclass(frozen=True, eq=False)
 class Equation:
-    """One constraint equation of a closing joint.
-
-    Attributes:
-        direction: What it forbids, about the loop's point, axes of the ground.
-        residual: Its closure error at the assembled pose, metres or radians.
-        fixed_by: For a redundant one, the chains of the loop that fulfil it already; empty where
-            other loops of the component take part in the proof, or chains that are no groups.
-        claim: For a redundant one, the step of the proof document that says so: its rule and the
-            joint; empty where configurations alone speak for it.
-    """
+    """One constraint equation of a closing joint."""
 
     direction: Direction
     residual: float
@@ -50,28 +41,7 @@ class Equation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LoopReport(ShortRepr):
-    """One loop and what became of its constraint equations.
-
-    Attributes:
-        name: ``L1``, ``L2``, … in the order of the cuts.
-        component: ``component 1``, …: the component of the graph in which the loop lies.
-        part: The biconnected part that it belongs to.
-        cut: Its closing joint with the rows that are kept.
-        joints: Names of its joints in walking order, the cut last.
-        bodies: Names of its bodies; ``bodies[i]`` comes before ``joints[i]``.
-        category: ``trivial``, ``exceptional``, ``topological``, ``paradoxical`` or ``regular``;
-            ``open`` where loops of its part do not close: those are of no class.
-        motion: Motion algebra that its joints generate, world frame.
-        point: Point about which directions are given, world frame in metres, shape (3,).
-        locked: Names of its joints that can never move.
-        interchangeable: Names of the joints at which the loop could be closed just as well: the
-            same number of equations is redundant at each of them.
-        limits: Steps of the proof of its component that do not hold in every configuration.
-        error: Its closure error as a twist about the point, ground axes, shape (6,).
-        chain: Its edges from one side of the closing joint to the other, without that.
-        special: Whether the motion of its special lengths proves what was removed on evidence.
-        reduction: Of the mechanism.
-    """
+    """One loop with its closing joint and what became of its constraint equations."""
 
     name: str
     component: str
@@ -92,14 +62,14 @@ class LoopReport(ShortRepr):
 
     @cached_property
     def _to_point(self) -> Array:
-        """Matrix that takes covectors of the part to the point, ground axes, scaled lengths."""
+        """Return the matrix that takes covectors of the part to the loop's point."""
         matrix = np.eye(6)
         matrix[3:, :3] = screw.cross_matrix((self.part.center - self.point) / self.part.length)
         return matrix
 
     @cached_property
-    def _never(self) -> Array:
-        """Basis of the covectors that can never matter, about the point, shape (6, k)."""
+    def _redundant_span(self) -> Array:
+        """Return a basis of the covectors that can never matter, at the point, shape (6, k)."""
         cut = self.cut
         return subalgebra.span(
             self._to_point @ np.hstack([cut.removed, cut.thinned, cut.numerical])
@@ -107,16 +77,16 @@ class LoopReport(ShortRepr):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The equations that can never matter, in words."""
-        return tuple(Equation(each, 0.0).label for each in directions(self._never))
+        """Return the equations that can never matter, in words."""
+        return tuple(Equation(each, 0.0).label for each in directions(self._redundant_span))
 
     @cached_property
     def removed(self) -> tuple[Equation, ...]:
         """Equations that can never matter."""
-        found, steps = [], _steps(self.part, self.cut, self.special)
+        found, steps = [], _proof_steps(self.part, self.cut, self.special)
         from_point = 2.0 * np.eye(6) - self._to_point
         graph, rtol = self.reduction.graph, self.reduction.tolerances.rtol
-        for direction in directions(self._never):
+        for direction in directions(self._redundant_span):
             own = screw.unit(from_point @ direction.covector)
             why = causes(graph, self.part, self.cut, self.chain, own, rtol)
             claim = next(
@@ -130,7 +100,9 @@ class LoopReport(ShortRepr):
         """Equations that are kept."""
         # Any covector that ignores the joint's freedoms may be shown for a kept one, up to removed
         # ones; taking them at the joint itself gives the simplest words.
-        kept = subalgebra.complement(np.hstack([subalgebra.span(self._freedoms), self._never]))
+        kept = subalgebra.complement(
+            np.hstack([subalgebra.span(self._freedoms), self._redundant_span])
+        )
         return tuple(Equation(each, self._residual(each)) for each in directions(kept))
 
     @property
@@ -140,17 +112,18 @@ class LoopReport(ShortRepr):
 
     @property
     def _freedoms(self) -> Array:
+        """Return the freedoms of the closing joint at the point."""
         return np.asarray((2.0 * np.eye(6) - self._to_point).T @ self.cut.freedoms)
 
     def _residual(self, direction: Direction) -> float:
-        """Closure error along a direction: metres where it is linear, else radians."""
+        """Return the closure error along a direction: metres if it is linear, else radians."""
         error, length = self.error, self.part.length
         scaled = error if direction.kind == "linear" else np.append(error[:3] / length, error[3:])
         return float(abs(direction.covector @ scaled))
 
     @property
     def singular_values(self) -> Array:
-        """Of the constraint rows on the space of relative twists."""
+        """Return singular values of the constraint rows on the space of relative twists."""
         joint_rows = subalgebra.complement(self.cut.freedoms)
         values = np.zeros(joint_rows.shape[1])
         space = np.hstack([self.cut.rows, self.cut.freedoms])
@@ -160,7 +133,7 @@ class LoopReport(ShortRepr):
 
     @property
     def gap(self) -> Array | None:
-        """Where it stays open, its closure error as a twist about the point, ground axes (6,)."""
+        """Return the closure error of an open loop as a twist at the point, ground axes (6,)."""
         return self.error if self.category == "open" else None
 
     @property
@@ -170,7 +143,7 @@ class LoopReport(ShortRepr):
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """Steps of the proof document that the removed equations rest on: rules and joints."""
+        """Return the steps of the proof document that the removed equations rest on."""
         own = dict.fromkeys(equation.claim for equation in self.removed if equation.claim)
         return (*own, *self.limits) if own else ()
 
@@ -217,8 +190,8 @@ def _equation(equation: Equation) -> dict[str, Any]:
     }
 
 
-def _from_cut(cut: Cut, values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Entries of a cycle turned so that the cut comes last."""
+def _cut_last(cut: Cut, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Rotate the entries of a cycle so that the cut comes last."""
     position = cut.cycle.edges.index(cut.edge.index) + 1
     return (*values[position:], *values[:position])
 
@@ -226,7 +199,7 @@ def _from_cut(cut: Cut, values: tuple[Any, ...]) -> tuple[Any, ...]:
 def loop_reports(
     reduction: Reduction, special: Sequence[SpecialLengths] = ()
 ) -> Iterator[LoopReport]:
-    """All loops, in the order of the cuts, with what is proved of parts of special lengths."""
+    """Yield all loops in the order of the cuts."""
     known = {name for each in special for name in each.cuts}
     part_of = {c.edge.index: (i, p) for i, p in enumerate(reduction.parts, 1) for c in p.cuts}
     for number, cut in enumerate(reduction.cuts, start=1):
@@ -238,9 +211,10 @@ def loop_reports(
 def _loop_report(
     reduction: Reduction, part: Block, cut: Cut, name: str, component: str, moves: bool
 ) -> LoopReport:
+    """Return the report of the loop of one cut."""
     graph, rtol = reduction.graph, reduction.tolerances.rtol
-    edges = _from_cut(cut, cut.cycle.edges)
-    nodes = _from_cut(cut, cut.cycle.nodes)
+    edges = _cut_last(cut, cut.cycle.edges)
+    nodes = _cut_last(cut, cut.cycle.nodes)
     algebra = loop_algebra(part.screws, cut.cycle, rtol)
     motion = in_world(algebra.type, part.center, part.length)
     T_world = reduction.reference.T_world_node[0, reduction.loops.row(cut.edge.parent)]
@@ -276,12 +250,12 @@ def _loop_report(
 
 
 def open_parts(reduction: Reduction) -> list[Block]:
-    """Parts of which nothing is derived because loops do not close: their own, or coupled ones."""
+    """Return parts whose equations cannot be classified because loops stay open."""
     return [] if reduction.assembly.closed else [p for p in reduction.parts if not p.proved]
 
 
-def _steps(part: Block, cut: Cut, moves: bool) -> list[tuple[str, Array]]:
-    """Steps of a proof, and of which covectors of the part each says that they are not needed."""
+def _proof_steps(part: Block, cut: Cut, moves: bool) -> list[tuple[str, Array]]:
+    """Return the steps of a proof, with the covectors that each shows to be redundant."""
     if not part.proved:
         return []
     steps = [("cut", cut.removed[:, :0]), ("rigid", cut.thinned), ("motion", cut.numerical)]
@@ -293,20 +267,21 @@ def _steps(part: Block, cut: Cut, moves: bool) -> list[tuple[str, Array]]:
 
 
 def closure_error(reduction: Reduction, cut: Cut, point: Array) -> Array:
-    """Closure error at the cut as a twist about the point, ground axes, shape (6,)."""
+    """Return the closure error at the cut as a twist about a point, ground axes, shape (6,)."""
     error = _closure_twists(reduction)[cut.edge.index]
     return np.concatenate([error[:3] + screw.cross(error[3:], point), error[3:]])
 
 
 @lru_cache(maxsize=1)  # of all cuts at once
 def _closure_twists(reduction: Reduction) -> dict[EdgeId, Array]:
-    """Closure errors at all chords as twists about the origin."""
+    """Return the closure errors at all chords as twists about the origin."""
     state = reduction.reference
     errors = screw.log(state.T_world_target[0] @ screw.inverse(state.T_world_chord[0]))
     return dict(zip(reduction.loops.chords, errors, strict=True))
 
 
 def _category(part: Block, cut: Cut, algebra: GeneratedAlgebra) -> str:
+    """Classify a loop by what its redundancy rests on."""
     seen = cut.numerical.shape[1]
     removed = cut.constraints - cut.kept - seen
     left = part.unproved
@@ -322,27 +297,11 @@ def _category(part: Block, cut: Cut, algebra: GeneratedAlgebra) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """A biconnected part: loops that share bodies, so that their equations interact.
-
-    Attributes:
-        name: ``component 1``, ``component 2``, ….
-        part: The part with its numbers.
-        loops: Its loops.
-    """
+    """A biconnected part: loops that share bodies, so that their equations interact."""
 
     name: str
     part: Block
     loops: tuple[LoopReport, ...]
-
-    @property
-    def constraints(self) -> int:
-        """Constraint rows at its cuts."""
-        return self.part.constraints
-
-    @property
-    def kept(self) -> int:
-        """Rows kept of them."""
-        return self.part.kept
 
     @property
     def redundant(self) -> int:
@@ -354,8 +313,8 @@ class Component:
         return {
             "name": self.name,
             "loops": [loop.name for loop in self.loops],
-            "constraints": self.constraints,
-            "kept": self.kept,
-            "removed": self.constraints - self.kept,
+            "constraints": self.part.constraints,
+            "kept": self.part.kept,
+            "removed": self.part.constraints - self.part.kept,
             "redundant": self.redundant,
         }

@@ -31,24 +31,7 @@ _Option: TypeAlias = "tuple[LoopReport, Direction, Array, Array]"
 
 @dataclass(frozen=True, eq=False)
 class RedundantDirection:
-    """One direction at a closing joint that other joints fulfil already, and what errors do to it.
-
-    Attributes:
-        loop: Name of the loop.
-        joint: Its closing joint.
-        direction: What is redundant, about the loop's point, axes of the ground.
-        covector: The gap in this direction by a small displacement of the joint's two frames
-            against each other, linear part first, about the loop's point, axes of the ground: its
-            linear part has length one and the gap is in metres, unless it is purely angular, then
-            the angular part has, and the gap is in radians; shape (6,).
-        std: Standard deviation of the gap where tolerances are standard deviations, metres or
-            radians.
-        worst: Largest gap where every joint is off by its tolerance in the worst way.
-        force_std: The same of the force, in newtons, or moment, in newton metres, that closes it.
-        force_worst: None, like ``force_std``, where no stiffness is given.
-        energy: Elastic energy that closing this direction takes on average, joules; those of all
-            directions add up.
-    """
+    """A direction at a closing joint that other joints hold already, and its misfit."""
 
     loop: str
     joint: str
@@ -84,26 +67,13 @@ class RedundantDirection:
 
 @dataclass(frozen=True)
 class LoadedJoint:
-    """What a joint transmits when misfit is forced shut.
-
-    Attributes:
-        joint: Its name.
-        force_std: Length of the force in newtons, root of its mean square.
-        moment_std: The same of the moment about the joint's place, in newton metres.
-        force_worst: A bound of the force where every joint is off in the worst way.
-        moment_worst: The same of the moment.
-    """
+    """Loads of a joint when the misfit is forced shut: one standard deviation, and the worst."""
 
     joint: str
     force_std: float
     moment_std: float
     force_worst: float
     moment_worst: float
-
-    @property
-    def wrench(self) -> tuple[float, float, float, float]:
-        """Force and moment, and the largest ones."""
-        return self.force_std, self.moment_std, self.force_worst, self.moment_worst
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -193,7 +163,7 @@ def misfit_where_asked(
     tolerance: PerJoint | Iterable[PerJoint] | None,
     stiffness: PerJoint | Iterable[PerJoint] | None,
 ) -> Misfit | None:
-    """The misfit where tolerances are given or stated and all loops are closed as they are."""
+    """Return the misfit if tolerances are given or stated and all loops close."""
     if tolerance is None and stated_tolerances(reduction.mechanism):
         tolerance = OWN
     if tolerance is None:
@@ -214,7 +184,7 @@ def misfit_of(
     tolerance: PerJoint | Iterable[PerJoint],
     stiffness: PerJoint | Iterable[PerJoint] | None = None,
 ) -> Misfit:
-    """The same with the loops of a closed mechanism at hand."""
+    """Return the misfit of a closed mechanism whose loops are known."""
     mechanism = reduction.mechanism
     errors = per_joint(tolerance, TOLERANCE, mechanism)
     springs = None if stiffness is None else per_joint(stiffness, STIFFNESS, mechanism)
@@ -226,13 +196,13 @@ def misfit_of(
         if not cell.redundant:
             continue
         chosen, stressed = closing_directions(loops, stressed_joints(reduction, cell))
-        off = _per_axis(stressed.names, errors, 0.0)
+        off = _six_values(stressed.names, errors, 0.0)
         own = np.moveaxis(stressed.wrenches, 2, 0)
         gaps = own * off
         compliance = np.zeros((len(own), len(own)))
         closing: list[tuple[float, ...]] = [()] * len(own)
         if springs is not None:
-            soft = 1.0 / _per_axis(stressed.names, springs, np.inf)
+            soft = 1.0 / _six_values(stressed.names, springs, np.inf)
             compliance = np.einsum("ajk,bjk->ab", own * soft, own)
             forces = _closing_forces(compliance, gaps, chosen)
             energies = -0.5 * np.einsum("ajk,ajk->a", forces, gaps)
@@ -263,20 +233,22 @@ def misfit_of(
     )
 
 
-def _per_axis(names: Sequence[str], given: dict[str, tuple[float, float]], without: float) -> Array:
-    """The values of joints for their six directions, shape (joints, 6)."""
+def _six_values(
+    names: Sequence[str], given: dict[str, tuple[float, float]], without: float
+) -> Array:
+    """Repeat the pair of values of each joint for its six directions, shape (joints, 6)."""
     return np.repeat([given.get(name, (without, without)) for name in names], 3, axis=1)
 
 
 def _spread(contributions: Array) -> tuple[float, float]:
-    """Standard deviation and largest value of a sum of independent errors."""
+    """Return standard deviation and largest value of a sum of independent errors."""
     return float(np.linalg.norm(contributions)), float(np.abs(contributions).sum())
 
 
 def _closing_forces(
     compliance: Array, gaps: Array, chosen: Sequence[tuple[LoopReport, Direction]]
 ) -> Array:
-    """Forces in the directions by the error of every joint along every axis."""
+    """Return the forces that close the gaps, by the error of each joint along each axis."""
     scale = np.sqrt(np.diag(compliance))
     if not scale.all() or np.linalg.cond(compliance / np.outer(scale, scale)) > 1e12:
         rigid = sorted({loop.closing for loop, _ in chosen})
@@ -288,7 +260,7 @@ def _closing_forces(
 
 
 def _loads(stressed: StressedJoints, forces: Array) -> list[LoadedJoint]:
-    """What joints transmit."""
+    """Return what each joint transmits under the closing forces, in N and N m."""
     found = []
     for name, wrench in zip(stressed.names, stressed.wrenches, strict=True):
         own = np.tensordot(wrench, forces, axes=1).reshape(6, -1)
@@ -300,7 +272,7 @@ def _loads(stressed: StressedJoints, forces: Array) -> list[LoadedJoint]:
 
 
 def covector_in_metres(direction: Direction, length: float) -> Array:
-    """A direction as the gap in metres, or radians, by displacements in metres and radians."""
+    """Return a covector whose product with a displacement is the gap in m or rad."""
     covector = direction.covector / np.append(np.full(3, length), np.ones(3))
     part = slice(3, 6) if direction.kind == "angular" else slice(0, 3)
     return np.asarray(covector / np.linalg.norm(covector[part]))
@@ -309,10 +281,7 @@ def covector_in_metres(direction: Direction, length: float) -> Array:
 def closing_directions(
     loops: Sequence[LoopReport], stressed: StressedJoints
 ) -> tuple[list[tuple[LoopReport, Direction]], StressedJoints]:
-    """As many directions as a cell has states, and states that do work on one of them each.
-
-    Directions that the reduction removed come first; closing the others leaves a gap in these.
-    """
+    """Choose one direction for each self-stress state, and a dual basis of the states."""
     proved: list[_Option] = []
     others: list[_Option] = []
     for loop in loops:

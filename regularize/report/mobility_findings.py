@@ -6,8 +6,6 @@ Components of the set of configurations that meet at the pose, and the equations
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -23,77 +21,55 @@ from regularize.words import counted, listed, names, noise_words
 
 
 def mobility_findings(reduction: Reduction, passive: Sequence[PassiveBody]) -> Iterator[Diagnostic]:
-    """Singular poses, shaky loops, motions that meet, unclear ranks, idle freedoms, none at all."""
+    """Yield findings about singular poses, shaky loops, branches and idle freedoms."""
     graph = reduction.graph
     if not reduction.assembly.closed:
         return
     for cell in reduction.cells:
         joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in cell.edges))
-        if cell.here.rank < cell.generic.rank:
-            yield Diagnostic(
-                "REG203",
-                "note",
-                f"the assembled pose is singular: rank {cell.here.rank} here, "
-                f"{cell.generic.rank} elsewhere ({names(joints)})",
-                joints=joints,
-            )
+        where, singular = names(joints), cell.here.rank < cell.generic.rank
+        if singular:
+            text = f"rank {cell.here.rank} here, {cell.generic.rank} elsewhere ({where})"
+            text = f"the assembled pose is singular: {text}"
+            yield Diagnostic("REG203", "note", text, joints=joints)
         if cell.finite is None:
-            yield Diagnostic(
-                "REG217",
-                "warning",
-                f"{counted(cell.actual, 'freedom')} of velocity, and whether finite motions follow "
-                f"them is not known ({names(joints)}){noise_words(cell.tolerances)}",
-                joints=joints,
-            )
-        yield from _shaky(reduction, cell, joints)
+            text = f"{counted(cell.actual, 'freedom')} of velocity, and whether finite motions "
+            text += f"follow them is not known ({where}){noise_words(cell.tolerances)}"
+            yield Diagnostic("REG217", "warning", text, joints=joints)
+        yield from _shaky_finding(reduction, cell, joints)
         yield from _idle_couplings(reduction, cell)
         if len(cell.branches) > 1:
-            yield _meeting(reduction, cell, joints)
-        elif cell.here.rank < cell.generic.rank and not cell.branches and len(cell.modes) > 1:
+            yield _branches_finding(reduction, cell, joints)
+        elif singular and not cell.branches and len(cell.modes) > 1:
             modes = ", ".join(f"{mobility}" for mobility, _ in cell.modes)
-            yield Diagnostic(
-                "REG213",
-                "note",
-                f"motions of different mobility start at the assembled pose: {modes} "
-                f"({names(joints)})",
-                joints=joints,
-            )
+            text = f"motions of different mobility start at the assembled pose: {modes} ({where})"
+            yield Diagnostic("REG213", "note", text, joints=joints)
         if cell.generic.lowest != cell.generic.highest:
-            yield Diagnostic(
-                "REG214",
-                "note",
-                f"the rank is {cell.generic.rank}, but between {cell.generic.lowest} and "
-                f"{cell.generic.highest} for tolerances a hundred times larger or smaller "
-                f"({names(joints)})",
-                joints=joints,
-            )
+            text = f"the rank is {cell.generic.rank}, but between {cell.generic.lowest} and "
+            text += f"{cell.generic.highest} for tolerances a hundred times larger or smaller"
+            yield Diagnostic("REG214", "note", f"{text} ({where})", joints=joints)
     for row in passive:
         several = len(row.bodies) > 1
         verb = ("slide as one" if several else "slides") + " along"
         if not row.slides:
             verb = f"{'spin as one' if several else 'spins'} about the line along"
-        yield Diagnostic(
-            "REG207",
-            "note",
-            f"{'bodies' if several else 'body'} {names(row.bodies)} "
-            f"{verb} {axis_words(row.axis)} "
-            f"{'within' if row.slides else 'through'} {names(row.joints)} without moving anything "
-            "else",
-            joints=row.joints,
-        )
+        place = f"{'within' if row.slides else 'through'} {names(row.joints)}"
+        text = f"{'bodies' if several else 'body'} {names(row.bodies)} {verb} "
+        text += f"{axis_words(row.axis)} {place} without moving anything else"
+        yield Diagnostic("REG207", "note", text, joints=row.joints)
     if reduction.cells and reduction.finite_mobility == 0:
         yield Diagnostic("REG209", "warning", "the loops allow no motion: mobility 0")
 
 
-def _shaky(
+def _shaky_finding(
     reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]
 ) -> Iterator[Diagnostic]:
-    """Velocities that no motion follows and what forbids them, on each branch that there is."""
+    """Yield a finding about velocities that no motion follows, on each branch."""
     found = [(cell.local, cell.generic.rank, "")]
     if len(cell.branches) > 1:
         found = [
             (branch.local, branch.rank, f" on branch {number}")
-            for number, branch in _numbered(reduction, cell)
+            for number, branch in _numbered_branches(reduction, cell)
         ]
     cut = []
     for local, rank, where in found:
@@ -108,16 +84,12 @@ def _shaky(
         count = counted(allowed, "freedom")
         cut.append(f"{allowed - local.mobility} of {count} of velocity{where}: {proof}")
     if cut:
-        yield Diagnostic(
-            "REG208",
-            "warning",
-            f"shaky: no finite motion follows {'; '.join(cut)} ({names(joints)})",
-            joints=joints,
-        )
+        text = f"shaky: no finite motion follows {'; '.join(cut)} ({names(joints)})"
+        yield Diagnostic("REG208", "warning", text, joints=joints)
 
 
 def _idle_couplings(reduction: Reduction, cell: CellMobility) -> Iterator[Diagnostic]:
-    """Couplings that say what loops and other couplings say wherever the mechanism went."""
+    """Yield couplings whose equation is redundant at all configurations visited."""
     graph = reduction.graph
     coupled = [c for c in graph.couplings if set(c.columns) <= set(graph.columns(cell.edges))]
     proved = sum(6 * len(p.cuts) - p.rank for p in reduction.parts_of(cell))
@@ -131,19 +103,24 @@ def _idle_couplings(reduction: Reduction, cell: CellMobility) -> Iterator[Diagno
         if max(decide_rank(s, cell.tolerances.rtol).rank for s in values) == cell.generic.rank:
             edges = [e for e in cell.edges if set(graph.edges[e].columns) & set(coupling.columns)]
             joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges))
+            text = (
+                f"coupling `{coupling.name}` of {names(joints)} says what the loops say already at "
+                f"all {len(visited)} configurations visited: its equation is redundant"
+            )
             yield Diagnostic(
                 "REG202",
                 "warning",
-                f"coupling `{coupling.name}` of {names(joints)} says what the loops say already at "
-                f"all {len(visited)} configurations visited: its equation is redundant",
+                text,
                 joints=joints,
                 help=("leave it out where it need not carry loads",),
             )
 
 
-def _meeting(reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]) -> Diagnostic:
-    """The motions that meet at the pose, and whether their number of freedoms is the same."""
-    found = list(_numbered(reduction, cell))
+def _branches_finding(
+    reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]
+) -> Diagnostic:
+    """Return the finding that several motions meet at the pose."""
+    found = list(_numbered_branches(reduction, cell))
     removed = sum(cut.constraints for part in reduction.parts_of(cell) for cut in part.cuts)
     removed -= sum(part.kept for part in reduction.parts_of(cell))
     words = {
@@ -159,11 +136,14 @@ def _meeting(reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]) 
     least = "exactly" if cell.complete else "at least"
     room = f" (second order, told to {cell.tolerances.rank**0.5:.0e}, has no room for another)"
     room = room if cell.complete else ""
+    text = (
+        f"{kind}{least} {len(found)} motions meet at the assembled pose{room}, of "
+        f"mobility {entries}: {names(joints)}{noise_words(cell.tolerances)}"
+    )
     return Diagnostic(
         "REG221" if cell.kinematotropic else "REG213",
         "note",
-        f"{kind}{least} {len(found)} motions meet at the assembled pose{room}, of "
-        f"mobility {entries}: {names(joints)}{noise_words(cell.tolerances)}",
+        text,
         joints=joints,
         help=(
             f"begin on one of them, in this order: --branch {' or '.join(map(str, words))}; "
@@ -172,49 +152,34 @@ def _meeting(reduction: Reduction, cell: CellMobility, joints: tuple[str, ...]) 
     )
 
 
-def _numbered(reduction: Reduction, cell: CellMobility) -> Iterator[tuple[int, LocalBranch]]:
-    """The branches of a cell by the numbers that ask for them."""
+def _numbered_branches(
+    reduction: Reduction, cell: CellMobility
+) -> Iterator[tuple[int, LocalBranch]]:
+    """Pair the branches of a cell with their numbers on the command line."""
     return zip(reduction.branch_numbers(cell), cell.branches, strict=False)
 
 
-@dataclass(frozen=True)
-class MotionComponent:
-    """One of the components that meet at the assembled pose.
-
-    Attributes:
-        mobility: Its dimension; None where it is not known.
-        rank: Rank of all closure equations and couplings on it.
-        redundant: Equations that depend on the others on it.
-        removed: Rows that were removed, the same on all.
-        remaining: Redundant rows on it that are still among the kept ones.
-    """
-
-    mobility: int | None
-    rank: int
-    redundant: int
-    removed: int
-    remaining: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """The entry of ``mobility.components`` in the JSON report."""
-        return asdict(self)
-
-
-def motion_components(reduction: Reduction) -> tuple[MotionComponent, ...]:
-    """The components in the order of ``Reduction.components``."""
+def motion_components(reduction: Reduction) -> list[dict[str, int | None]]:
+    """Return the equations of each component in ``Reduction.components``, as JSON has them."""
     every, removed = reduction.equations, reduction.removed
-    return tuple(
-        MotionComponent(mobility, rank, every - rank, removed, every - rank - removed)
+    return [
+        {
+            "mobility": mobility,
+            "rank": rank,
+            "redundant": every - rank,
+            "removed": removed,
+            "remaining": every - rank - removed,
+        }
         for mobility, rank in reduction.components
-    )
+    ]
 
 
 def more_on_branches(reduction: Reduction) -> str:
-    """Sentences on branches where more is redundant than elsewhere, each with a space before."""
-    found = motion_components(reduction)
+    """Return sentences on branches where more is redundant, each after a space."""
     more: dict[int, list[str]] = {}
-    for number, each in enumerate(found, start=1):
-        more.setdefault(each.redundant - reduction.redundant, []).append(f"{number}")
+    for number, (_, rank) in enumerate(reduction.components, start=1):
+        count = reduction.equations - rank - reduction.redundant
+        more.setdefault(count, []).append(f"{number}")
     more.pop(0, None)
     return "".join(
         f" On branch{'es' if len(numbers) > 1 else ''} {listed(numbers)} "
@@ -224,9 +189,10 @@ def more_on_branches(reduction: Reduction) -> str:
 
 
 def branches_meant(reduction: Reduction) -> str:
-    """``on branch 2``, where others have more redundant equations than are counted; else empty."""
-    found = motion_components(reduction)
-    own = [f"{i}" for i, each in enumerate(found, start=1) if each.redundant == reduction.redundant]
+    """Return ``on branch 2`` if the redundancy that is counted is not that of all branches."""
+    rank = reduction.equations - reduction.redundant
+    found = [other for _, other in reduction.components]
+    own = [f"{i}" for i, other in enumerate(found, start=1) if other == rank]
     if len(own) == len(found) or not own:
         return ""
     return f"on branch{'es' if len(own) > 1 else ''} {listed(own)}"

@@ -33,18 +33,7 @@ SAMPLES = 6
 
 @dataclass(frozen=True, eq=False)
 class BodyMotion:
-    """How one body moves.
-
-    Attributes:
-        body: Name of the body; bodies fixed to it move with it.
-        freedoms: Number of its independent velocities at a generic configuration.
-        motion: The motion algebra that holds all its twists, world frame.
-        joint: Joint to something at rest about or along whose axis it moves, if that is all.
-        point: Whether words tell where an axis lies.
-        floats: Whether it is the first body of a part that nothing joins to the ground.
-        rotations: Number of its independent angular velocities at a generic configuration.
-        seen: Number of configurations at which twists were collected.
-    """
+    """The motion algebra of one body, world frame, and its freedoms."""
 
     body: str
     freedoms: int
@@ -60,7 +49,7 @@ class BodyMotion:
         """For example ``rotates about A (axis along Y)``."""
         if self.floats:
             return "floats freely"
-        return _words(self.motion, self.joint, self.point)
+        return _motion_words(self.motion, self.joint, self.point)
 
     def as_dict(self) -> dict[str, Any]:
         """The entry of ``moving`` in the JSON report."""
@@ -72,7 +61,8 @@ class BodyMotion:
         }
 
 
-def _words(motion: MotionType, joint: str | None, point: bool) -> str:
+def _motion_words(motion: MotionType, joint: str | None, point: bool) -> str:
+    """Describe a motion in words."""
     axis = "" if motion.direction is None else axis_words(motion.direction)
     where = f"about a fixed axis along {axis}"
     if motion.point is not None and point:
@@ -97,11 +87,7 @@ def _words(motion: MotionType, joint: str | None, point: bool) -> str:
 
 
 def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
-    """Motion of every body but the ground, in the order of the model.
-
-    Floating bases are held: what the other bodies do is told relative to them. Nothing is said of
-    a mechanism whose loops cannot be closed.
-    """
+    """Return the motion of every body but the ground; floating bases are held."""
     if not reduction.assembly.closed or not reduction.graph.edges:
         return ()
     graph, loops = reduction.graph, reduction.loops
@@ -118,11 +104,11 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     nodes = [node for node in graph.every_node if graph.members[node] and node != graph.ground]
     own = {node: twists[node] for node in nodes}
     small = reduction.tolerances.alike
-    freedoms, bases = _freedoms(own, small), _spanned(own, small)
+    freedoms, bases = _freedoms(own, small), _twist_bases(own, small)
     turns = _freedoms(own, small, first=3)
     seen = len({each.tobytes() for each in np.round(q, 9) + 0.0})
     for node in nodes:
-        types[node] = _generated(bases[node], known, small)
+        types[node] = _motion_algebra(bases[node], known, small)
         motion = in_world(types[node], center, length)
         if shaky and motion.point is not None:
             # Where loops meet in a double root, half of the digits are rounding.
@@ -134,8 +120,8 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     return tuple(_at_joint(reduction, node, entry, resting) for node, entry in found.items())
 
 
-def _spanned(twists: Mapping[NodeId, Array], small: float) -> dict[NodeId, Array]:
-    """Bases of all twists of each body, shape (6, d)."""
+def _twist_bases(twists: Mapping[NodeId, Array], small: float) -> dict[NodeId, Array]:
+    """Return a basis of all twists of each body, shape (6, d)."""
     found: dict[NodeId, Array] = {}
     for count in {own.shape[2] for own in twists.values()}:
         nodes = [node for node, own in twists.items() if own.shape[2] == count]
@@ -149,8 +135,8 @@ def _spanned(twists: Mapping[NodeId, Array], small: float) -> dict[NodeId, Array
     return found
 
 
-def _generated(basis: Array, known: dict[bytes, MotionType], small: float) -> MotionType:
-    """The motion algebra of twists, given a basis, which that of a body before may have been."""
+def _motion_algebra(basis: Array, known: dict[bytes, MotionType], small: float) -> MotionType:
+    """Return the motion algebra that a basis of twists generates."""
     # Adding zero turns -0.0 into 0.0, which has other bytes.
     key = (np.round(basis @ basis.T, 9) + 0.0).tobytes()
     if key not in known:
@@ -160,7 +146,7 @@ def _generated(basis: Array, known: dict[bytes, MotionType], small: float) -> Mo
 
 
 def _freedoms(twists: Mapping[NodeId, Array], small: float, first: int = 0) -> dict[NodeId, int]:
-    """Largest number of independent twists of each body at any sample, from a first row on."""
+    """Return the largest number of independent twists of each body at any sample."""
     found: dict[NodeId, int] = {}
     for count in {own.shape[2] for own in twists.values()}:
         nodes = [node for node, own in twists.items() if own.shape[2] == count]
@@ -175,7 +161,7 @@ def _freedoms(twists: Mapping[NodeId, Array], small: float, first: int = 0) -> d
 def _at_joint(
     reduction: Reduction, node: NodeId, entry: BodyMotion, resting: set[NodeId]
 ) -> BodyMotion:
-    """The same with the joint at which the body hangs on something at rest."""
+    """Name the joint by which a body hangs on something at rest."""
     graph = reduction.graph
     if entry.motion.dimension not in (1, 2):
         return entry
@@ -189,11 +175,7 @@ def _at_joint(
 def _twists(
     reduction: Reduction, scaled: Array, blocks: Sequence[tuple[list[ColumnId], Array]]
 ) -> dict[NodeId, Array]:
-    """Columns that span the twists of every node at each sample, shape (N, 6, k).
-
-    They come from the scaled screws (N, 6, n), and from columns that move together, each block with
-    a basis of their velocities at each sample.
-    """
+    """Return columns that span the twists of every node at each sample, shape (N, 6, k)."""
     graph, loops = reduction.graph, reduction.loops
     rates = {
         column: (which, bases[:, [row]])
@@ -222,7 +204,7 @@ def _twists(
 
 
 def _samples(reduction: Reduction) -> tuple[Array, list[tuple[list[ColumnId], Array]]]:
-    """Configurations, shape (N, n), and what moves together: columns, a basis (N, columns, m)."""
+    """Return configurations (N, n), and blocks of columns with bases of their velocities."""
     loops = reduction.loops
     rng = np.random.default_rng(reduction.seed)
     many = max((len(cell.branches) for cell in reduction.cells), default=0)
@@ -247,7 +229,7 @@ def _samples(reduction: Reduction) -> tuple[Array, list[tuple[list[ColumnId], Ar
 
 
 def floating(reduction: Reduction) -> set[int]:
-    """Edges that free a part of the model from the ground."""
+    """Return edges that free a part of the model from the ground."""
     graph = reduction.graph
     return {
         e.index
@@ -259,7 +241,7 @@ def floating(reduction: Reduction) -> set[int]:
 def _cell(
     reduction: Reduction, cell: CellMobility, samples: int
 ) -> tuple[list[ColumnId], Array, Array]:
-    """Columns of a cell, configurations of it and the velocities that it has there."""
+    """Return columns of a cell, sampled configurations and bases of the velocities there."""
     loops = sized_loops(reduction.graph, reduction.q, cell.edges, reduction.tree)
     columns = [ColumnId(c) for c in loops.columns]
     visited = cell.configurations
@@ -269,7 +251,7 @@ def _cell(
         return columns, q, np.zeros((samples, loops.freedoms, 0))
     shaky = cell.finite is not None and cell.finite < cell.actual
     if shaky or len(cell.branches) > 1:
-        return columns, *_followed(loops, cell, q, reduction.tolerances.rtol)
+        return columns, *_followed_velocities(loops, cell, q, reduction.tolerances.rtol)
     if len(loops.chords) > MANY_LOOPS:
         velocities = _random_velocities(reduction, cell, loops, q)
         if velocities is not None:
@@ -283,10 +265,7 @@ def _cell(
 def _random_velocities(
     reduction: Reduction, cell: CellMobility, loops: LoopKinematics, q: Array
 ) -> Array | None:
-    """As many velocities as a body can have twists at each sample, shape (N, n, k).
-
-    None where many loops by themselves do not tell the velocities of all.
-    """
+    """Return random allowed velocities at each sample, shape (N, n, k), or None."""
     from regularize.reduction.many_loops import each_configuration  # loaded where there are many
 
     rng, cycles = np.random.default_rng(reduction.seed), reduction.cycles(cell)
@@ -300,13 +279,10 @@ def _random_velocities(
     return np.array(found)
 
 
-def _followed(
+def _followed_velocities(
     loops: LoopKinematics, cell: CellMobility, q: Array, rtol: float
 ) -> tuple[Array, Array]:
-    """Configurations and the velocities there that motions follow: fewer than the loops allow.
-
-    Where several motions meet, they are taken from each in turn.
-    """
+    """Return configurations and the velocities that motions really follow there."""
     kinds = [(branch.local, branch.rank, branch.ends) for branch in cell.branches]
     found = []
     for local, rank, ends in kinds or [(cell.local, cell.generic.rank, q)]:

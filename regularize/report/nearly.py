@@ -24,15 +24,7 @@ from regularize.tolerances import EXACT, RTOL
 
 @dataclass(frozen=True, eq=False)
 class NearlySpecial:
-    """A loop that is nearly special.
-
-    Attributes:
-        cycle: The loop.
-        family: The motion algebra that it nearly has, in scaled coordinates of its part.
-        joint: Name of the joint that is furthest off.
-        angle: Radians by which its axis would have to be turned.
-        distance: Metres by which it would have to be moved.
-    """
+    """A loop near a smaller motion algebra, and the joint that is off, in radians and metres."""
 
     cycle: Cycle
     family: MotionType
@@ -44,10 +36,7 @@ class NearlySpecial:
 def nearly_special(
     graph: Graph, part: Block, *, near: float = SLIGHT, rtol: float = RTOL
 ) -> list[NearlySpecial]:
-    """Loops of a part whose motion algebra would be smaller within the coarse tolerance.
-
-    That is in radians and relative to the part's size; up to ``rtol`` geometry is special already.
-    """
+    """Return loops of a part whose motion algebra is smaller within the tolerance ``near``."""
     found = []
     regular: set[tuple[bytes, tuple[int, ...]]] = set()
     for cycle in part.cycles:
@@ -56,8 +45,8 @@ def nearly_special(
         center, length = np.zeros(3), 1.0
         if len(part.cycles) > MANY_LOOPS:
             # Beside many others a loop is small: what is near is told by its own size.
-            center, length = _place(columns)
-            columns = _seen(columns, center, length)
+            center, length = _center_and_size(columns)
+            columns = _rescaled(columns, center, length)
         key = ((np.round(columns, 9) + 0.0).tobytes(), counts)
         if key in regular:
             continue
@@ -71,8 +60,8 @@ def nearly_special(
         named = family.named(near)
         # Axes that meet are off by how far they pass the point, wherever the loop is seen from.
         point = np.zeros(3) if named.point is None else named.point
-        basis = np.linalg.qr(_seen(family.basis, point, 1.0))[0]
-        offsets = [_offset(_seen(s, point, 1.0), basis) for s in screws]
+        basis = np.linalg.qr(_rescaled(family.basis, point, 1.0))[0]
+        offsets = [_distance_outside(_rescaled(s, point, 1.0), basis) for s in screws]
         k = int(np.argmax([angle + distance for angle, distance in offsets]))
         found.append(
             NearlySpecial(
@@ -86,8 +75,8 @@ def nearly_special(
     return found
 
 
-def _place(screws: Array) -> tuple[Array, float]:
-    """Centre and size of a loop, from points of the axes of its screws (6, k)."""
+def _center_and_size(screws: Array) -> tuple[Array, float]:
+    """Return centre and size of a loop from points on its screw axes (6, k)."""
     v, w = screws[:3].T, screws[3:].T
     square = np.sum(w * w, axis=1)
     turns = square > EXACT.closed**2 * np.sum(v * v, axis=1)
@@ -98,8 +87,8 @@ def _place(screws: Array) -> tuple[Array, float]:
     return center, float(np.max(np.linalg.norm(points - center, axis=1))) or 1.0
 
 
-def _seen(screws: Array, center: Array, length: float) -> Array:
-    """Screws (6, k) about another centre, lengths divided by another size."""
+def _rescaled(screws: Array, center: Array, length: float) -> Array:
+    """Move screws (6, k) to another centre and divide lengths by another size."""
     linear = screws[:3] + screw.cross(screws[3:].T, center).T
     turns = screws[3:].any(axis=0)
     return np.vstack([np.where(turns, linear / length, linear), screws[3:]])
@@ -108,10 +97,7 @@ def _seen(screws: Array, center: Array, length: float) -> Array:
 def _families(
     screws: Sequence[Array], own: int, near: float, rtol: float
 ) -> list[GeneratedAlgebra]:
-    """Smaller algebras that hold every screw of the loop up to the coarse tolerance.
-
-    Those that all joints but one generate exactly come first: they name the one that is off.
-    """
+    """Return smaller algebras that hold every screw of the loop within the tolerance ``near``."""
     every, joints = np.hstack(screws), np.arange(len(screws))
     owner = np.repeat(joints, [each.shape[1] for each in screws])
     stays = np.vstack([joints[:, None] != owner, np.full(len(owner), True)])
@@ -123,11 +109,11 @@ def _families(
         GeneratedAlgebra(every[:, stays[k]], rtols[k]) for k in np.flatnonzero(spanned < own)
     ]
     smaller = [a for a in algebras if 0 < a.dimension < own]
-    return [a for a in smaller if max(sum(_offset(s, a.basis)) for s in screws) <= near]
+    return [a for a in smaller if max(sum(_distance_outside(s, a.basis)) for s in screws) <= near]
 
 
-def _offset(screws: Array, family: Array) -> tuple[float, float]:
-    """Angle and relative distance by which a joint lies outside an algebra."""
+def _distance_outside(screws: Array, family: Array) -> tuple[float, float]:
+    """Return the angle and relative distance by which a joint lies outside an algebra."""
     outside = subalgebra.residual(family, screws)
     turn = np.linalg.norm(outside[3:], axis=0)
     shift = np.linalg.norm(outside[:3], axis=0)
@@ -139,7 +125,7 @@ def _offset(screws: Array, family: Array) -> tuple[float, float]:
 
 
 def in_world(family: MotionType, center: Array, length: float) -> MotionType:
-    """A motion type from the scaled coordinates of a part to metres in the world frame."""
+    """Convert a motion type from scaled coordinates of a part to metres in the world frame."""
     return MotionType(
         family.name,
         family.dimension,

@@ -29,17 +29,7 @@ from regularize.words import counted
 
 @dataclass(frozen=True)
 class PlatformMotion:
-    """How a platform moves.
-
-    Attributes:
-        body: Name of the platform.
-        legs: Number of chains of joints that hold it.
-        rotations: Number of its independent angular velocities at a generic configuration.
-        translations: Number of its other freedoms.
-        evidence: ``proved`` where it stays in one group of such motions wherever it goes, else
-            ``moved``.
-        configurations: At how many configurations it was looked at.
-    """
+    """The rotations and translations of a platform held by legs."""
 
     body: str
     legs: int
@@ -72,12 +62,7 @@ class PlatformMotion:
 
 
 def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[PlatformMotion, ...]:
-    """The platform of each part with loops that holds a body at rest, where one body is it.
-
-    Args:
-        reduction: The reduction.
-        bodies: The motions of its bodies.
-    """
+    """Find the platform of each part with loops: the body that most legs hold."""
     graph, own = reduction.graph, {entry.body: entry for entry in bodies}
     motions = {n: own[graph.nodes[n]] for n in graph.every_node if graph.nodes[n] in own}
     resting = [n for n, entry in motions.items() if not entry.freedoms and not entry.floats]
@@ -109,7 +94,7 @@ def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[Platf
             continue
         body, chains = motions[free[first[0]]], legs[first[0]]
         turns, rest = body.rotations, body.freedoms - body.rotations
-        proved = not seen and _common(reduction, chains) == (body.freedoms, turns)
+        proved = not seen and _common_group(reduction, chains) == (body.freedoms, turns)
         evidence: Literal["proved", "moved"] = "proved" if proved else "moved"
         found.append(PlatformMotion(body.body, len(chains), turns, rest, evidence, body.seen))
     return tuple(found)
@@ -118,7 +103,7 @@ def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[Platf
 def _legs(
     joints: Mapping[EdgeId, tuple[NodeId, NodeId]], base: NodeId, platform: NodeId
 ) -> list[list[EdgeId]]:
-    """Joints between base and platform that remain together where these are taken away."""
+    """Group joints into legs: those that stay connected without base and platform."""
     ends, chains = {base, platform}, DisjointSets[NodeId]()
     for pair in joints.values():
         if not ends & {*pair}:
@@ -130,8 +115,8 @@ def _legs(
     return [leg for leg in found.values() if ends <= {n for e in leg for n in joints[e]}]
 
 
-def _common(reduction: Reduction, legs: Sequence[Sequence[EdgeId]]) -> tuple[int, int]:
-    """Freedoms and rotations of the group that those which the legs generate have in common."""
+def _common_group(reduction: Reduction, legs: Sequence[Sequence[EdgeId]]) -> tuple[int, int]:
+    """Return freedoms and rotations of the motion group that all legs allow."""
     graph, loops = reduction.graph, reduction.loops
     center, length = center_and_length(loops, reduction.q)
     screws = loops.measured(length, center).scaled(loops.state(reduction.q[None]).screws)[0].T

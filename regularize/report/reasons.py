@@ -40,15 +40,7 @@ from regularize.words import counted, names, point_words
 
 @dataclass(frozen=True, eq=False)
 class Reason:
-    """Why something moves or does not.
-
-    Attributes:
-        subject: ``locked`` or ``moves``.
-        joints: Joints that take part.
-        text: The reason in one sentence.
-        wrench: Where one wrench goes round a loop: force and moment about the world's origin, the
-            force, or else the moment, of length one, shape (6,).
-    """
+    """A sentence about why something is locked or moves, with the wrench behind it, shape (6,)."""
 
     subject: str
     joints: tuple[str, ...]
@@ -66,22 +58,22 @@ class Reason:
 
 
 def reasons(reduction: Reduction) -> tuple[Reason, ...]:
-    """Reasons of all cells that are shaky, and of all parts that move by their dimensions."""
+    """Return the reasons of all shaky cells, and of all parts that move by their dimensions."""
     if not reduction.assembly.closed:
         return ()
     found: list[Reason] = []
     for cell in reduction.cells:
         if cell.finite is not None and cell.finite < cell.actual:
-            found.append(_locked(reduction, cell))
+            found.append(_why_locked(reduction, cell))
     for part in reduction.parts:
         cell = reduction.cell_at[part.edges[0]]
         if cell.finite == cell.actual > 0 and part.proved and part.surplus > 0:
-            found += _moves(reduction, part, part.surplus)
+            found += _why_it_moves(reduction, part, part.surplus)
     return tuple(found)
 
 
-def _locked(reduction: Reduction, cell: CellMobility) -> Reason:
-    """Which velocities no motion follows, and the stress that forbids them."""
+def _why_locked(reduction: Reduction, cell: CellMobility) -> Reason:
+    """Say which velocities no motion follows, and which self-stress forbids them."""
     graph = reduction.graph
     q = reduction.q[graph.columns(cell.edges)]
     loops = sized_loops(graph, q, cell.edges, reduction.tree)
@@ -116,7 +108,7 @@ def _locked(reduction: Reduction, cell: CellMobility) -> Reason:
         for e, wrench in zip(loops.edges, local.stress, strict=True)
     }
     if len(loops.chords) == 1:
-        around = _sized(lines[loops.edges[0]], small)
+        around = _normalized(lines[loops.edges[0]], small)
         words = f"{_wrench_words(around, loops.length, small)} that goes round the loop"
         return Reason(
             "locked",
@@ -139,7 +131,7 @@ def _locked(reduction: Reduction, cell: CellMobility) -> Reason:
 def _velocity_words(
     graph: Graph, loops: LoopKinematics, twists: Mapping[NodeId, Array], small: float
 ) -> str:
-    """What one body, that with the most joints, could do to first order."""
+    """Say what the body with the most joints could do to first order."""
     moved = {n: t for n, t in twists.items() if np.max(np.abs(t)) > small} or twists
     degree = {n: len(graph.adjacency[n]) for n in moved}
     node = max(moved, key=lambda n: (degree[n], float(np.max(np.abs(moved[n])))))
@@ -165,7 +157,7 @@ def _velocity_words(
 def _rods(
     graph: Graph, loops: LoopKinematics, places: Array, lines: Mapping[EdgeId, Array], small: float
 ) -> dict[NodeId, float]:
-    """Forces along bodies that are loaded at two points alone: tension is positive."""
+    """Return forces along bodies that are loaded at two points only, tension positive."""
     found = {}
     for node in loops.nodes:
         edges = [e for e in graph.adjacency[node] if e in lines]
@@ -186,8 +178,8 @@ def _rods(
     return found
 
 
-def _moves(reduction: Reduction, part: Block, left: int) -> Iterator[Reason]:
-    """The stress that a part has at every configuration although it moves."""
+def _why_it_moves(reduction: Reduction, part: Block, left: int) -> Iterator[Reason]:
+    """Say which self-stress a part has at every configuration although it moves."""
     graph = reduction.graph
     joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in part.edges))
     if part.parallel:
@@ -224,7 +216,7 @@ def _moves(reduction: Reduction, part: Block, left: int) -> Iterator[Reason]:
     force = scaled[:3] / part.length
     around = np.concatenate([scaled[3:] + np.cross(part.center, force), force])
     small = reduction.tolerances.alike
-    around = _sized(around, small)
+    around = _normalized(around, small)
     yield Reason(
         "moves",
         joints,
@@ -234,8 +226,8 @@ def _moves(reduction: Reduction, part: Block, left: int) -> Iterator[Reason]:
     )
 
 
-def _sized(line: Array, small: float) -> Array:
-    """A wrench (moment, force) with a force, or else a moment, of length one; first entry up."""
+def _normalized(line: Array, small: float) -> Array:
+    """Scale a wrench (moment, force) to a force, or else a moment, of length one."""
     size = np.linalg.norm(line[3:])
     if size < small * np.linalg.norm(line[:3]):
         return np.concatenate([line[:3] / np.linalg.norm(line[:3]), np.zeros(3)])
@@ -244,7 +236,7 @@ def _sized(line: Array, small: float) -> Array:
 
 
 def _axis(s: Array, length: float, small: float) -> tuple[Array, Array | None, float | None]:
-    """Direction, point and pitch of a twist or a wrench (moment, force), rounding as zero."""
+    """Return direction, point and pitch of a twist or wrench, with rounding noise as zero."""
     if np.linalg.norm(s[3:]) * length < small * np.linalg.norm(s[:3]):
         s = np.concatenate([s[:3], np.zeros(3)])
     axis, point, pitch = screw.axis_of(s)
@@ -256,6 +248,7 @@ def _axis(s: Array, length: float, small: float) -> tuple[Array, Array | None, f
 
 
 def _wrench_words(line: Array, length: float, small: float) -> str:
+    """Describe a wrench: a couple, a force on a line, or both with a pitch."""
     axis, point, pitch = _axis(line, length, small)
     if point is None or pitch is None:
         return f"a couple about {axis_words(axis)}"
@@ -268,7 +261,7 @@ def _wrench_words(line: Array, length: float, small: float) -> str:
 
 
 def _met_words(line: Array, length: float, small: float) -> str:
-    """What it means for the axes that a wrench does no work on them."""
+    """Say what all joint axes have in common if a wrench does no work on them."""
     _, point, pitch = _axis(line, length, small)
     if point is None:
         return "all axes are at right angles to it"
@@ -279,12 +272,7 @@ def _met_words(line: Array, length: float, small: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class FixingChain:
-    """Joints in a row and the motion that they generate.
-
-    Attributes:
-        joints: Names of the joints.
-        motion: Their motion algebra, in the scaled coordinates of the part.
-    """
+    """Joints in a row and the motion that they generate."""
 
     joints: tuple[str, ...]
     motion: MotionType
@@ -293,15 +281,8 @@ class FixingChain:
 def causes(
     graph: Graph, part: Block, cut: Cut, edges: tuple[EdgeId, ...], covector: Array, rtol: float
 ) -> tuple[FixingChain, ...]:
-    """The chains of a loop that together never move along a covector.
-
-    Edges are those of the loop from one side of the cut to the other, without the cut; the covector
-    is in the scaled coordinates of the part, shape (6,).
-
-    Returns:
-        One chain, two, or none where the loop alone does not prove it.
-    """
-    for chains in _partitions(edges):
+    """Return the shortest chains of a loop that together never move along a covector."""
+    for chains in _chains(edges):
         algebras = [_algebra(part, chain, rtol) for chain in chains]
         if max(np.max(np.abs(covector @ a.basis), initial=0.0) for a in algebras) < rtol:
             return tuple(
@@ -315,12 +296,12 @@ def causes(
 
 @lru_cache(maxsize=32)  # all directions of a cut are looked for in the same chains
 def _algebra(part: Block, chain: tuple[EdgeId, ...], rtol: float) -> GeneratedAlgebra:
-    """The motion algebra of some joints of a part in a row."""
+    """Return the motion algebra of consecutive joints of a part."""
     return GeneratedAlgebra(np.hstack([part.screws[e] for e in chain]), rtol)
 
 
-def _partitions(edges: tuple[EdgeId, ...]) -> Iterator[tuple[tuple[EdgeId, ...], ...]]:
-    """The chain as a whole, then its splits at a body, the most even ones first."""
+def _chains(edges: tuple[EdgeId, ...]) -> Iterator[tuple[tuple[EdgeId, ...], ...]]:
+    """Yield the whole chain, then its splits in two, the most even ones first."""
     yield (edges,)
     middle = len(edges) / 2
     for k in sorted(range(1, len(edges)), key=lambda k: abs(k - middle)):

@@ -31,18 +31,7 @@ _END = re.compile(r"\s*(-->|\*/)?\s*$")
 
 @dataclass(frozen=True)
 class Suppression:
-    """A finding, or a kind of finding, that is accepted.
-
-    Attributes:
-        codes: Codes or their beginnings.
-        by: ``comment``, ``configuration`` or ``baseline``.
-        reason: Why, in the user's words.
-        files: Pattern of the models that it is about; None for any.
-        line: Line of the finding, or the one before it; None for any.
-        joints: Joints that the finding has to name; none for any finding.
-        fingerprint: Of the one finding that is meant; None for any.
-        source: Where it stands.
-    """
+    """A finding, or a kind of finding, that is accepted, by whom and why."""
 
     codes: tuple[str, ...]
     by: str
@@ -54,7 +43,7 @@ class Suppression:
     source: Source | None = None
 
     def covers(self, finding: Diagnostic, mechanism: Mechanism) -> bool:
-        """Whether the finding is accepted by it."""
+        """Whether this accepts a finding."""
         path = (finding.source.path if finding.source else None) or mechanism.path or ""
         line = finding.source.line if finding.source else None
         return (
@@ -85,7 +74,7 @@ class Suppressed:
 def divided(
     findings: Sequence[Diagnostic], mechanism: Mechanism, suppressions: Sequence[Suppression]
 ) -> tuple[tuple[Diagnostic, ...], tuple[Suppressed, ...]]:
-    """The findings that stay, and those that are accepted."""
+    """Separate findings that stay from those that are accepted."""
     stay, accepted = [], []
     for finding in findings:
         found = next((s for s in suppressions if s.covers(finding, mechanism)), None)
@@ -97,13 +86,13 @@ def divided(
 
 
 def in_comments(mechanism: Mechanism) -> tuple[Suppression, ...]:
-    """What comments in the model's own files accept."""
+    """Return what comments in the model's own files accept."""
     paths = filter(None, (mechanism.path, *mechanism.files))
     return tuple(found for path in paths for found in _comments(path))
 
 
 def unexplained(suppressions: Sequence[Suppression]) -> Iterator[Diagnostic]:
-    """A warning for every comment that gives no reason: whoever reads it cannot judge it."""
+    """Yield a warning for every comment that gives no reason."""
     for each in suppressions:
         if not each.reason:
             yield Diagnostic(
@@ -139,7 +128,7 @@ def _comments(path: str) -> Iterator[Suppression]:
 
 
 def fingerprint(model: str, finding: Diagnostic) -> str:
-    """From the code and the joints, so that moving a line does not make it another finding."""
+    """Return a hash of code and joints, so that moving a line leaves a finding the same."""
     parts = [model, finding.code, *sorted(finding.joints)]
     if not finding.joints:
         parts.append(finding.message)

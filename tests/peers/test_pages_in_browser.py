@@ -1,4 +1,4 @@
-"""Pages of models of every size, graded as ``tests/page_grades.py`` grades a folder of them."""
+"""Pages of models of every size, graded by ``tests/page_grades.py``."""
 
 from __future__ import annotations
 

@@ -12,14 +12,14 @@ import os
 import pickle
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from regularize.adapters import adapter_named, adapters, root_tag
-from regularize.checking import Report, check
+from regularize.checking import check
 from regularize.errors import ReadError, RegularizeError
 from regularize.escape import displayed
 from regularize.files import load
@@ -28,6 +28,7 @@ from regularize.mechanism.mechanism import Body, Coupling, Joint, Mechanism
 from regularize.repair.fix.fix import Fix, fix
 from regularize.report.forms.loop_view import motion
 from regularize.report.forms.view import counts, verdict
+from regularize.report.report import Report
 from regularize.words import counted
 
 #: Entries of a folder that are linked; of larger ones only these, and the rest is not found.
@@ -35,11 +36,7 @@ MOST = 2000
 
 
 class Mirror:
-    """A document that is being typed, as a file: its text, and links to all around its place.
-
-    Args:
-        path: Where the document is, or will be, saved.
-    """
+    """A copy of a document that is being typed, with links to the files around it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -58,23 +55,23 @@ class Mirror:
                     (target / entry).symlink_to(source / entry)
 
     def put(self, text: str) -> Path:
-        """The file with a text."""
+        """Write a text into the copy and return its path."""
         self._link(self.path.parent, self._place.parent, self.path.name)  # what has come since
         self._place.write_text(text, encoding="utf-8", newline="")
         return self._place
 
     def real(self, path: str) -> Path:
-        """The user's own file that a path in the mirror leads to."""
+        """Return the user's own file for a path in the mirror."""
         place = Path(path)
         return self.path if place == self._place else place.resolve()
 
     def named(self, text: str) -> str:
-        """A message with the user's names of files."""
+        """Replace paths in the mirror by the user's in a message."""
         words = text.replace(str(self._place), self.path.name)
         return words.replace(f"{self._place.parent}{os.sep}", "")
 
     def close(self) -> None:
-        """Take it away."""
+        """Remove the copy."""
         self._folder.cleanup()
 
 
@@ -88,14 +85,7 @@ _NAME = re.compile(r"@name='([^']*)'")
 
 @dataclass(frozen=True)
 class Problem:
-    """A finding at its line.
-
-    Attributes:
-        line: Counted from 0.
-        code: As of ``Diagnostic``; empty where the text cannot be read.
-        severity: As of ``Diagnostic``.
-        message: The sentence, and what to do.
-    """
+    """A finding at a line, counted from 0."""
 
     line: int
     code: str
@@ -104,13 +94,7 @@ class Problem:
 
 
 class Repair(NamedTuple):
-    """The edit of `fix`.
-
-    Attributes:
-        title: What it does.
-        edits: Files, first characters, those after the last ones, and what stands there then.
-        gone: Codes of findings that it leaves none of.
-    """
+    """The edits of `fix` as (file, start, end, text), and the codes of findings that go away."""
 
     title: str
     edits: list[tuple[Path, int, int, str]]
@@ -118,13 +102,7 @@ class Repair(NamedTuple):
 
 
 def format_of(text: str, path: Path, before: str | None = None) -> str | None:
-    """The format of a text that is typed; None for what is none of these.
-
-    Args:
-        text: The text.
-        path: Where it is saved; its suffix decides where the text is broken.
-        before: What the same document was when it was last understood.
-    """
+    """Return the format of a text that is typed, or None; ``before`` is the last known one."""
     head = text[:4096].encode()
     for name in TYPED:
         adapter = adapter_named(name)
@@ -138,18 +116,15 @@ def format_of(text: str, path: Path, before: str | None = None) -> str | None:
 
 
 class Analysed:
-    """A text, analysed.
-
-    Args:
-        text: The text.
-        format: Its format, of ``TYPED``.
-        mirror: The place of its document.
-        before: An earlier text of the document; where it says the same in other words, what was
-            found in it stands, at other lines.
-    """
+    """The analysis of a text; words that only moved since ``before`` are not analysed again."""
 
     def __init__(
-        self, text: str, format: str, mirror: Mirror, before: Analysed | None = None
+        self,
+        text: str,
+        format: str,
+        mirror: Mirror,
+        before: Analysed | None = None,
+        progress: Callable[[float], None] | None = None,
     ) -> None:
         self.text, self.format, self._mirror = text, format, mirror
         self.lines = text.splitlines() or [""]
@@ -157,12 +132,14 @@ class Analysed:
         self.problems: list[Problem] = []
         try:
             self.mechanism = load(str(mirror.put(text)), format=format)
-            self._said = _said(self.mechanism)
-            if before is not None and before.report and before._said == self._said:
+            self._content = _content(self.mechanism)
+            if before is not None and before.report and before._content == self._content:
                 self.report = before.report
-                diagnostics = [*self.mechanism.findings, *_moved(self.report, self.mechanism)]
+                diagnostics = [*self.mechanism.findings, *_relocated(self.report, self.mechanism)]
             else:
-                self.report = check(self.mechanism, configurations=CONFIGURATIONS)
+                self.report = check(
+                    self.mechanism, configurations=CONFIGURATIONS, progress=progress
+                )
                 diagnostics = [*self.report.diagnostics]
         except RegularizeError as error:
             source = None
@@ -177,25 +154,25 @@ class Analysed:
             self.problems.append(Problem(line, found.code, found.severity, mirror.named(words)))
 
     def _line(self, source: Source | None) -> int:
-        """The line of the text that a finding belongs to; that of the root where there is none."""
+        """Return the line of a finding, or of the root where it has none."""
         if source is None or self._mirror.real(source.path) != self._mirror.path:
             return self.root
         if self.format == "usd":
             return self._prims.get(source.element or "", self.root)
         named = _NAME.findall(source.element or "")
         if self.format == "xacro":  # lines are those of what it expands to
-            return self._written(named[-1]) if named else self.root
+            return self._xacro_line(named[-1]) if named else self.root
         return min(max((source.line or self.root + 1) - 1, 0), len(self.lines) - 1)
 
     @cached_property
     def root(self) -> int:
-        """Line of the root element, or of the first prim."""
+        """Return the line of the root element, or of the first prim."""
         start = re.compile(r"\s*(<(robot|sdf|mujoco)\b|def\b)")
         return next((k for k, line in enumerate(self.lines) if start.match(line)), 0)
 
     @cached_property
     def _prims(self) -> dict[str, int]:
-        """Line of every prim of a USD text by its path."""
+        """Return the line of every prim of a USD text by its path."""
         found, path, depth = dict[str, int](), list[tuple[str, int]](), 0
         for k, line in enumerate(self.lines):
             bare = re.sub(r'"[^"]*"', "", line).partition("#")[0]
@@ -208,8 +185,8 @@ class Analysed:
             path = [each for each in path if each[1] <= depth]
         return found
 
-    def _written(self, name: str) -> int:
-        """The line of a xacro text that an element of that name comes from."""
+    def _xacro_line(self, name: str) -> int:
+        """Return the line of a xacro text that an element with this name is expanded from."""
         for k, line in enumerate(self.lines):
             for given in re.findall(r'\bname\s*=\s*"([^"]*)"', line):
                 parts = re.split(r"\$\{[^}]*\}|\$\([^)]*\)", given)
@@ -227,7 +204,7 @@ class Analysed:
         return f"mobility {mobility}, {r.redundant} redundant"
 
     def hover(self, line: int) -> str:
-        """The loops through the joint or body at a line as Markdown; empty where there is none."""
+        """Return the loops through the element at a line as Markdown, or nothing."""
         if self.report is None:
             return ""
         mechanism, named = self.mechanism, self._names_at(self.mechanism, line)
@@ -263,7 +240,7 @@ class Analysed:
         return "\n".join(parts)
 
     def _names_at(self, mechanism: Mechanism, line: int) -> set[str]:
-        """Names of the joints and bodies whose element a line is in."""
+        """Return names of the joints and bodies whose element contains a line."""
         elements: tuple[Joint | Body, ...] = (*mechanism.joints, *mechanism.bodies)
         starts = [
             (self._line(each.source), each.name)
@@ -285,12 +262,12 @@ class Analysed:
 
     @property
     def redundant(self) -> int:
-        """Redundant equations; none where the text cannot be read."""
+        """Count the redundant equations; 0 where the text cannot be read."""
         return 0 if self.report is None else self.report.reduction.redundant
 
     @cached_property
     def fixed(self) -> Repair | None:
-        """The repair; None where there is nothing to repair, or the file cannot hold it."""
+        """Return the repair, or None if nothing is redundant or the file cannot hold it."""
         if self.report is None or not self.redundant:
             return None
         try:
@@ -305,8 +282,8 @@ class Analysed:
         return Repair(_title(found), edits, frozenset(gone)) if gone else None
 
 
-def _said(mechanism: Mechanism) -> bytes:
-    """All that a model says but where it says it, as bytes to be compared."""
+def _content(mechanism: Mechanism) -> bytes:
+    """Return all that a model says, without the places, as bytes to compare."""
     parts: dict[str, Any] = {
         part: tuple(replace(each, source=None) for each in getattr(mechanism, part))
         for part in ("bodies", "joints", "couplings", "actuators", "motions")
@@ -314,8 +291,8 @@ def _said(mechanism: Mechanism) -> bytes:
     return pickle.dumps(replace(mechanism, findings=(), **parts))
 
 
-def _moved(report: Report, mechanism: Mechanism) -> Iterator[Diagnostic]:
-    """What the analysis found, where the same elements stand now."""
+def _relocated(report: Report, mechanism: Mechanism) -> Iterator[Diagnostic]:
+    """Yield findings of an analysis at the lines where their elements are now."""
     parts: tuple[Body | Joint | Coupling, ...]
     parts = (*mechanism.bodies, *mechanism.joints, *mechanism.couplings)
     places = {each.source.element: each.source for each in parts if each.source is not None}
@@ -327,7 +304,7 @@ def _moved(report: Report, mechanism: Mechanism) -> Iterator[Diagnostic]:
 
 
 def _title(found: Fix) -> str:
-    """What a repair does, in one line."""
+    """Describe a repair in one line."""
     changes = [f"{each.joint.name} {each.kind}" for each in found.changes]
     what = ", ".join(changes[:3]) + (f" and {len(changes) - 3} more" if changes[3:] else "")
     left = found.reduction.redundant
@@ -336,5 +313,5 @@ def _title(found: Fix) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text that is no Markdown, whatever a model's names hold."""
+    """Escape text for Markdown, whatever a model's names hold."""
     return re.sub(r"([\\`*_{}\[\]<>|#!])", r"\\\1", displayed(text))

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import threading
-from collections.abc import Callable
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 from urllib.parse import unquote, urlparse
 from urllib.request import url2pathname
 
@@ -23,7 +21,6 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra("the language server", "pygls", "lsp") from error
 
-T = TypeVar("T")
 #: Seconds that nothing is typed before a text is analysed.
 PAUSE = 0.05
 #: Texts of a document whose analyses are kept, for undo and redo.
@@ -35,72 +32,8 @@ SEVERITIES = {
 }
 
 
-class Superseded(BaseException):
-    """What is computed is not wanted any more; raised in the worker's thread, wherever it is."""
-
-
-class Worker:
-    """One thread in which texts are analysed, and which leaves a text for a newer one.
-
-    An analysis has no places where it could be asked to stop, and a process of its own, which
-    could be killed, would not be warm: so it is interrupted as Ctrl-C interrupts a program.
-    """
-
-    def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1)
-        self._lock = threading.Lock()
-        self._at: object = None
-        self._ident = 0
-
-    async def run(self, of: object, function: Callable[[], T]) -> T | None:
-        """Call a function in its turn; None where ``leave`` has ended it.
-
-        Args:
-            of: What it is computed for.
-            function: What is called.
-        """
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._turn, of, function)
-
-    def afterwards(self, function: Callable[[], object]) -> None:
-        """Call a function once all that waits is done."""
-        self._thread.submit(function)
-
-    def leave(self, of: object) -> None:
-        """End what is computed for something at this moment."""
-        with self._lock:
-            if self._at is of:
-                self._at = None  # once is enough
-                self._raise(Superseded)
-
-    def _turn(self, of: object, function: Callable[[], T]) -> T | None:
-        self._ident = threading.get_ident()
-        result: T | None = None
-        failed: Exception | None = None
-        begun = False
-        while True:  # what was raised may arrive anywhere here
-            try:
-                if not begun:
-                    begun = True
-                    with self._lock:
-                        self._at = of
-                    try:
-                        result = function()
-                    except Exception as error:
-                        failed = error
-                with self._lock:
-                    self._at = None
-                self._raise(None)  # nothing arrives behind this
-                break
-            except Superseded:
-                result = failed = None
-        if failed is not None:
-            raise failed
-        return result
-
-    def _raise(self, what: type[BaseException] | None) -> None:
-        raised = None if what is None else ctypes.py_object(what)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._ident), raised)
+class Superseded(Exception):
+    """Raised within an analysis that nobody waits for any more."""
 
 
 @dataclass
@@ -116,19 +49,15 @@ class OpenText:
 
 
 class ModelServer:
-    """Open documents, analysed by one thread one after another.
-
-    Args:
-        editor: The connection to the editor, a ``pygls`` server.
-    """
+    """The open documents of one editor, analysed by one thread."""
 
     def __init__(self, editor: Any) -> None:
         self._editor = editor
         self._documents: dict[str, OpenText] = {}
-        self._worker = Worker()
+        self._thread = ThreadPoolExecutor(1)
 
     def changed(self, uri: str, pause: float) -> None:
-        """Analyse a document once it rests for so many seconds, and publish what is found."""
+        """Analyse a document after a pause in typing, and publish its findings."""
         if uri not in self._documents:
             path = path_of(uri)
             self._documents[uri] = OpenText(path, Mirror(path))
@@ -143,8 +72,8 @@ class ModelServer:
         if held is not None:
             if held.waiting is not None:
                 held.waiting.cancel()
-            self._worker.leave(held)
-            self._worker.afterwards(held.mirror.close)
+            held.latest = None
+            self._thread.submit(held.mirror.close)
             self._send(uri, None, [])
 
     async def analysed(self, uri: str) -> Analysed | None:
@@ -155,8 +84,6 @@ class ModelServer:
         text = self._editor.workspace.get_text_document(uri).source
         if text not in held.known:
             if held.latest is None or held.latest[0] != text:
-                if held.known:  # the first time much is loaded, which is not left half-way
-                    self._worker.leave(held)
                 held.latest = text, asyncio.ensure_future(self._analyse(held, text))
             await asyncio.shield(held.latest[1])
         return held.known.get(text)
@@ -168,12 +95,16 @@ class ModelServer:
             return
         before = next((each for each in reversed(held.known.values()) if each.report), None)
 
-        def work() -> Analysed | None:
-            wanted = held.latest is None or held.latest[0] == text
-            return Analysed(text, format, held.mirror, before) if wanted else None
+        def go_on(_: float = 0.0) -> None:
+            if held.latest is None or held.latest[0] != text:
+                raise Superseded
 
-        found = await self._worker.run(held, work)
-        if found is not None:
+        def work() -> Analysed:
+            go_on()
+            return Analysed(text, format, held.mirror, before, go_on)
+
+        with contextlib.suppress(Superseded):
+            found = await asyncio.get_running_loop().run_in_executor(self._thread, work)
             held.known[text] = found
             for old in [*held.known][:-KEPT]:
                 del held.known[old]
@@ -187,7 +118,8 @@ class ModelServer:
         own = [p for p in found.problems if p.line in lines or _is_in(p, asked.context.diagnostics)]
         if not own:
             return []
-        fixed = await self._worker.run(self._documents[uri], lambda: found.fixed)
+        loop = asyncio.get_running_loop()
+        fixed = await loop.run_in_executor(self._thread, lambda: found.fixed)
         if fixed is None or not any(p.code in fixed.gone for p in own):
             return []
         edits: dict[str, list[lsp.TextEdit]] = {}
@@ -265,14 +197,14 @@ def _is_in(problem: Problem, shown: list[lsp.Diagnostic]) -> bool:
 
 
 def _position(text: str, offset: int) -> lsp.Position:
-    """Line and column of a character, as editors count lines."""
+    """Return line and column of a character, as editors count them."""
     above = text[:offset].splitlines(keepends=True) or [""]
     whole = above[-1].endswith(("\n", "\r"))
     return lsp.Position(len(above) - (not whole), 0 if whole else len(above[-1]))
 
 
 def path_of(uri: str) -> Path:
-    """The file of a URI; one in the current folder for a text without a file."""
+    """Return the file of a URI; a text without a file counts as one in the current folder."""
     parsed = urlparse(uri)
     if parsed.scheme == "file":
         return Path(url2pathname(parsed.path))

@@ -7,21 +7,29 @@ the mechanism is back where it started.
 
 from __future__ import annotations
 
+import csv
+import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.linalg import qr
 
+from regularize.adapters.common.input_files import check_regular
+from regularize.dynamics.simulation.simulation import Simulation, motion_file
+from regularize.errors import ModelError, ReadError
 from regularize.lie.arrays import Array, read_only
 from regularize.loops.continuation import Continuation
 from regularize.loops.finite import LocalBranch
 from regularize.loops.kinematics import LoopKinematics, center_and_length, sized_loops
 from regularize.mechanism.graph import coordinate_names
+from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.report.motion import floating
-from regularize.tolerances import Tolerances
+from regularize.tolerances import UNSEEN, Tolerances
 
 #: Frames in each direction: enough for a crank to turn once while another joint goes faster.
 FRAMES = 144
@@ -35,17 +43,7 @@ SLIDE = 0.6
 
 @dataclass(frozen=True, eq=False)
 class DrivenMotion:
-    """One motion of a mechanism.
-
-    Attributes:
-        name: Coordinate that is driven.
-        column: Its position among all coordinates.
-        slides: Whether it is a length, else an angle.
-        q: Configurations along the motion, shape (frames, n).
-        start: Index of the assembled configuration.
-        cyclic: Whether the motion returns to its start.
-        branch: Number of the branch that it is on, where several meet at its start; else 0.
-    """
+    """Configurations (frames, n) while one coordinate is driven; ``start`` is the assembled one."""
 
     name: str
     column: int
@@ -57,7 +55,7 @@ class DrivenMotion:
 
 
 def motions(reduction: Reduction, most: int = 6) -> tuple[DrivenMotion, ...]:
-    """The first few motions of the mechanism: those of the loops, then those of open chains."""
+    """Return the first few motions: those of the loops, then those of open chains."""
     if not reduction.assembly.closed:
         return ()
     found: list[DrivenMotion] = []
@@ -73,11 +71,7 @@ def motions(reduction: Reduction, most: int = 6) -> tuple[DrivenMotion, ...]:
 def on_branches(
     reduction: Reduction, frames: int, most: int = 8
 ) -> dict[int, tuple[DrivenMotion, ...]]:
-    """Motions on the first branches that meet at the pose, by their numbers; none where one is.
-
-    Each goes so many frames each way; of branches and of motions on each there are ``most``, for
-    there may be as many as cells.
-    """
+    """Return motions on the first branches that meet at the pose, by branch number."""
     met: dict[int, list[Driver]] = {}
     for drive in drivers(reduction):
         if drive.branch and (drive.branch in met or len(met) < most):
@@ -91,13 +85,7 @@ def on_branches(
 
 @dataclass(frozen=True, eq=False)
 class Driver:
-    """A coordinate to drive and those to hold, as positions in the coordinates of ``loops``.
-
-    ``slides`` is whether it is a length. Where motions branch at the assembled pose, ``ends`` are
-    configurations on one of them, the second on the other side if there are two, and ``branch`` is
-    its number. Where loops allow velocities that no motion follows, ``heading`` is one that a
-    motion follows, (n,).
-    """
+    """A coordinate to drive and those to hold, as positions in the coordinates of ``loops``."""
 
     loops: LoopKinematics
     driver: int
@@ -121,10 +109,10 @@ class Driver:
         """Go both ways from the assembled configuration, or once around."""
         columns = self.loops.columns
         start = reduction.q[columns]
-        ahead, cyclic = self._from(start, 1.0, frames)
+        ahead, cyclic = self._one_side(start, 1.0, frames)
         behind: list[Array] = []
         if not cyclic:
-            behind, cyclic = self._from(start, -1.0, frames)
+            behind, cyclic = self._one_side(start, -1.0, frames)
         if cyclic and behind:
             ahead, behind = behind, []
         if not ahead and not behind:
@@ -137,19 +125,19 @@ class Driver:
         q, first = read_only(whole), len(behind)
         return DrivenMotion(name, self.column, self.slides, q, first, cyclic, self.branch)
 
-    def _from(self, start: Array, sign: float, frames: int) -> tuple[list[Array], bool]:
-        """Configurations one way from the assembled pose, along the branch if there are some."""
+    def _one_side(self, start: Array, sign: float, frames: int) -> tuple[list[Array], bool]:
+        """Return configurations on one side of the assembled pose, on the driver's branch."""
         if self.ends is None:
-            return self._way(start, sign, frames)
+            return self._follow(start, sign, frames)
         sides = np.sign((self.ends - start)[:, self.driver])
         for end, side in zip(self.ends, sides, strict=True):
             if side == sign:
-                way, cyclic = self._way(end, sign, frames)
+                way, cyclic = self._follow(end, sign, frames)
                 return [end, *way], cyclic
         return [], False
 
-    def _way(self, start: Array, sign: float, frames: int) -> tuple[list[Array], bool]:
-        """Configurations one way from the start, and whether they lead back to it."""
+    def _follow(self, start: Array, sign: float, frames: int) -> tuple[list[Array], bool]:
+        """Follow a motion one way; return its configurations, and whether it comes back."""
         loops = self.loops
         held = np.zeros(loops.freedoms, dtype=bool)
         held[list(self.held)] = True
@@ -168,17 +156,17 @@ class Driver:
             if not good or abs(q[0, self.driver] - start[self.driver]) > limit:
                 break
             # Where loops are shaky, steps lead back to where they began.
-            if self._apart(q, before) < 0.1 * SPACING:
+            if self._difference(q, before) < 0.1 * SPACING:
                 break
             if self.heading is not None:
                 heading = loops.difference(before, q) / loops.units
             way.append(q[0])
-            if frame > 10 and self._apart(q, start[None]) < 1.5 * SPACING:
+            if frame > 10 and self._difference(q, start[None]) < 1.5 * SPACING:
                 return way, True
         return way, False
 
-    def _apart(self, q: Array, other: Array) -> float:
-        """Largest difference of poses between two configurations, lengths scaled."""
+    def _difference(self, q: Array, other: Array) -> float:
+        """Return the largest difference between the poses of two configurations, lengths scaled."""
         poses = self.loops.state(np.vstack([q, other])).T_world_node
         difference = np.abs(poses[0] - poses[1])
         difference[:, :3, 3] /= self.loops.length
@@ -186,7 +174,7 @@ class Driver:
 
 
 def _frame(along: Continuation, q: Array, heading: Array) -> tuple[Array, Array, bool]:
-    """The next frame, its heading and whether there is one; in short steps where the way bends."""
+    """Return the next frame, its heading and whether it was found, in short steps round bends."""
     left = step = SPACING
     while left > 0.0:
         heading = along.tangents(q, heading)
@@ -202,7 +190,7 @@ def _frame(along: Continuation, q: Array, heading: Array) -> tuple[Array, Array,
 
 
 def drivers(reduction: Reduction) -> Iterator[Driver]:
-    """Everything that can be driven: the loops first."""
+    """Yield all coordinates that can be driven, those of loops first."""
     inside: set[int] = set()
     for cell in reduction.cells:
         inside |= set(cell.edges)
@@ -227,7 +215,7 @@ def drivers(reduction: Reduction) -> Iterator[Driver]:
 def _cell_drives(
     reduction: Reduction, cell: CellMobility, branch: LocalBranch | None = None
 ) -> Iterator[Driver]:
-    """Independent coordinates of a cell, motors first, then single-freedom joints."""
+    """Yield drivers for the independent coordinates of a cell, motors first."""
     loops = sized_loops(reduction.graph, reduction.q, cell.edges, reduction.tree)
     weight, slides = np.ones(loops.freedoms), np.zeros(loops.freedoms, dtype=bool)
     for e in cell.edges:
@@ -263,13 +251,9 @@ def _cell_drives(
 def traces(
     reduction: Reduction, shortest: float, frames: int = 6
 ) -> Iterator[tuple[int, list[Array]]]:
-    """Where joints go on the first branches that meet at the pose, by the branches' numbers.
-
-    There are none where there is one motion alone. Ways, the longest first, are in the world frame
-    in metres, shape (frames, 3) each; frames are those of each way, and shorter ones are left out.
-    """
+    """Yield each of the first branches at the pose with the curves that joints follow on it."""
     for number, motions in on_branches(reduction, frames).items():
-        ways = [way for motion in motions for way in _ways(reduction, motion, shortest)]
+        ways = [way for motion in motions for way in _joint_curves(reduction, motion, shortest)]
         yield number, sorted(ways, key=length_of, reverse=True)
 
 
@@ -286,15 +270,15 @@ def branch_name(reduction: Reduction, number: int) -> str:
 
 
 def branch_numbers(reduction: Reduction) -> list[int]:
-    """Branches that differ from the first in one cell at most, the first included; none if one."""
+    """Return the numbers of branches that differ from the first in one cell at most."""
     met = [cell for cell in reduction.cells if len(cell.branches) > 1]
     return sorted({number for cell in met for number in reduction.branch_numbers(cell)})
 
 
-def _ways(
+def _joint_curves(
     reduction: Reduction, motion: DrivenMotion, shortest: float, most: int = 6
 ) -> Iterator[Array]:
-    """Where joints go, both ways, those that go farthest."""
+    """Yield the longest curves that joints follow during a motion, both ways."""
     poses = reduction.loops.state(motion.q).T_world_node
     for frames in (poses[motion.start :], poses[motion.start :: -1]):
         found: list[Array] = []
@@ -310,5 +294,93 @@ def _ways(
 
 
 def length_of(way: Array) -> float:
-    """Length of a way through points, shape (n, 3)."""
+    """Return the length of a curve through points, shape (n, 3)."""
     return float(np.linalg.norm(np.diff(way, axis=0), axis=1).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class PlayedMotion:
+    """A simulated motion as a page plays it: samples of time, coordinates and forces."""
+
+    time: Array
+    coordinates: Array
+    energy: Array
+    closure: Array
+    forces: Array = field(default_factory=lambda: np.zeros((0, 0, 6)))
+
+    @classmethod
+    def of(cls, motion: Simulation) -> PlayedMotion:
+        """Take the motion from a simulation."""
+        forces = _forces(motion.contact_points, motion.contact_forces)
+        return cls(motion.time, motion.coordinates, motion.energy, motion.closure, forces)
+
+    def pushes(self, t: float) -> Array:
+        """Return points and scaled forces of the ground at a time, shape (k, 6)."""
+        if not self.forces.size:
+            return np.zeros((0, 6))
+        sizes = np.linalg.norm(self.forces[..., 3:], axis=-1)
+        largest = sizes.max(axis=1)
+        usual = float(np.median(largest[largest > 0.0])) if largest.any() else 1.0
+        k = int(np.argmin(np.abs(self.time - t)))
+        touching = sizes[k] > UNSEEN * usual
+        found, shrunk = self.forces[k, touching], np.maximum(usual, 0.5 * sizes[k, touching])
+        found[:, 3:] /= shrunk[:, None]
+        return np.asarray(found)
+
+    @classmethod
+    def read(cls, path: str | Path, mechanism: Mechanism) -> PlayedMotion:
+        """Read the motion from a file that ``Simulation.save`` has written."""
+        path = motion_file(path)
+        check_regular(str(path))
+        try:
+            columns, values, forces = _read_npz(path) if path.suffix == ".npz" else _read_csv(path)
+        except (OSError, ValueError, KeyError, StopIteration, csv.Error) as error:
+            raise ReadError(str(path), f"holds no motion that was simulated ({error})") from error
+        names = coordinate_names(mechanism)
+        missing = [n for n in ("time_s", *names, "energy_J", "closure") if n not in columns]
+        if missing or not len(values):
+            raise ModelError(
+                f"{path}: there is no column `{missing[0] if missing else 'time_s'}`; it takes a "
+                f"motion of this mechanism, as `regularize simulate MODEL -o {path.name}` writes it"
+            )
+        picked = {name: values[:, columns.index(name)] for name in columns}
+        coordinates = np.array([picked[name] for name in names]).reshape(len(names), -1).T
+        return cls(picked["time_s"], coordinates, picked["energy_J"], picked["closure"], forces)
+
+    def as_dict(self, most: int = 600) -> dict[str, Any]:
+        """Return the motion as plain values, at a limited number of samples."""
+        picked = np.unique(np.linspace(0, len(self.time) - 1, most).astype(int))
+        return {
+            "time": np.round(self.time[picked], 5).tolist(),
+            "coordinates": np.round(self.coordinates[picked], 7).tolist(),
+            "energy": [float(f"{x:.6g}") for x in self.energy[picked]],
+            "closure": [float(f"{x:.3g}") for x in self.closure[picked]],
+            "forces": [np.round(self.pushes(t), 4).tolist() for t in self.time[picked]],
+        }
+
+
+def _forces(points: Array, forces: Array) -> Array:
+    """Join contact points and forces, shape (samples, contacts, 6)."""
+    return np.concatenate([np.nan_to_num(points), forces], axis=-1)
+
+
+def _read_npz(path: Path) -> tuple[list[str], Array, Array]:
+    """Read names, values and contact forces from an ``.npz`` file."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            names = ["time_s", *map(str, file["names"]), "energy_J", "closure"]
+            parts = (file["time"], *file["coordinates"].T, file["energy"], file["closure"])
+            held = (file["contact_points"], file["contact_forces"]) if "contacts" in file else None
+            forces = np.zeros((0, 0, 6)) if held is None else _forces(*held)
+            return names, np.column_stack(parts), forces
+    except (ValueError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError("no archive of arrays of numbers") from error
+
+
+def _read_csv(path: Path) -> tuple[list[str], Array, Array]:
+    """Read names and values from a CSV file, which has no contact forces."""
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = csv.reader(file)
+        names = next(rows)
+        values = np.array([[float(x) for x in row] for row in rows if row], dtype=np.float64)
+        return names, values, np.zeros((0, 0, 6))

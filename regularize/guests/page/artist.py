@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from regularize.errors import RegularizeError
-from regularize.guests.page import glyphs
+from regularize.guests.page import meshes
 from regularize.guests.page.animation import branch_name, traces
 from regularize.guests.page.drawing import (
     AXIS,
@@ -25,29 +25,26 @@ from regularize.guests.page.drawing import (
     Wrench,
     upwards,
 )
-from regularize.guests.page.shapes import mesh_of
+from regularize.guests.page.meshes import mesh_of
 from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.loops.kinematics import center_and_length
 from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.graph import Edge, EdgeId, NodeId
-from regularize.report.analysis import Analysis
 from regularize.report.loop_report import LoopReport
+from regularize.report.report import Report
 from regularize.tolerances import UNNOTICED, UNSEEN
 
 
-def draw(report: Analysis, *, meshes: bool = True) -> Drawing:
-    """The drawing of a mechanism at any configuration: pieces stay where they are on their body.
-
-    Without meshes bars stand for shapes that are files.
-    """
+def draw(report: Report, *, meshes: bool = True) -> Drawing:
+    """The drawing of a mechanism at any configuration: pieces stay where they are on their body."""
     return _Artist(report, meshes).drawing()
 
 
 class _Artist:
     """Collects the pieces."""
 
-    def __init__(self, report: Analysis, meshes: bool) -> None:
+    def __init__(self, report: Report, meshes: bool) -> None:
         self.report, self.graph = report, report.reduction.graph
         self.notes: dict[str, None] = {}
         self.links: list[tuple[NodeId, Array, Array, Color]] = []
@@ -66,7 +63,7 @@ class _Artist:
             *self.rods(shaped),
             *self.ends(shaped),
             *self.joints(),
-            *map(_drawn, wrenches),
+            *map(_wrench_piece, wrenches),
         ]
         if self.graph.ground not in shaped:
             pieces += self.pedestals()
@@ -80,7 +77,7 @@ class _Artist:
             T = screw.inverse(r.reference.T_world_node[0, r.loops.row(self.graph.ground)])
             ways = [way @ T[:3, :3].T + T[:3, 3] for way in traced]
             for i, way in enumerate(ways):
-                mesh = glyphs.path(way, 0.4 * self.radius)
+                mesh = meshes.path(way, 0.4 * self.radius)
                 if mesh is not None:
                     name = f"branch/{number}/{i}"
                     pieces.append(Piece(name, "branch", self.graph.ground, mesh, color))
@@ -99,19 +96,16 @@ class _Artist:
         )
 
     def _size(self) -> float:
-        """Largest distance of a joint from the middle of all.
-
-        Where all joints meet it is the size of the shapes, or how far masses are from the joints.
-        """
+        """Largest distance of a joint from the middle of all."""
         r = self.report.reduction
         if len(self.graph.edges) > 1:
             center, length = center_and_length(r.loops, r.q)
             if length > UNNOTICED * max(1.0, float(np.linalg.norm(center))):
                 return length
         shapes = max((0.5 * float(piece.mesh.scale) for piece in self.shapes), default=0.0)
-        return shapes or self._reach() or 1.0
+        return shapes or self._mass_distance() or 1.0
 
-    def _reach(self) -> float:
+    def _mass_distance(self) -> float:
         """Largest distance of a mass from the joints of its body; 0 where all lie in joints."""
         graph, found = self.graph, [0.0]
         for body in self.report.mechanism.bodies:
@@ -160,7 +154,7 @@ class _Artist:
                     self.notes[f"{body.name}: {error}"] = None
                     continue
                 mesh.apply_transform(self.graph.T_node_body[body.name])
-                color = _pale(node)
+                color = _quiet_color(node)
                 if node == self.graph.ground:
                     color = PLAIN
                 if geometry.color is not None:
@@ -209,17 +203,14 @@ class _Artist:
             if self.radius < np.linalg.norm(end - start) < 10 * self.length:
                 self.links.append((node, start, end, PLAIN))
                 owner = graph.nodes[node] if graph.members[node] else ""
-                mesh = glyphs.bar(start, end, self.radius)
+                mesh = meshes.bar(start, end, self.radius)
                 yield Piece(f"rod/{edge.name}", "bar", node, mesh, PLAIN, owner)
 
     def _apart(self, node: NodeId, a: EdgeId, b: EdgeId) -> float:
         return float(np.linalg.norm(self.point(node, a) - self.point(node, b)))
 
     def ends(self, shaped: set[NodeId]) -> Iterator[Piece]:
-        """Bars to what is fixed on a body without a shape, and to the mass that ends a chain.
-
-        A body of which there is nothing else to draw is a block at its joint.
-        """
+        """Bars to what is fixed on a body without a shape, and to the mass that ends a chain."""
         graph = self.graph
         drawn = shaped | {node for node, *_ in self.links} | {graph.ground}
         for body in self.report.mechanism.bodies:
@@ -238,7 +229,7 @@ class _Artist:
                 near = joints[gaps.index(far)]
                 if not self.radius < far < 10 * self.length:
                     continue
-                mesh = glyphs.bar(near, place, self.radius)
+                mesh = meshes.bar(near, place, self.radius)
                 if mesh is not None:
                     self.links.append((node, near, place, PLAIN))
                     drawn.add(node)
@@ -249,7 +240,7 @@ class _Artist:
                 drawn.add(node)
                 at = self.point(node, graph.adjacency[node][0])
                 size = (14 if len(self.points) < 4 else 5) * self.radius
-                mesh = glyphs.block(at, np.eye(3)[2], size, size)
+                mesh = meshes.block(at, np.eye(3)[2], size, size)
                 yield Piece(f"end/{body.name}", "bar", node, mesh, PLAIN, body.name)
 
     def _bar(
@@ -267,7 +258,7 @@ class _Artist:
         done.add(key)
         thin = node in shaped or node == self.graph.ground
         start, end = self.point(node, a), self.point(node, b)
-        mesh = glyphs.bar(start, end, (0.4 if thin else 1.0) * self.radius)
+        mesh = meshes.bar(start, end, (0.4 if thin else 1.0) * self.radius)
         if mesh is not None:
             drawn = GROUND if node == self.graph.ground else color
             self.links.append((node, start, end, drawn))
@@ -291,7 +282,7 @@ class _Artist:
             center = edge.T_parent[:3, 3]
             name = edge.name
             if edge.freedoms == 0 or edge.group:
-                mesh = glyphs.ball(center, 1.8 * self.radius)
+                mesh = meshes.ball(center, 1.8 * self.radius)
                 yield Piece(f"joint/{name}", "joint", edge.parent, mesh, color, edge.joint.name)
                 continue
             for k in range(edge.freedoms):
@@ -306,12 +297,12 @@ class _Artist:
             on = center + R @ (np.zeros(3) if point is None else point)
             if np.linalg.norm(on - center) > 10 * self.length:
                 on = center
-            mesh = glyphs.barrel(on, R @ axis, 5 * r, 1.7 * r)
-            shaft = glyphs.arrow(on, R @ axis, 14 * r, 0.35 * r)
+            mesh = meshes.barrel(on, R @ axis, 5 * r, 1.7 * r)
+            shaft = meshes.arrow(on, R @ axis, 14 * r, 0.35 * r)
         else:
             axis = R @ freedom[:3]
-            mesh = glyphs.block(center, axis, 8 * r, 2.8 * r)
-            shaft = glyphs.arrow(center, axis, 24 * r, 0.35 * r, both=True)
+            mesh = meshes.block(center, axis, 8 * r, 2.8 * r)
+            shaft = meshes.arrow(center, axis, 24 * r, 0.35 * r, both=True)
         owner = edge.joint.name
         yield Piece(f"joint/{name}", "joint", edge.parent, mesh, color, owner)
         yield Piece(f"axis/{name}", "axis", edge.parent, shaft, color, owner)
@@ -324,7 +315,7 @@ class _Artist:
             if self.graph.edges[e].joint.kind == "free":
                 continue
             hangs = (self.points[e] - middle) @ up > 0.5 * self.radius + 0.2 * self.length
-            mesh = glyphs.pedestal(self.point(ground, e), -up if hangs else up, 4.0 * self.radius)
+            mesh = meshes.pedestal(self.point(ground, e), -up if hangs else up, 4.0 * self.radius)
             owner = self.graph.nodes[ground]
             yield Piece(f"pedestal/{e}", "pedestal", ground, mesh, GROUND, owner)
 
@@ -365,14 +356,14 @@ class _Artist:
             yield Label(edge.joint.name, edge.parent, edge.T_parent[:3, 3], edge.index in cuts)
 
 
-def _pale(place: int) -> Color:
+def _quiet_color(place: int) -> Color:
     """A quiet colour for the shapes of a body that has none of its own."""
     red, green, blue, _ = PALETTE[place % len(PALETTE)]
     return (red + 2 * 190) // 3, (green + 2 * 190) // 3, (blue + 2 * 190) // 3, 255
 
 
-def _drawn(wrench: Wrench) -> Piece:
+def _wrench_piece(wrench: Wrench) -> Piece:
     """A wrench as a double arrow, or a ring."""
-    make = glyphs.moment if wrench.turns else glyphs.force
+    make = meshes.moment if wrench.turns else meshes.force
     mesh = make(wrench.point, wrench.direction, wrench.size)
     return Piece(wrench.name, "redundant", wrench.node, mesh, REDUNDANT, wrench.joint)

@@ -20,7 +20,7 @@ from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import NodeId
 from regularize.mechanism.mechanism import Mechanism
-from regularize.report.analysis import Analysis
+from regularize.report.report import Report
 from regularize.tolerances import VANISHING
 
 Color = tuple[int, int, int, int]
@@ -42,17 +42,7 @@ PLAIN: Color = (170, 176, 184, 255)
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """One thing to draw.
-
-    Attributes:
-        name: Unique name, such as ``body/crank/0`` or ``redundant/L1/2``.
-        kind: ``shape``, ``bar``, ``line`` (a thin bar where there are shapes), ``joint``, ``axis``,
-            ``redundant``, ``pedestal`` or ``branch``.
-        node: Node of the graph that it moves with.
-        mesh: Triangles in the frame of the node.
-        color: Red, green, blue, opacity, 0 to 255.
-        owner: Name of the joint or body that it shows; empty where it is none of the user's.
-    """
+    """A mesh to draw, of one body; ``owner`` names the joint or body that it shows."""
 
     name: str
     kind: str
@@ -64,18 +54,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Wrench:
-    """A force or a moment at a closing joint that the model leaves undetermined.
-
-    Attributes:
-        name: Unique name, such as ``redundant/L1/2``.
-        loop: Name of the loop.
-        joint: Name of the closing joint.
-        node: Node that it moves with.
-        point: Where it acts, in the frame of the node, metres, shape (3,).
-        direction: Of the force or of the moment's axis, same frame, shape (3,).
-        turns: Whether it is a moment.
-        size: Length of its double arrow, or twice the reach of its ring, in metres.
-    """
+    """A force or a moment at a closing joint that the model leaves undetermined."""
 
     name: str
     loop: str
@@ -89,15 +68,7 @@ class Wrench:
 
 @dataclass(frozen=True, eq=False)
 class Label:
-    """The name of a joint, or of a branch, at a point of a body.
-
-    Attributes:
-        text: The name.
-        node: Node that it moves with.
-        point: In the frame of the node, metres, shape (3,).
-        cut: Whether the joint closes a loop.
-        color: That of the branch.
-    """
+    """The name of a joint, or of a branch, at a point of a body."""
 
     text: str
     node: NodeId
@@ -108,21 +79,9 @@ class Label:
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """All pieces and labels of a mechanism.
+    """All pieces and labels of a mechanism."""
 
-    Attributes:
-        report: What is drawn.
-        length: Size of the mechanism in metres.
-        pieces: What to draw.
-        labels: Names of joints.
-        wrenches: What is drawn as redundant directions.
-        links: Bars from joint to joint: node, both ends in its frame, colour.
-        loop_colors: Colour of each loop by name.
-        branch_colors: Colour of each branch by its name, where several meet at the pose.
-        notes: Which shapes could not be read, and why.
-    """
-
-    report: Analysis
+    report: Report
     length: float
     pieces: tuple[Piece, ...]
     labels: tuple[Label, ...]
@@ -134,12 +93,12 @@ class Drawing:
 
 
 def web(color: Color) -> str:
-    """A colour without its opacity, such as ``#cc1448``."""
+    """Return a colour without its opacity as CSS, such as ``#cc1448``."""
     return "#{:02x}{:02x}{:02x}".format(*color[:3])
 
 
 def upwards(mechanism: Mechanism) -> Array:
-    """Direction against gravity, along Z where there is none, shape (3,)."""
+    """Return the direction against gravity, or Z without gravity, shape (3,)."""
     gravity = mechanism.gravity
     return np.asarray(-screw.unit(gravity) if np.any(gravity) else [0.0, 0.0, 1.0])
 
@@ -149,10 +108,7 @@ STEEP = np.cos(np.radians(30))
 
 
 def camera(drawing: Drawing) -> Array:
-    """A rotation from the ground to the picture: rows right, up and back, shape (3, 3).
-
-    Planar mechanisms are seen almost along their normal, others from a corner.
-    """
+    """Return the rotation from the ground to the picture: rows right, up and back, shape (3, 3)."""
     report = drawing.report
     normals = [
         loop.motion.direction
@@ -179,7 +135,7 @@ def camera(drawing: Drawing) -> Array:
 
 
 def _in_front(drawing: Drawing) -> Array:
-    """Where moving shapes are as seen from those of the ground, shape (3,); zero without these."""
+    """Return the offset of moving shapes from those of the ground, shape (3,), or zero."""
     r = drawing.report.reduction
     places: dict[bool, list[Array]] = {True: [], False: []}
     for piece in drawing.pieces:
@@ -193,7 +149,7 @@ def _in_front(drawing: Drawing) -> Array:
 
 
 def _best_corner(drawing: Drawing, vertical: Array) -> Array:
-    """Of some directions slightly from above, the one that sees the joints spread out best."""
+    """Choose the view from slightly above in which the joints are spread widest."""
     r = drawing.report.reduction
     points = np.array(
         [
@@ -216,11 +172,12 @@ def _best_corner(drawing: Drawing, vertical: Array) -> Array:
 
 
 def _helper(axis: Array) -> Array:
-    """The first axis of the ground that is not nearly parallel to another."""
+    """Return the first axis of the ground that is not nearly parallel to this one."""
     return np.asarray(np.eye(3)[0 if abs(axis[0]) < 0.9 else 1])
 
 
 def _looking(eye: Array, up: Array) -> Array:
+    """Return the rotation of a camera that looks from the direction ``eye``."""
     back = screw.unit(eye)
     right = screw.unit(np.cross(up, back))
     return np.vstack([right, np.cross(back, right), back])

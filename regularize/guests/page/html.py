@@ -9,21 +9,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import PurePath
+from string import Template
 from urllib.parse import quote
 
 import numpy as np
 
-from regularize.guests.page.animation import branch_numbers
+from regularize.guests.page.animation import PlayedMotion, branch_numbers
 from regularize.guests.page.artist import draw
 from regularize.guests.page.drawing import Drawing, camera, web
 from regularize.guests.page.page_data import page_data
-from regularize.guests.page.played_motion import PlayedMotion
-from regularize.guests.page.references import References
-from regularize.guests.page.report_rows import footer, report_rows
+from regularize.guests.page.report_rows import References, footer, report_rows
 from regularize.lie.arrays import Array
-from regularize.report.analysis import Analysis
 from regularize.report.forms import view
 from regularize.report.forms.listing import SummaryLine
+from regularize.report.report import Report
 from regularize.services import present
 from regularize.tolerances import VANISHING
 from regularize.words import counted
@@ -36,7 +35,7 @@ SCRIPTS = (
 
 
 def render(
-    report: Analysis,
+    report: Report,
     *,
     meshes: bool = True,
     budget: int = 3_000_000,
@@ -44,16 +43,7 @@ def render(
     panel: str = "",
     script: str = "",
 ) -> str:
-    """The page of one model.
-
-    Args:
-        report: What to show.
-        meshes: Whether to show shapes that are files.
-        budget: Bytes that shapes may take; larger ones lose detail.
-        trajectory: A motion to play.
-        panel: HTML that stands before the report's rows.
-        script: What brings it to life; it may speak to ``regularize.guests.page``.
-    """
+    """Return the page of one model; ``panel`` (HTML) and ``script`` extend it."""
     drawing, references = draw(report, meshes=meshes), References(report)
     data = page_data(drawing, references, budget=budget, trajectory=trajectory)
     runs = [scripts(), *([script] if script else ())]
@@ -67,7 +57,7 @@ def render(
         *(f"<p>{escape(each.words)}.</p>" for each in report.platforms),
         "</header>",
         '<div class="page"><div class="view">',
-        *_figure(report, drawing),
+        _figure(report, drawing),
         '</div><main id="report-rows">',
         panel,
         *report_rows(report, drawing, references),
@@ -81,27 +71,21 @@ def render(
     return _page(f"{PurePath(name).name}: {sentence}", body, runs, "'self'" if script else "'none'")
 
 
-def _maps(report: Analysis) -> Iterator[str]:
-    """What motors make of joints through loops, where a guest draws it."""
+def _maps(report: Report) -> Iterator[str]:
+    """Yield pictures of the maps from motors to joints, if that guest is installed."""
     figures = [x for of in present("actuation.map_picture") for x in of.figures(report.mechanism)]
     yield from ["<h2>From motors to joints</h2>", *figures] if figures else ()
 
 
-def frame(report: Analysis, *, height: int = 720, trajectory: PlayedMotion | None = None) -> str:
-    """The page as a frame of another one, such as a notebook.
-
-    Args:
-        report: What to show.
-        height: Of the frame in pixels.
-        trajectory: A motion to play.
-    """
+def frame(report: Report, *, height: int = 720, trajectory: PlayedMotion | None = None) -> str:
+    """Return the page in a frame for another page, such as a notebook."""
     page = escape(render(report, budget=1_000_000, trajectory=trajectory), quote=True)
     style = f"width:100%;height:{height}px;border:0"
     return f'<iframe srcdoc="{page}" style="{style}" title="{escape(repr(report))}"></iframe>'
 
 
 def scripts() -> str:
-    """All scripts of the page as one, which keeps its names to itself."""
+    """Return all scripts of the page as one, in a scope of its own."""
     inside = "\n".join(asset(f"{name}.js") for name in SCRIPTS)
     return f'(function () {{\n"use strict";\n{inside}}})();'
 
@@ -133,92 +117,59 @@ def index(lines: Mapping[str, SummaryLine]) -> str:
 def _page(
     title: str, body: Iterable[str], runs: Sequence[str] = (), speaks_to: str = "'none'"
 ) -> str:
-    """A whole page, on which these scripts run, and nothing that a name may smuggle in."""
+    """Return a whole page on which only these scripts may run."""
     hashes = (base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in runs)
     allowed = " ".join(f"'sha256-{each}'" for each in hashes) or "'none'"
     policy = (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
         f"img-src data: blob:; connect-src {speaks_to}; base-uri 'none'; form-action 'none'"
     )
-    return "\n".join(
-        [
-            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<link rel="icon" href="data:,">',
-            f"<title>{escape(title)}</title>",
-            f"<style>{asset('page.css')}</style></head><body>",
-            *body,
-            "</body></html>\n",
-        ]
+    return Template(asset("page.html")).substitute(
+        policy=policy, title=escape(title), style=asset("page.css"), body="\n".join(body)
     )
 
 
 def asset(name: str) -> str:
-    """A script or a style sheet that stands on pages."""
+    """Return the text of a script or style sheet of the page."""
     return files("regularize.guests.page").joinpath("scripts", name).read_text(encoding="utf-8")
 
 
 def _json(data: object) -> str:
-    """JSON that cannot end the script element that it stands in."""
+    """Return JSON that cannot end the script element around it."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("</", "<\\/").replace("<!--", "<\\u0021--")
 
 
-def _figure(report: Analysis, drawing: Drawing) -> Iterator[str]:
-    label = escape(f"{report.mechanism.name} with {counted(len(report.loops), 'loop')}", quote=True)
-    yield f'<figure><div class="stage" id="stage" data-label="{label}">'
-    yield schematic(drawing)
-    yield '<div class="tools" hidden>'
-    for name in ("fit", "home", "front", "side", "top", "iso"):
-        act = 'data-act="fit"' if name == "fit" else f'data-view="{name}"'
-        yield f'<button type="button" {act}>{name.capitalize()}</button>'
-    yield '<button type="button" data-act="image">PNG</button>'
-    yield '<details><summary>Show</summary><div class="layers">'
-    layers = {
-        "bodies": "bodies",
-        "joints": "joints",
-        "axes": "axes",
-        "redundant": "redundant directions",
-        "ground": "ground, axes, scale",
-        "names": "names",
-    }
-    if drawing.branch_colors:
-        layers["branches"] = "branches"
-    for value, words in layers.items():
-        yield f'<label><input type="checkbox" value="{value}" checked>{words}</label>'
-    yield '</div></details></div><div class="card" role="status" hidden></div></div>'
-    yield '<div class="controls" id="motion" hidden><div class="freedoms"></div><div class="line">'
-    yield '<label hidden>assembled <select class="ways"></select></label>'
-    yield '<label hidden>on <select class="branches"></select></label>'
-    yield '<button type="button" class="search">Other ways to assemble</button>'
-    yield '<button type="button" class="reset">Reset</button>'
-    yield '<output class="closure quiet"></output></div></div>'
-    yield '<div class="controls" id="trajectory" hidden><div class="line">'
-    yield '<button type="button">Play</button><label>time <input type="range" step="any"></label>'
-    yield '<output></output></div><div class="plots"></div></div><figcaption>Arrows are axes. '
+def _figure(report: Report, drawing: Drawing) -> str:
+    """Return the picture with its tools, controls and caption."""
+    label = f"{report.mechanism.name} with {counted(len(report.loops), 'loop')}"
+    layers, caption = "", list[str]()
     if report.reduction.removed:
-        yield (
+        caption.append(
             '<span class="swatch" style="background:var(--accent)"></span>Redundant equations at '
             "the closing joints: a straight double arrow is a force, a ring a moment, that the "
-            "model leaves undetermined. "
+            "model leaves undetermined."
         )
     if drawing.branch_colors:
-        yield "Bent arrows show where joints go on each motion that meets here: "
-        yield ", ".join(
+        layers = '<label><input type="checkbox" value="branches" checked>branches</label>'
+        names = ", ".join(
             f'<span class="swatch" style="background:rgb{color[:3]}"></span>{escape(name)}'
             for name, color in drawing.branch_colors.items()
         )
         more = len(branch_numbers(report.reduction)) - len(drawing.branch_colors)
-        yield f"; {more} more are in the list." if more > 0 else "."
-    yield "</figcaption></figure>"
+        rest = f"; {more} more are in the list." if more > 0 else "."
+        caption.append(f"Bent arrows show where joints go on each motion that meets here: {names}")
+        caption[-1] += rest
+    return Template(asset("figure.html")).substitute(
+        label=escape(label, quote=True),
+        schematic=schematic(drawing),
+        layers=layers,
+        caption="\n".join(caption),
+    )
 
 
 def schematic(drawing: Drawing, width: int = 720, height: int = 480, margin: int = 48) -> str:
-    """Links as lines, joints as circles, closing joints with redundant equations filled; SVG.
-
-    Sizes are in pixels; the margin is kept free on every side.
-    """
+    """Return a line drawing as SVG; joints with redundant equations are filled. Sizes in pixels."""
     r = drawing.report.reduction
     poses, view = r.reference.T_world_node[0], camera(drawing)[:2]
 

@@ -15,17 +15,16 @@ import numpy as np
 from regularize.adapters.common.output_files import write_bytes
 from regularize.errors import RegularizeError, UnsupportedExport
 from regularize.escape import displayed
-from regularize.guests.page.animation import motions
+from regularize.guests.page.animation import PlayedMotion, motions
 from regularize.guests.page.artist import draw
 from regularize.guests.page.picture import Painter, saved
-from regularize.guests.page.played_motion import PlayedMotion
 from regularize.lie.arrays import Array
 from regularize.reduction.reduce import Reduction
-from regularize.report.analysis import Analysis
+from regularize.report.report import Report
 
 
 def movie(
-    report: Analysis,
+    report: Report,
     path: str | Path,
     *,
     meshes: bool = True,
@@ -33,21 +32,7 @@ def movie(
     frames: int = 60,
     scale: float = 1.0,
 ) -> Path:
-    """Film the first motion of a mechanism, or a given one in its own time.
-
-    Args:
-        report: What to show.
-        path: File to write, ``.gif`` or ``.mp4``.
-        meshes: Whether to show shapes that are files.
-        trajectory: A motion; by default the first freedom goes through its range, or around.
-        frames: Number of pictures of a motion that has no time of its own, 20 to a second.
-        scale: Size of the pictures, 1 for 720 by 480 pixels.
-
-    Raises:
-        UnsupportedExport: The file name ends otherwise, or there is nothing that writes MP4.
-        MissingExtra: matplotlib is not installed.
-        RegularizeError: Nothing moves.
-    """
+    """Film the first motion of a mechanism, or a given one in its own time."""
     path = Path(path)
     kind = path.suffix.lower()
     if kind not in (".gif", ".mp4"):
@@ -67,11 +52,7 @@ def movie(
 
 
 def swing(reduction: Reduction, frames: int) -> Array:
-    """Configurations of the first motion, once around or to and fro, shape (frames, n).
-
-    Raises:
-        RegularizeError: Nothing moves.
-    """
+    """Return configurations of the first motion, once around or to and fro, shape (frames, n)."""
     found = motions(reduction, most=1)
     if not found:
         raise RegularizeError(f"{reduction.mechanism.name}: nothing moves, so there is no film")
@@ -88,13 +69,13 @@ def swing(reduction: Reduction, frames: int) -> Array:
 
 
 def _times(trajectory: PlayedMotion, rate: int, most: int = 500) -> Array:
-    """Equal times of pictures, shape (frames,)."""
+    """Return equally spaced times for the frames of a film, shape (frames,)."""
     time = trajectory.time
     return np.linspace(time[0], time[-1], min(most, max(2, int((time[-1] - time[0]) * rate))))
 
 
 def _ffmpeg(path: Path) -> str:
-    """The program that writes MP4."""
+    """Return the path of the ffmpeg program; raise ``UnsupportedExport`` without one."""
     found = shutil.which("ffmpeg")
     if found:
         return found
@@ -109,7 +90,7 @@ def _ffmpeg(path: Path) -> str:
 
 
 def _mp4(figures: Iterator[Any], rate: int, scale: float, coder: str) -> bytes:
-    """A film by ffmpeg; the figures are one figure at different times."""
+    """Encode figures as MP4; they are one figure, painted again for each frame."""
     from matplotlib import animation, rc_context  # the painter has said where it is missing
 
     first = next(figures)
@@ -131,7 +112,7 @@ def _mp4(figures: Iterator[Any], rate: int, scale: float, coder: str) -> bytes:
 
 
 def _gif(figures: Iterator[Any], rate: int, scale: float, colors: int = 64) -> bytes:
-    """A film that goes on for ever, in a number of colours, the same ones in all its pictures."""
+    """Encode figures as an endless GIF with one palette for all frames."""
     from PIL import Image  # matplotlib brings it
 
     images = [Image.open(io.BytesIO(saved(each, "png", scale))).convert("RGB") for each in figures]

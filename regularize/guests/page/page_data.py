@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import trimesh
 
 from regularize.errors import RegularizeError
-from regularize.guests.page.animation import Driver, branch_name, branch_numbers, drivers
-from regularize.guests.page.drawing import Drawing
-from regularize.guests.page.played_motion import PlayedMotion
-from regularize.guests.page.references import References
-from regularize.guests.page.scene_data import scene_data
+from regularize.guests.page import meshes
+from regularize.guests.page.animation import (
+    Driver,
+    PlayedMotion,
+    branch_name,
+    branch_numbers,
+    drivers,
+)
+from regularize.guests.page.drawing import Drawing, Piece, camera, upwards
+from regularize.guests.page.report_rows import References
 from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.lie.curve import Curve
+from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph import Edge, coordinate_names
+from regularize.mechanism.joint import perpendiculars
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.passive_joints import limits_of
-from regularize.report.analysis import Analysis
+from regularize.report.report import Report
 from regularize.services import guest
 from regularize.tolerances import UNNOTICED
 
@@ -28,7 +37,7 @@ from regularize.tolerances import UNNOTICED
 def page_data(
     drawing: Drawing, references: References, *, budget: int, trajectory: PlayedMotion | None = None
 ) -> dict[str, Any]:
-    """The picture, the parts, and how the mechanism moves; shapes may take a budget of bytes."""
+    """Return all that the scripts of a page need; ``budget`` limits the bytes of shapes."""
     r = drawing.report.reduction
     kinematics = kinematics_data(r, drawing.length)
     return {
@@ -42,11 +51,8 @@ def page_data(
     }
 
 
-def _advice(report: Analysis, references: References) -> Iterator[dict[str, Any]]:
-    """For each way to change joints: which, and the freedoms that it gives them.
-
-    ``twists`` are those of body ``mover`` as node ``node`` sees them, linear part first.
-    """
+def _advice(report: Report, references: References) -> Iterator[dict[str, Any]]:
+    """Yield the joints of each advised change, and the freedoms that they gain."""
     r = report.reduction
     edges = {edge.joint.name: edge for edge in reversed(r.graph.edges)}
     for entry in report.advice:
@@ -82,7 +88,7 @@ def _advice(report: Analysis, references: References) -> Iterator[dict[str, Any]
 
 
 def _branches(r: Reduction, most: int = 40) -> list[dict[str, Any]]:
-    """A configuration on each of the motions that meet at the pose; none where there is one."""
+    """Return a configuration on each motion that meets at the pose, unless there is only one."""
     if not r.assembly.closed:
         return []
     return [
@@ -94,7 +100,7 @@ def _branches(r: Reduction, most: int = 40) -> list[dict[str, Any]]:
 def _modes(
     r: Reduction, columns: list[int], loops: int = 3, most: int = 16
 ) -> list[dict[str, Any]]:
-    """Other ways to assemble with the freedoms where they are, where formulas give them quickly."""
+    """Return other ways to assemble at the same inputs, where formulas give them quickly."""
     if not r.assembly.closed or not 0 < r.graph.loops <= loops:
         return []
     names = coordinate_names(r.mechanism)
@@ -117,12 +123,7 @@ def _modes(
 
 
 def kinematics_data(reduction: Reduction, length: float) -> dict[str, Any]:
-    """The mechanism of a length as a product of exponentials with its kept rows; SI, radians.
-
-    Transforms are the first three rows of their matrix, one after the other (12 numbers). Nodes
-    are given by their row among the poses. Rows of ``kept``, ``own`` (the closing joint's freedoms)
-    and ``implied`` are covectors in the cut frame, linear part first and divided by ``length``.
-    """
+    """Return joints, tree and kept rows as ``kinematics.js`` reads them; SI units, radians."""
     r, loops, graph = reduction, reduction.loops, reduction.graph
     turns = np.zeros(graph.freedoms, dtype=bool)
     for edge in graph.edges:
@@ -174,16 +175,12 @@ def kinematics_data(reduction: Reduction, length: float) -> dict[str, Any]:
 
 
 def _curve(curve: Curve) -> dict[str, Any]:
-    """A function in polynomial pieces, as ``lie.curve`` has it."""
+    """Return a piecewise polynomial as plain values."""
     return {name: _plain(getattr(curve, name)) for name in ("breaks", "origins", "pieces")}
 
 
 def _freedom(driver: Driver, r: Reduction, frames: int = 36) -> dict[str, Any]:
-    """A coordinate to drive, those to hold, and where velocities do not tell, the way itself.
-
-    Where loops are shaky all along, what velocities allow leads away from the motion, so the page
-    is given configurations of it.
-    """
+    """Return a coordinate to drive, those to hold, and its path where velocities do not tell it."""
     path = None
     if driver.heading is not None:
         motion = driver.run(r, frames)
@@ -197,6 +194,7 @@ def _freedom(driver: Driver, r: Reduction, frames: int = 36) -> dict[str, Any]:
 
 
 def _joint(edge: Edge, r: Reduction) -> dict[str, Any]:
+    """Return a joint with its screws and frames."""
     return {
         "name": edge.joint.name,
         "parent": r.loops.row(edge.parent),
@@ -210,6 +208,7 @@ def _joint(edge: Edge, r: Reduction) -> dict[str, Any]:
 
 
 def _loop(cut: Cut, r: Reduction) -> dict[str, Any]:
+    """Return a closing joint with its kept and implied rows."""
     chord = r.loops.chords.index(cut.edge.index)
     signs = r.loops.incidence[chord]
     implied = np.hstack([cut.removed, cut.thinned, cut.numerical])
@@ -226,9 +225,178 @@ def _loop(cut: Cut, r: Reduction) -> dict[str, Any]:
 
 
 def _frame(T: Array) -> Any:
+    """Return the first three rows of a transform as 12 numbers."""
     return _plain(T[:3].ravel())
 
 
 def _plain(values: Any) -> Any:
-    """Numbers without the noise of rounding, which would make the page long."""
+    """Round away noise that would make the page long."""
     return (np.round(np.asarray(values, dtype=np.float64), 14) + 0.0).tolist()
+
+
+LAYERS = {
+    "shape": "bodies",
+    "bar": "bodies",
+    "line": "bodies",
+    "pedestal": "ground",
+    "joint": "joints",
+    "axis": "axes",
+    "branch": "branches",
+}
+
+
+def scene_data(drawing: Drawing, references: References, budget: int) -> dict[str, Any]:
+    """Return what ``scene.js`` draws; lengths in metres, transforms as in ``kinematics_data``."""
+    r = drawing.report.reduction
+    home = r.reference.T_world_node[0]
+    pieces = [p for p in _simplified(drawing.pieces, budget) if p.kind != "redundant"]
+    merged = [_mesh(group, r.loops, references) for group in _merged(pieces)]
+    boxes = [
+        (piece.mesh.bounds @ T[:3, :3].T + T[:3, 3], piece)
+        for piece in pieces
+        for T in [home[r.loops.row(piece.node)]]
+    ]
+    usual = [box for box, piece in boxes if np.ptp(piece.mesh.bounds) < 20 * drawing.length]
+    # What stands still may be a hall: the picture is of what moves, and of the joints.
+    moving = [box for box, piece in boxes if piece.kind != "shape" or piece.node != r.graph.ground]
+    corners = np.concatenate(moving or usual or [np.zeros((1, 3))])
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    radius = max(0.5 * float(np.linalg.norm(high - low)), UNNOTICED)
+    for entry in merged:
+        # A hall that the mechanism stands in is a shade, which hides nothing.
+        hall = entry["node"] == r.loops.row(r.graph.ground) and max(entry["size"]) > 5 * radius
+        entry["vast"] = max(entry["size"]) > 20 * drawing.length or hall
+    vertical = upwards(drawing.report.mechanism)
+    gravity = drawing.report.mechanism.gravity
+    return {
+        "pieces": merged,
+        "ground": r.loops.row(r.graph.ground),
+        "glyphs": {
+            "force": _encoded(meshes.force(np.zeros(3), np.eye(3)[2], 2.0)),
+            "push": _encoded(meshes.arrow(-np.eye(3)[2], np.eye(3)[2], 2.0, 0.05)),
+            "moment": _encoded(meshes.moment(np.zeros(3), np.eye(3)[2], 2.0)),
+        },
+        "redundant": _redundant(drawing, references),
+        "poses": _rounded(home[:, :3].reshape(-1, 12), 9),
+        "labels": [
+            {
+                "text": label.text,
+                "ref": "" if label.color else references.joints[label.text],
+                "node": r.loops.row(label.node),
+                "point": _rounded(label.point),
+                "cut": label.cut,
+                "color": None if label.color is None else list(label.color[:3]),
+            }
+            for label in drawing.labels
+        ],
+        "camera": {
+            "rotation": _rounded(camera(drawing)),
+            "up": _rounded(vertical),
+            "center": _rounded(0.5 * (low + high)),
+            "radius": radius,
+        },
+        "grid": _grid(corners, vertical, radius),
+        "gravity": _rounded(gravity) if np.any(gravity) else None,
+    }
+
+
+def _simplified(pieces: Sequence[Piece], budget: int, triangle: int = 12) -> list[Piece]:
+    """Simplify the largest shapes until all fit into a budget of bytes."""
+    sizes = sorted(len(piece.mesh.faces) for piece in pieces if piece.kind == "shape")
+    left, most = budget // triangle, max(sizes, default=0)
+    if sum(sizes) > left:
+        for k, size in enumerate(sizes):
+            if size * (len(sizes) - k) > left:
+                most = left // (len(sizes) - k)
+                break
+            left -= size
+    return [
+        Piece(p.name, p.kind, p.node, meshes.decimated(p.mesh, most), p.color, p.owner)
+        if p.kind == "shape" and len(p.mesh.faces) > most
+        else p
+        for p in pieces
+    ]
+
+
+def _merged(pieces: Sequence[Piece]) -> list[list[Piece]]:
+    """Group pieces of one owner, layer and colour, which are drawn in one go."""
+    found: dict[object, list[Piece]] = {}
+    for piece in pieces:
+        key = (piece.node, LAYERS[piece.kind], piece.color, piece.owner)
+        found.setdefault(key, []).append(piece)
+    return list(found.values())
+
+
+def _mesh(pieces: Sequence[Piece], loops: LoopKinematics, references: References) -> dict[str, Any]:
+    """Return a group of pieces as one mesh, with its layer, colour and reference."""
+    first = pieces[0]
+    layer = LAYERS[first.kind]
+    known = references.joints if layer in ("joints", "axes") else references.bodies
+    return {
+        "layer": layer,
+        "node": loops.row(first.node),
+        "color": [round(c / 255, 3) for c in first.color],
+        "ref": known[first.owner] if first.owner else "",
+        **_encoded(trimesh.util.concatenate([piece.mesh for piece in pieces])),
+    }
+
+
+def _encoded(mesh: Any) -> dict[str, Any]:
+    """Encode a mesh: corners as 16-bit fractions of its box, and triangles."""
+    low, size = mesh.bounds[0], np.ptp(mesh.bounds, axis=0)
+    steps = np.round(65535 * (mesh.vertices - low) / np.where(size > 0.0, size, 1.0))
+    wide = len(mesh.vertices) > 65535
+    return {
+        "low": _rounded(low, 7),
+        "size": _rounded(size, 7),
+        "wide": wide,
+        "count": int(3 * len(mesh.faces)),
+        "vertices": _base64(steps, "<u2"),
+        "faces": _base64(mesh.faces, "<u4" if wide else "<u2"),
+    }
+
+
+def _base64(array: Any, kind: str) -> str:
+    """Encode an array of numbers as base64."""
+    return base64.b64encode(np.ascontiguousarray(array, dtype=kind).tobytes()).decode()
+
+
+def _redundant(drawing: Drawing, references: References) -> list[dict[str, Any]]:
+    """Return the redundant directions, grouped by joint."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for wrench in drawing.wrenches:
+        entry = found.setdefault(
+            (wrench.loop, wrench.joint),
+            {
+                "ref": references.joints[wrench.joint],
+                "loop": references.loops[wrench.loop],
+                "node": drawing.report.reduction.loops.row(wrench.node),
+                "point": _rounded(wrench.point, 7),
+                "shapes": [],
+            },
+        )
+        shape = "moment" if wrench.turns else "force"
+        entry["shapes"].append(
+            {"shape": shape, "direction": _rounded(screw.unit(wrench.direction))}
+        )
+    return list(found.values())
+
+
+def _grid(corners: Array, up: Array, radius: float) -> dict[str, Any]:
+    """Return the ground grid through the lowest point, with a round width of squares."""
+    first, second = perpendiculars(up)
+    power = 10.0 ** np.floor(np.log10(0.25 * radius))
+    step = float(max(k * power for k in (1, 2, 5) if k * power <= 0.25 * radius))
+    middle = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
+    place = middle + (np.min(corners @ up) - middle @ up) * up
+    return {
+        "center": _rounded(place),
+        "axes": [_rounded(first), _rounded(second)],
+        "step": step,
+        "count": int(np.ceil(1.3 * radius / step)),
+    }
+
+
+def _rounded(values: Array, digits: int = 6) -> Any:
+    """Round an array into a list without negative zeros."""
+    return (np.round(values, digits) + 0.0).tolist()

@@ -1,26 +1,35 @@
-"""Flat pictures by matplotlib: shaded triangles by their depth, names beside joints."""
+"""Pictures of a model: its page shown or saved, 3D scenes, and flat drawings by matplotlib."""
 
 from __future__ import annotations
 
 import io
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import trimesh
 from numpy.typing import NDArray
 
+from regularize.adapters.common.output_files import write_bytes
+from regularize.checking import check
+from regularize.dynamics.simulation.simulation import Simulation
 from regularize.errors import MissingExtra
 from regularize.guests.page import html
+from regularize.guests.page.animation import PlayedMotion, motions
 from regularize.guests.page.artist import draw
 from regularize.guests.page.drawing import REDUNDANT, Drawing, camera, web
-from regularize.guests.page.played_motion import PlayedMotion
-from regularize.guests.page.scene import ghost_poses, scene
 from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import NodeId
-from regularize.report.analysis import Analysis
+from regularize.mechanism.source import Model, as_mechanism
+from regularize.reduction.reduce import Reduction
+from regularize.report.report import Report
 from regularize.tolerances import TINY, VANISHING
+from regularize.validation import PATH, POSITIVE, validated
 from regularize.words import counted
 
 #: Width and height of a picture in pixels at the scale 1, and what is kept free for names.
@@ -37,26 +46,14 @@ MOST_LABELS = 16
 TEXT, LEADER = "#20242a", "#8a919b"
 
 
-def picture(report: Analysis, *, ghosts: int = 3, drawing: Drawing | None = None) -> Any:
-    """The assembled mechanism with faint poses of its first motion, a matplotlib figure.
-
-    Args:
-        report: From ``regularize.check``.
-        ghosts: Number of faint poses.
-        drawing: The drawing of the same report, if there is one already.
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
-    """
+def picture(report: Report, *, ghosts: int = 3, drawing: Drawing | None = None) -> Any:
+    """Return a matplotlib figure of the mechanism, with faint poses of its first motion."""
     r = report.reduction
     return Painter(drawing or draw(report)).paint(r.q, ghost_poses(r, ghosts))
 
 
 def saved(figure: Any, kind: str, scale: float = 2.0) -> bytes:
-    """A picture as the bytes of a file: ``png``, ``svg``, or ``raw`` red, green, blue and opacity.
-
-    The scale is the number of pixels for each of the sheet.
-    """
+    """Return a figure as the bytes of a file: ``png``, ``svg``, or ``raw`` RGBA."""
     from matplotlib import rc_context
 
     stream, about = io.BytesIO(), {"Title": figure.get_label(), "Date": None}
@@ -67,13 +64,13 @@ def saved(figure: Any, kind: str, scale: float = 2.0) -> bytes:
 
 
 def content(
-    report: Analysis,
+    report: Report,
     suffix: str,
     ghosts: int,
     meshes: bool = True,
     trajectory: PlayedMotion | None = None,
 ) -> bytes:
-    """The bytes of a picture, by the ending of its file."""
+    """Return the bytes of a page or picture; the ending of the file says which."""
     if suffix == ".html":
         return html.render(report, meshes=meshes, trajectory=trajectory).encode()
     drawing = draw(report, meshes=meshes)
@@ -85,13 +82,7 @@ def content(
 
 
 class Painter:
-    """Paints one mechanism at any configuration, seen by one camera, always on the same figure.
-
-    Args:
-        drawing: What to paint.
-        within: Configurations that the picture has room for, shape (k, n); by default those that
-            it shows.
-    """
+    """Paints one mechanism at any configuration, seen by one camera, always on the same figure."""
 
     def __init__(self, drawing: Drawing, within: Array | None = None) -> None:
         try:
@@ -107,7 +98,7 @@ class Painter:
         ground, loops = report.reduction.graph.ground, report.reduction.loops
         wrenches = {wrench.name: k for k, wrench in enumerate(drawing.wrenches)}
         pieces = [p for p in drawing.pieces if p.kind != "line" or p.node == ground]
-        corners = [_divided(piece.mesh.triangles, 0.3 * drawing.length) for piece in pieces]
+        corners = [_subdivided(piece.mesh.triangles, 0.3 * drawing.length) for piece in pieces]
         of = np.repeat(np.arange(len(pieces)), [len(each) for each in corners])
         still = ("axis", "redundant", "joint", "pedestal")
         moves = [p.kind not in still and p.node != ground for p in pieces]
@@ -119,21 +110,21 @@ class Painter:
         self._offsets: dict[str, tuple[float, float]] = {}
         self._bounds = None
         if within is not None:
-            self._bounds = _box(np.concatenate([self._seen(self._poses(q))[0] for q in within]))
+            self._bounds = _box(
+                np.concatenate([self._visible_triangles(self._poses(q))[0] for q in within])
+            )
 
     def _poses(self, q: Array) -> Array:
+        """Return the poses of all nodes at a configuration."""
         return np.asarray(self.drawing.report.reduction.loops.state(q).T_world_node[0])
 
     def paint(self, q: Array, ghosts: Sequence[Array] = (), pushes: Array | None = None) -> Any:
-        """The mechanism at a configuration (n,), and faintly at others, as a matplotlib figure.
-
-        Pushes are forces at places of the world, shape (k, 6), 1 for an arrow of a usual length.
-        """
+        """Paint the mechanism at a configuration (n,), and faintly at others; return the figure."""
         from matplotlib.collections import PolyCollection
 
         poses = self._poses(q)
-        layers = [self._seen(self._poses(ghost), ghost=True) for ghost in ghosts]
-        layers.append(self._seen(poses))
+        layers = [self._visible_triangles(self._poses(ghost), ghost=True) for ghost in ghosts]
+        layers.append(self._visible_triangles(poses))
         triangles, colors, over = map(np.concatenate, zip(*layers, strict=True))
         order = np.lexsort((triangles[..., 2].mean(axis=1), over))
         low, high = self._bounds or _box(triangles)
@@ -153,18 +144,17 @@ class Painter:
             ends = [scale * (self.view @ end)[:2] + shift for end in (head, tail)]
             look = {"arrowstyle": "->", "color": web(REDUNDANT), "linewidth": 1.6}
             axes.annotate("", *ends, arrowprops=look, annotation_clip=False)
-        self._name(axes, poses, scale, shift, layers[-1][0])
+        self._write_names(axes, poses, scale, shift, layers[-1][0])
         return self._figure
 
-    def _seen(self, poses: Array, *, ghost: bool = False) -> tuple[Array, Array, NDArray[np.intp]]:
-        """Visible triangles in the picture's axes, their colours, and what lies over what.
-
-        Of ghosts moving bodies are seen alone, pale and behind everything.
-        """
+    def _visible_triangles(
+        self, poses: Array, *, ghost: bool = False
+    ) -> tuple[Array, Array, NDArray[np.intp]]:
+        """Return visible triangles in the picture's axes, their colours and their layers."""
         chosen = self._moves if ghost else np.ones(len(self._row), dtype=bool)
         corners = self._corners
         if self.drawing.wrenches:
-            shown, wrenches = self._shown(poses), self.drawing.wrenches
+            shown, wrenches = self._drawn_directions(poses), self.drawing.wrenches
             at = np.array([wrench.point for wrench in wrenches])[self._wrench]
             factors = [
                 shown[w.loop, w.joint][1] if (w.loop, w.joint) in shown else 0.0 for w in wrenches
@@ -185,21 +175,21 @@ class Painter:
         colors[:, :3] *= (0.55 + 0.45 * light)[:, None]
         return corners[front], colors, np.asarray(self._wrench[chosen][front] >= 0, dtype=np.intp)
 
-    def _at(self, poses: Array, node: NodeId, point: Array) -> Array:
-        """A point of a body in the picture's axes, shape (3,)."""
+    def _in_picture(self, poses: Array, node: NodeId, point: Array) -> Array:
+        """Return a point of a body in the picture's axes, shape (3,)."""
         T = self.view @ poses[self.drawing.report.reduction.loops.row(node)][:3]
         return np.asarray(T[:, :3] @ point + T[:, 3])
 
-    def _shown(self, poses: Array) -> dict[tuple[str, str], tuple[Array, float]]:
-        """Where redundant directions are drawn and how much smaller, by loop and joint.
-
-        Of those that lie behind each other the first is drawn alone.
-        """
+    def _drawn_directions(self, poses: Array) -> dict[tuple[str, str], tuple[Array, float]]:
+        """Choose which redundant directions are drawn, and how much smaller, by loop and joint."""
         places, sizes = dict[tuple[str, str], Array](), dict[tuple[str, str], float]()
         shown = list[tuple[str, str]]()
         for wrench in self.drawing.wrenches:
             key = wrench.loop, wrench.joint
-            places[key], sizes[key] = self._at(poses, wrench.node, wrench.point), wrench.size
+            places[key], sizes[key] = (
+                self._in_picture(poses, wrench.node, wrench.point),
+                wrench.size,
+            )
 
         def room(key: tuple[str, str]) -> float:
             others = [places[key] - places[other] for other in shown if other != key]
@@ -211,18 +201,16 @@ class Painter:
         return {key: (places[key], min(1.0, 0.95 * room(key) / sizes[key])) for key in shown}
 
     def discs(self, poses: Array) -> Array:
-        """Redundant directions drawn: x, y, radius in the picture's axes, metres, shape (k, 3)."""
+        """Return x, y and radius of the drawn redundant directions, metres, shape (k, 3)."""
         sizes = {(wrench.loop, wrench.joint): wrench.size for wrench in self.drawing.wrenches}
-        shown = self._shown(poses).items()
+        shown = self._drawn_directions(poses).items()
         found = [(*place[:2], 0.5 * sizes[key] * factor) for key, (place, factor) in shown]
         return np.array(found).reshape(-1, 3)
 
-    def _name(self, axes: Any, poses: Array, scale: float, shift: Array, triangles: Array) -> None:
-        """Names beside their points, where they were put when the first picture was painted.
-
-        Of places where a name covers no other and no redundant direction it stands where it covers
-        the least of what is drawn; a line leads to it if that is not beside its point.
-        """
+    def _write_names(
+        self, axes: Any, poses: Array, scale: float, shift: Array, triangles: Array
+    ) -> None:
+        """Write names beside their points, at the offsets chosen for the first picture."""
         from matplotlib.transforms import Bbox
 
         named = self.drawing.labels
@@ -233,7 +221,7 @@ class Painter:
         drawn = scale * np.concatenate([triangles, triangles.mean(axis=1)[:, None]], axis=1)
         drawn = drawn[..., :2].reshape(-1, 2) + shift
         for label in named:
-            point = scale * self._at(poses, label.node, label.point)[:2] + shift
+            point = scale * self._in_picture(poses, label.node, label.point)[:2] + shift
             own = max((r for x, y, r in discs if np.hypot(*(point - [x, y])) < 1.0), default=6.0)
             strong = label.cut or label.color is not None
             text = axes.text(
@@ -250,9 +238,9 @@ class Painter:
             if label.text not in self._offsets:
                 boxes = {
                     offset: Bbox([point + offset - half, point + offset + half])
-                    for offset in _around(own, half)
+                    for offset in _label_places(own, half)
                 }
-                costs = {offset: _hidden(box, taken, drawn) for offset, box in boxes.items()}
+                costs = {offset: _label_cost(box, taken, drawn) for offset, box in boxes.items()}
                 self._offsets[label.text] = min(costs, key=costs.__getitem__)
             center = point + self._offsets[label.text]
             taken.append(Bbox([center - half, center + half]))
@@ -264,8 +252,8 @@ class Painter:
                 axes.plot(*ends.T, color=LEADER, linewidth=0.8)
 
 
-def _around(reach: float, half: Array) -> Iterator[tuple[float, float]]:
-    """Middles of a name around a disc, its half width and height given, the handiest first."""
+def _label_places(reach: float, half: Array) -> Iterator[tuple[float, float]]:
+    """Yield places for a name around a disc, the best ones first."""
     ways = np.array([(7, 7), (7, -7), (-7, 7), (-7, -7), (10, 0), (-10, 0), (0, 10), (0, -10)]) / 10
     for distance in (4, 16, 30, 46):
         for way in ways:
@@ -273,20 +261,20 @@ def _around(reach: float, half: Array) -> Iterator[tuple[float, float]]:
             yield float(x), float(y)
 
 
-def _hidden(box: Any, taken: Sequence[Any], drawn: Array) -> tuple[bool, int, int]:
-    """How bad a place is: outside the sheet, over other names, over what is drawn."""
+def _label_cost(box: Any, taken: Sequence[Any], drawn: Array) -> tuple[bool, int, int]:
+    """Return a cost of a name's place: outside the sheet, over names, over the drawing."""
     outside = bool(np.any(box.min < 2) or np.any(box.max > SHEET - 2))
     return outside, box.count_overlaps(taken), min(4, box.count_contains(drawn) // 4)
 
 
 def _box(corners: Array) -> tuple[Array, Array]:
-    """Lower and upper corner of a box around points of a picture, shape (..., 2 or more)."""
+    """Return lower and upper corner of the box around points of a picture."""
     points = corners[..., :2].reshape(-1, 2) if corners.size else np.zeros((1, 2))
     return points.min(axis=0), points.max(axis=0)
 
 
-def _divided(corners: Array, longest: float) -> Array:
-    """Triangles halved along their longest edges: long ones cannot be sorted by depth."""
+def _subdivided(corners: Array, longest: float) -> Array:
+    """Halve triangles along their longest edges, since long ones cannot be sorted by depth."""
     corners = np.asarray(corners)
     for _ in range(6):
         edges = np.linalg.norm(corners - np.roll(corners, -1, axis=1), axis=2)
@@ -300,3 +288,112 @@ def _divided(corners: Array, longest: float) -> Array:
         halves = np.concatenate([np.stack([a, m, c], axis=1), np.stack([m, b, c], axis=1)])
         corners = np.concatenate([corners[~long], halves])
     return corners
+
+
+def scene(
+    report: Report, q: Array | None = None, *, ghosts: int = 0, drawing: Drawing | None = None
+) -> Any:
+    """Return the mechanism at a configuration as a ``trimesh.Scene``, one frame for each body."""
+    drawing, r = drawing or draw(report), report.reduction
+    result = trimesh.Scene(base_frame="ground")
+    _add_pieces(result, drawing, r.loops.state(r.q if q is None else q).T_world_node[0], "", 1.0)
+    for number, ghost in enumerate(ghost_poses(r, ghosts), start=1):
+        pose = r.loops.state(ghost).T_world_node[0]
+        _add_pieces(result, drawing, pose, f"ghost{number}/", 0.25)
+    return result
+
+
+def ghost_poses(reduction: Reduction, count: int) -> list[Array]:
+    """Return configurations spread over the first motion, without the assembled one."""
+    moving = motions(reduction, most=1) if count > 0 else ()
+    if not moving:
+        return []
+    motion = moving[0]
+    if motion.cyclic:
+        picked = np.linspace(0, len(motion.q), count + 2)[1:-1].astype(int)
+    else:
+        # Nearby poses show where a motion leads; its ends may lie far away.
+        reach = min(len(motion.q) - 1, 10)
+        low = max(0, min(motion.start - reach // 2, len(motion.q) - 1 - reach))
+        picked = np.linspace(low, low + reach, count).astype(int)
+    return [motion.q[i] for i in dict.fromkeys(int(p) for p in picked) if i != motion.start]
+
+
+def _add_pieces(result: Any, drawing: Drawing, poses: Array, prefix: str, opacity: float) -> None:
+    """Add the pieces of a drawing to a scene, one frame ``body/…`` for each body."""
+    r = drawing.report.reduction
+    ground = r.graph.ground
+    framed = set()
+    for piece in drawing.pieces:
+        if prefix and (piece.kind in ("axis", "redundant", "pedestal") or piece.node == ground):
+            continue
+        frame = f"{prefix}body/{r.graph.nodes[piece.node]}"
+        if frame not in framed:
+            framed.add(frame)
+            result.graph.update(
+                frame_to=frame, frame_from="ground", matrix=poses[r.loops.row(piece.node)]
+            )
+        mesh = piece.mesh.copy()
+        red, green, blue, alpha = piece.color
+        mesh.visual = trimesh.visual.TextureVisuals(
+            material=trimesh.visual.material.PBRMaterial(
+                baseColorFactor=[red, green, blue, round(opacity * alpha)],
+                alphaMode="OPAQUE" if opacity * alpha > 254 else "BLEND",
+                metallicFactor=0.0,
+                roughnessFactor=0.7,
+                doubleSided=True,
+            )
+        )
+        name = f"{prefix}{piece.name}"
+        result.add_geometry(mesh, node_name=name, geom_name=name, parent_node_name=frame)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShownPage:
+    """The page of a model: notebooks display it, and it can be saved.
+
+    Attributes:
+        report: What it shows.
+        motion: The motion that it plays, or None.
+        height: Of its frame in a notebook, pixels.
+    """
+
+    report: Report
+    motion: PlayedMotion | None
+    height: float
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Page of {self.report.mechanism.name[:80]!r}: notebooks show it; .save(path)>"
+
+    def _repr_html_(self) -> str:
+        """The page in a frame, with nothing from elsewhere."""
+        return html.frame(self.report, height=round(self.height), trajectory=self.motion)
+
+    @validated(path=PATH)
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the page, or a picture: ``.html``, ``.glb``, ``.svg`` or ``.png``."""
+        place = Path(path)
+        write_bytes(place, content(self.report, place.suffix.lower(), 3, True, self.motion))
+        return place
+
+
+@validated(height=POSITIVE)
+def show(model: Model, *, motion: Simulation | None = None, height: float = 720) -> ShownPage:
+    """Show a model: its picture, a slider for each freedom, and the report.
+
+    In a notebook the page is displayed where ``show`` is the last line of a cell.
+
+    Example:
+        >>> rg.show("robot.urdf").save("robot.html")  # doctest: +SKIP
+
+    Args:
+        model: A file, a mechanism, what was made of one, or an object that ``load`` takes.
+        motion: A simulation of that model to be played.
+        height: Of the page in a notebook, pixels.
+    """
+    if motion is not None and not isinstance(motion, Simulation):
+        raise TypeError(f"show: motion is a Simulation; got {motion!r:.60}")
+    known = model if isinstance(model, Report) else getattr(model, "report", None)
+    report = known if isinstance(known, Report) else check(as_mechanism(model))
+    return ShownPage(report, None if motion is None else PlayedMotion.of(motion), height)

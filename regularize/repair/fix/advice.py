@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,12 +24,13 @@ MOST = 5
 FILES, LARGE, LARGEST = 3, 100, 3000
 
 
-def advise(reduction: Reduction, known: Sequence[Cure] = ()) -> tuple[Advice, ...]:
-    """What to change first, at most five ways, the best first.
+def advise(
+    reduction: Reduction, known: Sequence[Cure] = (), *, engine: bool = False
+) -> tuple[Advice, ...]:
+    """Propose at most five ways to change joints, the best first; cures that free come first.
 
-    Args:
-        reduction: Of the mechanism.
-        known: Cures that were found before; those that free a locked mechanism come first.
+    Whether the model's own file can hold a way is tried on its text in memory, and with ``engine``
+    on a temporary file that the format's own program reads too.
     """
     if not reduction.assembly.closed or not (reduction.redundant or known):
         return ()
@@ -39,18 +40,41 @@ def advise(reduction: Reduction, known: Sequence[Cure] = ()) -> tuple[Advice, ..
     if not entries:
         entries = ranked(reduction, proposals(reduction, known, held), held)
     found: list[Advice] = []
-    model = tuple(reading_words(reduction.mechanism))
-    untried = untried_files(reduction)
-    files = FILES if sum(cell.equations for cell in reduction.cells) < LARGE else 1
-    for entry in entries:
-        can = not untried and all(c.after in held.get(c.joint, ()) for c in entry.changes)
-        if can and files == 0:
-            continue  # whether the file can hold it is not known
-        files -= can
-        found.append(_in_file(entry, model) if can else entry)
-    first = next((i for i, each in enumerate(found) if each.in_file), 0)
+    trials = FILES if sum(cell.equations for cell in reduction.cells) < LARGE else 1
+    holdable = [all(c.after in held.get(c.joint, ()) for c in entry.changes) for entry in entries]
+    small = any(holdable) and not untried_files(reduction)
+    in_file = _trial(reduction, engine) if small else None
+    for entry, may in zip(entries, holdable, strict=True):
+        if not may or in_file is None:
+            found.append(entry)
+        elif trials:  # of those beyond the trials, nobody knows whether the file can hold them
+            found.append(in_file(entry))
+            trials -= 1
+    first = next((i for i, entry in enumerate(found) if entry.in_file), 0)
     last = [found.pop(first)] if first >= MOST else []
     return (*found[: MOST - len(last)], *last)
+
+
+def _trial(reduction: Reduction, engine: bool) -> Callable[[Advice], Advice]:
+    """Return a function that tries an entry on the model's file and marks it if it holds."""
+    # What edits files is loaded where one is tried.
+    from regularize.repair.fix.fix import IN_MEMORY, trial_file, tried
+
+    model = tuple(reading_words(reduction.mechanism))
+    try:
+        patcher, options = trial_file(reduction.mechanism)
+    except RegularizeError:  # the file is another one by now
+        return lambda entry: entry
+
+    def in_file(entry: Advice) -> Advice:
+        try:
+            tried(patcher, options, entry, engine=engine)
+        except RegularizeError:
+            return entry
+        analysed = engine or patcher.mechanism.format in IN_MEMORY
+        return replace(entry, in_file=True, model=model, verified=entry.verified or analysed)
+
+    return in_file
 
 
 def untried_files(reduction: Reduction) -> bool:
@@ -59,20 +83,10 @@ def untried_files(reduction: Reduction) -> bool:
 
 
 def _freed(cure: Cure) -> Advice:
+    """Return a cure of a locked mechanism as advice."""
     left = cure.reduction.redundant
     removes = cure.written.redundant - left
     return Advice(cure.changes, removes, left, cure.mobility, False, cure.written)
-
-
-def _in_file(entry: Advice, model: tuple[str, ...]) -> Advice:
-    """The entry as one that the file holds, where it does."""
-    from regularize.repair.fix.fix import tried  # what writes files, where one is tried
-
-    try:
-        tried(entry.reduction, entry.changes, entry.left)
-    except RegularizeError:
-        return entry
-    return replace(entry, in_file=True, model=model, verified=True)
 
 
 def cures(
@@ -104,7 +118,7 @@ def cures(
 
 
 def held_kinds(mechanism: Mechanism) -> dict[str, Collection[str]]:
-    """What ``fix`` can make of each joint in the file of a mechanism; empty where there is none."""
+    """Return the kinds that the file of a mechanism can hold for each joint, or nothing."""
     try:
         patcher = _patcher(mechanism)
         return {} if patcher is None else {j.name: patcher.kinds(j) for j in mechanism.joints}
@@ -113,7 +127,7 @@ def held_kinds(mechanism: Mechanism) -> dict[str, Collection[str]]:
 
 
 def _patcher(mechanism: Mechanism) -> Patcher | None:
-    """What edits the file of a mechanism; None where there is no file, or nothing edits it."""
+    """Return the patcher for the file of a mechanism, if there is a file and a patcher."""
     adapter = adapter_named(mechanism.format)
     if mechanism.path is None or adapter is None or not adapter.installed:
         return None

@@ -13,6 +13,7 @@ from typing import Any
 
 from regularize.adapters import Adapter, adapters, read
 from regularize.adapters.common.edits import Edit, MovedJoint, Patch, WantedKind, WantedSlack
+from regularize.adapters.common.input_files import replaced_content
 from regularize.adapters.common.output_files import write_all
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.reading import read_object
@@ -27,16 +28,18 @@ from regularize.repair.fix.comparison import other_counts, unwanted
 from regularize.repair.fix.moving import closed_in_file, designed_places, moving_edits, other_places
 from regularize.repair.fix.placing import Placing
 from regularize.repair.fix.plan import FixPlan, plan, wanted_kinds
+from regularize.repair.fix.proposals import Advice
 from regularize.repair.nominal.absorb import Absorbed
 from regularize.repair.nominal.idealise import idealise
 from regularize.repair.statics.cure import Cure, left_here
 from regularize.repair.statics.cures import TRIES, freeing
-from regularize.repair.statics.joint_changes import JointChange
 from regularize.repair.verification.writing import replaceable, try_engine
 from regularize.validation import FLAG, TEXT, instance, named, validated
 
 #: Formats that are exports of CAD systems: what is edited there is overwritten by the next one.
 EXPORTS = {"onshape": "Onshape", "simscape": "the CAD system"}
+#: Formats whose readers take all text from ``read_bytes``, so that no file is needed to try one.
+IN_MEMORY = ("urdf", "sdf", "mjcf", "json", "freecad", "asmt")
 #: Joint by which the root of a URDF file floats where its reader is asked to let it.
 FLOATING = "floating_base"
 
@@ -247,32 +250,40 @@ def _changed(
     return Fix(named, after, planned.wanted, findings, reduction, None, object=changed)
 
 
-def tried(reduction: Reduction, changes: Sequence[JointChange], left: int) -> None:
-    """Write the file of a mechanism with some joints changed elsewhere, read and analyse it.
+def trial_file(mechanism: Mechanism) -> tuple[Patcher, dict[str, Any]]:
+    """Read the file of a mechanism as a command would, ready to be edited; and the options used."""
+    _, path, options = _loaded(mechanism, {})
+    return _patcher(read(path, **options), {}), options
 
-    Args:
-        reduction: Of the mechanism as it was read.
-        changes: What joints become.
-        left: Equations that stay redundant.
 
-    Raises:
-        RegularizeError: The file cannot hold it without loss, or does not read as meant.
+def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine: bool) -> None:
+    """Make the changes of an entry in the text of a file, read it back, and compare.
+
+    With ``engine`` the text goes through a temporary file, which the format's own program reads
+    too; without, it stays in memory. Raises ``RegularizeError`` where the file cannot hold it.
     """
-    _, path, options = _loaded(reduction.mechanism, {})
-    before = read(path, **options)  # as the command will, without what was made of it since
-    patcher = _patcher(before, {})
-    wanted = wanted_kinds(before, changes)
+    before, reduction, left = patcher.mechanism, entry.reduction, entry.left
+    wanted = wanted_kinds(before, entry.changes)
     planned = FixPlan(reduction, wanted, isostatic=reduction.finite_mobility != 0, left=left)
     patch = patcher.patch(wanted)
     for finding in patch.findings:
         if finding.severity != "note":
-            raise UnsupportedExport(f"{path}: {finding.message}")
+            raise UnsupportedExport(f"{before.path}: {finding.message}")
     placing = Placing(patcher, patch.edits, str(before.path))
-    with _read_again(placing, before, options) as (after, _):
+
+    def check(after: Mechanism) -> None:
         # Ranks tell most of them; nobody asks here which rows go.
-        counted = left_here(reduction, after)
+        counted = left_here(reduction, after) if engine or not entry.verified else left
         known = counted is not None and counted <= left
         _refuse(placing, unwanted(before, after, planned, None if known else reduce(after)))
+
+    if engine:
+        with _read_again(placing, before, options) as (after, _):
+            check(after)
+    elif before.format in IN_MEMORY:
+        with replaced_content(placing.files(Path(placing.main))):
+            after = read(placing.main, **{**options, "format": before.format})
+        check(after)
 
 
 def _designed(before: Mechanism) -> FixPlan:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from regularize.adapters import adapters
 from regularize.errors import RegularizeError
@@ -14,7 +16,10 @@ from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.source import Model
 from regularize.reduction.reduce import Reduction, reduce
+from regularize.repair.fix.advice import advise
+from regularize.repair.fix.proposals import Advice
 from regularize.repair.fix.reading import read_again
+from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.isostatic import Isostatic, isostatic
 from regularize.repair.verification.writing import write_verified
 
@@ -40,6 +45,27 @@ class TriedReduction:
     lost: int = 0
     dropped: int = 0
     reason: str = ""
+
+
+class Trials(NamedTuple):
+    """What came of trying, on copies of a model's file, all that its report proposes."""
+
+    advice: tuple[Advice, ...]
+    #: Dropping the equations that are proved redundant.
+    proved: TriedReduction
+    #: Dropping more on numerical evidence.
+    numerical: TriedReduction
+
+
+def tried_all(reduction: Reduction, known: Sequence[Cure]) -> Trials:
+    """Try joint changes and reductions, so that no report prints a command that refuses."""
+    r = reduction
+    left = r.remaining > 0 and r.assembly.closed and not r.numerical and bool(r.followed)
+    return Trials(
+        advise(r, known, engine=True),
+        tried_reduction(r) if r.removed and not r.numerical else TriedReduction(),
+        tried_numerically(r) if left else TriedReduction(),
+    )
 
 
 def written_as(mechanism: Mechanism) -> str:

@@ -19,8 +19,8 @@ from rich.text import Text
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.report import rules
-from regularize.report.analysis import Analysis
 from regularize.report.forms.text import printed
+from regularize.report.report import Report
 from regularize.report.rules import rule
 from regularize.report.suppression import Suppressed, fingerprint
 from regularize.version import __version__
@@ -29,8 +29,8 @@ from regularize.words import counted, listed
 LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
-def github(report: Analysis) -> str:
-    """Lines ``::warning file=…,line=…,title=…::message``."""
+def github(report: Report) -> str:
+    """Return the findings as GitHub's ``::warning file=…,line=…,title=…::message`` lines."""
     lines = []
     for d in report.diagnostics:
         known = rule(d.code)
@@ -40,24 +40,25 @@ def github(report: Analysis) -> str:
             properties["file"] = displayed(path)
         if d.source and d.source.line:
             properties["line"] = str(d.source.line)
-        listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+        listed = ",".join(f"{key}={_escaped_property(value)}" for key, value in properties.items())
         said = "\n".join([d.message, *d.help]).split("\n")
         message = "\n".join(map(displayed, said))
-        lines.append(f"::{LEVELS[d.severity]} {listed}::{_data(message)}\n")
+        lines.append(f"::{LEVELS[d.severity]} {listed}::{_escaped(message)}\n")
     return "".join(lines)
 
 
-def _data(text: str) -> str:
-    """Text with the characters escaped that end a command."""
+def _escaped(text: str) -> str:
+    """Escape the characters that end a workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+def _escaped_property(text: str) -> str:
+    """Escape the characters that end a property of a workflow command."""
+    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def concise(report: Analysis) -> str:
-    """Lines ``path:line: CODE message``."""
+def concise(report: Report) -> str:
+    """Return the findings as lines ``path:line: CODE message``."""
     path = displayed(report.mechanism.path or report.mechanism.name)
     return "".join(
         f"{d.source or path}: {d.code} {displayed(d.message)}\n" for d in report.diagnostics
@@ -67,27 +68,28 @@ def concise(report: Analysis) -> str:
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def as_sarif(reports: Sequence[Analysis]) -> dict[str, Any]:
-    """One run with the findings of all models."""
-    return _log(
-        [_result(report, d) for report in reports for d in report.diagnostics]
-        + [_accepted(report, each) for report in reports for each in report.suppressed]
+def as_sarif(reports: Sequence[Report]) -> dict[str, Any]:
+    """Return one SARIF run with the findings of all models."""
+    return _sarif_log(
+        [_sarif_result(report, d) for report in reports for d in report.diagnostics]
+        + [_suppressed_result(report, each) for report in reports for each in report.suppressed]
     )
 
 
 def merged(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """One log with the findings of several, for models that were checked one by one."""
-    return _log([finding for log in logs for finding in log["runs"][0]["results"]])
+    """Join logs of models that were checked one by one."""
+    return _sarif_log([finding for log in logs for finding in log["runs"][0]["results"]])
 
 
-def _log(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _sarif_log(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a SARIF log with these results and the rules that they use."""
     used = {finding["ruleId"] for finding in findings}
     known = [rule for rule in rules.all_rules() if rule.code in used]
     index = {rule.code: i for i, rule in enumerate(known)}
     driver = {
         "name": "regularize",
         "semanticVersion": __version__,
-        "rules": [_rule(rule) for rule in known],
+        "rules": [_sarif_rule(rule) for rule in known],
     }
     run = {
         "tool": {"driver": driver},
@@ -97,7 +99,8 @@ def _log(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(rule: rules.Rule) -> dict[str, Any]:
+def _sarif_rule(rule: rules.Rule) -> dict[str, Any]:
+    """Return a rule as SARIF describes it."""
     (_, what), (_, why), *others = rule.sections.items()
     help_ = "\n\n".join([why, *(f"{title}: {text}" for title, text in others)])
     return {
@@ -110,7 +113,8 @@ def _rule(rule: rules.Rule) -> dict[str, Any]:
     }
 
 
-def _result(report: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
+def _sarif_result(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
+    """Return a finding as a SARIF result."""
     mechanism = report.mechanism
     path = diagnostic.source.path if diagnostic.source else mechanism.path
     name = "/".join(part for part in (mechanism.name, diagnostic.loop) if part)
@@ -135,8 +139,8 @@ def _result(report: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
     }
 
 
-def _claims(report: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
-    """What the removed rows of a loop rest on, where the finding is about these."""
+def _claims(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
+    """Return what the removed rows of a loop rest on, for findings about these."""
     claims = [
         [*loop.claims]
         for loop in report.loops
@@ -145,15 +149,15 @@ def _claims(report: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
     return {"properties": {"claims": claims[0]}} if claims else {}
 
 
-def _accepted(report: Analysis, each: Suppressed) -> dict[str, Any]:
-    """A finding that is accepted, as the format has it."""
+def _suppressed_result(report: Report, each: Suppressed) -> dict[str, Any]:
+    """Return an accepted finding as a suppressed SARIF result."""
     kind = "inSource" if each.suppression.by == "comment" else "external"
     said = {"kind": kind, "status": "accepted", "justification": each.suppression.reason}
-    return {**_result(report, each.finding), "suppressions": [said]}
+    return {**_sarif_result(report, each.finding), "suppressions": [said]}
 
 
 def _uri(path: str) -> str:
-    """A relative reference for relative paths, else a ``file`` URI."""
+    """Return a relative reference for a relative path, else a ``file`` URI."""
     found = Path(path)
     return found.as_uri() if found.is_absolute() else quote(found.as_posix())
 
@@ -167,15 +171,7 @@ BESIDE = 74
 
 @dataclass(frozen=True)
 class SummaryLine:
-    """What the table says of one model.
-
-    Attributes:
-        path: The file as the user named it.
-        error: Why it cannot be read, in one line, or None.
-        numbers: Its columns of numbers, by their titles; none where it cannot be read.
-        worst: Most severe finding, or an empty string.
-        codes: Codes of the findings of that severity.
-    """
+    """One model in the table of several: its numbers, or why it cannot be read."""
 
     path: str
     error: str | None = None
@@ -184,8 +180,8 @@ class SummaryLine:
     codes: tuple[str, ...] = ()
 
 
-def line_of(path: str, report: Analysis) -> SummaryLine:
-    """The line of a report."""
+def line_of(path: str, report: Report) -> SummaryLine:
+    """Return the summary line of a report."""
     r = report.reduction
     worst = report.diagnostics[0].severity if report.diagnostics else ""
     mobility = r.mobility if r.finite_mobility is None else r.finite_mobility
@@ -202,10 +198,7 @@ def line_of(path: str, report: Analysis) -> SummaryLine:
 def table(
     lines: Sequence[SummaryLine], width: int, color: bool, fragments: Sequence[str] = ()
 ) -> str:
-    """The table, fragments and one sentence that adds it up; ``width`` is in columns of text.
-
-    Paths are not broken over lines: a longer one makes the table wider.
-    """
+    """Return a table of models, then fragments and one sentence that adds it up."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     longest = max((len(line.path) for line in lines), default=0)
     table.add_column("model", overflow="fold", min_width=max(24, longest))
@@ -229,6 +222,7 @@ def table(
 
 
 def _sentence(lines: Sequence[SummaryLine]) -> Text:
+    """Add the table up in one sentence."""
     read = [line for line in lines if line.error is None]
     parts = [f"{counted(len(read), 'model')} checked"]
     for worst, words in (("error", "with errors"), ("warning", "with warnings")):

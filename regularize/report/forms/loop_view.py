@@ -21,11 +21,7 @@ SPATIAL = {"full": "spatial"}
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Loops that are alike: same motion, same joints count, same equations.
-
-    Attributes:
-        loops: The loops; the first stands for all.
-    """
+    """Loops with the same motion, number of joints and equations; the first stands for all."""
 
     loops: tuple[LoopReport, ...]
 
@@ -45,7 +41,7 @@ class Group:
 
 
 def groups(loops: Iterable[LoopReport]) -> list[Group]:
-    """Loops that are alike, together, in the order of their first."""
+    """Group loops that are alike, in the order of their first."""
     found: dict[object, list[LoopReport]] = {}
     for loop in loops:
         alike = (
@@ -63,7 +59,7 @@ def groups(loops: Iterable[LoopReport]) -> list[Group]:
 
 
 def chain(loop: LoopReport, ground: str) -> list[tuple[str, str]]:
-    """The loop as pairs (kind, name): bodies and joints in turn, from the ground if it is there."""
+    """Return the loop as pairs (kind, name): bodies and joints in turn, from the ground."""
     start = loop.bodies.index(ground) if ground in loop.bodies else 0
     bodies = (*loop.bodies[start:], *loop.bodies[:start])
     joints = (*loop.joints[start:], *loop.joints[:start])
@@ -74,7 +70,7 @@ def chain(loop: LoopReport, ground: str) -> list[tuple[str, str]]:
 
 
 def motion(loop: LoopReport) -> str:
-    """The motion type of a loop in words."""
+    """Return the motion type of a loop in words."""
     if loop.motion.dimension == 6:
         return "spatial: its joints keep to no motion group"
     of = " of the ground" if loop.motion.direction is not None else ""
@@ -82,11 +78,7 @@ def motion(loop: LoopReport) -> str:
 
 
 def rows(loop: LoopReport) -> list[tuple[str, str, str, str]]:
-    """The six directions at the closing joint: translations first, then along X, Y, Z.
-
-    Of each its words, whether it is ``kept``, ``redundant`` or ``free``, the joints that fix it
-    already or that it belongs to, and the closure error with its unit, empty for a freedom.
-    """
+    """Return direction, status, reason and residual of the six directions at the closing joint."""
     found = [
         *((e.direction, "kept", "", residual(e)) for e in loop.kept),
         *((e.direction, "redundant", _because(loop, e), residual(e)) for e in loop.removed),
@@ -99,19 +91,21 @@ def rows(loop: LoopReport) -> list[tuple[str, str, str, str]]:
 
 
 def _order(direction: Direction) -> tuple[int, bool, str]:
+    """Return a sorting key: translations before rotations, along X, Y, Z."""
     axis = direction.covector[3:] if direction.kind == "angular" else direction.covector[:3]
     words = axis_words(axis)
     return ("linear", "angular", "mixed").index(direction.kind), len(words) > 1, words
 
 
 def residual(equation: Equation) -> str:
-    """A closure error with its unit."""
+    """Return a closure error with its unit."""
     if equation.direction.kind == "linear":
         return millimetres(equation.residual)
     return milliradians(equation.residual)
 
 
 def _because(loop: LoopReport, equation: Equation) -> str:
+    """Name the joints that fulfil a redundant equation already."""
     joints = [joint for link in equation.fixed_by for joint in link.joints]
     if not joints:
         return "the other loops" if len(loop.part.cuts) > 1 else "the chains of the loop"
@@ -123,7 +117,7 @@ def _because(loop: LoopReport, equation: Equation) -> str:
 
 
 def reasons(loop: LoopReport) -> list[str]:
-    """One sentence for each distinct proof that equations are redundant."""
+    """Return one sentence for each distinct proof that equations are redundant."""
     found: dict[tuple[tuple[str, ...], ...], list[Equation]] = {}
     for equation in loop.removed:
         found.setdefault(tuple(link.joints for link in equation.fixed_by), []).append(equation)
@@ -144,6 +138,7 @@ def reasons(loop: LoopReport) -> list[str]:
 
 
 def _generates(loop: LoopReport, link: FixingChain) -> str:
+    """Say which motion some joints generate."""
     motion = motion_words(in_world(link.motion, loop.part.center, loop.part.length))
     name, _, details = motion.partition(", ")
     verb = "generates" if len(link.joints) == 1 else "generate"
@@ -152,7 +147,7 @@ def _generates(loop: LoopReport, link: FixingChain) -> str:
 
 
 def choices(loop: LoopReport) -> str | None:
-    """Where else the loop could be closed, or None."""
+    """Say where else the loop could be closed, or return None."""
     others = [joint for joint in loop.interchangeable if joint != loop.closing]
     if not others:
         return None

@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.report.analysis import Analysis
 from regularize.report.forms import loop_view, view
 from regularize.report.loop_report import LoopReport
+from regularize.report.report import Report
 from regularize.words import counted, listed
 
 COLORS = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan", "good": "bold green"}
@@ -30,23 +30,14 @@ COMMAND = 1500
 
 @dataclass(frozen=True)
 class Detail:
-    """How much is said of each thing.
+    """How much is said of each thing."""
 
-    Attributes:
-        loops: Kinds of loops shown in full.
-        findings: Errors and warnings that are told; the others are counted.
-        moves: Kinds of motion.
-        rows: Rows of the table of loops; with more there are sums alone.
-        helped: 2 for notes with place and help, 1 for errors and warnings alone.
-        names: Names in a list.
-    """
-
-    loops: int
-    findings: int = 1000
-    moves: int = 10
-    rows: int = 1000
-    helped: int = 2
-    names: int = 5
+    loops: int  # kinds of loops shown in full
+    findings: int = 1000  # errors and warnings that are told; the others are counted
+    moves: int = 10  # kinds of motion
+    rows: int = 1000  # of the table of loops; with more there are sums alone
+    helped: int = 2  # 2: notes have place and help; 1: errors and warnings alone
+    names: int = 5  # in a list
 
 
 #: The usual report, and what is left out of it where it is too long: the most readable first.
@@ -65,22 +56,13 @@ EVERY = Detail(1000, moves=1000, names=1000)
 
 
 def render(
-    report: Analysis,
+    report: Report,
     width: int = WIDTH,
     color: bool = False,
     top: int | None = None,
     verbosity: int = 0,
 ) -> str:
-    """The report as text.
-
-    Args:
-        report: From ``regularize.check``.
-        width: Columns of the terminal; by default 100.
-        color: Whether to use terminal colours.
-        top: Number of loops shown in full, loops that are alike counting as one; by default so many
-            that the report is less than 60 lines.
-        verbosity: -1 for the verdict alone, 0 for the usual report, 1 for every loop by itself.
-    """
+    """Return the report as text; without ``top`` or ``verbosity`` it fits into 60 lines."""
     if verbosity > 0:
         return printed(blocks(report, EVERY, verbosity), width, color)
     if top is not None:
@@ -93,7 +75,7 @@ def render(
 
 
 def printed(parts: Iterable[RenderableType], width: int, color: bool) -> str:
-    """Parts below each other as lines of text without trailing blanks."""
+    """Lay out parts below each other as lines without trailing blanks."""
     stream = io.StringIO()
     console = Console(
         file=stream,
@@ -111,8 +93,8 @@ def printed(parts: Iterable[RenderableType], width: int, color: bool) -> str:
     return "\n".join(lines).strip("\n") + "\n"
 
 
-def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
-    """The parts of the report in order."""
+def blocks(report: Report, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
+    """Yield the parts of the report in order."""
     name, counts = view.headline(report)
     yield Text.assemble((name, "bold"), "  ", (counts, "dim"))
     level, sentence = view.verdict(report)
@@ -121,28 +103,33 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
     yield from (Text(f"{platform.words}.") for platform in report.platforms)
     if verbosity >= 0:
         yield Text()
-        yield from _listed("What to change", view.advice(report), verbosity)
+        yield from _ways("What to change", view.advice(report), verbosity)
         yield from _findings(report, detail, verbosity)
-        yield from _motions(report, detail)
+        bodies = "kinds of motion"
+        yield from _named("What moves", view.moves(report), detail.names, detail.moves, bodies)
         for subject, text in view.why(report):
             yield from (Text(f"Why {subject}", "bold"), Padding(Text(text), INDENT), Text())
-        yield from _reactions(report, detail)
+        title, most = "Reactions that cannot be trusted (REG220)", 2 * detail.moves
+        few = min(detail.names, 5)
+        yield from _named(title, view.untrusted(report), few, most, "groups of joints")
         yield from _section(*view.lack_of_fit(report))
-        yield from _listed("What to do", view.remedies(report), verbosity)
+        yield from _ways("What to do", view.remedies(report), verbosity)
         yield from _notes(report, detail, verbosity)
         yield from _loops(report, detail, verbosity)
     yield _footer(report, detail)
 
 
-def _told(report: Analysis, verbosity: int) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
-    """Findings of one kind behind the first of them, or each by itself."""
+def _grouped_findings(
+    report: Report, verbosity: int
+) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
+    """Return findings with similar ones behind the first, or each by itself."""
     return [(d, ()) for d in report.diagnostics] if verbosity > 0 else view.merged(report)
 
 
-def _findings(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
-    """Errors and warnings, each with the loop that it is about."""
+def _findings(report: Report, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
+    """Yield errors and warnings, each with the loop that it is about."""
     shown: set[str] = set()
-    entries = [e for e in _told(report, verbosity) if e[0].severity != "note"]
+    entries = [e for e in _grouped_findings(report, verbosity) if e[0].severity != "note"]
     loops = {loop.name: loop for loop in report.loops}
     for first, others in entries[: detail.findings]:
         loop = loops.get(first.loop or "")
@@ -165,11 +152,13 @@ def _findings(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rend
 
 
 def _help(diagnostic: Diagnostic) -> Iterator[RenderableType]:
+    """Yield the help of a finding."""
     for line in diagnostic.help:
         yield Padding(Text.assemble(("= help: ", "green"), line), INDENT)
 
 
 def _diagnostic(diagnostic: Diagnostic, sourced: bool = True) -> RenderableType:
+    """Return a finding with its place."""
     text = Text.assemble(
         (f"{diagnostic.severity}[{diagnostic.code}]", COLORS[diagnostic.severity]),
         f": {diagnostic.message}",
@@ -181,7 +170,7 @@ def _diagnostic(diagnostic: Diagnostic, sourced: bool = True) -> RenderableType:
 
 
 def _loop(loop: LoopReport, ground: str) -> Group:
-    """The loop as a chain, its motion, and the directions at its closing joint."""
+    """Return a loop as a chain, its motion, and the directions at its closing joint."""
     table = _grid(f"at {loop.closing}", "status", "already fixed by", "residual")
     for direction, status, because, residual in loop_view.rows(loop):
         table.add_row(direction, Text(status, STATUS[status]), Text(because), residual)
@@ -217,7 +206,7 @@ def _chain(loop: LoopReport, ground: str) -> Text:
 
 
 def _labelled(label: str, text: str, style: str = "") -> Table:
-    """A label and text that wraps beside it."""
+    """Return a label with text that wraps beside it."""
     grid = Table.grid(padding=0)
     grid.add_column(style="dim", width=len(label))
     grid.add_column(overflow="fold")
@@ -226,6 +215,7 @@ def _labelled(label: str, text: str, style: str = "") -> Table:
 
 
 def _grid(*headers: str) -> Table:
+    """Return an empty table with these headers."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for header in headers:
         table.add_column(header, overflow="fold")
@@ -233,6 +223,7 @@ def _grid(*headers: str) -> Table:
 
 
 def _section(title: str, pairs: Iterable[tuple[str, str]]) -> Iterator[RenderableType]:
+    """Yield a title and a table of two columns, unless it is empty."""
     table = Table.grid(padding=(0, 3, 0, 0))
     table.add_column(overflow="fold", ratio=2)
     table.add_column(overflow="fold", ratio=3)
@@ -244,27 +235,19 @@ def _section(title: str, pairs: Iterable[tuple[str, str]]) -> Iterator[Renderabl
         yield Text()
 
 
-def _motions(report: Analysis, detail: Detail) -> Iterator[RenderableType]:
-    moves = view.moves(report, most=detail.names)
-    rest = len(moves) - detail.moves
-    if rest > 1:
-        more = (f"{rest} more kinds of motion", "-v shows all")
-        moves = [*moves[: detail.moves], more]
-    yield from _section("What moves", moves)
-
-
-def _reactions(report: Analysis, detail: Detail) -> Iterator[RenderableType]:
-    pairs = view.untrusted(report, most=min(detail.names, 5))
-    rest = len(pairs) - 2 * detail.moves
-    if rest > 1:
-        pairs = [*pairs[: 2 * detail.moves], (f"{rest} more groups of joints", "-v shows all")]
-    yield from _section("Reactions that cannot be trusted (REG220)", pairs)
-
-
-def _listed(
-    title: str, ways: Sequence[tuple[str, str]], verbosity: int
+def _named(
+    title: str, rows: Sequence[tuple[list[str], str]], names: int, most: int, what: str
 ) -> Iterator[RenderableType]:
-    """Ways in words, each with its command where there is one that somebody would copy."""
+    """Yield what is said of groups of names, of which only the first are told."""
+    pairs = [(listed(group, most=names), words) for group, words in rows]
+    rest = len(pairs) - most
+    if rest > 1:
+        pairs = [*pairs[:most], (f"{rest} more {what}", "-v shows all")]
+    yield from _section(title, pairs)
+
+
+def _ways(title: str, ways: Sequence[tuple[str, str]], verbosity: int) -> Iterator[RenderableType]:
+    """Yield ways in words, each with its command unless that is too long to copy."""
     if not ways:
         return
     yield Text(title, "bold")
@@ -277,9 +260,9 @@ def _listed(
     yield Text()
 
 
-def _notes(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
-    """Notes in the order of the report; what the sections above have said is left out."""
-    notes = [e for e in _told(report, verbosity) if e[0].severity == "note"]
+def _notes(report: Report, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
+    """Yield the notes that the sections above have not said."""
+    notes = [e for e in _grouped_findings(report, verbosity) if e[0].severity == "note"]
     notes = [(note, others) for note, others in notes if note.code != "REG220"]
     for note, others in notes if detail.helped or len(notes) < 4 else ():
         yield _diagnostic(note, sourced=detail.helped > 1)
@@ -294,8 +277,8 @@ def _notes(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
         yield Text()
 
 
-def _loops(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
-    """All loops in one table, by component, alike ones in one row."""
+def _loops(report: Report, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
+    """Yield the table of all loops, by component, similar ones in one row."""
     if not report.loops:
         return
     table = _grid("loop", "closed at", "motion", "kind")
@@ -313,11 +296,11 @@ def _loops(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
         ):
             _group_row(table, group, report.kinds[group.first.name])
         if several:
-            values = [str(n) for n in view.equations(component)]
+            values = [str(n) for n in view.equations(component.part)]
             table.add_row(component.name, "", "", "", "", *values, style="dim")
     for group in alike if not apart and len(alike) <= detail.rows else ():
         _group_row(table, group, report.kinds[group.first.name])
-    every = view.equations(report)
+    every = view.equations(report.reduction)
     table.add_row("all", "", "", "", "", *map(str, every), style="bold")
     words = "{} constraint equations at {}: {} kept, {} redundant (-v shows each loop)"
     closings = counted(len(report.loops), "closing joint")
@@ -327,6 +310,7 @@ def _loops(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
 
 
 def _group_row(table: Table, group: loop_view.Group, kind: str) -> None:
+    """Add a row for loops that are alike."""
     loop, count = group.first, len(group.loops)
     values = (loop.cut.constraints, loop.cut.kept, loop.redundant)
     more = "" if count == 1 else f" and {count - 1} more"
@@ -340,7 +324,8 @@ def _group_row(table: Table, group: loop_view.Group, kind: str) -> None:
     )
 
 
-def _footer(report: Analysis, detail: Detail) -> Text:
+def _footer(report: Report, detail: Detail) -> Text:
+    """Return kinds of redundancy, evidence, accepted findings and counts."""
     lines = []
     kinds = view.kinds(report)
     if kinds:

@@ -10,12 +10,13 @@ from dataclasses import replace
 
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
+from regularize.reduction.block import Block
+from regularize.reduction.reduce import Reduction
 from regularize.repair.fix.advice import held_kinds, untried_files
 from regularize.repair.statics.releases import release_command
-from regularize.report.analysis import Analysis, model_entry
 from regularize.report.forms.loop_view import groups
-from regularize.report.loop_report import Component
 from regularize.report.mobility_findings import branches_meant, more_on_branches
+from regularize.report.report import Report, model_entry
 from regularize.tolerances import VANISHING
 from regularize.words import (
     LISTED,
@@ -38,7 +39,7 @@ INSTEAD = {
 }
 
 
-def headline(report: Analysis) -> tuple[str, str]:
+def headline(report: Report) -> tuple[str, str]:
     """Name of the model, and its format and counts."""
     model = model_entry(report.reduction)
     counts = [
@@ -54,7 +55,7 @@ def headline(report: Analysis) -> tuple[str, str]:
     return name, " · ".join([model["format"], *counts])
 
 
-def verdict(report: Analysis) -> tuple[str, str]:
+def verdict(report: Report) -> tuple[str, str]:
     """How it stands (``good``, ``warning`` or ``error``) and the sentence that says so."""
     r = report.reduction
     if not r.assembly.closed:
@@ -70,7 +71,7 @@ def verdict(report: Analysis) -> tuple[str, str]:
     sentence = f"{counted(r.redundant, 'redundant constraint equation')}, consistent: "
     if r.finite_mobility == 0:
         sentence = f"Locked: the loops allow no motion. {sentence}"
-    where = "in every configuration" + _limit(report, "up to")
+    where = "in every configuration" + _limit_words(report, "up to")
     if r.removed >= r.redundant and not report.seen:
         which = {1: "it", 2: "both"}.get(r.redundant, "all")
         sentence += f"{which} can be dropped {where}."
@@ -92,7 +93,7 @@ def verdict(report: Analysis) -> tuple[str, str]:
     return "warning", sentence + more_on_branches(r)
 
 
-def counts(report: Analysis) -> str:
+def counts(report: Report) -> str:
     """Mobility in truth and by counting, in one sentence."""
     r = report.reduction
     if not r.assembly.closed:
@@ -112,7 +113,7 @@ def counts(report: Analysis) -> str:
     return text
 
 
-def mobility_words(report: Analysis) -> str:
+def mobility_words(report: Report) -> str:
     """``2``, ``2 or 1`` where components of different mobility meet, or ``not known``."""
     r = report.reduction
     if r.kinematotropic:
@@ -126,16 +127,8 @@ def signed(number: int) -> str:
     return str(number).replace("-", "−")
 
 
-def moves(report: Analysis, most: int) -> list[tuple[str, str]]:
-    """Bodies, a number of them by name, and the kind of motion that they make, rest last."""
-    return [(listed(bodies, most=most), words) for bodies, words in moving_together(report)]
-
-
-def moving_together(report: Analysis) -> list[tuple[list[str], str]]:
-    """Bodies and the kind of motion that they make, rest last.
-
-    Many bodies that turn about axes of their own make one kind.
-    """
+def moves(report: Report) -> list[tuple[list[str], str]]:
+    """Bodies and the kind of motion that they make, rest last."""
     alone = sum(body.joint is not None for body in report.moving)
     found: dict[str, list[str]] = {}
     for body in report.moving:
@@ -146,19 +139,14 @@ def moving_together(report: Analysis) -> list[tuple[list[str], str]]:
     return [(bodies, words if len(bodies) == 1 else plural(words)) for words, bodies in entries]
 
 
-def why(report: Analysis) -> list[tuple[str, str]]:
+def why(report: Report) -> list[tuple[str, str]]:
     """Why it is locked, goes no further or moves: subject and reason."""
     locked = "it is locked" if report.reduction.finite_mobility == 0 else "it goes no further"
     subjects = {"locked": locked, "moves": "it moves"}
     return [(subjects[reason.subject], reason.text) for reason in report.reasons]
 
 
-def untrusted(report: Analysis, most: int) -> list[tuple[str, str]]:
-    """Joints, a number of them by name, and what is not determined of their reactions."""
-    return [(listed(joints, most=most), words) for joints, words in untrusted_together(report)]
-
-
-def untrusted_together(report: Analysis) -> list[tuple[list[str], str]]:
+def untrusted(report: Report) -> list[tuple[list[str], str]]:
     """Joints and what is not determined of their reactions."""
     found: dict[str, list[str]] = {}
     for reaction in report.reactions:
@@ -168,10 +156,16 @@ def untrusted_together(report: Analysis) -> list[tuple[list[str], str]]:
     return [(joints, words) for words, joints in found.items()]
 
 
-def remedies(report: Analysis) -> list[tuple[str, str]]:
-    """What can be done about the redundancies: in words, and the command if there is one."""
+def remedies(report: Report) -> list[tuple[str, str]]:
+    """What can be done about the redundancies: in words, and the command if one was tried."""
     r, found = report.reduction, []
-    proved, numerical = report.trials
+    if report.trials is None:
+        if r.removed:
+            in_file = report.mechanism.path and not r.numerical
+            by = "regularize reduce" if in_file else "regularize.to_pinocchio"
+            found = [(f"drop {_redundant(r.removed)} in the simulation model, by `{by}`", "")]
+        return found
+    proved, numerical = report.trials.proved, report.trials.numerical
     if r.removed:
         what = f"drop {_redundant(proved.dropped or r.removed)} in the simulation model"
         if proved.lost:
@@ -198,7 +192,7 @@ def _redundant(number: int) -> str:
     return "the redundant equation" if number == 1 else f"the {number} redundant equations"
 
 
-def advice(report: Analysis) -> list[tuple[str, str]]:
+def advice(report: Report) -> list[tuple[str, str]]:
     """Which joints to change, the best way first: in words, and the command if there is one."""
     found = []
     r, mechanism = report.reduction, report.mechanism
@@ -227,15 +221,12 @@ def advice(report: Analysis) -> list[tuple[str, str]]:
     return found
 
 
-def equations(component: Component | Analysis) -> tuple[int, int, int]:
-    """Constraint equations at the closing joints, kept and redundant ones."""
-    if isinstance(component, Analysis):
-        r = component.reduction
-        return r.constraints, r.kept, r.removed
-    return component.constraints, component.kept, component.constraints - component.kept
+def equations(of: Block | Reduction) -> tuple[int, int, int]:
+    """Return the constraint equations at closing joints: all, kept and redundant ones."""
+    return of.constraints, of.kept, of.constraints - of.kept
 
 
-def kinds(report: Analysis) -> str:
+def kinds(report: Report) -> str:
     """Redundant equations by name, or an empty string: open loops are of no class."""
     if not report.reduction.assembly.closed:
         return ""
@@ -245,19 +236,19 @@ def kinds(report: Analysis) -> str:
         "exceptional": "exceptional (chains or loops together)",
         "topological": f"topological ({'all lengths tried' if tried else 'any lengths'})",
         "paradoxical": f"paradoxical ({'these lengths only' if tried else 'special dimensions'}"
-        + (f"; {_proved(report)})" if report.special else ")"),
+        + (f"; {_proved_words(report)})" if report.special else ")"),
     }
     counts = report.redundancy | {"paradoxical": report.redundancy["paradoxical"] - report.needed}
     return ", ".join(f"{n} {words[kind]}" for kind, n in counts.items() if n)
 
 
-def _proved(report: Analysis) -> str:
+def _proved_words(report: Report) -> str:
     """``3 proved by family: Bennett``."""
     count = sum(each.rows for each in report.special)
     return f"{count} proved by family: {listed([each.family for each in report.special])}"
 
 
-def evidence(report: Analysis) -> str:
+def evidence(report: Report) -> str:
     """What was checked numerically, or an empty string."""
     certificate = report.reduction.certificate
     if not certificate.configurations or not report.reduction.removed:
@@ -275,22 +266,22 @@ def evidence(report: Analysis) -> str:
         more = f", and at {certificate.solved} more, solved in closed form, they let none open"
     return (
         f"on the kept equations alone every loop stayed closed at {walked} configurations{more} "
-        f"(largest error {worst}){_nearest(report)}{noise}"
+        f"(largest error {worst}){_weakest_words(report)}{noise}"
     )
 
 
-def _nearest(report: Analysis) -> str:
+def _weakest_words(report: Report) -> str:
     """How near the kept equations come to depending on each other; nothing if not looked for."""
     place = report.reduction.certificate.nearest
     if place is None or place.missing:
         return ""
-    short = _limit(report, "short of")
+    short = _limit_words(report, "short of")
     ratio = f"{place.ratio:.1g}"
     firm = "as" if ratio == "1" else f"{ratio} times as"
     return f"; where a search found them weakest they hold {firm} firmly as all equations{short}"
 
 
-def _limit(report: Analysis, word: str) -> str:
+def _limit_words(report: Report, word: str) -> str:
     """Where what is proved ends, and descents too; nothing where it holds in all configurations."""
     parts = report.reduction.parts
     ends = ["flat parallelograms"] * any(part.parallelograms for part in parts)
@@ -298,7 +289,7 @@ def _limit(report: Analysis, word: str) -> str:
     return f", {word} {' and '.join(ends)} (REG227)" if ends else ""
 
 
-def found(report: Analysis) -> str:
+def found(report: Report) -> str:
     """``1 warning and 3 notes``."""
     entries = [
         counted(report.summary[severity], severity)
@@ -308,7 +299,7 @@ def found(report: Analysis) -> str:
     return listed(entries) or "nothing to report"
 
 
-def accepted(report: Analysis) -> str:
+def accepted(report: Report) -> str:
     """``REG201 (comment: meant so) and REG220 (baseline: known before)``."""
     entries = [
         f"{each.finding.code} ({each.suppression.by}: {each.suppression.reason})"
@@ -317,7 +308,7 @@ def accepted(report: Analysis) -> str:
     return listed([*dict.fromkeys(entries)])
 
 
-def merged(report: Analysis) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
+def merged(report: Report) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
     """Findings, those of one kind behind the first: of loops those that are alike; no errors."""
     named = [(group.name, group.loops) for group in groups(report.loops)]
     alike = {loop.name: name for name, loops in named for loop in loops}
@@ -330,7 +321,7 @@ def merged(report: Analysis) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
     return [(entries[0], tuple(entries[1:])) for entries in found.values()]
 
 
-def likewise(report: Analysis, others: Sequence[Diagnostic]) -> str:
+def likewise(report: Report, others: Sequence[Diagnostic]) -> str:
     """``likewise 2 more loops, closed at C and D``; other findings by their joints."""
     closing = {loop.name: loop.closing for loop in report.loops}
     if all(other.code == "REG201" and other.loop in closing for other in others):
@@ -340,7 +331,7 @@ def likewise(report: Analysis, others: Sequence[Diagnostic]) -> str:
     return f"and {len(others)} more of this kind" + (f": {displayed(where)}" if where else "")
 
 
-def lack_of_fit(report: Analysis) -> tuple[str, list[tuple[str, str]]]:
+def lack_of_fit(report: Report) -> tuple[str, list[tuple[str, str]]]:
     """A title, and every redundant direction with its lack of fit; the joints that it loads."""
     found = report.misfit
     title = "Lack of fit in redundant directions"
@@ -353,18 +344,18 @@ def lack_of_fit(report: Analysis) -> tuple[str, list[tuple[str, str]]]:
         words = f"{size(entry.std)} (1σ), at most {size(entry.worst)}"
         if entry.force_std is not None and entry.force_worst is not None:
             unit = "N m" if entry.angular else "N"
-            words += (
-                f"; {_three(entry.force_std)} {unit}, at most {_three(entry.force_worst)} {unit}"
-            )
+            words += f"; {_three_digits(entry.force_std)} {unit}"
+            words += f", at most {_three_digits(entry.force_worst)} {unit}"
             words += f"; {max(entry.energy or 0.0, 0.0) / total:.0%} of the energy"
         pairs.append((f"{entry.label} at {entry.joint} ({entry.loop})", words))
     for load in found.loads[:3]:
-        force, moment, most_force, most_moment = map(_three, load.wrench)
-        words = f"{force} N and {moment} N m (1σ), at most {most_force} N and {most_moment} N m"
+        usual = f"{_three_digits(load.force_std)} N and {_three_digits(load.moment_std)} N m (1σ)"
+        most = f"{_three_digits(load.force_worst)} N and {_three_digits(load.moment_worst)} N m"
+        words = f"{usual}, at most {most}"
         pairs.append((f"joint {load.joint} then bears", words))
     return f"{title}{', and what closing it takes' if found.loads else ''}", pairs
 
 
-def _three(value: float) -> str:
+def _three_digits(value: float) -> str:
     """Three digits, in full where they are few."""
     return f"{float(f'{value:.3g}'):g}"

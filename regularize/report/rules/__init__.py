@@ -49,22 +49,7 @@ DIALECT_OF = {
 
 @dataclass(frozen=True)
 class Rule:
-    """A kind of finding.
-
-    Attributes:
-        code: Stable code.
-        name: Short name in words joined by hyphens.
-        severity: How it is reported unless the case says otherwise.
-        what: What was found.
-        why: Why it matters.
-        example: A case that an engineer knows.
-        fix: What to do.
-        bad: A piece of a model that gives the finding, by dialect.
-        good: The same without it.
-        reference: Where to read more.
-        theorem: Headings of the proof that it rests on, separated by semicolons; see
-            ``theorem``.
-    """
+    """A kind of finding."""
 
     code: str
     name: str
@@ -88,12 +73,7 @@ class Rule:
 
 
 def theorem(*names: str) -> str:
-    """Paragraphs of the checker's own text by their headings, in its order; all without names.
-
-    Example:
-        >>> theorem("Motion").split(".")[0]
-        'Motion'
-    """
+    """Return paragraphs of the proof checker's own text, by their headings."""
     from regularize.proofs import verifier  # few rules need its text
 
     found = []
@@ -107,7 +87,7 @@ def theorem(*names: str) -> str:
 
 
 def in_dialect(pieces: Mapping[str, str], dialect: str) -> tuple[str, str]:
-    """The piece of a model in a dialect, or in its first one, and which of them it is."""
+    """Return the piece of a model in a dialect, or in the first one there is, and its dialect."""
     used = dialect if dialect in pieces else next(iter(pieces))
     return pieces[used], used
 
@@ -124,7 +104,7 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 def rule(code: str) -> Rule | None:
-    """The rule of a code or of a name, or None."""
+    """Return the rule of a code or name, or None."""
     if code.upper() in codes():
         return _read(code.upper())
     return next((each for each in all_rules() if each.name == code.lower()), None)
@@ -132,6 +112,7 @@ def rule(code: str) -> Rule | None:
 
 @cache
 def _read(code: str) -> Rule:
+    """Read the file of a code."""
     text = (Path(__file__).parent / f"{code}.md").read_text(encoding="utf-8")
     head, *parts = re.split(r"^## (.+)\n", text, flags=re.M)
     found = dict(zip(parts[::2], parts[1::2], strict=True))
@@ -147,4 +128,5 @@ def _read(code: str) -> Rule:
 
 
 def _blocks(text: str) -> dict[str, str]:
+    """Return the code blocks of a Markdown text by language."""
     return dict(re.findall(r"^```(\w+)\n(.*?)\n```$", text, re.M | re.S))

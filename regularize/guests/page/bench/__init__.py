@@ -10,7 +10,7 @@ from typing import Any
 
 from regularize.adapters.common.input_files import stamps
 from regularize.adapters.common.output_files import write_all
-from regularize.checking import Report, check
+from regularize.checking import check
 from regularize.errors import ModelError, RegularizeError
 from regularize.files import load
 from regularize.mechanism.diagnostic import Diagnostic
@@ -20,6 +20,7 @@ from regularize.repair.fix.advice import held_kinds
 from regularize.repair.fix.fix import Fix, fix
 from regularize.repair.fix.plan import named_kinds
 from regularize.repair.fix.proposals import Advice
+from regularize.report.report import Report
 
 #: Kinds that a joint can be tried as.
 TRIED = ("fixed", "revolute", "prismatic", "cylindrical", "universal", "spherical", "planar")
@@ -27,15 +28,7 @@ TRIED = ("fixed", "revolute", "prismatic", "cylindrical", "universal", "spherica
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What follows from other kinds of joints.
-
-    Attributes:
-        joints: New kinds by the names of joints; None for the smallest changes that make the model
-            isostatic.
-        report: Of the changed model.
-        change: The change of the files; None where there is none, or they cannot hold it.
-        refused: Why the files cannot hold it; empty where they can.
-    """
+    """The report of a model with other kinds of joints, and the change of its files, if any."""
 
     joints: Mapping[str, str] | None
     report: Report
@@ -44,17 +37,17 @@ class Trial:
 
     @property
     def diff(self) -> str:
-        """What changes in the files."""
+        """Return the difference of the files."""
         return "" if self.change is None else self.change.diff
 
     @property
     def findings(self) -> tuple[Diagnostic, ...]:
-        """What the new kinds cannot hold, and what to know."""
+        """Return what the new kinds cannot hold."""
         return () if self.change is None else self.change.findings
 
     @property
     def kinds(self) -> dict[str, str]:
-        """The new kind of every joint that changes."""
+        """Return the new kind of every joint that changes."""
         if self.change is None:
             return {name: words.partition(":")[0] for name, words in (self.joints or {}).items()}
         return {each.joint.name: each.kind for each in self.change.changes}
@@ -63,12 +56,7 @@ class Trial:
 def trial(
     path: str, written: Report, joints: Mapping[str, str] | None, options: Mapping[str, Any]
 ) -> Trial:
-    """Try other kinds of joints, as of ``fix``, by the options of the reader.
-
-    Raises:
-        RegularizeError: A joint is unknown or cannot be such a kind; nothing makes the model
-            isostatic, where that is asked for.
-    """
+    """Try other kinds of joints; None asks for the smallest changes that make it isostatic."""
     if joints is not None and not joints:
         return Trial(joints, written)
     try:
@@ -76,12 +64,12 @@ def trial(
     except RegularizeError as error:
         if joints is None:
             raise
-        return Trial(joints, check(_thought(written.reduction, joints)), None, str(error))
+        return Trial(joints, check(_changed_mechanism(written.reduction, joints)), None, str(error))
     return Trial(joints, check(change.mechanism), change)
 
 
-def _thought(written: Reduction, joints: Mapping[str, str]) -> Mechanism:
-    """The changed model where no file holds it; raises ``ModelError`` where it makes no sense."""
+def _changed_mechanism(written: Reduction, joints: Mapping[str, str]) -> Mechanism:
+    """Return the changed model where no file holds it; raises ``ModelError`` if it is invalid."""
     mechanism = written.mechanism
     unknown = [name for name in joints if all(each.name != name for each in mechanism.joints)]
     if unknown:
@@ -92,18 +80,7 @@ def _thought(written: Reduction, joints: Mapping[str, str]) -> Mechanism:
 
 
 class Session:
-    """One model on the bench; ``options`` are those of the reader.
-
-    Attributes:
-        path: The model file, or its folder.
-        version: Grows with every change of what is to be seen.
-        written: Report of the model as it is written.
-        trial: What is tried now.
-        error: Why the file cannot be read as it is now; empty where it can.
-
-    Raises:
-        RegularizeError: The file cannot be read.
-    """
+    """One model on the bench: as written and as tried; ``version`` counts the changes."""
 
     def __init__(self, path: str, **options: Any) -> None:
         self.path, self._options = path, options
@@ -120,7 +97,7 @@ class Session:
 
     @property
     def current(self) -> bool:
-        """Whether the files are as they were when they were read."""
+        """Whether the files are unchanged since they were read."""
         return stamps(self.files) == self._stamps
 
     @property
@@ -135,11 +112,11 @@ class Session:
 
     @property
     def held(self) -> Mapping[str, Collection[str]]:
-        """Kinds that the files can hold, by the names of joints."""
+        """Return the kinds that the files can hold, by joint."""
         return held_kinds(self.written.mechanism)
 
     def change(self, name: str, kind: str) -> None:
-        """Try a joint as another kind; its own kind takes the trial back."""
+        """Try a joint as another kind; its own kind takes that back."""
         joints = {**(self.trial.kinds if self.trial.joints is None else self.trial.joints)}
         joint = next((each for each in self.written.mechanism.joints if each.name == name), None)
         if joint is None:
@@ -150,24 +127,20 @@ class Session:
         self._try(joints)
 
     def cure(self, number: int) -> None:
-        """Try the changes that are proposed for the files, the first being 0."""
+        """Try the changes of a proposal, the first being 0."""
         found = self.proposals
         if not 0 <= number < len(found):
             raise ModelError(f"there is no proposal {number}: there are {len(found)}")
         self._try(dict(change.argument.rpartition("=")[::2] for change in found[number].changes))
 
     def isostatic(self) -> None:
-        """Try the smallest changes that the file can hold after which nothing is redundant."""
+        """Try the smallest changes that the file can hold and that leave nothing redundant."""
         self._try(None)
 
     def undo(self) -> None:
-        """Go back to what was tried before, or to the files as they were before they were saved.
-
-        Raises:
-            RegularizeError: There is nothing to go back to, or others have changed the files since.
-        """
+        """Go back to what was tried before, or to the files as they were before they were saved."""
         if not self._before and self._saved:
-            self._unsave()
+            self._restore()
             return
         if not self._before:
             raise ModelError("nothing was tried before")
@@ -177,7 +150,7 @@ class Session:
         self.version += 1
 
     def reset(self) -> None:
-        """Take everything back."""
+        """Take all changes back."""
         self._try({})
 
     def save(self, path: str | None = None) -> str:
@@ -206,7 +179,7 @@ class Session:
         return written
 
     def read_again(self) -> None:
-        """Take the files as they are now; what is tried stays where its joints are still there."""
+        """Read the files again, and keep what is tried where its joints still exist."""
         self.version += 1
         try:
             self.written = self._read()
@@ -220,7 +193,7 @@ class Session:
             self.error = str(error)
 
     def _check_place(self, path: str) -> None:
-        """Raises ``RegularizeError`` where the bench writes nothing."""
+        """Refuse paths that the bench does not write to; raises ``RegularizeError``."""
         model = Path(self.written.mechanism.path or self.path)
         if not path.strip() or path.startswith("~"):
             raise RegularizeError(f"{path or 'save as'}: name a file, with its folder written out")
@@ -238,8 +211,8 @@ class Session:
         if not folder and place.suffix.lower() != model.suffix.lower():
             raise RegularizeError(f"{path}: the name of a model like this ends in {model.suffix}")
 
-    def _unsave(self) -> None:
-        """Write the files as they were before they were saved last."""
+    def _restore(self) -> None:
+        """Write the files as they were before the last time they were saved."""
         if not self.current:
             raise RegularizeError(
                 "the files were changed since they were saved: they stay as they are"
@@ -251,6 +224,7 @@ class Session:
         self.read_again()
 
     def _try(self, joints: Mapping[str, str] | None) -> None:
+        """Replace the trial, and remember the one before."""
         found = trial(self.path, self.written, joints, self._options)
         was = self.trial
         if joints != was.joints and not (found.diff and found.diff == was.diff):
@@ -263,6 +237,6 @@ class Session:
         return tuple(dict.fromkeys([str(mechanism.path or self.path), *mechanism.files]))
 
     def _read(self) -> Report:
-        report = check(load(self.path, **self._options))
+        report = check(load(self.path, **self._options), trials=True)
         self._stamps = stamps(self._files(report))
         return report

@@ -22,12 +22,12 @@ from regularize.guests.page import html
 from regularize.guests.page.bench import TRIED, Session
 from regularize.mechanism.joint import WORDS
 from regularize.mechanism.mechanism import Joint
-from regularize.report.analysis import Analysis
 from regularize.report.forms import view
+from regularize.report.report import Report
 
 
 def panel(session: Session) -> str:
-    """The panel."""
+    """Return the panel of the bench as HTML."""
     return "\n".join(_panel(session))
 
 
@@ -71,7 +71,7 @@ def _panel(session: Session) -> Iterator[str]:
 
 
 def _comparison(session: Session) -> Iterator[str]:
-    """Counts as written and as tried."""
+    """Yield a table of the counts as written and as tried."""
     rows = list(zip(_counts(session.written), _counts(session.trial.report), strict=True))
     yield '<div class="scroll"><table id="comparison"><thead><tr><th scope="col"></th>'
     yield '<th scope="col" class="number">as written</th><th scope="col" class="number">as tried'
@@ -83,7 +83,8 @@ def _comparison(session: Session) -> Iterator[str]:
     yield "</tbody></table></div>"
 
 
-def _counts(report: Analysis) -> tuple[tuple[str, str], ...]:
+def _counts(report: Report) -> tuple[tuple[str, str], ...]:
+    """Return mobility and counts of a report in words."""
     r = report.reduction
     closed = r.assembly.closed
     return (
@@ -95,6 +96,7 @@ def _counts(report: Analysis) -> tuple[tuple[str, str], ...]:
 
 
 def _cures(session: Session) -> Iterator[str]:
+    """Yield the proposals that the file can hold, each with a button."""
     found = session.proposals
     if not found:
         if session.written.advice:
@@ -110,13 +112,13 @@ def _cures(session: Session) -> Iterator[str]:
 
 
 def _called(kind: str) -> str:
-    """A kind with what it is called elsewhere: ``revolute (hinge, pin)``."""
+    """Return a kind with its other names: ``revolute (hinge, pin)``."""
     words = [word.replace("_", " ") for word, known in WORDS.items() if known == kind]
     return f"{kind} ({', '.join(words[:2])})" if words else kind
 
 
 def _joint(session: Session, joint: Joint, held: Collection[str]) -> str:
-    """A joint with the kinds that the file can hold, and apart from them those it cannot."""
+    """Return a row with the kinds that a joint can be tried as; others stand apart."""
     now = session.trial.kinds.get(joint.name, joint.kind)
 
     def options(kinds: Iterable[str]) -> str:
@@ -149,14 +151,7 @@ PULSE = 15.0
 
 
 class Server:
-    """Serves one session, to whoever knows its token.
-
-    Attributes:
-        session: The session.
-        token: The secret part of the address.
-        ticket: Leads to the token once, and is nothing afterwards: what a browser is started with
-            can be seen by others on the machine.
-    """
+    """Serves one session to whoever knows its token."""
 
     def __init__(self, session: Session) -> None:
         """Take a session."""
@@ -168,7 +163,7 @@ class Server:
         self._stop = Event()
 
     def application(self) -> web.Application:
-        """The application, for a runner of aiohttp."""
+        """Return the aiohttp application."""
         made = web.Application(middlewares=[self._guarded])
         made.router.add_get("/{token}/", self._page)
         made.router.add_get("/{token}/events", self._events)
@@ -180,10 +175,7 @@ class Server:
     async def _guarded(
         self, request: web.Request, handler: Callable[..., object]
     ) -> web.StreamResponse:
-        """Answer this very page alone.
-
-        Other sites in the same browser know no token, and a name that leads here is not ours.
-        """
+        """Answer this very page alone."""
         token = request.match_info.get("token", "")
         local = request.host.partition(":")[0] in ("127.0.0.1", "localhost")
         origin = request.headers.get("Origin")
@@ -227,6 +219,7 @@ class Server:
         return web.json_response({"version": self.session.version, "said": said}, status=status)
 
     def _acts(self, name: str, given: dict[str, object]) -> Callable[[], str | None]:
+        """Return what a button does."""
         session = self.session
         words = {key: str(given[key]) for key in ("name", "kind", "path") if key in given}
         number = given.get("number")
@@ -286,7 +279,7 @@ class Server:
         await watching
 
     async def _changed(self) -> None:
-        """The files changed: read them again, unless it was we who wrote them."""
+        """Read the files again after a change, unless the bench wrote them."""
         async with self._one_at_a_time:
             if self.session.current:
                 return
@@ -295,13 +288,7 @@ class Server:
 
 
 async def serve(session: Session, port: int, ready: Callable[[str, str], None]) -> None:
-    """Serve a session on this machine until cancelled.
-
-    The port 0 is any that is free; ``ready`` is told the address, and one that leads there once.
-
-    Raises:
-        RegularizeError: The port is taken.
-    """
+    """Serve a session on this machine until cancelled."""
     server = Server(session)
     runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=1.0)
     await runner.setup()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from regularize.errors import ModelError
 from regularize.lie.directions import SLIGHT
@@ -37,12 +37,13 @@ from regularize.report.motion import BodyMotion, moving
 from regularize.report.platform_motion import PlatformMotion, platforms
 from regularize.report.reasons import Reason, reasons
 from regularize.report.suppression import Suppressed, Suppression, divided, in_comments, unexplained
+from regularize.services import guest
 from regularize.validation import NAMES, TEXT, instance, relative, several, validated
 from regularize.version import SCHEMAS, __version__
 from regularize.words import LISTED, counted
 
 if TYPE_CHECKING:
-    from regularize.repair.fix.isostatic_file import TriedReduction
+    from regularize.repair.fix.isostatic_file import Trials
 
 #: Changes of joint types that are proposed.
 CURES = 3
@@ -50,12 +51,9 @@ CURES = 3
 MOST_JOINTS = 30
 
 
-Kind = TypeVar("Kind", bound="Analysis")
-
-
 @dataclass(frozen=True, eq=False)
-class Analysis:
-    """Everything that is known of a mechanism's loops.
+class Report:
+    """The result of `check`: everything that is known of a mechanism's loops.
 
     Attributes:
         reduction: The reduced constraints with all the evidence.
@@ -75,6 +73,8 @@ class Analysis:
             where a loop is open as it is.
         suppressed: Findings that are accepted, and by what.
         special: Parts whose special dimensions are proved to make rows redundant.
+        trials: What came of trying joint changes and reductions on copies of the model's file; None
+            where that was not asked for.
     """
 
     reduction: Reduction
@@ -91,6 +91,7 @@ class Analysis:
     suppressed: tuple[Suppressed, ...] = ()
     binding: tuple[BindingJoint, ...] = ()
     special: tuple[SpecialLengths, ...] = ()
+    trials: Trials | None = None
 
     @cached_property
     def platforms(self) -> tuple[PlatformMotion, ...]:
@@ -99,14 +100,14 @@ class Analysis:
 
     @classmethod
     def of(
-        cls: type[Kind],
+        cls,
         reduction: Reduction,
         *,
         near: float = SLIGHT,
         began: float | None = None,
         tolerance: PerJoint | Iterable[PerJoint] | None = None,
         stiffness: PerJoint | Iterable[PerJoint] | None = None,
-    ) -> Kind:
+    ) -> Report:
         """Everything that follows from a reduction.
 
         Args:
@@ -135,7 +136,8 @@ class Analysis:
         binding = tuple(binding_joints(meant, stiffness))
         own = findings(reduction, loops, found, ways, passive, near, special)
         if any(cure.freed for cure in ways) and reduction.mechanism.format != "pinocchio":
-            own = [_commands_tried(each, advise(reduction, ways)) for each in own]
+            held = [entry for entry in advise(reduction, ways) if entry.in_file]
+            own = [_commands_tried(finding, held) for finding in own]
         diagnostics = by_severity([*own, *as_designed(meant, binding)])
         return cls(
             reduction=reduction,
@@ -157,10 +159,23 @@ class Analysis:
         """The report in one line; ``str`` is the report itself."""
         r, name = self.reduction, shortened(self.mechanism.name)
         counts = ", ".join(counted(count, severity) for severity, count in self.summary.items())
-        return (
-            f"<{type(self).__name__} on {name!r}: mobility {r.mobility}, "
-            f"{r.redundant} redundant; {counts}>"
-        )
+        return f"<Report on {name!r}: mobility {r.mobility}, {r.redundant} redundant; {counts}>"
+
+    def __str__(self) -> str:
+        """The report as text."""
+        from regularize.report.forms.text import render  # rich is loaded where something is written
+
+        return render(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the verdict and the findings as a small table, and the page below it."""
+        from regularize.mechanism.named_columns import table_html
+        from regularize.report.forms.view import headline, verdict
+
+        name, counts = headline(self)
+        found = {f"{d.severity} {d.code}": d.message for d in self.diagnostics}
+        table = table_html(f"{name}: {counts}", {"verdict": verdict(self)[1], **found})
+        return table + str(guest("page.html").frame(self))
 
     @property
     def mechanism(self) -> Mechanism:
@@ -218,26 +233,8 @@ class Analysis:
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
-        """Which joints to change, the best way first; looked for where it is asked for."""
-        return advise(self.reduction, self.cures)
-
-    @cached_property
-    def trials(self) -> tuple[TriedReduction, TriedReduction]:
-        """Dropping redundant equations: what is proved, into a file, and on numerical evidence.
-
-        Both are tried where they are asked for, so that no command is printed that refuses.
-        """
-        # What writes files is loaded where a report is printed.
-        from regularize.repair.fix.isostatic_file import (
-            TriedReduction,
-            tried_numerically,
-            tried_reduction,
-        )
-
-        r = self.reduction
-        left = r.remaining > 0 and r.assembly.closed and not r.numerical and bool(r.followed)
-        proved = tried_reduction(r) if r.removed and not r.numerical else TriedReduction()
-        return proved, tried_numerically(r) if left else TriedReduction()
+        """Which joints to change, the best way first; the file's text tells what it can hold."""
+        return advise(self.reduction, self.cures) if self.trials is None else self.trials.advice
 
     @cached_property
     def components(self) -> tuple[Component, ...]:
@@ -251,7 +248,7 @@ class Analysis:
         )
 
     @validated(select=NAMES, ignore=NAMES)
-    def selected(self: Kind, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> Kind:
+    def selected(self, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> Report:
         """The same report with some findings only.
 
         Args:
@@ -267,7 +264,7 @@ class Analysis:
         return replace(self, diagnostics=tuple(kept))
 
     @validated(suppressions=several(instance(Suppression)))
-    def accepting(self: Kind, suppressions: Sequence[Suppression] = ()) -> Kind:
+    def accepting(self, suppressions: Sequence[Suppression] = ()) -> Report:
         """The same report without the findings that somebody has accepted, which are kept apart.
 
         Args:
@@ -319,7 +316,7 @@ class Analysis:
                 "actual": r.mobility,
                 "finite": r.finite_mobility,
                 "finite_evidence": r.finite_evidence,
-                "components": [each.as_dict() for each in motion_components(r)],
+                "components": motion_components(r),
                 "components_complete": r.components_complete,
                 "kinematotropic": r.kinematotropic,
                 "shaky": r.shaky,
@@ -411,10 +408,10 @@ def model_entry(reduction: Reduction) -> dict[str, Any]:
 
 
 def _commands_tried(finding: Diagnostic, entries: Sequence[Advice]) -> Diagnostic:
-    """A finding about stiff closures with the commands that the file was tried with."""
+    """Keep only those commands of a finding that work on the model's file."""
     if finding.code != "REG218":
         return finding
-    held = [" ".join(map(shlex.quote, each.arguments)) for each in entries if each.in_file]
+    held = [" ".join(map(shlex.quote, entry.arguments)) for entry in entries]
     kept = (
         line if any(words in line for words in held) else line.partition(": regularize ")[0]
         for line in finding.help
@@ -423,9 +420,10 @@ def _commands_tried(finding: Diagnostic, entries: Sequence[Advice]) -> Diagnosti
 
 
 def _axis(change: JointChange) -> list[float] | None:
-    """Direction of the new joint's axis on the ground, where there is a choice."""
+    """Return the direction of a new joint's axis on the ground, where there is a choice."""
     return None if change.choice is None else [float(x) for x in change.choice]
 
 
 def _gap(translation: float, rotation: float) -> dict[str, float]:
+    """Return a gap as a JSON entry."""
     return {"translation_m": translation, "rotation_rad": rotation}

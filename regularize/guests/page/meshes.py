@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -10,9 +11,12 @@ import numpy as np
 import trimesh
 from trimesh import creation
 
+from regularize.adapters.shapes.meshes import load_mesh
+from regularize.errors import ReadError
 from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.mechanism.joint import perpendiculars
+from regularize.mechanism.mechanism import Geometry
 from regularize.tolerances import UNNOTICED, UNSEEN
 
 #: Sides of round things: enough to look round at the size of a joint; half of them do where thin.
@@ -90,17 +94,17 @@ def ring(center: Array, axis: Array, radius: float, thickness: float) -> Any:
 
 
 def force(center: Array, direction: Array, size: float) -> Any:
-    """A straight double arrow of a length: a force that nothing determines."""
+    """Return a straight double arrow: the sign for a force that nothing determines."""
     return arrow(center, direction, size, 0.021 * size, both=True)
 
 
 def moment(center: Array, axis: Array, size: float) -> Any:
-    """A ring that fits with room into a sphere of a diameter: a moment that nothing determines."""
+    """Return a ring within a sphere of this diameter: the sign for an undetermined moment."""
     return ring(center, axis, 0.36 * size, 0.0173 * size)
 
 
 def pedestal(tip: Array, up: Array, height: float) -> Any:
-    """What a joint on the ground stands on: a pyramid on a plate."""
+    """Return a pyramid on a plate, on which a joint on the ground stands."""
     foot = screw.transform(along(up), tip - height * screw.unit(up))
     plate = creation.box((2.2 * height, 2.2 * height, 0.15 * height), transform=foot)
     low = tip - height * screw.unit(up)
@@ -109,11 +113,7 @@ def pedestal(tip: Array, up: Array, height: float) -> Any:
 
 
 def _turned(points: Array, profile: Sequence[tuple[int, float]], sections: int) -> Any:
-    """What a lathe makes, about a line (n, 3) that may bend; no two neighbours on it are the same.
-
-    The profile has the number of a point and a radius there, from one end to the other. Only the
-    first and the last radius may be zero.
-    """
+    """Return a surface of revolution about a line of points (n, 3) that may bend."""
     steps = np.diff(points, axis=0)
     ways = steps / np.linalg.norm(steps, axis=1)[:, None]
     sums = np.vstack([ways[:1], ways[:-1] + ways[1:], ways[-1:]])
@@ -145,3 +145,65 @@ def _turned(points: Array, profile: Sequence[tuple[int, float]], sections: int) 
     if radii[-1] > 0.0:
         faces.append(sections * (len(radii) - 1) + fan)
     return trimesh.Trimesh(rings.reshape(-1, 3), np.concatenate(faces), process=False)
+
+
+def mesh_of(geometry: Geometry, model: str | None) -> Any:
+    """Return the mesh of a shape in the body frame; its file is searched for from the model's."""
+    size = geometry.size
+    if geometry.kind == "box":
+        mesh = creation.box(size)
+    elif geometry.kind == "sphere":
+        mesh = creation.icosphere(subdivisions=2, radius=float(size[0]))
+    elif geometry.kind == "ellipsoid":
+        mesh = creation.icosphere(subdivisions=2)
+        mesh.apply_scale(size)
+    elif geometry.kind == "cylinder":
+        mesh = creation.cylinder(float(size[0]), float(size[1]), sections=24)
+    elif geometry.kind == "capsule":
+        mesh = creation.capsule(float(size[1]), float(size[0]), count=(12, 12))
+    else:
+        mesh = _load(geometry.uri or "", tuple(np.broadcast_to(size, 3)), model).copy()
+    mesh.apply_transform(geometry.T_body_geometry)
+    return mesh
+
+
+@lru_cache(maxsize=256)
+def _load(uri: str, scale: tuple[float, ...], model: str | None) -> Any:
+    """Read a mesh file and simplify it, once for each scale."""
+    mesh = load_mesh(Geometry("mesh", np.array(scale), uri=uri), model)
+    if len(mesh.faces) == 0:
+        raise ReadError(uri, "the mesh has no triangles")
+    return decimated(mesh, 20_000)
+
+
+def decimated(mesh: Any, most: int) -> Any:
+    """Simplify a mesh to a number of triangles by merging the corners in each cell of a grid."""
+    if len(mesh.faces) <= most:
+        return mesh
+    vertices, faces = np.asarray(mesh.vertices), np.asarray(mesh.faces)
+    coarse, fine = 1.0, 4096.0  # cells along the longest edge of the box
+    best = clustered(vertices, faces, coarse)
+    while fine > 1.05 * coarse:
+        middle = float(np.sqrt(coarse * fine))
+        found = clustered(vertices, faces, middle)
+        if len(found[1]) <= most:
+            coarse, best = middle, found
+        else:
+            fine = middle
+    return trimesh.Trimesh(*best, process=False)
+
+
+def clustered(vertices: Array, faces: Any, cells: float) -> tuple[Array, Any]:
+    """Merge corners (V, 3) by cells of a grid; return them and the triangles that remain."""
+    low = vertices.min(axis=0)
+    step = float(np.max(np.ptp(vertices, axis=0))) / cells or 1.0
+    keys = np.floor((vertices - low) / step).astype(np.int64)
+    _, cluster = np.unique(keys, axis=0, return_inverse=True)
+    cluster = cluster.reshape(-1)
+    counts = np.bincount(cluster)
+    merged = np.column_stack([np.bincount(cluster, vertices[:, i]) / counts for i in range(3)])
+    left = cluster[faces]
+    a, b, c = left.T
+    left = left[(a != b) & (b != c) & (c != a)]
+    _, first = np.unique(np.sort(left, axis=1), axis=0, return_index=True)
+    return merged, left[np.sort(first)]
