@@ -23,18 +23,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regularize.dynamics.pinocchio import pin
+from regularize.dynamics.pinocchio.spanning_tree import SpanningTree
 from regularize.errors import ModelError
 from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.mechanism import Mechanism
-from regularize.tolerances import VANISHING
+from regularize.tolerances import EXACT, VANISHING
 
 
 def actuated_joints(mechanism: Mechanism, given: Sequence[str] | None) -> Sequence[str]:
-    """Names of the actuated joints, by default of those that the model marks.
-
-    Raises:
-        ModelError: The model marks none and none is given.
-    """
+    """Names of the actuated joints, by default of those that the model marks."""
     names = [joint.name for joint in mechanism.joints if joint.actuated] if given is None else given
     if given is None and not names:
         raise ModelError(
@@ -45,13 +42,7 @@ def actuated_joints(mechanism: Mechanism, given: Sequence[str] | None) -> Sequen
 
 @dataclass(frozen=True, eq=False)
 class Actuation:
-    """Which velocities are actuated, and what force counts for how much.
-
-    Attributes:
-        joints: Name of the joint of every actuator.
-        index: Their indices in v, shape (k,).
-        weights: Cost of the square of every force, shape (k,).
-    """
+    """Which velocities are actuated, and what force counts for how much."""
 
     joints: tuple[str, ...]
     index: NDArray[np.intp]
@@ -61,11 +52,7 @@ class Actuation:
     def of(
         cls, joints: tuple[str, ...], index: NDArray[np.intp], weights: ArrayLike | None
     ) -> Actuation:
-        """Actuators of the given joints, all of the same weight where none is given.
-
-        Raises:
-            ModelError: A joint is named twice, or there is not one positive weight per actuator.
-        """
+        """Actuators of the given joints, all of the same weight where none is given."""
         if len(set(index.tolist())) < len(index):
             raise ModelError(f"an actuated joint is named twice: {', '.join(joints)}")
         given = np.ones(len(index)) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -77,11 +64,7 @@ class Actuation:
         return cls(joints, index, read_only(given))
 
     def split(self, free: Array) -> ActuatorSplit:
-        """Free velocities by what the actuators see of them.
-
-        Args:
-            free: Velocities that keep the loops closed, orthonormal, shape (nv, n).
-        """
+        """Free velocities by what the actuators see of them."""
         scale = 1.0 / np.sqrt(self.weights)
         u, s, vt = np.linalg.svd(scale[:, None] * free[self.index])
         rank = int(np.sum(s > VANISHING * s[:1].sum()))
@@ -91,38 +74,36 @@ class Actuation:
 
 @dataclass(frozen=True, eq=False)
 class ActuatorSplit:
-    """Free velocities, split into those that actuators drive and those that they do not see.
-
-    Attributes:
-        forces: Actuator forces that do unit work on the driven velocities, shape (k, r).
-        driven: Orthonormal velocities that the actuators drive, shape (nv, r).
-        locked: Those that remain with all actuators locked, shape (nv, n - r).
-    """
+    """Free velocities, split into those that actuators drive and those that they do not see."""
 
     forces: Array
     driven: Array
     locked: Array
 
     def motions(self) -> Array:
-        """Velocities per unit rate of each actuator, least squares if they conflict, (nv, k)."""
+        """Return velocities by rates of the actuators, least squares if they conflict, (nv, k)."""
         return np.asarray(self.driven @ self.forces.T)
+
+    def require_determined(self, tree: SpanningTree, moves: Array, what: str) -> None:
+        """Refuse where something still moves with all actuators locked, naming the joints."""
+        if np.max(np.abs(moves), initial=0.0) > EXACT.singular:
+            size = np.max(np.abs(self.locked), axis=1)
+            free = [
+                tree.names[j]
+                for j in range(1, tree.njoints)
+                for i in [tree.idx_vs[j]]
+                if np.max(size[i : i + tree.nvs[j]], initial=0.0) > EXACT.singular
+            ]
+            raise ModelError(
+                f"the actuators do not determine how {what} moves: with all of them locked, "
+                f"{', '.join(free)} can still move; count some of these as actuated"
+            )
 
 
 def frame_jacobian(
     model: Any, data: Any, q: Array, frame: str | int, relative_to: str | int | None
 ) -> Array:
-    """Twist of a frame about its own origin, ground axes, by the model's velocities, (6, nv).
-
-    Args:
-        model: The ``pinocchio.Model``.
-        data: Its data, to compute in.
-        q: Configuration, shape (nq,).
-        frame: Name or index of a frame of the model.
-        relative_to: Frame whose motion is subtracted, or None for the ground.
-
-    Raises:
-        ModelError: There is no such frame.
-    """
+    """Twist of a frame about its own origin, ground axes, by the model's velocities, (6, nv)."""
     pin.computeJointJacobians(model, data, q)
     target, axes = frame_index(model, frame), pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
     jacobian = np.array(pin.getFrameJacobian(model, data, target, axes))
@@ -138,11 +119,7 @@ def frame_jacobian(
 
 
 def frame_index(model: Any, frame: str | int) -> int:
-    """Index of a frame given by name or index.
-
-    Raises:
-        ModelError: There is no such frame.
-    """
+    """Index of a frame given by name or index."""
     if isinstance(frame, str):
         if not model.existFrame(frame):
             known = ", ".join(f.name for f in model.frames[1:])

@@ -111,24 +111,22 @@ def augmented(
     *,
     composite: bool = True,
 ) -> Robot:
-    """A model with the rows of a reduction of its own mechanism.
-
-    Args:
-        own: The ``pinocchio.Model`` that the mechanism was read from.
-        reduction: Of that mechanism, cut at the closures.
-        style: ``rows``, ``anchors`` or ``legacy``; see ``augment``.
-        findings: What the analysis of the loops found.
-        composite: Whether joints stay as they are; otherwise the model is another one, in which
-            they are series of joints with the same coordinates, and every joint has coordinates.
-    """
+    """A model with the rows of a reduction of its own mechanism."""
     model = own.model
     again = partial(augmented, own, reduction, style, findings, composite=composite)
     reduction = reduction if style == "rows" else reduction.by_cuts
     graph, names = reduction.graph, body_names(model)
     held = [row for held in reduction.held for row in held.rows]
     mimicking = set(model.mimicking_joints)
-    inside = [cut for cut in reduction.cuts if cut.edge.split]
-    if (mimicking or inside) and not composite:
+    inside = next((cut.edge.joint for cut in reduction.cuts if cut.edge.split), None)
+    if inside is not None:
+        raise ModelError(
+            f"closure {inside.name!r} is of kind {inside.kind!r}, and the model has no coordinate "
+            "for the cross between its two hinges: close the loop by two revolute closures with a "
+            "small body between them in the model, or let rg.to_pinocchio build the tree: "
+            "rg.to_pinocchio(rg.from_pinocchio(model, closures))"
+        )
+    if mimicking and not composite:
         return to_pinocchio(reduction, composite=False)
     edges = {i: _edges(model, i, graph, names) for i in range(1, model.njoints)}
     # In both models the parts of a joint follow each other, and the last one carries the body.
@@ -145,25 +143,15 @@ def augmented(
             joints.append(TreeJoint(int(ends[i]) - counts[i] + 1, edges[i], False))
     tree = tree_of(model)
     coordinates = ModelCoordinates(graph, tree, joints, mimics=True, held=held)
-    lifted, places, beyond = None, dict(place), 0
-    if inside:
-        from regularize.dynamics.pinocchio.lifting import (  # few loops close like that
-            hang,
-            lifted_states,
-        )
-
-        lifted = partial(lifted_states, places=dict(place), graph=graph, cuts=inside)
-        second = tree_of(model)
-        beyond = sum(len(hang(second, places, graph, cut).freedoms) for cut in inside)
     closures = [
-        joint_closure(places, cut, cut.T_node_frame, row_covectors(cut)) for cut in reduction.cuts
+        joint_closure(place, cut, cut.T_node_frame, row_covectors(cut)) for cut in reduction.cuts
     ]
     q0 = read_only(coordinates.configuration(reduction.q))
     rows = coordinates.velocity_rows(), coordinates.targets, coordinates.velocity_curves()
     regular = is_massive(tree, q0)
     return Robot(
         tree=tree,
-        constraints=ConstraintRows(closures, *rows, beyond),
+        constraints=ConstraintRows(closures, *rows),
         style=style,
         _anchors=_anchors(model, closures, style),
         rank=tree.nv - reduction.mobility,
@@ -181,7 +169,6 @@ def augmented(
         _coordinates=coordinates,
         places=body_places(graph, place),
         _made=again,
-        _lifted=lifted,
     )
 
 
@@ -231,11 +218,7 @@ def in_series(model: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class CallersModel:
-    """A model that may be copied and pickled, mimic joints included.
-
-    Attributes:
-        model: The ``pinocchio.Model``.
-    """
+    """A model that may be copied and pickled, mimic joints included."""
 
     model: Any
 
@@ -244,11 +227,7 @@ class CallersModel:
         return CallersModel(self.model.copy())
 
     def __reduce__(self) -> tuple[Callable[..., CallersModel], tuple[Any, ...]]:
-        """A pickled model loses what mimics, so that goes along.
-
-        Raises:
-            PicklingError: A mimic joint does not move, so that its kind cannot be told.
-        """
+        """A pickled model loses what mimics, so that goes along."""
         mimics = {int(i): mimic_of(self.model, int(i)) for i in self.model.mimicking_joints}
         for i, mimic in mimics.items():
             if mimic.screw is None:
@@ -257,12 +236,7 @@ class CallersModel:
 
 
 def restored(model: Any, mimics: Mapping[int, MimicJoint]) -> CallersModel:
-    """The model that was pickled.
-
-    Args:
-        model: The model without what mimics.
-        mimics: What its mimic joints do, by their index.
-    """
+    """The model that was pickled."""
     tree = pin.Model()
     for i in range(1, model.njoints):
         joint = model.joints[i] if i not in mimics else _moving(mimics[i])

@@ -35,17 +35,7 @@ GREY = (0.9, 0.9, 0.9, 1.0)
 def geometry_model(
     mechanism: Mechanism, model: Any, package_dirs: Sequence[str], *, collision: bool
 ) -> tuple[Any, list[Diagnostic]]:
-    """The shapes of all bodies, named and placed as by Pinocchio's reader of URDF.
-
-    Args:
-        mechanism: Whose bodies have the shapes.
-        model: Its ``pinocchio.Model``, with a frame for every body.
-        package_dirs: Folders in which packages are looked for, before those around the model.
-        collision: Shapes for collisions, else those for show.
-
-    Returns:
-        A ``pinocchio.GeometryModel``, and a finding for every shape that had to be left out.
-    """
+    """The shapes of all bodies, named and placed as by Pinocchio's reader of URDF."""
     result, findings = pin.GeometryModel(), []
     for body in mechanism.bodies:
         frame = body_frame(model, body.name)
@@ -81,11 +71,7 @@ def body_frame(model: Any, body: str) -> int:
 
 
 def _solid(shape: Geometry, path: str | None, package_dirs: Sequence[str]) -> tuple[Any, str]:
-    """The shape for collision checking, and the file that it comes from.
-
-    Raises:
-        ReadError: The mesh is not found, or cannot be read.
-    """
+    """The shape for collision checking, and the file that it comes from."""
     if shape.kind != "mesh":
         return getattr(coal, shape.kind.title())(*map(float, shape.size)), shape.kind.upper()
     file = str(_in_packages(shape.uri or "", package_dirs) or find_mesh(shape.uri or "", path))

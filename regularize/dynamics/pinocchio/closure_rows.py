@@ -24,16 +24,7 @@ from regularize.reduction.cuts import Cut
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClosureRows(Loop):
-    """One closed loop of the model. Poses are those of the bodies behind all joints.
-
-    ``first`` and ``second`` are joints of the tree, 0 being the ground; links take their place in
-    the multibody tree.
-
-    Attributes:
-        cut: Where it is closed.
-        edge: The joint that may move there, or None where the two frames have to coincide.
-        cut_frame: The cut frame seen from the first joint, shape (4, 4).
-    """
+    """One closed loop of the model. Poses are those of the bodies behind all joints."""
 
     cut: Cut
     edge: Edge | None
@@ -70,13 +61,7 @@ class ClosureRows(Loop):
         return np.zeros(0) if self.edge is None else joint_position(self.edge, pose)
 
     def rates(self, poses: Array, between: Array) -> Array:
-        """Rates of the joint's coordinates by velocities that keep the loop closed, (f, nv).
-
-        Args:
-            poses: Where the bodies are.
-            between: Twist of the second body against the first by velocities, about the ground's
-                origin, shape (6, nv).
-        """
+        """Rates of the joint's coordinates by velocities that keep the loop closed, (f, nv)."""
         edge = self.edge
         if edge is None:
             return np.zeros((0, between.shape[1]))
@@ -112,21 +97,12 @@ class ClosureRows(Loop):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConstraintRows:
-    """All rows of a tree: those of the closures, then those of the couplings.
-
-    Attributes:
-        closures: The closures.
-        coupling: Rows of the couplings on velocities, shape (C, nv), 1 where there is a curve.
-        targets: Their values on the coordinates, shape (C,).
-        curves: What they have beyond.
-        own: How many of the rows only tell the rates of joints without coordinates in the model.
-    """
+    """All rows of a tree: those of the closures, then those of the couplings."""
 
     closures: Sequence[ClosureRows]
     coupling: Array
     targets: Array
     curves: tuple[CurvedEntry, ...] = ()
-    own: int = 0
 
     @cached_property
     def closing_columns(self) -> list[int]:
@@ -134,7 +110,7 @@ class ConstraintRows:
         return [column for each in self.closures if each.edge for column in each.edge.columns]
 
     def __len__(self) -> int:
-        return sum(len(c.covectors) for c in self.closures) + len(self.coupling) - self.own
+        return sum(len(c.covectors) for c in self.closures) + len(self.coupling)
 
 
 def _coordinate_of(along: Array) -> Callable[[Array], float]:

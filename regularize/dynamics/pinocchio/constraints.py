@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regularize.dynamics.pinocchio.solvers import ConstrainedTree
 from regularize.errors import NotClosed, NotFinite
 from regularize.lie.arrays import Array
 from regularize.loops.projection import Convergence, project
 from regularize.tolerances import EXACT, ROUNDING
+
+if TYPE_CHECKING:
+    from regularize.dynamics.pinocchio.solvers import ConstrainedTree
 
 #: Closure error, in parts of what counts as closed, that is borne where rounding allows for
 #: nothing better.
@@ -21,18 +24,7 @@ STEPS = np.array([ROUNDING, ROUGHLY * EXACT.closed, EXACT.same, 40.0, EXACT.sing
 
 
 class RobotConstraints:
-    """The rows of a robot, on its configurations or on displacements from one of them.
-
-    Displacements are tangent steps from a reference; they have one number per velocity, whatever
-    the joints, so that single ones can be held or driven.
-
-    Args:
-        robot: The robot.
-        units: One unit of every velocity, shape (nv,); by default 1.
-        reference: Configuration from which displacements are measured, shape (nq,); by default
-            configurations are those of the model.
-        combined: Combinations of rows that stand for all of them, shape (r, m).
-    """
+    """The rows of a robot, on its configurations or on displacements from one of them."""
 
     def __init__(
         self,
@@ -103,16 +95,7 @@ class RobotConstraints:
 
 
 def close_loops(robot: ConstrainedTree, q: Array, *, hold: Sequence[str] = ()) -> Array:
-    """The configuration with closed loops that is reached from q by Newton steps.
-
-    Args:
-        robot: The robot.
-        q: Configuration near the loops' closure, shape (nq,).
-        hold: Names of joints that keep their coordinates.
-
-    Raises:
-        NotClosed: The steps do not converge.
-    """
+    """The configuration with closed loops that is reached from q by Newton steps."""
     held = np.zeros(robot.nv, dtype=bool)
     held[robot.velocity_indices(hold)] = True
     if robot.kernel is not None:

@@ -18,32 +18,7 @@ from regularize.repair.statics.passive_joints import dynamics_of, limits_of
 
 
 class ModelCoordinates:
-    """Where the coordinates of a mechanism are in the model of its spanning tree.
-
-    In exponential coordinates about the neutral configuration, as of ``pinocchio.integrate``, the
-    model's joints are a linear map of the mechanism's: a joint that the tree passes backwards has
-    its freedoms in the opposite order, and a group joint then the opposite twist.
-
-    Args:
-        graph: The mechanism's graph.
-        tree: The tree.
-        joints: How its joints stand for the mechanism's.
-        mimics: Whether the couplings are mimic joints of the model, and no rows.
-        held: Rows beside the couplings.
-
-    Attributes:
-        columns: Which of the mechanism's coordinates each velocity of the model is, -1 for slack
-            joints; of ball joints the one that is nearest, shape (nv,).
-        backwards: Indices of ball joints and free ones that the tree passes backwards, and their
-            coordinates among those of the mechanism.
-        coupling: Coupling rows over all joint coordinates of the mechanism, shape (C, n), zero
-            where a curve is.
-        offset: Their right-hand sides, shape (C,).
-        curves: Of couplings that are not linear the place, the coordinate, and its function.
-
-    Raises:
-        UnsupportedExport: A coupling acts on a cut, which has no coordinate in the model.
-    """
+    """Where the coordinates of a mechanism are in the model of its spanning tree."""
 
     def __init__(
         self,
@@ -96,12 +71,7 @@ class ModelCoordinates:
         return q
 
     def of_tree(self, q: Array, step: Array | None = None) -> Array:
-        """The mechanism's coordinates that the model has, zero at the cuts, shape (..., n).
-
-        Args:
-            q: Configurations, shape (..., nq).
-            step: Tangent steps to them from where all joints are at zero, where they are known.
-        """
+        """The mechanism's coordinates that the model has, zero at the cuts, shape (..., n)."""
         if step is None:
             step = self.tree.space.difference(self._neutral, np.asarray(q))
         for k, i in self._planar:
@@ -110,11 +80,7 @@ class ModelCoordinates:
         return np.asarray(step @ self._back.T + self._start)
 
     def velocity_index(self, joint: str, freedom: int = 0) -> int:
-        """Index in v, a and tau of a joint's freedom.
-
-        Raises:
-            UnsupportedExport: The joint is a cut, so the model has no coordinate for it.
-        """
+        """Index in v, a and tau of a joint's freedom."""
         self.graph.mechanism.joint(joint)
         columns = [c for e in self.graph.edges if e.joint.name == joint for c in e.columns]
         rows = np.flatnonzero(self._map[:, columns[freedom : freedom + 1]])
@@ -197,11 +163,7 @@ HELD = ("damping", "friction", "armature")
 
 
 def joint_values(coordinates: ModelCoordinates) -> dict[str, Array]:
-    """Limits and dynamics of the tree's joints, by the names of the arrays of a Pinocchio model.
-
-    What the mechanism leaves open is infinite, bounds that a URDF ``<limit>`` leaves out are zero,
-    and components of unit quaternions get bounds just beyond one: as by Pinocchio's own readers.
-    """
+    """Limits and dynamics of the tree's joints, by the names of the arrays of a Pinocchio model."""
     mechanism, tree = coordinates.graph.mechanism, coordinates.tree
     found: dict[str, Array] = {}
     own = np.flatnonzero(coordinates.columns >= 0)
@@ -232,12 +194,7 @@ def joint_values(coordinates: ModelCoordinates) -> dict[str, Array]:
 
 
 def left_out(joints: Sequence[Joint], cut: Sequence[Joint]) -> list[Diagnostic]:
-    """Findings about values that a Pinocchio model has no place for.
-
-    Args:
-        joints: All joints of the mechanism.
-        cut: Those that close loops and have no coordinate in the model.
-    """
+    """Findings about values that a Pinocchio model has no place for."""
     springs = [j for j in joints if np.any(j.dynamics.stiffness)]
     held = [j for j in cut if any(np.any(getattr(j.dynamics, key)) for key in HELD)]
     bounded = [j for j in cut if j.limits is not None]

@@ -27,17 +27,7 @@ from regularize.lie.arrays import Array
 
 
 class DenseTree:
-    """What a tree's equations are made of, whatever the state.
-
-    Args:
-        multibody: The multibody tree with its loops.
-
-    Attributes:
-        carried: Whether each column moves each link: 1 or 0, shape (links, columns).
-        owner: Link that each column moves, shape (columns,).
-        sense: 1 where a column moves the second link of a row's loop alone, -1 where the first one,
-            shape (rows of loops, columns).
-    """
+    """What a tree's equations are made of, whatever the state."""
 
     def __init__(self, multibody: MultibodyTree) -> None:
         links, nv = multibody.links, multibody.nv
@@ -71,13 +61,7 @@ class DenseTree:
 
 
 class DenseState:
-    """The equations of a tree at a state.
-
-    Args:
-        tree: The tree.
-        q: Configuration, shape (nq,).
-        v: Velocity, shape (nv,).
-    """
+    """The equations of a tree at a state."""
 
     def __init__(self, tree: DenseTree, q: Array, v: Array) -> None:
         self.tree, multibody = tree, tree.multibody
@@ -197,15 +181,7 @@ class DenseState:
         return self._with_curves(rows, lambda rate, slopes: slopes[1] * rate)
 
     def changes(self, a: Array, multipliers: Array) -> tuple[Array, Array]:
-        r"""Derivatives by q and v of :math:`M a + n - J^T \lambda` and of :math:`J a + \gamma`.
-
-        Args:
-            a: Acceleration, shape (nv,).
-            multipliers: They are held, shape (rows,).
-
-        Returns:
-            Shapes (nv, 2 nv) and (rows, 2 nv).
-        """
+        r"""Derivatives by q and v of :math:`M a + n - J^T \lambda` and of :math:`J a + \gamma`."""
         tree, S, swept = self.tree, self.S, self.swept
         A = self.A + tree.carried @ (S * (tree.to_columns @ a)[:, None])
         bent = screw.bracket(self.V[tree.before], swept) + screw.bracket(A[tree.before], S)

@@ -17,7 +17,7 @@ from regularize.tolerances import EXACT
 from regularize.validation import numbers
 
 if TYPE_CHECKING:
-    from regularize.dynamics.pinocchio.actuated import ActuatedTree
+    from regularize.dynamics.pinocchio.solvers import ConstrainedTree
     from regularize.dynamics.pinocchio.tree import TreeJoint
 
 
@@ -82,16 +82,9 @@ class SteppedStates:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Environments:
-    """How a robot is stepped.
+    """How a robot is stepped."""
 
-    Attributes:
-        robot: The robot.
-        joints: The joints of its model.
-        passive: Whether damping, springs and dry friction of the mechanism's joints act.
-        drives: Names of joints whose coordinates are given after every step.
-    """
-
-    robot: ActuatedTree
+    robot: ConstrainedTree
     joints: Sequence[TreeJoint] = field(repr=False)
     passive: bool
     drives: tuple[str, ...] = ()
@@ -128,7 +121,7 @@ class Environments:
     def _laws(self) -> tuple[Array, Array, Array] | None:
         """What acts within joints, as the kernel reads it; None where it cannot."""
         robot = self.robot
-        if self._kernel is None or robot.multibody is None or not robot.stepped:
+        if self._kernel is None or not robot.stepped:
             return None
         tree = robot.multibody[0]
         laws = np.zeros((7, robot.nv))

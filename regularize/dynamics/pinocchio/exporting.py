@@ -112,15 +112,7 @@ def _robot(
 
 
 def differing(legacy: Robot, rows: Robot, tolerance: float = UNNOTICED) -> list[Diagnostic]:
-    """What the rigid constraints cannot hold: a finding if accelerations are other ones (REG330).
-
-    They are compared at the reference configuration, at rest and at a random velocity.
-
-    Args:
-        legacy: The robot in the style ``legacy``.
-        rows: The robot of the same reduction in the style ``rows``.
-        tolerance: Difference that is no difference, as a part of the largest acceleration.
-    """
+    """What the rigid constraints cannot hold: a finding if accelerations are other ones (REG330)."""
     if not rows.model.nv:  # nothing moves
         return []
     one, other = legacy.joint_map, rows.joint_map

@@ -15,15 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regularize.dynamics.pinocchio.constraints import STEPS, RobotConstraints
-from regularize.dynamics.pinocchio.solvers import ConstrainedTree
 from regularize.errors import ClosureLost
 from regularize.lie.arrays import Array
 from regularize.tolerances import NEGLIGIBLE
+
+if TYPE_CHECKING:
+    from regularize.dynamics.pinocchio.solvers import ConstrainedTree
 
 #: By how much the equations of the dependent velocities may change.
 CHANGED = 0.5
@@ -33,16 +36,7 @@ OPTIONS = np.array([*STEPS, 0.5, 0.1, CHANGED])
 
 @dataclass(frozen=True, eq=False)
 class Led:
-    """Velocities that lead, and those that the loops make of them.
-
-    Attributes:
-        columns: Velocities that lead, shape (k,).
-        places: Their coordinates in q, shape (k,).
-        held: Whether each velocity leads, as numbers, shape (nv,).
-        follows: Whether it follows, shape (nv,).
-        decides: Whether each row is one of those that decide what follows, shape (m,).
-        square: Whether rows decide as many velocities as they are.
-    """
+    """Velocities that lead, and those that the loops make of them."""
 
     columns: NDArray[np.intp]
     places: NDArray[np.intp]
@@ -106,14 +100,7 @@ def follow(robot: ConstrainedTree, q: Array, targets: Mapping[str, float]) -> Ar
 def led(
     robot: ConstrainedTree, q: Array, columns: NDArray[np.intp], change: Array
 ) -> tuple[Array, bool]:
-    """Where single coordinates lead the mechanism, shape (nq,), and whether they arrive.
-
-    Args:
-        robot: The robot.
-        q: The closed configuration where they begin, shape (nq,).
-        columns: Their velocities, shape (k,).
-        change: By how much they change, shape (k,).
-    """
+    """Where single coordinates lead the mechanism, shape (nq,), and whether they arrive."""
     from regularize.loops.continuation import Continuation, drive  # where joints are led
 
     constraints = RobotConstraints(robot, reference=q)

@@ -96,10 +96,7 @@ def loop_forces(tree: ConstrainedTree, q: Array, multipliers: Array) -> tuple[Lo
     origins = (second @ np.array([closure.second_frame for closure in closures]))[:, :3, 3]
 
     def carry(frames: list[Array]) -> Array:
-        """What takes wrenches in frames of the first links to ground axes and the joints' origins.
-
-        Wrenches transform by the transposed inverse of what twists transform by.
-        """
+        """What takes wrenches in frames of the first links to ground axes and the joints' origins."""
         T_joint_frame = first @ np.array(frames)
         T_joint_frame[:, :3, 3] -= origins
         return np.swapaxes(screw.adjoint(screw.inverse(T_joint_frame)), -1, -2)
@@ -147,16 +144,7 @@ class InverseDynamics:
 def inverse_dynamics(
     tree: ConstrainedTree, q: Array, v: Array, a: Array, actuation: Actuation, passive: Array
 ) -> InverseDynamics:
-    """Forces of actuators for an acceleration; see ``Robot.inverse_dynamics``.
-
-    Args:
-        tree: The tree with its rows.
-        q: Configuration with closed loops, shape (nq,).
-        v: Velocity that keeps them closed, shape (nv,).
-        a: Acceleration that keeps them closed, shape (nv,).
-        actuation: The actuators.
-        passive: Joint forces that act besides, shape (nv,).
-    """
+    """Forces of actuators for an acceleration; see ``Robot.inverse_dynamics``."""
     M, still, jacobian, _ = tree.states.terms(q, v)
     parts = Split.of(jacobian, tree.rank)
     split = actuation.split(parts.free)

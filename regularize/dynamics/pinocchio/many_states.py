@@ -24,14 +24,7 @@ T = TypeVar("T")
 
 
 def over_states(*, at_once: bool = False) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Let states of a method have a leading axis; its result then has one, too.
-
-    A state at which the method raises an error of this package has NaN in the place of numbers and
-    touches no other; where none has a result, the first error is raised.
-
-    Args:
-        at_once: Whether the method itself takes many states, unless it raises such an error.
-    """
+    """Let states of a method have a leading axis; its result then has one, too."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         names = list(inspect.signature(function).parameters)
@@ -78,12 +71,7 @@ def _one_by_one(
 
 
 def aligned(*states: Any) -> list[Array]:
-    """Arrays of states with one leading axis; those without are shared by all.
-
-    Raises:
-        ModelError: They are of different lengths, or have further axes.
-        TypeError: One of them is none of numbers.
-    """
+    """Arrays of states with one leading axis; those without are shared by all."""
     arrays = [numbers(x) for x in states]
     lengths = sorted({len(x) for x in arrays if x.ndim == 2})
     if len(lengths) != 1 or any(x.ndim not in (1, 2) for x in arrays):
@@ -97,18 +85,7 @@ def aligned(*states: Any) -> list[Array]:
 def batch(
     function: Callable[..., Array], arguments: Sequence[Array], executor: Executor | None = None
 ) -> Array:
-    """Values of a function at N states.
-
-    Args:
-        function: Takes arguments with leading axis K and returns values with leading axis K. It is
-            sent to the executor's workers, and pickled where these are processes.
-        arguments: Shapes (N, …), or without the leading axis where all states share a value.
-        executor: Where tasks are computed; by default here, as one.
-
-    Raises:
-        ModelError: The arguments are of different lengths.
-        TypeError: One of them is none of numbers.
-    """
+    """Values of a function at N states."""
     arrays = [np.atleast_1d(numbers(a)) for a in arguments]
     lengths = {len(a) for a in arrays if a.ndim > 1}
     if len(lengths) > 1:

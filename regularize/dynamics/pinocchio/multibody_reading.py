@@ -28,14 +28,7 @@ GROUPS = {"Spherical": "spherical", "FreeFlyer": "free", "Planar": "planar"}
 def multibody_tree_of(
     tree: SpanningTree, rows: ConstraintRows, rank: int, massive: bool
 ) -> tuple[MultibodyTree, list[int]]:
-    """The multibody tree, and the link that carries the body of each joint of the model.
-
-    Args:
-        tree: The tree.
-        rows: Its rows.
-        rank: Number of independent rows.
-        massive: Whether the mass matrix of the tree is regular.
-    """
+    """The multibody tree, and the link that carries the body of each joint of the model."""
     multibody = MultibodyTree(
         nq=tree.nq,
         nv=tree.nv,
@@ -91,11 +84,7 @@ def tree_of(model: Any) -> SpanningTree:
 
 
 def _links(model: Any, j: int, parent: int, count: int) -> list[Link]:
-    """The links of a joint of the model, without what they carry.
-
-    Raises:
-        ModelError: There is no such kind of joint here.
-    """
+    """The links of a joint of the model, without what they carry."""
     placement = np.asarray(model.jointPlacements[j].homogeneous)
     if j in set(model.mimicking_joints):
         return [_following(model, j, parent, placement)]
@@ -161,14 +150,7 @@ AXIAL = re.compile(r"(?:RUB|[RPH]|Revolute(?:Unbounded)?|Prismatic|Helical)([XYZ
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointPart:
-    """A joint model, or one of those that make up a composite joint.
-
-    Attributes:
-        model: Pinocchio's joint model.
-        placement: Where it starts, seen from the part before it, shape (4, 4).
-        idx_q: Index of its first coordinate in q.
-        idx_v: Index of its first velocity in v.
-    """
+    """A joint model, or one of those that make up a composite joint."""
 
     model: Any
     placement: Array
@@ -197,10 +179,7 @@ def _parts(joint: Any, placement: Array, idx_q: int, idx_v: int) -> Iterator[Joi
 
 
 def series_of(joint: Any) -> list[JointPart]:
-    """The same motion by joints whose axes do not depend on their own coordinates.
-
-    Pinocchio's derivatives are right for those only.
-    """
+    """The same motion by joints whose axes do not depend on their own coordinates."""
     return [single for part in parts_of(joint) for single in _single(part)]
 
 
@@ -221,13 +200,7 @@ def _single(part: JointPart) -> list[JointPart]:
 
 
 def axis_of(part: JointPart, letter: str, q: Array) -> Array:
-    """The axis of a hinge or slide in its joint frame, shape (3,).
-
-    Args:
-        part: The joint.
-        letter: ``X``, ``Y``, ``Z``, or another word for an axis of its own.
-        q: A configuration of the model, shape (nq,).
-    """
+    """The axis of a hinge or slide in its joint frame, shape (3,)."""
     joint = part.model
     inner = joint.extract() if hasattr(joint, "extract") else joint
     if letter in AXES:
@@ -240,11 +213,7 @@ def axis_of(part: JointPart, letter: str, q: Array) -> Array:
 
 
 def _pitch(joint: Any, name: str) -> float:
-    """Advance of a screw joint per radian; Pinocchio leaves it to chance where none was given.
-
-    Raises:
-        ModelError: That is no length that a screw has.
-    """
+    """Advance of a screw joint per radian; Pinocchio leaves it to chance where none was given."""
     pitch = float(joint.pitch)
     if pitch != 0.0 and not SCREWS[0] <= abs(pitch) <= SCREWS[1]:
         raise ModelError(
@@ -255,11 +224,7 @@ def _pitch(joint: Any, name: str) -> float:
 
 
 def movement(part: JointPart, name: str, q: Array) -> tuple[str, Array, Array]:
-    """Kind, screws and coordinates of a part at a configuration of the model, shape (nq,).
-
-    Raises:
-        ModelError: There is no such kind of joint here.
-    """
+    """Kind, screws and coordinates of a part at a configuration of the model, shape (nq,)."""
     short, joint = part.short, part.model
     whole, q = q, q[part.idx_q : part.idx_q + joint.nq]
     axial = AXIAL.fullmatch(short)
@@ -296,14 +261,7 @@ def angle_of(q: Array) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MimicJoint:
-    """A joint of the model that moves as another one does: value = scaling times its + offset.
-
-    Attributes:
-        primary: Index of the other joint.
-        scaling: Factor; metres or radians per metre or radian.
-        offset: Value where the other joint's is zero.
-        screw: Its freedom in its own frame, shape (6,); None where it does not move.
-    """
+    """A joint of the model that moves as another one does: value = scaling times its + offset."""
 
     primary: int
     scaling: float
@@ -312,11 +270,7 @@ class MimicJoint:
 
 
 def mimic_of(model: Any, index: int) -> MimicJoint:
-    """What a mimic joint of the model does.
-
-    Pinocchio does not tell what kind of joint mimics; its motion does. It has one freedom: others
-    are refused by Pinocchio itself.
-    """
+    """What a mimic joint of the model does."""
     inner = model.joints[index].extract()
     # Pinocchio's lists of joints that mimic and that are mimicked are not in the same order.
     driven = zip(range(model.njoints), model.idx_vs, model.nvs, strict=True)

@@ -33,13 +33,7 @@ WIDER = {
 
 
 def read(source: Any, *, q: Array | None = None) -> Mechanism:
-    """Read a ``pinocchio.Model``, or one with a list of constraint models.
-
-    Args:
-        source: The model, or ``(model, constraint_models)``; or as many lists as Pinocchio's
-            readers return.
-        q: Configuration to start from; see ``from_pinocchio``.
-    """
+    """Read a ``pinocchio.Model``, or one with a list of constraint models."""
     model, constraints = parted(source)
     found, frames = from_pinocchio(model, constraints, q=q), {frame.name for frame in model.frames}
     label, closing = f"<pinocchio {found.name}>", iter(_closing(constraints))
@@ -68,12 +62,7 @@ def _closing(constraints: Sequence[Any]) -> list[int]:
 
 
 class PairPatcher(Patcher):
-    """Makes another model and other constraint models; the given ones stay as they are.
-
-    Args:
-        mechanism: What was read.
-        source: What it was read from.
-    """
+    """Makes another model and other constraint models; the given ones stay as they are."""
 
     def __init__(self, mechanism: Mechanism, source: Any) -> None:
         super().__init__(mechanism)
@@ -101,11 +90,7 @@ class PairPatcher(Patcher):
         raise ModelError("a Pinocchio model stands in no file that could be edited")
 
     def changed(self, wanted: Sequence[WantedKind]) -> Any:
-        """A new model, or a new pair.
-
-        Raises:
-            ModelError: A joint cannot become what it should.
-        """
+        """A new model, or a new pair."""
         for each in wanted:
             if each.kind not in (held := self.kinds(each.joint)):
                 raise self.refuse(each, held)
@@ -166,10 +151,7 @@ class PairPatcher(Patcher):
 
 
 def _rebuilt(model: Any, new: Mapping[str, Joint]) -> tuple[Any, dict[int, Array]]:
-    """A copy of a model with some joints replaced, and where the frames of bodies behind these are.
-
-    They are seen from the joints' frames, (4, 4), by the joint's index, which stays.
-    """
+    """A copy of a model with some joints replaced, and where the frames of bodies behind these are."""
     if not new:
         return pin.Model(model), {}
     made, shifts = pin.Model(), dict[int, Array]()

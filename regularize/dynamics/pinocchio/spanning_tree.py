@@ -25,14 +25,7 @@ from regularize.tolerances import NEGLIGIBLE
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TreeFrame:
-    """A frame of the model.
-
-    Attributes:
-        name: Its name.
-        kind: ``JOINT``, ``BODY`` or ``OP_FRAME``, as Pinocchio calls them.
-        joint: Joint that carries it.
-        placement: Seen from that joint, shape (4, 4).
-    """
+    """A frame of the model."""
 
     name: str
     kind: str
@@ -42,25 +35,7 @@ class TreeFrame:
 
 @dataclass(eq=False, repr=False)
 class SpanningTree:
-    """A tree of joints, the first of which is the ground.
-
-    Attributes:
-        name: Of the mechanism.
-        gravity: Acceleration of free fall, shape (3,).
-        names: Of all joints.
-        parents: Of each joint the one that carries it.
-        idx_qs: Index of each joint's first coordinate.
-        nqs: How many it has.
-        idx_vs: Index of its first velocity.
-        nvs: How many it has.
-        link_of: Number of the link that carries the body of each joint.
-        links: Elementary motions of all joints, without inertia; those of each follow each other.
-        frames: All frames in the order of the model, the ground's left out.
-        bodies: Joint, mass properties and placement of what was put on the joints.
-        nq: Length of configurations.
-        nv: Length of velocities.
-        values: Arrays of limits and dynamics of the joints, by the names that the model has.
-    """
+    """A tree of joints, the first of which is the ground."""
 
     name: str
     gravity: Array
@@ -122,15 +97,7 @@ class SpanningTree:
         coordinates: tuple[int, int],
         velocities: tuple[int, int],
     ) -> int:
-        """Append a joint; returns its index.
-
-        Args:
-            parent: Joint that carries it.
-            links: Its elementary motions.
-            name: Its name.
-            coordinates: Index of its first coordinate, and their number.
-            velocities: The same for velocities.
-        """
+        """Append a joint; returns its index."""
         self.names.append(name)
         self.parents.append(parent)
         self.links += links
@@ -184,14 +151,7 @@ class SpanningTree:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Motion:
-    """One elementary motion of a joint.
-
-    Attributes:
-        kind: One of ``step.multibody.KINDS``.
-        placement: Where it starts, seen from the motion before it, shape (4, 4).
-        axis: Unit vector of the kinds that have one, in its own frame, shape (3,).
-        pitch: Metres per radian of ``revolute``.
-    """
+    """One elementary motion of a joint."""
 
     kind: str
     placement: Array
@@ -200,16 +160,7 @@ class Motion:
 
 
 def motions_of(edge: Edge, backwards: bool, before: Array) -> tuple[list[Motion], Array]:
-    """Elementary motions of an edge, each with its placement after the one before.
-
-    Args:
-        edge: The elementary joint.
-        backwards: Whether its motion is to be inverted.
-        before: Placement accumulated since the last motion, shape (4, 4).
-
-    Returns:
-        The motions, and the placement left over after the last one.
-    """
+    """Elementary motions of an edge, each with its placement after the one before."""
     if edge.group:
         return [Motion("free" if edge.freedoms == 6 else "spherical", before)], np.eye(4)
     order = range(edge.freedoms - 1, -1, -1) if backwards else range(edge.freedoms)

@@ -25,11 +25,7 @@ from regularize.tolerances import UNNOTICED
 
 
 class MasslessMotion(np.linalg.LinAlgError):
-    """The mechanism can move without moving any mass.
-
-    Attributes:
-        velocity: Such a motion, shape (nv,).
-    """
+    """The mechanism can move without moving any mass."""
 
     def __init__(self, velocity: Array) -> None:
         self.velocity = velocity
@@ -44,15 +40,7 @@ def require_mass(M: Array, free: Array) -> None:
 
 
 def massless_velocity(M: Array, free: Array) -> Array | None:
-    """A velocity among the free ones that moves no mass, shape (nv,); None if each moves some.
-
-    The mass that a velocity moves is compared with the sum of what its entries would move one by
-    one, so that neither units nor light bodies beside heavy ones matter.
-
-    Args:
-        M: Mass matrix, shape (nv, nv).
-        free: A basis of the velocities, shape (nv, k).
-    """
+    """A velocity among the free ones that moves no mass, shape (nv,); None if each moves some."""
     scale = np.sqrt(np.einsum("ik,i,ik->k", free, np.diag(M), free))
     if not np.all(scale > 0.0):
         return np.asarray(free[:, int(np.argmin(scale))])
@@ -86,14 +74,7 @@ def _moved(reduction: Reduction, coordinates: ModelCoordinates, rates: Array) ->
 
 
 class TreeTerms(NamedTuple):
-    """What the equations of motion of a tree with rows consist of at a state.
-
-    Attributes:
-        M: Mass matrix, shape (nv, nv).
-        needed: Joint forces that no acceleration needs, shape (nv,).
-        jacobian: Rows on velocities, shape (m, nv).
-        bias: Their rate at zero acceleration, shape (m,).
-    """
+    """What the equations of motion of a tree with rows consist of at a state."""
 
     M: Array
     needed: Array
@@ -101,12 +82,7 @@ class TreeTerms(NamedTuple):
     bias: Array
 
     def acceleration(self, tau: Array, wanted: Array | float = 0.0) -> Array:
-        """Acceleration under joint forces, no numbers where rows depend on each other, (nv,).
-
-        Args:
-            tau: Joint forces, shape (nv,).
-            wanted: What the rows' rates are short of zero by, shape (m,).
-        """
+        """Acceleration under joint forces, no numbers where rows depend on each other, (nv,)."""
         J = self.jacobian
         system = np.block([[self.M, J.T], [J, np.zeros((len(J), len(J)))]])
         values = np.concatenate([tau - self.needed, -self.bias - wanted])
@@ -118,14 +94,7 @@ class TreeTerms(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Split:
-    """Singular vectors of the rows at a configuration, cut at their rank.
-
-    Attributes:
-        left: Directions among the rows, shape (m, r).
-        values: Singular values, shape (r,).
-        right: Velocities that the rows see, shape (nv, r).
-        free: Velocities that keep the loops closed, orthonormal, shape (nv, nv - r).
-    """
+    """Singular vectors of the rows at a configuration, cut at their rank."""
 
     left: Array
     values: Array
@@ -148,16 +117,7 @@ class Split:
         return np.asarray(self.left @ ((self.right.T @ forces).T / self.values).T)
 
     def response(self, M: Array, forces: Array, values: Array) -> Array:
-        """Accelerations a under forces f at which the rows take given values.
-
-        Args:
-            M: Mass matrix of the tree, shape (nv, nv); singular where massless links end it.
-            forces: Shape (nv,) or (nv, K).
-            values: Shape (m,) or (m, K).
-
-        Raises:
-            MasslessMotion: The accelerations are not determined.
-        """
+        """Accelerations a under forces f at which the rows take given values."""
         particular, free = self.solve(values), self.free
         rest = free.T @ (forces - M @ particular)
         require_mass(M, free)
@@ -169,17 +129,7 @@ class Split:
         return np.asarray((self.right / self.values) @ self.left.T)
 
     def inverse(self, M: Array) -> tuple[Array, Array]:
-        r"""The inverse of :math:`((M, J^T), (J, 0))`, as far as it gives accelerations.
-
-        It goes through the velocities that the rows leave free, so that M need not be regular, and
-        large masses beside small ones do no harm.
-
-        Returns:
-            What takes forces to accelerations, (nv, nv), and values of the rows to them, (nv, m).
-
-        Raises:
-            MasslessMotion: A velocity that the rows leave free moves no mass.
-        """
+        r"""The inverse of :math:`((M, J^T), (J, 0))`, as far as it gives accelerations."""
         free, taken = self.free, self.pseudoinverse
         require_mass(M, free)
         factor = np.linalg.solve(np.linalg.cholesky(free.T @ M @ free), free.T)
@@ -189,13 +139,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stabilization:
-    r"""Baumgarte's terms :math:`2 \zeta \omega J v + \omega^2 r(q)`, which are added to the bias.
-
-    Attributes:
-        residual: Errors of the rows, shape (m,).
-        frequency: :math:`\omega` in rad/s.
-        damping: :math:`\zeta`.
-    """
+    r"""Baumgarte's terms :math:`2 \zeta \omega J v + \omega^2 r(q)`, which are added to the bias."""
 
     residual: Array
     frequency: float

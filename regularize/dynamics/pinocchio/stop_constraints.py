@@ -26,11 +26,7 @@ def is_stop(constraint: Any) -> bool:
 
 
 def with_stops(model: Any, constraints: Sequence[Any]) -> Any:
-    """A copy of a model with the bounds and the dry friction of constraint models.
-
-    Raises:
-        ModelError: Some cannot be told, or friction is not the same both ways.
-    """
+    """A copy of a model with the bounds and the dry friction of constraint models."""
     found = [(k, inner_of(each)) for k, each in enumerate(constraints) if is_stop(each)]
     model = pin.Model(model) if found else model
     for k, each in found:

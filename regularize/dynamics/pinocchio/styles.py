@@ -25,9 +25,11 @@ compliance so large that their multiplier is zero to rounding.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +44,10 @@ from regularize.mechanism.joint import perpendiculars
 from regularize.reduction.cuts import Cut, independent_rows
 from regularize.reduction.reduce import Reduction
 from regularize.tolerances import PARALLEL
+
+if TYPE_CHECKING:
+    from regularize.dynamics.pinocchio.solvers import AccelerationFunction, ConstrainedTree
+    from regularize.dynamics.pinocchio.spanning_tree import SpanningTree
 
 #: Compliance of an implied row; its multiplier is zero whatever the value.
 COMPLIANCE = 1.0
@@ -72,14 +78,7 @@ def row_covectors(cut: Cut) -> Array:
 def weld_closures(
     reduction: Reduction, *, slack: bool = False, every_row: bool = False, composite: bool = True
 ) -> tuple[TreeBuilder, list[ClosureRows], list[Anchor]]:
-    """The tree with the cut joints, closed by welds of cut bodies.
-
-    Args:
-        reduction: The reduction.
-        slack: Whether slack joints stand for the implied rows.
-        every_row: Whether implied rows are kept as well.
-        composite: Whether a joint of several freedoms is one joint of the model.
-    """
+    """The tree with the cut joints, closed by welds of cut bodies."""
     from regularize.repair.statics.welds import chosen_welds  # one style cuts no bodies
 
     welds = chosen_welds(reduction, anyway=every_row)
@@ -133,13 +132,7 @@ def weld_closures(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Anchor:
-    """A point or a frame of two bodies that Pinocchio's constraint models hold together.
-
-    Attributes:
-        name: Of the constraint.
-        ends: Joint and frame (4, 4) on the first body, and on the second one.
-        compliance: Of every row: three of a point, six of a frame; zero where it is kept.
-    """
+    """A point or a frame of two bodies that Pinocchio's constraint models hold together."""
 
     name: str
     ends: tuple[int, Array, int, Array]
@@ -189,17 +182,44 @@ def rigid_models(model: Any, anchors: Iterable[Anchor]) -> Any:
     return models
 
 
+class Workspace(threading.local):
+    """The data that Pinocchio writes to while it computes: every thread has its own."""
+
+    def __init__(self, tree: SpanningTree, constraints: Any = None) -> None:
+        self._tree, self._constraints = tree, constraints
+
+    @cached_property
+    def data(self) -> Any:
+        """The thread's ``pinocchio.Data``; it grows with the third power of the velocities."""
+        return self._tree.model.createData()
+
+    @cached_property
+    def constraint_datas(self) -> Any:
+        """The thread's data of the constraints."""
+        datas = pin.StdVec_RigidConstraintData()
+        for constraint in self._constraints:
+            datas.append(constraint.createData())
+        pin.initConstraintDynamics(self._tree.model, self.data, self._constraints, datas)
+        return datas
+
+
+def proximal(tree: ConstrainedTree) -> AccelerationFunction:
+    """Return Pinocchio's constrained dynamics, iterated on redundant rows."""
+    models, settings = tree.constraint_models, tree.proximal_settings
+    space = Workspace(tree.tree, models)
+
+    def accelerate(q: Array, v: Array, tau: Array) -> Array:
+        datas = space.constraint_datas
+        state = (tree.model, space.data, q, v, tau)
+        return np.array(pin.constraintDynamics(*state, models, datas, settings))
+
+    return accelerate
+
+
 def joint_closure(
     place: Mapping[NodeId, tuple[int, Array]], cut: Cut, T_node_frame: Array, covectors: Array
 ) -> ClosureRows:
-    """A closure between the two bodies of a cut joint that is not in the tree.
-
-    Args:
-        place: Joint that carries each node, and the node's frame in that joint's frame.
-        cut: The cut.
-        T_node_frame: The row frame on the cut's body, shape (4, 4).
-        covectors: Rows in that frame, linear parts in units of 1/length, shape (m, 6).
-    """
+    """A closure between the two bodies of a cut joint that is not in the tree."""
     edge = cut.edge
     other = edge.other(cut.node)
     first, second = place[cut.node], place[other]
@@ -224,16 +244,7 @@ def joint_closure(
 
 
 def anchors_of(closure: ClosureRows, rigid: bool) -> list[Anchor]:
-    """The anchors that hold a closure.
-
-    Args:
-        closure: The closure.
-        rigid: Whether all of their rows will be rigid.
-
-    Raises:
-        UnsupportedExport: No rows of points and frames are those of the joint, or rigid ones would
-            hold it along its freedoms.
-    """
+    """The anchors that hold a closure."""
     joint = closure.cut.edge.joint
     if not closure.cut.constraints - closure.cut.removed.shape[1]:
         return []

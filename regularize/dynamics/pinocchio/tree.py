@@ -20,13 +20,7 @@ from regularize.tolerances import TINY, VANISHING
 
 @dataclass(frozen=True, eq=False)
 class TreeJoint:
-    """One joint of the Pinocchio model and the edges that it stands for.
-
-    Attributes:
-        index: Index of the joint in the model, of the first one where it became several.
-        edges: Elementary joints in the order in which the model applies them.
-        reversed: Whether the model runs from their child to their parent.
-    """
+    """One joint of the Pinocchio model and the edges that it stands for."""
 
     index: int
     edges: tuple[Edge, ...]
@@ -34,22 +28,7 @@ class TreeJoint:
 
 
 class TreeBuilder:
-    """Builds the tree of a mechanism.
-
-    Args:
-        graph: The mechanism's graph.
-        edges: Edges of the spanning tree.
-        copies: Bodies to cut in two.
-        length: Size of the mechanism in metres, for the inertia of copies of the ground.
-        composite: Whether a joint of several freedoms is one joint of the model, else a series.
-
-    Attributes:
-        tree: What is built.
-        joints: How its joints stand for the mechanism's.
-        findings: What could not be carried over.
-        place: Joint that carries each node, and the node's frame in that joint's frame.
-        copy_place: The same for each copy, by its edge.
-    """
+    """Builds the tree of a mechanism."""
 
     def __init__(
         self,
@@ -204,11 +183,7 @@ def body_places(
 
 
 def alphabetical(mechanism: Mechanism) -> dict[str, int]:
-    """Place of every joint of a URDF model in the order of Pinocchio's reader; else nothing.
-
-    It goes down from the root, at every link in the alphabetical order of the joints there; models
-    of other formats keep the order of their files.
-    """
+    """Place of every joint of a URDF model in the order of Pinocchio's reader; else nothing."""
     if mechanism.format not in ("urdf", "xacro"):
         return {}
     below: dict[str, list[Joint]] = {}
@@ -234,15 +209,7 @@ _NOTHING = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BodyCopy:
-    """A second copy of a body at the end of a cut joint, to be welded to the body itself.
-
-    Attributes:
-        edge: The cut joint, which becomes a joint of the tree.
-        node: The body that is cut in two.
-        T_node_frame: Frame of the weld on the body, shape (4, 4).
-        slack: Axes of that frame, numbered as in ``SINGLE``, along which slack joints are put
-            between the cut joint and the copy.
-    """
+    """A second copy of a body at the end of a cut joint, to be welded to the body itself."""
 
     edge: Edge
     node: NodeId
@@ -251,13 +218,7 @@ class BodyCopy:
 
 
 class SharedInertia:
-    """Inertias of the nodes of a graph, some of which have copies.
-
-    Args:
-        graph: The mechanism's graph.
-        copies: The copies.
-        length: Size of the mechanism in metres, for the inertia of copies of the ground.
-    """
+    """Inertias of the nodes of a graph, some of which have copies."""
 
     def __init__(self, graph: Graph, copies: Sequence[BodyCopy], length: float) -> None:
         self.graph, self.copies, self.length = graph, tuple(copies), length
@@ -287,12 +248,7 @@ class SharedInertia:
         return bool(inertia.mass > 0 and principal[0] > VANISHING * max(principal[-1], TINY))
 
     def of_copy(self, node: NodeId) -> Inertia:
-        """Inertia of one copy of a node.
-
-        A body with mass in all directions is shared out evenly. A copy of the ground does not
-        move, so its inertia never matters. A body that lacks inertia in some direction gets back,
-        as a negative inertia, what its copies have too much. A massless body has massless copies.
-        """
+        """Inertia of one copy of a node."""
         own, share = self._own(node), 1.0 / (1 + self._copies(node))
         if self._shared(node):
             return own.scaled(share)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,24 +25,9 @@ from regularize.lie.arrays import Array
 from regularize.mechanism.graph import ColumnId
 from regularize.repair.statics.passive_joints import PassiveJoints
 
-if TYPE_CHECKING:
-    from regularize.dynamics.pinocchio.actuation import Actuation
-    from regularize.dynamics.pinocchio.derivatives import (
-        AccelerationDerivatives,
-        InverseDynamicsDerivatives,
-    )
-    from regularize.dynamics.pinocchio.split import Stabilization
-
 
 class TreeStates:
-    """A tree with its rows at states.
-
-    Args:
-        multibody: The multibody tree.
-        link_of: The link that carries the body of each joint of the model, the ground first.
-        rows: The rows.
-        kernel: The compiled step on the multibody's tables, or None.
-    """
+    """A tree with its rows at states."""
 
     def __init__(
         self, multibody: MultibodyTree, link_of: list[int], rows: ConstraintRows, kernel: Any
@@ -77,35 +62,12 @@ class TreeStates:
         poses[..., :3, 3], poses[..., 3, 3] = found[..., 9:], 1.0
         return np.asarray(poses @ self._own_frames)
 
-    def acceleration_derivatives(
-        self, q: Array, v: Array, tau: Array, rank: int, terms: Stabilization | None
-    ) -> AccelerationDerivatives:
-        """Derivatives of the acceleration under joint forces, by dense algebra."""
-        from regularize.dynamics.pinocchio import derivatives  # simulations need none
-
-        return derivatives.acceleration_derivatives(self.dense(q, v), rank, v, tau, terms)
-
-    def actuator_derivatives(
-        self, q: Array, v: Array, a: Array, rank: int, actuation: Actuation
-    ) -> InverseDynamicsDerivatives:
-        """Derivatives of the actuator forces for an acceleration, by dense algebra."""
-        from regularize.dynamics.pinocchio import derivatives
-
-        motion = derivatives.DenseMotionForces(self.dense(q, v), lambda u: self.dense(q, u), a)
-        return derivatives.actuator_derivatives(motion, rank, actuation)
-
     def poses(self, q: Array) -> Array:
         """Poses of the bodies, the ground first, at configurations (..., nq), (..., B, 4, 4)."""
         return self._link_poses(q)[..., self._link_of, :, :]
 
     def between(self, q: Array, first: int, second: int) -> Array:
-        """Twist of a body against another by velocities, about the ground's origin, (6, nv).
-
-        Args:
-            q: Configuration, shape (nq,).
-            first: Joint of the tree before the other body; 0 is the ground.
-            second: Joint before the body.
-        """
+        """Twist of a body against another by velocities, about the ground's origin, (6, nv)."""
         return self.each_between(q, [(first, second)])[0]
 
     def each_between(self, q: Array, pairs: Sequence[tuple[int, int]]) -> list[Array]:
@@ -144,13 +106,7 @@ class TreeStates:
         return [c.covectors.T @ x for c, x in zip(self.rows.closures, shares, strict=False)]
 
     def coordinates(self, map_: ModelCoordinates, q: Array, step: Array | None = None) -> Array:
-        """The mechanism's joint coordinates, those of the cuts included, shape (N, n).
-
-        Args:
-            map_: Where they are in the tree.
-            q: Configurations, shape (N, nq).
-            step: Tangent steps to them from where all joints are at zero, (N, nv), where known.
-        """
+        """The mechanism's joint coordinates, those of the cuts included, shape (N, n)."""
         result = map_.of_tree(q, step)
         found = None if self.kernel is None else self.kernel.closing_coordinates(q)
         if found is not None:
@@ -162,12 +118,6 @@ class TreeStates:
             for closure, columns in pairs:
                 row[columns] = closure.position(at)
         return result
-
-    def fill_own(self, coordinates: Array, q: Array) -> None:
-        """Write coordinates without a place in q among those of the mechanism: none here."""
-
-    def fill_own_rates(self, rates: Array, q: Array) -> None:
-        """Write their rates by velocities: none here."""
 
     @cached_property
     def _inertias(self) -> Array:
@@ -183,12 +133,7 @@ class TreeStates:
         return np.asarray((inertias[:, :1, 0] * poses[..., :3, 3] + turned).sum(axis=-2))
 
     def energies(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """Kinetic energy, and the potential energy of gravity, in J, each of shape (...).
-
-        Args:
-            q: Configurations, shape (..., nq).
-            v: Velocities, shape (..., nv).
-        """
+        """Kinetic energy, and the potential energy of gravity, in J, each of shape (...)."""
         if self.kernel is not None:
             found = self.kernel.energies(q, v)
             return found[..., 0], found[..., 1]
@@ -206,31 +151,14 @@ class TreeStates:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PassiveForces:
-    """Forces within the joints of a robot.
-
-    Attributes:
-        joints: What acts within the mechanism's joints.
-        coordinates: Where the mechanism's coordinates are in the model.
-        states: The tree with its rows at states.
-    """
+    """Forces within the joints of a robot."""
 
     joints: PassiveJoints
     coordinates: ModelCoordinates = field(repr=False)
     states: TreeStates = field(repr=False)
 
-    @classmethod
-    def of(cls, coordinates: ModelCoordinates, states: TreeStates) -> PassiveForces:
-        """The forces of a model's joints, and of those that close its loops."""
-        return cls(PassiveJoints.of(coordinates.graph), coordinates, states)
-
     def dissipative(self, q: Array, v: Array, slip: float | None = None) -> Array:
-        """Joint forces of damping and friction, shape (nv,).
-
-        Args:
-            q: Configuration, shape (nq,).
-            v: Velocity, shape (nv,).
-            slip: Rate in rad/s and m/s below which dry friction falls off; by default 1e-3.
-        """
+        """Joint forces of damping and friction, shape (nv,)."""
         if not self.joints.dissipates:
             return np.zeros(len(v))
         rates = self.rates(q, self.joints.damping + self.joints.friction)
@@ -252,7 +180,6 @@ class PassiveForces:
         x = self.coordinates.of_tree(q)
         for closure, columns, poses in self._closing(q, self.joints.stiffness):
             x[columns] = closure.position(poses)
-        self.states.fill_own(x, q)
         return x
 
     def rates(self, q: Array, wanted: Array) -> Array:
@@ -267,7 +194,6 @@ class PassiveForces:
         for closure, columns, poses in self._closing(q, wanted):
             between = self.states.between(q, closure.first, closure.second)
             rates[columns] = closure.rates(poses, between)
-        self.states.fill_own_rates(rates, q)
         return rates
 
     def _closing(self, q: Array, wanted: Array) -> list[tuple[ClosureRows, list[ColumnId], Array]]:
@@ -282,13 +208,7 @@ class PassiveForces:
         return [(closure, columns, poses) for closure, columns in chosen]
 
     def laws(self, joints_of_tree: Sequence[TreeJoint]) -> tuple[Array, Array] | None:
-        """As the kernel has them: of joints of the tree, (7, nv), and of closing ones, (4, f).
-
-        Returns:
-            None where a coordinate of the mechanism is no single one of the model, where friction
-            acts in a joint that follows another one faster or slower, or a spring in a planar joint
-            whose velocity turns with it.
-        """
+        """As the kernel has them: of joints of the tree, (7, nv), and of closing ones, (4, f)."""
         joints, map_, tree = self.joints, self.coordinates, self.coordinates.tree
         amounts = np.array([joints.damping, joints.friction, joints.stiffness])
         rests = joints.rest_position - map_.of_tree(tree.space.neutral)

@@ -15,7 +15,7 @@ import numpy as np
 
 from regularize.dynamics.pinocchio.constraints import RobotConstraints
 from regularize.dynamics.pinocchio.robot import Robot
-from regularize.dynamics.pinocchio.solvers import Acceleration
+from regularize.dynamics.pinocchio.solvers import AccelerationFunction
 from regularize.dynamics.pinocchio.split import MasslessMotion, Split, TreeTerms
 from regularize.dynamics.simulation.loads import Loads
 from regularize.dynamics.simulation.prescribed import Drives
@@ -31,19 +31,7 @@ DEPENDENT = 0.1
 
 
 class AllCoordinates:
-    """Equations of motion of a robot in all coordinates of its tree.
-
-    Args:
-        robot: The robot.
-        loads: Joint forces and torques.
-        drives: Coordinates that follow prescribed motions.
-
-    Attributes:
-        closed: Errors of the rows that are good enough.
-        careful: Whether every state needs to be projected, whether or not it looks closed.
-        name: What results call them.
-        compiled: Whether the kernel may integrate them by itself.
-    """
+    """Equations of motion of a robot in all coordinates of its tree."""
 
     compiled = True
 
@@ -54,18 +42,14 @@ class AllCoordinates:
         self._held = held if held.any() else None
         self._given, self._rest = self.drives.velocities, np.flatnonzero(~held)
         self._constraints = self._near = RobotConstraints(robot)
-        self._accelerate: Acceleration = robot.forward_dynamics
+        self._accelerate: AccelerationFunction = robot.forward_dynamics
         self.closed = 0.1 * min(robot.tolerances.closed, EXACT.closed)
         self._best = 0.0
         self._dependent = self._leaping = False
         self.careful = True  # before it has looked
 
     def look(self, t: float, q: Array, v: Array) -> bool:
-        """Choose the acceleration's form near a state, and how careful to be there.
-
-        Returns:
-            Whether two motions have crossed since the last look, as far as it knows.
-        """
+        """Choose the acceleration's form near a state, and how careful to be there."""
         rank = self.robot.rank
         if rank == 0:
             self.careful = False
@@ -136,13 +120,10 @@ class AllCoordinates:
         return float(np.max(np.abs(found - wanted) / np.maximum(1.0, np.abs(wanted)), initial=0.0))
 
     def acceleration(self, t: float, q: Array, v: Array) -> tuple[Array, float]:
-        """Acceleration, shape (nv,), and the power of joint forces and drives in W.
-
-        What springs do is left out: they store it.
-        """
+        """Acceleration, shape (nv,), and the power of joint forces and drives in W."""
         try:
             working = self.loads.working(t, q, v)
-            tau = working + self.loads.springs(q)
+            tau = working + self.robot.passive.springs(q)
             if self._held is None:
                 return self._accelerate(q, v, tau), float(working @ v)
             a, needed = self._driven(t, q, v, tau)
@@ -179,20 +160,7 @@ class AllCoordinates:
         return a, np.asarray(needed[given] - jacobian[:, given].T @ multipliers)
 
     def balanced(self, q: Array, v: Array, total: float, most: float) -> tuple[Array, float]:
-        """The velocity, lengthened or shortened so that the energy has a given value.
-
-        Next to standstill, where that would take more than an integration's error, it is left
-        alone, and so it is where motions are prescribed.
-
-        Args:
-            q: The configuration, shape (nq,).
-            v: Its velocity, shape (nv,).
-            total: The energy wanted, in J.
-            most: Part of the kinetic energy that is corrected at most.
-
-        Returns:
-            The velocity, shape (nv,), and the energy in J that had to be added.
-        """
+        """The velocity, lengthened or shortened so that the energy has a given value."""
         kinetic, potential = self.robot.energies(q, v)
         missing = total - kinetic - potential
         small = abs(missing) <= most * kinetic
@@ -201,16 +169,8 @@ class AllCoordinates:
         return np.asarray(v * np.sqrt(1.0 + missing / kinetic)), missing
 
 
-def acceleration_near(robot: Robot, left: Array) -> Acceleration:
-    """``forward_dynamics`` in a form that is quick near a configuration.
-
-    Where rows depend on each other, as many combinations of them as are independent are chosen at a
-    configuration, and stand for all rows in its neighbourhood.
-
-    Args:
-        robot: The robot.
-        left: Left singular vectors of the Jacobian there, shape (m, m).
-    """
+def acceleration_near(robot: Robot, left: Array) -> AccelerationFunction:
+    """``forward_dynamics`` in a form that is quick near a configuration."""
     if robot.rank == robot.rows or robot.style == "legacy" or not robot.massive:
         return robot.forward_dynamics
     combine = left[:, : robot.rank].T

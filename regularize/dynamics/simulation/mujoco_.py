@@ -22,17 +22,7 @@ IMPEDANCE = (0.9999, 0.9999, 0.001, 0.5, 2.0)
 
 
 def mujoco_model(robot: Robot, step: float) -> Any:
-    """A ``mujoco.MjModel`` with the robot's joints in their order, and a weld for every cut.
-
-    Args:
-        robot: A robot of the style ``legacy``, ``slack`` or ``anchors``; soft welds do not mind
-            redundant rows.
-        step: Time step in seconds; the welds' time constant is two steps.
-
-    Raises:
-        MissingExtra: MuJoCo is not installed.
-        UnsupportedExport: A joint or a coupling has no counterpart.
-    """
+    """A ``mujoco.MjModel`` with the robot's joints in their order, and a weld for every cut."""
     try:
         import mujoco
     except ImportError as error:
@@ -152,15 +142,7 @@ def _add_weld(spec: Any, closure: Any, step: float) -> None:
 
 
 class MujocoEngine:
-    """Steps of MuJoCo.
-
-    Args:
-        robot: A robot of the style ``legacy``.
-        loads: Joint forces and torques; MuJoCo knows those within the joints itself.
-        q: Configuration to begin with, shape (nq,).
-        v: Velocity to begin with, shape (nv,).
-        step: Length of every step in seconds.
-    """
+    """Steps of MuJoCo."""
 
     def __init__(self, robot: Robot, loads: Loads, q: Array, v: Array, step: float) -> None:
         compiled = mujoco_model(robot, step)
@@ -205,9 +187,6 @@ class MujocoEngine:
     def sample(self, t: float) -> Sample:
         """The motion at the end of the step made last."""
         return Sample(t, self._q, self._v, self._work)
-
-    def advance(self) -> None:
-        """MuJoCo is at the end already."""
 
 
 class _State:

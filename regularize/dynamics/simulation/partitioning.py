@@ -51,14 +51,7 @@ class NotIndependent(ModelError):
 
 @dataclass(frozen=True, eq=False)
 class Pivots:
-    """Outcome of an LU factorisation with complete pivoting.
-
-    Attributes:
-        rank: Number of pivots that differ from zero.
-        rows: Rows in the order of the pivots, those left over last.
-        columns: Columns in the order of the pivots, those left over last, locked ones at the end.
-        values: Absolute values of the pivots, shape (rank,).
-    """
+    """Outcome of an LU factorisation with complete pivoting."""
 
     rank: int
     rows: tuple[int, ...]
@@ -69,14 +62,7 @@ class Pivots:
 def complete_pivoting(
     matrix: Array, locked: Iterable[int] = (), rtol: float = RTOL, first: Iterable[int] = ()
 ) -> Pivots:
-    """LU factorisation that takes the largest remaining entry as pivot (thesis, figures 9 to 11).
-
-    Args:
-        matrix: Shape (m, n).
-        locked: Columns that must not become pivots.
-        rtol: Entries below this fraction of the first pivot count as zero.
-        first: Columns that become pivots before the others.
-    """
+    """LU factorisation that takes the largest remaining entry as pivot (thesis, figures 9 to 11)."""
     early = set(first)
     work = np.array(matrix, dtype=np.float64)
     m, n = work.shape
@@ -111,16 +97,7 @@ def complete_pivoting(
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Columns and rows of a Jacobian that separate dependent from independent coordinates.
-
-    Attributes:
-        independent: Columns of the independent coordinates, increasing.
-        dependent: Columns of the dependent ones, in the order of their pivots.
-        rows: Rows that determine them, in the order of their pivots.
-        redundant: The other rows.
-        condition: Condition number of the dependent columns of those rows; 1 where there are none.
-        rank: Rank of the whole Jacobian with its evidence.
-    """
+    """Columns and rows of a Jacobian that separate dependent from independent coordinates."""
 
     independent: tuple[int, ...]
     dependent: tuple[int, ...]
@@ -138,19 +115,7 @@ def choose(
     preferred: Iterable[int] = (),
     cut: Iterable[int] = (),
 ) -> Choice:
-    """Split the columns of a Jacobian, those that are locked among the independent ones.
-
-    Args:
-        jacobian: Rows of closed loops, lengths scaled, shape (m, n).
-        names: Name of every column.
-        locked: Columns that have to be independent.
-        rtol: Relative tolerance of the rank.
-        preferred: Columns that are independent as well where they can be, and clearly so.
-        cut: Columns that are independent only where no others can be.
-
-    Raises:
-        NotIndependent: The locked columns depend on each other.
-    """
+    """Split the columns of a Jacobian, those that are locked among the independent ones."""
     jacobian = np.asarray(jacobian).reshape(-1, len(names))
     _, s, vt = np.linalg.svd(jacobian, full_matrices=True)
     rank = decide_rank(s, rtol)
@@ -176,12 +141,7 @@ def choose(
 
 
 def tied(rows: Array, rtol: float) -> list[int]:
-    """Rows of a minimal dependent set; empty where all are independent.
-
-    Args:
-        rows: Shape (k, n).
-        rtol: Singular values below it are zero.
-    """
+    """Rows of a minimal dependent set; empty where all are independent."""
     for k in range(len(rows)):
         u, s, _ = np.linalg.svd(rows[: k + 1], full_matrices=True)
         if k + 1 > rows.shape[1] or s[-1] <= rtol:

@@ -30,13 +30,7 @@ ROUNDING, NOTHING = 1e-10, 1e-12
 
 
 def joint_findings(robot: Robot, coordinates: Array, v: Array) -> tuple[Diagnostic, ...]:
-    """Findings about limits that are not enforced, friction that is regularised, rotors left out.
-
-    Args:
-        robot: The robot that was simulated.
-        coordinates: The mechanism's joint coordinates, shape (N, n).
-        v: Velocities of the model, shape (N, nv).
-    """
+    """Findings about limits that are not enforced, friction that is regularised, rotors left out."""
     joints = robot.reduction.mechanism.joints
     found = [*_limits(robot, coordinates, v)]
     rough = [joint for joint in joints if np.any(joint.dynamics.friction)]
@@ -108,17 +102,7 @@ def _limits(robot: Robot, coordinates: Array, v: Array) -> list[Diagnostic]:
 def near_limits(
     reduction: Reduction, time: Array, coordinates: Array, most: int = 500
 ) -> Iterator[Diagnostic]:
-    """Findings where rows that rest on groups or parallelograms come near their limits (REG228).
-
-    The smallest singular values of the kept rows and of all equations are compared with those at
-    the assembled pose.
-
-    Args:
-        reduction: Of the mechanism.
-        time: In seconds, shape (N,).
-        coordinates: Of all joints, shape (N, n).
-        most: Number of samples that are looked at.
-    """
+    """Findings where rows that rest on groups or parallelograms come near their limits (REG228)."""
     chosen = slice(None, None, -(-len(time) // most))
     for cell in reduction.cells:
         parts = reduction.parts_of(cell)
@@ -146,12 +130,7 @@ def near_limits(
 
 
 def passed(crossed: Sequence[float], leapt: Sequence[float]) -> tuple[Diagnostic, ...]:
-    """What was done at singular configurations.
-
-    Args:
-        crossed: Times in seconds at which two motions crossed, and the motion went straight on.
-        leapt: Those at which it could not be followed within the tolerance.
-    """
+    """What was done at singular configurations."""
     found = []
     if crossed:
         found.append(
@@ -187,15 +166,7 @@ def explained(rtol: float, steps: int = 0) -> float:
 def jumps(
     time: Array, balance: Array, moved: Array, part: float, begin: float | None = None
 ) -> tuple[Diagnostic, ...]:
-    """Where the energy balance is not kept.
-
-    Args:
-        time: Times in seconds, shape (N,).
-        balance: Energy less the work of joint forces in J, shape (N,).
-        moved: Kinetic energy, and potential energy and work that came or went, in J, shape (N,).
-        part: How much of that errors explain; infinite where it is not looked at.
-        begin: The balance where the motion begins, in J; by default that of the first sample.
-    """
+    """Where the energy balance is not kept."""
     if not np.isfinite(part):
         return ()
     off = np.abs(balance - (balance[0] if begin is None else begin))
@@ -222,17 +193,7 @@ def _times(times: Sequence[float]) -> str:
 
 @dataclass(eq=False)
 class Counters:
-    """What a simulation has cost.
-
-    Attributes:
-        steps: Accepted steps.
-        crossings: When motions crossed, and this one went straight on, in seconds.
-        leaps: When steps began among them that pass a singular configuration beyond the tolerance,
-            in seconds.
-        rejected: Rejected steps.
-        correction: Sum of what was corrected in the energy balance, without sign, in J.
-        evaluations: Evaluations of the acceleration.
-    """
+    """What a simulation has cost."""
 
     steps: int = 0
     crossings: list[float] = field(default_factory=list)
@@ -244,15 +205,7 @@ class Counters:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sample:
-    """A motion at one time.
-
-    Attributes:
-        time: In seconds.
-        q: Configuration, shape (nq,).
-        v: Velocity, shape (nv,).
-        work: What joint forces and drives have put in so far, in J.
-        drive_forces: Forces and torques of the drives beyond the joint forces, shape (k,).
-    """
+    """A motion at one time."""
 
     time: float
     q: Array
@@ -262,12 +215,7 @@ class Sample:
 
 
 class Engine(Protocol):
-    """Equations of motion with a method that integrates them.
-
-    Attributes:
-        counters: What it has cost so far.
-        total: Energy less the work where the motion begins, in J.
-    """
+    """Equations of motion with a method that integrates them."""
 
     counters: Counters
     total: float
@@ -293,27 +241,17 @@ class Engine(Protocol):
     def sample(self, t: float) -> Sample:
         """The motion at a time within the step made last."""
 
-    def advance(self) -> None:
-        """Go to the end of the step made last."""
-
 
 def record(
     engine: Engine, times: Array, progress: Callable[[float], None] | None = None
 ) -> list[Sample]:
-    """The motion at increasing times.
-
-    Args:
-        engine: Where the motion begins.
-        times: In seconds, none before the beginning.
-        progress: Called after every step with the fraction done.
-    """
+    """The motion at increasing times."""
     samples = [engine.sample(float(t)) for t in times if t <= engine.end]
     waiting, last = list(times[len(samples) :]), float(times[-1])
     while waiting:
         engine.step(last, float(waiting[0]))
         while waiting and waiting[0] <= engine.end:
             samples.append(engine.sample(float(waiting.pop(0))))
-        engine.advance()
         if progress is not None:
             progress(min(1.0, engine.end / last))
     return samples
@@ -322,14 +260,7 @@ def record(
 def simulation_of(
     robot: Robot, samples: Sequence[Sample], engine: Engine, drives: Sequence[str]
 ) -> Simulation:
-    """A recorded motion with its checks, all on the full model.
-
-    Args:
-        robot: The model.
-        samples: The motion.
-        engine: What integrated it.
-        drives: Names of the driven joints.
-    """
+    """A recorded motion with its checks, all on the full model."""
     time, work = np.array([(sample.time, sample.work) for sample in samples]).T
     q, v = (np.array([getattr(sample, name) for sample in samples]) for name in "qv")
     forces = np.array([sample.drive_forces for sample in samples]).reshape(len(time), len(drives))

@@ -1,4 +1,4 @@
-"""Motions with contacts, joint limits and dry friction: in steps of fixed length, or by events."""
+"""Motions with contacts, joint limits and dry friction, in steps of fixed length."""
 
 from __future__ import annotations
 
@@ -9,20 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.dynamics.simulation import Solver
 from regularize.dynamics.simulation.loads import Loads
 from regularize.dynamics.simulation.recording import record, simulation_of
 from regularize.dynamics.simulation.simulation import Simulation, recorded_times
 from regularize.errors import ModelError
 from regularize.guests.contact import Ground
-from regularize.guests.contact.events import EventEngine
 from regularize.guests.contact.hindrances import Surroundings
 from regularize.guests.contact.stepping import SteppedEngine
 from regularize.guests.contact.stops import JointStops
 from regularize.guests.contact.touching import TouchingPoints
 from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.graph import coordinate_names
 
 #: Length of a step in seconds where none is said.
 STEP = 1e-3
@@ -72,44 +69,6 @@ def stepped_motion(
         limit_forces=read_only(engine.limit_forces),
         limited=stops.names,
         converged=converged,
-    )
-
-
-def motion_of_events(
-    loads: Loads,
-    start: tuple[Array, Array],
-    recorded: Array,
-    accuracy: tuple[float, Solver],
-    options: Mapping[str, Any],
-) -> Simulation:
-    """Joints stop, stick and slide; arguments are those of ``stepped_motion``, or times in s.
-
-    Raises:
-        ModelError: A joint with a bound or dry friction has no coordinate in the model.
-        StepTooSmall: The motion cannot be continued.
-    """
-    robot, stops = loads.robot, JointStops.of(loads.robot, True)
-    grouped = {c for edge in robot.reduction.graph.edges if edge.group for c in edge.columns}
-    named = coordinate_names(robot.reduction.mechanism)
-    for i in stops.columns:
-        name = named[i]
-        if i in robot.constraints.closing_columns:
-            raise ModelError(
-                f"joint {name!r} closes a loop and has no coordinate in the model: events need "
-                "solver=rg.Solver(style='anchors'), whose tree has all joints"
-            )
-        if i in grouped:
-            raise ModelError(
-                f"dry friction of {name!r}, a joint whose freedoms are no separate numbers, is not "
-                "known between events; ask for steps: h=1e-3"
-            )
-    engine = EventEngine(loads, stops, start, *accuracy)
-    motion = simulation_of(robot, record(engine, recorded, options.get("progress")), engine, ())
-    return replace(
-        motion,
-        findings=tuple(_kept(motion.findings, True)),
-        limited=stops.names,
-        limit_forces=read_only(engine.limit_forces),
     )
 
 
