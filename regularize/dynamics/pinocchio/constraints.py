@@ -24,7 +24,11 @@ STEPS = np.array([ROUNDING, ROUGHLY * EXACT.closed, EXACT.same, 40.0, EXACT.sing
 
 
 class RobotConstraints:
-    """The rows of a robot, on its configurations or on displacements from one of them."""
+    """The rows of a robot, on its configurations or on displacements from a reference.
+
+    Displacements are tangent steps with one number per velocity, whatever the joints, so that
+    single ones can be held or driven. ``combined`` are combinations that stand for all rows.
+    """
 
     def __init__(
         self,
@@ -40,7 +44,7 @@ class RobotConstraints:
         self._count = robot.rows if combined is None else len(combined)
 
     def configuration(self, x: Array) -> Array:
-        """Configuration of the model, shape (nq,), from one of this constraint set."""
+        """Return the configuration of the model for one of this constraint set."""
         if self.reference is None:
             return x
         key = x.tobytes()
@@ -49,24 +53,24 @@ class RobotConstraints:
         return self._last[1]
 
     def rates(self, x: Array) -> Array:
-        """Velocities by rates of the displacement, shape (nv, nv): one but for group joints."""
+        """Return velocities by rates of the displacement, shape (nv, nv): one but for groups."""
         if self.reference is None or self._flat:
             return np.eye(self.robot.nv)
         return self._space.velocity_by_step(x)
 
     def state(self, q: Array) -> Array:
-        """The configurations themselves."""
+        """Return the configurations themselves."""
         return q
 
     def residual(self, state: Array) -> Array:
-        """Errors of the rows, shape (N, m)."""
+        """Return errors of the rows, shape (N, m)."""
         errors = [self._of_rows(self.robot.residual, (self.robot.rows,), x) for x in state]
         return np.array(errors).reshape(len(state), self._count)
 
     def _of_rows(
         self, function: Callable[[Array], Array], size: tuple[int, ...], x: Array
     ) -> Array:
-        """What a function of the rows is, or combinations of it; no numbers where x is none."""
+        """Return a function of the rows, or combinations of it; NaN where x is not finite."""
         try:
             values = function(self.configuration(x))
         except NotFinite:  # a step that went much too far
@@ -74,20 +78,20 @@ class RobotConstraints:
         return values if self.combined is None else self.combined @ values
 
     def residual_jacobian(self, state: Array) -> Array:
-        """Their derivatives on the closed loops, shape (N, m, nv)."""
+        """Return derivatives of the errors on closed loops, shape (N, m, nv)."""
         rows = self.jacobian(state)
         if self.reference is None or self._flat or not len(state):
             return rows
         return np.asarray(rows @ np.array([self.rates(x) for x in state]))
 
     def jacobian(self, state: Array) -> Array:
-        """Rows on velocities, shape (N, m, nv)."""
+        """Return rows on velocities, shape (N, m, nv)."""
         size = (self.robot.rows, len(self.units))
         rows = [self._of_rows(self.robot.jacobian, size, x) for x in state]
         return np.array(rows).reshape(len(state), self._count, len(self.units))
 
     def integrate(self, q: Array, velocity: Array) -> Array:
-        """Configurations after a unit of time at constant velocities, shape (N, nq)."""
+        """Return configurations after a unit of time at constant velocities, shape (N, nq)."""
         if self.reference is not None or self._flat:
             return q + velocity
         pairs = zip(q, velocity, strict=True)
@@ -95,7 +99,7 @@ class RobotConstraints:
 
 
 def close_loops(robot: ConstrainedTree, q: Array, *, hold: Sequence[str] = ()) -> Array:
-    """The configuration with closed loops that is reached from q by Newton steps."""
+    """Return the configuration with closed loops that Newton steps reach, joints being held."""
     held = np.zeros(robot.nv, dtype=bool)
     held[robot.velocity_indices(hold)] = True
     if robot.kernel is not None:
@@ -110,14 +114,14 @@ def close_loops(robot: ConstrainedTree, q: Array, *, hold: Sequence[str] = ()) -
         start = project(
             constraints, start, held=mask, until=ROUNDING, ranks=ranks, tolerances=robot.tolerances
         ).q
-    found = project(constraints, start, held=mask, until=ROUNDING, tolerances=robot.tolerances)
-    if found.outcome[0] != Convergence.CLOSED and not found.error[0] <= ROUGHLY * EXACT.closed:
-        raise _not_closed(robot, found.q[0])
-    return np.asarray(found.q[0])
+    end = project(constraints, start, held=mask, until=ROUNDING, tolerances=robot.tolerances)
+    if end.outcome[0] != Convergence.CLOSED and not end.error[0] <= ROUGHLY * EXACT.closed:
+        raise _not_closed(robot, end.q[0])
+    return np.asarray(end.q[0])
 
 
 def _not_closed(robot: ConstrainedTree, q: Array) -> NotClosed:
-    """The loop that is farthest from closed."""
+    """Return the error that names the loop which is farthest from closed."""
     poses = robot.states.poses(q)
     closures = robot.constraints.closures
     if not closures:

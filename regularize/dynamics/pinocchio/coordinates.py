@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from regularize.dynamics.pinocchio.closure_rows import ClosureRows, ConstraintRows
 from regularize.dynamics.pinocchio.spanning_tree import SpanningTree
 from regularize.dynamics.pinocchio.tree import TreeJoint
-from regularize.dynamics.step.multibody import CurvedEntry
 from regularize.errors import UnsupportedExport
 from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.diagnostic import Diagnostic
@@ -18,7 +18,14 @@ from regularize.repair.statics.passive_joints import dynamics_of, limits_of
 
 
 class ModelCoordinates:
-    """Where the coordinates of a mechanism are in the model of its spanning tree."""
+    """Where the coordinates of a mechanism are in the model of its spanning tree.
+
+    In exponential coordinates about the neutral configuration, as of ``pinocchio.integrate``, the
+    model's joints are a linear map of the mechanism's: a joint that the tree passes backwards has
+    its freedoms in the opposite order, and a group joint then the opposite twist. ``columns`` are
+    the mechanism's coordinates by velocities of the model, -1 for slack joints; ``backwards`` the
+    ball and free joints that the tree passes backwards, with their coordinates.
+    """
 
     def __init__(
         self,
@@ -54,9 +61,9 @@ class ModelCoordinates:
         self._back, self._start = self._map.T.copy(), np.zeros(graph.freedoms)
         couplings = (*(() if mimics else graph.couplings), *held)
         for row in graph.couplings if mimics else ():
-            (own, primary), coefficients = row.columns, row.coefficients
-            self._back[own] = -coefficients[1] * self._back[primary]
-            self._start[own] = row.offset
+            (follower, primary), coefficients = row.columns, row.coefficients
+            self._back[follower] = -coefficients[1] * self._back[primary]
+            self._start[follower] = row.offset
         self.coupling = self._couplings(couplings)
         self.offset = read_only([c.offset for c in couplings])
         self.curves = [(k, c.columns[-1], c.curve) for k, c in enumerate(couplings) if c.curve]
@@ -71,7 +78,10 @@ class ModelCoordinates:
         return q
 
     def of_tree(self, q: Array, step: Array | None = None) -> Array:
-        """The mechanism's coordinates that the model has, zero at the cuts, shape (..., n)."""
+        """Return the mechanism's coordinates that the model has, zero at the cuts.
+
+        ``step`` are tangent steps to ``q`` from where all joints are at zero, where known.
+        """
         if step is None:
             step = self.tree.space.difference(self._neutral, np.asarray(q))
         for k, i in self._planar:
@@ -116,27 +126,18 @@ class ModelCoordinates:
         """Rates of the mechanism's coordinates by velocities, zero at the cuts, shape (n, nv)."""
         return self._back
 
-    def velocity_rows(self) -> Array:
-        """Coupling rows on the model's velocities, shape (C, nv), 1 where there is a curve."""
-        rows = self.coupling @ self._back
-        for row, velocity, _ in self.velocity_curves():
-            rows[row, velocity] = 1.0
-        return read_only(rows)
-
-    def velocity_curves(self) -> tuple[CurvedEntry, ...]:
-        """The curves as functions of the coordinate that a velocity of the model is the rate of."""
-        linear, found = self.coupling @ self._back, []
+    def constraint_rows(self, closures: Sequence[ClosureRows]) -> ConstraintRows:
+        """Return the rows of closures and those of the couplings on the model's velocities."""
+        rows, curves = self.coupling @ self._back, []
         for row, column, curve in self.curves:
             (velocity,) = np.flatnonzero(self._back[column]).tolist()
             scale, shift = float(self._back[column, velocity]), float(self._start[column])
-            whole = curve.along(scale, shift).plus(float(linear[row, velocity]))
-            found.append((row, velocity, whole))
-        return tuple(found)
-
-    @property
-    def targets(self) -> Array:
-        """Values that the coupling rows have on the model's coordinates, shape (C,)."""
-        return np.asarray(self.offset - self.coupling @ self._start)
+            whole = curve.along(scale, shift).plus(float(rows[row, velocity]))
+            curves.append((row, velocity, whole))
+        for row, velocity, _ in curves:
+            rows[row, velocity] = 1.0
+        targets = np.asarray(self.offset - self.coupling @ self._start)
+        return ConstraintRows(closures, read_only(rows), targets, tuple(curves))
 
     def _couplings(self, couplings: Sequence[CouplingRow]) -> Array:
         """Coupling rows over all joint coordinates, shape (C, n)."""
@@ -163,21 +164,25 @@ HELD = ("damping", "friction", "armature")
 
 
 def joint_values(coordinates: ModelCoordinates) -> dict[str, Array]:
-    """Limits and dynamics of the tree's joints, by the names of the arrays of a Pinocchio model."""
+    """Return limits and dynamics of the tree's joints by the names of Pinocchio's arrays.
+
+    What the mechanism leaves open is infinite, bounds that a URDF ``<limit>`` leaves out are zero,
+    and components of unit quaternions get bounds just beyond one: as by Pinocchio's own readers.
+    """
     mechanism, tree = coordinates.graph.mechanism, coordinates.tree
-    found: dict[str, Array] = {}
+    result: dict[str, Array] = {}
     own = np.flatnonzero(coordinates.columns >= 0)
     columns = coordinates.columns[own]
     for key in HELD:
         values = np.zeros(tree.nv)
         values[own] = dynamics_of(mechanism, key)[columns]
-        found[key] = values
-    found["lowerDryFrictionLimit"] = -found["friction"]
+        result[key] = values
+    result["lowerDryFrictionLimit"] = -result["friction"]
     for key in ("velocity", "effort"):
         bounds = np.full(tree.nv, np.inf)
         bounds[own] = limits_of(mechanism, key)[columns]
-        found[f"upper{key.capitalize()}Limit"] = bounds
-        found[f"lower{key.capitalize()}Limit"] = -bounds
+        result[f"upper{key.capitalize()}Limit"] = bounds
+        result[f"lower{key.capitalize()}Limit"] = -bounds
     for key, sign in (("lower", -1.0), ("upper", 1.0)):
         bounds = limits_of(mechanism, key, unstated=0.0)
         positions = np.full(tree.nq, sign * np.inf)
@@ -189,12 +194,12 @@ def joint_values(coordinates: ModelCoordinates) -> dict[str, Array]:
                 continue
             for k, column in enumerate(coordinates.columns[v : v + tree.nvs[j]]):
                 positions[q + k] = bounds[column] if column >= 0 else sign * np.inf
-        found[f"{key}PositionLimit"] = positions
-    return found
+        result[f"{key}PositionLimit"] = positions
+    return result
 
 
 def left_out(joints: Sequence[Joint], cut: Sequence[Joint]) -> list[Diagnostic]:
-    """Findings about values that a Pinocchio model has no place for."""
+    """Return findings on values without a place in the model, those of ``cut`` joints included."""
     springs = [j for j in joints if np.any(j.dynamics.stiffness)]
     held = [j for j in cut if any(np.any(getattr(j.dynamics, key)) for key in HELD)]
     bounded = [j for j in cut if j.limits is not None]

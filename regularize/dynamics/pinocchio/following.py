@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regularize.dynamics.pinocchio.constraints import STEPS, RobotConstraints
 from regularize.errors import ClosureLost
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Configuration, Indices
 from regularize.tolerances import NEGLIGIBLE
 
 if TYPE_CHECKING:
@@ -35,75 +34,76 @@ OPTIONS = np.array([*STEPS, 0.5, 0.1, CHANGED])
 
 
 @dataclass(frozen=True, eq=False)
-class Led:
-    """Velocities that lead, and those that the loops make of them."""
+class LeadingJoints:
+    """Velocities of joints that lead, and what the loops make of them, as the kernel reads it."""
 
-    columns: NDArray[np.intp]
-    places: NDArray[np.intp]
-    held: Array
-    follows: Array
-    decides: Array
-    square: bool
+    columns: Indices
+    places: Indices  #: their coordinates in q
+    leads: Array  #: 1 for each velocity that leads
+    follows: Array  #: 1 for each velocity that follows
+    decides: Array  #: 1 for each row that decides what follows
+    square: bool  #: whether rows decide as many velocities as they are
 
     @classmethod
-    def of(cls, robot: ConstrainedTree, names: tuple[str, ...]) -> Led:
-        """What some joints lead."""
+    def of(cls, robot: ConstrainedTree, names: tuple[str, ...]) -> LeadingJoints:
+        """Find what follows the named joints."""
         columns = robot.velocity_indices(names)
         places = np.array([robot.position_index(int(c)) for c in columns], dtype=np.intp)
-        held = np.isin(np.arange(robot.nv), columns)
-        seen = np.zeros((robot.rows, robot.nv), dtype=bool)
+        leads = np.isin(np.arange(robot.nv), columns)
+        entries = np.zeros((robot.rows, robot.nv), dtype=bool)
         rng, space = np.random.default_rng(0), robot.tree.space
         for _ in range(2 if robot.kernel is not None else 0):  # no entry vanishes by chance in both
             q = space.integrate(space.neutral, rng.normal(size=robot.nv))
-            seen |= np.abs(robot.jacobian(q)) > NEGLIGIBLE
-        rows = seen[:, columns].any(axis=1)
+            entries |= np.abs(robot.jacobian(q)) > NEGLIGIBLE
+        rows = entries[:, columns].any(axis=1)
         for _ in range(robot.rows):  # those that share velocities which follow
-            rows |= seen[:, seen[rows].any(axis=0) & ~held].any(axis=1)
-        follows = seen[rows].any(axis=0) & ~held
+            rows |= entries[:, entries[rows].any(axis=0) & ~leads].any(axis=1)
+        follows = entries[rows].any(axis=0) & ~leads
         square = bool(0 < rows.sum() == follows.sum())
-        lead, follow, decide = (np.asarray(x, dtype=np.float64) for x in (held, follows, rows))
-        return cls(columns, places, lead, follow, decide, square)
+        return cls(
+            columns, places, leads.astype(float), follows.astype(float), rows.astype(float), square
+        )
 
-    def reached(self, robot: ConstrainedTree, q: Array, values: Array) -> Array | None:
-        """The configuration after one step; None where it takes more."""
+    def reached(self, robot: ConstrainedTree, q: Configuration, values: Array) -> Array | None:
+        """Return the configuration after one step; None where it takes more."""
         if not self.square:
             return None
-        change = np.zeros(len(self.held))
+        change = np.zeros(len(self.leads))
         change[self.columns] = values - q[self.places]
         end: Array | None = robot.kernel.follow(
-            q, change, self.held, self.follows, self.decides, OPTIONS
+            q, change, self.leads, self.follows, self.decides, OPTIONS
         )
         if end is not None:
             end[self.places] = values  # not but for rounding
         return end
 
 
-def follow(robot: ConstrainedTree, q: Array, targets: Mapping[str, float]) -> Array:
-    """The configuration that is reached when joints move to given values; see ``Robot.follow``."""
+def follow(robot: ConstrainedTree, q: Configuration, targets: Mapping[str, float]) -> Configuration:
+    """Return the configuration that is reached when joints move to values; see ``Robot.follow``."""
     names = tuple(targets)
-    way = robot.leading.get(names)
-    if way is None:
-        way = robot.leading.setdefault(names, Led.of(robot, names))
+    leading = robot.leading.get(names)
+    if leading is None:
+        leading = robot.leading.setdefault(names, LeadingJoints.of(robot, names))
     values, q = np.array([*targets.values()], dtype=np.float64), np.asarray(q, dtype=np.float64)
-    at_once: Array | None = way.reached(robot, q, values)
-    if at_once is not None:
-        return at_once
-    found, arrived = led(robot, q, way.columns, values - q[way.places])
+    end: Array | None = leading.reached(robot, q, values)
+    if end is not None:
+        return end
+    end, arrived = led(robot, q, leading.columns, values - q[leading.places])
     if not arrived:
-        reached = dict(zip(targets, found[way.places].tolist(), strict=True))
+        reached = dict(zip(targets, end[leading.places].tolist(), strict=True))
         raise ClosureLost(
             f"the loops do not follow the joints to {dict(targets)}: the way ends at {reached}"
         )
-    return found
+    return end
 
 
 def led(
-    robot: ConstrainedTree, q: Array, columns: NDArray[np.intp], change: Array
-) -> tuple[Array, bool]:
-    """Where single coordinates lead the mechanism, shape (nq,), and whether they arrive."""
+    robot: ConstrainedTree, q: Configuration, columns: Indices, change: Array
+) -> tuple[Configuration, bool]:
+    """Change single coordinates of a closed configuration; returns the end, and if it is there."""
     from regularize.loops.continuation import Continuation, drive  # where joints are led
 
     constraints = RobotConstraints(robot, reference=q)
-    way = Continuation(constraints, robot.tolerances)
-    found = drive(way, np.zeros((1, robot.nv)), columns.tolist(), change[None])
-    return constraints.configuration(found.q[0]), bool(found.reached[0])
+    continuation = Continuation(constraints, robot.tolerances)
+    path = drive(continuation, np.zeros((1, robot.nv)), columns.tolist(), change[None])
+    return constraints.configuration(path.q[0]), bool(path.reached[0])

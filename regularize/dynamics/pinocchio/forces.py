@@ -9,11 +9,10 @@ from functools import cached_property, partial
 import numpy as np
 
 from regularize.dynamics.pinocchio.actuation import Actuation
-from regularize.dynamics.pinocchio.closure_rows import ClosureRows
 from regularize.dynamics.pinocchio.solvers import ConstrainedTree
 from regularize.dynamics.pinocchio.split import Split
 from regularize.lie import screw, subalgebra
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Configuration, read_only
 from regularize.lie.directions import directions
 from regularize.tolerances import PARALLEL
 
@@ -71,12 +70,12 @@ class ConstraintForces:
 def constraint_forces(
     tree: ConstrainedTree, accelerate: Callable[..., Array], q: Array, v: Array, tau: Array
 ) -> ConstraintForces:
-    """Forces at the cuts under joint forces; see ``Robot.constraint_forces``."""
+    """Return forces at the cuts under joint forces; see ``Robot.constraint_forces``."""
     # Multipliers of independent rows are the only ones, and the step finds them.
     unique = tree.stepped and tree.rank == tree.rows
-    found = tree.kernel.constrained_dynamics(q, v, tau) if unique else None
-    if found is not None:
-        multipliers = found[1]
+    solved = tree.kernel.constrained_dynamics(q, v, tau) if unique else None
+    if solved is not None:
+        multipliers = solved[1]
         generalized = multipliers @ tree.jacobian(q)
     else:
         terms, a = tree.states.terms(q, v), accelerate(q, v, tau)
@@ -86,33 +85,29 @@ def constraint_forces(
     return ConstraintForces(read_only(multipliers), read_only(generalized), loops)
 
 
-def loop_forces(tree: ConstrainedTree, q: Array, multipliers: Array) -> tuple[LoopForce, ...]:
-    """What the cuts transmit at a configuration, from the multipliers of all rows, shape (m,)."""
+def loop_forces(
+    tree: ConstrainedTree, q: Configuration, multipliers: Array
+) -> tuple[LoopForce, ...]:
+    """Return what the cuts transmit at a configuration, from the multipliers of all rows."""
     poses, closures = tree.states.poses(q), tree.constraints.closures
-    if not closures:
-        return ()
-    first = poses[[closure.first for closure in closures]]
-    second = poses[[closure.second for closure in closures]]
-    origins = (second @ np.array([closure.second_frame for closure in closures]))[:, :3, 3]
-
-    def carry(frames: list[Array]) -> Array:
-        """What takes wrenches in frames of the first links to ground axes and the joints' origins."""
-        T_joint_frame = first @ np.array(frames)
-        T_joint_frame[:, :3, 3] -= origins
-        return np.swapaxes(screw.adjoint(screw.inverse(T_joint_frame)), -1, -2)
-
-    of_rows = carry([closure.row_frame for closure in closures])
-    of_cuts = carry([closure.cut_frame for closure in closures])
     wrenches = tree.states.wrenches(q, multipliers)
-    return tuple(map(_loop_force, closures, of_rows, of_cuts, wrenches))
-
-
-def _loop_force(closure: ClosureRows, of_rows: Array, of_cut: Array, wrench: Array) -> LoopForce:
-    return LoopForce(
-        closure.cut.edge.joint.name,
-        read_only(closure.sign * (of_rows @ wrench)),
-        read_only(of_cut @ closure.removed),
-    )
+    forces = []
+    for closure, wrench in zip(closures, wrenches, strict=True):
+        first, origin = poses[closure.first], poses[closure.second] @ closure.second_frame
+        carries = []
+        for frame in (closure.row_frame, closure.cut_frame):
+            # Wrenches transform by the transposed inverse of what twists transform by.
+            T_joint_frame = first @ frame
+            T_joint_frame[:3, 3] -= origin[:3, 3]
+            carries.append(screw.adjoint(screw.inverse(T_joint_frame)).T)
+        forces.append(
+            LoopForce(
+                closure.cut.edge.joint.name,
+                read_only(closure.sign * (carries[0] @ wrench)),
+                read_only(carries[1] @ closure.removed),
+            )
+        )
+    return tuple(forces)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +139,7 @@ class InverseDynamics:
 def inverse_dynamics(
     tree: ConstrainedTree, q: Array, v: Array, a: Array, actuation: Actuation, passive: Array
 ) -> InverseDynamics:
-    """Forces of actuators for an acceleration; see ``Robot.inverse_dynamics``."""
+    """Return forces of actuators for an acceleration, ``passive`` joint forces acting besides."""
     M, still, jacobian, _ = tree.states.terms(q, v)
     parts = Split.of(jacobian, tree.rank)
     split = actuation.split(parts.free)

@@ -55,6 +55,10 @@ if TYPE_CHECKING:
 class Robot(GeneratedTree):
     """A Pinocchio model of a closed-loop mechanism with its reduced constraints.
 
+    Of all methods q is a configuration with closed loops, shape (nq,), v a velocity and a an
+    acceleration that keep them closed, and tau joint forces and torques in N and N m, shape (nv,);
+    of many states (N, nq) and (N, nv), and results have a leading axis then, too.
+
     Attributes:
         q0: Assembled reference configuration, shape (nq,).
         joints: How the model's joints stand for the mechanism's.
@@ -191,10 +195,10 @@ class Robot(GeneratedTree):
         how many states are moved at once.
 
         Args:
-            q: First configurations, shape (nq,) or (N, nq).
-            v: First velocities, shape (nv,) or (N, nv).
-            tau: Joint forces and torques, the same at every step, shape (nv,) or (N, nv), or of
-                every step, shape (N, steps, nv); of a single robot (steps, nv).
+            q: First configurations.
+            v: First velocities.
+            tau: Joint forces and torques, the same at every step, or of every step, shape
+                (N, steps, nv); of a single robot (steps, nv).
             h: Length of a step in s.
             steps: How many are made.
             passive: As of ``step``.
@@ -394,14 +398,9 @@ class Robot(GeneratedTree):
         """Twist of a frame per unit rate of each actuator, the loops closed, shape (6, actuated).
 
         The twist is about the frame's own origin, in ground axes, linear part first. Its transpose
-        takes a wrench on the frame to the actuator forces that balance it.
-
-        Args:
-            q: Configuration with closed loops, shape (nq,).
-            frame: Name or index of a frame or a body of the model.
-            actuated: Names of the actuated joints; by default those that the model marks.
-            relative_to: Frame whose motion is subtracted, for robots that do not stand on the
-                ground.
+        takes a wrench on the frame to the actuator forces that balance it. Frames are given by name
+        or index; the motion of ``relative_to`` is subtracted, for robots that do not stand on the
+        ground. Actuated joints are by default those that the model marks.
 
         Raises:
             ModelError: The actuators do not determine the motion of the frame.
@@ -437,12 +436,8 @@ class Robot(GeneratedTree):
 
         .. math:: J a + \gamma + 2 \zeta \omega J v + \omega^2 \phi(q) = 0
 
-        Args:
-            q: Configuration, shape (nq,).
-            v: Velocity, shape (nv,).
-            tau: Joint forces and torques, shape (nv,).
-            frequency: :math:`\omega` in rad/s.
-            damping: :math:`\zeta`; 1 lets errors decay without oscillation.
+        The ``frequency`` :math:`\omega` is in rad/s; a ``damping`` :math:`\zeta` of 1 lets errors
+        decay without oscillation.
         """
         decay = Stabilization(self.residual(q), frequency, damping)
         (v,) = self._checked(v=v)
@@ -463,14 +458,7 @@ class Robot(GeneratedTree):
 
         Along the loops, for steps of q and v that keep them closed, they are the changes of the
         acceleration. Where rows depend on each other, as many as are independent count, the
-        clearest ones at the state.
-
-        Args:
-            q: Configuration, shape (nq,).
-            v: Velocity, shape (nv,).
-            tau: Joint forces and torques, shape (nv,).
-            frequency: Of Baumgarte's terms in rad/s; then it is ``stabilized_dynamics``.
-            damping: Of Baumgarte's terms.
+        clearest ones at the state. With a frequency it is ``stabilized_dynamics``.
         """
         from regularize.dynamics.pinocchio import derivatives  # where wanted
 

@@ -171,12 +171,9 @@ class ConstrainedTree:
 
     @validated(velocities=several(WHOLE))
     def driven_kernel(self, velocities: Sequence[int]) -> Any:
-        """The compiled step with a row for each of some velocities, behind the others.
+        """Return the compiled step with a row for each of some velocities behind the others.
 
         A row's multiplier is the force that makes the velocity what it is.
-
-        Returns:
-            None where there is no compiled step.
         """
         kernels, rows = self._driven_kernels, tuple(velocities)
         if rows not in kernels:
@@ -231,12 +228,11 @@ class ConstrainedTree:
         accelerations = None if self._step is None else self._step(q, v, tau)
         if accelerations is not None:
             return accelerations
-        shapes = {np.shape(each)[:1] for each in (q, v, tau)}
+        shapes = {np.shape(x)[:1] for x in (q, v, tau)}
         if len(shapes) > 1 or () in shapes:
             raise ModelError(f"states are rows of arrays of one length; got {sorted(shapes)}")
-        states = zip(q, v, tau, strict=True)
-        each = [self._accelerate(*self._checked(q=q, v=v, tau=tau)) for q, v, tau in states]
-        return np.array(each).reshape(len(q), self.nv)
+        states = (self._checked(q=x, v=u, tau=f) for x, u, f in zip(q, v, tau, strict=True))
+        return np.array([self._accelerate(*at) for at in states]).reshape(len(q), self.nv)
 
     @property
     def data(self) -> Any:
@@ -255,13 +251,7 @@ class ConstrainedTree:
 
     @over_states(at_once=True)
     def jacobian(self, q: Array, data: Any = None) -> Array:
-        """Rows on velocities, shape (m, nv).
-
-        Args:
-            q: Configuration, shape (nq,).
-            data: The caller's ``pinocchio.Data`` of the model, in which the bodies' places are left
-                where it is given.
-        """
+        """Rows on velocities, shape (m, nv); the caller's ``data`` gets the places of bodies."""
         if data is not None:
             self._place(data, q)
         return self.states.jacobian(q if self.kernel else self._checked(q=q)[0])
@@ -278,13 +268,7 @@ class ConstrainedTree:
 
     @over_states(at_once=True)
     def residual(self, q: Array, data: Any = None) -> Array:
-        """Errors of the rows, zero where the loops are closed, shape (m,).
-
-        Args:
-            q: Configuration, shape (nq,).
-            data: The caller's ``pinocchio.Data`` of the model, in which the bodies' places are left
-                where it is given.
-        """
+        """Errors of the rows, zero where the loops are closed, shape (m,); ``data`` as above."""
         if data is not None:
             self._place(data, q)
         errors: Array | None = None if self.kernel is None else self.kernel.residual(q)
@@ -298,12 +282,8 @@ class ConstrainedTree:
     def passive_forces(self, q: Array, v: Array, slip: float | None = None) -> Array:
         """Joint forces of damping, springs and dry friction, to be added to tau, shape (nv,).
 
-        Joints that close loops are counted, though they have no coordinate in the model.
-
-        Args:
-            q: Configuration with closed loops, shape (nq,).
-            v: Velocity that keeps them closed, shape (nv,).
-            slip: Rate in rad/s and m/s below which dry friction falls off; by default 1e-3.
+        Joints that close loops are counted, though they have no coordinate in the model. Dry
+        friction falls off below the rate ``slip`` in rad/s and m/s, by default 1e-3.
         """
         return self.passive.dissipative(q, v, slip) + self.passive.springs(q)
 
@@ -338,9 +318,7 @@ class ConstrainedTree:
     def project(self, q: Array, hold: Sequence[str] = ()) -> Array:
         """The configuration with closed loops that Newton steps reach from q, shape (nq,).
 
-        Args:
-            q: Configuration near closed loops, shape (nq,).
-            hold: Names of joints that keep their coordinates.
+        The joints named in ``hold`` keep their coordinates.
 
         Raises:
             NotClosed: The steps do not converge; the loop that is farthest from closed is named.
@@ -386,11 +364,7 @@ class ConstrainedTree:
 
         All other joints follow from the loops, on the branch of the last configuration: steps that
         may have left it are halved. Joints that the given ones do not determine move as little as
-        they can.
-
-        Args:
-            q: The last configuration, with closed loops, shape (nq,).
-            targets: Coordinates of joints by their names, rad and m.
+        they can. Targets are coordinates of joints by their names, rad and m.
 
         Raises:
             ClosureLost: The loops cannot be closed there, or the way there is singular.
@@ -424,14 +398,13 @@ class ConstrainedTree:
         Raises:
             ModelError: The joint's coordinates are no separate numbers.
         """
-        model = self.tree
-        j = self._joint_of(velocity)
-        if model.nqs[j] != model.nvs[j]:
+        tree, j = self.tree, self._joint_of(velocity)
+        if not self.counted(velocity):
             raise ModelError(
-                f"the motion of {model.names[j]!r} cannot be prescribed: the joint's coordinates "
+                f"the motion of {tree.names[j]!r} cannot be prescribed: the joint's coordinates "
                 "are no separate numbers; model it by hinges in series"
             )
-        return int(model.idx_qs[j] + velocity - model.idx_vs[j])
+        return int(tree.idx_qs[j] + velocity - tree.idx_vs[j])
 
     @validated(velocity=WHOLE)
     def counted(self, velocity: int) -> bool:
@@ -440,7 +413,7 @@ class ConstrainedTree:
         return bool(self.tree.nqs[j] == self.tree.nvs[j])
 
     def _joint_of(self, velocity: int) -> int:
-        """Index of the joint that an entry of v belongs to."""
+        """Return the index of the joint that an entry of v belongs to."""
         ends = np.add(self.tree.idx_vs, self.tree.nvs)
         return 1 + int(np.flatnonzero(velocity < ends[1:])[0])
 

@@ -1,7 +1,7 @@
 """Steps of the 8(5,3) pair of Dormand and Prince in the compiled kernel.
 
-Coefficients are those of DOP853 (Hairer, Nørsett, Wanner, Solving Ordinary Differential Equations I,
-II.5 and II.6). They stand here because SciPy, which has them too, takes longer to load than most
+Coefficients are those of DOP853 (Hairer, Nørsett, Wanner, Solving Ordinary Differential Equations
+I, II.5 and II.6). They stand here because SciPy, which has them too, takes longer to load than most
 motions take to compute. The kernel makes whole steps as ``Integrator`` does, of robots whose joint
 forces it knows, and leaves to it what it cannot do: singular configurations.
 """

@@ -95,7 +95,7 @@ def dynamics_of(
     rtol: float | None = None,
     slip: float | None = None,
 ) -> MinimalDynamics:
-    """Return the equations of motion of a robot in minimal coordinates; see ``minimal_dynamics``."""
+    """Return equations of motion of a robot in minimal coordinates; see ``minimal_dynamics``."""
     reduction, names = robot.reduction, velocity_names(robot)
     motions, locked = dict(forced), tuple(independent)
     cut = {c.edge.joint.name for c in reduction.cuts}
@@ -115,7 +115,7 @@ def dynamics_of(
     if not (locked or motions):
         choice = _by_motors(robot, start, names, units, tolerance) or choice
     dynamics = MinimalDynamics(robot, names, choice, motions, start, locked, tolerance, units, slip)
-    return dynamics.repartitioned(dynamics.moved(start, time).q) if motions else dynamics
+    return dynamics.begun(start, time) if motions else dynamics
 
 
 def _by_motors(
@@ -180,7 +180,7 @@ class IndependentCoordinates(AllCoordinates):
         condition = self._condition(self._dynamics)
         if condition > self._limit:
             try:
-                chosen = self._dynamics.released(q) if self._limit else self._dynamics
+                chosen = self._dynamics.chosen(q, ()) if self._limit else self._dynamics
                 reached = self._condition(chosen)
                 if reached < BETTER * condition or not self._limit:
                     self._dynamics, condition = chosen, reached

@@ -19,7 +19,7 @@ a reference configuration, so that quaternions need no treatment of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -55,18 +55,13 @@ from regularize.tolerances import ROUNDING, TINY, UNNOTICED
 class Pose:
     """A closed configuration with what follows from it.
 
-    Attributes:
-        x: Displacement from the reference, shape (nv,).
-        q: Configuration of the Pinocchio model, shape (nq,).
-        transmission: Velocities of all coordinates by those of the known ones, shape (nv, known).
-        condition: Condition number of the Jacobian of the dependent coordinates, lengths scaled,
-            in the Frobenius norm over their number, so that it is 1 at best.
-        inverse: Inverse of that Jacobian in the rows that tie them, shape (m, m).
+    The condition number is that of the Jacobian of the dependent coordinates, lengths scaled, in
+    the Frobenius norm over their number, so that it is 1 at best; ``inverse`` is its inverse.
     """
 
-    x: Velocity
+    x: Velocity  #: displacement from the reference
     q: Configuration
-    transmission: Array
+    transmission: Array  #: velocities of all coordinates by the known ones, shape (nv, known)
     condition: float
     inverse: Array
 
@@ -75,7 +70,8 @@ class Pose:
 class MinimalDynamics(ShortRepr):
     """Motion and dynamics of a closed-loop mechanism by independent coordinates.
 
-    Damping, friction and springs within the joints are part of the equations.
+    Damping, friction and springs within the joints are part of the equations. Displacements x are
+    tangent steps from the reference configuration, shape (nv,).
 
     Attributes:
         robot: The Pinocchio model with the kept rows.
@@ -85,8 +81,7 @@ class MinimalDynamics(ShortRepr):
         reference: Configuration from which displacements are measured, shape (nq,).
         locked: Names that the user wants to be independent.
         rtol: Relative tolerance of ranks.
-        units: One unit of every velocity: 1 for angles, the size of the mechanism for lengths,
-            shape (nv,).
+        units: One unit of every velocity: 1 for angles, the size of the mechanism for lengths.
         slip: Rate in rad/s and m/s below which dry friction falls off; None for 1e-3.
     """
 
@@ -106,21 +101,14 @@ class MinimalDynamics(ShortRepr):
         return list(self.choice.independent)
 
     @cached_property
-    def whole(self) -> RobotConstraints:
-        """The closed loops, in displacements from the reference."""
-        return RobotConstraints(self.robot, self.units, self.reference)
+    def driven(self) -> list[int]:
+        """Positions of the forced coordinates among the known ones."""
+        return [i for i, c in enumerate(self.known) if self.names[c] in self.forced]
 
     @cached_property
-    def constraints(self) -> ConstraintSet:
-        """The rows that tie the dependent coordinates."""
-        return View(self.whole, np.array(self.choice.rows, dtype=np.intp))
-
-    @cached_property
-    def held(self) -> Mask:
-        """Which coordinates are known, shape (nv,)."""
-        held = np.zeros(len(self.units), dtype=bool)
-        held[self.known] = True
-        return held
+    def free(self) -> list[int]:
+        """Positions of the independent coordinates among the known ones."""
+        return [i for i in range(len(self.known)) if i not in self.driven]
 
     @property
     def independent(self) -> tuple[str, ...]:
@@ -133,14 +121,18 @@ class MinimalDynamics(ShortRepr):
         return tuple(self.names[c] for c in self.choice.dependent)
 
     @cached_property
-    def free(self) -> list[int]:
-        """Positions of the independent coordinates among the known ones."""
-        return [i for i, c in enumerate(self.known) if self.names[c] not in self.forced]
+    def _loops(self) -> RobotConstraints:
+        """The closed loops, in displacements."""
+        return RobotConstraints(self.robot, self.units, self.reference)
 
     @cached_property
-    def driven(self) -> list[int]:
-        """Positions of the forced coordinates among the known ones."""
-        return [i for i, c in enumerate(self.known) if self.names[c] in self.forced]
+    def _constraints(self) -> ConstraintSet:
+        """The rows that tie the dependent coordinates."""
+        return View(self._loops, np.array(self.choice.rows, dtype=np.intp))
+
+    def _held(self, columns: Sequence[int]) -> Mask:
+        """Return a mask of columns among the velocities."""
+        return np.isin(np.arange(self.robot.nv), columns)
 
     @property
     def findings(self) -> tuple[Diagnostic, ...]:
@@ -163,26 +155,15 @@ class MinimalDynamics(ShortRepr):
         )
         return (Diagnostic("REG331", "note", message, joints=chosen),)
 
-    def repartitioned(self, q: Configuration) -> MinimalDynamics:
-        """The same with the best choice of the other coordinates at a closed configuration."""
-        return self._chosen(q, self.locked)
-
-    def released(self, q: Configuration) -> MinimalDynamics:
-        """The same with the best choice whatever the user wanted; forced coordinates stay."""
-        return self._chosen(q, ())
-
-    def at(self, q: Configuration) -> MinimalDynamics:
-        """The same choice with displacements measured from a closed configuration."""
-        return replace(self, reference=read_only(q))
-
-    def _chosen(self, q: Configuration, locked: tuple[str, ...]) -> MinimalDynamics:
+    def chosen(self, q: Configuration, locked: tuple[str, ...]) -> MinimalDynamics:
+        """Return the best choice of coordinates at a closed configuration, some being locked."""
         names = (*locked, *(name for name in self.forced if name not in locked))
         choice = choice_at(self.robot, q, self.names, self.units, names, self.rtol)
         return replace(self, choice=choice, reference=read_only(q), locked=locked)
 
-    def displacement(self, q: Configuration) -> Velocity:
-        """Displacement from the reference configuration."""
-        return self.robot.tree.space.difference(self.reference, q)
+    def at(self, q: Configuration) -> MinimalDynamics:
+        """Return the same choice with displacements from a closed configuration."""
+        return replace(self, reference=read_only(q))
 
     def close(self, displacement: Velocity) -> Pose:
         """Solve for the dependent coordinates by Newton's method (eq. 16).
@@ -193,19 +174,19 @@ class MinimalDynamics(ShortRepr):
         Raises:
             ClosureLost: The guess is too far away, or there is no such configuration.
         """
-        closed = project(
-            self.constraints,
+        end = project(
+            self._constraints,
             displacement[None],
-            held=self.held,
+            held=self._held(self.known),
             tolerances=self.robot.tolerances,
             until=ROUNDING,
         )
-        if not closed.closed[0]:
+        if not end.closed[0]:
             raise ClosureLost(
                 f"the loops do not close for the given {self._listed}: the mechanism is at a limit "
                 "of its motion, or the step was too large"
             )
-        return self.pose_of(closed.q[0])
+        return self.pose_of(end.q[0])
 
     @property
     def _listed(self) -> str:
@@ -213,12 +194,8 @@ class MinimalDynamics(ShortRepr):
         return ", ".join(self.independent) or "coordinates"
 
     def pose_of(self, x: Velocity) -> Pose:
-        """Return what follows from a displacement at which the loops are closed.
-
-        Raises:
-            ClosureLost: It is singular: the known coordinates do not determine the others.
-        """
-        q, rows = self.whole.configuration(x), list(self.choice.rows)
+        """Return what follows from a displacement at which the loops are closed."""
+        q, rows = self._loops.configuration(x), list(self.choice.rows)
         dependent, transmission = list(self.choice.dependent), np.eye(self.robot.nv)[:, self.known]
         if not rows:
             return Pose(x, q, transmission, 1.0, np.zeros((0, 0)))
@@ -236,36 +213,25 @@ class MinimalDynamics(ShortRepr):
         transmission[dependent] = -inverse @ jacobian[:, self.known]
         return Pose(x, q, transmission, float(condition) / len(units), inverse)
 
-    def moved(self, q: Configuration, time: float) -> Pose:
-        """The closed configuration near ``q`` with the forced joints where they have to be."""
+    def begun(self, q: Configuration, time: float) -> MinimalDynamics:
+        """Return the best choice near ``q`` with the forced joints where they have to be."""
         columns = [self.known[i] for i in self.driven]
         target = np.array([self.forced[self.names[c]](time)[0] for c in columns])
-        start = self.pose(q).x
-        if columns:
-            goal = (target - self.positions(self.reference, columns))[None]
-            held = self.held.copy()
-            held[columns] = False
-            path = drive(
-                Continuation(self.constraints, self.robot.tolerances, held),
-                start[None],
-                columns,
-                goal,
+        places = [self.robot.position_index(column) for column in columns]
+        followers = [self.known[i] for i in self.free]
+        held, start = self._held(followers), self.pose(q).x[None]
+        continuation = Continuation(self._constraints, self.robot.tolerances, held)
+        path = drive(continuation, start, columns, (target - self.reference[places])[None])
+        if not path.reached[0]:
+            raise ClosureLost(
+                f"{', '.join(self.forced)} cannot be moved to where their motions begin: the "
+                "mechanism comes to a limit of its motion or to a singularity before"
             )
-            if not path.reached[0]:
-                raise ClosureLost(
-                    f"{', '.join(self.forced)} cannot be moved to where their motions begin: the "
-                    "mechanism comes to a limit of its motion or to a singularity before"
-                )
-            start = path.q[0]
-        return self.close(start)
-
-    def positions(self, q: Configuration, columns: list[int]) -> Array:
-        """Positions of coordinates that are one number each, shape (columns,)."""
-        return q[[self.robot.position_index(column) for column in columns]]
+        return self.chosen(self.close(path.q[0]).q, self.locked)
 
     def pose(self, q: Configuration) -> Pose:
         """The closed configuration with the known coordinates of ``q``."""
-        return self.close(self.displacement(q))
+        return self.close(self.robot.tree.space.difference(self.reference, q))
 
     def bias(self, pose: Pose, v: Velocity) -> Acceleration:
         """Accelerations of all coordinates where the known ones are zero (eq. 19)."""

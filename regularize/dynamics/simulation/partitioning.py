@@ -51,18 +51,25 @@ class NotIndependent(ModelError):
 
 @dataclass(frozen=True, eq=False)
 class Pivots:
-    """Outcome of an LU factorisation with complete pivoting."""
+    """Outcome of an LU factorisation with complete pivoting, in the order of the pivots.
+
+    Rows and columns that were not reached come last, locked columns at the end.
+    """
 
     rank: int
     rows: tuple[int, ...]
     columns: tuple[int, ...]
-    values: Array
+    values: Array  #: absolute values of the pivots, shape (rank,)
 
 
 def complete_pivoting(
     matrix: Array, locked: Iterable[int] = (), rtol: float = RTOL, first: Iterable[int] = ()
 ) -> Pivots:
-    """LU factorisation that takes the largest remaining entry as pivot (thesis, figures 9 to 11)."""
+    """Factorise with the largest remaining entry as pivot (thesis, figures 9 to 11).
+
+    Locked columns never become pivots, the ``first`` ones before others; entries below ``rtol``
+    times the first pivot count as zero.
+    """
     early = set(first)
     work = np.array(matrix, dtype=np.float64)
     m, n = work.shape
@@ -99,11 +106,11 @@ def complete_pivoting(
 class Choice:
     """Columns and rows of a Jacobian that separate dependent from independent coordinates."""
 
-    independent: tuple[int, ...]
-    dependent: tuple[int, ...]
-    rows: tuple[int, ...]
-    redundant: tuple[int, ...]
-    condition: float
+    independent: tuple[int, ...]  #: columns, increasing
+    dependent: tuple[int, ...]  #: columns, in the order of their pivots
+    rows: tuple[int, ...]  #: those that determine them
+    redundant: tuple[int, ...]  #: the other rows
+    condition: float  #: of the dependent columns of those rows; 1 where there are none
     rank: Rank
 
 
@@ -115,7 +122,11 @@ def choose(
     preferred: Iterable[int] = (),
     cut: Iterable[int] = (),
 ) -> Choice:
-    """Split the columns of a Jacobian, those that are locked among the independent ones."""
+    """Split the columns of a Jacobian of closed loops, lengths scaled.
+
+    Locked columns are independent, or refused; preferred ones are where they clearly can be, and
+    those of ``cut`` joints only where no others can be.
+    """
     jacobian = np.asarray(jacobian).reshape(-1, len(names))
     _, s, vt = np.linalg.svd(jacobian, full_matrices=True)
     rank = decide_rank(s, rtol)
@@ -141,7 +152,7 @@ def choose(
 
 
 def tied(rows: Array, rtol: float) -> list[int]:
-    """Rows of a minimal dependent set; empty where all are independent."""
+    """Return rows of a minimal dependent set; empty where all are independent."""
     for k in range(len(rows)):
         u, s, _ = np.linalg.svd(rows[: k + 1], full_matrices=True)
         if k + 1 > rows.shape[1] or s[-1] <= rtol:

@@ -30,7 +30,7 @@ ROUNDING, NOTHING = 1e-10, 1e-12
 
 
 def joint_findings(robot: Robot, coordinates: Array, v: Array) -> tuple[Diagnostic, ...]:
-    """Findings about limits that are not enforced, friction that is regularised, rotors left out."""
+    """Return findings on limits not enforced, friction that is smoothed, and rotors left out."""
     joints = robot.reduction.mechanism.joints
     found = [*_limits(robot, coordinates, v)]
     rough = [joint for joint in joints if np.any(joint.dynamics.friction)]
