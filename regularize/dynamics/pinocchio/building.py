@@ -35,7 +35,10 @@ GREY = (0.9, 0.9, 0.9, 1.0)
 def geometry_model(
     mechanism: Mechanism, model: Any, package_dirs: Sequence[str], *, collision: bool
 ) -> tuple[Any, list[Diagnostic]]:
-    """The shapes of all bodies, named and placed as by Pinocchio's reader of URDF."""
+    """Return a ``pinocchio.GeometryModel`` of all bodies, and a finding for each shape left out.
+
+    Shapes are named and placed as by Pinocchio's reader of URDF.
+    """
     result, findings = pin.GeometryModel(), []
     for body in mechanism.bodies:
         frame = body_frame(model, body.name)
@@ -63,7 +66,7 @@ def geometry_model(
 
 
 def body_frame(model: Any, body: str) -> int:
-    """The frame that the exporter made for a body; a joint of the same name took its name."""
+    """Return the frame that the exporter made for a body, whose name a joint may have taken."""
     for name in (body, f"{body}/body"):
         if model.existBodyName(name):
             return int(model.getFrameId(name, pin.FrameType.BODY))
@@ -71,7 +74,7 @@ def body_frame(model: Any, body: str) -> int:
 
 
 def _solid(shape: Geometry, path: str | None, package_dirs: Sequence[str]) -> tuple[Any, str]:
-    """The shape for collision checking, and the file that it comes from."""
+    """Return the shape for collision checking, and the file that it comes from."""
     if shape.kind != "mesh":
         return getattr(coal, shape.kind.title())(*map(float, shape.size)), shape.kind.upper()
     file = str(_in_packages(shape.uri or "", package_dirs) or find_mesh(shape.uri or "", path))
@@ -83,7 +86,7 @@ def _solid(shape: Geometry, path: str | None, package_dirs: Sequence[str]) -> tu
 
 
 def _in_packages(uri: str, package_dirs: Sequence[str]) -> Path | None:
-    """The file of ``package://name/rest`` in a folder of packages, or in the package itself."""
+    """Find ``package://name/rest`` in a folder of packages, or in the package itself."""
     scheme, _, name = uri.partition("://")
     package, _, rest = name.partition("/")
     if scheme not in ("package", "model"):
@@ -162,7 +165,7 @@ def build_model(
 def built(
     reduction: Reduction, package_dirs: Sequence[str], style: str, *, composite: bool = True
 ) -> Robot:
-    """The robot of a reduction with its shapes; arguments as of ``build_model``."""
+    """Return the robot of a reduction with its shapes; arguments as of ``build_model``."""
     robot = to_pinocchio(reduction, style, composite=composite)
     mechanism, model = reduction.mechanism, robot.model
     add_fixed_frames(model, mechanism)

@@ -24,16 +24,12 @@ from regularize.lie.arrays import Acceleration, Array, Configuration, Torque, Ve
 
 @dataclass(frozen=True, eq=False)
 class AccelerationDerivatives:
-    """The acceleration and its derivatives.
+    """The acceleration and its derivatives, shape (nv, nv) each.
 
-    Attributes:
-        a: Acceleration, shape (nv,).
-        ddq_dq: By tangent steps of the configuration, as of ``pinocchio.integrate``, (nv, nv).
-        ddq_dv: By the velocity, shape (nv, nv).
-        ddq_dtau: By the joint forces, shape (nv, nv).
+    Those by q are by tangent steps of the configuration, as of ``pinocchio.integrate``.
     """
 
-    a: Array
+    a: Acceleration
     ddq_dq: Array
     ddq_dv: Array
     ddq_dtau: Array
@@ -53,13 +49,9 @@ class AccelerationDerivatives:
 
 @dataclass(frozen=True, eq=False)
 class InverseDynamicsDerivatives:
-    """The actuator forces for an acceleration, and their derivatives.
+    """The actuator forces for an acceleration, shape (k,), and their derivatives, (k, nv) each.
 
-    Attributes:
-        tau: Actuator forces and torques, shape (k,).
-        dtau_dq: By tangent steps of the configuration, as of ``pinocchio.integrate``, (k, nv).
-        dtau_dv: By the velocity, shape (k, nv).
-        dtau_da: By the acceleration, shape (k, nv).
+    Those by q are by tangent steps of the configuration, as of ``pinocchio.integrate``.
     """
 
     tau: Array

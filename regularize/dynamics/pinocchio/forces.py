@@ -12,26 +12,23 @@ from regularize.dynamics.pinocchio.actuation import Actuation
 from regularize.dynamics.pinocchio.solvers import ConstrainedTree
 from regularize.dynamics.pinocchio.split import Split
 from regularize.lie import screw, subalgebra
-from regularize.lie.arrays import Array, Configuration, read_only
+from regularize.lie.arrays import Array, Configuration, Space, Torque, Wrench, read_only
 from regularize.lie.directions import directions
 from regularize.tolerances import PARALLEL
 
 
 @dataclass(frozen=True, eq=False)
 class LoopForce:
-    """What a cut transmits.
+    """What a cut joint transmits, about its origin in ground axes.
 
-    Attributes:
-        joint: Name of the cut joint.
-        wrench: Force in N and moment in N m about the joint's origin that the parent exerts on the
-            child, ground axes, shape (6,). It does no work on the joint's freedoms.
-        indeterminate: Wrenches of the joint that rigid bodies leave open, same axes and point,
-            shape (6, r): any multiple of them may be added. They are the removed rows.
+    The parent exerts the wrench on the child; it does no work on the joint's freedoms. Any multiple
+    of the indeterminate wrenches, which are the removed rows, may be added: rigid bodies leave them
+    open.
     """
 
     joint: str
-    wrench: Array
-    indeterminate: Array
+    wrench: Wrench
+    indeterminate: Space
 
     @property
     def unique(self) -> bool:
@@ -50,15 +47,10 @@ class LoopForce:
 
 @dataclass(frozen=True, eq=False)
 class ConstraintForces:
-    """Forces that keep the loops closed.
-
-    Attributes:
-        multipliers: One per row, shape (m,).
-        generalized: The same as joint forces and torques, shape (nv,).
-    """
+    """Forces that keep the loops closed: a multiplier for each row, and as joint forces."""
 
     multipliers: Array
-    generalized: Array
+    generalized: Torque
     _loops: Callable[[], tuple[LoopForce, ...]] = field(repr=False)
 
     @cached_property
@@ -112,22 +104,13 @@ def loop_forces(
 
 @dataclass(frozen=True, eq=False)
 class InverseDynamics:
-    """Actuator forces for a motion.
+    """Actuator forces for a motion."""
 
-    Attributes:
-        joints: Name of the joint of every entry.
-        tau: Actuator forces and torques, shape (k,).
-        generalized: The same among all joint forces of the model, shape (nv,).
-        constraint_forces: Multipliers of the rows, shape (m,).
-        unmet: Joint forces that the actuators cannot produce, zero where the motion is possible,
-            shape (nv,).
-    """
-
-    joints: tuple[str, ...]
-    tau: Array
-    generalized: Array
-    constraint_forces: Array
-    unmet: Array
+    joints: tuple[str, ...]  #: name of the joint of every actuator
+    tau: Array  #: forces and torques of the actuators, shape (k,)
+    generalized: Torque  #: the same among all joint forces of the model
+    constraint_forces: Array  #: multipliers of the rows, shape (m,)
+    unmet: Torque  #: what the actuators cannot produce, zero where the motion is possible
     _loops: Callable[[], tuple[LoopForce, ...]] = field(repr=False)
 
     @cached_property

@@ -36,17 +36,17 @@ def read(source: Any, *, q: Array | None = None) -> Mechanism:
     mechanism = from_pinocchio(model, constraints, q=q)
     frames, closing = {frame.name for frame in model.frames}, iter(_closing(constraints))
 
-    def source(where: str) -> Source:
+    def placed(where: str) -> Source:
         return Source(f"<pinocchio {mechanism.name}>", None, where)
 
     bodies = [
-        replace(b, source=source(f"frames[{b.name!r}]")) if b.name in frames else b
+        replace(b, source=placed(f"frames[{b.name!r}]")) if b.name in frames else b
         for b in mechanism.bodies
     ]
     joints = []
     for joint in mechanism.joints:
         closed_by = f"constraint_models[{next(closing)}]" if joint.closure else ""
-        joints.append(replace(joint, source=source(closed_by or f"joints[{joint.name!r}]")))
+        joints.append(replace(joint, source=placed(closed_by or f"joints[{joint.name!r}]")))
     return replace(mechanism, bodies=tuple(bodies), joints=tuple(joints))
 
 
@@ -125,8 +125,8 @@ class PairPatcher(Patcher):
             )
             if joint.kind != "universal":
                 axes.pop("axis2", None)
-            places = {"joint1": ends[0], "placement1": T[0], "joint2": ends[1], "placement2": T[1]}
-            return replace(old, **places, kind=joint.kind, frames=False, **axes)
+            moved = replace(old, joint1=ends[0], placement1=T[0], joint2=ends[1], placement2=T[1])
+            return replace(moved, kind=joint.kind, frames=False, **axes)
         places = (ends[0], pin.SE3(T[0]), ends[1], pin.SE3(T[1]))
         inner = inner_of(old)
         if type(inner).__name__ == "RigidConstraintModel":

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     )
     from regularize.dynamics.pinocchio.environments import Environments, SteppedStates
     from regularize.dynamics.pinocchio.forces import ConstraintForces, InverseDynamics
-    from regularize.dynamics.pinocchio.solvers import AccelerationFunction
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +257,7 @@ class Robot(GeneratedTree):
         return replace(self, _code=GeneratedCode.of(self, self.programs, int(lanes)))
 
     @cached_property
-    def _step(self) -> AccelerationFunction | None:
+    def _step(self) -> Callable[..., Array | None] | None:
         """What computes accelerations of many states, None where only Python does."""
         return super()._step if self._code is None else self._code.forward_dynamics
 

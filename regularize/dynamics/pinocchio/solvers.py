@@ -62,22 +62,13 @@ AccelerationFunction = Callable[..., Array]
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedTree:
-    """A spanning tree with the rows that close its loops: what an acceleration is solved from.
-
-    Attributes:
-        tree: The spanning tree.
-        constraints: The rows.
-        style: One of ``robot.STYLES``; see ``styles``.
-        rank: Number of independent rows at generic configurations.
-        massive: Whether the mass matrix of the tree is regular, so that Pinocchio can factorise it.
-        reduction: What it was made from.
-    """
+    """A spanning tree with the rows that close its loops."""
 
     tree: SpanningTree = field(repr=False)
     constraints: ConstraintRows = field(repr=False)
-    style: str
-    rank: int
-    massive: bool
+    style: str  #: one of ``exporting.STYLES``
+    rank: int  #: number of independent rows at generic configurations
+    massive: bool  #: whether the mass matrix of the tree is regular
     reduction: Reduction
     _anchors: Sequence[Anchor] = field(repr=False)
     _coordinates: ModelCoordinates = field(repr=False)
@@ -192,7 +183,7 @@ class ConstrainedTree:
         return self._step is not None
 
     @cached_property
-    def _step(self) -> AccelerationFunction | None:
+    def _step(self) -> Callable[..., Array | None] | None:
         """The compiled step; the style ``legacy`` is Pinocchio's own."""
         return (
             None if self.style == "legacy" or self.kernel is None else self.kernel.forward_dynamics
@@ -385,7 +376,8 @@ class ConstrainedTree:
         """The mechanism's joint coordinates, those of the cuts included, shape (n,)."""
         if isinstance(q, np.ndarray) and q.ndim == 2 and q.shape[1] == self.nq:
             return self.states.coordinates(self._coordinates, q)
-        return self.states.coordinates(self._coordinates, self._checked(q=q)[0][None])[0]
+        one = self._checked(q=q)[0][None]
+        return np.asarray(self.states.coordinates(self._coordinates, one)[0])
 
     def massive_motion(self) -> AbstractContextManager[None]:
         """``NoInertia`` with names in place of ``MasslessMotion``."""
@@ -393,11 +385,7 @@ class ConstrainedTree:
 
     @validated(velocity=WHOLE)
     def position_index(self, velocity: int) -> int:
-        """Index in q of the coordinate whose rate is an entry of v.
-
-        Raises:
-            ModelError: The joint's coordinates are no separate numbers.
-        """
+        """Index in q of the coordinate whose rate is an entry of v, if there is one."""
         tree, j = self.tree, self._joint_of(velocity)
         if not self.counted(velocity):
             raise ModelError(
@@ -419,11 +407,7 @@ class ConstrainedTree:
 
     @validated(joint=TEXT, freedom=WHOLE)
     def velocity_index(self, joint: str, freedom: int = 0) -> int:
-        """Index in v, a and tau of a joint's freedom.
-
-        Raises:
-            UnsupportedExport: The joint is a cut, so the model has no coordinate for it.
-        """
+        """Index in v, a and tau of a joint's freedom; refused for a cut, which has none."""
         return self._coordinates.velocity_index(joint, freedom)
 
     @validated(joints=NAMES)

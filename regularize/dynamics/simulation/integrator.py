@@ -123,7 +123,8 @@ class Integrator:
             return np.full(len(y), np.nan)
         rate = v
         if not space.flat:
-            rate = np.linalg.solve(space.velocity_by_step(space.difference(begin.q, q)), v)
+            turning = space.velocity_by_step(space.difference(begin.q, q))
+            rate = np.asarray(np.linalg.solve(turning, v), dtype=np.float64)
         return np.concatenate([rate, a, [power]])
 
     def _first_length(self) -> float:
@@ -196,7 +197,7 @@ class Integrator:
         """Return SciPy's solver at the beginning of the step; ``slack`` multiplies tolerances."""
         from scipy.integrate import DOP853  # slow to load, and the kernel does without
 
-        begin = self._begin
+        begin, atol = self._begin, slack * self._atol
         return DOP853(
             partial(self._rates, begin),
             begin.time,
@@ -204,7 +205,7 @@ class Integrator:
             until,
             first_step=min(length, until - begin.time),
             rtol=slack * self.rtol,
-            atol=slack * self._atol,
+            atol=atol,  # type: ignore[arg-type]  # SciPy takes one for each component, too
         )
 
     def _attempt(self, length: float, until: float, slack: float = 1.0) -> Any:

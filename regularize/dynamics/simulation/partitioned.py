@@ -70,30 +70,20 @@ class Pose:
 class MinimalDynamics(ShortRepr):
     """Motion and dynamics of a closed-loop mechanism by independent coordinates.
 
-    Damping, friction and springs within the joints are part of the equations. Displacements x are
-    tangent steps from the reference configuration, shape (nv,).
-
-    Attributes:
-        robot: The Pinocchio model with the kept rows.
-        names: Name of every velocity of the model.
-        choice: Which columns are known and dependent, and which rows tie them.
-        forced: Prescribed motions by name; their coordinates are known, not independent.
-        reference: Configuration from which displacements are measured, shape (nq,).
-        locked: Names that the user wants to be independent.
-        rtol: Relative tolerance of ranks.
-        units: One unit of every velocity: 1 for angles, the size of the mechanism for lengths.
-        slip: Rate in rad/s and m/s below which dry friction falls off; None for 1e-3.
+    Damping, friction and springs within the joints are part of the equations. The known coordinates
+    are the independent and the forced ones, which follow prescribed motions. Displacements are
+    tangent steps from the reference configuration.
     """
 
     robot: Robot
-    names: tuple[str, ...]
+    names: tuple[str, ...]  #: of every velocity of the model
     choice: Choice
     forced: Mapping[str, PrescribedMotion]
     reference: Configuration
-    locked: tuple[str, ...]
-    rtol: float
-    units: Array = field(repr=False)
-    slip: float | None = None
+    locked: tuple[str, ...]  #: names that the user wants to be independent
+    rtol: float  #: relative tolerance of ranks
+    units: Array = field(repr=False)  #: of every velocity, the size of the mechanism for lengths
+    slip: float | None = None  #: rate below which dry friction falls off
 
     @cached_property
     def known(self) -> list[int]:
@@ -166,14 +156,7 @@ class MinimalDynamics(ShortRepr):
         return replace(self, reference=read_only(q))
 
     def close(self, displacement: Velocity) -> Pose:
-        """Solve for the dependent coordinates by Newton's method (eq. 16).
-
-        Args:
-            displacement: From the reference, shape (nv,); the dependent entries are a first guess.
-
-        Raises:
-            ClosureLost: The guess is too far away, or there is no such configuration.
-        """
+        """Solve for the dependent coordinates, a first guess, by Newton's method (eq. 16)."""
         end = project(
             self._constraints,
             displacement[None],
@@ -202,7 +185,7 @@ class MinimalDynamics(ShortRepr):
         jacobian, units = self.robot.jacobian(q)[rows], self.units[dependent]
         matrix = jacobian[:, dependent]
         try:
-            inverse = np.linalg.inv(matrix)
+            inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
         except np.linalg.LinAlgError:
             inverse = np.full_like(matrix, np.inf)
         condition = np.linalg.norm(matrix * units) * np.linalg.norm(inverse / units[:, None])
@@ -272,20 +255,9 @@ class MinimalDynamics(ShortRepr):
     def acceleration(
         self, pose: Pose, v: Velocity, tau: Torque, prescribed: Array | None = None
     ) -> tuple[Acceleration, Array]:
-        """Accelerations and the forces that the prescribed motions need.
+        """Accelerations of all coordinates, and forces of prescribed motions beyond ``tau``.
 
-        Args:
-            pose: From ``pose`` or ``close``.
-            v: Velocities of all coordinates, shape (nv,).
-            tau: Joint forces, shape (nv,).
-            prescribed: Accelerations of the forced coordinates, shape (forced,).
-
-        Returns:
-            Accelerations of all coordinates, shape (nv,), and generalised forces at the forced
-            joints beyond those in ``tau``, shape (forced,).
-
-        Raises:
-            NoInertia: The reduced mass matrix is singular.
+        The motions are given by their accelerations.
         """
         M, F, bias = self._reduced(pose, v, tau)
         free, driven = self.free, self.driven
@@ -303,20 +275,10 @@ class MinimalDynamics(ShortRepr):
     def inverse_dynamics(
         self, pose: Pose, v: Velocity, known: Array, actuated: Iterable[str] | None = None
     ) -> Torque:
-        """Joint forces for given accelerations.
+        """Joint forces of motors for accelerations of the known coordinates.
 
-        Args:
-            pose: From ``pose`` or ``close``.
-            v: Velocities of all coordinates, shape (nv,).
-            known: Accelerations of the known coordinates, shape (known,).
-            actuated: Names of the joints that have a motor; by default the known ones. With more
-                motors than freedoms, the forces with the smallest sum of squares.
-
-        Returns:
-            Joint forces, zero where there is no motor, shape (nv,).
-
-        Raises:
-            ModelError: The motors cannot produce the motion.
+        Motors are at the joints named, by default the known ones; of more motors than freedoms the
+        forces have the smallest sum of squares.
         """
         columns = self.known if actuated is None else columns_of(self.names, tuple(actuated))
         nothing = np.zeros(self.robot.nv)

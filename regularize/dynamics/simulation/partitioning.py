@@ -28,11 +28,7 @@ from regularize.validation import ARRAY, FLAG, NAMES, POSITIVE, WHOLE, validated
 
 
 class NotIndependent(ModelError):
-    """Coordinates that were to be independent determine each other.
-
-    Attributes:
-        coordinates: Names of those concerned.
-    """
+    """Coordinates that were to be independent determine each other; they are named."""
 
     def __init__(self, coordinates: Sequence[str], mobility: int) -> None:
         """Name the coordinates and the way out."""
