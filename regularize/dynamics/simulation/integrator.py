@@ -27,6 +27,8 @@ LENGTHS = (1.5, 1.35, 1.2, 1.1, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 OPEN = 1e-9
 #: Beyond these changes of coordinates in one step nothing is a motion.
 ASTRAY = 10.0
+#: Largest growth of steps, as of the kernel's.
+GROWTH = 6.0
 #: Evaluations of one attempt at a step, and of the slope where it begins.
 STAGES, FIRST = 12, 1
 
@@ -184,7 +186,7 @@ class Integrator:
             if length <= 1e-13 * max(1.0, abs(begin.time)) and length < left:
                 raise StepTooSmall(begin.time)
         made = solver.t - begin.time
-        further = solver.h_abs if passed is None else made
+        further = min(solver.h_abs, GROWTH * made) if passed is None else 0.9 * made
         self._blocked = self._blocked if leapt else 0
         self._usual = max(made, 0.95 * self._usual)
         self._length = max(further, self._length if left < self._length else 0.0)
