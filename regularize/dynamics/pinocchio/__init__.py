@@ -18,7 +18,7 @@ class Deferred:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        """What the module has under a name, remembered here."""
+        """Return an attribute of the module, remembered here."""
         if attribute.startswith("__"):
             raise AttributeError(attribute)
         try:

@@ -20,20 +20,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from regularize.dynamics.pinocchio import pin
 from regularize.dynamics.pinocchio.spanning_tree import SpanningTree
 from regularize.errors import ModelError
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Indices, read_only
 from regularize.mechanism.mechanism import Mechanism
 from regularize.tolerances import EXACT, VANISHING
 
 
-def actuated_joints(mechanism: Mechanism, given: Sequence[str] | None) -> Sequence[str]:
-    """Names of the actuated joints, by default of those that the model marks."""
-    names = [joint.name for joint in mechanism.joints if joint.actuated] if given is None else given
-    if given is None and not names:
+def actuated_joints(mechanism: Mechanism, named: Sequence[str] | None) -> Sequence[str]:
+    """Return the names of the actuated joints, by default of those that the model marks."""
+    if named is not None:
+        return named
+    names = [joint.name for joint in mechanism.joints if joint.actuated]
+    if not names:
         raise ModelError(
             "the model does not say which joints are actuated; name them: actuated=[...]"
         )
@@ -42,29 +44,27 @@ def actuated_joints(mechanism: Mechanism, given: Sequence[str] | None) -> Sequen
 
 @dataclass(frozen=True, eq=False)
 class Actuation:
-    """Which velocities are actuated, and what force counts for how much."""
+    """Actuated velocities, and what the forces there cost."""
 
-    joints: tuple[str, ...]
-    index: NDArray[np.intp]
-    weights: Array
+    joints: tuple[str, ...]  #: name of the joint of every actuator
+    index: Indices  #: of the velocities, shape (k,)
+    weights: Array  #: cost of the square of every force, shape (k,)
 
     @classmethod
-    def of(
-        cls, joints: tuple[str, ...], index: NDArray[np.intp], weights: ArrayLike | None
-    ) -> Actuation:
+    def of(cls, joints: tuple[str, ...], index: Indices, weights: ArrayLike | None) -> Actuation:
         """Actuators of the given joints, all of the same weight where none is given."""
         if len(set(index.tolist())) < len(index):
             raise ModelError(f"an actuated joint is named twice: {', '.join(joints)}")
-        given = np.ones(len(index)) if weights is None else np.asarray(weights, dtype=np.float64)
-        if given.shape != index.shape or not np.all(given > 0.0):
+        costs = np.ones(len(index)) if weights is None else np.asarray(weights, dtype=np.float64)
+        if costs.shape != index.shape or not np.all(costs > 0.0):
             raise ModelError(
                 f"weights must be one positive number for each of the {len(index)} actuated "
                 f"freedoms, not {np.asarray(weights).tolist()}"
             )
-        return cls(joints, index, read_only(given))
+        return cls(joints, index, read_only(costs))
 
     def split(self, free: Array) -> ActuatorSplit:
-        """Free velocities by what the actuators see of them."""
+        """Split velocities that keep the loops closed, orthonormal, shape (nv, n)."""
         scale = 1.0 / np.sqrt(self.weights)
         u, s, vt = np.linalg.svd(scale[:, None] * free[self.index])
         rank = int(np.sum(s > VANISHING * s[:1].sum()))
@@ -76,9 +76,9 @@ class Actuation:
 class ActuatorSplit:
     """Free velocities, split into those that actuators drive and those that they do not see."""
 
-    forces: Array
-    driven: Array
-    locked: Array
+    forces: Array  #: of actuators that do unit work on the driven velocities, shape (k, r)
+    driven: Array  #: orthonormal velocities that the actuators drive, shape (nv, r)
+    locked: Array  #: those that remain with all actuators locked, shape (nv, n - r)
 
     def motions(self) -> Array:
         """Return velocities by rates of the actuators, least squares if they conflict, (nv, k)."""

@@ -111,13 +111,13 @@ def add_fixed_frames(model: Any, mechanism: Mechanism) -> None:
             place = model.frames[above].placement * pin.SE3(joint.T_parent_joint)
             parent = model.frames[above].parentJoint
             kind = pin.FrameType.FIXED_JOINT
-            own = model.addFrame(pin.Frame(joint.name, parent, above, place, kind), False)
+            joint_frame = model.addFrame(pin.Frame(joint.name, parent, above, place, kind), False)
         elif model.existFrame(joint.name, pin.FrameType.JOINT):
-            own = model.getFrameId(joint.name, pin.FrameType.JOINT)
-            model.frames[own].parentFrame = above
+            joint_frame = model.getFrameId(joint.name, pin.FrameType.JOINT)
+            model.frames[joint_frame].parentFrame = above
         else:
             continue
-        model.frames[frame].parentFrame = own
+        model.frames[frame].parentFrame = joint_frame
 
 
 @validated(package_dirs=PATH | several(PATH), style=TEXT, keep_cuts=FLAG)
@@ -158,8 +158,8 @@ def build_model(
         load(model, **options) if isinstance(model, (str, PathLike)) else as_mechanism(model)
     )
     reduction = reduce(mechanism, keep_cuts=keep_cuts)
-    given = [package_dirs] if isinstance(package_dirs, (str, PathLike)) else package_dirs
-    return built(reduction, tuple(fspath(folder) for folder in given), style)
+    folders = [package_dirs] if isinstance(package_dirs, (str, PathLike)) else package_dirs
+    return built(reduction, tuple(fspath(folder) for folder in folders), style)
 
 
 def built(

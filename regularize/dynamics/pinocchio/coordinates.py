@@ -171,16 +171,16 @@ def joint_values(coordinates: ModelCoordinates) -> dict[str, Array]:
     """
     mechanism, tree = coordinates.graph.mechanism, coordinates.tree
     result: dict[str, Array] = {}
-    own = np.flatnonzero(coordinates.columns >= 0)
-    columns = coordinates.columns[own]
+    stated = np.flatnonzero(coordinates.columns >= 0)
+    columns = coordinates.columns[stated]
     for key in HELD:
         values = np.zeros(tree.nv)
-        values[own] = dynamics_of(mechanism, key)[columns]
+        values[stated] = dynamics_of(mechanism, key)[columns]
         result[key] = values
     result["lowerDryFrictionLimit"] = -result["friction"]
     for key in ("velocity", "effort"):
         bounds = np.full(tree.nv, np.inf)
-        bounds[own] = limits_of(mechanism, key)[columns]
+        bounds[stated] = limits_of(mechanism, key)[columns]
         result[f"upper{key.capitalize()}Limit"] = bounds
         result[f"lower{key.capitalize()}Limit"] = -bounds
     for key, sign in (("lower", -1.0), ("upper", 1.0)):
@@ -206,7 +206,7 @@ def left_out(joints: Sequence[Joint], cut: Sequence[Joint]) -> list[Diagnostic]:
     known = "the robot's passive_forces and simulations count them"
     elsewhere = "choose other cuts: reduce(mechanism, cuts=[...]), or the style 'anchors'"
     closing = "not in the Pinocchio model: they close loops, and have no coordinate there"
-    found = (
+    kinds = (
         ("REG325", "springs of {} are not in the Pinocchio model, which has none", springs, known),
         ("REG325", f"damping, friction and armature of {{}} are {closing}", held, elsewhere),
         ("REG324", f"limits of {{}} are {closing}", bounded, elsewhere),
@@ -220,6 +220,6 @@ def left_out(joints: Sequence[Joint], cut: Sequence[Joint]) -> list[Diagnostic]:
             source=those[0].source,
             help=(help_,),
         )
-        for code, text, those, help_ in found
+        for code, text, those, help_ in kinds
         if those
     ]

@@ -159,9 +159,9 @@ def _joint_of(robot: Robot, velocity: int) -> str:
 
 def left_over(reduction: Reduction, style: str) -> list[Diagnostic]:
     """Return findings on what is held, and on what the models of a style lack."""
-    found = [d for d in reduction.mechanism.findings if d.code == "REG318"]
+    findings = [d for d in reduction.mechanism.findings if d.code == "REG318"]
     if reduction.remaining and style in ("anchors", "slack"):
-        found.append(
+        findings.append(
             Diagnostic(
                 "REG304",
                 "warning",
@@ -170,10 +170,10 @@ def left_over(reduction: Reduction, style: str) -> list[Diagnostic]:
                 help=("drop them on numerical evidence: reduce(mechanism, numerical=True)",),
             )
         )
-    found += rank_losses(reduction)
+    findings += rank_losses(reduction)
     if reduction.graph.couplings and style != "rows":
         names = ", ".join(f"`{c.name}`" for c in reduction.graph.couplings)
-        found.append(
+        findings.append(
             Diagnostic(
                 "REG305",
                 "warning",
@@ -182,7 +182,7 @@ def left_over(reduction: Reduction, style: str) -> list[Diagnostic]:
                 help=("use the style 'rows' or the robot's own forward_dynamics",),
             )
         )
-    return found
+    return findings
 
 
 def opened(reduction: Reduction) -> list[Diagnostic]:

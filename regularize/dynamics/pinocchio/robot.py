@@ -356,8 +356,8 @@ class Robot(GeneratedTree):
         """
         from regularize.dynamics.pinocchio.forces import inverse_dynamics
 
-        given = self.passive_forces(q, v) if passive else np.zeros(self.nv)
-        return inverse_dynamics(self, q, v, a, self._actuators(actuated, weights), given)
+        within = self.passive_forces(q, v) if passive else np.zeros(self.nv)
+        return inverse_dynamics(self, q, v, a, self._actuators(actuated, weights), within)
 
     @over_states()
     @validated(actuated=NAMES, weights=ARRAY)

@@ -133,7 +133,7 @@ class ConstrainedTree:
 
     @cached_property
     def tables(self) -> Tables:
-        """What the compiled step reads."""
+        """Tables that the compiled step reads."""
         return tables_of(self.multibody[0])
 
     @cached_property
@@ -143,7 +143,7 @@ class ConstrainedTree:
 
     @cached_property
     def states(self) -> TreeStates:
-        """What is computed of the tree at states."""
+        """The tree with its rows at states."""
         return TreeStates(*self.multibody, self.constraints, self.kernel)
 
     @cached_property

@@ -148,10 +148,10 @@ class SpanningTree:
             kind, place = getattr(pin.FrameType, frame.kind), pin.SE3(frame.placement)
             model.addFrame(pin.Frame(frame.name, frame.joint, place, kind), False)
         for j, inertia, T in self.bodies:
-            own = pin.Inertia.Zero()  # the constructor refuses negative masses
-            own.mass, own.lever = inertia.mass, np.array(inertia.center)
-            own.inertia = np.array(inertia.matrix)
-            model.appendBodyToJoint(j, own, pin.SE3(T))
+            mass = pin.Inertia.Zero()  # the constructor refuses negative masses
+            mass.mass, mass.lever = inertia.mass, np.array(inertia.center)
+            mass.inertia = np.array(inertia.matrix)
+            model.appendBodyToJoint(j, mass, pin.SE3(T))
         for key, values in self.values.items():
             setattr(model, key, values)
         self._as_made = model.copy()

@@ -71,8 +71,8 @@ def _moved(reduction: Reduction, coordinates: ModelCoordinates, rates: Array) ->
     names = []
     for joint in reduction.mechanism.joints:
         freedoms = range(0 if joint.name in cut else joint.freedoms)
-        own = [rates[coordinates.velocity_index(joint.name, k)] for k in freedoms]
-        if own and max(own) > UNNOTICED * np.max(rates):
+        moves = [rates[coordinates.velocity_index(joint.name, k)] for k in freedoms]
+        if moves and max(moves) > UNNOTICED * np.max(rates):
             names.append(joint.name)
     return names
 

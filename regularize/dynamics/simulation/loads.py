@@ -65,13 +65,13 @@ class BodyLoad:
     def __post_init__(self) -> None:
         for name in ("force", "moment", "point"):
             try:
-                found = vector(name, getattr(self, name), 3)
+                values = vector(name, getattr(self, name), 3)
             except ModelError:
                 raise ModelError(
                     f"the {name} of a load consists of three finite numbers; got "
                     f"{getattr(self, name)!r:.60}"
                 ) from None
-            object.__setattr__(self, name, read_only(found))
+            object.__setattr__(self, name, read_only(values))
         if self.axes not in ("ground", "body"):
             raise ModelError(f"the axes of a load are 'ground' or 'body'; got {self.axes!r:.60}")
 

@@ -47,7 +47,7 @@ def minimal_dynamics(
     independent: Iterable[str] = (),
     *,
     forced: Mapping[str, PrescribedMotion] | None = None,
-    q: Configuration | None = None,
+    q: Array | None = None,
     time: float = 0.0,
     rtol: float | None = None,
     slip: float | None = None,

@@ -32,10 +32,10 @@ ROUNDING, NOTHING = 1e-10, 1e-12
 def joint_findings(robot: Robot, coordinates: Array, v: Array) -> tuple[Diagnostic, ...]:
     """Return findings on limits not enforced, friction that is smoothed, and rotors left out."""
     joints = robot.reduction.mechanism.joints
-    found = [*_limits(robot, coordinates, v)]
+    findings = [*_limits(robot, coordinates, v)]
     rough = [joint for joint in joints if np.any(joint.dynamics.friction)]
     if rough:
-        found.append(
+        findings.append(
             Diagnostic(
                 "REG317",
                 "note",
@@ -52,7 +52,7 @@ def joint_findings(robot: Robot, coordinates: Array, v: Array) -> tuple[Diagnost
     cut = [c.edge.joint for c in robot.constraints.closures if c.edge is not None]
     heavy = [joint for joint in cut if np.any(joint.dynamics.armature)]
     if heavy:
-        found.append(
+        findings.append(
             Diagnostic(
                 "REG325",
                 "warning",
@@ -63,7 +63,7 @@ def joint_findings(robot: Robot, coordinates: Array, v: Array) -> tuple[Diagnost
                 help=("use the engine 'anchors', which has all joints in its tree",),
             )
         )
-    return tuple(found)
+    return tuple(findings)
 
 
 def _limits(robot: Robot, coordinates: Array, v: Array) -> list[Diagnostic]:
