@@ -1,7 +1,7 @@
 r"""Derivatives of constrained dynamics, forward and inverse, with respect to the state.
 
 Differentiating :math:`M a + n = \tau + J^T \lambda` and :math:`J a + \gamma = 0` gives one linear
-system for all derivatives of the acceleration. The equation of ``actuation`` that gives the forces
+system for all derivatives of the acceleration. The equation of ``forces`` that gives the forces
 of actuators is that of a constrained motion, with the actuators' costs in the place of masses, so
 it is differentiated in the same way. Where actuators leave something locked, velocities that they
 do not see turn with the loops, and unmet forces with them.
@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from regularize.dynamics.pinocchio.actuation import Actuation
 from regularize.dynamics.pinocchio.dense import DenseState
+from regularize.dynamics.pinocchio.forces import Actuation
 from regularize.dynamics.pinocchio.split import Split, Stabilization
 from regularize.dynamics.pinocchio.tree_states import TreeStates
 from regularize.lie.arrays import Acceleration, Array, Configuration, Torque, Velocity, read_only

@@ -41,13 +41,17 @@ from regularize.validation import (
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from regularize.dynamics.pinocchio.actuation import Actuation, ActuatorSplit
     from regularize.dynamics.pinocchio.derivatives import (
         AccelerationDerivatives,
         InverseDynamicsDerivatives,
     )
     from regularize.dynamics.pinocchio.environments import Environments, SteppedStates
-    from regularize.dynamics.pinocchio.forces import ConstraintForces, InverseDynamics
+    from regularize.dynamics.pinocchio.forces import (
+        Actuation,
+        ActuatorSplit,
+        ConstraintForces,
+        InverseDynamics,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,10 +304,7 @@ class Robot(GeneratedTree):
             ModelError: The model marks no joint as actuated and none is given.
             UnsupportedExport: An actuated joint is a cut; choose other cuts.
         """
-        from regularize.dynamics.pinocchio.actuation import (  # where wanted
-            Actuation,
-            actuated_joints,
-        )
+        from regularize.dynamics.pinocchio.forces import Actuation, actuated_joints  # where wanted
 
         mechanism = self.mechanism
         actuated = actuated_joints(mechanism, actuated)
@@ -404,7 +405,7 @@ class Robot(GeneratedTree):
         Raises:
             ModelError: The actuators do not determine the motion of the frame.
         """
-        from regularize.dynamics.pinocchio.actuation import frame_jacobian
+        from regularize.dynamics.pinocchio.forces import frame_jacobian
 
         split = self._actuator_split(q, actuated)
         jacobian = frame_jacobian(self.model, self.data, q, frame, relative_to)

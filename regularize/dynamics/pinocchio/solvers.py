@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from regularize.dynamics.pinocchio import pin
 from regularize.dynamics.pinocchio.closure_rows import ConstraintRows
-from regularize.dynamics.pinocchio.constraints import close_loops
+from regularize.dynamics.pinocchio.constraints import close_loops, follow
 from regularize.dynamics.pinocchio.coordinates import ModelCoordinates
-from regularize.dynamics.pinocchio.following import follow
 from regularize.dynamics.pinocchio.many_states import aligned, over_states
 from regularize.dynamics.pinocchio.multibody_reading import multibody_tree_of, tree_of
 from regularize.dynamics.pinocchio.spanning_tree import SpanningTree
@@ -153,7 +152,7 @@ class ConstrainedTree:
 
     @cached_property
     def leading(self) -> dict[tuple[str, ...], Any]:
-        """Joints that were led before, by their names; see ``following``."""
+        """Joints that were led before, by their names; see ``constraints``."""
         return {}
 
     @cached_property

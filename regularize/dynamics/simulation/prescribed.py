@@ -180,7 +180,7 @@ class Drives:
     def begun(self, robot: Robot, q: Configuration) -> Configuration:
         """Return the configuration in which the drives begin, reached from a closed one."""
         # Loaded where something is driven.
-        from regularize.dynamics.pinocchio.following import led
+        from regularize.dynamics.pinocchio.constraints import led
         from regularize.dynamics.simulation.partitioning import NotIndependent, tied
 
         free = robot.split(q).free
