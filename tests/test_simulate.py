@@ -167,6 +167,8 @@ def test_wrong_arguments() -> None:
     reduction = rg.reduce(mechanism, cuts=["j2"])
     with pytest.raises(rg.ModelError, match="duration"):
         rg.simulate(reduction, duration=0.0)
+    with pytest.raises(rg.ModelError, match="say limits=True"):
+        rg.simulate(reduction, duration=1.0, limits="events")  # type: ignore[arg-type]
     with pytest.raises(rg.ModelError, match="no joint 'motor'"):
         rg.simulate(reduction, duration=1.0, torques={"motor": 1.0})
     with pytest.raises(rg.UnsupportedExport, match="closes a loop"):
