@@ -191,11 +191,10 @@ class Robot(GeneratedTree):
     ) -> SteppedStates:
         """States before the first of some steps and after every one, as ``step`` makes them.
 
-        Here the compiled kernel goes through tables. Where there are a million of steps to make,
-        ``robot.compiled().rollout(...)`` makes the same ones in code for this robot, four to nine
-        times as quickly, and more than ten times as quickly as MuJoCo's rollout. It is not taken by
-        itself, as the C compiler takes seconds the first time, and as last digits would depend on
-        how many states are moved at once.
+        Here the compiled kernel goes through tables; ``robot.compiled().rollout(...)`` makes the
+        same steps in code for this robot, four to nine times as quickly. It is not taken by itself,
+        as the C compiler takes seconds the first time, and as last digits would depend on how many
+        states are moved at once.
 
         Args:
             q: First configurations.
@@ -426,28 +425,6 @@ class Robot(GeneratedTree):
     def _actuator_split(self, q: Array, actuated: Sequence[str] | None) -> ActuatorSplit:
         """Return the free velocities at a configuration, by what the actuators see of them."""
         return self.actuation(actuated).split(Split.of(self.jacobian(q), self.rank).free)
-
-    @over_states()
-    @validated(frequency=POSITIVE, damping=NUMBER)
-    def stabilized_dynamics(
-        self, q: Array, v: Array, tau: Array, *, frequency: float, damping: float = 1.0
-    ) -> Array:
-        r"""Acceleration with Baumgarte's terms, which let closure errors decay, shape (nv,).
-
-        .. math:: J a + \gamma + 2 \zeta \omega J v + \omega^2 \phi(q) = 0
-
-        The ``frequency`` :math:`\omega` is in rad/s; a ``damping`` :math:`\zeta` of 1 lets errors
-        decay without oscillation.
-        """
-        decay = Stabilization(self.residual(q), frequency, damping)
-        (v,) = self._checked(v=v)
-        wanted = decay.of(self.jacobian(q) @ v)
-        compiled = self.kernel and self.kernel.stabilized_dynamics(q, v, tau, wanted)
-        if compiled is not None:
-            return np.asarray(compiled)
-        q, tau = self._checked(q=q, tau=tau)
-        with self.massive_motion():
-            return self._dense_acceleration(q, v, tau, wanted)
 
     @over_states(at_once=True)
     @validated(frequency=POSITIVE, damping=NUMBER)

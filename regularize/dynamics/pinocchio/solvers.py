@@ -22,7 +22,7 @@ from regularize.dynamics.pinocchio.coordinates import ModelCoordinates
 from regularize.dynamics.pinocchio.many_states import aligned, over_states
 from regularize.dynamics.pinocchio.multibody_reading import multibody_tree_of, tree_of
 from regularize.dynamics.pinocchio.spanning_tree import SpanningTree
-from regularize.dynamics.pinocchio.split import Split, naming, require_mass
+from regularize.dynamics.pinocchio.split import Split, Stabilization, naming, require_mass
 from regularize.dynamics.pinocchio.styles import (
     PROXIMAL,
     Anchor,
@@ -228,6 +228,28 @@ class ConstrainedTree:
     def data(self) -> Any:
         """Pinocchio's data of the model, of each thread its own."""
         return self._workspace.data
+
+    @over_states()
+    @validated(frequency=POSITIVE, damping=NUMBER)
+    def stabilized_dynamics(
+        self, q: Array, v: Array, tau: Array, *, frequency: float, damping: float = 1.0
+    ) -> Array:
+        r"""Acceleration with Baumgarte's terms, which let closure errors decay, shape (nv,).
+
+        .. math:: J a + \gamma + 2 \zeta \omega J v + \omega^2 \phi(q) = 0
+
+        The ``frequency`` :math:`\omega` is in rad/s; a ``damping`` :math:`\zeta` of 1 lets errors
+        decay without oscillation.
+        """
+        decay = Stabilization(self.residual(q), frequency, damping)
+        (v,) = self._checked(v=v)
+        wanted = decay.of(self.jacobian(q) @ v)
+        compiled = self.kernel and self.kernel.stabilized_dynamics(q, v, tau, wanted)
+        if compiled is not None:
+            return np.asarray(compiled)
+        q, tau = self._checked(q=q, tau=tau)
+        with self.massive_motion():
+            return self._dense_acceleration(q, v, tau, wanted)
 
     def _checked(self, **states: Array) -> tuple[Array, ...]:
         """Return states by name, checked: arrays of the model's lengths, of finite numbers."""
