@@ -139,10 +139,13 @@ def angle_at_C(mechanism: rg.Mechanism) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS)
-def test_lengths_that_are_special_but_for_their_last_digits(way: str) -> None:
-    """Where the tolerance does not tell whether motions cross, it is said that rounding did."""
-    mechanism = bars(0.2, 0.5, 0.200000001, 0.5, 1.0)
+@pytest.mark.parametrize(("way", "off"), [("all", 1e-9), ("minimal", 2e-9)])
+def test_lengths_that_are_special_but_for_their_last_digits(way: str, off: float) -> None:
+    """Where the tolerance does not tell whether motions cross, it is said that rounding did.
+
+    Where the energy shows that it told wrongly, a finer one tells.
+    """
+    mechanism = bars(0.2, 0.5, 0.2 + off, 0.5, 1.0)
     solver = rg.Solver(way)
     motion = rg.simulate(mechanism, duration=0.6, rates={"A": 15.0}, rtol=1e-7, solver=solver)
     assert "REG314" in [finding.code for finding in motion.findings]

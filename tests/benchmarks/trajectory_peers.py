@@ -33,17 +33,7 @@ class Poses:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A mechanism with what acts on it.
-
-    Attributes:
-        name: Of the file.
-        times: Times at which it is compared, in seconds.
-        planar: Whether it moves in the plane of X and Y.
-        rates: Joint rates at the beginning.
-        torques: Constant torques of joints at the ground.
-        spring: Body, its point, the other end on the ground, stiffness and rest length.
-        measure: What is compared, from poses.
-    """
+    """A mechanism with what acts on it."""
 
     name: str
     mechanism: rg.Mechanism
@@ -70,14 +60,7 @@ def _words(values: Any) -> str:
 
 
 def mjcf(problem: Problem, step: float, integrator: str, stiff: float) -> str:
-    """The problem as MJCF: the tree of hinges, and points that are connected.
-
-    Args:
-        problem: The problem.
-        step: In seconds.
-        integrator: MuJoCo's name of it.
-        stiff: Time constant of the constraints in steps; two are the least that MuJoCo allows.
-    """
+    """The problem as MJCF: the tree of hinges, and points that are connected."""
     mechanism = problem.mechanism
     placed, children, closing = {mechanism.ground}, {}, []
     waiting = [j for j in mechanism.joints if not j.closure]

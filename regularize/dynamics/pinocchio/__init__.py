@@ -12,21 +12,13 @@ from regularize.errors import MissingPinocchio
 
 
 class Deferred:
-    """A module that is imported at the first look into it.
-
-    Args:
-        name: The module's name.
-    """
+    """A module that is imported at the first look into it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        """What the module has under a name, remembered here.
-
-        Raises:
-            MissingPinocchio: It is not installed.
-        """
+        """Return an attribute of the module, remembered here."""
         if attribute.startswith("__"):
             raise AttributeError(attribute)
         try:

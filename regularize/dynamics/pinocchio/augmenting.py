@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from regularize.dynamics.pinocchio.closure_rows import ClosureRows, ConstraintRows
+from regularize.dynamics.pinocchio.closure_rows import ClosureRows
 from regularize.dynamics.pinocchio.coordinates import ModelCoordinates
 from regularize.dynamics.pinocchio.exporting import left_over, massless_ends, opened, to_pinocchio
 from regularize.dynamics.pinocchio.importing import body_names, from_pinocchio
@@ -25,7 +25,7 @@ from regularize.dynamics.pinocchio.multibody_reading import (
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.pinocchio.spanning_tree import aligned
 from regularize.dynamics.pinocchio.styles import Anchor, anchors_of, joint_closure, row_covectors
-from regularize.dynamics.pinocchio.tree import TreeJoint, body_places
+from regularize.dynamics.pinocchio.tree import Place, TreeJoint, body_places
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie import screw
 from regularize.lie.arrays import Array, read_only
@@ -37,7 +37,7 @@ from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.statics.cure import NoCure
 from regularize.repair.statics.cures import cure, freeing
 from regularize.repair.statics.releases import too_stiff
-from regularize.tolerances import NEGLIGIBLE, RTOL
+from regularize.tolerances import RTOL
 from regularize.validation import ARRAY, FLAG, LIST, POSITIVE, TEXT, WHOLE, named, validated
 
 
@@ -99,8 +99,8 @@ def augment(
                 f"closures of the kinds {dict(kinds)} let nothing move that is locked: {change}"
             )
         reduction = again(change.reduction.mechanism)
-    found = (*opened(reduction), *too_stiff(reduction, freeing(reduction)))
-    return augmented(CallersModel(model), reduction, style, found)
+    findings = (*opened(reduction), *too_stiff(reduction, freeing(reduction)))
+    return augmented(CallersModel(model), reduction, style, findings)
 
 
 def augmented(
@@ -111,59 +111,50 @@ def augmented(
     *,
     composite: bool = True,
 ) -> Robot:
-    """A model with the rows of a reduction of its own mechanism.
+    """Return the caller's model with the rows of a reduction of its own mechanism.
 
-    Args:
-        own: The ``pinocchio.Model`` that the mechanism was read from.
-        reduction: Of that mechanism, cut at the closures.
-        style: ``rows``, ``anchors`` or ``legacy``; see ``augment``.
-        findings: What the analysis of the loops found.
-        composite: Whether joints stay as they are; otherwise the model is another one, in which
-            they are series of joints with the same coordinates, and every joint has coordinates.
+    If not ``composite``, the model is another one, with joints in series and the same coordinates.
     """
     model = own.model
     again = partial(augmented, own, reduction, style, findings, composite=composite)
     reduction = reduction if style == "rows" else reduction.by_cuts
     graph, names = reduction.graph, body_names(model)
-    held = [row for held in reduction.held for row in held.rows]
+    inside = next((cut.edge.joint for cut in reduction.cuts if cut.edge.split), None)
+    if inside is not None:
+        raise ModelError(
+            f"closure {inside.name!r} is of kind {inside.kind!r}, and the model has no coordinate "
+            "for the cross between its two hinges: close the loop by two revolute closures with a "
+            "small body between them in the model, or let rg.to_pinocchio build the tree: "
+            "rg.to_pinocchio(rg.from_pinocchio(model, closures))"
+        )
     mimicking = set(model.mimicking_joints)
-    inside = [cut for cut in reduction.cuts if cut.edge.split]
-    if (mimicking or inside) and not composite:
+    if mimicking and not composite:
         return to_pinocchio(reduction, composite=False)
-    edges = {i: _edges(model, i, graph, names) for i in range(1, model.njoints)}
     # In both models the parts of a joint follow each other, and the last one carries the body.
     counts = [1 if composite else len(series_of(joint)) for joint in model.joints]
-    if not composite:
-        model = in_series(model)
     ends = np.cumsum(counts) - 1
     joints: list[TreeJoint] = []
-    place: dict[NodeId, tuple[int, Array]] = {}
+    place: dict[NodeId, Place] = {}
     for i, name in enumerate(names):
         at = (int(ends[i]), screw.inverse(graph.T_node_body[name]))
         place.setdefault(graph.node_of[name], at)
         if i > 0 and i not in mimicking:
-            joints.append(TreeJoint(int(ends[i]) - counts[i] + 1, edges[i], False))
+            edges = _edges(model, i, graph, names)
+            joints.append(TreeJoint(int(ends[i]) - counts[i] + 1, edges, False))
+    model = model if composite else in_series(model)
     tree = tree_of(model)
+    held = [row for part in reduction.held for row in part.rows]
     coordinates = ModelCoordinates(graph, tree, joints, mimics=True, held=held)
-    lifted, places, beyond = None, dict(place), 0
-    if inside:
-        from regularize.dynamics.pinocchio.lifting import (  # few loops close like that
-            hang,
-            lifted_states,
-        )
-
-        lifted = partial(lifted_states, places=dict(place), graph=graph, cuts=inside)
-        second = tree_of(model)
-        beyond = sum(len(hang(second, places, graph, cut).freedoms) for cut in inside)
     closures = [
-        joint_closure(places, cut, cut.T_node_frame, row_covectors(cut)) for cut in reduction.cuts
+        joint_closure(place, cut, cut.T_node_frame, row_covectors(cut)) for cut in reduction.cuts
     ]
     q0 = read_only(coordinates.configuration(reduction.q))
-    rows = coordinates.velocity_rows(), coordinates.targets, coordinates.velocity_curves()
     regular = is_massive(tree, q0)
+    massless = () if regular else (massless_ends(),)
+    known = (*reduction.mechanism.findings, *findings)
     return Robot(
         tree=tree,
-        constraints=ConstraintRows(closures, *rows, beyond),
+        constraints=coordinates.constraint_rows(closures),
         style=style,
         _anchors=_anchors(model, closures, style),
         rank=tree.nv - reduction.mobility,
@@ -172,21 +163,15 @@ def augmented(
         reduction=reduction,
         q0=q0,
         joints=tuple(joints),
-        findings=(
-            *reduction.mechanism.findings,
-            *findings,
-            *left_over(reduction, style),
-            *(() if regular else (massless_ends(),)),
-        ),
+        findings=(*known, *left_over(reduction, style), *massless),
         _coordinates=coordinates,
         places=body_places(graph, place),
         _made=again,
-        _lifted=lifted,
     )
 
 
 def _anchors(model: Any, closures: Sequence[ClosureRows], style: str) -> list[Anchor]:
-    """What Pinocchio's own solvers hold closures by."""
+    """Return the anchors by which Pinocchio's own solvers hold closures."""
     if style == "rows":
         return []
     if style not in ("anchors", "legacy"):
@@ -201,7 +186,7 @@ def _anchors(model: Any, closures: Sequence[ClosureRows], style: str) -> list[An
 
 
 def _edges(model: Any, index: int, graph: Graph, names: Sequence[str]) -> tuple[Edge, ...]:
-    """What one joint of the model became, in the order in which it moves."""
+    """Return the edges that one joint of the model became, in the order in which it moves."""
     joint_to = {joint.child: joint for joint in graph.mechanism.joints if not joint.closure}
     chain: list[Joint] = []
     body = names[index]
@@ -212,7 +197,7 @@ def _edges(model: Any, index: int, graph: Graph, names: Sequence[str]) -> tuple[
 
 
 def in_series(model: Any) -> Any:
-    """The same model, its joints in series whose axes stay; coordinates are the same."""
+    """Return the model with joints in series whose axes stay; coordinates are the same."""
     result, ends = pin.Model(), [0]
     result.name, result.gravity = model.name, model.gravity
     for i in range(1, model.njoints):
@@ -231,24 +216,16 @@ def in_series(model: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class CallersModel:
-    """A model that may be copied and pickled, mimic joints included.
-
-    Attributes:
-        model: The ``pinocchio.Model``.
-    """
+    """A model that may be copied and pickled, mimic joints included."""
 
     model: Any
 
     def __deepcopy__(self, memo: Any) -> CallersModel:
-        """Another model; Pinocchio copies all types of joints."""
+        """Copy the model; Pinocchio copies all types of joints."""
         return CallersModel(self.model.copy())
 
     def __reduce__(self) -> tuple[Callable[..., CallersModel], tuple[Any, ...]]:
-        """A pickled model loses what mimics, so that goes along.
-
-        Raises:
-            PicklingError: A mimic joint does not move, so that its kind cannot be told.
-        """
+        """Pickle mimic joints beside the model, which loses them."""
         mimics = {int(i): mimic_of(self.model, int(i)) for i in self.model.mimicking_joints}
         for i, mimic in mimics.items():
             if mimic.screw is None:
@@ -257,12 +234,7 @@ class CallersModel:
 
 
 def restored(model: Any, mimics: Mapping[int, MimicJoint]) -> CallersModel:
-    """The model that was pickled.
-
-    Args:
-        model: The model without what mimics.
-        mimics: What its mimic joints do, by their index.
-    """
+    """Return the model that was pickled, with what its mimic joints do."""
     tree = pin.Model()
     for i in range(1, model.njoints):
         joint = model.joints[i] if i not in mimics else _moving(mimics[i])
@@ -275,8 +247,7 @@ def restored(model: Any, mimics: Mapping[int, MimicJoint]) -> CallersModel:
 
 
 def _moving(mimic: MimicJoint) -> Any:
-    """The joint model that a mimic joint moves by."""
+    """Return the joint model that a mimic joint moves by."""
     assert mimic.screw is not None, "checked when it was pickled"
     axis, _, pitch = screw.axis_of(mimic.screw)
-    letter = "P" if pitch is None else "H" if abs(pitch) > NEGLIGIBLE else "R"
-    return aligned(letter, axis, pitch or 0.0)
+    return aligned(axis, pitch)

@@ -35,16 +35,9 @@ GREY = (0.9, 0.9, 0.9, 1.0)
 def geometry_model(
     mechanism: Mechanism, model: Any, package_dirs: Sequence[str], *, collision: bool
 ) -> tuple[Any, list[Diagnostic]]:
-    """The shapes of all bodies, named and placed as by Pinocchio's reader of URDF.
+    """Return a ``pinocchio.GeometryModel`` of all bodies, and a finding for each shape left out.
 
-    Args:
-        mechanism: Whose bodies have the shapes.
-        model: Its ``pinocchio.Model``, with a frame for every body.
-        package_dirs: Folders in which packages are looked for, before those around the model.
-        collision: Shapes for collisions, else those for show.
-
-    Returns:
-        A ``pinocchio.GeometryModel``, and a finding for every shape that had to be left out.
+    Shapes are named and placed as by Pinocchio's reader of URDF.
     """
     result, findings = pin.GeometryModel(), []
     for body in mechanism.bodies:
@@ -73,7 +66,7 @@ def geometry_model(
 
 
 def body_frame(model: Any, body: str) -> int:
-    """The frame that the exporter made for a body; a joint of the same name took its name."""
+    """Return the frame that the exporter made for a body, whose name a joint may have taken."""
     for name in (body, f"{body}/body"):
         if model.existBodyName(name):
             return int(model.getFrameId(name, pin.FrameType.BODY))
@@ -81,11 +74,7 @@ def body_frame(model: Any, body: str) -> int:
 
 
 def _solid(shape: Geometry, path: str | None, package_dirs: Sequence[str]) -> tuple[Any, str]:
-    """The shape for collision checking, and the file that it comes from.
-
-    Raises:
-        ReadError: The mesh is not found, or cannot be read.
-    """
+    """Return the shape for collision checking, and the file that it comes from."""
     if shape.kind != "mesh":
         return getattr(coal, shape.kind.title())(*map(float, shape.size)), shape.kind.upper()
     file = str(_in_packages(shape.uri or "", package_dirs) or find_mesh(shape.uri or "", path))
@@ -97,7 +86,7 @@ def _solid(shape: Geometry, path: str | None, package_dirs: Sequence[str]) -> tu
 
 
 def _in_packages(uri: str, package_dirs: Sequence[str]) -> Path | None:
-    """The file of ``package://name/rest`` in a folder of packages, or in the package itself."""
+    """Find ``package://name/rest`` in a folder of packages, or in the package itself."""
     scheme, _, name = uri.partition("://")
     package, _, rest = name.partition("/")
     if scheme not in ("package", "model"):
@@ -122,13 +111,13 @@ def add_fixed_frames(model: Any, mechanism: Mechanism) -> None:
             place = model.frames[above].placement * pin.SE3(joint.T_parent_joint)
             parent = model.frames[above].parentJoint
             kind = pin.FrameType.FIXED_JOINT
-            own = model.addFrame(pin.Frame(joint.name, parent, above, place, kind), False)
+            joint_frame = model.addFrame(pin.Frame(joint.name, parent, above, place, kind), False)
         elif model.existFrame(joint.name, pin.FrameType.JOINT):
-            own = model.getFrameId(joint.name, pin.FrameType.JOINT)
-            model.frames[own].parentFrame = above
+            joint_frame = model.getFrameId(joint.name, pin.FrameType.JOINT)
+            model.frames[joint_frame].parentFrame = above
         else:
             continue
-        model.frames[frame].parentFrame = own
+        model.frames[frame].parentFrame = joint_frame
 
 
 @validated(package_dirs=PATH | several(PATH), style=TEXT, keep_cuts=FLAG)
@@ -169,14 +158,14 @@ def build_model(
         load(model, **options) if isinstance(model, (str, PathLike)) else as_mechanism(model)
     )
     reduction = reduce(mechanism, keep_cuts=keep_cuts)
-    given = [package_dirs] if isinstance(package_dirs, (str, PathLike)) else package_dirs
-    return built(reduction, tuple(fspath(folder) for folder in given), style)
+    folders = [package_dirs] if isinstance(package_dirs, (str, PathLike)) else package_dirs
+    return built(reduction, tuple(fspath(folder) for folder in folders), style)
 
 
 def built(
     reduction: Reduction, package_dirs: Sequence[str], style: str, *, composite: bool = True
 ) -> Robot:
-    """The robot of a reduction with its shapes; arguments as of ``build_model``."""
+    """Return the robot of a reduction with its shapes; arguments as of ``build_model``."""
     robot = to_pinocchio(reduction, style, composite=composite)
     mechanism, model = reduction.mechanism, robot.model
     add_fixed_frames(model, mechanism)

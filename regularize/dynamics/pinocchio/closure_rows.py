@@ -16,7 +16,7 @@ import numpy as np
 
 from regularize.dynamics.step.multibody import CurvedEntry, Loop
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Jacobian, Screw, Transform, Twist
 from regularize.mechanism.graph import Edge
 from regularize.mechanism.joint import body_jacobian, joint_position, motion
 from regularize.reduction.cuts import Cut
@@ -24,20 +24,14 @@ from regularize.reduction.cuts import Cut
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClosureRows(Loop):
-    """One closed loop of the model. Poses are those of the bodies behind all joints.
+    """One closed loop of the model; its ends are joints of the tree, 0 being the ground.
 
-    ``first`` and ``second`` are joints of the tree, 0 being the ground; links take their place in
-    the multibody tree.
-
-    Attributes:
-        cut: Where it is closed.
-        edge: The joint that may move there, or None where the two frames have to coincide.
-        cut_frame: The cut frame seen from the first joint, shape (4, 4).
+    All methods take the poses of the bodies behind all joints.
     """
 
     cut: Cut
-    edge: Edge | None
-    cut_frame: Array
+    edge: Edge | None  #: the joint there, None where the two frames have to coincide
+    cut_frame: Transform  #: seen from the first joint
 
     @cached_property
     def _single(self) -> tuple[Array, Callable[[Array], float]] | None:
@@ -49,33 +43,30 @@ class ClosureRows(Loop):
 
     @cached_property
     def removed(self) -> Array:
-        """Wrenches in the cut frame that rigid bodies leave open: the removed rows, (6, r)."""
+        """The removed rows: wrenches in the cut frame that rigid bodies leave open, (6, r)."""
         cut = self.cut
         rows = np.hstack([cut.removed, cut.thinned, cut.numerical])
         rows[:3] /= cut.length
         return rows
 
-    def joint_pose(self, poses: Array) -> Array:
-        """Relative pose of the two joint frames, parent to child, shape (4, 4)."""
+    def joint_pose(self, poses: Transform) -> Transform:
+        """Return the pose of the child's joint frame in the parent's."""
         first = poses[self.first] @ self.first_frame
         second = poses[self.second] @ self.second_frame
         parent, child = (first, second) if self.sign > 0 else (second, first)
         return np.asarray(screw.inverse(parent) @ child)
 
-    def position(self, poses: Array) -> Array:
-        """Coordinates of the joint, shape (f,)."""
+    def position(self, poses: Transform) -> Array:
+        """Return the coordinates of the joint, shape (f,)."""
         pose = self.joint_pose(poses)
         if self._single is not None:
             return np.array([self._single[1](pose)])
         return np.zeros(0) if self.edge is None else joint_position(self.edge, pose)
 
-    def rates(self, poses: Array, between: Array) -> Array:
-        """Rates of the joint's coordinates by velocities that keep the loop closed, (f, nv).
+    def rates(self, poses: Transform, between: Array) -> Array:
+        """Return rates of the joint's coordinates by velocities that keep the loop closed, (f, nv).
 
-        Args:
-            poses: Where the bodies are.
-            between: Twist of the second body against the first by velocities, about the ground's
-                origin, shape (6, nv).
+        ``between`` is the twist of the second body against the first by velocities, (6, nv).
         """
         edge = self.edge
         if edge is None:
@@ -88,8 +79,8 @@ class ClosureRows(Loop):
             self.sign * np.linalg.pinv(body_jacobian(edge, self.position(poses))) @ twists
         )
 
-    def _motion(self, pose: Array) -> Array:
-        """The joint motion nearest to a relative pose of the two joint frames, shape (4, 4)."""
+    def _motion(self, pose: Transform) -> Transform:
+        """Return the joint motion nearest to a relative pose of the two joint frames."""
         edge = self.edge
         if self._single is not None:
             along, coordinate = self._single
@@ -100,8 +91,8 @@ class ClosureRows(Loop):
             return pose if edge.freedoms == 6 else screw.transform(pose[:3, :3])
         return motion(edge, joint_position(edge, pose))
 
-    def error(self, poses: Array) -> Array:
-        """Twist of the second body against the first that opened the loop, row frame, (6,)."""
+    def error(self, poses: Transform) -> Twist:
+        """Return the twist of the second body against the first that opened the loop, row frame."""
         pose = self.joint_pose(poses)
         moved = self._motion(pose)
         if self.sign < 0:
@@ -112,21 +103,12 @@ class ClosureRows(Loop):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConstraintRows:
-    """All rows of a tree: those of the closures, then those of the couplings.
-
-    Attributes:
-        closures: The closures.
-        coupling: Rows of the couplings on velocities, shape (C, nv), 1 where there is a curve.
-        targets: Their values on the coordinates, shape (C,).
-        curves: What they have beyond.
-        own: How many of the rows only tell the rates of joints without coordinates in the model.
-    """
+    """All rows of a tree: those of the closures, then those of the couplings."""
 
     closures: Sequence[ClosureRows]
-    coupling: Array
-    targets: Array
+    coupling: Jacobian  #: rows of the couplings, 1 where there is a curve
+    targets: Array  #: their values on the coordinates
     curves: tuple[CurvedEntry, ...] = ()
-    own: int = 0
 
     @cached_property
     def closing_columns(self) -> list[int]:
@@ -134,18 +116,18 @@ class ConstraintRows:
         return [column for each in self.closures if each.edge for column in each.edge.columns]
 
     def __len__(self) -> int:
-        return sum(len(c.covectors) for c in self.closures) + len(self.coupling) - self.own
+        return sum(len(c.covectors) for c in self.closures) + len(self.coupling)
 
 
-def _coordinate_of(along: Array) -> Callable[[Array], float]:
-    """The coordinate of a single freedom that comes nearest to a relative pose, shape (4, 4)."""
+def _coordinate_of(along: Screw) -> Callable[[Transform], float]:
+    """Return a function of a relative pose: the nearest coordinate of a single freedom."""
     rate = float(np.sqrt(along[3:] @ along[3:]))
     if rate == 0.0:
         direction = along[:3] / (along[:3] @ along[:3])
         return lambda pose: float(direction @ pose[:3, 3])
     x, y, z = (along[3:] / rate).tolist()
 
-    def angle(pose: Array) -> float:
+    def angle(pose: Transform) -> float:
         # The part of the rotation that turns about the axis, from its quaternion.
         a, b, c, w = screw.quaternion_of(pose[:3, :3])
         return 2.0 * math.atan2(x * a + y * b + z * c, w) / rate

@@ -1,16 +1,34 @@
-"""The rows of a Pinocchio model as a constraint set: projection and continuation work on them."""
+r"""The rows of a Pinocchio model as a constraint set, and joints that are led to values.
+
+Projection closes loops, and continuation leads joints: all others follow on the branch of the last
+configuration.
+
+A short way that is clear of singularities is one step: along the tangent, and back by the compiled
+projection. It is taken where the equations of the dependent velocities :math:`D` differ between its
+ends by
+
+.. math:: \lVert D_0^{-1} D_1 - 1 \rVert_\infty \le 1/2
+
+and the projection goes back by no more than a part of the step. What is between the ends is not
+bounded: that the branch is the same is as sure as steps of continuation, and no proof. Everything
+else is followed by continuation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regularize.dynamics.pinocchio.solvers import ConstrainedTree
-from regularize.errors import NotClosed, NotFinite
-from regularize.lie.arrays import Array
+from regularize.errors import ClosureLost, NotClosed, NotFinite
+from regularize.lie.arrays import Array, Configuration, Indices
 from regularize.loops.projection import Convergence, project
-from regularize.tolerances import EXACT, ROUNDING
+from regularize.tolerances import EXACT, NEGLIGIBLE, ROUNDING
+
+if TYPE_CHECKING:
+    from regularize.dynamics.pinocchio.solvers import ConstrainedTree
 
 #: Closure error, in parts of what counts as closed, that is borne where rounding allows for
 #: nothing better.
@@ -18,20 +36,17 @@ ROUGHLY = 1e3
 #: Errors that are wanted and borne, the length of idle steps, how many, and singular pivots: the
 #: same for the kernel.
 STEPS = np.array([ROUNDING, ROUGHLY * EXACT.closed, EXACT.same, 40.0, EXACT.singular])
+#: By how much the equations of the dependent velocities may change.
+CHANGED = 0.5
+#: Of the projection, the longest step that is tried at once, and by which part it may go back.
+OPTIONS = np.array([*STEPS, 0.5, 0.1, CHANGED])
 
 
 class RobotConstraints:
-    """The rows of a robot, on its configurations or on displacements from one of them.
+    """The rows of a robot, on its configurations or on displacements from a reference.
 
-    Displacements are tangent steps from a reference; they have one number per velocity, whatever
-    the joints, so that single ones can be held or driven.
-
-    Args:
-        robot: The robot.
-        units: One unit of every velocity, shape (nv,); by default 1.
-        reference: Configuration from which displacements are measured, shape (nq,); by default
-            configurations are those of the model.
-        combined: Combinations of rows that stand for all of them, shape (r, m).
+    Displacements are tangent steps with one number per velocity, whatever the joints, so that
+    single ones can be held or driven. ``combined`` are combinations that stand for all rows.
     """
 
     def __init__(
@@ -48,7 +63,7 @@ class RobotConstraints:
         self._count = robot.rows if combined is None else len(combined)
 
     def configuration(self, x: Array) -> Array:
-        """Configuration of the model, shape (nq,), from one of this constraint set."""
+        """Return the configuration of the model for one of this constraint set."""
         if self.reference is None:
             return x
         key = x.tobytes()
@@ -57,24 +72,24 @@ class RobotConstraints:
         return self._last[1]
 
     def rates(self, x: Array) -> Array:
-        """Velocities by rates of the displacement, shape (nv, nv): one but for group joints."""
+        """Return velocities by rates of the displacement, shape (nv, nv): one but for groups."""
         if self.reference is None or self._flat:
             return np.eye(self.robot.nv)
         return self._space.velocity_by_step(x)
 
     def state(self, q: Array) -> Array:
-        """The configurations themselves."""
+        """Return the configurations themselves."""
         return q
 
     def residual(self, state: Array) -> Array:
-        """Errors of the rows, shape (N, m)."""
+        """Return errors of the rows, shape (N, m)."""
         errors = [self._of_rows(self.robot.residual, (self.robot.rows,), x) for x in state]
         return np.array(errors).reshape(len(state), self._count)
 
     def _of_rows(
         self, function: Callable[[Array], Array], size: tuple[int, ...], x: Array
     ) -> Array:
-        """What a function of the rows is, or combinations of it; no numbers where x is none."""
+        """Return a function of the rows, or combinations of it; NaN where x is not finite."""
         try:
             values = function(self.configuration(x))
         except NotFinite:  # a step that went much too far
@@ -82,20 +97,20 @@ class RobotConstraints:
         return values if self.combined is None else self.combined @ values
 
     def residual_jacobian(self, state: Array) -> Array:
-        """Their derivatives on the closed loops, shape (N, m, nv)."""
+        """Return derivatives of the errors on closed loops, shape (N, m, nv)."""
         rows = self.jacobian(state)
         if self.reference is None or self._flat or not len(state):
             return rows
         return np.asarray(rows @ np.array([self.rates(x) for x in state]))
 
     def jacobian(self, state: Array) -> Array:
-        """Rows on velocities, shape (N, m, nv)."""
+        """Return rows on velocities, shape (N, m, nv)."""
         size = (self.robot.rows, len(self.units))
         rows = [self._of_rows(self.robot.jacobian, size, x) for x in state]
         return np.array(rows).reshape(len(state), self._count, len(self.units))
 
     def integrate(self, q: Array, velocity: Array) -> Array:
-        """Configurations after a unit of time at constant velocities, shape (N, nq)."""
+        """Return configurations after a unit of time at constant velocities, shape (N, nq)."""
         if self.reference is not None or self._flat:
             return q + velocity
         pairs = zip(q, velocity, strict=True)
@@ -103,16 +118,7 @@ class RobotConstraints:
 
 
 def close_loops(robot: ConstrainedTree, q: Array, *, hold: Sequence[str] = ()) -> Array:
-    """The configuration with closed loops that is reached from q by Newton steps.
-
-    Args:
-        robot: The robot.
-        q: Configuration near the loops' closure, shape (nq,).
-        hold: Names of joints that keep their coordinates.
-
-    Raises:
-        NotClosed: The steps do not converge.
-    """
+    """Return the configuration with closed loops that Newton steps reach, joints being held."""
     held = np.zeros(robot.nv, dtype=bool)
     held[robot.velocity_indices(hold)] = True
     if robot.kernel is not None:
@@ -127,14 +133,14 @@ def close_loops(robot: ConstrainedTree, q: Array, *, hold: Sequence[str] = ()) -
         start = project(
             constraints, start, held=mask, until=ROUNDING, ranks=ranks, tolerances=robot.tolerances
         ).q
-    found = project(constraints, start, held=mask, until=ROUNDING, tolerances=robot.tolerances)
-    if found.outcome[0] != Convergence.CLOSED and not found.error[0] <= ROUGHLY * EXACT.closed:
-        raise _not_closed(robot, found.q[0])
-    return np.asarray(found.q[0])
+    end = project(constraints, start, held=mask, until=ROUNDING, tolerances=robot.tolerances)
+    if end.outcome[0] != Convergence.CLOSED and not end.error[0] <= ROUGHLY * EXACT.closed:
+        raise _not_closed(robot, end.q[0])
+    return np.asarray(end.q[0])
 
 
 def _not_closed(robot: ConstrainedTree, q: Array) -> NotClosed:
-    """The loop that is farthest from closed."""
+    """Return the error that names the loop which is farthest from closed."""
     poses = robot.states.poses(q)
     closures = robot.constraints.closures
     if not closures:
@@ -143,3 +149,79 @@ def _not_closed(robot: ConstrainedTree, q: Array) -> NotClosed:
     worst = max(zip(closures, errors, strict=True), key=lambda pair: np.linalg.norm(pair[1]))
     linear, angular = np.linalg.norm(worst[1][:3]), np.linalg.norm(worst[1][3:])
     return NotClosed(worst[0].cut.edge.name, float(linear), float(angular))
+
+
+@dataclass(frozen=True, eq=False)
+class LeadingJoints:
+    """Velocities of joints that lead, and what the loops make of them, as the kernel reads it."""
+
+    columns: Indices
+    places: Indices  #: their coordinates in q
+    leads: Array  #: 1 for each velocity that leads
+    follows: Array  #: 1 for each velocity that follows
+    decides: Array  #: 1 for each row that decides what follows
+    square: bool  #: whether rows decide as many velocities as they are
+
+    @classmethod
+    def of(cls, robot: ConstrainedTree, names: tuple[str, ...]) -> LeadingJoints:
+        """Find what follows the named joints."""
+        columns = robot.velocity_indices(names)
+        places = np.array([robot.position_index(int(c)) for c in columns], dtype=np.intp)
+        leads = np.isin(np.arange(robot.nv), columns)
+        entries = np.zeros((robot.rows, robot.nv), dtype=bool)
+        rng, space = np.random.default_rng(0), robot.tree.space
+        for _ in range(2 if robot.kernel is not None else 0):  # no entry vanishes by chance in both
+            q = space.integrate(space.neutral, rng.normal(size=robot.nv))
+            entries |= np.abs(robot.jacobian(q)) > NEGLIGIBLE
+        rows = entries[:, columns].any(axis=1)
+        for _ in range(robot.rows):  # those that share velocities which follow
+            rows |= entries[:, entries[rows].any(axis=0) & ~leads].any(axis=1)
+        follows = entries[rows].any(axis=0) & ~leads
+        square = bool(0 < rows.sum() == follows.sum())
+        return cls(
+            columns, places, leads.astype(float), follows.astype(float), rows.astype(float), square
+        )
+
+    def reached(self, robot: ConstrainedTree, q: Configuration, values: Array) -> Array | None:
+        """Return the configuration after one step; None where it takes more."""
+        if not self.square:
+            return None
+        change = np.zeros(len(self.leads))
+        change[self.columns] = values - q[self.places]
+        end: Array | None = robot.kernel.follow(
+            q, change, self.leads, self.follows, self.decides, OPTIONS
+        )
+        if end is not None:
+            end[self.places] = values  # not but for rounding
+        return end
+
+
+def follow(robot: ConstrainedTree, q: Configuration, targets: Mapping[str, float]) -> Configuration:
+    """Return the configuration that is reached when joints move to values; see ``Robot.follow``."""
+    names = tuple(targets)
+    leading = robot.leading.get(names)
+    if leading is None:
+        leading = robot.leading.setdefault(names, LeadingJoints.of(robot, names))
+    values, q = np.array([*targets.values()], dtype=np.float64), np.asarray(q, dtype=np.float64)
+    end: Array | None = leading.reached(robot, q, values)
+    if end is not None:
+        return end
+    end, arrived = led(robot, q, leading.columns, values - q[leading.places])
+    if not arrived:
+        reached = dict(zip(targets, end[leading.places].tolist(), strict=True))
+        raise ClosureLost(
+            f"the loops do not follow the joints to {dict(targets)}: the way ends at {reached}"
+        )
+    return end
+
+
+def led(
+    robot: ConstrainedTree, q: Configuration, columns: Indices, change: Array
+) -> tuple[Configuration, bool]:
+    """Change single coordinates of a closed configuration; returns the end, and if it is there."""
+    from regularize.loops.continuation import Continuation, drive  # where joints are led
+
+    constraints = RobotConstraints(robot, reference=q)
+    continuation = Continuation(constraints, robot.tolerances)
+    path = drive(continuation, np.zeros((1, robot.nv)), columns.tolist(), change[None])
+    return constraints.configuration(path.q[0]), bool(path.reached[0])

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from regularize.dynamics.pinocchio.closure_rows import ClosureRows, ConstraintRows
 from regularize.dynamics.pinocchio.spanning_tree import SpanningTree
 from regularize.dynamics.pinocchio.tree import TreeJoint
-from regularize.dynamics.step.multibody import CurvedEntry
 from regularize.errors import UnsupportedExport
 from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.diagnostic import Diagnostic
@@ -22,27 +22,9 @@ class ModelCoordinates:
 
     In exponential coordinates about the neutral configuration, as of ``pinocchio.integrate``, the
     model's joints are a linear map of the mechanism's: a joint that the tree passes backwards has
-    its freedoms in the opposite order, and a group joint then the opposite twist.
-
-    Args:
-        graph: The mechanism's graph.
-        tree: The tree.
-        joints: How its joints stand for the mechanism's.
-        mimics: Whether the couplings are mimic joints of the model, and no rows.
-        held: Rows beside the couplings.
-
-    Attributes:
-        columns: Which of the mechanism's coordinates each velocity of the model is, -1 for slack
-            joints; of ball joints the one that is nearest, shape (nv,).
-        backwards: Indices of ball joints and free ones that the tree passes backwards, and their
-            coordinates among those of the mechanism.
-        coupling: Coupling rows over all joint coordinates of the mechanism, shape (C, n), zero
-            where a curve is.
-        offset: Their right-hand sides, shape (C,).
-        curves: Of couplings that are not linear the place, the coordinate, and its function.
-
-    Raises:
-        UnsupportedExport: A coupling acts on a cut, which has no coordinate in the model.
+    its freedoms in the opposite order, and a group joint then the opposite twist. ``columns`` are
+    the mechanism's coordinates by velocities of the model, -1 for slack joints; ``backwards`` the
+    ball and free joints that the tree passes backwards, with their coordinates.
     """
 
     def __init__(
@@ -79,9 +61,9 @@ class ModelCoordinates:
         self._back, self._start = self._map.T.copy(), np.zeros(graph.freedoms)
         couplings = (*(() if mimics else graph.couplings), *held)
         for row in graph.couplings if mimics else ():
-            (own, primary), coefficients = row.columns, row.coefficients
-            self._back[own] = -coefficients[1] * self._back[primary]
-            self._start[own] = row.offset
+            (follower, primary), coefficients = row.columns, row.coefficients
+            self._back[follower] = -coefficients[1] * self._back[primary]
+            self._start[follower] = row.offset
         self.coupling = self._couplings(couplings)
         self.offset = read_only([c.offset for c in couplings])
         self.curves = [(k, c.columns[-1], c.curve) for k, c in enumerate(couplings) if c.curve]
@@ -96,11 +78,9 @@ class ModelCoordinates:
         return q
 
     def of_tree(self, q: Array, step: Array | None = None) -> Array:
-        """The mechanism's coordinates that the model has, zero at the cuts, shape (..., n).
+        """Return the mechanism's coordinates that the model has, zero at the cuts.
 
-        Args:
-            q: Configurations, shape (..., nq).
-            step: Tangent steps to them from where all joints are at zero, where they are known.
+        ``step`` are tangent steps to ``q`` from where all joints are at zero, where known.
         """
         if step is None:
             step = self.tree.space.difference(self._neutral, np.asarray(q))
@@ -110,11 +90,7 @@ class ModelCoordinates:
         return np.asarray(step @ self._back.T + self._start)
 
     def velocity_index(self, joint: str, freedom: int = 0) -> int:
-        """Index in v, a and tau of a joint's freedom.
-
-        Raises:
-            UnsupportedExport: The joint is a cut, so the model has no coordinate for it.
-        """
+        """Index in v, a and tau of a joint's freedom."""
         self.graph.mechanism.joint(joint)
         columns = [c for e in self.graph.edges if e.joint.name == joint for c in e.columns]
         rows = np.flatnonzero(self._map[:, columns[freedom : freedom + 1]])
@@ -150,27 +126,18 @@ class ModelCoordinates:
         """Rates of the mechanism's coordinates by velocities, zero at the cuts, shape (n, nv)."""
         return self._back
 
-    def velocity_rows(self) -> Array:
-        """Coupling rows on the model's velocities, shape (C, nv), 1 where there is a curve."""
-        rows = self.coupling @ self._back
-        for row, velocity, _ in self.velocity_curves():
-            rows[row, velocity] = 1.0
-        return read_only(rows)
-
-    def velocity_curves(self) -> tuple[CurvedEntry, ...]:
-        """The curves as functions of the coordinate that a velocity of the model is the rate of."""
-        linear, found = self.coupling @ self._back, []
+    def constraint_rows(self, closures: Sequence[ClosureRows]) -> ConstraintRows:
+        """Return the rows of closures and those of the couplings on the model's velocities."""
+        rows, curves = self.coupling @ self._back, []
         for row, column, curve in self.curves:
             (velocity,) = np.flatnonzero(self._back[column]).tolist()
             scale, shift = float(self._back[column, velocity]), float(self._start[column])
-            whole = curve.along(scale, shift).plus(float(linear[row, velocity]))
-            found.append((row, velocity, whole))
-        return tuple(found)
-
-    @property
-    def targets(self) -> Array:
-        """Values that the coupling rows have on the model's coordinates, shape (C,)."""
-        return np.asarray(self.offset - self.coupling @ self._start)
+            whole = curve.along(scale, shift).plus(float(rows[row, velocity]))
+            curves.append((row, velocity, whole))
+        for row, velocity, _ in curves:
+            rows[row, velocity] = 1.0
+        targets = np.asarray(self.offset - self.coupling @ self._start)
+        return ConstraintRows(closures, read_only(rows), targets, tuple(curves))
 
     def _couplings(self, couplings: Sequence[CouplingRow]) -> Array:
         """Coupling rows over all joint coordinates, shape (C, n)."""
@@ -197,25 +164,25 @@ HELD = ("damping", "friction", "armature")
 
 
 def joint_values(coordinates: ModelCoordinates) -> dict[str, Array]:
-    """Limits and dynamics of the tree's joints, by the names of the arrays of a Pinocchio model.
+    """Return limits and dynamics of the tree's joints by the names of Pinocchio's arrays.
 
     What the mechanism leaves open is infinite, bounds that a URDF ``<limit>`` leaves out are zero,
     and components of unit quaternions get bounds just beyond one: as by Pinocchio's own readers.
     """
     mechanism, tree = coordinates.graph.mechanism, coordinates.tree
-    found: dict[str, Array] = {}
-    own = np.flatnonzero(coordinates.columns >= 0)
-    columns = coordinates.columns[own]
+    result: dict[str, Array] = {}
+    stated = np.flatnonzero(coordinates.columns >= 0)
+    columns = coordinates.columns[stated]
     for key in HELD:
         values = np.zeros(tree.nv)
-        values[own] = dynamics_of(mechanism, key)[columns]
-        found[key] = values
-    found["lowerDryFrictionLimit"] = -found["friction"]
+        values[stated] = dynamics_of(mechanism, key)[columns]
+        result[key] = values
+    result["lowerDryFrictionLimit"] = -result["friction"]
     for key in ("velocity", "effort"):
         bounds = np.full(tree.nv, np.inf)
-        bounds[own] = limits_of(mechanism, key)[columns]
-        found[f"upper{key.capitalize()}Limit"] = bounds
-        found[f"lower{key.capitalize()}Limit"] = -bounds
+        bounds[stated] = limits_of(mechanism, key)[columns]
+        result[f"upper{key.capitalize()}Limit"] = bounds
+        result[f"lower{key.capitalize()}Limit"] = -bounds
     for key, sign in (("lower", -1.0), ("upper", 1.0)):
         bounds = limits_of(mechanism, key, unstated=0.0)
         positions = np.full(tree.nq, sign * np.inf)
@@ -227,24 +194,19 @@ def joint_values(coordinates: ModelCoordinates) -> dict[str, Array]:
                 continue
             for k, column in enumerate(coordinates.columns[v : v + tree.nvs[j]]):
                 positions[q + k] = bounds[column] if column >= 0 else sign * np.inf
-        found[f"{key}PositionLimit"] = positions
-    return found
+        result[f"{key}PositionLimit"] = positions
+    return result
 
 
 def left_out(joints: Sequence[Joint], cut: Sequence[Joint]) -> list[Diagnostic]:
-    """Findings about values that a Pinocchio model has no place for.
-
-    Args:
-        joints: All joints of the mechanism.
-        cut: Those that close loops and have no coordinate in the model.
-    """
+    """Return findings on values without a place in the model, those of ``cut`` joints included."""
     springs = [j for j in joints if np.any(j.dynamics.stiffness)]
     held = [j for j in cut if any(np.any(getattr(j.dynamics, key)) for key in HELD)]
     bounded = [j for j in cut if j.limits is not None]
     known = "the robot's passive_forces and simulations count them"
     elsewhere = "choose other cuts: reduce(mechanism, cuts=[...]), or the style 'anchors'"
     closing = "not in the Pinocchio model: they close loops, and have no coordinate there"
-    found = (
+    kinds = (
         ("REG325", "springs of {} are not in the Pinocchio model, which has none", springs, known),
         ("REG325", f"damping, friction and armature of {{}} are {closing}", held, elsewhere),
         ("REG324", f"limits of {{}} are {closing}", bounded, elsewhere),
@@ -258,6 +220,6 @@ def left_out(joints: Sequence[Joint], cut: Sequence[Joint]) -> list[Diagnostic]:
             source=those[0].source,
             help=(help_,),
         )
-        for code, text, those, help_ in found
+        for code, text, those, help_ in kinds
         if those
     ]

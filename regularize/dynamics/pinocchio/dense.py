@@ -27,16 +27,11 @@ from regularize.lie.arrays import Array
 
 
 class DenseTree:
-    """What a tree's equations are made of, whatever the state.
+    """Parts of a tree's equations that do not depend on the state.
 
-    Args:
-        multibody: The multibody tree with its loops.
-
-    Attributes:
-        carried: Whether each column moves each link: 1 or 0, shape (links, columns).
-        owner: Link that each column moves, shape (columns,).
-        sense: 1 where a column moves the second link of a row's loop alone, -1 where the first one,
-            shape (rows of loops, columns).
+    Columns are the freedoms of all links, one after the other; ``carried`` says by 1 and 0 which
+    links a column moves, ``owner`` whose freedom it is, and ``sense`` whether it moves the second
+    link of a row's loop alone, 1, or the first one, -1.
     """
 
     def __init__(self, multibody: MultibodyTree) -> None:
@@ -44,8 +39,8 @@ class DenseTree:
         self.multibody = multibody
         self.owner = np.repeat(np.arange(1, len(links) + 1), [link.freedoms for link in links])
         self.carried: Array = np.zeros((len(links) + 1, len(self.owner)))
-        for b, each in enumerate(links, start=1):
-            self.carried[b] = self.carried[each.parent]
+        for b, link in enumerate(links, start=1):
+            self.carried[b] = self.carried[link.parent]
             self.carried[b, self.owner == b] = 1.0
         self.before = np.array([0, *(link.parent for link in links)])[self.owner]
         self.scaling = np.array([1.0, *(link.scaling for link in links)])[self.owner]
@@ -61,7 +56,7 @@ class DenseTree:
         self.loop_of = np.repeat(np.arange(len(counts)), counts)
         self.first = np.array([loop.first for loop in multibody.loops], dtype=int)
         self.second = np.array([loop.second for loop in multibody.loops], dtype=int)
-        self.own = {link.rate: link for link in links if not link.follows}
+        self.leading = {link.rate: link for link in links if not link.follows}
         self.sense_of_loop = self.carried[self.second] - self.carried[self.first]
         self.sense = self.sense_of_loop[self.loop_of]
 
@@ -71,13 +66,7 @@ class DenseTree:
 
 
 class DenseState:
-    """The equations of a tree at a state.
-
-    Args:
-        tree: The tree.
-        q: Configuration, shape (nq,).
-        v: Velocity, shape (nv,).
-    """
+    """The equations of a tree at a state."""
 
     def __init__(self, tree: DenseTree, q: Array, v: Array) -> None:
         self.tree, multibody = tree, tree.multibody
@@ -87,7 +76,7 @@ class DenseState:
         #: Of couplings' curves the row, the velocity, its value, and derivatives by rising order.
         self._curves = []
         for row, velocity, curve in multibody.curves:
-            link = tree.own[velocity]
+            link = tree.leading[velocity]
             x = q[link.coordinate]
             if link.kind == "continuous":
                 x = np.arctan2(q[link.coordinate + 1], x)
@@ -116,7 +105,7 @@ class DenseState:
 
     @cached_property
     def _composite(self) -> Array:
-        """Inertias of all that the link of a column carries, shape (columns, 6, 6)."""
+        """Inertias of the subtrees that columns move, shape (columns, 6, 6)."""
         return np.asarray(np.tensordot(self.tree.subtrees, self._inertias, 1)[self.tree.owner])
 
     @cached_property
@@ -125,13 +114,13 @@ class DenseState:
         return np.asarray((self._composite @ self.S[..., None])[..., 0])
 
     def _wrenches(self, A: Array) -> Array:
-        """Wrenches that all that each link carries needs, shape (links, 6)."""
+        """Return the wrenches that the subtrees of all links need, shape (links, 6)."""
         momenta = (self._inertias @ self.V[..., None])[..., 0]
-        own = (self._inertias @ A[..., None])[..., 0] + _carry(self.V, momenta)
-        return np.asarray(self.tree.subtrees @ own)
+        of_links = (self._inertias @ A[..., None])[..., 0] + _carry(self.V, momenta)
+        return np.asarray(self.tree.subtrees @ of_links)
 
     def _summed(self, by_columns: Array) -> Array:
-        """A matrix over columns as one over velocities, shape (nv, nv)."""
+        """Turn a matrix over columns into one over velocities, shape (nv, nv)."""
         return np.asarray(self.tree.to_columns.T @ by_columns @ self.tree.to_columns)
 
     @cached_property
@@ -150,8 +139,8 @@ class DenseState:
     @cached_property
     def needed(self) -> Array:
         """Joint forces that no acceleration needs, shape (nv,)."""
-        each = (self.S * self._wrenches(self.A)[self.tree.owner]).sum(axis=1)
-        return np.asarray(self.tree.to_columns.T @ each)
+        forces = (self.S * self._wrenches(self.A)[self.tree.owner]).sum(axis=1)
+        return np.asarray(self.tree.to_columns.T @ forces)
 
     @cached_property
     def _covectors(self) -> Array:
@@ -197,15 +186,7 @@ class DenseState:
         return self._with_curves(rows, lambda rate, slopes: slopes[1] * rate)
 
     def changes(self, a: Array, multipliers: Array) -> tuple[Array, Array]:
-        r"""Derivatives by q and v of :math:`M a + n - J^T \lambda` and of :math:`J a + \gamma`.
-
-        Args:
-            a: Acceleration, shape (nv,).
-            multipliers: They are held, shape (rows,).
-
-        Returns:
-            Shapes (nv, 2 nv) and (rows, 2 nv).
-        """
+        r"""Derivatives by q and v of :math:`M a + n - J^T \lambda` and of :math:`J a + \gamma`."""
         tree, S, swept = self.tree, self.S, self.swept
         A = self.A + tree.carried @ (S * (tree.to_columns @ a)[:, None])
         bent = screw.bracket(self.V[tree.before], swept) + screw.bracket(A[tree.before], S)
@@ -248,7 +229,7 @@ class DenseState:
 
     def _turning_rows(self, multipliers: Array) -> Array:
         """Minus the change by q of the rows' forces on the columns, shape (columns, columns)."""
-        tree, S, own = self.tree, self.S, self.tree.owner
+        tree, S, owner = self.tree, self.S, self.tree.owner
         result: Array = np.zeros((len(S), len(S)))
         weighted = self._covectors * multipliers[: len(self._covectors), None]
         for loop, sense in enumerate(tree.sense_of_loop):
@@ -256,8 +237,10 @@ class DenseState:
             first, second = sense < 0.0, sense > 0.0
             # The first link carries the wrench: axes before a column that moves it see it turn.
             # It stays where a column moves the second one, and axes behind that turn.
-            seen = np.outer(first, first) * (own[:, None] < own) - 1.0 * np.outer(second, first)
-            turning = seen + np.outer(second, second) * (own[:, None] >= own)
+            turning = np.outer(first, first) * (owner[:, None] < owner) - 1.0 * np.outer(
+                second, first
+            )
+            turning += np.outer(second, second) * (owner[:, None] >= owner)
             result += turning * (S @ _carry(S, np.broadcast_to(wrench, S.shape)).T)
         return result
 
@@ -273,7 +256,7 @@ def _carry(x: Array, wrenches: Array) -> Array:
 
 
 def _by_twist(wrenches: Array) -> Array:
-    """The same as matrices that act on the twists, shape (N, 6, 6)."""
+    """Return what ``_before`` does to wrenches as matrices on the twists, shape (N, 6, 6)."""
     result = np.zeros((*wrenches.shape, 6))
     force = screw.cross_matrix(wrenches[:, :3])
     result[:, :3, 3:] = result[:, 3:, :3] = -force

@@ -1,7 +1,7 @@
 r"""Derivatives of constrained dynamics, forward and inverse, with respect to the state.
 
 Differentiating :math:`M a + n = \tau + J^T \lambda` and :math:`J a + \gamma = 0` gives one linear
-system for all derivatives of the acceleration. The equation of ``actuation`` that gives the forces
+system for all derivatives of the acceleration. The equation of ``forces`` that gives the forces
 of actuators is that of a constrained motion, with the actuators' costs in the place of masses, so
 it is differentiated in the same way. Where actuators leave something locked, velocities that they
 do not see turn with the loops, and unmet forces with them.
@@ -9,37 +9,34 @@ do not see turn with the loops, and unmet forces with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from regularize.dynamics.pinocchio.actuation import Actuation
 from regularize.dynamics.pinocchio.dense import DenseState
+from regularize.dynamics.pinocchio.forces import Actuation
 from regularize.dynamics.pinocchio.split import Split, Stabilization
-from regularize.lie.arrays import Array, read_only
+from regularize.dynamics.pinocchio.tree_states import TreeStates
+from regularize.lie.arrays import Acceleration, Array, Configuration, Torque, Velocity, read_only
 
 
 @dataclass(frozen=True, eq=False)
 class AccelerationDerivatives:
-    """The acceleration and its derivatives.
+    """The acceleration and its derivatives, shape (nv, nv) each.
 
-    Attributes:
-        a: Acceleration, shape (nv,).
-        ddq_dq: By tangent steps of the configuration, as of ``pinocchio.integrate``, (nv, nv).
-        ddq_dv: By the velocity, shape (nv, nv).
-        ddq_dtau: By the joint forces, shape (nv, nv).
+    Those by q are by tangent steps of the configuration, as of ``pinocchio.integrate``.
     """
 
-    a: Array
+    a: Acceleration
     ddq_dq: Array
     ddq_dv: Array
     ddq_dtau: Array
 
     @classmethod
     def of(cls, parts: Iterable[Array]) -> AccelerationDerivatives:
-        """From arrays of its own, which become read-only."""
+        """Make the arrays read-only."""
         whole = cls(*parts)
         for part in (whole.a, *whole):
             part.setflags(write=False)
@@ -52,13 +49,9 @@ class AccelerationDerivatives:
 
 @dataclass(frozen=True, eq=False)
 class InverseDynamicsDerivatives:
-    """The actuator forces for an acceleration, and their derivatives.
+    """The actuator forces for an acceleration, shape (k,), and their derivatives, (k, nv) each.
 
-    Attributes:
-        tau: Actuator forces and torques, shape (k,).
-        dtau_dq: By tangent steps of the configuration, as of ``pinocchio.integrate``, (k, nv).
-        dtau_dv: By the velocity, shape (k, nv).
-        dtau_da: By the acceleration, shape (k, nv).
+    Those by q are by tangent steps of the configuration, as of ``pinocchio.integrate``.
     """
 
     tau: Array
@@ -74,15 +67,7 @@ class InverseDynamicsDerivatives:
 def acceleration_derivatives(
     at: DenseState, rank: int, v: Array, tau: Array, terms: Stabilization | None = None
 ) -> AccelerationDerivatives:
-    """Derivatives of the acceleration under joint forces; see ``Robot.dynamics_derivatives``.
-
-    Args:
-        at: The tree's equations at the state.
-        rank: Number of independent rows.
-        v: Velocity, shape (nv,).
-        tau: Joint forces, shape (nv,).
-        terms: Baumgarte's.
-    """
+    """Return the acceleration under joint forces and its derivatives, by dense algebra."""
     M, jacobian, bias, nv = at.mass_matrix, at.jacobian, at.bias, len(v)
     if terms is not None:
         bias = bias + terms.of(jacobian @ v)
@@ -97,61 +82,56 @@ def acceleration_derivatives(
     return AccelerationDerivatives.of((a, by_state[:, :nv], by_state[:, nv:], answer))
 
 
+def compiled_acceleration(
+    kernel: Any, state: tuple[Configuration, Velocity, Torque], terms: Stabilization | None
+) -> AccelerationDerivatives | None:
+    """Return the acceleration and its derivatives by the compiled step, where it can."""
+    if terms is None:
+        parts = kernel.dynamics_derivatives(*state)
+    else:
+        factors = np.array([terms.rate, terms.frequency**2])
+        parts = kernel.stabilized_derivatives(*state, terms.residual, factors)
+    return None if parts is None else AccelerationDerivatives.of(parts)
+
+
 class DenseMotionForces:
-    """What a motion needs of a tree with its rows, by dense algebra.
+    """Forces that a motion needs of a tree with its rows, by dense algebra."""
 
-    Args:
-        at: The tree's equations at the state.
-        moving: The same at the configuration with a velocity.
-        a: Acceleration, shape (nv,).
-    """
-
-    def __init__(self, at: DenseState, moving: Callable[[Array], DenseState], a: Array) -> None:
-        self._at, self._moving, self._a = at, moving, a
-        self.jacobian, self.needed = at.jacobian, at.needed + at.mass_matrix @ a
+    def __init__(self, states: TreeStates, q: Configuration, v: Velocity, a: Acceleration) -> None:
+        self._states, self._q, self._a, at = states, q, a, states.dense(q, v)
+        self._at, self.jacobian, self.needed = at, at.jacobian, at.needed + at.mass_matrix @ a
 
     def forces_by_motion(self, multipliers: Array) -> Array:
-        """How forces, less those of held multipliers, change with q, v and a, (nv, 3 nv)."""
+        """Return derivatives of forces less those of held multipliers by q, v, a, (nv, 3 nv)."""
         forces, _ = self._at.changes(self._a, multipliers)
         return np.hstack([forces, self._at.mass_matrix])
 
-    def rows_by_configuration(self, velocity: Array) -> Array:
-        """How the rows' values at a fixed velocity change with the configuration, (m, nv)."""
-        return self._moving(velocity).values_by_q()
+    def rows_by_configuration(self, velocity: Velocity) -> Array:
+        """Return derivatives of the rows' values at a fixed velocity by q, shape (m, nv)."""
+        return self._states.dense(self._q, velocity).values_by_q()
 
 
 class CompiledMotionForces:
-    """The same by the compiled step.
-
-    Args:
-        kernel: The compiled step.
-        state: Configuration (nq,), velocity and acceleration (nv,).
-    """
+    """Forces that a motion needs of a tree with its rows, by the compiled step."""
 
     def __init__(self, kernel: Any, *state: Array) -> None:
         self._kernel, self._state = kernel, state
         self.needed, self._mass, self.jacobian = kernel.inverse_terms(*state)
 
     def forces_by_motion(self, multipliers: Array) -> Array:
-        """How forces, less those of held multipliers, change with q, v and a, (nv, 3 nv)."""
-        found = self._kernel.force_changes(*self._state, multipliers)
-        return np.concatenate([found.reshape(len(self._mass), -1), self._mass], axis=1)
+        """Return derivatives of forces less those of held multipliers by q, v, a, (nv, 3 nv)."""
+        forces = self._kernel.force_changes(*self._state, multipliers)
+        return np.concatenate([forces.reshape(len(self._mass), -1), self._mass], axis=1)
 
-    def rows_by_configuration(self, velocity: Array) -> Array:
-        """How the rows' values at a fixed velocity change with the configuration, (m, nv)."""
+    def rows_by_configuration(self, velocity: Velocity) -> Array:
+        """Return derivatives of the rows' values at a fixed velocity by q, shape (m, nv)."""
         return np.asarray(self._kernel.row_changes(self._state[0], velocity))
 
 
 def actuator_derivatives(
     motion: DenseMotionForces | CompiledMotionForces, rank: int, actuation: Actuation
 ) -> InverseDynamicsDerivatives:
-    """Derivatives of actuator forces; see ``Robot.inverse_dynamics_derivatives``.
-
-    Args:
-        motion: What the motion needs.
-        rank: Number of independent rows.
-        actuation: The actuators.
-    """
+    """Return actuator forces and their derivatives."""
     index, needed, nv = actuation.index, motion.needed, len(motion.needed)
     parts = Split.of(motion.jacobian, rank)
     split = actuation.split(parts.free)
@@ -176,27 +156,16 @@ def actuator_derivatives(
 def fully_actuated(
     kernel: Any, state: Sequence[Array], actuation: Actuation, nv: int, rank: int
 ) -> InverseDynamicsDerivatives | None:
-    """The same in one go, by the compiled step.
-
-    Args:
-        kernel: The compiled step.
-        state: Configuration (nq,), velocity and acceleration (nv,).
-        actuation: The actuators.
-        nv: Length of velocities.
-        rank: Number of independent rows.
-
-    Returns:
-        None where a motion is left with all actuators locked.
-    """
+    """Return them in one go by the compiled step; None where locked actuators leave a motion."""
     index = actuation.index
     if len(index) < nv - rank:
         return None
     cost = np.zeros(nv)
     cost[index] = 1.0 / actuation.weights
-    found = kernel.actuated_derivatives(*state, cost)
-    if found is None:
+    parts = kernel.actuated_derivatives(*state, cost)
+    if parts is None:
         return None
-    z, by_q, by_v, by_force, M = found
+    z, by_q, by_v, by_force, M = parts
     changes = [by_q[index], by_v[index], by_force[index] @ M]
     return _of_actuators(actuation, z, changes)
 
@@ -204,7 +173,7 @@ def fully_actuated(
 def _of_actuators(
     actuation: Actuation, z: Array, changes: Sequence[Array]
 ) -> InverseDynamicsDerivatives:
-    """Forces of the actuators from z, and their derivatives from those of its actuated entries."""
+    """Return forces of the actuators from z, and derivatives from those of its actuated entries."""
     cost = actuation.weights
     parts = [read_only(change / cost[:, None]) for change in changes]
     return InverseDynamicsDerivatives(read_only(z[actuation.index] / cost), *parts)

@@ -8,16 +8,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regularize.dynamics.pinocchio.split import Split
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Indices, Mask
 from regularize.tolerances import EXACT
 from regularize.validation import numbers
 
 if TYPE_CHECKING:
-    from regularize.dynamics.pinocchio.actuated import ActuatedTree
+    from regularize.dynamics.pinocchio.solvers import ConstrainedTree
     from regularize.dynamics.pinocchio.tree import TreeJoint
 
 
@@ -47,34 +46,32 @@ class SteppedStates:
 
     q: Array
     v: Array
-    ok: NDArray[np.bool_]
+    ok: Mask
     residual: Array
 
     @classmethod
     def of(cls, count: int, records: int, nq: int, nv: int) -> SteppedStates:
-        """Room for so many records of so many robots."""
+        """Make room for so many records of so many robots."""
         both = (count, records)
         ok = np.empty(both, dtype=np.bool_)
         return cls(np.empty((*both, nq)), np.empty((*both, nv)), ok, np.empty(both))
 
-    def part(self, robots: NDArray[np.intp], begin: int, end: int | None = None) -> SteppedStates:
-        """Records of some robots from one on, to one and with it, as arrays of their own."""
+    def part(self, robots: Indices, begin: int, end: int | None = None) -> SteppedStates:
+        """Copy records of some robots, from ``begin`` to ``end`` inclusive."""
         records = slice(begin, None if end is None else end + 1)
         q, v, residual = (
             np.ascontiguousarray(x[robots, records]) for x in (self.q, self.v, self.residual)
         )
         return SteppedStates(q, v, np.ascontiguousarray(self.ok[robots, records]), residual)
 
-    def put(
-        self, part: SteppedStates, ok: NDArray[np.bool_], robots: NDArray[np.intp], begin: int
-    ) -> None:
-        """Write records back."""
+    def put(self, part: SteppedStates, ok: Mask, robots: Indices, begin: int) -> None:
+        """Write copied records back."""
         records = slice(begin, begin + part.ok.shape[1])
         self.q[robots, records], self.v[robots, records] = part.q, part.v
         self.residual[robots, records], self.ok[robots, records] = part.residual, ok
 
     def last(self) -> SteppedStates:
-        """Those after the last step alone."""
+        """Return the states after the last step alone."""
         return SteppedStates(
             self.q[..., -1, :], self.v[..., -1, :], self.ok[..., -1], self.residual[..., -1]
         )
@@ -82,18 +79,11 @@ class SteppedStates:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Environments:
-    """How a robot is stepped.
+    """Steps of a robot, some of whose joints may be driven to coordinates."""
 
-    Attributes:
-        robot: The robot.
-        joints: The joints of its model.
-        passive: Whether damping, springs and dry friction of the mechanism's joints act.
-        drives: Names of joints whose coordinates are given after every step.
-    """
-
-    robot: ActuatedTree
+    robot: ConstrainedTree
     joints: Sequence[TreeJoint] = field(repr=False)
-    passive: bool
+    passive: bool  #: whether damping, springs and dry friction of joints act
     drives: tuple[str, ...] = ()
     #: Whether a step's beginning has to be recorded, too.
     _begins: ClassVar[bool] = False
@@ -105,11 +95,10 @@ class Environments:
         if not self.drives:
             return robot.kernel
         indices = robot.velocity_indices(self.drives)
-        for name, joint in zip(self.drives, map(robot.mechanism.joint, self.drives), strict=True):
-            if joint.freedoms != 1:
-                raise ModelError(
-                    f"joint {name!r} has {joint.freedoms} freedoms; drive those with one"
-                )
+        for name in self.drives:
+            freedoms = robot.mechanism.joint(name).freedoms
+            if freedoms != 1:
+                raise ModelError(f"joint {name!r} has {freedoms} freedoms; drive those with one")
         for index in indices:
             robot.position_index(int(index))
         reference = getattr(robot, "q0", robot.tree.space.neutral)
@@ -126,25 +115,25 @@ class Environments:
 
     @cached_property
     def _laws(self) -> tuple[Array, Array, Array] | None:
-        """What acts within joints, as the kernel reads it; None where it cannot."""
+        """Forces within joints as the kernel reads them; None where it cannot."""
         robot = self.robot
-        if self._kernel is None or robot.multibody is None or not robot.stepped:
+        if self._kernel is None or not robot.stepped:
             return None
         tree = robot.multibody[0]
         laws = np.zeros((7, robot.nv))
         closing = np.zeros((4, sum(loop.screws.shape[1] for loop in tree.loops)))
         joints = robot.passive.joints
         if self.passive and (joints.dissipates or joints.stores):
-            found = robot.passive.laws(self.joints)
-            if found is None:
+            of_joints = robot.passive.laws(self.joints)
+            if of_joints is None:
                 return None
-            laws, closing = found
+            laws, closing = of_joints
         wrenches = np.zeros((len(tree.links) + 1) * _WRENCH)
         return laws.ravel(), np.ascontiguousarray(closing).ravel(), wrenches
 
     @cached_property
     def _options(self) -> Array:
-        """What the kernel is told of all steps but their length; see ``environments.c``."""
+        """Options of all steps but their length; see ``environments.c``."""
         laws, closing, _ = self._laws or (np.zeros(0),) * 3
         acts, slip = laws.any() or closing.any(), self.robot.passive.joints.slip
         return np.array([0.0, slip, acts, closing.any(), CLOSED, BORNE, EXACT.singular])
@@ -160,7 +149,7 @@ class Environments:
         drive: Mapping[str, Any],
         first: bool = True,
     ) -> SteppedStates:
-        """States after every step and, where wanted, before the first; see ``Robot.rollout``."""
+        """Return states after every step and, with ``first``, before; see ``Robot.rollout``."""
         robot, one = self.robot, np.ndim(q) == np.ndim(v) == 1
         # Of a single robot, rows of joint forces are those of its steps.
         of_steps = one and np.ndim(tau) == 2 and steps > 1 and len(tau) == steps
@@ -169,13 +158,12 @@ class Environments:
         count = len(given[0])
         result = SteppedStates.of(count, steps + (first or self._begins), robot.nq, robot.nv)
         self._move(given, result, h, threads, self._targets(drive, count, steps, single))
-        return self._without_axis(result) if single else result
-
-    def _without_axis(self, states: SteppedStates) -> SteppedStates:
-        return SteppedStates(states.q[0], states.v[0], states.ok[0], states.residual[0])
+        if not single:
+            return result
+        return SteppedStates(result.q[0], result.v[0], result.ok[0], result.residual[0])
 
     def _given(self, q: Any, v: Any, tau: Any, steps: int) -> Given:
-        """States (N, nq) and (N, nv), and joint forces (N, 1 or steps, nv)."""
+        """Return states (N, nq) and (N, nv), and joint forces (N, 1 or steps, nv)."""
         robot = self.robot
         q, v, tau = (x if x.ndim > 1 else np.atleast_2d(x) for x in map(numbers, (q, v, tau)))
         tau = tau[:, None] if tau.ndim == 2 else tau
@@ -192,7 +180,7 @@ class Environments:
         return given[0], given[1], given[2]
 
     def _targets(self, drive: Mapping[str, Any], count: int, steps: int, single: bool) -> Array:
-        """Coordinates of the drives after every step, shape (N, steps, drives)."""
+        """Return coordinates of the drives after every step, shape (N, steps, drives)."""
         result = np.empty((count, steps, len(drive)))
         for k, (name, given) in enumerate(drive.items()):
             x = numbers(given)
@@ -228,7 +216,7 @@ class Environments:
         )
 
     def _move_one_by_one(self, given: Given, states: SteppedStates, h: float, steps: int) -> None:
-        """The same without the compiled kernel."""
+        """Fill in the states without the compiled kernel."""
         records = states.ok.shape[1]
         for n, (q, v, forces) in enumerate(zip(*given, strict=True)):
             state: tuple[Any, Any, float] = (q, v, 0.0)
@@ -238,13 +226,13 @@ class Environments:
                 if step >= 0:
                     applied = forces[min(step, len(forces) - 1)]
                     ok = ok and bool(np.isfinite(applied).all())
-                    found = self._step(*state[:2], applied, h) if ok else None
-                    state, ok = found or (np.nan, np.nan, np.nan), found is not None
+                    after = self._step(*state[:2], applied, h) if ok else None
+                    state, ok = after or (np.nan, np.nan, np.nan), after is not None
                 states.q[n, k], states.v[n, k], states.residual[n, k] = state
                 states.ok[n, k] = ok
 
     def _step(self, q: Array, v: Array, tau: Array, h: float) -> tuple[Array, Array, float] | None:
-        """One step of one robot by dense algebra; None where there is none."""
+        """Return one robot's state and errors after a step by dense algebra, if there is one."""
         robot = self.robot
         if self.passive:
             tau = tau + robot.passive_forces(q, v)

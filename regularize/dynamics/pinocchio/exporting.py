@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from regularize.dynamics.pinocchio.closure_rows import ClosureRows, ConstraintRows
+from regularize.dynamics.pinocchio.closure_rows import ClosureRows
 from regularize.dynamics.pinocchio.coordinates import ModelCoordinates, joint_values, left_out
 from regularize.dynamics.pinocchio.multibody_reading import is_massive
 from regularize.dynamics.pinocchio.robot import Robot
@@ -77,13 +77,12 @@ def _robot(
     anchors: list[Anchor],
     made: partial[Robot],
 ) -> Robot:
-    tree = builder.tree
-    held = [row for held in reduction.held for row in held.rows]
+    """Return the robot of a tree that was built with its closures."""
+    tree, legacy = builder.tree, style == "legacy"
+    held = [row for part in reduction.held for row in part.rows]
     coordinates = ModelCoordinates(reduction.graph, tree, builder.joints, held=held)
     tree.values = joint_values(coordinates)
-    curves = coordinates.velocity_curves()
-    rows = ConstraintRows(closures, coordinates.velocity_rows(), coordinates.targets, curves)
-    legacy = style == "legacy"
+    rows = coordinates.constraint_rows(closures)
     q0 = read_only(coordinates.configuration(reduction.q))
     if legacy:
         poses = poses_of(tree.links, q0)
@@ -91,9 +90,8 @@ def _robot(
     massive = is_massive(tree, q0)
     cut = [c.edge.joint for c in closures if c.edge is not None]
     lost = left_out(reduction.mechanism.joints, cut)
-    findings = (*builder.findings, *left_over(reduction, style), *lost)
-    if not reduction.assembly.closed:
-        findings = (*opened(reduction), *findings)
+    opening = () if reduction.assembly.closed else opened(reduction)
+    ends = () if massive else (massless_ends(),)
     return Robot(
         tree=tree,
         constraints=rows,
@@ -104,7 +102,7 @@ def _robot(
         reduction=reduction,
         q0=q0,
         joints=tuple(builder.joints),
-        findings=findings if massive else (*findings, massless_ends()),
+        findings=(*opening, *builder.findings, *left_over(reduction, style), *lost, *ends),
         _coordinates=coordinates,
         places=body_places(reduction.graph, builder.place),
         _made=made,
@@ -112,14 +110,9 @@ def _robot(
 
 
 def differing(legacy: Robot, rows: Robot, tolerance: float = UNNOTICED) -> list[Diagnostic]:
-    """What the rigid constraints cannot hold: a finding if accelerations are other ones (REG330).
+    """Return a finding if rigid constraints give other accelerations than the rows (REG330).
 
     They are compared at the reference configuration, at rest and at a random velocity.
-
-    Args:
-        legacy: The robot in the style ``legacy``.
-        rows: The robot of the same reduction in the style ``rows``.
-        tolerance: Difference that is no difference, as a part of the largest acceleration.
     """
     if not rows.model.nv:  # nothing moves
         return []
@@ -159,16 +152,16 @@ def differing(legacy: Robot, rows: Robot, tolerance: float = UNNOTICED) -> list[
 
 
 def _joint_of(robot: Robot, velocity: int) -> str:
-    """The joint of the mechanism that a velocity of the model belongs to."""
+    """Return the joint of the mechanism that a velocity of the model belongs to."""
     column = int(np.argmax(np.abs(robot.joint_map[velocity])))
     return next(edge.joint.name for edge in robot.reduction.graph.edges if column in edge.columns)
 
 
 def left_over(reduction: Reduction, style: str) -> list[Diagnostic]:
-    """What is held, and each property of the reduction that the models of a style lack."""
-    found = [d for d in reduction.mechanism.findings if d.code == "REG318"]
+    """Return findings on what is held, and on what the models of a style lack."""
+    findings = [d for d in reduction.mechanism.findings if d.code == "REG318"]
     if reduction.remaining and style in ("anchors", "slack"):
-        found.append(
+        findings.append(
             Diagnostic(
                 "REG304",
                 "warning",
@@ -177,10 +170,10 @@ def left_over(reduction: Reduction, style: str) -> list[Diagnostic]:
                 help=("drop them on numerical evidence: reduce(mechanism, numerical=True)",),
             )
         )
-    found += rank_losses(reduction)
+    findings += rank_losses(reduction)
     if reduction.graph.couplings and style != "rows":
         names = ", ".join(f"`{c.name}`" for c in reduction.graph.couplings)
-        found.append(
+        findings.append(
             Diagnostic(
                 "REG305",
                 "warning",
@@ -189,11 +182,11 @@ def left_over(reduction: Reduction, style: str) -> list[Diagnostic]:
                 help=("use the style 'rows' or the robot's own forward_dynamics",),
             )
         )
-    return found
+    return findings
 
 
 def opened(reduction: Reduction) -> list[Diagnostic]:
-    """What to say of loops that are open at the configuration given, or cannot be closed."""
+    """Return findings on loops that are open at the given configuration, or cannot be closed."""
     assembly = reduction.assembly
     (before, turned), (after, left) = assembly.worst_before, assembly.worst_after
     if not assembly.closed:
@@ -219,7 +212,7 @@ def opened(reduction: Reduction) -> list[Diagnostic]:
 
 
 def massless_ends() -> Diagnostic:
-    """The mass matrix of the tree is singular."""
+    """Return the finding that the mass matrix of the tree is singular."""
     return Diagnostic(
         "REG306",
         "warning",

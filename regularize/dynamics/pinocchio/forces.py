@@ -1,38 +1,60 @@
-"""Forces in the loops, and forces of actuators for a given motion."""
+r"""Forces in the loops, the forces that actuators need for a motion, and the motions they make.
+
+With the velocities N that the rows leave free, the rows S that pick the actuated ones, and weights
+W, the actuator forces are the smallest ones, :math:`\tau^T W \tau`, of those that leave least unmet
+of :math:`N^T (S^T \tau - M a - n)`. Let L be the motions that remain with all actuators locked,
+orthonormal. Then
+
+.. math::
+
+    (S^T W^{-1} S + L L^T) \, z + J^T \lambda = M a + n, \qquad J z = 0,
+
+gives :math:`\tau = W^{-1} S z`, and :math:`L L^T (M a + n)` is what no actuator can meet. It is the
+equation of a constrained motion; see ``derivatives``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from regularize.dynamics.pinocchio.actuation import Actuation
-from regularize.dynamics.pinocchio.closure_rows import ClosureRows
+from regularize.dynamics.pinocchio import pin
 from regularize.dynamics.pinocchio.solvers import ConstrainedTree
+from regularize.dynamics.pinocchio.spanning_tree import SpanningTree
 from regularize.dynamics.pinocchio.split import Split
+from regularize.errors import ModelError
 from regularize.lie import screw, subalgebra
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import (
+    Array,
+    Configuration,
+    Indices,
+    Space,
+    Torque,
+    Wrench,
+    read_only,
+)
 from regularize.lie.directions import directions
-from regularize.tolerances import PARALLEL
+from regularize.mechanism.mechanism import Mechanism
+from regularize.tolerances import EXACT, PARALLEL, VANISHING
 
 
 @dataclass(frozen=True, eq=False)
 class LoopForce:
-    """What a cut transmits.
+    """What a cut joint transmits, about its origin in ground axes.
 
-    Attributes:
-        joint: Name of the cut joint.
-        wrench: Force in N and moment in N m about the joint's origin that the parent exerts on the
-            child, ground axes, shape (6,). It does no work on the joint's freedoms.
-        indeterminate: Wrenches of the joint that rigid bodies leave open, same axes and point,
-            shape (6, r): any multiple of them may be added. They are the removed rows.
+    The parent exerts the wrench on the child; it does no work on the joint's freedoms. Any multiple
+    of the indeterminate wrenches, which are the removed rows, may be added: rigid bodies leave them
+    open.
     """
 
     joint: str
-    wrench: Array
-    indeterminate: Array
+    wrench: Wrench
+    indeterminate: Space
 
     @property
     def unique(self) -> bool:
@@ -51,15 +73,10 @@ class LoopForce:
 
 @dataclass(frozen=True, eq=False)
 class ConstraintForces:
-    """Forces that keep the loops closed.
-
-    Attributes:
-        multipliers: One per row, shape (m,).
-        generalized: The same as joint forces and torques, shape (nv,).
-    """
+    """Forces that keep the loops closed: a multiplier for each row, and as joint forces."""
 
     multipliers: Array
-    generalized: Array
+    generalized: Torque
     _loops: Callable[[], tuple[LoopForce, ...]] = field(repr=False)
 
     @cached_property
@@ -71,12 +88,12 @@ class ConstraintForces:
 def constraint_forces(
     tree: ConstrainedTree, accelerate: Callable[..., Array], q: Array, v: Array, tau: Array
 ) -> ConstraintForces:
-    """Forces at the cuts under joint forces; see ``Robot.constraint_forces``."""
+    """Return forces at the cuts under joint forces; see ``Robot.constraint_forces``."""
     # Multipliers of independent rows are the only ones, and the step finds them.
     unique = tree.stepped and tree.rank == tree.rows
-    found = tree.kernel.constrained_dynamics(q, v, tau) if unique else None
-    if found is not None:
-        multipliers = found[1]
+    solved = tree.kernel.constrained_dynamics(q, v, tau) if unique else None
+    if solved is not None:
+        multipliers = solved[1]
         generalized = multipliers @ tree.jacobian(q)
     else:
         terms, a = tree.states.terms(q, v), accelerate(q, v, tau)
@@ -86,56 +103,40 @@ def constraint_forces(
     return ConstraintForces(read_only(multipliers), read_only(generalized), loops)
 
 
-def loop_forces(tree: ConstrainedTree, q: Array, multipliers: Array) -> tuple[LoopForce, ...]:
-    """What the cuts transmit at a configuration, from the multipliers of all rows, shape (m,)."""
+def loop_forces(
+    tree: ConstrainedTree, q: Configuration, multipliers: Array
+) -> tuple[LoopForce, ...]:
+    """Return what the cuts transmit at a configuration, from the multipliers of all rows."""
     poses, closures = tree.states.poses(q), tree.constraints.closures
-    if not closures:
-        return ()
-    first = poses[[closure.first for closure in closures]]
-    second = poses[[closure.second for closure in closures]]
-    origins = (second @ np.array([closure.second_frame for closure in closures]))[:, :3, 3]
-
-    def carry(frames: list[Array]) -> Array:
-        """What takes wrenches in frames of the first links to ground axes and the joints' origins.
-
-        Wrenches transform by the transposed inverse of what twists transform by.
-        """
-        T_joint_frame = first @ np.array(frames)
-        T_joint_frame[:, :3, 3] -= origins
-        return np.swapaxes(screw.adjoint(screw.inverse(T_joint_frame)), -1, -2)
-
-    of_rows = carry([closure.row_frame for closure in closures])
-    of_cuts = carry([closure.cut_frame for closure in closures])
     wrenches = tree.states.wrenches(q, multipliers)
-    return tuple(map(_loop_force, closures, of_rows, of_cuts, wrenches))
-
-
-def _loop_force(closure: ClosureRows, of_rows: Array, of_cut: Array, wrench: Array) -> LoopForce:
-    return LoopForce(
-        closure.cut.edge.joint.name,
-        read_only(closure.sign * (of_rows @ wrench)),
-        read_only(of_cut @ closure.removed),
-    )
+    forces = []
+    for closure, wrench in zip(closures, wrenches, strict=True):
+        first, origin = poses[closure.first], poses[closure.second] @ closure.second_frame
+        carries = []
+        for frame in (closure.row_frame, closure.cut_frame):
+            # Wrenches transform by the transposed inverse of what twists transform by.
+            T_joint_frame = first @ frame
+            T_joint_frame[:3, 3] -= origin[:3, 3]
+            carries.append(screw.adjoint(screw.inverse(T_joint_frame)).T)
+        forces.append(
+            LoopForce(
+                closure.cut.edge.joint.name,
+                read_only(closure.sign * (carries[0] @ wrench)),
+                read_only(carries[1] @ closure.removed),
+            )
+        )
+    return tuple(forces)
 
 
 @dataclass(frozen=True, eq=False)
 class InverseDynamics:
-    """Actuator forces for a motion.
+    """Actuator forces for a motion."""
 
-    Attributes:
-        joints: Name of the joint of every entry.
-        tau: Actuator forces and torques, shape (k,).
-        generalized: The same among all joint forces of the model, shape (nv,).
-        constraint_forces: Multipliers of the rows, shape (m,).
-        unmet: Joint forces that the actuators cannot produce, zero where the motion is possible,
-            shape (nv,).
-    """
-
-    joints: tuple[str, ...]
-    tau: Array
-    generalized: Array
-    constraint_forces: Array
-    unmet: Array
+    joints: tuple[str, ...]  #: name of the joint of every actuator
+    tau: Array  #: forces and torques of the actuators, shape (k,)
+    generalized: Torque  #: the same among all joint forces of the model
+    constraint_forces: Array  #: multipliers of the rows, shape (m,)
+    unmet: Torque  #: what the actuators cannot produce, zero where the motion is possible
     _loops: Callable[[], tuple[LoopForce, ...]] = field(repr=False)
 
     @cached_property
@@ -147,16 +148,7 @@ class InverseDynamics:
 def inverse_dynamics(
     tree: ConstrainedTree, q: Array, v: Array, a: Array, actuation: Actuation, passive: Array
 ) -> InverseDynamics:
-    """Forces of actuators for an acceleration; see ``Robot.inverse_dynamics``.
-
-    Args:
-        tree: The tree with its rows.
-        q: Configuration with closed loops, shape (nq,).
-        v: Velocity that keeps them closed, shape (nv,).
-        a: Acceleration that keeps them closed, shape (nv,).
-        actuation: The actuators.
-        passive: Joint forces that act besides, shape (nv,).
-    """
+    """Return forces of actuators for an acceleration, ``passive`` joint forces acting besides."""
     M, still, jacobian, _ = tree.states.terms(q, v)
     parts = Split.of(jacobian, tree.rank)
     split = actuation.split(parts.free)
@@ -173,3 +165,103 @@ def inverse_dynamics(
         read_only(split.locked @ (split.locked.T @ needed)),
         partial(loop_forces, tree, np.array(q), multipliers),
     )
+
+
+def actuated_joints(mechanism: Mechanism, named: Sequence[str] | None) -> Sequence[str]:
+    """Return the names of the actuated joints, by default of those that the model marks."""
+    if named is not None:
+        return named
+    names = [joint.name for joint in mechanism.joints if joint.actuated]
+    if not names:
+        raise ModelError(
+            "the model does not say which joints are actuated; name them: actuated=[...]"
+        )
+    return names
+
+
+@dataclass(frozen=True, eq=False)
+class Actuation:
+    """Actuated velocities, and what the forces there cost."""
+
+    joints: tuple[str, ...]  #: name of the joint of every actuator
+    index: Indices  #: of the velocities, shape (k,)
+    weights: Array  #: cost of the square of every force, shape (k,)
+
+    @classmethod
+    def of(cls, joints: tuple[str, ...], index: Indices, weights: ArrayLike | None) -> Actuation:
+        """Actuators of the given joints, all of the same weight where none is given."""
+        if len(set(index.tolist())) < len(index):
+            raise ModelError(f"an actuated joint is named twice: {', '.join(joints)}")
+        costs = np.ones(len(index)) if weights is None else np.asarray(weights, dtype=np.float64)
+        if costs.shape != index.shape or not np.all(costs > 0.0):
+            raise ModelError(
+                f"weights must be one positive number for each of the {len(index)} actuated "
+                f"freedoms, not {np.asarray(weights).tolist()}"
+            )
+        return cls(joints, index, read_only(costs))
+
+    def split(self, free: Array) -> ActuatorSplit:
+        """Split velocities that keep the loops closed, orthonormal, shape (nv, n)."""
+        scale = 1.0 / np.sqrt(self.weights)
+        u, s, vt = np.linalg.svd(scale[:, None] * free[self.index])
+        rank = int(np.sum(s > VANISHING * s[:1].sum()))
+        forces = scale[:, None] * u[:, :rank] / s[:rank]
+        return ActuatorSplit(forces, free @ vt[:rank].T, free @ vt[rank:].T)
+
+
+@dataclass(frozen=True, eq=False)
+class ActuatorSplit:
+    """Free velocities, split into those that actuators drive and those that they do not see."""
+
+    forces: Array  #: of actuators that do unit work on the driven velocities, shape (k, r)
+    driven: Array  #: orthonormal velocities that the actuators drive, shape (nv, r)
+    locked: Array  #: those that remain with all actuators locked, shape (nv, n - r)
+
+    def motions(self) -> Array:
+        """Return velocities by rates of the actuators, least squares if they conflict, (nv, k)."""
+        return np.asarray(self.driven @ self.forces.T)
+
+    def require_determined(self, tree: SpanningTree, moves: Array, what: str) -> None:
+        """Refuse where something still moves with all actuators locked, naming the joints."""
+        if np.max(np.abs(moves), initial=0.0) > EXACT.singular:
+            size = np.max(np.abs(self.locked), axis=1)
+            free = [
+                tree.names[j]
+                for j in range(1, tree.njoints)
+                for i in [tree.idx_vs[j]]
+                if np.max(size[i : i + tree.nvs[j]], initial=0.0) > EXACT.singular
+            ]
+            raise ModelError(
+                f"the actuators do not determine how {what} moves: with all of them locked, "
+                f"{', '.join(free)} can still move; count some of these as actuated"
+            )
+
+
+def frame_jacobian(
+    model: Any, data: Any, q: Array, frame: str | int, relative_to: str | int | None
+) -> Array:
+    """Twist of a frame about its own origin, ground axes, by the model's velocities, (6, nv)."""
+    pin.computeJointJacobians(model, data, q)
+    target, axes = frame_index(model, frame), pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+    jacobian = np.array(pin.getFrameJacobian(model, data, target, axes))
+    if relative_to is not None:
+        base = frame_index(model, relative_to)
+        carried = np.array(pin.getFrameJacobian(model, data, base, axes))
+        pin.updateFramePlacement(model, data, target)
+        pin.updateFramePlacement(model, data, base)
+        arm = data.oMf[target].translation - data.oMf[base].translation
+        carried[:3] -= pin.skew(arm) @ carried[3:]
+        jacobian -= carried
+    return jacobian
+
+
+def frame_index(model: Any, frame: str | int) -> int:
+    """Index of a frame given by name or index."""
+    if isinstance(frame, str):
+        if not model.existFrame(frame):
+            known = ", ".join(f.name for f in model.frames[1:])
+            raise ModelError(f"the model has no frame {frame!r}; it has: {known}")
+        return int(model.getFrameId(frame))
+    if not 0 <= frame < model.nframes:
+        raise ModelError(f"the model has no frame {frame}; it has {model.nframes}")
+    return frame

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.dynamics.pinocchio.actuated import ActuatedTree
 from regularize.dynamics.pinocchio.environments import Environments, Given, SteppedStates
 from regularize.dynamics.pinocchio.many_states import aligned
+from regularize.dynamics.pinocchio.solvers import ConstrainedTree
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.arrays import Array
 from regularize.validation import FLAG, PATH, WHOLE, validated
@@ -27,7 +27,7 @@ _LONGEST = 64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GeneratedTree(ActuatedTree):
+class GeneratedTree(ConstrainedTree):
     """A tree with its rows, whose acceleration is written as code."""
 
     @cached_property
@@ -39,11 +39,8 @@ class GeneratedTree(ActuatedTree):
         """The same with damping and springs; see ``tape.programs``."""
         from regularize.dynamics.tape.c_code import RobotPrograms  # loaded where wanted
 
-        if self.multibody is None or self.style == "legacy":
-            raise UnsupportedExport(
-                "generated code knows neither the style 'legacy' nor a universal joint that closes "
-                "a loop of the caller's model; choose 'rows', or write the joint as two hinges"
-            )
+        if self.style == "legacy":
+            raise UnsupportedExport("generated code does not know the style 'legacy'; use 'rows'")
         tree = self.multibody[0]
         return RobotPrograms(tree, self._sample(), joints)
 
@@ -76,11 +73,8 @@ class GeneratedTree(ActuatedTree):
         """
         from regularize.dynamics.step.c_source import write_c, write_straight_c
 
-        if self.tables is None or self.style == "legacy":
-            raise UnsupportedExport(
-                "C source knows neither the style 'legacy' nor a universal joint that closes a "
-                "loop of the caller's model; choose 'rows', or write the joint as two hinges"
-            )
+        if self.style == "legacy":
+            raise UnsupportedExport("C source does not know the style 'legacy'; use 'rows'")
         model, title = self.tree, f"Dynamics of {self.tree.name}."
         joints = [
             f"{model.names[j]}: {model.idx_vs[j]}"
@@ -259,7 +253,6 @@ class GeneratedEnvironments(Environments):
             return code
         from regularize.dynamics.tape.c_code import joints_of
 
-        assert self.robot.multibody is not None
         tree, robot = self.robot.multibody[0], self.robot
         try:
             joints = joints_of(laws[0].reshape(7, -1), laws[1].reshape(4, -1), tree)

@@ -18,10 +18,9 @@ from regularize.dynamics.pinocchio.multibody_reading import (
     movement,
     parts_of,
 )
-from regularize.dynamics.pinocchio.stop_constraints import inner_of, is_stop, with_stops
 from regularize.errors import ModelError, NotTaken
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Configuration, Coordinates, Space, Transform
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.joint import KINDS, joint_screws, kind_of
 from regularize.mechanism.mechanism import (
@@ -78,16 +77,7 @@ class Closure:
         return f"<Closure{name}: {self.kind} between {self.joint1!r} and {self.joint2!r}>"
 
     def joint(self, model: Any, names: Sequence[str], number: int) -> Joint:
-        """The joint that closes the loop.
-
-        Args:
-            model: The ``pinocchio.Model``.
-            names: Name of the body behind each joint of the model.
-            number: Position among the closures, for its name.
-
-        Raises:
-            ModelError: A joint, a frame or a placement is none.
-        """
+        """The joint that closes the loop; ``names`` are those of the bodies behind all joints."""
         name = self.name or f"closure {number}"
         first, T_first = self._place(model, self.joint1, self.placement1, name)
         second, T_second = self._place(model, self.joint2, self.placement2, name)
@@ -99,7 +89,7 @@ class Closure:
         return Joint(name, *ends, self.kind, screws, T_first, T_second, closure=True)
 
     def _place(self, model: Any, where: int | str, placement: Any, name: str) -> tuple[int, Array]:
-        """Joint of the model, and the placement seen from it."""
+        """Return the joint of the model, and the placement seen from it."""
         T = np.asarray(getattr(placement, "homogeneous", placement), dtype=np.float64)
         if T.shape != (4, 4):
             raise ModelError(f"{name!r}: a placement has shape {T.shape}; pass SE3 or (4, 4)")
@@ -163,16 +153,16 @@ def from_pinocchio(
     model = with_stops(model, constraints := [*constraint_models])
     names = body_names(model)
     bodies, joints, couplings = [Body(names[0])], [], []
-    own: dict[int, Joint] = {}
+    first: dict[int, Joint] = {}
     for i in range(1, model.njoints):
         if model.joints[i].shortname() == "JointModelMimic":
             mimic = mimic_of(model, i)
-            joint, follows = _mimicking(model, i, names, own[mimic.primary], mimic)
+            joint, follows = _mimicking(model, i, names, first[mimic.primary], mimic)
             added = [joint]
             couplings += follows
         else:
             added = list(_joints(model, i, names, q))
-            own[i] = added[0]
+            first[i] = added[0]
         bodies += [Body(joint.child) for joint in added[:-1]]
         bodies.append(Body(names[i], _inertia(model.inertias[i])))
         joints += added
@@ -189,22 +179,18 @@ def from_pinocchio(
 
 
 def body_names(model: Any) -> list[str]:
-    """Name of the body behind each joint: its first body frame's, or the joint's own."""
+    """Return the name of the body behind each joint: its first body frame's, or the joint's own."""
     names = [GROUND, *(f"{name} link" for name in list(model.names)[1:])]
-    seen: set[int] = set()
-    for frame in model.frames:
-        joint = int(frame.parentJoint)
-        if frame.type == pin.FrameType.BODY and joint > 0 and joint not in seen:
-            seen.add(joint)
-            names[joint] = str(frame.name)
-    taken: set[str] = set()
+    for frame in reversed([*model.frames]):
+        if frame.type == pin.FrameType.BODY and frame.parentJoint > 0:
+            names[int(frame.parentJoint)] = str(frame.name)
     for i, name in enumerate(names):
-        names[i] = name if name not in taken else f"{name} {i}"
-        taken.add(names[i])
+        names[i] = name if name not in names[:i] else f"{name} {i}"
     return names
 
 
 def _unique(joints: Iterable[Joint]) -> list[Joint]:
+    """Number joints of one name."""
     taken: set[str] = set()
     result = []
     for joint in joints:
@@ -217,59 +203,39 @@ def _unique(joints: Iterable[Joint]) -> list[Joint]:
 
 
 def _inertia(inertia: Any) -> Inertia | None:
-    """Mass properties; a body without any states none."""
+    """Return mass properties, None for a body without any."""
     if inertia.mass == 0.0 and not np.any(inertia.inertia):
         return None
     return Inertia(float(inertia.mass), np.array(inertia.lever), np.array(inertia.inertia))
 
 
-def _joints(model: Any, index: int, names: list[str], q: Array) -> Iterator[Joint]:
-    """What one joint of the model becomes: several joints where it turns about points inside."""
+def _joints(model: Any, index: int, names: list[str], q: Configuration) -> Iterator[Joint]:
+    """Yield what one joint of the model becomes: several where it turns about points inside."""
     name, T = str(model.names[index]), model.jointPlacements[index].homogeneous
     joint, parent = model.joints[index], names[int(model.parents[index])]
     parts = parts_of(joint)
     if len(parts) > 1 and any(part.short in WHOLE for part in parts):
-        for k, part in enumerate(parts):
-            last = k == len(parts) - 1
-            child = names[index] if last else f"{name}/{k + 1} link"
+        for k, part in enumerate(parts, start=1):
+            child = names[index] if k == len(parts) else f"{name}/{k} link"
             kind, screws, position = movement(part, name, q)
             T = T @ part.placement
-            own = f"{name}/{k + 1}"
-            yield Joint(
-                own,
-                parent,
-                child,
-                kind,
-                screws,
-                T,
-                position=position,
-                limits=_limits(model, part),
-                dynamics=_dynamics(model, part),
-            )
+            values = {"position": position, **_values(model, part)}
+            yield Joint(f"{name}/{k}", parent, child, kind, screws, T, **values)
             parent, T = child, IDENTITY
         return
+    kind, screws, position = movement(parts[0], name, q)
+    T_child = IDENTITY
     if len(parts) > 1:
         kind, screws, position, T_child = _series(parts, name, q)
-    else:
-        T_child = IDENTITY
-        kind, screws, position = movement(parts[0], name, q)
     whole = JointPart(joint, T, int(joint.idx_q), int(joint.idx_v))
-    yield Joint(
-        name,
-        parent,
-        names[index],
-        kind,
-        screws,
-        T,
-        T_child,
-        position=position,
-        limits=_limits(model, whole),
-        dynamics=_dynamics(model, whole),
-    )
+    values = {"position": position, **_values(model, whole)}
+    yield Joint(name, parent, names[index], kind, screws, T, T_child, **values)
 
 
-def _series(parts: Sequence[JointPart], name: str, q: Array) -> tuple[str, Array, Array, Array]:
-    """A series of parts as one joint: kind, screws, coordinates, and its frame on the child."""
+def _series(
+    parts: Sequence[JointPart], name: str, q: Configuration
+) -> tuple[str, Space, Coordinates, Transform]:
+    """Return a series of parts as one joint: kind, screws, coordinates, its frame on the child."""
     T, columns, coordinates = IDENTITY, [], []
     for part in parts:
         _, screws, position = movement(part, name, q)
@@ -283,7 +249,7 @@ def _series(parts: Sequence[JointPart], name: str, q: Array) -> tuple[str, Array
 def _mimicking(
     model: Any, index: int, names: list[str], primary: Joint, mimic: MimicJoint
 ) -> tuple[Joint, list[Coupling]]:
-    """A mimic joint as a joint of its own, and the relation to the joint that it follows."""
+    """Return a mimic joint as a joint of its own, and its coupling to the joint it follows."""
     name, T = str(model.names[index]), model.jointPlacements[index].homogeneous
     ends = (names[int(model.parents[index])], names[index])
     if mimic.screw is None:
@@ -299,8 +265,8 @@ def _mimicking(
     return joint, [Coupling(f"mimic {name}", "mimic", terms, mimic.offset)]
 
 
-def _limits(model: Any, joint: JointPart) -> JointLimits | None:
-    """Bounds of a joint, None where there are none; those of quaternions and cosines are none."""
+def _values(model: Any, joint: JointPart) -> dict[str, Any]:
+    """Return limits and dynamics of a joint; quaternions and cosines have no bounds."""
     nq, nv = int(joint.model.nq), int(joint.model.nv)
     q, v = slice(joint.idx_q, joint.idx_q + nq), slice(joint.idx_v, joint.idx_v + nv)
     lower, upper = np.full((2, nv), [[-np.inf], [np.inf]])
@@ -309,20 +275,15 @@ def _limits(model: Any, joint: JointPart) -> JointLimits | None:
     rated = {"velocity": _open(model.velocityLimit[v]), "effort": _open(model.effortLimit[v])}
     rated = {key: bounds for key, bounds in rated.items() if np.any(np.isfinite(bounds))}
     limits = JointLimits(lower, upper, **rated)
-    return limits if limits.bounded or rated else None
+    values = {key: np.array(getattr(model, key)[v]) for key in HELD}
+    dynamics = JointDynamics(**{key: each for key, each in values.items() if np.any(each)})
+    return {"limits": limits if limits.bounded or rated else None, "dynamics": dynamics}
 
 
 def _open(bounds: Array) -> Array:
-    """Bounds with infinity for the largest numbers there are, by which Pinocchio means none."""
+    """Return bounds with infinity for the largest number, by which Pinocchio means none."""
     largest = np.finfo(np.float64).max
     return np.where(np.abs(bounds) >= largest, np.copysign(np.inf, bounds), bounds)
-
-
-def _dynamics(model: Any, joint: JointPart) -> JointDynamics:
-    """Damping, friction and rotor inertia where they are not zero."""
-    v = slice(joint.idx_v, joint.idx_v + int(joint.model.nv))
-    values = {key: np.array(getattr(model, key)[v]) for key in HELD}
-    return JointDynamics(**{key: each for key, each in values.items() if np.any(each)})
 
 
 def _closure(model: Any, constraint: Any, number: int, names: list[str]) -> Joint:
@@ -353,3 +314,51 @@ def _closure(model: Any, constraint: Any, number: int, names: list[str]) -> Join
         inner.joint2_placement.homogeneous,
         closure=True,
     )
+
+
+#: Constraint models that bound and brake joints.
+STOPS = ("JointLimitConstraintModel", "JointFrictionConstraintModel")
+
+
+def inner_of(constraint: Any) -> Any:
+    """Return a constraint model, or the one inside where it is of no particular type."""
+    extract = getattr(constraint, "extract", None)
+    return constraint if extract is None else extract()
+
+
+def is_stop(constraint: Any) -> bool:
+    """Whether a constraint model bounds or brakes joints, and closes no loop."""
+    return type(inner_of(constraint)).__name__ in STOPS
+
+
+def with_stops(model: Any, constraints: Sequence[Any]) -> Any:
+    """Return a copy of a model with the bounds and dry friction that constraint models set."""
+    stops = [(k, inner_of(each)) for k, each in enumerate(constraints) if is_stop(each)]
+    model = pin.Model(model) if stops else model
+    for k, stop in stops:
+        name = stop.name or k
+        if type(stop).__name__ == "JointFrictionConstraintModel":
+            limits = stop.getFrictionLowerLimit(), stop.getFrictionUpperLimit()
+            least, most = (np.array([*limit]) for limit in limits)
+            if np.any(least != -most):
+                raise ModelError(
+                    f"constraint {name!r}: friction of joints is the same both ways "
+                    f"here, and is between {least.tolist()} and {most.tolist()}"
+                )
+            model.friction[[*stop.getActiveDofs()]] = most
+            continue
+        joints = [int(i) for i in stop.getSelectedJoints()]
+        places = [int(model.idx_qs[i]) + np.arange(int(model.nqs[i])) for i in joints]
+        at = np.concatenate([np.zeros(0, dtype=int), *places])
+        bounds = np.array([*stop.getActivablePositionLimit()])
+        stated = np.concatenate([model.lowerPositionLimit[at], model.upperPositionLimit[at]])
+        stated = stated[np.abs(stated) < np.finfo(np.float64).max]
+        if len(bounds) == 2 * len(at):
+            model.lowerPositionLimit[at], model.upperPositionLimit[at] = np.split(bounds, 2)
+        elif not np.array_equal(bounds, stated):
+            raise ModelError(
+                f"constraint {name!r}: which of its {len(bounds)} bounds are of which "
+                f"coordinates of {', '.join(str(model.names[i]) for i in joints)} is not told; "
+                "state them in the model: lowerPositionLimit, upperPositionLimit"
+            )
+    return model

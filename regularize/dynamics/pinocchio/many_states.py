@@ -27,10 +27,8 @@ def over_states(*, at_once: bool = False) -> Callable[[Callable[P, T]], Callable
     """Let states of a method have a leading axis; its result then has one, too.
 
     A state at which the method raises an error of this package has NaN in the place of numbers and
-    touches no other; where none has a result, the first error is raised.
-
-    Args:
-        at_once: Whether the method itself takes many states, unless it raises such an error.
+    touches no other; where none has a result, the first error is raised. With ``at_once`` the
+    method itself takes many states, unless it raises such an error.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
@@ -60,63 +58,52 @@ def _one_by_one(
     arguments: Sequence[Any],
     options: Mapping[str, Any],
 ) -> T:
-    """Results of a method at the states among its arguments."""
-    given, more = list(arguments), dict(options)
-    places = [(k, name) for k, name in places if k < len(given) or name in more]
-    states = aligned(*(given[k] if k < len(given) else more[name] for k, name in places))
-
-    def at(*state: Array) -> T:
+    """Return results of a method at the states among its arguments, NaN where there is none."""
+    positional, keywords = list(arguments), dict(options)
+    places = [(k, name) for k, name in places if k < len(positional) or name in keywords]
+    states = [positional[k] if k < len(positional) else keywords[name] for k, name in places]
+    results: list[Any] = []
+    errors: list[RegularizeError] = []
+    for state in zip(*aligned(*states), strict=True):
         for (k, name), value in zip(places, state, strict=True):
-            if k < len(given):
-                given[k] = value
+            if k < len(positional):
+                positional[k] = value
             else:
-                more[name] = value
-        return function(*given, **more)
-
-    found: T = one_behind_the_other(at, zip(*states, strict=True))
-    return found
+                keywords[name] = value
+        try:
+            results.append(function(*positional, **keywords))
+        except RegularizeError as error:
+            errors.append(error)
+            results.append(None)
+    first: Any = next((result for result in results if result is not None), None)
+    if first is None:
+        raise errors[0] if errors else ModelError("there are no states")
+    combined: T = _stacked([_without_numbers(first) if x is None else x for x in results])
+    return combined
 
 
 def aligned(*states: Any) -> list[Array]:
-    """Arrays of states with one leading axis; those without are shared by all.
-
-    Raises:
-        ModelError: They are of different lengths, or have further axes.
-        TypeError: One of them is none of numbers.
-    """
+    """Return arrays of states with one leading axis; those without are shared by all."""
     arrays = [numbers(x) for x in states]
     lengths = sorted({len(x) for x in arrays if x.ndim == 2})
     if len(lengths) != 1 or any(x.ndim not in (1, 2) for x in arrays):
         raise ModelError(
-            f"states are arrays (length,) or (N, length) of one N; got {[x.shape for x in arrays]}"
+            "states are arrays (length,) or (N, length) of one N, not of different lengths; got "
+            f"{[x.shape for x in arrays]}"
         )
     (N,) = lengths
     return [x if x.ndim == 2 else np.broadcast_to(x, (N, len(x))) for x in arrays]
 
 
 def batch(
-    function: Callable[..., Array], arguments: Sequence[Array], executor: Executor | None = None
+    function: Callable[..., Array], states: Sequence[Array], executor: Executor | None = None
 ) -> Array:
-    """Values of a function at N states.
+    """Return values of a function at N states, computed by tasks of the executor if there is one.
 
-    Args:
-        function: Takes arguments with leading axis K and returns values with leading axis K. It is
-            sent to the executor's workers, and pickled where these are processes.
-        arguments: Shapes (N, …), or without the leading axis where all states share a value.
-        executor: Where tasks are computed; by default here, as one.
-
-    Raises:
-        ModelError: The arguments are of different lengths.
-        TypeError: One of them is none of numbers.
+    The function takes and returns arrays with one leading axis, of any length.
     """
-    arrays = [np.atleast_1d(numbers(a)) for a in arguments]
-    lengths = {len(a) for a in arrays if a.ndim > 1}
-    if len(lengths) > 1:
-        raise ModelError(f"arguments of different lengths {sorted(lengths)}")
-    if not lengths:
-        raise ModelError("scalars are no states; pass arrays")
-    (N,) = lengths
-    arrays = [a if a.ndim > 1 else np.broadcast_to(a, (N, *a.shape)) for a in arrays]
+    arrays = aligned(*states)
+    N = len(arrays[0])
     if executor is None or N == 0:
         return function(*arrays)
     # A few tasks for every processor, so that none is idle while another has most of the work.
@@ -126,35 +113,17 @@ def batch(
 
 
 def where_finite(function: Callable[..., Array], *states: Any) -> Array:
-    """Values of a function of many states, NaN at those that are not finite."""
-    given = aligned(*states)
-    finite = np.logical_and.reduce([np.isfinite(x).all(axis=1) for x in given])
-    if not finite.any():
-        return np.full(given[-1].shape, np.nan)
-    found = function(*(x[finite] for x in given))
-    result = np.full((len(finite), *found.shape[1:]), np.nan)
-    result[finite] = found
+    """Return values of a function of many states, NaN at those that are not finite."""
+    arrays = aligned(*states)
+    finite = np.logical_and.reduce([np.isfinite(x).all(axis=1) for x in arrays])
+    result = np.full(arrays[-1].shape, np.nan)
+    if finite.any():
+        result[finite] = function(*(x[finite] for x in arrays))
     return result
 
 
-def one_behind_the_other(function: Callable[..., Any], states: Any) -> Any:
-    """Results at states, NaN at those where there is none."""
-    found: list[Any] = []
-    errors: list[RegularizeError] = []
-    for state in states:
-        try:
-            found.append(function(*state))
-        except RegularizeError as error:
-            errors.append(error)
-            found.append(None)
-    known = next((each for each in found if each is not None), None)
-    if known is None:
-        raise errors[0] if errors else ModelError("there are no states")
-    return stacked([_without_numbers(known) if each is None else each for each in found])
-
-
 def _without_numbers(result: Any) -> Any:
-    """A result of the same form with NaN for all numbers."""
+    """Return a result of the same form with NaN for all numbers."""
     if isinstance(result, (float, np.ndarray)):
         return np.full(np.shape(result), np.nan)
     if isinstance(result, tuple):
@@ -165,14 +134,14 @@ def _without_numbers(result: Any) -> Any:
     return (lambda: ()) if callable(result) else result
 
 
-def stacked(results: Sequence[Any]) -> Any:
-    """Results of one form as one of that form whose arrays have a leading axis."""
+def _stacked(results: Sequence[Any]) -> Any:
+    """Return results of one form as one of that form whose arrays have a leading axis."""
     first = results[0]
     if isinstance(first, (float, np.ndarray)):
         return np.stack([np.asarray(each) for each in results])
     if isinstance(first, tuple) and not all(isinstance(each, str) for each in first):
-        return tuple(stacked(each) for each in zip(*results, strict=True))
+        return tuple(_stacked(each) for each in zip(*results, strict=True))
     if is_dataclass(first) and not isinstance(first, type):
-        changes = {f.name: stacked([getattr(x, f.name) for x in results]) for f in fields(first)}
+        changes = {f.name: _stacked([getattr(x, f.name) for x in results]) for f in fields(first)}
         return replace(first, **changes)
     return (lambda: tuple(each() for each in results)) if callable(first) else first

@@ -12,11 +12,11 @@ import numpy as np
 from regularize.dynamics.pinocchio import pin
 from regularize.dynamics.pinocchio.closure_rows import ConstraintRows
 from regularize.dynamics.pinocchio.dense import DenseTree
-from regularize.dynamics.pinocchio.spanning_tree import SpanningTree
+from regularize.dynamics.pinocchio.spanning_tree import Motion, SpanningTree
 from regularize.dynamics.step.multibody import Link, MultibodyTree
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Configuration, Direction, Screw, Transform
 from regularize.mechanism.body import Inertia
 from regularize.mechanism.joint import joint_screws
 from regularize.tolerances import ROUNDING
@@ -28,14 +28,7 @@ GROUPS = {"Spherical": "spherical", "FreeFlyer": "free", "Planar": "planar"}
 def multibody_tree_of(
     tree: SpanningTree, rows: ConstraintRows, rank: int, massive: bool
 ) -> tuple[MultibodyTree, list[int]]:
-    """The multibody tree, and the link that carries the body of each joint of the model.
-
-    Args:
-        tree: The tree.
-        rows: Its rows.
-        rank: Number of independent rows.
-        massive: Whether the mass matrix of the tree is regular.
-    """
+    """Return the multibody tree, and the link that carries the body of each joint of the model."""
     multibody = MultibodyTree(
         nq=tree.nq,
         nv=tree.nv,
@@ -55,15 +48,10 @@ def multibody_tree_of(
     return multibody, tree.link_of
 
 
-def mass_matrix(tree: SpanningTree, q: Array) -> Array:
-    """Mass matrix of a tree at a configuration (nq,), shape (nv, nv)."""
-    rows = ConstraintRows((), np.zeros((0, tree.nv)), np.zeros(0))
-    return DenseTree(multibody_tree_of(tree, rows, 0, True)[0]).at(q).mass_matrix
-
-
-def is_massive(tree: SpanningTree, q: Array) -> bool:
+def is_massive(tree: SpanningTree, q: Configuration) -> bool:
     """Whether the mass matrix of the tree is regular at a configuration, to 1e-11 of its scale."""
-    M = mass_matrix(tree, q)
+    rows = ConstraintRows((), np.zeros((0, tree.nv)), np.zeros(0))
+    M = DenseTree(multibody_tree_of(tree, rows, 0, True)[0]).at(q).mass_matrix
     scale = np.sqrt(np.abs(np.diag(M)))
     if np.any(scale == 0.0):
         return False
@@ -72,7 +60,7 @@ def is_massive(tree: SpanningTree, q: Array) -> bool:
 
 
 def tree_of(model: Any) -> SpanningTree:
-    """The tree of a Pinocchio model as it stands; its frames stay with the model."""
+    """Return the tree of a Pinocchio model as it stands; its frames stay with the model."""
     armature = {"armature": np.array(model.armature)}
     tree = SpanningTree(model.name, np.array(model.gravity.linear), values=armature)
     tree.model = model
@@ -91,44 +79,40 @@ def tree_of(model: Any) -> SpanningTree:
 
 
 def _links(model: Any, j: int, parent: int, count: int) -> list[Link]:
-    """The links of a joint of the model, without what they carry.
-
-    Raises:
-        ModelError: There is no such kind of joint here.
-    """
+    """Return the links of a joint of the model, without what they carry."""
     placement = np.asarray(model.jointPlacements[j].homogeneous)
     if j in set(model.mimicking_joints):
         return [_following(model, j, parent, placement)]
-    moves: list[tuple[str, Array, Array, float, int, int]] = []
+    motions: list[tuple[Motion, int, int]] = []
     for part in series_of(model.joints[j]):
-        short, inner = part.short, part.model
-        axial = AXIAL.fullmatch(short)
+        axial = AXIAL.fullmatch(part.short)
+        q, v = part.idx_q, part.idx_v
         if axial is not None:
-            own = inner.extract() if hasattr(inner, "extract") else inner
             axis = axis_of(part, axial[1], pin.neutral(model))
-            kind = "prismatic" if short[0] == "P" else "continuous" if inner.nq == 2 else "revolute"
-            pitch = _pitch(own, model.names[j]) if short[0] == "H" else 0.0
-            moves.append((kind, part.placement, axis, pitch, part.idx_q, part.idx_v))
-        elif short == "Translation":
+            kind = LETTERS[part.short[0]]
+            pitch = _pitch(part, model.names[j]) if kind == "helical" else 0.0
+            if kind != "prismatic":
+                kind = "continuous" if part.model.nq == 2 else "revolute"
+            motions.append(((kind, part.placement, axis, pitch), q, v))
+        elif part.short == "Translation":
             for k, axis in enumerate(np.eye(3)):
                 T = part.placement if k == 0 else np.eye(4)
-                moves.append(("prismatic", T, axis, 0.0, part.idx_q + k, part.idx_v + k))
-        elif short in GROUPS:
-            none = np.zeros(3)
-            moves.append((GROUPS[short], part.placement, none, 0.0, part.idx_q, part.idx_v))
+                motions.append((("prismatic", T, axis, 0.0), q + k, v + k))
+        elif part.short in GROUPS:
+            motions.append(((GROUPS[part.short], part.placement, np.zeros(3), 0.0), q, v))
         else:
-            raise ModelError(f"joint {model.names[j]!r}: a joint model {short!r} is not known here")
-    result: list[Link] = []
-    for k, (kind, T, axis, pitch, coordinate, rate) in enumerate(moves):
-        before = parent if k == 0 else count + k
-        place = placement @ T if k == 0 else T
-        massless = np.zeros((6, 6))
-        result.append(Link(before, kind, place, axis, pitch, coordinate, rate, massless))
-    return result
+            raise ModelError(
+                f"joint {model.names[j]!r}: a joint model {part.short!r} is not known here"
+            )
+    links: list[Link] = []
+    for k, ((kind, T, axis, pitch), q, v) in enumerate(motions):
+        before, place = (count + k, T) if k else (parent, placement @ T)
+        links.append(Link(before, kind, place, axis, pitch, q, v, np.zeros((6, 6))))
+    return links
 
 
 def _following(model: Any, j: int, parent: int, placement: Array) -> Link:
-    """The link of a mimic joint; where it rests, its offset belongs to its placement."""
+    """Return the link of a mimic joint; where it rests, its offset belongs to its placement."""
     mimic, kind, axis, pitch = mimic_of(model, j), "revolute", np.eye(3)[2], 0.0
     offset = mimic.offset
     if mimic.screw is None:
@@ -148,30 +132,19 @@ def _following(model: Any, j: int, parent: int, placement: Array) -> Link:
 
 
 AXES = dict(zip("XYZ", np.eye(3), strict=True))
-
-
 #: Least and largest pitch of a screw in m/rad, which are far beyond those of machines.
 SCREWS = (1e-9, 1e6)
 #: Kinds of the joints that move about or along one axis, by the first letter of Pinocchio's names.
 LETTERS = {"R": "revolute", "P": "prismatic", "H": "helical"}
-
-
 AXIAL = re.compile(r"(?:RUB|[RPH]|Revolute(?:Unbounded)?|Prismatic|Helical)([XYZ]|Unaligned)")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointPart:
-    """A joint model, or one of those that make up a composite joint.
-
-    Attributes:
-        model: Pinocchio's joint model.
-        placement: Where it starts, seen from the part before it, shape (4, 4).
-        idx_q: Index of its first coordinate in q.
-        idx_v: Index of its first velocity in v.
-    """
+    """A joint model, or one of those that make up a composite joint."""
 
     model: Any
-    placement: Array
+    placement: Transform  #: where it starts, seen from the part before it
     idx_q: int
     idx_v: int
 
@@ -180,9 +153,14 @@ class JointPart:
         """Name of its type without what all names begin with."""
         return str(self.model.shortname()).removeprefix("JointModel")
 
+    @property
+    def inner(self) -> Any:
+        """The joint model of its particular type."""
+        return self.model.extract() if hasattr(self.model, "extract") else self.model
+
 
 def parts_of(joint: Any) -> list[JointPart]:
-    """The joint itself, or the parts of a composite joint in the order in which they move."""
+    """Return the joint itself, or the parts of a composite joint in the order of their motion."""
     return list(_parts(joint, np.eye(4), int(joint.idx_q), int(joint.idx_v)))
 
 
@@ -190,14 +168,14 @@ def _parts(joint: Any, placement: Array, idx_q: int, idx_v: int) -> Iterator[Joi
     if joint.shortname() != "JointModelComposite":
         yield JointPart(joint, placement, idx_q, idx_v)
         return
-    inner = joint.extract() if hasattr(joint, "extract") else joint
+    inner = JointPart(joint, placement, idx_q, idx_v).inner
     for part, T in zip(inner.joints, inner.jointPlacements, strict=True):
         yield from _parts(part, placement @ T.homogeneous, idx_q, idx_v)
         placement, idx_q, idx_v = np.eye(4), idx_q + part.nq, idx_v + part.nv
 
 
 def series_of(joint: Any) -> list[JointPart]:
-    """The same motion by joints whose axes do not depend on their own coordinates.
+    """Return the motion as joints whose axes do not depend on their own coordinates.
 
     Pinocchio's derivatives are right for those only.
     """
@@ -205,11 +183,11 @@ def series_of(joint: Any) -> list[JointPart]:
 
 
 def _single(part: JointPart) -> list[JointPart]:
-    """A part as hinges in series where it is made of such."""
+    """Return a part as hinges in series where it is made of such."""
     if part.short == "SphericalZYX":
         hinges = [pin.JointModelRZ(), pin.JointModelRY(), pin.JointModelRX()]
     elif part.short == "Universal":
-        inner = part.model.extract()
+        inner = part.inner
         hinges = [pin.JointModelRevoluteUnaligned(axis) for axis in (inner.axis1, inner.axis2)]
     else:
         return [part]
@@ -220,32 +198,23 @@ def _single(part: JointPart) -> list[JointPart]:
     ]
 
 
-def axis_of(part: JointPart, letter: str, q: Array) -> Array:
-    """The axis of a hinge or slide in its joint frame, shape (3,).
-
-    Args:
-        part: The joint.
-        letter: ``X``, ``Y``, ``Z``, or another word for an axis of its own.
-        q: A configuration of the model, shape (nq,).
-    """
-    joint = part.model
-    inner = joint.extract() if hasattr(joint, "extract") else joint
+def axis_of(part: JointPart, letter: str, q: Configuration) -> Direction:
+    """Return the axis of a hinge or slide in its joint frame: ``X``, ``Y``, ``Z`` or its own."""
     if letter in AXES:
         return AXES[letter]
-    if hasattr(inner, "axis"):
-        return np.array(inner.axis)
-    data = joint.createData()  # Pinocchio does not show the axis of unbounded joints
-    joint.calc(data, q)
+    if hasattr(part.inner, "axis"):
+        return np.array(part.inner.axis)
+    data = part.model.createData()  # Pinocchio does not show the axis of unbounded joints
+    part.model.calc(data, q)
     return np.ravel(data.S)[3:]
 
 
-def _pitch(joint: Any, name: str) -> float:
-    """Advance of a screw joint per radian; Pinocchio leaves it to chance where none was given.
+def _pitch(part: JointPart, name: str) -> float:
+    """Return the advance of a screw joint per radian, refused if no screw has it.
 
-    Raises:
-        ModelError: That is no length that a screw has.
+    Pinocchio leaves it to chance where none was given.
     """
-    pitch = float(joint.pitch)
+    pitch = float(part.inner.pitch)
     if pitch != 0.0 and not SCREWS[0] <= abs(pitch) <= SCREWS[1]:
         raise ModelError(
             f"joint {name!r} is a screw with the pitch {pitch:.3g} m/rad, as one has that was made "
@@ -255,18 +224,13 @@ def _pitch(joint: Any, name: str) -> float:
 
 
 def movement(part: JointPart, name: str, q: Array) -> tuple[str, Array, Array]:
-    """Kind, screws and coordinates of a part at a configuration of the model, shape (nq,).
-
-    Raises:
-        ModelError: There is no such kind of joint here.
-    """
+    """Return kind, screws and coordinates of a part at a configuration of the model."""
     short, joint = part.short, part.model
     whole, q = q, q[part.idx_q : part.idx_q + joint.nq]
     axial = AXIAL.fullmatch(short)
     if axial is not None:
-        kind, inner = LETTERS[short[0]], joint.extract()
-        axis = axis_of(part, axial[1], whole)
-        pitch = _pitch(inner, name) if kind == "helical" else 0.0
+        kind, axis = LETTERS[short[0]], axis_of(part, axial[1], whole)
+        pitch = _pitch(part, name) if kind == "helical" else 0.0
         position = np.array([angle_of(q)]) if joint.nq == 2 else q
         return kind, joint_screws(kind, axis, pitch=pitch), position
     if short == "Spherical":
@@ -278,8 +242,7 @@ def movement(part: JointPart, name: str, q: Array) -> tuple[str, Array, Array]:
     if short == "SphericalZYX":
         return "composite", np.column_stack([screw.revolute(AXES[axis]) for axis in "ZYX"]), q
     if short == "Universal":
-        inner = joint.extract()
-        return "universal", joint_screws("universal", inner.axis1, inner.axis2), q
+        return "universal", joint_screws("universal", part.inner.axis1, part.inner.axis2), q
     if short == "Planar":
         steps = [screw.prismatic(AXES["X"]), screw.prismatic(AXES["Y"]), screw.revolute(AXES["Z"])]
         return "planar", np.column_stack(steps), np.array([q[0], q[1], angle_of(q[2:])])
@@ -290,33 +253,22 @@ def movement(part: JointPart, name: str, q: Array) -> tuple[str, Array, Array]:
 
 
 def angle_of(q: Array) -> float:
-    """Angle from its cosine and sine."""
+    """Return the angle of a cosine and a sine."""
     return float(np.arctan2(q[1], q[0]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MimicJoint:
-    """A joint of the model that moves as another one does: value = scaling times its + offset.
-
-    Attributes:
-        primary: Index of the other joint.
-        scaling: Factor; metres or radians per metre or radian.
-        offset: Value where the other joint's is zero.
-        screw: Its freedom in its own frame, shape (6,); None where it does not move.
-    """
+    """A joint of the model that follows another one: value = scaling times its value + offset."""
 
     primary: int
     scaling: float
     offset: float
-    screw: Array | None
+    screw: Screw | None  #: its freedom in its own frame, None where it does not move
 
 
 def mimic_of(model: Any, index: int) -> MimicJoint:
-    """What a mimic joint of the model does.
-
-    Pinocchio does not tell what kind of joint mimics; its motion does. It has one freedom: others
-    are refused by Pinocchio itself.
-    """
+    """Return what a mimic joint does: Pinocchio does not tell what kind it is, its motion does."""
     inner = model.joints[index].extract()
     # Pinocchio's lists of joints that mimic and that are mimicked are not in the same order.
     driven = zip(range(model.njoints), model.idx_vs, model.nvs, strict=True)

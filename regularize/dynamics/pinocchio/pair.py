@@ -11,9 +11,8 @@ import numpy as np
 from regularize.adapters.common.edits import Patch, WantedKind
 from regularize.adapters.common.patching import Patcher
 from regularize.dynamics.pinocchio import pin
-from regularize.dynamics.pinocchio.importing import Closure, from_pinocchio
+from regularize.dynamics.pinocchio.importing import Closure, from_pinocchio, inner_of, is_stop
 from regularize.dynamics.pinocchio.spanning_tree import aligned
-from regularize.dynamics.pinocchio.stop_constraints import is_stop
 from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.arrays import Array
@@ -21,7 +20,6 @@ from regularize.lie.screw import IDENTITY
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
-from regularize.tolerances import NEGLIGIBLE
 
 #: What a joint can become, by its kind, in the tree and where it is written as a ``Closure``.
 WIDER = {
@@ -33,47 +31,38 @@ WIDER = {
 
 
 def read(source: Any, *, q: Array | None = None) -> Mechanism:
-    """Read a ``pinocchio.Model``, or one with a list of constraint models.
-
-    Args:
-        source: The model, or ``(model, constraint_models)``; or as many lists as Pinocchio's
-            readers return.
-        q: Configuration to start from; see ``from_pinocchio``.
-    """
+    """Read a ``pinocchio.Model``, or one with a list of constraint models."""
     model, constraints = parted(source)
-    found, frames = from_pinocchio(model, constraints, q=q), {frame.name for frame in model.frames}
-    label, closing = f"<pinocchio {found.name}>", iter(_closing(constraints))
-    bodies = tuple(
-        replace(b, source=Source(label, None, f"frames[{b.name!r}]")) if b.name in frames else b
-        for b in found.bodies
-    )
-    placed = []
-    for joint in found.joints:
-        where = f"joints[{joint.name!r}]"
-        if joint.closure:
-            where = f"constraint_models[{next(closing)}]"
-        placed.append(replace(joint, source=Source(label, None, where)))
-    return replace(found, bodies=bodies, joints=tuple(placed))
+    mechanism = from_pinocchio(model, constraints, q=q)
+    frames, closing = {frame.name for frame in model.frames}, iter(_closing(constraints))
+
+    def placed(where: str) -> Source:
+        return Source(f"<pinocchio {mechanism.name}>", None, where)
+
+    bodies = [
+        replace(b, source=placed(f"frames[{b.name!r}]")) if b.name in frames else b
+        for b in mechanism.bodies
+    ]
+    joints = []
+    for joint in mechanism.joints:
+        closed_by = f"constraint_models[{next(closing)}]" if joint.closure else ""
+        joints.append(replace(joint, source=placed(closed_by or f"joints[{joint.name!r}]")))
+    return replace(mechanism, bodies=tuple(bodies), joints=tuple(joints))
 
 
 def parted(source: Any) -> tuple[Any, list[Any]]:
-    """The model and its constraint models."""
+    """Return the model and its constraint models."""
     model, *lists = source if isinstance(source, tuple) else (source,)
-    return model, [constraint for each in lists for constraint in each]
+    return model, [constraint for constraints in lists for constraint in constraints]
 
 
 def _closing(constraints: Sequence[Any]) -> list[int]:
-    """Which of the constraint models close loops."""
-    return [k for k, each in enumerate(constraints) if not is_stop(each)]
+    """Return the numbers of the constraint models that close loops."""
+    return [k for k, constraint in enumerate(constraints) if not is_stop(constraint)]
 
 
 class PairPatcher(Patcher):
-    """Makes another model and other constraint models; the given ones stay as they are.
-
-    Args:
-        mechanism: What was read.
-        source: What it was read from.
-    """
+    """Makes another model and other constraint models; the given ones stay as they are."""
 
     def __init__(self, mechanism: Mechanism, source: Any) -> None:
         super().__init__(mechanism)
@@ -89,7 +78,7 @@ class PairPatcher(Patcher):
             self._names.append(next((j.child for j in mechanism.joints if j.name == name), ""))
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """Balls in the place of welds; of joints in the tree and closures what is freer."""
+        """Return what a joint can become: something freer, and a ball in place of a weld."""
         if not joint.closure:
             return WIDER.get(joint.kind, ()) if joint.name in self._tree and joint.freedoms else ()
         if isinstance(self._constraints[joint.name], Closure):
@@ -97,19 +86,15 @@ class PairPatcher(Patcher):
         return ("spherical",) if joint.kind == "fixed" else ()
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
-        """Refused: there is no file."""
+        """Refuse, as there is no file."""
         raise ModelError("a Pinocchio model stands in no file that could be edited")
 
     def changed(self, wanted: Sequence[WantedKind]) -> Any:
-        """A new model, or a new pair.
-
-        Raises:
-            ModelError: A joint cannot become what it should.
-        """
-        for each in wanted:
-            if each.kind not in (held := self.kinds(each.joint)):
-                raise self.refuse(each, held)
-        new = {each.joint.name: each.replacement for each in wanted}
+        """Return a new model, or a new pair."""
+        for change in wanted:
+            if change.kind not in (possible := self.kinds(change.joint)):
+                raise self.refuse(change, possible)
+        new = {change.joint.name: change.replacement for change in wanted}
         model, shifts = _rebuilt(self._model, {k: v for k, v in new.items() if not v.closure})
         if not model.check(model.createData()):
             raise ModelError("Pinocchio refuses the model with these joints")
@@ -125,7 +110,7 @@ class PairPatcher(Patcher):
         return model if self._alone else (model, constraints)
 
     def _constraint(self, model: Any, old: Any, joint: Joint, shifts: Mapping[int, Array]) -> Any:
-        """A constraint model of the new model, between the same bodies."""
+        """Return a constraint model of the new model, between the same bodies."""
         ends = [self._names.index(name) for name in (joint.parent, joint.child)]
         T = [
             shifts.get(i, IDENTITY) @ place
@@ -133,23 +118,17 @@ class PairPatcher(Patcher):
         ]
         if isinstance(old, Closure):
             turning = [c[3:] for c in joint.screws.T if np.any(c[3:])]
-            axes = {"axis": turning[0]} if turning else {}
-            if joint.kind == "universal":
-                axes["axis2"] = turning[1]
-            if joint.kind == old.kind:
-                axes = {}
-            return replace(
-                old,
-                joint1=ends[0],
-                placement1=T[0],
-                joint2=ends[1],
-                placement2=T[1],
-                kind=joint.kind,
-                frames=False,
-                **axes,
+            axes = (
+                {}
+                if joint.kind == old.kind
+                else dict(zip(("axis", "axis2"), turning, strict=False))
             )
+            if joint.kind != "universal":
+                axes.pop("axis2", None)
+            moved = replace(old, joint1=ends[0], placement1=T[0], joint2=ends[1], placement2=T[1])
+            return replace(moved, kind=joint.kind, frames=False, **axes)
         places = (ends[0], pin.SE3(T[0]), ends[1], pin.SE3(T[1]))
-        inner = old if getattr(old, "extract", None) is None else old.extract()
+        inner = inner_of(old)
         if type(inner).__name__ == "RigidConstraintModel":
             point = joint.kind == "spherical"
             kind = pin.ContactType.CONTACT_3D if point else pin.ContactType.CONTACT_6D
@@ -166,9 +145,9 @@ class PairPatcher(Patcher):
 
 
 def _rebuilt(model: Any, new: Mapping[str, Joint]) -> tuple[Any, dict[int, Array]]:
-    """A copy of a model with some joints replaced, and where the frames of bodies behind these are.
+    """Return a copy of a model with some joints replaced, and how frames behind these shift.
 
-    They are seen from the joints' frames, (4, 4), by the joint's index, which stays.
+    Shifts are seen from the joints' frames, by the index of the joint, which stays.
     """
     if not new:
         return pin.Model(model), {}
@@ -195,31 +174,28 @@ def _rebuilt(model: Any, new: Mapping[str, Joint]) -> tuple[Any, dict[int, Array
 
 
 def _joint_model(joint: Joint) -> tuple[Any, Array]:
-    """Pinocchio's joint model, and the placement that is left over behind it."""
+    """Return Pinocchio's joint model, and the placement that is left over behind it."""
     if joint.kind == "spherical":
         return pin.JointModelSpherical(), IDENTITY
     composite, before = pin.JointModelComposite(), IDENTITY
     for column in joint.screws.T:
         direction, point, pitch = screw.axis_of(column)
         to_axis = screw.transform(None, point)
-        letter = "P" if pitch is None else "R" if abs(pitch) < NEGLIGIBLE else "H"
-        part = aligned(letter, direction, pitch or 0.0)
-        composite.addJoint(part, pin.SE3(before @ to_axis))
+        composite.addJoint(aligned(direction, pitch), pin.SE3(before @ to_axis))
         before = screw.inverse(to_axis)
     return composite, before
 
 
 def _copy_values(old: Any, new: Any, replaced: Collection[int]) -> None:
-    """Limits, friction, armature and the like of joints that stay, and named configurations."""
+    """Copy limits, friction, armature and the like of joints that stay, and configurations."""
     kept = [i for i in range(1, old.njoints) if i not in replaced]
 
     def moved(value: Array, start: Array) -> Array:
         coordinates = len(start) == new.nq
-        for i in kept:
-            one, other = old.joints[i], new.joints[i]
-            at, to = (j.idx_q if coordinates else j.idx_v for j in (one, other))
-            count = one.nq if coordinates else one.nv
-            start[to : to + count] = value[at : at + count]
+        for joint, copied in ((old.joints[i], new.joints[i]) for i in kept):
+            begin, to = (j.idx_q if coordinates else j.idx_v for j in (joint, copied))
+            count = joint.nq if coordinates else joint.nv
+            start[to : to + count] = value[begin : begin + count]
         return start
 
     for name in dir(new):

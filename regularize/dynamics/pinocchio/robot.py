@@ -8,25 +8,23 @@ algebra where it cannot.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from regularize.dynamics.pinocchio.constraints import close_loops
-from regularize.dynamics.pinocchio.following import follow
 from regularize.dynamics.pinocchio.generated import GeneratedCode, GeneratedTree, environments
 from regularize.dynamics.pinocchio.many_states import batch, over_states, where_finite
 from regularize.dynamics.pinocchio.multibody_reading import series_of
-from regularize.dynamics.pinocchio.split import Split, require_mass
+from regularize.dynamics.pinocchio.split import Split, Stabilization
 from regularize.dynamics.pinocchio.tree import TreeJoint
 from regularize.errors import ModelError, NotFinite, UnsupportedExport
 from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import shortened
-from regularize.tolerances import VANISHING
 from regularize.validation import (
     ARRAY,
     FLAG,
@@ -34,6 +32,7 @@ from regularize.validation import (
     NUMBER,
     POSITIVE,
     STATE,
+    TEXT,
     WHOLE,
     named,
     validated,
@@ -42,13 +41,26 @@ from regularize.validation import (
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from regularize.dynamics.pinocchio.derivatives import (
+        AccelerationDerivatives,
+        InverseDynamicsDerivatives,
+    )
     from regularize.dynamics.pinocchio.environments import Environments, SteppedStates
-    from regularize.dynamics.pinocchio.forces import ConstraintForces
+    from regularize.dynamics.pinocchio.forces import (
+        Actuation,
+        ActuatorSplit,
+        ConstraintForces,
+        InverseDynamics,
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Robot(GeneratedTree):
     """A Pinocchio model of a closed-loop mechanism with its reduced constraints.
+
+    Of all methods q is a configuration with closed loops, shape (nq,), v a velocity and a an
+    acceleration that keep them closed, and tau joint forces and torques in N and N m, shape (nv,);
+    of many states (N, nq) and (N, nv), and results have a leading axis then, too.
 
     Attributes:
         q0: Assembled reference configuration, shape (nq,).
@@ -66,6 +78,8 @@ class Robot(GeneratedTree):
     places: Mapping[str, tuple[int, Array]] = field(repr=False)
     visual_model: Any = field(default=None, repr=False)
     collision_model: Any = field(default=None, repr=False)
+    #: Generated code that computes, where there is some.
+    _code: GeneratedCode | None = field(default=None, repr=False)
 
     def __reduce__(self) -> tuple[Callable[..., Robot], tuple[Any, ...]]:
         """Copies are made anew, each with its own data."""
@@ -82,17 +96,12 @@ class Robot(GeneratedTree):
     def expanded(self) -> Robot:
         """The same robot in a model of which Pinocchio has derivatives.
 
-        Its joints are in series whose axes stay, and coordinates are the same; where the model has
-        none for mimic joints or for a universal joint that closes a loop, this one has.
+        Its joints are in series whose axes stay, and coordinates are the same; mimic joints, which
+        have none in the model, have some here.
         """
         plain = all(series_of(joint)[0].model is joint for joint in self.model.joints)
-        complete = self._lifted is None and not len(self.model.mimicking_joints)
-        return self if plain and complete else self._made(composite=False)
-
-    @property
-    def joint_map(self) -> Array:
-        """Velocities of the model from rates of the mechanism's joints, shape (nv, n)."""
-        return self._coordinates.velocities
+        mimics = len(self.model.mimicking_joints)
+        return self if plain and not mimics else self._made(composite=False)
 
     def forward_dynamics(
         self, q: Array, v: Array, tau: Array, *, executor: Executor | None = None, threads: int = 1
@@ -115,16 +124,16 @@ class Robot(GeneratedTree):
         step = self._step
         if step is not None and executor is None:
             try:
-                found = step(q, v, tau, threads)
+                accelerations = step(q, v, tau, threads)
             except NotFinite:
                 if max(np.ndim(q), np.ndim(v), np.ndim(tau)) < 2:
                     raise
                 return where_finite(partial(self.forward_dynamics, threads=threads), q, v, tau)
-            if found is not None:
-                return found
+            if accelerations is not None:
+                return accelerations
         with self.massive_motion():
             if np.ndim(q) == np.ndim(v) == np.ndim(tau) == 1:
-                return self._accelerate(*self._given(q=q, v=v, tau=tau))
+                return self._accelerate(*self._checked(q=q, v=v, tau=tau))
             return batch(self.accelerations, (q, v, tau), executor)
 
     @validated(h=POSITIVE, passive=FLAG, drive=named(NUMBER | ARRAY), threads=WHOLE)
@@ -162,8 +171,8 @@ class Robot(GeneratedTree):
             ModelError: A driven joint has not one coordinate, or drives follow from each other.
             UnsupportedExport: A driven joint is a cut, or there is no compiled kernel for drives.
         """
-        found = self._environments(passive, tuple(drive or ()))
-        return found.advance(q, v, tau, h, 1, threads, drive or {}, first=False).last()
+        stepper = self._environments(passive, tuple(drive or ()))
+        return stepper.advance(q, v, tau, h, 1, threads, drive or {}, first=False).last()
 
     @validated(h=POSITIVE, steps=WHOLE, passive=FLAG, drive=named(NUMBER | ARRAY), threads=WHOLE)
     def rollout(
@@ -182,17 +191,16 @@ class Robot(GeneratedTree):
     ) -> SteppedStates:
         """States before the first of some steps and after every one, as ``step`` makes them.
 
-        Here the compiled kernel goes through tables. Where there are a million of steps to make,
-        ``robot.compiled().rollout(...)`` makes the same ones in code for this robot, four to nine
-        times as quickly, and more than ten times as quickly as MuJoCo's rollout. It is not taken by
-        itself, as the C compiler takes seconds the first time, and as last digits would depend on
-        how many states are moved at once.
+        Here the compiled kernel goes through tables; ``robot.compiled().rollout(...)`` makes the
+        same steps in code for this robot, four to nine times as quickly. It is not taken by itself,
+        as the C compiler takes seconds the first time, and as last digits would depend on how many
+        states are moved at once.
 
         Args:
-            q: First configurations, shape (nq,) or (N, nq).
-            v: First velocities, shape (nv,) or (N, nv).
-            tau: Joint forces and torques, the same at every step, shape (nv,) or (N, nv), or of
-                every step, shape (N, steps, nv); of a single robot (steps, nv).
+            q: First configurations.
+            v: First velocities.
+            tau: Joint forces and torques, the same at every step, or of every step, shape
+                (N, steps, nv); of a single robot (steps, nv).
             h: Length of a step in s.
             steps: How many are made.
             passive: As of ``step``.
@@ -211,15 +219,15 @@ class Robot(GeneratedTree):
                 "state at a time; simulate each state: rg.simulate(robot, q=..., v=..., "
                 "duration=..., h=..., contacts=..., limits=True)"
             )
-        found = self._environments(passive, tuple(drive or ()))
-        return found.advance(q, v, tau, h, steps, threads, drive or {})
+        stepper = self._environments(passive, tuple(drive or ()))
+        return stepper.advance(q, v, tau, h, steps, threads, drive or {})
 
     def _environments(self, passive: bool, drives: tuple[str, ...] = ()) -> Environments:
-        """What steps the robot; remembered."""
-        known, key = self._known_environments, (passive, drives)
-        if key not in known:
-            known[key] = environments(self, self.joints, passive, drives, self._code)
-        return known[key]
+        """Return what steps the robot; remembered."""
+        steppers, key = self._known_environments, (passive, drives)
+        if key not in steppers:
+            steppers[key] = environments(self, self.joints, passive, drives, self._code)
+        return steppers[key]
 
     def compiled(self, lanes: int | Literal["auto"] = "auto") -> Robot:
         """The same robot, its ``step``, ``rollout`` and ``forward_dynamics`` in generated code.
@@ -249,16 +257,12 @@ class Robot(GeneratedTree):
                 "generated code needs the compiled kernel for states in doubt: install the package "
                 "with compiled code, and choose the style 'rows', 'anchors' or 'slack'"
             )
-        code = GeneratedCode.of(self, self.programs, int(lanes))
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        made.__dict__.update(_code=code, _step=code.forward_dynamics, _known_environments={})
-        return made
+        return replace(self, _code=GeneratedCode.of(self, self.programs, int(lanes)))
 
     @cached_property
-    def _code(self) -> GeneratedCode | None:
-        """The generated code that computes, if it does."""
-        return None
+    def _step(self) -> Callable[..., Array | None] | None:
+        """What computes accelerations of many states, None where only Python does."""
+        return super()._step if self._code is None else self._code.forward_dynamics
 
     @property
     def computed_by(self) -> str:
@@ -285,91 +289,165 @@ class Robot(GeneratedTree):
 
         return constraint_forces(self, self.forward_dynamics, q, v, tau)
 
-    @over_states()
-    @validated(q=STATE)
-    def split(self, q: Array) -> Split:
-        """Constrained and free directions at a configuration."""
-        return Split.of(self.jacobian(q), self.rank)
-
-    @over_states()
-    @validated(q=STATE, hold=NAMES)
-    def project(self, q: Array, hold: Sequence[str] = ()) -> Array:
-        """The configuration with closed loops that Newton steps reach from q, shape (nq,).
+    @validated(actuated=NAMES, weights=ARRAY)
+    def actuation(
+        self, actuated: Sequence[str] | None = None, weights: ArrayLike | None = None
+    ) -> Actuation:
+        """Actuators by the names of their joints; by default those that the model marks.
 
         Args:
-            q: Configuration near closed loops, shape (nq,).
-            hold: Names of joints that keep their coordinates.
+            actuated: Names of the actuated joints.
+            weights: Cost of the square of every actuator's force, shape (actuated,).
 
         Raises:
-            NotClosed: The steps do not converge; the loop that is farthest from closed is named.
+            ModelError: The model marks no joint as actuated and none is given.
+            UnsupportedExport: An actuated joint is a cut; choose other cuts.
         """
-        return close_loops(self, q, hold=hold)
+        from regularize.dynamics.pinocchio.forces import Actuation, actuated_joints  # where wanted
+
+        mechanism = self.mechanism
+        actuated = actuated_joints(mechanism, actuated)
+        joints = [name for name in actuated for _ in range(mechanism.joint(name).freedoms)]
+        return Actuation.of(tuple(joints), self.velocity_indices(actuated), weights)
+
+    @cached_property
+    def _known_actuators(self) -> dict[tuple[str, ...] | None, Actuation]:
+        return {}
+
+    def _actuators(self, names: Sequence[str] | None, weights: ArrayLike | None) -> Actuation:
+        """Return ``actuation``, remembered where all forces count alike."""
+        if weights is not None:
+            return self.actuation(names, weights)
+        key, actuators = None if names is None else tuple(names), self._known_actuators
+        if key not in actuators:
+            actuators[key] = self.actuation(names)
+        return actuators[key]
+
+    @over_states()
+    @validated(q=STATE, v=STATE, a=STATE, actuated=NAMES, weights=ARRAY, passive=FLAG)
+    def inverse_dynamics(
+        self,
+        q: Array,
+        v: Array,
+        a: Array,
+        actuated: Sequence[str] | None = None,
+        *,
+        weights: ArrayLike | None = None,
+        passive: bool = False,
+    ) -> InverseDynamics:
+        """Forces of the actuated joints that produce an acceleration.
+
+        With more actuators than freedoms the smallest forces are taken; with fewer, those that
+        leave least unmet.
+
+        Args:
+            q: Configuration with closed loops, shape (nq,).
+            v: Velocity that keeps them closed, shape (nv,).
+            a: Acceleration that keeps them closed, shape (nv,).
+            actuated: Names of the actuated joints; by default those that the model marks.
+            weights: Cost of the square of every actuator's force, shape (actuated,), where there
+                is a choice; by default all count alike.
+            passive: Whether the actuators also overcome ``passive_forces``: damping, springs and
+                dry friction of all joints, those that close loops included.
+
+        Raises:
+            ModelError: The model marks no joint as actuated and none is given.
+            UnsupportedExport: An actuated joint is a cut; choose other cuts.
+        """
+        from regularize.dynamics.pinocchio.forces import inverse_dynamics
+
+        within = self.passive_forces(q, v) if passive else np.zeros(self.nv)
+        return inverse_dynamics(self, q, v, a, self._actuators(actuated, weights), within)
+
+    @over_states()
+    @validated(actuated=NAMES, weights=ARRAY)
+    def inverse_dynamics_derivatives(
+        self,
+        q: Array,
+        v: Array,
+        a: Array,
+        actuated: Sequence[str] | None = None,
+        *,
+        weights: ArrayLike | None = None,
+    ) -> InverseDynamicsDerivatives:
+        """``inverse_dynamics`` and its derivatives; arguments as there."""
+        from regularize.dynamics.pinocchio import derivatives
+
+        actuation, kernel = self._actuators(actuated, weights), self.kernel
+        if kernel is not None:
+            at_once = derivatives.fully_actuated(kernel, (q, v, a), actuation, self.nv, self.rank)
+            if at_once is not None:
+                return at_once
+            motion: Any = derivatives.CompiledMotionForces(kernel, q, v, a)
+        else:
+            q, v, a = self._checked(q=q, v=v, a=a)
+            motion = derivatives.DenseMotionForces(self.states, q, v, a)
+        return derivatives.actuator_derivatives(motion, self.rank, actuation)
+
+    @over_states()
+    @validated(q=STATE, frame=TEXT | WHOLE, actuated=NAMES, relative_to=TEXT | WHOLE)
+    def actuator_jacobian(
+        self,
+        q: Array,
+        frame: str | int,
+        actuated: Sequence[str] | None = None,
+        *,
+        relative_to: str | int | None = None,
+    ) -> Array:
+        """Twist of a frame per unit rate of each actuator, the loops closed, shape (6, actuated).
+
+        The twist is about the frame's own origin, in ground axes, linear part first. Its transpose
+        takes a wrench on the frame to the actuator forces that balance it. Frames are given by name
+        or index; the motion of ``relative_to`` is subtracted, for robots that do not stand on the
+        ground. Actuated joints are by default those that the model marks.
+
+        Raises:
+            ModelError: The actuators do not determine the motion of the frame.
+        """
+        from regularize.dynamics.pinocchio.forces import frame_jacobian
+
+        split = self._actuator_split(q, actuated)
+        jacobian = frame_jacobian(self.model, self.data, q, frame, relative_to)
+        split.require_determined(self.tree, jacobian @ split.locked, f"frame {frame!r}")
+        return np.asarray(jacobian @ split.motions())
+
+    @over_states()
+    @validated(q=STATE, actuated=NAMES)
+    def actuator_motions(self, q: Array, actuated: Sequence[str] | None = None) -> Array:
+        """Velocities of all joints per unit rate of each actuator, shape (nv, actuated).
+
+        Arguments and errors as of ``actuator_jacobian``.
+        """
+        split = self._actuator_split(q, actuated)
+        split.require_determined(self.tree, split.locked, "every joint")
+        return split.motions()
+
+    def _actuator_split(self, q: Array, actuated: Sequence[str] | None) -> ActuatorSplit:
+        """Return the free velocities at a configuration, by what the actuators see of them."""
+        return self.actuation(actuated).split(Split.of(self.jacobian(q), self.rank).free)
 
     @over_states(at_once=True)
-    def project_velocity(self, q: Array, v: Array) -> Array:
-        """The admissible velocity nearest to v in kinetic energy, shape (nv,).
+    @validated(frequency=POSITIVE, damping=NUMBER)
+    def dynamics_derivatives(
+        self, q: Array, v: Array, tau: Array, *, frequency: float = 0.0, damping: float = 1.0
+    ) -> AccelerationDerivatives:
+        """``forward_dynamics`` and its derivatives at a state with closed loops, always exact.
 
-        This is the velocity after the loops are closed by an inelastic impact.
+        Along the loops, for steps of q and v that keep them closed, they are the changes of the
+        acceleration. Where rows depend on each other, as many as are independent count, the
+        clearest ones at the state. With a frequency it is ``stabilized_dynamics``.
         """
-        found = self.kernel and self.kernel.project_velocity(q, v)
-        if found is not None:
-            return np.asarray(found)
-        q, v = self._given(q=q, v=v)
-        free, M = self.split(q).free, self.states.terms(q, v).M
+        from regularize.dynamics.pinocchio import derivatives  # where wanted
+
+        terms = Stabilization(self.residual(q), frequency, damping) if frequency else None
+        if self.kernel is not None:
+            compiled = derivatives.compiled_acceleration(self.kernel, (q, v, tau), terms)
+            if compiled is not None:
+                return compiled
+        q, v, tau = self._checked(q=q, v=v, tau=tau)
         with self.massive_motion():
-            require_mass(M, free)
-        return np.asarray(free @ np.linalg.solve(free.T @ M @ free, free.T @ (M @ v)))
-
-    @over_states()
-    @validated(q=STATE, rates=named(NUMBER))
-    def admissible_velocity(self, q: Array, rates: Mapping[str, float]) -> Array:
-        """The velocity at which the named joints move at given rates, shape (nv,).
-
-        Where they do not decide the motion, the smallest one; rates in rad/s and m/s.
-
-        Raises:
-            ModelError: The loops do not let the joints move like that.
-        """
-        index = self.velocity_indices(list(rates))
-        free, wanted = self.split(q).free, np.array(list(rates.values()))
-        v = free @ np.linalg.lstsq(free[index], wanted, rcond=VANISHING)[0]
-        if np.max(np.abs(v[index] - wanted), initial=0.0) > 1e-8 * (1.0 + np.max(np.abs(wanted))):
-            raise ModelError(f"the loops do not let the joints {list(rates)} move at these rates")
-        return np.asarray(v)
-
-    @over_states()
-    @validated(q=STATE, targets=named(NUMBER))
-    def follow(self, q: Array, targets: Mapping[str, float]) -> Array:
-        """The configuration that is reached when some joints move to given values, shape (nq,).
-
-        All other joints follow from the loops, on the branch of the last configuration: steps that
-        may have left it are halved. Joints that the given ones do not determine move as little as
-        they can.
-
-        Args:
-            q: The last configuration, with closed loops, shape (nq,).
-            targets: Coordinates of joints by their names, rad and m.
-
-        Raises:
-            ClosureLost: The loops cannot be closed there, or the way there is singular.
-            ModelError: A joint's coordinates are no separate numbers.
-        """
-        return follow(self, q, targets)
-
-    @validated(coordinates=ARRAY)
-    def configuration(self, coordinates: Array) -> Array:
-        """Configuration of the model from the mechanism's joint coordinates (n,), shape (nq,)."""
-        wanted = (self.joint_map.shape[1],)
-        if np.shape(coordinates) != wanted:
-            raise ModelError(f"coordinates have shape {np.shape(coordinates)}; pass {wanted}")
-        return self._coordinates.configuration(coordinates)
-
-    @over_states(at_once=True)
-    def coordinates(self, q: Array) -> Array:
-        """The mechanism's joint coordinates, those of the cuts included, shape (n,)."""
-        many = isinstance(q, np.ndarray) and q.ndim == 2 and q.shape[1] == self.nq
-        found = self.states.coordinates(self._coordinates, q if many else self._given(q=q)[0][None])
-        return np.asarray(found if many else found[0])
+            at = self.states.dense(q, v)
+            return derivatives.acceleration_derivatives(at, self.rank, v, tau, terms)
 
 
 def _compiled_again(made: Callable[..., Robot], lanes: int) -> Robot:

@@ -1,4 +1,4 @@
-"""A spanning tree with the rows that close its loops, and its accelerations.
+"""A spanning tree with the rows that close its loops, its accelerations and its energies.
 
 The compiled step computes them, and dense algebra where there is none or where a state is too much
 for it; the style ``legacy`` is Pinocchio's own.
@@ -6,8 +6,7 @@ for it; the style ``legacy`` is Pinocchio's own.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,13 +17,21 @@ from numpy.typing import NDArray
 
 from regularize.dynamics.pinocchio import pin
 from regularize.dynamics.pinocchio.closure_rows import ConstraintRows
+from regularize.dynamics.pinocchio.constraints import close_loops, follow
 from regularize.dynamics.pinocchio.coordinates import ModelCoordinates
-from regularize.dynamics.pinocchio.many_states import over_states
+from regularize.dynamics.pinocchio.many_states import aligned, over_states
 from regularize.dynamics.pinocchio.multibody_reading import multibody_tree_of, tree_of
 from regularize.dynamics.pinocchio.spanning_tree import SpanningTree
-from regularize.dynamics.pinocchio.split import Split, naming
-from regularize.dynamics.pinocchio.styles import PROXIMAL, Anchor, anchor_models, rigid_models
-from regularize.dynamics.pinocchio.tree_states import TreeStates
+from regularize.dynamics.pinocchio.split import Split, Stabilization, naming, require_mass
+from regularize.dynamics.pinocchio.styles import (
+    PROXIMAL,
+    Anchor,
+    Workspace,
+    anchor_models,
+    proximal,
+    rigid_models,
+)
+from regularize.dynamics.pinocchio.tree_states import PassiveForces, TreeStates
 from regularize.dynamics.step.compiled import Tables, compiled, which
 from regularize.dynamics.step.elimination import tables_of
 from regularize.dynamics.step.multibody import MultibodyTree
@@ -32,61 +39,38 @@ from regularize.errors import ModelError
 from regularize.lie.arrays import Array
 from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction
-from regularize.tolerances import Tolerances
-from regularize.validation import NAMES, TEXT, WHOLE, several, state, validated
+from regularize.repair.statics.passive_joints import PassiveJoints
+from regularize.tolerances import VANISHING, Tolerances
+from regularize.validation import (
+    ARRAY,
+    NAMES,
+    NUMBER,
+    POSITIVE,
+    STATE,
+    TEXT,
+    WHOLE,
+    named,
+    several,
+    state,
+    validated,
+)
 
 #: Acceleration from configuration, velocity and joint forces.
-Acceleration = Callable[..., Array]
-
-
-class Workspace(threading.local):
-    """What Pinocchio writes to while it computes: every thread has its own.
-
-    Args:
-        tree: The tree.
-        constraints: ``RigidConstraintModel`` entries of the style ``legacy``.
-    """
-
-    def __init__(self, tree: SpanningTree, constraints: Any = None) -> None:
-        self._tree, self._constraints = tree, constraints
-
-    @cached_property
-    def data(self) -> Any:
-        """The thread's ``pinocchio.Data``; it grows with the third power of the velocities."""
-        return self._tree.model.createData()
-
-    @cached_property
-    def constraint_datas(self) -> Any:
-        """The thread's data of the constraints."""
-        datas = pin.StdVec_RigidConstraintData()
-        for constraint in self._constraints:
-            datas.append(constraint.createData())
-        pin.initConstraintDynamics(self._tree.model, self.data, self._constraints, datas)
-        return datas
+AccelerationFunction = Callable[..., Array]
 
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedTree:
-    """A spanning tree with the rows that close its loops: what an acceleration is solved from.
-
-    Attributes:
-        tree: The spanning tree.
-        constraints: The rows.
-        style: One of ``robot.STYLES``; see ``styles``.
-        rank: Number of independent rows at generic configurations.
-        massive: Whether the mass matrix of the tree is regular, so that Pinocchio can factorise it.
-        reduction: What it was made from.
-    """
+    """A spanning tree with the rows that close its loops."""
 
     tree: SpanningTree = field(repr=False)
     constraints: ConstraintRows = field(repr=False)
-    style: str
-    rank: int
-    massive: bool
+    style: str  #: one of ``exporting.STYLES``
+    rank: int  #: number of independent rows at generic configurations
+    massive: bool  #: whether the mass matrix of the tree is regular
     reduction: Reduction
     _anchors: Sequence[Anchor] = field(repr=False)
     _coordinates: ModelCoordinates = field(repr=False)
-    _lifted: Callable[..., TreeStates] | None = field(default=None, repr=False, kw_only=True)
 
     @property
     def model(self) -> Any:
@@ -141,34 +125,34 @@ class ConstrainedTree:
         return Workspace(self.tree)
 
     @cached_property
-    def multibody(self) -> tuple[MultibodyTree, list[int]] | None:
-        """The multibody tree, and the link of each joint; None where it lacks coordinates."""
-        if self._lifted is not None:
-            return None
+    def multibody(self) -> tuple[MultibodyTree, list[int]]:
+        """The multibody tree, and the link of each joint."""
         tree = tree_of(self.model) if self.tree.changed else self.tree
         return multibody_tree_of(tree, self.constraints, self.rank, self.massive)
 
     @cached_property
-    def tables(self) -> Tables | None:
-        """What the compiled step reads; None where it does not know a row."""
-        return None if self.multibody is None else tables_of(self.multibody[0])
+    def tables(self) -> Tables:
+        """Tables that the compiled step reads."""
+        return tables_of(self.multibody[0])
 
     @cached_property
     def kernel(self) -> Any:
-        """The compiled step; None where there is none or it does not know a row."""
-        return None if which() == "Python" or self.tables is None else compiled(self.tables)
+        """The compiled step; None where there is none."""
+        return None if which() == "Python" else compiled(self.tables)
 
     @cached_property
     def states(self) -> TreeStates:
-        """What is computed of the tree at states."""
-        if self.multibody is None:
-            assert self._lifted is not None, "else there is a multibody tree"
-            return self._lifted(self.model, self.constraints, self.rank)
+        """The tree with its rows at states."""
         return TreeStates(*self.multibody, self.constraints, self.kernel)
 
     @cached_property
+    def passive(self) -> PassiveForces:
+        """Damping, friction and springs of the mechanism's joints."""
+        return PassiveForces(PassiveJoints.of(self.reduction.graph), self._coordinates, self.states)
+
+    @cached_property
     def leading(self) -> dict[tuple[str, ...], Any]:
-        """What joints lead that were led before, by their names; see ``following``."""
+        """Joints that were led before, by their names; see ``constraints``."""
         return {}
 
     @cached_property
@@ -177,20 +161,15 @@ class ConstrainedTree:
 
     @validated(velocities=several(WHOLE))
     def driven_kernel(self, velocities: Sequence[int]) -> Any:
-        """The compiled step with a row for each of some velocities, behind the others.
+        """Return the compiled step with a row for each of some velocities behind the others.
 
         A row's multiplier is the force that makes the velocity what it is.
-
-        Returns:
-            None where there is no compiled step.
         """
-        known, rows = self._driven_kernels, tuple(velocities)
-        if rows not in known:
-            tables = None
-            if self.kernel is not None and self.multibody is not None:
-                tables = tables_of(self.multibody[0].driven(rows))
-            known[rows] = None if tables is None else compiled(tables)
-        return known[rows]
+        kernels, rows = self._driven_kernels, tuple(velocities)
+        if rows not in kernels:
+            absent = self.kernel is None
+            kernels[rows] = None if absent else compiled(tables_of(self.multibody[0].driven(rows)))
+        return kernels[rows]
 
     @property
     def computed_by(self) -> str:
@@ -203,28 +182,28 @@ class ConstrainedTree:
         return self._step is not None
 
     @cached_property
-    def _step(self) -> Acceleration | None:
+    def _step(self) -> Callable[..., Array | None] | None:
         """The compiled step; the style ``legacy`` is Pinocchio's own."""
         return (
             None if self.style == "legacy" or self.kernel is None else self.kernel.forward_dynamics
         )
 
     @cached_property
-    def _accelerate(self) -> Acceleration:
+    def _accelerate(self) -> AccelerationFunction:
         """The acceleration of one state where the compiled step does not find it."""
         rows = self.constraints
         if self.style == "legacy" and self.massive and len(rows) and not len(rows.coupling):
-            return _proximal(self)
+            return proximal(self)
         return self._dense_acceleration
 
     def _dense_acceleration(
         self, q: Array, v: Array, tau: Array, wanted: Array | float = 0.0
     ) -> Array:
-        """Acceleration by an orthonormal basis of the admissible velocities, shape (nv,).
+        """Return the acceleration by an orthonormal basis of the admissible velocities.
 
-        For dependent rows too, and for trees with massless ends, where the mass matrix is singular
-        although the mechanism has mass in every direction in which it can move. What is ``wanted``
-        is added to the rates of the rows, shape (m,).
+        This does for dependent rows too, and for trees with massless ends, whose mass matrix is
+        singular although the mechanism has mass wherever it can move. The rates of the rows are
+        to be ``-wanted``.
         """
         terms = self.states.terms(q, v)
         inertias = np.diag(terms.M)
@@ -236,47 +215,58 @@ class ConstrainedTree:
 
     def accelerations(self, q: Array, v: Array, tau: Array) -> Array:
         """Accelerations at configurations (N, nq), one after the other, shape (N, nv)."""
-        found = None if self._step is None else self._step(q, v, tau)
-        if found is not None:
-            return found
-        shapes = {np.shape(each)[:1] for each in (q, v, tau)}
+        accelerations = None if self._step is None else self._step(q, v, tau)
+        if accelerations is not None:
+            return accelerations
+        shapes = {np.shape(x)[:1] for x in (q, v, tau)}
         if len(shapes) > 1 or () in shapes:
             raise ModelError(f"states are rows of arrays of one length; got {sorted(shapes)}")
-        states = zip(q, v, tau, strict=True)
-        each = [self._accelerate(*self._given(q=q, v=v, tau=tau)) for q, v, tau in states]
-        return np.array(each).reshape(len(q), self.nv)
+        states = (self._checked(q=x, v=u, tau=f) for x, u, f in zip(q, v, tau, strict=True))
+        return np.array([self._accelerate(*at) for at in states]).reshape(len(q), self.nv)
 
     @property
     def data(self) -> Any:
         """Pinocchio's data of the model, of each thread its own."""
         return self._workspace.data
 
-    def _given(self, **states: Array) -> tuple[Array, ...]:
-        """States by name, checked: arrays of the model's lengths, of finite numbers."""
+    @over_states()
+    @validated(frequency=POSITIVE, damping=NUMBER)
+    def stabilized_dynamics(
+        self, q: Array, v: Array, tau: Array, *, frequency: float, damping: float = 1.0
+    ) -> Array:
+        r"""Acceleration with Baumgarte's terms, which let closure errors decay, shape (nv,).
+
+        .. math:: J a + \gamma + 2 \zeta \omega J v + \omega^2 \phi(q) = 0
+
+        The ``frequency`` :math:`\omega` is in rad/s; a ``damping`` :math:`\zeta` of 1 lets errors
+        decay without oscillation.
+        """
+        decay = Stabilization(self.residual(q), frequency, damping)
+        (v,) = self._checked(v=v)
+        wanted = decay.of(self.jacobian(q) @ v)
+        compiled = self.kernel and self.kernel.stabilized_dynamics(q, v, tau, wanted)
+        if compiled is not None:
+            return np.asarray(compiled)
+        q, tau = self._checked(q=q, tau=tau)
+        with self.massive_motion():
+            return self._dense_acceleration(q, v, tau, wanted)
+
+    def _checked(self, **states: Array) -> tuple[Array, ...]:
+        """Return states by name, checked: arrays of the model's lengths, of finite numbers."""
         return tuple(state(self, name, value) for name, value in states.items())
 
     def _place(self, data: Any, q: Array, *v: Array) -> None:
-        """Leave in the caller's ``pinocchio.Data`` where the bodies are.
-
-        Raises:
-            TypeError: It is something else.
-        """
+        """Leave the places of the bodies in the caller's ``pinocchio.Data``."""
         if not isinstance(data, pin.Data):
             raise TypeError(f"data is a pinocchio.Data of the model; got {data!r:.60}")
-        pin.forwardKinematics(self.model, data, *self._given(q=q), *v)
+        pin.forwardKinematics(self.model, data, *self._checked(q=q), *v)
 
     @over_states(at_once=True)
     def jacobian(self, q: Array, data: Any = None) -> Array:
-        """Rows on velocities, shape (m, nv).
-
-        Args:
-            q: Configuration, shape (nq,).
-            data: The caller's ``pinocchio.Data`` of the model, in which the bodies' places are left
-                where it is given.
-        """
+        """Rows on velocities, shape (m, nv); the caller's ``data`` gets the places of bodies."""
         if data is not None:
             self._place(data, q)
-        return self.states.jacobian(q if self.kernel else self._given(q=q)[0])
+        return self.states.jacobian(q if self.kernel else self._checked(q=q)[0])
 
     @over_states(at_once=True)
     def bias(self, q: Array, v: Array, data: Any = None) -> Array:
@@ -285,25 +275,130 @@ class ConstrainedTree:
         On the loops ``jacobian(q) @ a + bias(q, v) = 0``.
         """
         if data is not None:
-            self._place(data, q, *self._given(v=v))
-        return self.states.bias(*((q, v) if self.kernel else self._given(q=q, v=v)))
+            self._place(data, q, *self._checked(v=v))
+        return self.states.bias(*((q, v) if self.kernel else self._checked(q=q, v=v)))
 
     @over_states(at_once=True)
     def residual(self, q: Array, data: Any = None) -> Array:
-        """Errors of the rows, zero where the loops are closed, shape (m,).
-
-        Args:
-            q: Configuration, shape (nq,).
-            data: The caller's ``pinocchio.Data`` of the model, in which the bodies' places are left
-                where it is given.
-        """
+        """Errors of the rows, zero where the loops are closed, shape (m,); ``data`` as above."""
         if data is not None:
             self._place(data, q)
-        found: Array | None = None if self.kernel is None else self.kernel.residual(q)
-        if found is not None:
-            return found
-        (q,) = self._given(q=q)
+        errors: Array | None = None if self.kernel is None else self.kernel.residual(q)
+        if errors is not None:
+            return errors
+        (q,) = self._checked(q=q)
         return np.concatenate([self.states.errors(q), self._coordinates.coupled(q)])
+
+    @over_states()
+    @validated(q=STATE, v=STATE, slip=POSITIVE)
+    def passive_forces(self, q: Array, v: Array, slip: float | None = None) -> Array:
+        """Joint forces of damping, springs and dry friction, to be added to tau, shape (nv,).
+
+        Joints that close loops are counted, though they have no coordinate in the model. Dry
+        friction falls off below the rate ``slip`` in rad/s and m/s, by default 1e-3.
+        """
+        return self.passive.dissipative(q, v, slip) + self.passive.springs(q)
+
+    def energy(self, q: Array, v: Array) -> Any:
+        """Kinetic and gravitational energy, and what joint springs store, in J; of states (N,)."""
+        kinetic, potential = self.energies(q, v)
+        return kinetic + potential
+
+    @over_states(at_once=True)
+    def energies(self, q: Array, v: Array) -> tuple[Any, Any]:
+        """Kinetic energy, and the potential energy of gravity and of joint springs, in J."""
+        if np.ndim(q) == np.ndim(v) == 2:
+            kinetic, gravity = self.states.energies(*aligned(q, v))
+            return kinetic, gravity + np.array([self.passive.energy(x) for x in q])
+        q, v = self._checked(q=q, v=v)
+        kinetic, gravity = self.states.energies(q[None], v[None])
+        return float(kinetic[0]), float(gravity[0]) + self.passive.energy(q)
+
+    @over_states()
+    @validated(q=STATE)
+    def split(self, q: Array) -> Split:
+        """Constrained and free directions at a configuration."""
+        return Split.of(self.jacobian(q), self.rank)
+
+    @property
+    def joint_map(self) -> Array:
+        """Velocities of the model from rates of the mechanism's joints, shape (nv, n)."""
+        return self._coordinates.velocities
+
+    @over_states()
+    @validated(q=STATE, hold=NAMES)
+    def project(self, q: Array, hold: Sequence[str] = ()) -> Array:
+        """The configuration with closed loops that Newton steps reach from q, shape (nq,).
+
+        The joints named in ``hold`` keep their coordinates.
+
+        Raises:
+            NotClosed: The steps do not converge; the loop that is farthest from closed is named.
+        """
+        return close_loops(self, q, hold=hold)
+
+    @over_states(at_once=True)
+    def project_velocity(self, q: Array, v: Array) -> Array:
+        """The admissible velocity nearest to v in kinetic energy, shape (nv,).
+
+        This is the velocity after the loops are closed by an inelastic impact.
+        """
+        admissible = self.kernel and self.kernel.project_velocity(q, v)
+        if admissible is not None:
+            return np.asarray(admissible)
+        q, v = self._checked(q=q, v=v)
+        free, M = self.split(q).free, self.states.terms(q, v).M
+        with self.massive_motion():
+            require_mass(M, free)
+        return np.asarray(free @ np.linalg.solve(free.T @ M @ free, free.T @ (M @ v)))
+
+    @over_states()
+    @validated(q=STATE, rates=named(NUMBER))
+    def admissible_velocity(self, q: Array, rates: Mapping[str, float]) -> Array:
+        """The velocity at which the named joints move at given rates, shape (nv,).
+
+        Where they do not decide the motion, the smallest one; rates in rad/s and m/s.
+
+        Raises:
+            ModelError: The loops do not let the joints move like that.
+        """
+        index = self.velocity_indices(list(rates))
+        free, wanted = self.split(q).free, np.array(list(rates.values()))
+        v = free @ np.linalg.lstsq(free[index], wanted, rcond=VANISHING)[0]
+        if np.max(np.abs(v[index] - wanted), initial=0.0) > 1e-8 * (1.0 + np.max(np.abs(wanted))):
+            raise ModelError(f"the loops do not let the joints {list(rates)} move at these rates")
+        return np.asarray(v)
+
+    @over_states()
+    @validated(q=STATE, targets=named(NUMBER))
+    def follow(self, q: Array, targets: Mapping[str, float]) -> Array:
+        """The configuration that is reached when some joints move to given values, shape (nq,).
+
+        All other joints follow from the loops, on the branch of the last configuration: steps that
+        may have left it are halved. Joints that the given ones do not determine move as little as
+        they can. Targets are coordinates of joints by their names, rad and m.
+
+        Raises:
+            ClosureLost: The loops cannot be closed there, or the way there is singular.
+            ModelError: A joint's coordinates are no separate numbers.
+        """
+        return follow(self, q, targets)
+
+    @validated(coordinates=ARRAY)
+    def configuration(self, coordinates: Array) -> Array:
+        """Configuration of the model from the mechanism's joint coordinates (n,), shape (nq,)."""
+        wanted = (self.joint_map.shape[1],)
+        if np.shape(coordinates) != wanted:
+            raise ModelError(f"coordinates have shape {np.shape(coordinates)}; pass {wanted}")
+        return self._coordinates.configuration(coordinates)
+
+    @over_states(at_once=True)
+    def coordinates(self, q: Array) -> Array:
+        """The mechanism's joint coordinates, those of the cuts included, shape (n,)."""
+        if isinstance(q, np.ndarray) and q.ndim == 2 and q.shape[1] == self.nq:
+            return self.states.coordinates(self._coordinates, q)
+        one = self._checked(q=q)[0][None]
+        return np.asarray(self.states.coordinates(self._coordinates, one)[0])
 
     def massive_motion(self) -> AbstractContextManager[None]:
         """``NoInertia`` with names in place of ``MasslessMotion``."""
@@ -311,19 +406,14 @@ class ConstrainedTree:
 
     @validated(velocity=WHOLE)
     def position_index(self, velocity: int) -> int:
-        """Index in q of the coordinate whose rate is an entry of v.
-
-        Raises:
-            ModelError: The joint's coordinates are no separate numbers.
-        """
-        model = self.tree
-        j = self._joint_of(velocity)
-        if model.nqs[j] != model.nvs[j]:
+        """Index in q of the coordinate whose rate is an entry of v, if there is one."""
+        tree, j = self.tree, self._joint_of(velocity)
+        if not self.counted(velocity):
             raise ModelError(
-                f"the motion of {model.names[j]!r} cannot be prescribed: the joint's coordinates "
+                f"the motion of {tree.names[j]!r} cannot be prescribed: the joint's coordinates "
                 "are no separate numbers; model it by hinges in series"
             )
-        return int(model.idx_qs[j] + velocity - model.idx_vs[j])
+        return int(tree.idx_qs[j] + velocity - tree.idx_vs[j])
 
     @validated(velocity=WHOLE)
     def counted(self, velocity: int) -> bool:
@@ -332,17 +422,13 @@ class ConstrainedTree:
         return bool(self.tree.nqs[j] == self.tree.nvs[j])
 
     def _joint_of(self, velocity: int) -> int:
-        """Index of the joint that an entry of v belongs to."""
+        """Return the index of the joint that an entry of v belongs to."""
         ends = np.add(self.tree.idx_vs, self.tree.nvs)
         return 1 + int(np.flatnonzero(velocity < ends[1:])[0])
 
     @validated(joint=TEXT, freedom=WHOLE)
     def velocity_index(self, joint: str, freedom: int = 0) -> int:
-        """Index in v, a and tau of a joint's freedom.
-
-        Raises:
-            UnsupportedExport: The joint is a cut, so the model has no coordinate for it.
-        """
+        """Index in v, a and tau of a joint's freedom; refused for a cut, which has none."""
         return self._coordinates.velocity_index(joint, freedom)
 
     @validated(joints=NAMES)
@@ -351,16 +437,3 @@ class ConstrainedTree:
         mechanism = self.mechanism
         pairs = [(name, k) for name in joints for k in range(mechanism.joint(name).freedoms)]
         return np.array([self.velocity_index(name, k) for name, k in pairs], dtype=np.intp)
-
-
-def _proximal(tree: ConstrainedTree) -> Acceleration:
-    """Pinocchio's constrained dynamics, iterated on redundant rows."""
-    models, settings = tree.constraint_models, tree.proximal_settings
-    own = Workspace(tree.tree, models)
-
-    def accelerate(q: Array, v: Array, tau: Array) -> Array:
-        datas = own.constraint_datas
-        given = (tree.model, own.data, q, v, tau, models, datas, settings)
-        return np.array(pin.constraintDynamics(*given))
-
-    return accelerate

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from regularize.dynamics.pinocchio import pin
 from regularize.dynamics.step.multibody import Link
 from regularize.dynamics.step.posing import ConfigurationSpace
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Direction, Transform
 from regularize.mechanism.body import Inertia
 from regularize.mechanism.graph import Edge
 from regularize.tolerances import NEGLIGIBLE
@@ -25,41 +25,26 @@ from regularize.tolerances import NEGLIGIBLE
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TreeFrame:
-    """A frame of the model.
-
-    Attributes:
-        name: Its name.
-        kind: ``JOINT``, ``BODY`` or ``OP_FRAME``, as Pinocchio calls them.
-        joint: Joint that carries it.
-        placement: Seen from that joint, shape (4, 4).
-    """
+    """A frame of the model; its kind is ``JOINT``, ``BODY`` or ``OP_FRAME``."""
 
     name: str
     kind: str
     joint: int
-    placement: Array
+    placement: Transform  #: seen from the joint that carries it
+
+
+#: An elementary motion of a joint: its kind (``step.multibody.KINDS``), where it starts seen from
+#: the motion before it, its axis in its own frame, and its pitch in metres per radian.
+Motion: TypeAlias = tuple[str, Transform, Direction, float]
 
 
 @dataclass(eq=False, repr=False)
 class SpanningTree:
     """A tree of joints, the first of which is the ground.
 
-    Attributes:
-        name: Of the mechanism.
-        gravity: Acceleration of free fall, shape (3,).
-        names: Of all joints.
-        parents: Of each joint the one that carries it.
-        idx_qs: Index of each joint's first coordinate.
-        nqs: How many it has.
-        idx_vs: Index of its first velocity.
-        nvs: How many it has.
-        link_of: Number of the link that carries the body of each joint.
-        links: Elementary motions of all joints, without inertia; those of each follow each other.
-        frames: All frames in the order of the model, the ground's left out.
-        bodies: Joint, mass properties and placement of what was put on the joints.
-        nq: Length of configurations.
-        nv: Length of velocities.
-        values: Arrays of limits and dynamics of the joints, by the names that the model has.
+    ``idx_qs``, ``nqs``, ``idx_vs`` and ``nvs`` are the first coordinate and velocity of each joint
+    and how many it has; ``link_of`` is the link that carries its body. ``links`` are the elementary
+    motions of all joints without inertia, ``bodies`` the masses that were put on joints.
     """
 
     name: str
@@ -73,7 +58,7 @@ class SpanningTree:
     link_of: list[int] = field(default_factory=lambda: [0])
     links: list[Link] = field(default_factory=list)
     frames: list[TreeFrame] = field(default_factory=list)
-    bodies: list[tuple[int, Inertia, Array]] = field(default_factory=list)
+    bodies: list[tuple[int, Inertia, Transform]] = field(default_factory=list)
     nq: int = 0
     nv: int = 0
     values: Mapping[str, Array] = field(default_factory=dict)
@@ -87,16 +72,16 @@ class SpanningTree:
     @property
     def armature(self) -> Array:
         """Inertia of rotors, shape (nv,); joints that were added later have none."""
-        known = self.values.get("armature", np.zeros(0))
-        return np.concatenate([known, np.zeros(self.nv - len(known))])
+        armature = self.values.get("armature", np.zeros(0))
+        return np.concatenate([armature, np.zeros(self.nv - len(armature))])
 
     @cached_property
     def space(self) -> ConfigurationSpace:
-        """Its configurations."""
+        """The configurations of the tree."""
         return ConfigurationSpace(self.links, self.nq, self.nv)
 
     def weighed(self) -> list[Link]:
-        """All links with the inertia behind them."""
+        """Return all links with the inertia behind them."""
         inertias: Array = np.zeros((len(self.links) + 1, 6, 6))
         for joint, inertia, T in self.bodies:
             inertias[self.link_of[joint]] += inertia.transformed(T).spatial
@@ -105,9 +90,8 @@ class SpanningTree:
     def add_joint(self, parent: int, motions: Sequence[Motion], name: str) -> int:
         """Add a joint with coordinates of its own, and a frame for it; returns its index."""
         q, v, before, links = self.nq, self.nv, self.link_of[parent], []
-        for k, each in enumerate(motions, start=len(self.links) + 1):
-            massless: Array = np.zeros((6, 6))
-            link = Link(before, each.kind, each.placement, each.axis, each.pitch, q, v, massless)
+        for k, motion in enumerate(motions, start=len(self.links) + 1):
+            link = Link(before, *motion, q, v, np.zeros((6, 6)))
             before, q, v = k, q + link.coordinates, v + link.freedoms
             links.append(link)
         index = self.append(parent, links, name, (self.nq, q - self.nq), (self.nv, v - self.nv))
@@ -122,15 +106,7 @@ class SpanningTree:
         coordinates: tuple[int, int],
         velocities: tuple[int, int],
     ) -> int:
-        """Append a joint; returns its index.
-
-        Args:
-            parent: Joint that carries it.
-            links: Its elementary motions.
-            name: Its name.
-            coordinates: Index of its first coordinate, and their number.
-            velocities: The same for velocities.
-        """
+        """Append a joint with the first and the number of its coordinates; returns its index."""
         self.names.append(name)
         self.parents.append(parent)
         self.links += links
@@ -172,46 +148,21 @@ class SpanningTree:
             kind, place = getattr(pin.FrameType, frame.kind), pin.SE3(frame.placement)
             model.addFrame(pin.Frame(frame.name, frame.joint, place, kind), False)
         for j, inertia, T in self.bodies:
-            own = pin.Inertia.Zero()  # the constructor refuses negative masses
-            own.mass, own.lever = inertia.mass, np.array(inertia.center)
-            own.inertia = np.array(inertia.matrix)
-            model.appendBodyToJoint(j, own, pin.SE3(T))
+            mass = pin.Inertia.Zero()  # the constructor refuses negative masses
+            mass.mass, mass.lever = inertia.mass, np.array(inertia.center)
+            mass.inertia = np.array(inertia.matrix)
+            model.appendBodyToJoint(j, mass, pin.SE3(T))
         for key, values in self.values.items():
             setattr(model, key, values)
         self._as_made = model.copy()
         return model
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Motion:
-    """One elementary motion of a joint.
-
-    Attributes:
-        kind: One of ``step.multibody.KINDS``.
-        placement: Where it starts, seen from the motion before it, shape (4, 4).
-        axis: Unit vector of the kinds that have one, in its own frame, shape (3,).
-        pitch: Metres per radian of ``revolute``.
-    """
-
-    kind: str
-    placement: Array
-    axis: Array = field(default_factory=lambda: np.zeros(3))
-    pitch: float = 0.0
-
-
-def motions_of(edge: Edge, backwards: bool, before: Array) -> tuple[list[Motion], Array]:
-    """Elementary motions of an edge, each with its placement after the one before.
-
-    Args:
-        edge: The elementary joint.
-        backwards: Whether its motion is to be inverted.
-        before: Placement accumulated since the last motion, shape (4, 4).
-
-    Returns:
-        The motions, and the placement left over after the last one.
-    """
+def motions_of(edge: Edge, backwards: bool, before: Transform) -> tuple[list[Motion], Transform]:
+    """Return the elementary motions of an edge, and the placement left over behind the last one."""
     if edge.group:
-        return [Motion("free" if edge.freedoms == 6 else "spherical", before)], np.eye(4)
+        kind = "free" if edge.freedoms == 6 else "spherical"
+        return [(kind, before, np.zeros(3), 0.0)], np.eye(4)
     order = range(edge.freedoms - 1, -1, -1) if backwards else range(edge.freedoms)
     motions = []
     for k in order:
@@ -221,31 +172,26 @@ def motions_of(edge: Edge, backwards: bool, before: Array) -> tuple[list[Motion]
         to_axis = screw.transform(None, point)
         kind = "prismatic" if pitch is None else "revolute"
         pitch = 0.0 if pitch is None or abs(pitch) < NEGLIGIBLE else pitch
-        motions.append(Motion(kind, before @ to_axis, axis, pitch))
+        motions.append((kind, before @ to_axis, axis, pitch))
         before = screw.inverse(to_axis)
     return motions, before
 
 
 def joint_model(link: Link) -> Any:
-    """Pinocchio's joint model of a link."""
+    """Return Pinocchio's joint model of a link."""
     if link.kind == "free":
         return pin.JointModelFreeFlyer()
     if link.kind == "spherical":
         return pin.JointModelSpherical()
-    return aligned(
-        "P" if link.kind == "prismatic" else "H" if link.pitch else "R", link.axis, link.pitch
-    )
+    return aligned(link.axis, None if link.kind == "prismatic" else link.pitch)
 
 
-def aligned(letter: str, axis: Array, pitch: float) -> Any:
-    """The joint model about a coordinate axis where possible, else the one for any axis."""
+def aligned(axis: Direction, pitch: float | None) -> Any:
+    """Return the model of a hinge, slide (no pitch) or screw, about a coordinate axis if it can."""
+    letter = "P" if pitch is None else "H" if abs(pitch) > NEGLIGIBLE else "R"
+    pitches = (pitch,) if letter == "H" else ()
     for name, e in zip("XYZ", np.eye(3), strict=True):
         if np.array_equal(axis, e):
-            model = getattr(pin, f"JointModel{letter}{name}")
-            return model(pitch) if letter == "H" else model()
-    general = {
-        "R": "JointModelRevoluteUnaligned",
-        "P": "JointModelPrismaticUnaligned",
-        "H": "JointModelHelicalUnaligned",
-    }[letter]
-    return getattr(pin, general)(axis, pitch) if letter == "H" else getattr(pin, general)(axis)
+            return getattr(pin, f"JointModel{letter}{name}")(*pitches)
+    kind = {"R": "Revolute", "P": "Prismatic", "H": "Helical"}[letter]
+    return getattr(pin, f"JointModel{kind}Unaligned")(axis, *pitches)

@@ -18,18 +18,14 @@ from typing import NamedTuple
 import numpy as np
 
 from regularize.dynamics.pinocchio.coordinates import ModelCoordinates
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Acceleration, Array, Jacobian, MassMatrix, Residual, Torque
 from regularize.mechanism.mechanism import no_inertia
 from regularize.reduction.reduce import Reduction
 from regularize.tolerances import UNNOTICED
 
 
 class MasslessMotion(np.linalg.LinAlgError):
-    """The mechanism can move without moving any mass.
-
-    Attributes:
-        velocity: Such a motion, shape (nv,).
-    """
+    """The mechanism can move without moving any mass, for one at ``velocity``."""
 
     def __init__(self, velocity: Array) -> None:
         self.velocity = velocity
@@ -44,14 +40,10 @@ def require_mass(M: Array, free: Array) -> None:
 
 
 def massless_velocity(M: Array, free: Array) -> Array | None:
-    """A velocity among the free ones that moves no mass, shape (nv,); None if each moves some.
+    """Return a velocity among the free ones, shape (nv, k), that moves no mass, None without any.
 
     The mass that a velocity moves is compared with the sum of what its entries would move one by
     one, so that neither units nor light bodies beside heavy ones matter.
-
-    Args:
-        M: Mass matrix, shape (nv, nv).
-        free: A basis of the velocities, shape (nv, k).
     """
     scale = np.sqrt(np.einsum("ik,i,ik->k", free, np.diag(M), free))
     if not np.all(scale > 0.0):
@@ -74,42 +66,30 @@ def naming(reduction: Reduction, coordinates: ModelCoordinates) -> Iterator[None
 
 
 def _moved(reduction: Reduction, coordinates: ModelCoordinates, rates: Array) -> list[str]:
-    """Names of the joints with coordinates of their own that a velocity moves."""
+    """Return the names of joints with coordinates of their own that a velocity moves."""
     cut = {cut.edge.joint.name for cut in reduction.cuts}
     names = []
     for joint in reduction.mechanism.joints:
         freedoms = range(0 if joint.name in cut else joint.freedoms)
-        own = [rates[coordinates.velocity_index(joint.name, k)] for k in freedoms]
-        if own and max(own) > UNNOTICED * np.max(rates):
+        moves = [rates[coordinates.velocity_index(joint.name, k)] for k in freedoms]
+        if moves and max(moves) > UNNOTICED * np.max(rates):
             names.append(joint.name)
     return names
 
 
 class TreeTerms(NamedTuple):
-    """What the equations of motion of a tree with rows consist of at a state.
+    """Terms of the equations of motion of a tree with rows at a state."""
 
-    Attributes:
-        M: Mass matrix, shape (nv, nv).
-        needed: Joint forces that no acceleration needs, shape (nv,).
-        jacobian: Rows on velocities, shape (m, nv).
-        bias: Their rate at zero acceleration, shape (m,).
-    """
+    M: MassMatrix
+    needed: Torque  #: without acceleration
+    jacobian: Jacobian
+    bias: Array  #: rates of the rows at zero acceleration
 
-    M: Array
-    needed: Array
-    jacobian: Array
-    bias: Array
-
-    def acceleration(self, tau: Array, wanted: Array | float = 0.0) -> Array:
-        """Acceleration under joint forces, no numbers where rows depend on each other, (nv,).
-
-        Args:
-            tau: Joint forces, shape (nv,).
-            wanted: What the rows' rates are short of zero by, shape (m,).
-        """
+    def acceleration(self, tau: Torque) -> Acceleration:
+        """Return the acceleration, no numbers where rows depend on each other."""
         J = self.jacobian
         system = np.block([[self.M, J.T], [J, np.zeros((len(J), len(J)))]])
-        values = np.concatenate([tau - self.needed, -self.bias - wanted])
+        values = np.concatenate([tau - self.needed, -self.bias])
         try:
             return np.asarray(np.linalg.solve(system, values)[: len(tau)])
         except np.linalg.LinAlgError:
@@ -118,45 +98,32 @@ class TreeTerms(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Split:
-    """Singular vectors of the rows at a configuration, cut at their rank.
+    """Singular vectors of the rows at a configuration, cut at their rank r."""
 
-    Attributes:
-        left: Directions among the rows, shape (m, r).
-        values: Singular values, shape (r,).
-        right: Velocities that the rows see, shape (nv, r).
-        free: Velocities that keep the loops closed, orthonormal, shape (nv, nv - r).
-    """
-
-    left: Array
-    values: Array
-    right: Array
-    free: Array
+    left: Array  #: directions among the rows, shape (m, r)
+    values: Array  #: singular values, shape (r,)
+    right: Array  #: velocities that the rows see, shape (nv, r)
+    free: Array  #: orthonormal velocities that keep the loops closed, shape (nv, nv - r)
 
     @classmethod
     def of(cls, jacobian: Array, rank: int) -> Split:
-        """The split of a Jacobian of known rank."""
+        """Split a Jacobian of known rank."""
         u, s, vt = np.linalg.svd(jacobian)
         return cls(u[:, :rank], s[:rank], vt[:rank].T, vt[rank:].T)
 
     def solve(self, values: Array) -> Array:
-        """The smallest velocity on which the rows take the given values."""
+        """Return the smallest velocity at which the rows have the given values."""
         with np.errstate(divide="ignore", invalid="ignore"):  # not a number where it is singular
             return np.asarray(self.right @ ((self.left.T @ values).T / self.values).T)
 
     def solve_transposed(self, forces: Array) -> Array:
-        """The smallest multipliers with the given joint forces, as far as there are any."""
+        """Return the smallest multipliers that make joint forces, as far as there are any."""
         return np.asarray(self.left @ ((self.right.T @ forces).T / self.values).T)
 
     def response(self, M: Array, forces: Array, values: Array) -> Array:
-        """Accelerations a under forces f at which the rows take given values.
+        """Return accelerations under forces at which the rows have the given values.
 
-        Args:
-            M: Mass matrix of the tree, shape (nv, nv); singular where massless links end it.
-            forces: Shape (nv,) or (nv, K).
-            values: Shape (m,) or (m, K).
-
-        Raises:
-            MasslessMotion: The accelerations are not determined.
+        M is singular where massless links end the tree.
         """
         particular, free = self.solve(values), self.free
         rest = free.T @ (forces - M @ particular)
@@ -165,20 +132,15 @@ class Split:
 
     @property
     def pseudoinverse(self) -> Array:
-        """That of the rows, shape (nv, m); multipliers of forces are ``forces @ pseudoinverse``."""
+        """Pseudoinverse of the rows, shape (nv, m)."""
         return np.asarray((self.right / self.values) @ self.left.T)
 
     def inverse(self, M: Array) -> tuple[Array, Array]:
-        r"""The inverse of :math:`((M, J^T), (J, 0))`, as far as it gives accelerations.
+        r"""Return the inverse of :math:`((M, J^T), (J, 0))`, as far as it gives accelerations.
 
-        It goes through the velocities that the rows leave free, so that M need not be regular, and
-        large masses beside small ones do no harm.
-
-        Returns:
-            What takes forces to accelerations, (nv, nv), and values of the rows to them, (nv, m).
-
-        Raises:
-            MasslessMotion: A velocity that the rows leave free moves no mass.
+        The parts take forces, shape (nv, nv), and values of the rows, shape (nv, m), to them. They
+        go through the free velocities, so that M need not be regular, and large masses beside small
+        ones do no harm.
         """
         free, taken = self.free, self.pseudoinverse
         require_mass(M, free)
@@ -189,15 +151,9 @@ class Split:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stabilization:
-    r"""Baumgarte's terms :math:`2 \zeta \omega J v + \omega^2 r(q)`, which are added to the bias.
+    r"""Baumgarte's terms :math:`2 \zeta \omega J v + \omega^2 r(q)`, added to the bias."""
 
-    Attributes:
-        residual: Errors of the rows, shape (m,).
-        frequency: :math:`\omega` in rad/s.
-        damping: :math:`\zeta`.
-    """
-
-    residual: Array
+    residual: Residual
     frequency: float
     damping: float
 
@@ -207,9 +163,9 @@ class Stabilization:
         return 2.0 * self.damping * self.frequency
 
     def of(self, rates: Array) -> Array:
-        """The terms at given rates of the rows, shape (m,)."""
+        """Return the terms at given rates of the rows, shape (m,)."""
         return np.asarray(self.rate * rates + self.frequency**2 * self.residual)
 
     def by_q(self, rates: Array, jacobian: Array) -> Array:
-        """Their derivative on closed loops, from that of the rates, shape (m, nv)."""
+        """Return their derivative on closed loops, from that of the rates, shape (m, nv)."""
         return np.asarray(self.rate * rates + self.frequency**2 * jacobian)

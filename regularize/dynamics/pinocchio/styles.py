@@ -25,23 +25,29 @@ compliance so large that their multiplier is zero to rounding.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from regularize.dynamics.pinocchio import pin
 from regularize.dynamics.pinocchio.closure_rows import ClosureRows
-from regularize.dynamics.pinocchio.tree import BodyCopy, TreeBuilder
+from regularize.dynamics.pinocchio.tree import BodyCopy, Place, TreeBuilder
 from regularize.errors import UnsupportedExport
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Rows, Transform
 from regularize.mechanism.graph import NodeId
 from regularize.mechanism.joint import perpendiculars
 from regularize.reduction.cuts import Cut, independent_rows
 from regularize.reduction.reduce import Reduction
 from regularize.tolerances import PARALLEL
+
+if TYPE_CHECKING:
+    from regularize.dynamics.pinocchio.solvers import AccelerationFunction, ConstrainedTree
+    from regularize.dynamics.pinocchio.spanning_tree import SpanningTree
 
 #: Compliance of an implied row; its multiplier is zero whatever the value.
 COMPLIANCE = 1.0
@@ -52,18 +58,19 @@ PROXIMAL = (1e-13, 1e-8, 30)
 def row_closures(
     reduction: Reduction, *, composite: bool = True
 ) -> tuple[TreeBuilder, list[ClosureRows]]:
-    """The tree without the cut joints, closed by the kept rows."""
+    """Return the tree without the cut joints, and the closures by the kept rows."""
     builder = TreeBuilder(reduction.graph, set(reduction.tree), composite=composite)
-    closures = []
     for cut in reduction.cuts:
-        covectors = row_covectors(cut)
         builder.add_frame(f"cut frame {cut.edge.name}", builder.place[cut.node], cut.T_node_frame)
-        closures.append(joint_closure(builder.place, cut, cut.T_node_frame, covectors))
+    closures = [
+        joint_closure(builder.place, cut, cut.T_node_frame, row_covectors(cut))
+        for cut in reduction.cuts
+    ]
     return builder, closures
 
 
-def row_covectors(cut: Cut) -> Array:
-    """The kept rows in the cut frame, linear parts in units of 1/length, shape (m, 6)."""
+def row_covectors(cut: Cut) -> Rows:
+    """Return the kept rows in the cut frame, linear parts in units of 1/length."""
     covectors = cut.rows.T.copy()
     covectors[:, :3] /= cut.length
     return np.asarray(covectors)
@@ -72,13 +79,9 @@ def row_covectors(cut: Cut) -> Array:
 def weld_closures(
     reduction: Reduction, *, slack: bool = False, every_row: bool = False, composite: bool = True
 ) -> tuple[TreeBuilder, list[ClosureRows], list[Anchor]]:
-    """The tree with the cut joints, closed by welds of cut bodies.
+    """Return the tree with the cut joints, closed by welds of cut bodies.
 
-    Args:
-        reduction: The reduction.
-        slack: Whether slack joints stand for the implied rows.
-        every_row: Whether implied rows are kept as well.
-        composite: Whether a joint of several freedoms is one joint of the model.
+    Slack joints stand for the implied rows if ``slack``; these are kept if ``every_row``.
     """
     from regularize.repair.statics.welds import chosen_welds  # one style cuts no bodies
 
@@ -133,25 +136,19 @@ def weld_closures(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Anchor:
-    """A point or a frame of two bodies that Pinocchio's constraint models hold together.
-
-    Attributes:
-        name: Of the constraint.
-        ends: Joint and frame (4, 4) on the first body, and on the second one.
-        compliance: Of every row: three of a point, six of a frame; zero where it is kept.
-    """
+    """A point or a frame of two bodies that Pinocchio's constraint models hold together."""
 
     name: str
-    ends: tuple[int, Array, int, Array]
-    compliance: Array
+    ends: tuple[int, Transform, int, Transform]  #: joint and frame on both bodies
+    compliance: Array  #: of the three rows of a point or the six of a frame; zero for kept rows
 
     @property
     def point(self) -> bool:
         """Whether it holds a point alone."""
         return len(self.compliance) == 3
 
-    def closed(self, poses: Sequence[Array]) -> Anchor:
-        """The same, its second frame where the first one is when joints have some poses."""
+    def closed(self, poses: Sequence[Transform]) -> Anchor:
+        """Return the anchor with its second frame where the first one is at poses of all joints."""
         first, one, second, two = self.ends
         met = screw.inverse(poses[second]) @ poses[first] @ one
         if self.point:  # its axes mean nothing, and stay
@@ -160,50 +157,75 @@ class Anchor:
 
     @property
     def places(self) -> tuple[int, Any, int, Any]:
-        """The same as Pinocchio has it."""
+        """Its ends as Pinocchio takes them."""
         first, one, second, two = self.ends
         return first, pin.SE3(one), second, pin.SE3(two)
 
 
 def anchor_models(model: Any, anchors: Iterable[Anchor]) -> Any:
-    """``ConstraintModel`` entries, for solvers that know compliances."""
+    """Return ``ConstraintModel`` entries, for solvers that know compliances."""
     models = pin.StdVec_ConstraintModel()
-    for each in anchors:
-        kind = pin.PointAnchorConstraintModel if each.point else pin.FrameAnchorConstraintModel
-        anchor = kind(model, *each.places)
-        anchor.setCompliance(each.compliance)
-        wrapped = pin.ConstraintModel(anchor)
-        wrapped.name = each.name
-        models.append(wrapped)
+    for anchor in anchors:
+        kind = pin.PointAnchorConstraintModel if anchor.point else pin.FrameAnchorConstraintModel
+        constraint = kind(model, *anchor.places)
+        constraint.setCompliance(anchor.compliance)
+        models.append(pin.ConstraintModel(constraint))
+        models[-1].name = anchor.name
     return models
 
 
 def rigid_models(model: Any, anchors: Iterable[Anchor]) -> Any:
-    """``RigidConstraintModel`` entries, all rows rigid."""
+    """Return ``RigidConstraintModel`` entries, all rows rigid."""
     models = pin.StdVec_RigidConstraintModel()
-    for each in anchors:
-        kind = pin.ContactType.CONTACT_3D if each.point else pin.ContactType.CONTACT_6D
+    for anchor in anchors:
+        kind = pin.ContactType.CONTACT_3D if anchor.point else pin.ContactType.CONTACT_6D
         local = pin.ReferenceFrame.LOCAL
-        models.append(pin.RigidConstraintModel(kind, model, *each.places, local))
-        models[-1].name = each.name
+        models.append(pin.RigidConstraintModel(kind, model, *anchor.places, local))
+        models[-1].name = anchor.name
     return models
 
 
-def joint_closure(
-    place: Mapping[NodeId, tuple[int, Array]], cut: Cut, T_node_frame: Array, covectors: Array
-) -> ClosureRows:
-    """A closure between the two bodies of a cut joint that is not in the tree.
+class Workspace(threading.local):
+    """The data that Pinocchio writes to while it computes: every thread has its own."""
 
-    Args:
-        place: Joint that carries each node, and the node's frame in that joint's frame.
-        cut: The cut.
-        T_node_frame: The row frame on the cut's body, shape (4, 4).
-        covectors: Rows in that frame, linear parts in units of 1/length, shape (m, 6).
-    """
+    def __init__(self, tree: SpanningTree, constraints: Any = None) -> None:
+        self._tree, self._constraints = tree, constraints
+
+    @cached_property
+    def data(self) -> Any:
+        """The thread's ``pinocchio.Data``; it grows with the third power of the velocities."""
+        return self._tree.model.createData()
+
+    @cached_property
+    def constraint_datas(self) -> Any:
+        """The thread's data of the constraints."""
+        datas = pin.StdVec_RigidConstraintData()
+        for constraint in self._constraints:
+            datas.append(constraint.createData())
+        pin.initConstraintDynamics(self._tree.model, self.data, self._constraints, datas)
+        return datas
+
+
+def proximal(tree: ConstrainedTree) -> AccelerationFunction:
+    """Return Pinocchio's constrained dynamics, iterated on redundant rows."""
+    models, settings = tree.constraint_models, tree.proximal_settings
+    space = Workspace(tree.tree, models)
+
+    def accelerate(q: Array, v: Array, tau: Array) -> Array:
+        datas = space.constraint_datas
+        state = (tree.model, space.data, q, v, tau)
+        return np.array(pin.constraintDynamics(*state, models, datas, settings))
+
+    return accelerate
+
+
+def joint_closure(
+    place: Mapping[NodeId, Place], cut: Cut, T_node_frame: Transform, covectors: Rows
+) -> ClosureRows:
+    """Return a closure between the two bodies of a cut joint that is not in the tree."""
     edge = cut.edge
-    other = edge.other(cut.node)
-    first, second = place[cut.node], place[other]
-    own, far = (edge.T_child, edge.T_parent) if cut.on_child else (edge.T_parent, edge.T_child)
+    first, second = place[cut.node], place[edge.other(cut.node)]
+    near, far = (edge.T_child, edge.T_parent) if cut.on_child else (edge.T_parent, edge.T_child)
     closing = {0: "fixed", 1: "helical"}.get(edge.freedoms, "composite")
     if edge.group:
         closing = "free" if edge.freedoms == 6 else "spherical"
@@ -211,7 +233,7 @@ def joint_closure(
         first=first[0],
         second=second[0],
         row_frame=first[1] @ T_node_frame,
-        first_frame=first[1] @ own,
+        first_frame=first[1] @ near,
         second_frame=second[1] @ far,
         closing=closing,
         screws=edge.screws,
@@ -224,35 +246,26 @@ def joint_closure(
 
 
 def anchors_of(closure: ClosureRows, rigid: bool) -> list[Anchor]:
-    """The anchors that hold a closure.
-
-    Args:
-        closure: The closure.
-        rigid: Whether all of their rows will be rigid.
-
-    Raises:
-        UnsupportedExport: No rows of points and frames are those of the joint, or rigid ones would
-            hold it along its freedoms.
-    """
+    """Return the anchors that hold a closure, all of their rows rigid if ``rigid``."""
     joint = closure.cut.edge.joint
     if not closure.cut.constraints - closure.cut.removed.shape[1]:
         return []
-    for frames in () if closure.cut.edge.split else _candidates(closure):
-        sizes = [size for _, size in frames]
+    for frames in _candidates(closure):
         compliance = _compliance(closure.cut, frames)
-        if compliance is not None:
-            if rigid and np.any(compliance > COMPLIANCE):
-                raise UnsupportedExport(
-                    f"closure {joint.name!r}: rigid constraints of points and frames cannot leave "
-                    f"a {joint.kind} joint its freedoms; use the style 'rows' or 'anchors'"
-                )
-            parts = np.split(compliance, np.cumsum(sizes)[:-1])
-            across = closure.second_frame @ screw.inverse(closure.first_frame)
-            firsts = [closure.cut_frame @ T for T, _ in frames]
-            return [
-                Anchor(joint.name, (closure.first, T, closure.second, across @ T), rows)
-                for T, rows in zip(firsts, parts, strict=True)
-            ]
+        if compliance is None:
+            continue
+        if rigid and np.any(compliance > COMPLIANCE):
+            raise UnsupportedExport(
+                f"closure {joint.name!r}: rigid constraints of points and frames cannot leave "
+                f"a {joint.kind} joint its freedoms; use the style 'rows' or 'anchors'"
+            )
+        parts = np.split(compliance, np.cumsum([size for _, size in frames])[:-1])
+        across = closure.second_frame @ screw.inverse(closure.first_frame)
+        firsts = [closure.cut_frame @ T for T, _ in frames]
+        return [
+            Anchor(joint.name, (closure.first, T, closure.second, across @ T), rows)
+            for T, rows in zip(firsts, parts, strict=True)
+        ]
     raise UnsupportedExport(
         f"closure {joint.name!r}: Pinocchio's anchors of points and frames cannot hold a "
         f"{joint.kind} joint; use the style 'rows', or put the joint into the model and close the "
@@ -260,8 +273,8 @@ def anchors_of(closure: ClosureRows, rigid: bool) -> list[Anchor]:
     )
 
 
-def _candidates(closure: ClosureRows) -> Iterator[list[tuple[Array, int]]]:
-    """Frames in the cut frame with their numbers of rows: few first, the joint's own last."""
+def _candidates(closure: ClosureRows) -> Iterator[list[tuple[Transform, int]]]:
+    """Yield frames in the cut frame with their numbers of rows: few first, the joint's own last."""
     from regularize.repair.statics.welds import coordinate_frame, point_frame  # as above
 
     cut, joint = closure.cut, closure.cut.edge.joint
@@ -281,8 +294,8 @@ def _candidates(closure: ClosureRows) -> Iterator[list[tuple[Array, int]]]:
         yield [(T_cut_joint @ screw.transform(axes), 6)]
 
 
-def _compliance(cut: Cut, frames: Sequence[tuple[Array, int]]) -> Array | None:
-    """Compliance of all rows, or None where they do not say what the kept rows say."""
+def _compliance(cut: Cut, frames: Sequence[tuple[Transform, int]]) -> Array | None:
+    """Return the compliance of all rows, None where they do not say what the kept rows say."""
     from regularize.repair.statics.welds import seen_from  # as above
 
     rows, work = [], []

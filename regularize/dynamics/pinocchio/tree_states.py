@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,24 +25,9 @@ from regularize.lie.arrays import Array
 from regularize.mechanism.graph import ColumnId
 from regularize.repair.statics.passive_joints import PassiveJoints
 
-if TYPE_CHECKING:
-    from regularize.dynamics.pinocchio.actuation import Actuation
-    from regularize.dynamics.pinocchio.derivatives import (
-        AccelerationDerivatives,
-        InverseDynamicsDerivatives,
-    )
-    from regularize.dynamics.pinocchio.split import Stabilization
-
 
 class TreeStates:
-    """A tree with its rows at states.
-
-    Args:
-        multibody: The multibody tree.
-        link_of: The link that carries the body of each joint of the model, the ground first.
-        rows: The rows.
-        kernel: The compiled step on the multibody's tables, or None.
-    """
+    """A tree with its rows at states; ``link_of`` is the link that carries each joint's body."""
 
     def __init__(
         self, multibody: MultibodyTree, link_of: list[int], rows: ConstraintRows, kernel: Any
@@ -64,59 +49,33 @@ class TreeStates:
         return screw.inverse(np.array([self.multibody.turned(b) for b in range(self._links)]))
 
     def _link_poses(self, q: Array) -> Array:
-        """Poses of the ground and of all links at configurations (..., nq), (..., links, 4, 4)."""
+        """Return poses of the ground and of all links, shape (..., links, 4, 4)."""
         if self.kernel is None:
-            each = [
-                poses_of(self.multibody.links, x) for x in np.reshape(q, (-1, self.multibody.nq))
-            ]
-            return np.array(each).reshape(*np.shape(q)[:-1], self._links, 4, 4)
-        found = self.kernel.link_poses(q)
-        found = found.reshape(*found.shape[:-1], self._links, 12)
-        poses = np.zeros((*found.shape[:-1], 4, 4))
-        poses[..., :3, :3] = found[..., :9].reshape(*found.shape[:-1], 3, 3)
-        poses[..., :3, 3], poses[..., 3, 3] = found[..., 9:], 1.0
+            links, states = self.multibody.links, np.reshape(q, (-1, self.multibody.nq))
+            poses = np.array([poses_of(links, x) for x in states])
+            return poses.reshape(*np.shape(q)[:-1], self._links, 4, 4)
+        flat = self.kernel.link_poses(q)
+        flat = flat.reshape(*flat.shape[:-1], self._links, 12)
+        poses = np.zeros((*flat.shape[:-1], 4, 4))
+        poses[..., :3, :3] = flat[..., :9].reshape(*flat.shape[:-1], 3, 3)
+        poses[..., :3, 3], poses[..., 3, 3] = flat[..., 9:], 1.0
         return np.asarray(poses @ self._own_frames)
-
-    def acceleration_derivatives(
-        self, q: Array, v: Array, tau: Array, rank: int, terms: Stabilization | None
-    ) -> AccelerationDerivatives:
-        """Derivatives of the acceleration under joint forces, by dense algebra."""
-        from regularize.dynamics.pinocchio import derivatives  # simulations need none
-
-        return derivatives.acceleration_derivatives(self.dense(q, v), rank, v, tau, terms)
-
-    def actuator_derivatives(
-        self, q: Array, v: Array, a: Array, rank: int, actuation: Actuation
-    ) -> InverseDynamicsDerivatives:
-        """Derivatives of the actuator forces for an acceleration, by dense algebra."""
-        from regularize.dynamics.pinocchio import derivatives
-
-        motion = derivatives.DenseMotionForces(self.dense(q, v), lambda u: self.dense(q, u), a)
-        return derivatives.actuator_derivatives(motion, rank, actuation)
 
     def poses(self, q: Array) -> Array:
         """Poses of the bodies, the ground first, at configurations (..., nq), (..., B, 4, 4)."""
         return self._link_poses(q)[..., self._link_of, :, :]
 
     def between(self, q: Array, first: int, second: int) -> Array:
-        """Twist of a body against another by velocities, about the ground's origin, (6, nv).
+        """Return the twist of a body against another by velocities, about the ground's origin.
 
-        Args:
-            q: Configuration, shape (nq,).
-            first: Joint of the tree before the other body; 0 is the ground.
-            second: Joint before the body.
+        Bodies are those behind joints of the tree, 0 being the ground; shape (6, nv).
         """
-        return self.each_between(q, [(first, second)])[0]
-
-    def each_between(self, q: Array, pairs: Sequence[tuple[int, int]]) -> list[Array]:
-        """The same of several pairs."""
         tree, columns = self._dense, columns_of(self.multibody.links, [*self._link_poses(q)])
-        carried, link_of = tree.carried, self._link_of
-        moved = [carried[link_of[second]] - carried[link_of[first]] for first, second in pairs]
-        return [np.asarray((columns.T * (m * tree.scaling)) @ tree.to_columns) for m in moved]
+        moves = tree.carried[self._link_of[second]] - tree.carried[self._link_of[first]]
+        return np.asarray((columns.T * (moves * tree.scaling)) @ tree.to_columns)
 
     def terms(self, q: Array, v: Array) -> TreeTerms:
-        """What the equations of motion consist of."""
+        """Return the terms of the equations of motion."""
         if self.kernel is not None:
             needed, M, jacobian = self.kernel.inverse_terms(q, v, np.zeros(self.multibody.nv))
             return TreeTerms(M, needed, jacobian, self.kernel.bias(q, v))
@@ -132,42 +91,32 @@ class TreeStates:
         return np.asarray(self.kernel.bias(q, v)) if self.kernel else self.dense(q, v).bias
 
     def errors(self, q: Array) -> Array:
-        """Errors of the closures' rows, shape (rows of closures,)."""
+        """Return errors of the closures' rows."""
         poses = self.poses(q)
         each = [closure.covectors @ closure.error(poses) for closure in self.rows.closures]
         return np.concatenate([np.zeros(0), *each])
 
     def wrenches(self, q: Array, multipliers: Array) -> list[Array]:
-        """What multipliers of the rows are at each closure, in its row frame, shape (6,) each."""
+        """Return the wrench of the multipliers of rows at each closure, in its row frame."""
         ends = np.cumsum([len(closure.covectors) for closure in self.rows.closures])
         shares = np.split(multipliers, ends)
         return [c.covectors.T @ x for c, x in zip(self.rows.closures, shares, strict=False)]
 
     def coordinates(self, map_: ModelCoordinates, q: Array, step: Array | None = None) -> Array:
-        """The mechanism's joint coordinates, those of the cuts included, shape (N, n).
+        """Return the mechanism's joint coordinates, those of the cuts included, shape (N, n).
 
-        Args:
-            map_: Where they are in the tree.
-            q: Configurations, shape (N, nq).
-            step: Tangent steps to them from where all joints are at zero, (N, nv), where known.
+        ``step`` are tangent steps to ``q`` from where all joints are at zero, where known.
         """
         result = map_.of_tree(q, step)
-        found = None if self.kernel is None else self.kernel.closing_coordinates(q)
-        if found is not None:
-            result[:, self.rows.closing_columns] = found
+        closing = None if self.kernel is None else self.kernel.closing_coordinates(q)
+        if closing is not None:
+            result[:, self.rows.closing_columns] = closing
             return result
         pairs = [(c, list(c.edge.columns)) for c in self.rows.closures if c.edge is not None]
-        for row, each in zip(result, q, strict=True):
-            at = self.poses(each)
+        for row, poses in zip(result, map(self.poses, q), strict=True):
             for closure, columns in pairs:
-                row[columns] = closure.position(at)
+                row[columns] = closure.position(poses)
         return result
-
-    def fill_own(self, coordinates: Array, q: Array) -> None:
-        """Write coordinates without a place in q among those of the mechanism: none here."""
-
-    def fill_own_rates(self, rates: Array, q: Array) -> None:
-        """Write their rates by velocities: none here."""
 
     @cached_property
     def _inertias(self) -> Array:
@@ -175,7 +124,7 @@ class TreeStates:
         return np.array([np.zeros((6, 6)), *(link.inertia for link in self.multibody.links)])
 
     def moments(self, q: Array) -> Array:
-        """Mass times centre of mass at configurations (..., nq), shape (..., 3)."""
+        """Return mass times centre of mass, shape (..., 3)."""
         poses, inertias = self._link_poses(q), self._inertias
         # The lower left block is the mass times the cross matrix of the centre.
         first = inertias[:, [5, 3, 4], [1, 2, 0]]
@@ -183,22 +132,17 @@ class TreeStates:
         return np.asarray((inertias[:, :1, 0] * poses[..., :3, 3] + turned).sum(axis=-2))
 
     def energies(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """Kinetic energy, and the potential energy of gravity, in J, each of shape (...).
-
-        Args:
-            q: Configurations, shape (..., nq).
-            v: Velocities, shape (..., nv).
-        """
+        """Return kinetic energy and potential energy of gravity in J, each of shape (...)."""
         if self.kernel is not None:
-            found = self.kernel.energies(q, v)
-            return found[..., 0], found[..., 1]
+            energies = self.kernel.energies(q, v)
+            return energies[..., 0], energies[..., 1]
         twists = self._twists(q, v)
         kinetic = 0.5 * (twists * (self._inertias @ twists[..., None])[..., 0]).sum(axis=(-2, -1))
         kinetic += 0.5 * (self.multibody.armature * v * v).sum(axis=-1)
         return kinetic, -(self.moments(q) @ self.multibody.gravity)
 
     def _twists(self, q: Array, v: Array) -> Array:
-        """Twists of the links in their own frames by dense algebra, shape (..., links, 6)."""
+        """Return twists of the links in their own frames by dense algebra, (..., links, 6)."""
         states = zip(np.reshape(q, (-1, self.multibody.nq)), np.atleast_2d(v), strict=True)
         twists = [self.dense(x, u).twists for x, u in states]
         return np.array(twists).reshape(*np.shape(v)[:-1], self._links, 6)
@@ -206,57 +150,39 @@ class TreeStates:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PassiveForces:
-    """Forces within the joints of a robot.
-
-    Attributes:
-        joints: What acts within the mechanism's joints.
-        coordinates: Where the mechanism's coordinates are in the model.
-        states: The tree with its rows at states.
-    """
+    """Forces within the joints of a robot."""
 
     joints: PassiveJoints
     coordinates: ModelCoordinates = field(repr=False)
     states: TreeStates = field(repr=False)
 
-    @classmethod
-    def of(cls, coordinates: ModelCoordinates, states: TreeStates) -> PassiveForces:
-        """The forces of a model's joints, and of those that close its loops."""
-        return cls(PassiveJoints.of(coordinates.graph), coordinates, states)
-
     def dissipative(self, q: Array, v: Array, slip: float | None = None) -> Array:
-        """Joint forces of damping and friction, shape (nv,).
-
-        Args:
-            q: Configuration, shape (nq,).
-            v: Velocity, shape (nv,).
-            slip: Rate in rad/s and m/s below which dry friction falls off; by default 1e-3.
-        """
+        """Return joint forces of damping and dry friction, which falls off below ``slip``."""
         if not self.joints.dissipates:
             return np.zeros(len(v))
         rates = self.rates(q, self.joints.damping + self.joints.friction)
         return np.asarray(rates.T @ self.joints.dissipative(rates @ v, slip))
 
     def springs(self, q: Array) -> Array:
-        """Joint forces of springs, shape (nv,)."""
+        """Return joint forces of springs."""
         if not self.joints.stores:
             return np.zeros(self.coordinates.tree.nv)
         rates = self.rates(q, self.joints.stiffness)
         return np.asarray(rates.T @ self.joints.springs(self._positions(q)))
 
     def energy(self, q: Array) -> float:
-        """Energy in the springs, in J."""
+        """Return the energy in the springs, in J."""
         return float(self.joints.energy(self._positions(q))) if self.joints.stores else 0.0
 
     def _positions(self, q: Array) -> Array:
-        """Joint coordinates, of closing joints those that have a spring, shape (n,)."""
+        """Return joint coordinates, of closing joints those that have a spring."""
         x = self.coordinates.of_tree(q)
         for closure, columns, poses in self._closing(q, self.joints.stiffness):
             x[columns] = closure.position(poses)
-        self.states.fill_own(x, q)
         return x
 
     def rates(self, q: Array, wanted: Array) -> Array:
-        """Rates of joint coordinates by the velocity, of closing joints the wanted, (n, nv)."""
+        """Return rates of joint coordinates by velocities, of closing joints the wanted ones."""
         rates, tree = self.coordinates.rates.copy(), self.coordinates.tree
         for j, columns in self.coordinates.backwards:
             if np.any(wanted[columns]):
@@ -267,27 +193,22 @@ class PassiveForces:
         for closure, columns, poses in self._closing(q, wanted):
             between = self.states.between(q, closure.first, closure.second)
             rates[columns] = closure.rates(poses, between)
-        self.states.fill_own_rates(rates, q)
         return rates
 
     def _closing(self, q: Array, wanted: Array) -> list[tuple[ClosureRows, list[ColumnId], Array]]:
-        """Closures whose joints have a wanted value, their columns, and where the bodies are."""
-        pairs = [
-            (c, [] if c.edge is None else [*c.edge.columns]) for c in self.states.rows.closures
-        ]
+        """Return closures whose joints have a wanted value, their columns, and poses of bodies."""
+        closures = [c for c in self.states.rows.closures if c.edge is not None]
+        pairs = [(c, [*c.edge.columns]) for c in closures if c.edge]
         chosen = [(closure, columns) for closure, columns in pairs if np.any(wanted[columns])]
-        if not chosen:
-            return []
-        poses = self.states.poses(q)
+        poses = self.states.poses(q) if chosen else np.zeros((0, 4, 4))
         return [(closure, columns, poses) for closure, columns in chosen]
 
     def laws(self, joints_of_tree: Sequence[TreeJoint]) -> tuple[Array, Array] | None:
-        """As the kernel has them: of joints of the tree, (7, nv), and of closing ones, (4, f).
+        """Return the forces as the kernel has them, of joints of the tree and of closing ones.
 
-        Returns:
-            None where a coordinate of the mechanism is no single one of the model, where friction
-            acts in a joint that follows another one faster or slower, or a spring in a planar joint
-            whose velocity turns with it.
+        Shapes are (7, nv) and (4, f). None where a coordinate of the mechanism is no single one of
+        the model, where friction acts in a joint that follows another one faster or slower, or a
+        spring in a planar joint whose velocity turns with it.
         """
         joints, map_, tree = self.joints, self.coordinates, self.coordinates.tree
         amounts = np.array([joints.damping, joints.friction, joints.stiffness])

@@ -15,7 +15,7 @@ import numpy as np
 
 from regularize.dynamics.pinocchio.constraints import RobotConstraints
 from regularize.dynamics.pinocchio.robot import Robot
-from regularize.dynamics.pinocchio.solvers import Acceleration
+from regularize.dynamics.pinocchio.solvers import AccelerationFunction
 from regularize.dynamics.pinocchio.split import MasslessMotion, Split, TreeTerms
 from regularize.dynamics.simulation.loads import Loads
 from regularize.dynamics.simulation.prescribed import Drives
@@ -33,16 +33,8 @@ DEPENDENT = 0.1
 class AllCoordinates:
     """Equations of motion of a robot in all coordinates of its tree.
 
-    Args:
-        robot: The robot.
-        loads: Joint forces and torques.
-        drives: Coordinates that follow prescribed motions.
-
-    Attributes:
-        closed: Errors of the rows that are good enough.
-        careful: Whether every state needs to be projected, whether or not it looks closed.
-        name: What results call them.
-        compiled: Whether the kernel may integrate them by itself.
+    ``careful`` says that every state has to be projected, whether or not it looks closed;
+    ``compiled`` that the kernel may integrate them by itself.
     """
 
     compiled = True
@@ -54,18 +46,14 @@ class AllCoordinates:
         self._held = held if held.any() else None
         self._given, self._rest = self.drives.velocities, np.flatnonzero(~held)
         self._constraints = self._near = RobotConstraints(robot)
-        self._accelerate: Acceleration = robot.forward_dynamics
+        self._accelerate: AccelerationFunction = robot.forward_dynamics
         self.closed = 0.1 * min(robot.tolerances.closed, EXACT.closed)
         self._best = 0.0
         self._dependent = self._leaping = False
         self.careful = True  # before it has looked
 
     def look(self, t: float, q: Array, v: Array) -> bool:
-        """Choose the acceleration's form near a state, and how careful to be there.
-
-        Returns:
-            Whether two motions have crossed since the last look, as far as it knows.
-        """
+        """Choose the form of the acceleration near a state; returns whether two motions crossed."""
         rank = self.robot.rank
         if rank == 0:
             self.careful = False
@@ -88,7 +76,7 @@ class AllCoordinates:
         self.careful = over or self._dependent
 
     def project(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
-        """The nearest configuration with closed loops, and the velocity without what opens them."""
+        """Return the nearest configuration with closed loops, and a velocity that keeps them so."""
         q, v = self.with_drives(t, q, v)
         if self.robot.rows == 0 or not (np.isfinite(q).all() and np.isfinite(v).all()):
             return q, v  # numbers that are none are those of a step that went much too far
@@ -96,9 +84,9 @@ class AllCoordinates:
         kernel = self.robot.driven_kernel(driven) if self.robot.stepped else None
         if kernel is not None:
             limits = (0.0 if self._leaping else self.closed, self.robot.tolerances.singular)
-            found = kernel.close_motion(q, v, np.array([*limits, len(driven)]))
-            if found is not None:
-                return found[0], found[1]
+            closed = kernel.close_motion(q, v, np.array([*limits, len(driven)]))
+            if closed is not None:
+                return closed[0], closed[1]
         until = 0.0 if self._leaping else None
         constraints = self._constraints if self.careful else self._near
         q = project(
@@ -121,7 +109,7 @@ class AllCoordinates:
         return q, v
 
     def with_drives(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
-        """A state with driven coordinates where they have to be."""
+        """Return a state with driven coordinates where they have to be."""
         if self._held is not None:
             position, rate, _ = self.drives.at(t)
             q, v = np.array(q), np.array(v)
@@ -129,20 +117,16 @@ class AllCoordinates:
         return q, v
 
     def astray(self, t: float, q: Array, v: Array) -> float:
-        """Distance of driven coordinates and their rates from what is prescribed, relative."""
-        position, rate, _ = self.drives.at(t)
-        found = np.concatenate([q[self.drives.positions], v[self._given]])
-        wanted = np.concatenate([position, rate])
-        return float(np.max(np.abs(found - wanted) / np.maximum(1.0, np.abs(wanted)), initial=0.0))
+        """Return the relative distance of driven coordinates and rates from what is prescribed."""
+        wanted = np.concatenate(self.drives.at(t)[:2])
+        off = np.concatenate([q[self.drives.positions], v[self._given]]) - wanted
+        return float(np.max(np.abs(off) / np.maximum(1.0, np.abs(wanted)), initial=0.0))
 
     def acceleration(self, t: float, q: Array, v: Array) -> tuple[Array, float]:
-        """Acceleration, shape (nv,), and the power of joint forces and drives in W.
-
-        What springs do is left out: they store it.
-        """
+        """Return the acceleration, and the power in W of all but springs."""
         try:
             working = self.loads.working(t, q, v)
-            tau = working + self.loads.springs(q)
+            tau = working + self.robot.passive.springs(q)
             if self._held is None:
                 return self._accelerate(q, v, tau), float(working @ v)
             a, needed = self._driven(t, q, v, tau)
@@ -151,13 +135,13 @@ class AllCoordinates:
         return a, float(working @ v + needed @ v[self._given])
 
     def drive_forces(self, t: float, q: Array, v: Array) -> Array:
-        """Forces and torques of the drives beyond the joint forces, shape (k,)."""
+        """Return forces and torques of the drives beyond the joint forces, shape (k,)."""
         if self._held is None:
             return np.zeros(0)
         return self._driven(t, q, v, self.loads(t, q, v))[1]
 
     def _driven(self, t: float, q: Array, v: Array, tau: Array) -> tuple[Array, Array]:
-        """Acceleration, and the forces of the drives."""
+        """Return the acceleration, and the forces of the drives."""
         robot, rest, given = self.robot, self._rest, self._given
         M, still, jacobian, bias = robot.states.terms(q, v)
         rows = jacobian[:, rest]
@@ -179,19 +163,10 @@ class AllCoordinates:
         return a, np.asarray(needed[given] - jacobian[:, given].T @ multipliers)
 
     def balanced(self, q: Array, v: Array, total: float, most: float) -> tuple[Array, float]:
-        """The velocity, lengthened or shortened so that the energy has a given value.
+        """Return the velocity scaled so that the energy has a value, and the energy added, in J.
 
-        Next to standstill, where that would take more than an integration's error, it is left
-        alone, and so it is where motions are prescribed.
-
-        Args:
-            q: The configuration, shape (nq,).
-            v: Its velocity, shape (nv,).
-            total: The energy wanted, in J.
-            most: Part of the kinetic energy that is corrected at most.
-
-        Returns:
-            The velocity, shape (nv,), and the energy in J that had to be added.
+        It stays where that would take more than the part ``most`` of the kinetic energy, as next to
+        standstill, and where motions are prescribed.
         """
         kinetic, potential = self.robot.energies(q, v)
         missing = total - kinetic - potential
@@ -201,15 +176,11 @@ class AllCoordinates:
         return np.asarray(v * np.sqrt(1.0 + missing / kinetic)), missing
 
 
-def acceleration_near(robot: Robot, left: Array) -> Acceleration:
-    """``forward_dynamics`` in a form that is quick near a configuration.
+def acceleration_near(robot: Robot, left: Array) -> AccelerationFunction:
+    """Return ``forward_dynamics`` in a form that is quick near a configuration.
 
-    Where rows depend on each other, as many combinations of them as are independent are chosen at a
-    configuration, and stand for all rows in its neighbourhood.
-
-    Args:
-        robot: The robot.
-        left: Left singular vectors of the Jacobian there, shape (m, m).
+    Where rows depend on each other, as many combinations of them as are independent, chosen by the
+    left singular vectors of the Jacobian there, stand for all rows.
     """
     if robot.rank == robot.rows or robot.style == "legacy" or not robot.massive:
         return robot.forward_dynamics

@@ -1,11 +1,9 @@
-"""The 8(5,3) pair of Dormand and Prince, with dense output of order seven, and its compiled steps.
+"""Steps of the 8(5,3) pair of Dormand and Prince in the compiled kernel.
 
-Hairer, Nørsett, Wanner, Solving Ordinary Differential Equations I, II.5 and II.6; the digits are
-those of their program DOP853. SciPy has the same, and takes longer to load than most motions take
-to compute.
-
-The compiled kernel makes whole steps, as ``Integrator`` does, of robots whose joint forces it
-knows, and leaves to it what it cannot do: singular configurations.
+Coefficients are those of DOP853 (Hairer, Nørsett, Wanner, Solving Ordinary Differential Equations
+I, II.5 and II.6). They stand here because SciPy, which has them too, takes longer to load than most
+motions take to compute. The kernel makes whole steps as ``Integrator`` does, of robots whose joint
+forces it knows, and leaves to it what it cannot do: singular configurations.
 """
 
 from __future__ import annotations
@@ -18,14 +16,14 @@ import numpy as np
 
 from regularize.dynamics.simulation.all_coordinates import CORRECTED, DEPENDENT, AllCoordinates
 from regularize.dynamics.simulation.compiled_functions import CalledBack, MotionCalledBack
-from regularize.dynamics.simulation.loads import Laws, joint_laws
+from regularize.dynamics.simulation.loads import JointLaws, joint_laws
 from regularize.dynamics.simulation.prescribed import drive_numbers
 from regularize.dynamics.simulation.recording import Counters, Sample
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Configuration
 
 
 def _rows(width: int, text: str) -> Array:
-    """Rows of numbers, filled up with zeros, shape (rows, width)."""
+    """Return rows of numbers, filled up with zeros, shape (rows, width)."""
     rows = [np.array(row.split(), dtype=np.float64) for row in text.split(";")]
     table = np.array([np.pad(row, (0, width - len(row))) for row in rows])
     table.setflags(write=False)
@@ -36,7 +34,7 @@ def _rows(width: int, text: str) -> Array:
 A = _rows(
     12,
     """
-    ;
+     ;
     0.05260015195876773 ;
     0.0197250569845379 0.0591751709536137 ;
     0.02958758547680685 0 0.08876275643042054 ;
@@ -52,11 +50,11 @@ A = _rows(
     -0.9371424300859873 0 0 5.186372428844064 1.0914373489967295 -8.149787010746927
     -18.52006565999696 22.739487099350505 2.4936055526796523 -3.0467644718982196 ;
     2.273310147516538 0 0 -10.53449546673725 -2.0008720582248625 -17.9589318631188
-    27.94888452941996 -2.8589982771350235 -8.87285693353063 12.360567175794303 0.6433927460157636
+    27.94888452941996 -2.8589982771350235 -8.87285693353063 12.360567175794303
+    0.6433927460157636
     """,
 )
-
-#: Those for the end of the step, shape (12,).
+#: Weights for the end of the step, shape (12,).
 B = _rows(
     12,
     """
@@ -64,16 +62,6 @@ B = _rows(
     0.3111643669578199 -0.1521609496625161 0.20136540080403034 0.04471061572777259
     """,
 )[0]
-
-#: Where the stages are, as parts of the step, shape (12,).
-C = _rows(
-    12,
-    """
-    0 0.05260015195876773 0.0789002279381516 0.1183503419072274 0.2816496580927726
-    0.3333333333333333 0.25 0.3076923076923077 0.6512820512820513 0.6 0.8571428571428571 1.0
-    """,
-)[0]
-
 #: Third-order estimate of the error, shape (12,).
 E3 = _rows(
     12,
@@ -82,7 +70,6 @@ E3 = _rows(
     -0.4226823213237919 -0.1521609496625161 0.20136540080403034 0.02265179219836082
     """,
 )[0]
-
 #: Fifth-order estimate of the error, shape (12,).
 E5 = _rows(
     12,
@@ -91,29 +78,19 @@ E5 = _rows(
     -0.35032884874997366 0.3341791187130175 0.08192320648511571 -0.022355307863886294
     """,
 )[0]
-
 #: Weights for the further stages of the dense output, shape (3, 16).
 A_EXTRA = _rows(
     16,
     """
     0.056167502283047954 0 0 0 0 0 0.25350021021662483 -0.2462390374708025 -0.12419142326381637
     0.15329179827876568 0.00820105229563469 0.007567897660545699 -0.008298 ;
-    0.03183464816350214 0 0 0 0 0.028300909672366776 0.053541988307438566 -0.05492374857139099 0 0
-    -0.00010834732869724932 0.0003825710908356584 -0.00034046500868740456 0.1413124436746325 ;
+    0.03183464816350214 0 0 0 0 0.028300909672366776 0.053541988307438566 -0.05492374857139099 0
+    0 -0.00010834732869724932 0.0003825710908356584 -0.00034046500868740456 0.1413124436746325 ;
     -0.42889630158379194 0 0 0 0 -4.697621415361164 7.683421196062599 4.06898981839711
     0.3567271874552811 0 0 0 -0.0013990241651590145 2.9475147891527724 -9.15095847217987
     """,
 )
-
-#: Where these are, shape (3,).
-C_EXTRA = _rows(
-    3,
-    """
-    0.1 0.2 0.7777777777777778
-    """,
-)[0]
-
-#: Weights for its last terms, shape (4, 16).
+#: Weights for the last terms of the dense output, shape (4, 16).
 D = _rows(
     16,
     """
@@ -132,14 +109,13 @@ D = _rows(
     """,
 )
 
-
 #: Fraction of the usual step below which a singular configuration is suspected ahead.
 LEAP = 0.02
-#: Error of a step, in those that are borne, with which a singular configuration is passed, and with
-#: which driven coordinates are where they have to be.
+#: Error of a step, in tolerances, with which a singular configuration is passed, and with which
+#: driven coordinates are where they have to be.
 TOLERATED = 1e4
 #: Evaluations that the dense output of a step takes.
-EXTRA = len(C_EXTRA) + 1
+EXTRA = len(A_EXTRA) + 1
 
 #: Stages, end and both estimates of the error, as ``motion.c`` reads them.
 _METHOD = np.concatenate([A.ravel(), B, E5, E3])
@@ -149,57 +125,38 @@ _DENSE = np.concatenate([A_EXTRA.ravel(), D.ravel()])
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LastStep:
-    """Where steps have led, and the last one of them. Arrays are as ``motion.c`` writes them.
+    """Where the kernel's steps have led, and the last one of them, as ``motion.c`` writes it."""
 
-    Attributes:
-        q: Configuration at its end, shape (nq,).
-        v: Velocity there, shape (nv,).
-        time: The end in seconds.
-        work: Work of the joint forces up to there, in J.
-        length: Length in seconds that is proposed for the next step.
-        usual: That of usual ones.
-        began: Beginning of the last step in seconds.
-        made: Its length.
-        q_began: Configuration at its beginning.
-        values: Tangent step, velocity and work at both its ends, shape (2 (2 nv + 1),).
-        slopes: Their derivatives at its stages, shape (12 (2 nv + 1),).
-        standing: Figures of the whole motion.
-    """
-
-    q: Array
-    v: Array
-    time: float
-    work: float
-    length: float
-    usual: float
+    end: Sample
+    length: float  #: proposed for the next step, in seconds
+    usual: float  #: length of usual steps
     began: float
-    made: float
-    q_began: Array
-    values: Array
-    slopes: Array
-    standing: Array
+    made: float  #: length of the last step
+    q_began: Configuration
+    values: Array  #: tangent step, velocity and work at both ends, shape (2 (2 nv + 1),)
+    slopes: Array  #: their derivatives at the stages, shape (12 (2 nv + 1),)
+    standing: Array  #: figures of the whole motion
+
+    @property
+    def begin(self) -> Sample:
+        """The motion where the last step begins."""
+        first = self.values[: len(self.values) // 2]
+        n = len(first) // 2
+        return Sample(self.began, self.q_began, first[n:-1], float(first[-1]))
 
 
 class CompiledSteps:
     """Steps of a robot's motion by the compiled kernel.
 
-    Args:
-        kernel: The kernel, with rows for the drives behind the others.
-        laws: Joint forces, see ``joint_laws``.
-        drives: Prescribed motions, see ``drive_numbers``.
-        capsules: Functions of both.
-        options: As ``motion.c`` lists them up to those of the laws; the first two are those of each
-            call.
-
-    Attributes:
-        careful: 0 where rows are far from dependence; 1, 2: see ``motion.c``.
-        stuck: Whether the next step takes another way.
+    ``options`` are as ``motion.c`` lists them up to those of the joint forces; the first two, which
+    say where to stop, are set anew at each call. ``careful`` is 0 where the rows are far from
+    dependence; ``stuck`` says that the next step has to be made in Python.
     """
 
     def __init__(
         self,
         kernel: Any,
-        laws: Laws,
+        laws: JointLaws,
         drives: tuple[Array, Sequence[MotionCalledBack]],
         capsules: Sequence[Any],
         options: Sequence[float],
@@ -220,7 +177,7 @@ class CompiledSteps:
     def of(
         cls, equations: AllCoordinates, *, rtol: float, atol: float, max_step: float, conserve: bool
     ) -> CompiledSteps | None:
-        """Steps of these equations; None where the kernel cannot make them."""
+        """Return the steps of these equations, None where the kernel cannot make them."""
         robot, loads, drives = equations.robot, equations.loads, equations.drives
         laws = joint_laws(loads) if equations.compiled and robot.stepped else None
         if laws is None:
@@ -237,32 +194,32 @@ class CompiledSteps:
         capsules = [*laws.capsules]
         if driven:
             motions = drive_numbers(drives, capsules)
-        made = cls(kernel, laws, motions, capsules, options)
-        made.careful = equations.careful
-        return made
+        steps = cls(kernel, laws, motions, capsules, options)
+        steps.careful = equations.careful
+        return steps
 
     def go(
         self,
-        begin: tuple[float, Array, Array, float],
+        begin: Sample,
         lengths: tuple[float, float],
         stops: tuple[float, float],
         counters: Counters,
     ) -> LastStep | None:
-        """Steps from a time, configuration, velocity and work; None where none could be made.
+        """Make steps from a state on; None where none could be made.
 
-        Args:
-            begin: These.
-            lengths: Length of the next step and of usual ones, in seconds.
-            stops: The time that no step passes, and that after which no step begins.
-            counters: What it has cost, which is counted on.
+        ``lengths`` are those of the next step and of usual ones, ``stops`` the time that no step
+        passes and the time after which no step begins.
         """
-        time, q, v, work = begin
         self._options[:2] = stops
-        standing = np.array(
-            [time, work, *lengths, self._total, *self._best, *[0.0] * 6, self.careful, 0.0]
-        )
+        figures = [begin.time, begin.work, *lengths, self._total, *self._best, *[0.0] * 6]
         q, v, standing, q_began, slopes, values = self._kernel.advance(
-            q, v, standing, *self._laws, _METHOD, self._options, self._functions
+            begin.q,
+            begin.v,
+            np.array([*figures, self.careful, 0.0]),
+            *self._laws,
+            _METHOD,
+            self._options,
+            self._functions,
         )
         self._raise()
         time, work, length, usual, self._total, *best, steps = standing[:8].tolist()
@@ -275,16 +232,11 @@ class CompiledSteps:
         counters.correction += correction
         if not steps:
             return None
-        return LastStep(
-            q, v, time, work, length, usual, began, made, q_began, values, slopes, standing
-        )
+        end = Sample(time, q, v, work)
+        return LastStep(end, length, usual, began, made, q_began, values, slopes, standing)
 
     def sample(self, step: LastStep, t: float, counters: Counters) -> Sample | None:
-        """The motion within the last of the steps made, by its dense output.
-
-        Returns:
-            None where the kernel cannot compute it.
-        """
+        """Return the motion within the last step made; None where the kernel cannot compute it."""
         if self._terms is None or self._terms[0] is not step:
             state = (step.q_began, step.values, step.slopes, step.standing, *self._laws)
             terms = self._kernel.step_terms(*state, self._dense, self._functions)
@@ -295,15 +247,15 @@ class CompiledSteps:
             self._terms = (step, terms)
         x = np.array([(t - step.began) / step.made])
         state = (step.q_began, self._terms[1], x, step.standing, *self._laws)
-        found = self._kernel.motion_between(*state, self._options, self._functions)
-        if found is None:
+        motion = self._kernel.motion_between(*state, self._options, self._functions)
+        if motion is None:
             return None
-        q, v, (work, correction), multipliers = found
+        q, v, (work, correction), multipliers = motion
         counters.correction += correction
         return Sample(t, q, v, float(work), multipliers[len(multipliers) - self._drives :])
 
     def _raise(self) -> None:
         """Raise what a function of forces or motions raised."""
-        for each in self._called:
-            if each.error is not None:
-                raise each.error
+        for function in self._called:
+            if function.error is not None:
+                raise function.error

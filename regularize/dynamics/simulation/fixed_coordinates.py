@@ -29,11 +29,7 @@ from regularize.tolerances import PARALLEL
 
 
 def with_rigid_coordinates_fixed(reduction: Reduction) -> Reduction:
-    """The reduction itself, or that of the mechanism with coordinates held that can never move.
-
-    Only where it is known what moves; velocities that no single coordinate has are left as they
-    are.
-    """
+    """The reduction itself, or that of the mechanism with coordinates held that can never move."""
     columns = [c for cell in reduction.cells for c in _still(reduction, cell)]
     if not columns or not reduction.assembly.closed:
         return reduction
@@ -86,13 +82,7 @@ def _still(reduction: Reduction, cell: CellMobility) -> Iterator[ColumnId]:
 
 
 def with_passive_freedoms_fixed(reduction: Reduction) -> tuple[Mechanism, tuple[Diagnostic, ...]]:
-    """The mechanism at its assembled pose with one universal joint per passive body.
-
-    Bodies without a spherical joint keep their passive freedom.
-
-    Returns:
-        The mechanism, and a finding per body that is held.
-    """
+    """The mechanism at its assembled pose with one universal joint per passive body."""
     mechanism = with_coordinates(reduction.mechanism, reduction.q)
     joints = {joint.name: joint for joint in mechanism.joints}
     findings = []

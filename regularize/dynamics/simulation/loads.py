@@ -21,8 +21,15 @@ from regularize.dynamics.simulation.compiled_functions import (
 )
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie import screw
-from regularize.lie.arrays import Array, read_only
-from regularize.repair.statics.passive_joints import limits_of
+from regularize.lie.arrays import (
+    Array,
+    Configuration,
+    Point,
+    Torque,
+    Transform,
+    Velocity,
+    read_only,
+)
 from regularize.validation import vector
 
 if TYPE_CHECKING:
@@ -31,8 +38,8 @@ if TYPE_CHECKING:
 
 #: A joint force in N or a torque in N m: constant, or a function of the time in seconds.
 Actuation: TypeAlias = "float | Callable[[float], float] | LowLevelCallable"
-#: Joint forces and torques by time, configuration and velocity, shape (nv,).
-JointForces: TypeAlias = Callable[[float, Array, Array], Array]
+#: Joint forces and torques by time, configuration and velocity.
+JointForces: TypeAlias = Callable[[float, Configuration, Velocity], Torque]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,34 +65,34 @@ class BodyLoad:
     def __post_init__(self) -> None:
         for name in ("force", "moment", "point"):
             try:
-                found = vector(name, getattr(self, name), 3)
+                values = vector(name, getattr(self, name), 3)
             except ModelError:
                 raise ModelError(
                     f"the {name} of a load consists of three finite numbers; got "
                     f"{getattr(self, name)!r:.60}"
                 ) from None
-            object.__setattr__(self, name, read_only(found))
+            object.__setattr__(self, name, read_only(values))
         if self.axes not in ("ground", "body"):
             raise ModelError(f"the axes of a load are 'ground' or 'body'; got {self.axes!r:.60}")
+
+    def placed(self, T: Transform) -> tuple[Array, Array, Point]:
+        """Force and moment turned with the body's frame, and the point, in the frame of ``T``."""
+        R = T[:3, :3]
+        turned = R @ np.asarray(self.force), R @ np.asarray(self.moment)
+        return (*turned, R @ np.asarray(self.point) + T[:3, 3])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Loads:
     """Joint forces over time, configuration and velocity: those applied, and those within joints.
 
-    Attributes:
-        robot: The robot.
-        constant: Applied, in N and N m, shape (nv,).
-        varying: Indices of velocities, names of joints, and functions of the time.
-        bodies: What acts on bodies: the joint that carries one, its frame in the joint's, the load.
-        forces: Further joint forces, or None.
-        slip: Rate in rad/s and m/s below which dry friction falls off, or None for the default.
+    ``slip`` is the rate in rad/s and m/s below which dry friction falls off, None for the default.
     """
 
     robot: Robot
-    constant: Array
-    varying: tuple[tuple[int, str, Callable[[float], float]], ...]
-    bodies: tuple[tuple[int, Array, BodyLoad], ...]
+    constant: Torque
+    varying: tuple[tuple[int, str, Callable[[float], float]], ...]  #: velocity, joint, torque
+    bodies: tuple[tuple[int, Transform, BodyLoad], ...]  #: carrying joint, frame in it, load
     forces: JointForces | None
     slip: float | None = None
 
@@ -98,13 +105,7 @@ class Loads:
         loads: Mapping[str, ArrayLike | BodyLoad] | None = None,
         slip: float | None = None,
     ) -> Loads:
-        """All that is applied, by the names of joints and bodies.
-
-        Raises:
-            ModelError: A name is unknown, its joint has several freedoms, a load does not consist
-                of six numbers, or a compiled function has another signature.
-            UnsupportedExport: An actuated joint is a cut; choose other cuts.
-        """
+        """Return all that is applied, by the names of joints and bodies."""
         constant = np.zeros(robot.nv)
         varying: list[tuple[int, str, Callable[[float], float]]] = []
         for name, torque in torques.items():
@@ -123,89 +124,65 @@ class Loads:
         bodies = tuple(_on_body(robot, name, load) for name, load in (loads or {}).items())
         return cls(robot, read_only(constant), tuple(varying), bodies, function, slip)
 
-    def applied(self, t: float, q: Array, v: Array) -> Array:
-        """Forces from outside, shape (nv,)."""
+    def applied(self, t: float, q: Configuration, v: Velocity) -> Torque:
+        """Return the forces from outside."""
         tau = self.of_functions(t, q, v) + self.constant
         poses = self.robot.states.poses(q) if self.bodies else ()
-        for joint, place, load in self.bodies:
-            T = poses[joint] @ place
-            force, moment = np.asarray(load.force), np.asarray(load.moment)
-            if load.axes == "body":
-                force, moment = T[:3, :3] @ force, T[:3, :3] @ moment
-            point = T[:3, :3] @ np.asarray(load.point) + T[:3, 3]
+        for joint, T_joint_body, load in self.bodies:
+            force, moment, point = load.placed(poses[joint] @ T_joint_body)
+            if load.axes == "ground":
+                force, moment = np.asarray(load.force), np.asarray(load.moment)
             wrench = np.concatenate([force, moment + np.cross(point, force)])
             tau += self.robot.states.between(q, 0, joint).T @ wrench
         return tau
 
-    def of_functions(self, t: float, q: Array, v: Array, compiled: bool = True) -> Array:
-        """Those of functions, shape (nv,).
-
-        Args:
-            t: Time in seconds.
-            q: Configuration, shape (nq,).
-            v: Velocity, shape (nv,).
-            compiled: Whether those count that C code can call by itself.
-
-        Raises:
-            ModelError: A function returns something else than a number, or than joint forces.
-        """
+    def of_functions(
+        self, t: float, q: Configuration, v: Velocity, compiled: bool = True
+    ) -> Torque:
+        """Return the forces of functions; with or without those that C code calls by itself."""
         tau = np.zeros(len(v))
         for index, name, torque in self.varying:
             if compiled or not isinstance(torque, CompiledTorque):
                 tau[index] += _number(torque(t), name)
-        if self.forces is None or not (compiled or not isinstance(self.forces, CompiledForces)):
+        if self.forces is None or (not compiled and isinstance(self.forces, CompiledForces)):
             return tau
-        found = np.asarray(self.forces(t, q, v))
-        if found.shape != tau.shape or found.dtype.kind not in "iuf":
+        forces = np.asarray(self.forces(t, q, v))
+        if forces.shape != tau.shape or forces.dtype.kind not in "iuf":
             raise ModelError(
-                f"forces returns joint forces of shape ({len(v)},); got shape {found.shape} of "
-                f"{found.dtype}"
+                f"forces returns joint forces of shape ({len(v)},); got shape {forces.shape} of "
+                f"{forces.dtype}"
             )
-        return np.asarray(tau + found)
+        return np.asarray(tau + forces)
 
-    def working(self, t: float, q: Array, v: Array) -> Array:
-        """Joint forces that change the energy, shape (nv,): all but those of springs."""
+    def working(self, t: float, q: Configuration, v: Velocity) -> Torque:
+        """Return the joint forces that change the energy: all but those of springs."""
         return self.robot.passive.dissipative(q, v, self.slip) + self.applied(t, q, v)
 
-    def springs(self, q: Array) -> Array:
-        """Joint forces of springs, shape (nv,)."""
-        return self.robot.passive.springs(q)
+    def __call__(self, t: float, q: Configuration, v: Velocity) -> Torque:
+        """Return all joint forces."""
+        return np.asarray(self.working(t, q, v) + self.robot.passive.springs(q))
 
-    def __call__(self, t: float, q: Array, v: Array) -> Array:
-        """All joint forces, shape (nv,)."""
-        return np.asarray(self.working(t, q, v) + self.springs(q))
-
-    def on_links(self) -> Array | None:
-        """What the kernel adds to each link, as ``loads.c`` reads it, shape (links, 21).
-
-        Returns:
-            None where the kernel does not know the model.
-        """
-        known = self.robot.multibody
-        if known is None:
-            return None
-        multibody, link_of = known
+    def on_links(self) -> Array:
+        """Return what the kernel adds to each link, as ``loads.c`` reads it, shape (links, 21)."""
+        multibody, link_of = self.robot.multibody
         result: Array = np.zeros((len(multibody.links) + 1, 21))
-        for joint, place, load in self.bodies:
+        for joint, T_joint_body, load in self.bodies:
             link = link_of[joint]
-            T = screw.inverse(multibody.turned(link)) @ place
-            point = T[:3, :3] @ np.asarray(load.point) + T[:3, 3]
-            force, moment = np.asarray(load.force), np.asarray(load.moment)
+            T_link_body = screw.inverse(multibody.turned(link)) @ T_joint_body
+            force, moment, point = load.placed(T_link_body)
             if load.axes == "body":
-                force, moment = T[:3, :3] @ force, T[:3, :3] @ moment
                 result[link, :6] += [*force, *(moment + np.cross(point, force))]
             else:
+                force, moment = np.asarray(load.force), np.asarray(load.moment)
                 result[link, 6:12] += [*force, *moment]
                 result[link, 12:] += np.outer(point, force).ravel()
         return result
 
 
-def _on_body(robot: Robot, name: str, load: ArrayLike | BodyLoad) -> tuple[int, Array, BodyLoad]:
-    """A load with the joint that carries the body, and the body's frame in the joint's.
-
-    Raises:
-        ModelError: There is no such body, or the load does not consist of six numbers.
-    """
+def _on_body(
+    robot: Robot, name: str, load: ArrayLike | BodyLoad
+) -> tuple[int, Transform, BodyLoad]:
+    """Return a load behind the joint that carries the body and the body's frame in the joint's."""
     robot.reduction.mechanism.body(name)
     if name not in robot.places:
         raise ModelError(f"body {name!r} is within a joint and has no place in the model")
@@ -220,7 +197,7 @@ def _on_body(robot: Robot, name: str, load: ArrayLike | BodyLoad) -> tuple[int, 
 
 
 def _number(value: Any, name: str) -> float:
-    """What a function of time returned, refused if it is no number."""
+    """Return what a torque's function returned, refused if it is no number."""
     if not isinstance(value, (str, bytes)):
         with suppress(TypeError, ValueError):
             return float(value)
@@ -228,26 +205,15 @@ def _number(value: Any, name: str) -> float:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Laws:
-    """Joint forces as the kernel computes them; see ``loads.c``.
+class JointLaws:
+    """Joint forces as the kernel computes them, laid out as ``loads.c`` says."""
 
-    Attributes:
-        joints: Of every velocity: constant forces, damping, dry friction, stiffness of springs,
-            where these rest, the sense of the joint, and numbers of functions, shape (7, nv).
-        closing: Damping, dry friction, stiffness and rest of the freedoms of joints that close
-            loops, shape (4, f).
-        wrenches: Wrenches on the parts, shape (parts, 21).
-        functions: Numbers of functions of all joint forces, shape (2,).
-        capsules: The functions, counted from 1.
-        called: The Python functions among them, or None.
-    """
-
-    joints: Array
-    closing: Array
-    wrenches: Array
-    functions: Array
-    capsules: tuple[Any, ...]
-    called: CalledBack | None
+    joints: Array  #: constants of the laws by velocities, shape (7, nv)
+    closing: Array  #: those of joints that close loops, shape (4, freedoms)
+    wrenches: Array  #: on the links, shape (links, 21)
+    functions: Array  #: numbers of functions of all joint forces, shape (2,)
+    capsules: tuple[Any, ...]  #: the functions, counted from 1
+    called: CalledBack | None  #: the Python functions among them
 
     @property
     def loaded(self) -> bool:
@@ -255,51 +221,42 @@ class Laws:
         return bool(self.closing[:3].any() or self.wrenches.any())
 
 
-def joint_laws(loads: Loads) -> Laws | None:
-    """Joint forces as numbers and functions.
-
-    Returns:
-        None where ``PassiveForces.laws`` finds none.
-    """
-    robot, wrenches = loads.robot, loads.on_links()
-    found = None if wrenches is None else robot.passive.laws(robot.joints)
-    if found is None or wrenches is None:
+def joint_laws(loads: Loads) -> JointLaws | None:
+    """Return joint forces as numbers and functions; None where the kernel has no law for one."""
+    robot = loads.robot
+    laws = robot.passive.laws(robot.joints)
+    if laws is None:
         return None
-    joints, closing = found
+    joints, closing = laws
     joints[0], functions = loads.constant, np.zeros(2)
-    plain, capsules = False, list[Any]()
+    of_python, capsules = False, list[Any]()
     for index, _, torque in loads.varying:
         if isinstance(torque, CompiledTorque):
             capsules.append(torque.owned)
             joints[6, index] = len(capsules)
         else:
-            plain = True
+            of_python = True
     if isinstance(loads.forces, CompiledForces):
         capsules.append(loads.forces.owned)
         functions[0] = len(capsules)
     else:
-        plain = plain or loads.forces is not None
+        of_python = of_python or loads.forces is not None
     called = None
-    if plain:
-        of_python = partial(loads.of_functions, compiled=False)
-        called = CalledBack(of_python, robot.nq, robot.nv)
+    if of_python:
+        called = CalledBack(partial(loads.of_functions, compiled=False), robot.nq, robot.nv)
         capsules.append(called.owned)
         functions[1] = len(capsules)
-    return Laws(joints, closing, wrenches, functions, tuple(capsules), called)
+    return JointLaws(joints, closing, loads.on_links(), functions, tuple(capsules), called)
 
 
-def style_with_rotors(robot: Robot, events: bool = False) -> str:
-    """``anchors``, whose tree has all joints, if one that closes a loop has a rotor or a spring.
+def style_with_rotors(robot: Robot) -> str:
+    """Return ``anchors``, whose tree has all joints, if a closing joint has a rotor or a spring.
 
     A rotor's inertia needs a coordinate, and a spring's angle is to be counted over whole turns.
-    With events that holds of bounds and dry friction as well.
     """
-    passive, tree = robot.passive.joints, np.any(robot.passive.coordinates.rates, axis=1)
+    passive, in_tree = robot.passive.joints, np.any(robot.passive.coordinates.rates, axis=1)
     needed = (passive.armature != 0.0) | (passive.stiffness != 0.0)
-    if events:
-        lower, upper = (limits_of(robot.reduction.mechanism, key) for key in ("lower", "upper"))
-        needed |= (passive.friction != 0.0) | np.isfinite(lower) | np.isfinite(upper)
-    if not np.any(needed, where=~tree):
+    if not np.any(needed, where=~in_tree):
         return robot.style
     try:
         return to_pinocchio(robot.reduction, "anchors").style

@@ -1,166 +1,36 @@
-r"""Equations of motion in minimal coordinates, on Pinocchio's terms and the reduced rows.
+"""Equations of motion in minimal coordinates: how they are chosen, and how they are integrated.
 
-With the coupling matrix B and the accelerations b of ``partitioned`` (Paul 2020):
-
-.. math::
-    (M_{uu} + M_{uv} B + B^T M_{vu} + B^T M_{vv} B)\, \ddot q_u + (M_{uv} + B^T M_{vv})\, b
-    + c_u + B^T c_v - Q_u - B^T Q_v = 0 \quad\text{(eq. 20)}
-
-The text prints the rate of :math:`q_v` for b in the second term.
+The dependent coordinates are those that close the loops, so nothing drifts. Where they become badly
+conditioned another choice is made (Paul 2020, step 8); where no choice is good, two motions cross
+or come near to each other, and all coordinates are integrated until one is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from regularize.dynamics.pinocchio.exporting import to_pinocchio
 from regularize.dynamics.pinocchio.robot import Robot
-from regularize.dynamics.pinocchio.split import massless_velocity
-from regularize.dynamics.simulation.partitioned import GOOD, PartitionedKinematics, Pose, choice_at
+from regularize.dynamics.simulation.all_coordinates import AllCoordinates
+from regularize.dynamics.simulation.loads import Loads
+from regularize.dynamics.simulation.partitioned import MinimalDynamics, Pose, choice_at
 from regularize.dynamics.simulation.partitioning import Choice, NotIndependent
-from regularize.dynamics.simulation.prescribed import Prescribed
-from regularize.errors import ModelError, NotClosed, SingularConfiguration
-from regularize.lie.arrays import Array, read_only
+from regularize.dynamics.simulation.prescribed import Drives, PrescribedMotion
+from regularize.errors import ClosureLost, ModelError, NotClosed, SingularConfiguration
+from regularize.lie.arrays import Acceleration, Array, Configuration, Velocity, read_only
 from regularize.loops.kinematics import sized_loops
-from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import actuated_coordinates, columns_of, coordinate_names
-from regularize.mechanism.mechanism import no_inertia
-from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model
-from regularize.reduction.reduce import Reduction, as_reduction
-from regularize.tolerances import TINY, UNNOTICED
+from regularize.reduction.reduce import as_reduction
 from regularize.validation import ARRAY, FUNCTION, NAMES, NUMBER, POSITIVE, TEXT, named, validated
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class MinimalDynamics(ShortRepr, PartitionedKinematics):
-    """Dynamics of a closed-loop mechanism in independent coordinates.
-
-    Damping, friction and springs within the joints are part of the equations.
-
-    Attributes:
-        slip: Rate in rad/s and m/s below which dry friction falls off; None for 1e-3.
-    """
-
-    slip: float | None = None
-
-    @property
-    def findings(self) -> tuple[Diagnostic, ...]:
-        """That the coordinates are not those of the motors, where nobody wanted others."""
-        if self.locked or self.forced:
-            return ()
-        motors = {*actuated_coordinates(self.robot.reduction.mechanism)}
-        chosen = self.independent
-        if motors <= {*chosen} or {*chosen} <= motors:
-            return ()
-        cut = sorted(motors.difference(self.names))
-        reason = (
-            f"at {_quoted(cut)} loops are cut, so that no coordinate is there"
-            if cut
-            else "at the start these do not determine the others well"
-        )
-        return (
-            Diagnostic(
-                "REG331",
-                "note",
-                f"the independent coordinates are {_quoted(chosen)} and not those of the motors "
-                f"{_quoted(sorted(motors))}: {reason}",
-                joints=chosen,
-            ),
-        )
-
-    def mass_matrix(self, pose: Pose) -> Array:
-        """Reduced mass matrix of the known coordinates (eq. 20), shape (known, known)."""
-        M = self.robot.states.terms(pose.q, np.zeros(self.robot.nv)).M
-        return np.asarray(pose.transmission.T @ M @ pose.transmission)
-
-    def forces(self, pose: Pose, v: Array, tau: Array) -> Array:
-        """Reduced forces :math:`F_r` (eq. 20 and 21), shape (known,).
-
-        ``M_r @ acceleration + F_r = 0`` holds for the independent coordinates.
-        """
-        return self._forces(pose, v, tau, self.bias(pose, v))
-
-    def _forces(self, pose: Pose, v: Array, tau: Array, bias: Array) -> Array:
-        terms = self.robot.states.terms(pose.q, v)
-        needed = terms.M @ bias + terms.needed
-        within = self.robot.passive.springs(pose.q) + self.dissipative(pose, v)
-        return np.asarray(pose.transmission.T @ (needed - tau - within))
-
-    def dissipative(self, pose: Pose, v: Array) -> Array:
-        """Joint forces of damping and friction, shape (nv,)."""
-        return self.robot.passive.dissipative(pose.q, v, self.slip)
-
-    def acceleration(
-        self, pose: Pose, v: Array, tau: Array, prescribed: Array | None = None
-    ) -> tuple[Array, Array]:
-        """Accelerations and the forces that the prescribed motions need.
-
-        Args:
-            pose: From ``pose`` or ``close``.
-            v: Velocities of all coordinates, shape (nv,).
-            tau: Joint forces, shape (nv,).
-            prescribed: Accelerations of the forced coordinates, shape (forced,).
-
-        Returns:
-            Accelerations of all coordinates, shape (nv,), and generalised forces at the forced
-            joints beyond those in ``tau``, shape (forced,).
-
-        Raises:
-            NoInertia: The reduced mass matrix is singular.
-        """
-        bias = self.bias(pose, v)
-        M, F = self.mass_matrix(pose), self._forces(pose, v, tau, bias)
-        free, driven = self.free, self.driven
-        known: Array = np.zeros(len(self.known))
-        known[driven] = 0.0 if prescribed is None else prescribed
-        idle = massless_velocity(M, np.eye(len(M))[:, free])
-        if idle is not None:
-            moving = [self.names[self.known[k]] for k in np.flatnonzero(idle)]
-            raise no_inertia(self.robot.reduction.mechanism, moving)
-        if driven:
-            rest = F[free] + M[np.ix_(free, driven)] @ known[driven]
-            known[free] = np.linalg.solve(M[np.ix_(free, free)], -rest)
-        else:
-            known = np.asarray(np.linalg.solve(M, -F))
-        needed = (M @ known + F)[driven] if driven else np.zeros(0)
-        return pose.transmission @ known + bias, needed
-
-    def inverse_dynamics(
-        self, pose: Pose, v: Array, known: Array, actuated: Iterable[str] | None = None
-    ) -> Array:
-        """Joint forces for given accelerations.
-
-        Args:
-            pose: From ``pose`` or ``close``.
-            v: Velocities of all coordinates, shape (nv,).
-            known: Accelerations of the known coordinates, shape (known,).
-            actuated: Names of the joints that have a motor; by default the known ones. With more
-                motors than freedoms, the forces with the smallest sum of squares.
-
-        Returns:
-            Joint forces, zero where there is no motor, shape (nv,).
-
-        Raises:
-            ModelError: The motors cannot produce the motion.
-        """
-        columns = self.known if actuated is None else columns_of(self.names, tuple(actuated))
-        nothing = np.zeros(self.robot.nv)
-        needed = self.mass_matrix(pose) @ known + self.forces(pose, v, nothing)
-        by_motors = pose.transmission[columns].T
-        tau = nothing.copy()
-        tau[columns] = np.linalg.lstsq(by_motors, needed, rcond=self.rtol)[0]
-        missing = by_motors @ tau[columns] - needed
-        if np.max(np.abs(missing), initial=0.0) > UNNOTICED * np.max(np.abs(needed), initial=TINY):
-            raise ModelError(
-                f"motors at {[self.names[c] for c in columns]} cannot produce the motion: the "
-                f"mechanism has {len(self.known)} freedoms, and they act on "
-                f"{np.linalg.matrix_rank(by_motors, tol=self.rtol)}"
-            )
-        return tau
+#: Condition number up to which velocities of dependent coordinates keep all but two digits.
+GOOD = 50.0
+#: Growth of the condition number at which another choice is looked for, and what that choice has
+#: to bring it to.
+DEGRADATION, BETTER = 10.0, 0.7
 
 
 @validated(
@@ -176,7 +46,7 @@ def minimal_dynamics(
     model: Model,
     independent: Iterable[str] = (),
     *,
-    forced: Mapping[str, Prescribed] | None = None,
+    forced: Mapping[str, PrescribedMotion] | None = None,
     q: Array | None = None,
     time: float = 0.0,
     rtol: float | None = None,
@@ -219,13 +89,13 @@ def dynamics_of(
     robot: Robot,
     independent: Iterable[str],
     *,
-    forced: Mapping[str, Prescribed],
-    q: Array | None = None,
+    forced: Mapping[str, PrescribedMotion],
+    q: Configuration | None = None,
     time: float = 0.0,
     rtol: float | None = None,
     slip: float | None = None,
 ) -> MinimalDynamics:
-    """Equations of motion of a robot in minimal coordinates; see ``minimal_dynamics``."""
+    """Return equations of motion of a robot in minimal coordinates; see ``minimal_dynamics``."""
     reduction, names = robot.reduction, velocity_names(robot)
     motions, locked = dict(forced), tuple(independent)
     cut = {c.edge.joint.name for c in reduction.cuts}
@@ -238,42 +108,36 @@ def dynamics_of(
     columns_of(names, (*locked, *motions))
     start = read_only(robot.q0 if q is None else q)
     tolerance = reduction.rtol if rtol is None else rtol
-    units = _units(reduction, names)
+    known = coordinate_names(reduction.mechanism)
+    sizes = sized_loops(reduction.loops.graph, reduction.q, tree=reduction.tree).units
+    units = np.array([sizes[known.index(n)] if n in known else 1.0 for n in names])
     choice = choice_at(robot, start, names, units, (*locked, *motions), tolerance)
     if not (locked or motions):
         choice = _by_motors(robot, start, names, units, tolerance) or choice
-    dynamics = MinimalDynamics(
-        robot, names, choice, dict(motions), start, locked, tolerance, units, slip
-    )
-    if motions:
-        dynamics = dynamics.repartitioned(dynamics.moved(start, time).q)
-    return dynamics
+    dynamics = MinimalDynamics(robot, names, choice, motions, start, locked, tolerance, units, slip)
+    return dynamics.begun(start, time) if motions else dynamics
 
 
 def _by_motors(
-    robot: Robot, q: Array, names: tuple[str, ...], units: Array, rtol: float
+    robot: Robot, q: Configuration, names: tuple[str, ...], units: Array, rtol: float
 ) -> Choice | None:
-    """The choice of the motors' coordinates; None where they do not determine the others well."""
+    """Return the choice of the motors' coordinates, if they determine the others well."""
     motors = [n for n in actuated_coordinates(robot.reduction.mechanism) if n in names]
     try:
-        found = choice_at(robot, q, names, units, motors, rtol)
+        choice = choice_at(robot, q, names, units, motors, rtol)
     except (NotIndependent, SingularConfiguration):
         return None
-    return found if motors and found.condition < GOOD else None
-
-
-def _quoted(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+    return choice if motors and choice.condition < GOOD else None
 
 
 def velocity_names(robot: Robot) -> tuple[str, ...]:
-    """Name of the joint coordinate that every velocity of the model belongs to."""
+    """Return the name of the joint coordinate that every velocity of the model belongs to."""
     mechanism = robot.reduction.mechanism
-    present = np.any(robot.passive.coordinates.rates, axis=1).tolist()
+    in_tree = np.any(robot.passive.coordinates.rates, axis=1).tolist()
     names = [""] * robot.nv
     every, start = coordinate_names(mechanism), 0
     for joint in mechanism.joints:
-        if all(present[start : start + joint.freedoms]):
+        if all(in_tree[start : start + joint.freedoms]):
             for freedom in range(joint.freedoms):
                 names[robot.velocity_index(joint.name, freedom)] = every[start + freedom]
         start += joint.freedoms
@@ -285,9 +149,82 @@ def velocity_names(robot: Robot) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _units(reduction: Reduction, names: tuple[str, ...]) -> Array:
-    """One unit of every velocity: 1 for angles, the size of the mechanism for lengths, (nv,)."""
-    loops = reduction.loops
-    units = sized_loops(loops.graph, reduction.q, tree=reduction.tree).units
-    known = coordinate_names(reduction.mechanism)
-    return np.array([units[known.index(n)] if n in known else 1.0 for n in names])
+class IndependentCoordinates(AllCoordinates):
+    """Equations of motion in independent coordinates, some of which may be named."""
+
+    compiled = False
+
+    def __init__(
+        self,
+        robot: Robot,
+        independent: Iterable[str],
+        loads: Loads,
+        drives: Drives,
+        q: Configuration,
+    ) -> None:
+        super().__init__(robot, loads, drives)
+        self.name = "minimal coordinates"
+        forced = dict(zip(drives.names, drives.motions, strict=True))
+        self._dynamics = dynamics_of(robot, independent, forced=forced, q=q, slip=loads.slip)
+        self._limit = 0.0
+        self._pose: Pose | None = None
+        self._before: tuple[Array, Array] | None = None
+        self._good = False
+        # Driven coordinates in the order of the user and in that of the columns.
+        self._order = np.argsort(drives.velocities)
+
+    def look(self, t: float, q: Configuration, v: Velocity) -> bool:
+        """Choose the coordinates for the neighbourhood of a configuration."""
+        super().look(t, q, v)
+        self._dynamics = self._dynamics.at(q)
+        condition = self._condition(self._dynamics)
+        if condition > self._limit:
+            try:
+                chosen = self._dynamics.chosen(q, ()) if self._limit else self._dynamics
+                reached = self._condition(chosen)
+                if reached < BETTER * condition or not self._limit:
+                    self._dynamics, condition = chosen, reached
+                    self._limit = DEGRADATION * min(reached, GOOD)
+            except SingularConfiguration:
+                pass  # until there is a choice
+        self._good = condition <= GOOD
+        self.careful = self._good or self.careful
+        return self._crossed(q, v)
+
+    def _condition(self, dynamics: MinimalDynamics) -> float:
+        """Return the condition number of the dependent coordinates at the reference."""
+        try:
+            return dynamics.pose_of(np.zeros(self.robot.nv)).condition
+        except ClosureLost:
+            return np.inf
+
+    def _crossed(self, q: Configuration, v: Velocity) -> bool:
+        """Whether two motions crossed since the last look, and this one went straight on."""
+        # There all minors of the rows change their sign at once, and so does the determinant of
+        # the products of rows before and behind it (Binet and Cauchy).
+        rows, last = self.robot.jacobian(q), self._before
+        self._before = rows, v
+        if last is None or not 0 < len(rows) == self.robot.rank:
+            return False
+        return bool(np.linalg.slogdet(last[0] @ rows.T)[0] < 0.0 and last[1] @ v > 0.0)
+
+    def project(self, t: float, q: Configuration, v: Velocity) -> tuple[Configuration, Velocity]:
+        """Return the closed configuration with these coordinates, and its velocity."""
+        if not self._good or self._leaping or not (np.isfinite(q).all() and np.isfinite(v).all()):
+            return super().project(t, q, v)
+        q, v = self.with_drives(t, q, v)
+        try:
+            pose = self._pose = self._dynamics.pose(q)
+        except ClosureLost:  # a step that went much too far
+            return super().project(t, q, v)
+        return pose.q, self._dynamics.velocity(pose, v[self._dynamics.known])
+
+    def acceleration(self, t: float, q: Configuration, v: Velocity) -> tuple[Acceleration, float]:
+        """Return the acceleration by equation 20, and the power of joint forces and drives in W."""
+        pose, dynamics = self._pose, self._dynamics
+        if not self._good or pose is None or pose.q is not q:
+            return super().acceleration(t, q, v)
+        working, order = self.loads.working(t, q, v), self._order
+        tau = working - dynamics.dissipative(pose, v)
+        a, needed = dynamics.acceleration(pose, v, tau, self.drives.at(t)[2][order])
+        return a, float(working @ v + needed @ v[self.drives.velocities[order]])

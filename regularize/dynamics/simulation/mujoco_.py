@@ -13,7 +13,8 @@ from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.simulation.loads import Loads
 from regularize.dynamics.simulation.recording import Counters, Sample
 from regularize.errors import MissingExtra, ModelError, UnsupportedExport
-from regularize.lie.arrays import Array
+from regularize.lie import screw
+from regularize.lie.arrays import Array, Configuration, Velocity
 from regularize.tolerances import ROUNDING
 
 AXES = dict(zip("XYZ", np.eye(3), strict=True))
@@ -22,16 +23,9 @@ IMPEDANCE = (0.9999, 0.9999, 0.001, 0.5, 2.0)
 
 
 def mujoco_model(robot: Robot, step: float) -> Any:
-    """A ``mujoco.MjModel`` with the robot's joints in their order, and a weld for every cut.
+    """Return a ``mujoco.MjModel`` with the robot's joints in order, and a weld for every cut.
 
-    Args:
-        robot: A robot of the style ``legacy``, ``slack`` or ``anchors``; soft welds do not mind
-            redundant rows.
-        step: Time step in seconds; the welds' time constant is two steps.
-
-    Raises:
-        MissingExtra: MuJoCo is not installed.
-        UnsupportedExport: A joint or a coupling has no counterpart.
+    The welds are soft, with a time constant of two steps, and do not mind redundant rows.
     """
     try:
         import mujoco
@@ -51,16 +45,12 @@ def mujoco_model(robot: Robot, step: float) -> Any:
     bodies: dict[int, tuple[Any, Any]] = {0: (spec.worldbody, pin.SE3.Identity())}
     waiting: dict[int, list[tuple[int, Any]]] = {}
     for i in range(1, model.njoints):
-        parent = int(model.parents[i])
-        placement, before = model.jointPlacements[i], list[tuple[int, Any]]()
-        if parent in waiting:
-            before = [*waiting[parent]]
+        parent, placement = int(model.parents[i]), model.jointPlacements[i]
+        before = waiting.get(parent, [])
+        if before:
             # What a chain of massless links hangs on, and where its end is there.
-            owner = bodies[int(model.parents[before[0][0]])][0]
-            placement = before[-1][1] * placement
-        else:
-            owner = bodies[parent][0]
-        chain = [*before, (i, placement)]
+            parent, placement = int(model.parents[before[0][0]]), before[-1][1] * placement
+        owner, chain = bodies[parent][0], [*before, (i, placement)]
         if model.inertias[i].mass == 0.0:
             waiting[i] = chain
             continue
@@ -152,22 +142,14 @@ def _add_weld(spec: Any, closure: Any, step: float) -> None:
 
 
 class MujocoEngine:
-    """Steps of MuJoCo.
-
-    Args:
-        robot: A robot of the style ``legacy``.
-        loads: Joint forces and torques; MuJoCo knows those within the joints itself.
-        q: Configuration to begin with, shape (nq,).
-        v: Velocity to begin with, shape (nv,).
-        step: Length of every step in seconds.
-    """
+    """Steps of MuJoCo."""
 
     def __init__(self, robot: Robot, loads: Loads, q: Array, v: Array, step: float) -> None:
         compiled = mujoco_model(robot, step)
         import mujoco
 
         self.counters = Counters()
-        self._loads, self._step, self._state = loads, step, _State(robot)
+        self._loads, self._step, self._state = loads, step, _StateConversion(robot)
         self._data = mujoco.MjData(compiled)
         self._data.qpos[:], self._data.qvel[:] = self._state.to_mujoco(q, v)
         self._next: Callable[[], None] = lambda: mujoco.mj_step(compiled, self._data)
@@ -177,19 +159,19 @@ class MujocoEngine:
     explained = total = np.inf
 
     def ends(self, times: Array) -> Array:
-        """Ends of steps nearest to given times."""
+        """Return the ends of steps nearest to given times."""
         return self._step * np.unique(np.rint(times / self._step))
 
     @property
     def end(self) -> float:
-        """End of the step made last, in seconds."""
+        """End of the last step in seconds."""
         return self._step * self.counters.steps
 
     def step(self, until: float, sampled: float = 0.0) -> None:
         """Make one step."""
         t = self.end
         tau = self._loads.applied(t, self._q, self._v)
-        begun = float(self._loads.working(t, self._q, self._v) @ self._v)
+        power = float(self._loads.working(t, self._q, self._v) @ self._v)
         floating = self._state.floating
         self._data.qfrc_applied[:] = self._state.to_mujoco(self._q, tau)[1] if floating else tau
         with collected() as warnings:
@@ -197,50 +179,51 @@ class MujocoEngine:
         if warnings:
             raise ModelError(f"MuJoCo warns at {t:.6g} s: {' '.join(warnings[0].split())}")
         self._q, self._v = self._state.from_mujoco(self._data.qpos, self._data.qvel)
-        ended = float(self._loads.working(t + self._step, self._q, self._v) @ self._v)
-        self._work += self._step * (begun + ended) / 2
+        power += float(self._loads.working(t + self._step, self._q, self._v) @ self._v)
+        self._work += self._step * power / 2
         self.counters.steps += 1
         self.counters.evaluations += 4
 
     def sample(self, t: float) -> Sample:
-        """The motion at the end of the step made last."""
+        """Return the motion at the end of the last step."""
         return Sample(t, self._q, self._v, self._work)
 
-    def advance(self) -> None:
-        """MuJoCo is at the end already."""
 
+class _StateConversion:
+    """Conversion of states: MuJoCo's quaternions begin with the scalar.
 
-class _State:
-    """Conversion of configurations and velocities: quaternions, and velocities of free bodies."""
+    Linear velocities of its free bodies are along the ground's axes.
+    """
 
     def __init__(self, robot: Robot) -> None:
-        self.model = robot.expanded.model
-        self.quaternions, self.floating = [], []
-        for i in range(1, self.model.njoints):
-            short = self.model.joints[i].shortname()
-            start = int(self.model.idx_qs[i])
+        model = robot.expanded.model
+        self.quaternions, self.floating = list[int](), list[tuple[int, int]]()
+        for i in range(1, model.njoints):
+            short, start = model.joints[i].shortname(), int(model.idx_qs[i])
             if short == "JointModelSpherical":
                 self.quaternions.append(start)
             elif short == "JointModelFreeFlyer":
                 self.quaternions.append(start + 3)
-                self.floating.append((start, int(self.model.idx_vs[i])))
+                self.floating.append((start + 3, int(model.idx_vs[i])))
 
-    def to_mujoco(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """Scalar first; linear velocities of free bodies along the ground's axes."""
-        q_new, v_new = np.array(q), np.array(v)
+    def to_mujoco(self, q: Configuration, v: Velocity) -> tuple[Array, Array]:
+        """Return MuJoCo's coordinates and velocities."""
+        q_new, v_new = np.array(q), self._turned(q, v, back=False)
         for start in self.quaternions:
             q_new[start : start + 4] = q[[start + 3, start, start + 1, start + 2]]
-        for start, rate in self.floating:
-            R = pin.Quaternion(np.array(q[start + 3 : start + 7])).toRotationMatrix()
-            v_new[rate : rate + 3] = R @ v[rate : rate + 3]
         return q_new, v_new
 
-    def from_mujoco(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """The way back."""
-        q_new, v_new = np.array(q), np.array(v)
+    def from_mujoco(self, q: Array, v: Array) -> tuple[Configuration, Velocity]:
+        """Return the configuration and the velocity of MuJoCo's coordinates."""
+        q_new = np.array(q)
         for start in self.quaternions:
             q_new[start : start + 4] = q[[start + 1, start + 2, start + 3, start]]
-        for start, rate in self.floating:
-            R = pin.Quaternion(q_new[start + 3 : start + 7]).toRotationMatrix()
-            v_new[rate : rate + 3] = R.T @ v[rate : rate + 3]
-        return q_new, v_new
+        return q_new, self._turned(q_new, v, back=True)
+
+    def _turned(self, q: Configuration, v: Array, *, back: bool) -> Array:
+        """Return velocities with the linear ones of free bodies in ground axes, or back."""
+        turned = np.array(v)
+        for quaternion, rate in self.floating:
+            R = screw.rotation_of(np.asarray(q[quaternion : quaternion + 4]))
+            turned[rate : rate + 3] = (R.T if back else R) @ v[rate : rate + 3]
+        return turned

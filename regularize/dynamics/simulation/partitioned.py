@@ -1,88 +1,89 @@
-r"""Closed configurations, velocities and accelerations by independent coordinates.
+r"""Dynamics in independent coordinates (Paul 2020, section 3.2).
 
-The thesis (Paul 2020, section 3.2) splits the coordinates into independent ones u and dependent
-ones v. With the kept rows J, the coupling matrix :math:`B = -J_v^{-1} J_u` gives
+The coordinates are split into independent ones u and dependent ones v. With the kept rows J, the
+coupling matrix :math:`B = -J_v^{-1} J_u` gives
 
 .. math::
     \dot q_v = B \dot q_u, \quad \ddot q_v = B \ddot q_u + b, \quad b = -J_v^{-1} \dot J \dot q
-    \quad\text{(eq. 17 to 19)}
+    \quad\text{(eq. 17 to 19)},
 
-and the dependent positions follow by Newton's method (eq. 16). Coordinates are displacements from a
-reference configuration, so that quaternions need no treatment of their own.
+the dependent positions follow by Newton's method (eq. 16), and
+
+.. math::
+    (M_{uu} + M_{uv} B + B^T M_{vu} + B^T M_{vv} B)\, \ddot q_u + (M_{uv} + B^T M_{vv})\, b
+    + c_u + B^T c_v - Q_u - B^T Q_v = 0 \quad\text{(eq. 20)}.
+
+The text prints the rate of :math:`q_v` for b in the second term. Coordinates are displacements from
+a reference configuration, so that quaternions need no treatment of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regularize.dynamics.pinocchio.constraints import RobotConstraints
 from regularize.dynamics.pinocchio.robot import Robot
+from regularize.dynamics.pinocchio.split import massless_velocity
 from regularize.dynamics.simulation.partitioning import Choice, choose
-from regularize.dynamics.simulation.prescribed import Prescribed
-from regularize.errors import ClosureLost, SingularConfiguration
-from regularize.lie.arrays import Array, read_only
+from regularize.dynamics.simulation.prescribed import PrescribedMotion
+from regularize.errors import ClosureLost, ModelError, SingularConfiguration
+from regularize.lie.arrays import (
+    Acceleration,
+    Array,
+    Configuration,
+    Mask,
+    MassMatrix,
+    Torque,
+    Velocity,
+    read_only,
+)
 from regularize.loops.constraints import ConstraintSet, View
 from regularize.loops.continuation import Continuation, drive
 from regularize.loops.projection import project
-from regularize.mechanism.graph import columns_of
-from regularize.tolerances import ROUNDING
-
-Self = TypeVar("Self", bound="PartitionedKinematics")
-
-#: Condition number up to which velocities of dependent coordinates keep all but two digits.
-GOOD = 50.0
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.graph import actuated_coordinates, columns_of
+from regularize.mechanism.mechanism import no_inertia
+from regularize.mechanism.named_columns import ShortRepr
+from regularize.tolerances import ROUNDING, TINY, UNNOTICED
 
 
 @dataclass(frozen=True, eq=False)
 class Pose:
     """A closed configuration with what follows from it.
 
-    Attributes:
-        x: Displacement from the reference, shape (nv,).
-        q: Configuration of the Pinocchio model, shape (nq,).
-        transmission: Velocities of all coordinates by those of the known ones, shape (nv, known).
-        condition: Condition number of the Jacobian of the dependent coordinates, lengths scaled,
-            in the Frobenius norm over their number, so that it is 1 at best.
-        inverse: Inverse of that Jacobian in the rows that tie them, shape (m, m).
+    The condition number is that of the Jacobian of the dependent coordinates, lengths scaled, in
+    the Frobenius norm over their number, so that it is 1 at best; ``inverse`` is its inverse.
     """
 
-    x: Array
-    q: Array
-    transmission: Array
+    x: Velocity  #: displacement from the reference
+    q: Configuration
+    transmission: Array  #: velocities of all coordinates by the known ones, shape (nv, known)
     condition: float
     inverse: Array
 
 
-@dataclass(frozen=True, eq=False)
-class PartitionedKinematics:
-    """Motion of a closed-loop mechanism by independent coordinates.
+@dataclass(frozen=True, eq=False, repr=False)
+class MinimalDynamics(ShortRepr):
+    """Motion and dynamics of a closed-loop mechanism by independent coordinates.
 
-    Attributes:
-        robot: The Pinocchio model with the kept rows.
-        names: Name of every velocity of the model.
-        choice: Which columns are known and dependent, and which rows tie them.
-        forced: Prescribed motions by name; their coordinates are known, not independent.
-        reference: Configuration from which displacements are measured, shape (nq,).
-        locked: Names that the user wants to be independent.
-        rtol: Relative tolerance of ranks.
-        units: One unit of every velocity: 1 for angles, the size of the mechanism for lengths,
-            shape (nv,).
+    Damping, friction and springs within the joints are part of the equations. The known coordinates
+    are the independent and the forced ones, which follow prescribed motions. Displacements are
+    tangent steps from the reference configuration.
     """
 
     robot: Robot
-    names: tuple[str, ...]
+    names: tuple[str, ...]  #: of every velocity of the model
     choice: Choice
-    forced: Mapping[str, Prescribed]
-    reference: Array
-    locked: tuple[str, ...]
-    rtol: float
-    units: Array = field(repr=False)
+    forced: Mapping[str, PrescribedMotion]
+    reference: Configuration
+    locked: tuple[str, ...]  #: names that the user wants to be independent
+    rtol: float  #: relative tolerance of ranks
+    units: Array = field(repr=False)  #: of every velocity, the size of the mechanism for lengths
+    slip: float | None = None  #: rate below which dry friction falls off
 
     @cached_property
     def known(self) -> list[int]:
@@ -90,33 +91,19 @@ class PartitionedKinematics:
         return list(self.choice.independent)
 
     @cached_property
-    def whole(self) -> RobotConstraints:
-        """The closed loops, in displacements from the reference."""
-        return RobotConstraints(self.robot, self.units, self.reference)
+    def driven(self) -> list[int]:
+        """Positions of the forced coordinates among the known ones."""
+        return [i for i, c in enumerate(self.known) if self.names[c] in self.forced]
 
     @cached_property
-    def constraints(self) -> ConstraintSet:
-        """The rows that tie the dependent coordinates."""
-        return View(self.whole, np.array(self.choice.rows, dtype=np.intp))
-
-    @cached_property
-    def held(self) -> NDArray[np.bool_]:
-        """Which coordinates are known, shape (nv,)."""
-        held = np.zeros(len(self.units), dtype=bool)
-        held[self.known] = True
-        return held
-
-    @cached_property
-    def _split(self) -> tuple[Array, Array, Array, Array]:
-        """Rows (m, 1), dependent (1, m) and known columns (1, known), and the dependent units."""
-        rows = np.array(self.choice.rows, dtype=int)[:, None]
-        dependent = np.array(self.choice.dependent, dtype=int)[None]
-        return rows, dependent, np.array(self.known, dtype=int)[None], self.units[dependent[0]]
+    def free(self) -> list[int]:
+        """Positions of the independent coordinates among the known ones."""
+        return [i for i in range(len(self.known)) if i not in self.driven]
 
     @property
     def independent(self) -> tuple[str, ...]:
         """Names of the independent coordinates."""
-        return tuple(self.names[c] for c in self.known if self.names[c] not in self.forced)
+        return tuple(self.names[self.known[i]] for i in self.free)
 
     @property
     def dependent(self) -> tuple[str, ...]:
@@ -124,142 +111,210 @@ class PartitionedKinematics:
         return tuple(self.names[c] for c in self.choice.dependent)
 
     @cached_property
-    def free(self) -> list[int]:
-        """Positions of the independent coordinates among the known ones."""
-        return [i for i, c in enumerate(self.known) if self.names[c] not in self.forced]
+    def _loops(self) -> RobotConstraints:
+        """The closed loops, in displacements."""
+        return RobotConstraints(self.robot, self.units, self.reference)
 
     @cached_property
-    def driven(self) -> list[int]:
-        """Positions of the forced coordinates among the known ones."""
-        return [i for i, c in enumerate(self.known) if self.names[c] in self.forced]
+    def _constraints(self) -> ConstraintSet:
+        """The rows that tie the dependent coordinates."""
+        return View(self._loops, np.array(self.choice.rows, dtype=np.intp))
 
-    def repartitioned(self: Self, q: Array) -> Self:
-        """The same with the best choice of the other coordinates at a closed configuration."""
-        return self._chosen(q, self.locked)
+    def _held(self, columns: Sequence[int]) -> Mask:
+        """Return a mask of columns among the velocities."""
+        return np.isin(np.arange(self.robot.nv), columns)
 
-    def released(self: Self, q: Array) -> Self:
-        """The same with the best choice whatever the user wanted; forced coordinates stay."""
-        return self._chosen(q, ())
+    @property
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """That the coordinates are not those of the motors, where nobody wanted others."""
+        if self.locked or self.forced:
+            return ()
+        motors = {*actuated_coordinates(self.robot.reduction.mechanism)}
+        chosen = self.independent
+        if motors <= {*chosen} or {*chosen} <= motors:
+            return ()
+        cut = sorted(motors.difference(self.names))
+        reason = (
+            f"at {_quoted(cut)} loops are cut, so that no coordinate is there"
+            if cut
+            else "at the start these do not determine the others well"
+        )
+        message = (
+            f"the independent coordinates are {_quoted(chosen)} and not those of the motors "
+            f"{_quoted(sorted(motors))}: {reason}"
+        )
+        return (Diagnostic("REG331", "note", message, joints=chosen),)
 
-    def at(self: Self, q: Array) -> Self:
-        """The same choice with displacements measured from a closed configuration."""
-        return replace(self, reference=read_only(q))
-
-    def _chosen(self: Self, q: Array, locked: tuple[str, ...]) -> Self:
+    def chosen(self, q: Configuration, locked: tuple[str, ...]) -> MinimalDynamics:
+        """Return the best choice of coordinates at a closed configuration, some being locked."""
         names = (*locked, *(name for name in self.forced if name not in locked))
         choice = choice_at(self.robot, q, self.names, self.units, names, self.rtol)
         return replace(self, choice=choice, reference=read_only(q), locked=locked)
 
-    def displacement(self, q: Array) -> Array:
-        """Displacement from the reference configuration, shape (nv,)."""
-        return self.robot.tree.space.difference(self.reference, q)
+    def at(self, q: Configuration) -> MinimalDynamics:
+        """Return the same choice with displacements from a closed configuration."""
+        return replace(self, reference=read_only(q))
 
-    def close(self, displacement: Array) -> Pose:
-        """Solve for the dependent coordinates by Newton's method (eq. 16).
-
-        Args:
-            displacement: From the reference, shape (nv,); the dependent entries are a first guess.
-
-        Raises:
-            ClosureLost: The guess is too far away, or there is no such configuration.
-        """
-        found = project(
-            self.constraints,
+    def close(self, displacement: Velocity) -> Pose:
+        """Solve for the dependent coordinates, a first guess, by Newton's method (eq. 16)."""
+        end = project(
+            self._constraints,
             displacement[None],
-            held=self.held,
+            held=self._held(self.known),
             tolerances=self.robot.tolerances,
             until=ROUNDING,
         )
-        if not found.closed[0]:
+        if not end.closed[0]:
             raise ClosureLost(
-                f"the loops do not close for the given {self._given}: the mechanism is at a limit "
+                f"the loops do not close for the given {self._listed}: the mechanism is at a limit "
                 "of its motion, or the step was too large"
             )
-        return self.pose_of(found.q[0])
+        return self.pose_of(end.q[0])
 
     @property
-    def _given(self) -> str:
+    def _listed(self) -> str:
         """Names of the independent coordinates, for messages."""
         return ", ".join(self.independent) or "coordinates"
 
-    def pose_of(self, x: Array) -> Pose:
-        """What follows from a displacement at which the loops are closed, shape (nv,).
-
-        Raises:
-            ClosureLost: It is singular: the known coordinates do not determine the others.
-        """
-        q = self.whole.configuration(x)
-        jacobian = self.robot.jacobian(q)
-        rows, dependent, given, units = self._split
-        transmission = np.zeros((self.robot.nv, len(self.known)))
-        transmission[self.known, range(len(self.known))] = 1.0
-        if not len(rows):
+    def pose_of(self, x: Velocity) -> Pose:
+        """Return what follows from a displacement at which the loops are closed."""
+        q, rows = self._loops.configuration(x), list(self.choice.rows)
+        dependent, transmission = list(self.choice.dependent), np.eye(self.robot.nv)[:, self.known]
+        if not rows:
             return Pose(x, q, transmission, 1.0, np.zeros((0, 0)))
-        matrix = jacobian[rows, dependent]
+        jacobian, units = self.robot.jacobian(q)[rows], self.units[dependent]
+        matrix = jacobian[:, dependent]
         try:
-            inverse = np.linalg.inv(matrix)
+            inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
         except np.linalg.LinAlgError:
             inverse = np.full_like(matrix, np.inf)
-        norms = np.linalg.norm(matrix * units) * np.linalg.norm(inverse / units[:, None])
-        if not np.isfinite(norms):
+        condition = np.linalg.norm(matrix * units) * np.linalg.norm(inverse / units[:, None])
+        if not np.isfinite(condition):
             raise ClosureLost(
-                f"{self._given} do not determine the others at a singular configuration"
+                f"{self._listed} do not determine the others at a singular configuration"
             )
-        transmission[dependent[0]] = -inverse @ jacobian[rows, given]
-        return Pose(x, q, transmission, float(norms) / len(units), inverse)
+        transmission[dependent] = -inverse @ jacobian[:, self.known]
+        return Pose(x, q, transmission, float(condition) / len(units), inverse)
 
-    def moved(self, q: Array, time: float) -> Pose:
-        """The closed configuration near ``q`` with the forced joints where they have to be."""
+    def begun(self, q: Configuration, time: float) -> MinimalDynamics:
+        """Return the best choice near ``q`` with the forced joints where they have to be."""
         columns = [self.known[i] for i in self.driven]
         target = np.array([self.forced[self.names[c]](time)[0] for c in columns])
-        start = self.pose(q).x
-        if columns:
-            goal = (target - self.positions(self.reference, columns))[None]
-            held = self.held.copy()
-            held[columns] = False
-            way = Continuation(self.constraints, self.robot.tolerances, held)
-            arrived = drive(way, start[None], columns, goal)
-            if not arrived.reached[0]:
-                raise ClosureLost(
-                    f"{', '.join(self.forced)} cannot be moved to where their motions begin: the "
-                    "mechanism comes to a limit of its motion or to a singularity before"
-                )
-            start = arrived.q[0]
-        return self.close(start)
+        places = [self.robot.position_index(column) for column in columns]
+        followers = [self.known[i] for i in self.free]
+        held, start = self._held(followers), self.pose(q).x[None]
+        continuation = Continuation(self._constraints, self.robot.tolerances, held)
+        path = drive(continuation, start, columns, (target - self.reference[places])[None])
+        if not path.reached[0]:
+            raise ClosureLost(
+                f"{', '.join(self.forced)} cannot be moved to where their motions begin: the "
+                "mechanism comes to a limit of its motion or to a singularity before"
+            )
+        return self.chosen(self.close(path.q[0]).q, self.locked)
 
-    def positions(self, q: Array, columns: list[int]) -> Array:
-        """Positions of coordinates that are one number each, shape (columns,)."""
-        return q[[self.robot.position_index(column) for column in columns]]
+    def pose(self, q: Configuration) -> Pose:
+        """The closed configuration with the known coordinates of ``q``."""
+        return self.close(self.robot.tree.space.difference(self.reference, q))
 
-    def pose(self, q: Array) -> Pose:
-        """The closed configuration with the known coordinates of ``q``, shape (nq,)."""
-        return self.close(self.displacement(q))
-
-    def bias(self, pose: Pose, v: Array) -> Array:
-        """Accelerations of all coordinates where the known ones are zero (eq. 19), shape (nv,)."""
-        rows, dependent, _, _ = self._split
+    def bias(self, pose: Pose, v: Velocity) -> Acceleration:
+        """Accelerations of all coordinates where the known ones are zero (eq. 19)."""
         b = np.zeros(self.robot.nv)
-        b[dependent[0]] = -pose.inverse @ self.robot.bias(pose.q, v)[rows[:, 0]]
+        rates = self.robot.bias(pose.q, v)[list(self.choice.rows)]
+        b[list(self.choice.dependent)] = -pose.inverse @ rates
         return b
 
-    def velocity(self, pose: Pose, known: Array) -> Array:
-        """Velocities of all coordinates from those of the known ones (eq. 17), shape (nv,)."""
+    def velocity(self, pose: Pose, known: Array) -> Velocity:
+        """Velocities of all coordinates from those of the known ones (eq. 17)."""
         return np.asarray(pose.transmission @ known)
+
+    def mass_matrix(self, pose: Pose) -> MassMatrix:
+        """Reduced mass matrix of the known coordinates (eq. 20), shape (known, known)."""
+        nothing = np.zeros(self.robot.nv)
+        return self._reduced(pose, nothing, nothing)[0]
+
+    def forces(self, pose: Pose, v: Velocity, tau: Torque) -> Array:
+        """Reduced forces :math:`F_r` (eq. 20 and 21), shape (known,).
+
+        ``M_r @ acceleration + F_r = 0`` holds for the independent coordinates.
+        """
+        return self._reduced(pose, v, tau)[1]
+
+    def _reduced(
+        self, pose: Pose, v: Velocity, tau: Torque
+    ) -> tuple[MassMatrix, Array, Acceleration]:
+        """Return the reduced mass matrix and forces, and the accelerations of ``bias``."""
+        terms, bias, T = self.robot.states.terms(pose.q, v), self.bias(pose, v), pose.transmission
+        within = self.robot.passive.springs(pose.q) + self.dissipative(pose, v)
+        needed = terms.M @ bias + terms.needed - tau - within
+        return T.T @ terms.M @ T, T.T @ needed, bias
+
+    def dissipative(self, pose: Pose, v: Velocity) -> Torque:
+        """Joint forces of damping and friction."""
+        return self.robot.passive.dissipative(pose.q, v, self.slip)
+
+    def acceleration(
+        self, pose: Pose, v: Velocity, tau: Torque, prescribed: Array | None = None
+    ) -> tuple[Acceleration, Array]:
+        """Accelerations of all coordinates, and forces of prescribed motions beyond ``tau``.
+
+        The motions are given by their accelerations.
+        """
+        M, F, bias = self._reduced(pose, v, tau)
+        free, driven = self.free, self.driven
+        known: Array = np.zeros(len(self.known))
+        known[driven] = 0.0 if prescribed is None else prescribed
+        idle = massless_velocity(M, np.eye(len(M))[:, free])
+        if idle is not None:
+            moving = [self.names[self.known[k]] for k in np.flatnonzero(idle)]
+            raise no_inertia(self.robot.reduction.mechanism, moving)
+        rest = F[free] + M[np.ix_(free, driven)] @ known[driven]
+        known[free] = np.linalg.solve(M[np.ix_(free, free)], -rest)
+        needed = (M @ known + F)[driven]
+        return pose.transmission @ known + bias, needed
+
+    def inverse_dynamics(
+        self, pose: Pose, v: Velocity, known: Array, actuated: Iterable[str] | None = None
+    ) -> Torque:
+        """Joint forces of motors for accelerations of the known coordinates.
+
+        Motors are at the joints named, by default the known ones; of more motors than freedoms the
+        forces have the smallest sum of squares.
+        """
+        columns = self.known if actuated is None else columns_of(self.names, tuple(actuated))
+        nothing = np.zeros(self.robot.nv)
+        M, F, _ = self._reduced(pose, v, nothing)
+        needed = M @ known + F
+        by_motors = pose.transmission[columns].T
+        tau = nothing.copy()
+        tau[columns] = np.linalg.lstsq(by_motors, needed, rcond=self.rtol)[0]
+        missing = by_motors @ tau[columns] - needed
+        if np.max(np.abs(missing), initial=0.0) > UNNOTICED * np.max(np.abs(needed), initial=TINY):
+            raise ModelError(
+                f"motors at {[self.names[c] for c in columns]} cannot produce the motion: the "
+                f"mechanism has {len(self.known)} freedoms, and they act on "
+                f"{np.linalg.matrix_rank(by_motors, tol=self.rtol)}"
+            )
+        return tau
 
 
 def choice_at(
-    robot: Robot, q: Array, names: tuple[str, ...], units: Array, locked: Iterable[str], rtol: float
+    robot: Robot,
+    q: Configuration,
+    names: tuple[str, ...],
+    units: Array,
+    locked: Iterable[str],
+    rtol: float,
 ) -> Choice:
-    """The best choice at a closed configuration.
-
-    Raises:
-        SingularConfiguration: Coordinates chosen there would not do elsewhere.
-    """
-    expected = robot.nv - robot.reduction.mobility
+    """Return the best choice at a closed configuration, refused where it would not do elsewhere."""
+    mobility = robot.reduction.mobility
     choice = choose(robot.jacobian(q) * units, names, columns_of(names, locked), rtol)
-    if len(choice.dependent) < expected:
+    if len(choice.dependent) < robot.nv - mobility:
         raise SingularConfiguration(
             f"the configuration is singular: {len(choice.independent)} coordinates could move, "
-            f"{robot.reduction.mobility} elsewhere; start from another one"
+            f"{mobility} elsewhere; start from another one"
         )
     return choice
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

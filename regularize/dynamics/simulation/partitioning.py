@@ -28,11 +28,7 @@ from regularize.validation import ARRAY, FLAG, NAMES, POSITIVE, WHOLE, validated
 
 
 class NotIndependent(ModelError):
-    """Coordinates that were to be independent determine each other.
-
-    Attributes:
-        coordinates: Names of those concerned.
-    """
+    """Coordinates that were to be independent determine each other; they are named."""
 
     def __init__(self, coordinates: Sequence[str], mobility: int) -> None:
         """Name the coordinates and the way out."""
@@ -51,31 +47,24 @@ class NotIndependent(ModelError):
 
 @dataclass(frozen=True, eq=False)
 class Pivots:
-    """Outcome of an LU factorisation with complete pivoting.
+    """Outcome of an LU factorisation with complete pivoting, in the order of the pivots.
 
-    Attributes:
-        rank: Number of pivots that differ from zero.
-        rows: Rows in the order of the pivots, those left over last.
-        columns: Columns in the order of the pivots, those left over last, locked ones at the end.
-        values: Absolute values of the pivots, shape (rank,).
+    Rows and columns that were not reached come last, locked columns at the end.
     """
 
     rank: int
     rows: tuple[int, ...]
     columns: tuple[int, ...]
-    values: Array
+    values: Array  #: absolute values of the pivots, shape (rank,)
 
 
 def complete_pivoting(
     matrix: Array, locked: Iterable[int] = (), rtol: float = RTOL, first: Iterable[int] = ()
 ) -> Pivots:
-    """LU factorisation that takes the largest remaining entry as pivot (thesis, figures 9 to 11).
+    """Factorise with the largest remaining entry as pivot (thesis, figures 9 to 11).
 
-    Args:
-        matrix: Shape (m, n).
-        locked: Columns that must not become pivots.
-        rtol: Entries below this fraction of the first pivot count as zero.
-        first: Columns that become pivots before the others.
+    Locked columns never become pivots, the ``first`` ones before others; entries below ``rtol``
+    times the first pivot count as zero.
     """
     early = set(first)
     work = np.array(matrix, dtype=np.float64)
@@ -111,22 +100,13 @@ def complete_pivoting(
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Columns and rows of a Jacobian that separate dependent from independent coordinates.
+    """Columns and rows of a Jacobian that separate dependent from independent coordinates."""
 
-    Attributes:
-        independent: Columns of the independent coordinates, increasing.
-        dependent: Columns of the dependent ones, in the order of their pivots.
-        rows: Rows that determine them, in the order of their pivots.
-        redundant: The other rows.
-        condition: Condition number of the dependent columns of those rows; 1 where there are none.
-        rank: Rank of the whole Jacobian with its evidence.
-    """
-
-    independent: tuple[int, ...]
-    dependent: tuple[int, ...]
-    rows: tuple[int, ...]
-    redundant: tuple[int, ...]
-    condition: float
+    independent: tuple[int, ...]  #: columns, increasing
+    dependent: tuple[int, ...]  #: columns, in the order of their pivots
+    rows: tuple[int, ...]  #: those that determine them
+    redundant: tuple[int, ...]  #: the other rows
+    condition: float  #: of the dependent columns of those rows; 1 where there are none
     rank: Rank
 
 
@@ -138,18 +118,10 @@ def choose(
     preferred: Iterable[int] = (),
     cut: Iterable[int] = (),
 ) -> Choice:
-    """Split the columns of a Jacobian, those that are locked among the independent ones.
+    """Split the columns of a Jacobian of closed loops, lengths scaled.
 
-    Args:
-        jacobian: Rows of closed loops, lengths scaled, shape (m, n).
-        names: Name of every column.
-        locked: Columns that have to be independent.
-        rtol: Relative tolerance of the rank.
-        preferred: Columns that are independent as well where they can be, and clearly so.
-        cut: Columns that are independent only where no others can be.
-
-    Raises:
-        NotIndependent: The locked columns depend on each other.
+    Locked columns are independent, or refused; preferred ones are where they clearly can be, and
+    those of ``cut`` joints only where no others can be.
     """
     jacobian = np.asarray(jacobian).reshape(-1, len(names))
     _, s, vt = np.linalg.svd(jacobian, full_matrices=True)
@@ -176,12 +148,7 @@ def choose(
 
 
 def tied(rows: Array, rtol: float) -> list[int]:
-    """Rows of a minimal dependent set; empty where all are independent.
-
-    Args:
-        rows: Shape (k, n).
-        rtol: Singular values below it are zero.
-    """
+    """Return rows of a minimal dependent set; empty where all are independent."""
     for k in range(len(rows)):
         u, s, _ = np.linalg.svd(rows[: k + 1], full_matrices=True)
         if k + 1 > rows.shape[1] or s[-1] <= rtol:

@@ -1,4 +1,4 @@
-"""Prescribed motions of joints over time, and the coordinates of a model that they fix."""
+"""PrescribedMotion motions of joints over time, and the coordinates of a model that they fix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from regularize.dynamics.simulation.compiled_functions import (
     CompiledMotion,
@@ -16,7 +16,7 @@ from regularize.dynamics.simulation.compiled_functions import (
     compiled_or_own,
 )
 from regularize.errors import ModelError
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Configuration, Indices, Mask
 
 if TYPE_CHECKING:
     from scipy import LowLevelCallable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from regularize.dynamics.pinocchio.robot import Robot
 
 #: A prescribed motion: time to position, velocity and acceleration.
-Prescribed: TypeAlias = Callable[[float], tuple[float, float, float]]
+PrescribedMotion: TypeAlias = Callable[[float], tuple[float, float, float]]
 #: What a user may write for one: a value, an expression of the time t, a function of the time that
 #: returns the position, or the position, its rate and its acceleration, or a table of times and
 #: positions, through which a cubic spline goes; functions may be compiled ones.
@@ -45,35 +45,26 @@ FIRST = np.array([-1 / 60, 3 / 20, -3 / 4, 0, 3 / 4, -3 / 20, 1 / 60])
 SECOND = np.array([1 / 90, -3 / 20, 3 / 2, -49 / 18, 3 / 2, -3 / 20, 1 / 90])
 
 
-def prescribed(joint: str, motion: Drive, duration: float) -> Prescribed:
-    """A prescribed motion from what the user writes.
-
-    Args:
-        joint: Name of the joint, for messages.
-        motion: What the user writes.
-        duration: Time in seconds up to which it is needed.
-
-    Raises:
-        ModelError: It is no expression, no table that lasts as long, or gives no finite numbers.
-    """
+def prescribed(joint: str, motion: Drive, duration: float) -> PrescribedMotion:
+    """Return a prescribed motion, made of what the user writes and checked over the duration."""
     from regularize.dynamics.simulation.expression import (  # where something is driven
         constant,
         parse,
     )
 
     what = f"the motion of joint {joint!r}"
-    given = compiled_or_own(motion, what, partial(CompiledMotion, what=what))
-    if isinstance(given, str):
-        found: Prescribed = parse(given)
-    elif isinstance(given, CompiledMotion):
-        found = given
-    elif callable(given):
-        found = _differentiated(given)
-    elif isinstance(given, tuple):
-        found = _spline(joint, given, duration)
+    written = compiled_or_own(motion, what, partial(CompiledMotion, what=what))
+    if isinstance(written, str):
+        function: PrescribedMotion = parse(written)
+    elif isinstance(written, CompiledMotion):
+        function = written
+    elif callable(written):
+        function = _differentiated(written)
+    elif isinstance(written, tuple):
+        function = _spline(joint, written, duration)
     else:
-        found = constant(given)
-    checked = CheckedMotion(joint, found)
+        function = constant(written)
+    checked = CheckedMotion(joint, function)
     for t in np.linspace(0.0, duration, 101).tolist():
         checked(t)
     return checked
@@ -81,23 +72,14 @@ def prescribed(joint: str, motion: Drive, duration: float) -> Prescribed:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CheckedMotion:
-    """A prescribed motion whose values are looked at.
-
-    Attributes:
-        joint: Name of the joint, for messages.
-        found: The motion.
-    """
+    """A prescribed motion whose values are refused where they make no sense."""
 
     joint: str
-    found: Prescribed
+    function: PrescribedMotion
 
     def __call__(self, t: float) -> tuple[float, float, float]:
-        """Position, rate and acceleration at a time.
-
-        Raises:
-            ModelError: They are no finite numbers, or too large.
-        """
-        values = self.found(t)
+        """Return position, rate and acceleration at a time."""
+        values = self.function(t)
         if len(values) != 3 or not np.all(np.isfinite(values)):
             raise ModelError(
                 f"the motion of joint {self.joint!r} has to be three finite numbers, position, "
@@ -111,36 +93,32 @@ class CheckedMotion:
         return values
 
 
-def _differentiated(motion: Callable[[float], Any]) -> Prescribed:
-    """A function with rates as it is, one without them by central differences."""
+def _differentiated(motion: Callable[[float], Any]) -> PrescribedMotion:
+    """Return a function with rates as it is, one without them with central differences."""
 
-    def found(t: float) -> tuple[float, float, float]:
+    def with_rates(t: float) -> tuple[float, float, float]:
         value = motion(t)
         if np.ndim(value):
             return tuple(float(x) for x in value)  # type: ignore[return-value]
         around = np.array([float(motion(t + k * SPACING)) for k in range(-3, 4)])
         return float(value), float(FIRST @ around) / SPACING, float(SECOND @ around) / SPACING**2
 
-    return found
+    return with_rates
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Spline:
-    """A cubic spline through a table.
-
-    Attributes:
-        curve: The spline.
-    """
+    """A cubic spline through a table."""
 
     curve: CubicSpline
 
     def __call__(self, t: float) -> tuple[float, float, float]:
-        """Position, rate and acceleration at a time."""
+        """Return position, rate and acceleration at a time."""
         return float(self.curve(t)), float(self.curve(t, 1)), float(self.curve(t, 2))
 
 
 def _spline(joint: str, table: tuple[ArrayLike, ArrayLike], duration: float) -> Spline:
-    """A cubic spline through a table."""
+    """Return a cubic spline through a table of times and positions."""
     times, values = (np.array(column, dtype=np.float64) for column in table)
     if times.ndim != 1 or times.shape != values.shape or len(times) < 2:
         raise ModelError(
@@ -162,28 +140,16 @@ def _spline(joint: str, table: tuple[ArrayLike, ArrayLike], duration: float) -> 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Drives:
-    """Coordinates of a model that follow prescribed motions.
-
-    Attributes:
-        names: Names of the joints.
-        motions: How each moves.
-        velocities: Their indices in v, shape (k,).
-        positions: Their indices in q, shape (k,).
-    """
+    """Coordinates of a model that follow prescribed motions: their indices in v and in q."""
 
     names: tuple[str, ...]
-    motions: tuple[Prescribed, ...]
-    velocities: NDArray[np.intp]
-    positions: NDArray[np.intp]
+    motions: tuple[PrescribedMotion, ...]
+    velocities: Indices
+    positions: Indices
 
     @classmethod
-    def of(cls, robot: Robot, motions: Mapping[str, Prescribed]) -> Drives:
-        """The coordinates of the named joints.
-
-        Raises:
-            ModelError: A name is unknown, or its joint has several freedoms.
-            UnsupportedExport: A joint is a cut; choose other cuts.
-        """
+    def of(cls, robot: Robot, motions: Mapping[str, PrescribedMotion]) -> Drives:
+        """Return the coordinates of the named joints."""
         indices = []
         for name in motions:
             freedoms = robot.reduction.mechanism.joint(name).freedoms
@@ -202,24 +168,19 @@ class Drives:
         return len(self.names)
 
     def at(self, t: float) -> Array:
-        """Positions, velocities and accelerations at a time, shape (3, k)."""
+        """Return positions, velocities and accelerations at a time, shape (3, k)."""
         return np.array([motion(t) for motion in self.motions]).reshape(-1, 3).T
 
-    def held(self, robot: Robot) -> NDArray[np.bool_]:
-        """Which velocities of a robot are given, shape (nv,)."""
+    def held(self, robot: Robot) -> Mask:
+        """Return which velocities of a robot are prescribed, shape (nv,)."""
         held = np.zeros(robot.nv, dtype=bool)
         held[self.velocities] = True
         return held
 
-    def begun(self, robot: Robot, q: Array) -> Array:
-        """The configuration in which the drives begin, reached from a closed one, shape (nq,).
-
-        Raises:
-            NotIndependent: The motions of some of the joints follow from each other.
-            ModelError: The loops do not let them get there.
-        """
+    def begun(self, robot: Robot, q: Configuration) -> Configuration:
+        """Return the configuration in which the drives begin, reached from a closed one."""
         # Loaded where something is driven.
-        from regularize.dynamics.pinocchio.following import led
+        from regularize.dynamics.pinocchio.constraints import led
         from regularize.dynamics.simulation.partitioning import NotIndependent, tied
 
         free = robot.split(q).free
@@ -242,9 +203,9 @@ class Drives:
 
 
 def drive_numbers(drives: Drives, capsules: list[Any]) -> tuple[Array, list[MotionCalledBack]]:
-    """Drives as ``drives.c`` reads them, and the Python functions among them.
+    """Return drives as ``drives.c`` reads them, and the Python functions among them.
 
-    Expressions and tables need no Python. Functions are added to capsules, by whose number they go.
+    Functions are added to ``capsules``, by whose number they go.
     """
     called: list[MotionCalledBack] = []
     result = [np.array([len(drives)], dtype=np.float64)]
@@ -256,18 +217,18 @@ def drive_numbers(drives: Drives, capsules: list[Any]) -> tuple[Array, list[Moti
 
 
 def _form(
-    motion: Prescribed, called: list[MotionCalledBack], capsules: list[Any]
+    motion: PrescribedMotion, called: list[MotionCalledBack], capsules: list[Any]
 ) -> tuple[str, Array]:
-    """The form of a motion, and its numbers."""
+    """Return the form of a motion, and its numbers."""
     from regularize.dynamics.simulation.expression import Expression  # where something is driven
 
-    found = motion.found if isinstance(motion, CheckedMotion) else motion
-    if isinstance(found, Expression) and (numbers := found.numbers()) is not None:
+    function = motion.function if isinstance(motion, CheckedMotion) else motion
+    if isinstance(function, Expression) and (numbers := function.numbers()) is not None:
         return "expression", np.array(numbers)
-    if isinstance(found, Spline):
-        return "table", np.concatenate([found.curve.x, found.curve.c.ravel()])
-    if isinstance(found, CompiledMotion):
-        capsules.append(found.owned)
+    if isinstance(function, Spline):
+        return "table", np.concatenate([function.curve.x, function.curve.c.ravel()])
+    if isinstance(function, CompiledMotion):
+        capsules.append(function.owned)
     else:
         called.append(MotionCalledBack(motion))
         capsules.append(called[-1].owned)

@@ -12,7 +12,7 @@ import numpy as np
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.simulation.simulation import Simulation
 from regularize.escape import listed
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Configuration, Velocity, read_only
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import coordinate_names
 from regularize.reduction.reduce import Reduction
@@ -30,18 +30,12 @@ ROUNDING, NOTHING = 1e-10, 1e-12
 
 
 def joint_findings(robot: Robot, coordinates: Array, v: Array) -> tuple[Diagnostic, ...]:
-    """Findings about limits that are not enforced, friction that is regularised, rotors left out.
-
-    Args:
-        robot: The robot that was simulated.
-        coordinates: The mechanism's joint coordinates, shape (N, n).
-        v: Velocities of the model, shape (N, nv).
-    """
+    """Return findings on limits not enforced, friction that is smoothed, and rotors left out."""
     joints = robot.reduction.mechanism.joints
-    found = [*_limits(robot, coordinates, v)]
+    findings = [*_limits(robot, coordinates, v)]
     rough = [joint for joint in joints if np.any(joint.dynamics.friction)]
     if rough:
-        found.append(
+        findings.append(
             Diagnostic(
                 "REG317",
                 "note",
@@ -58,7 +52,7 @@ def joint_findings(robot: Robot, coordinates: Array, v: Array) -> tuple[Diagnost
     cut = [c.edge.joint for c in robot.constraints.closures if c.edge is not None]
     heavy = [joint for joint in cut if np.any(joint.dynamics.armature)]
     if heavy:
-        found.append(
+        findings.append(
             Diagnostic(
                 "REG325",
                 "warning",
@@ -69,7 +63,7 @@ def joint_findings(robot: Robot, coordinates: Array, v: Array) -> tuple[Diagnost
                 help=("use the engine 'anchors', which has all joints in its tree",),
             )
         )
-    return tuple(found)
+    return tuple(findings)
 
 
 def _limits(robot: Robot, coordinates: Array, v: Array) -> list[Diagnostic]:
@@ -108,16 +102,10 @@ def _limits(robot: Robot, coordinates: Array, v: Array) -> list[Diagnostic]:
 def near_limits(
     reduction: Reduction, time: Array, coordinates: Array, most: int = 500
 ) -> Iterator[Diagnostic]:
-    """Findings where rows that rest on groups or parallelograms come near their limits (REG228).
+    """Yield findings where rows that rest on groups or parallelograms near their limits (REG228).
 
     The smallest singular values of the kept rows and of all equations are compared with those at
-    the assembled pose.
-
-    Args:
-        reduction: Of the mechanism.
-        time: In seconds, shape (N,).
-        coordinates: Of all joints, shape (N, n).
-        most: Number of samples that are looked at.
+    the assembled pose, at ``most`` samples.
     """
     chosen = slice(None, None, -(-len(time) // most))
     for cell in reduction.cells:
@@ -131,39 +119,23 @@ def near_limits(
         columns = reduction.graph.columns(cell.edges)
         begin = watched.smallest(reduction.q[None, columns])
         along = watched.smallest(coordinates[chosen][:, columns])
-        left = np.min([now / then for now, then in zip(along, begin, strict=True)], axis=0)
-        worst = int(np.argmin(left))
-        if left[worst] < math.sqrt(EXACT.apart):
+        ratios = np.min([now / then for now, then in zip(along, begin, strict=True)], axis=0)
+        worst = int(np.argmin(ratios))
+        if ratios[worst] < math.sqrt(EXACT.apart):
             yield Diagnostic(
                 "REG228",
                 "warning",
                 f"at {time[chosen][worst]:.4g} s the motion is near a pose where the proof of the "
                 f"kept equations ends: their smallest singular value, or that of all equations, is "
-                f"{left[worst]:.2g} of what it is at the assembled pose",
+                f"{ratios[worst]:.2g} of what it is at the assembled pose",
                 joints=tuple(dict.fromkeys(joints)),
                 help=("see REG227 of the report: regularize check",),
             )
 
 
 def passed(crossed: Sequence[float], leapt: Sequence[float]) -> tuple[Diagnostic, ...]:
-    """What was done at singular configurations.
-
-    Args:
-        crossed: Times in seconds at which two motions crossed, and the motion went straight on.
-        leapt: Those at which it could not be followed within the tolerance.
-    """
-    found = []
-    if crossed:
-        found.append(
-            Diagnostic(
-                "REG313",
-                "warning",
-                "the motion goes straight on at a singular configuration, where it may branch off: "
-                + _times(crossed),
-                help=("stay away from it, or add a part that leads the mechanism through",),
-            )
-        )
-    found += [
+    """Return findings on times where two motions crossed, and where one was chosen by rounding."""
+    findings = [
         Diagnostic(
             "REG314",
             "warning",
@@ -176,25 +148,31 @@ def passed(crossed: Sequence[float], leapt: Sequence[float]) -> tuple[Diagnostic
         )
         for time in leapt
     ]
-    return tuple(found)
+    if crossed:
+        more = len(crossed) - 1
+        later = f" and {more} more time{'s' * (more > 1)}" if more else ""
+        straight = Diagnostic(
+            "REG313",
+            "warning",
+            "the motion goes straight on at a singular configuration, where it may branch off: at "
+            f"{crossed[0]:.4g} s{later}",
+            help=("stay away from it, or add a part that leads the mechanism through",),
+        )
+        findings.insert(0, straight)
+    return tuple(findings)
 
 
 def explained(rtol: float, steps: int = 0) -> float:
-    """Part of the energy that errors within a relative tolerance explain, after so many steps."""
+    """Return the part of the energy that errors within a tolerance explain, after some steps."""
     return min((JUMP + EVERY * steps) * rtol, max(LARGEST, LOOSE * rtol))
 
 
 def jumps(
     time: Array, balance: Array, moved: Array, part: float, begin: float | None = None
 ) -> tuple[Diagnostic, ...]:
-    """Where the energy balance is not kept.
+    """Return a finding where the energy balance is not kept, all in J.
 
-    Args:
-        time: Times in seconds, shape (N,).
-        balance: Energy less the work of joint forces in J, shape (N,).
-        moved: Kinetic energy, and potential energy and work that came or went, in J, shape (N,).
-        part: How much of that errors explain; infinite where it is not looked at.
-        begin: The balance where the motion begins, in J; by default that of the first sample.
+    Errors explain a ``part`` of what came or went; ``begin`` is the balance at the beginning.
     """
     if not np.isfinite(part):
         return ()
@@ -215,105 +193,67 @@ def jumps(
     )
 
 
-def _times(times: Sequence[float]) -> str:
-    more = len(times) - 1
-    return f"at {times[0]:.4g} s" + (f" and {more} more time{'s' * (more > 1)}" if more else "")
-
-
 @dataclass(eq=False)
 class Counters:
-    """What a simulation has cost.
-
-    Attributes:
-        steps: Accepted steps.
-        crossings: When motions crossed, and this one went straight on, in seconds.
-        leaps: When steps began among them that pass a singular configuration beyond the tolerance,
-            in seconds.
-        rejected: Rejected steps.
-        correction: Sum of what was corrected in the energy balance, without sign, in J.
-        evaluations: Evaluations of the acceleration.
-    """
+    """Costs of a simulation: accepted and rejected steps, evaluations of the acceleration."""
 
     steps: int = 0
-    crossings: list[float] = field(default_factory=list)
-    leaps: list[float] = field(default_factory=list)
+    crossings: list[float] = field(default_factory=list)  #: when two motions crossed
+    leaps: list[float] = field(default_factory=list)  #: when a singular configuration was passed
     rejected: int = 0
-    correction: float = 0.0
+    correction: float = 0.0  #: of the energy balance, without sign, in J
     evaluations: int = 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sample:
-    """A motion at one time.
-
-    Attributes:
-        time: In seconds.
-        q: Configuration, shape (nq,).
-        v: Velocity, shape (nv,).
-        work: What joint forces and drives have put in so far, in J.
-        drive_forces: Forces and torques of the drives beyond the joint forces, shape (k,).
-    """
+    """A motion at one time; the work is what joint forces and drives have put in so far, in J."""
 
     time: float
-    q: Array
-    v: Array
+    q: Configuration
+    v: Velocity
     work: float
     drive_forces: Array = field(default_factory=lambda: np.zeros(0))
 
 
 class Engine(Protocol):
-    """Equations of motion with a method that integrates them.
-
-    Attributes:
-        counters: What it has cost so far.
-        total: Energy less the work where the motion begins, in J.
-    """
+    """Equations of motion with a method that integrates them."""
 
     counters: Counters
-    total: float
+    total: float  #: energy less the work where the motion begins, in J
 
     @property
     def name(self) -> str:
-        """What results call it."""
+        """Its name in results."""
 
     @property
     def explained(self) -> float:
         """Part of the energy that its errors explain; infinite where that is not looked at."""
 
     def ends(self, times: Array) -> Array:
-        """Times nearest to given ones at which it knows the motion."""
+        """Return the times nearest to others at which it knows the motion."""
 
     @property
     def end(self) -> float:
-        """End of the step made last, at first the beginning, in seconds."""
+        """End of the last step, at first the beginning, in seconds."""
 
     def step(self, until: float, sampled: float) -> None:
-        """Make one step that does not pass a time, or several up to the one that passes another."""
+        """Make one step that does not pass ``until``, or several to the one past ``sampled``."""
 
     def sample(self, t: float) -> Sample:
-        """The motion at a time within the step made last."""
-
-    def advance(self) -> None:
-        """Go to the end of the step made last."""
+        """Return the motion at a time within the last step."""
 
 
 def record(
     engine: Engine, times: Array, progress: Callable[[float], None] | None = None
 ) -> list[Sample]:
-    """The motion at increasing times.
-
-    Args:
-        engine: Where the motion begins.
-        times: In seconds, none before the beginning.
-        progress: Called after every step with the fraction done.
-    """
+    """Return the motion at increasing times; ``progress`` is called with the fraction done."""
     samples = [engine.sample(float(t)) for t in times if t <= engine.end]
     waiting, last = list(times[len(samples) :]), float(times[-1])
     while waiting:
         engine.step(last, float(waiting[0]))
         while waiting and waiting[0] <= engine.end:
             samples.append(engine.sample(float(waiting.pop(0))))
-        engine.advance()
         if progress is not None:
             progress(min(1.0, engine.end / last))
     return samples
@@ -322,14 +262,7 @@ def record(
 def simulation_of(
     robot: Robot, samples: Sequence[Sample], engine: Engine, drives: Sequence[str]
 ) -> Simulation:
-    """A recorded motion with its checks, all on the full model.
-
-    Args:
-        robot: The model.
-        samples: The motion.
-        engine: What integrated it.
-        drives: Names of the driven joints.
-    """
+    """Return a recorded motion with its checks, all on the full model."""
     time, work = np.array([(sample.time, sample.work) for sample in samples]).T
     q, v = (np.array([getattr(sample, name) for sample in samples]) for name in "qv")
     forces = np.array([sample.drive_forces for sample in samples]).reshape(len(time), len(drives))

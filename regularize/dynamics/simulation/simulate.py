@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -23,8 +23,13 @@ from regularize.dynamics.simulation.loads import (
     Loads,
     style_with_rotors,
 )
-from regularize.dynamics.simulation.prescribed import Drive, Drives, prescribed
-from regularize.dynamics.simulation.recording import Engine, record, simulation_of
+from regularize.dynamics.simulation.prescribed import (
+    Drive,
+    Drives,
+    PrescribedMotion,
+    prescribed,
+)
+from regularize.dynamics.simulation.recording import Engine, Sample, record, simulation_of
 from regularize.dynamics.simulation.simulation import Simulation, recorded_times
 from regularize.errors import ModelError, NotClosed, RegularizeError
 from regularize.escape import did_you_mean
@@ -37,6 +42,7 @@ from regularize.reduction.reduce import reduce as reduce_mechanism
 from regularize.services import guest
 from regularize.validation import (
     ARRAY,
+    FLAG,
     FUNCTION,
     NUMBER,
     POSITIVE,
@@ -66,7 +72,7 @@ class SimulationOptions(TypedDict, total=False):
     branch: int | None
     progress: Callable[[float], None] | None
     contacts: Sequence[Any] | None
-    limits: bool | Literal["events"] | None
+    limits: bool | None
     h: float | None
 
 
@@ -81,7 +87,7 @@ OPTIONS = {
     "branch": WHOLE,
     "progress": FUNCTION,
     "contacts": Kind("a list of one rg.Ground", lambda value: True),
-    "limits": Kind("True, False or 'events'", lambda value: value in (True, False, "events")),
+    "limits": FLAG,
     "h": POSITIVE,
 }
 #: What asks for steps of fixed length.
@@ -115,9 +121,9 @@ def simulate(
 
     Damping, springs, rotors and dry friction are those of ``Joint.dynamics``; elastic bodies are
     chains of segments, see ``segments``. The step size follows the error, and every step ends on
-    the loops' closure; limits of joints are not enforced then, and findings say so, but for
-    ``limits="events"``. ``contacts``, ``limits=True`` or ``h`` among the options ask for steps of
-    fixed length instead, which know the ground, limits of joints, and dry friction that sticks.
+    the loops' closure; limits of joints are not enforced then, and findings say so. ``contacts``,
+    ``limits`` or ``h`` among the options ask for steps of fixed length instead, which know the
+    ground, limits of joints, and dry friction that sticks.
 
     Args:
         model: A mechanism, its reduction or its robot.
@@ -161,8 +167,6 @@ def simulate(
 
             ``limits``: whether joints stop at their bounds (without a bounce), and motors have no
             more than their effort. ``limit_forces`` of the result are the forces of the bounds.
-            ``"events"`` keeps the steps whose size follows the error, finds when joints meet and
-            leave bounds, stick and slide, and ends steps there; without contacts.
 
             ``h``: length of a step in seconds, 1e-3 where contacts or limits ask for steps. Every
             step is recorded, the initial state first, or those nearest to ``times``. Steps are
@@ -182,11 +186,8 @@ def simulate(
             f"the relative error per step must lie between {FINEST:.1e} and 1, got rtol = {rtol}"
         )
     recorded = recorded_times(times, duration)
-    told = {name: options.get(name) for name in STEPPED}
-    asked = any(value is not None and value is not False for value in told.values())
-    events = told["limits"] == "events"
-    stepped = asked and not events
-    if asked:
+    stepped = any(options.get(name) not in (None, False) for name in STEPPED)
+    if stepped:
         _check_stepped(options, solver)
     motions = _motions(options.get("drive") or {}, rates or {}, duration, solver)
     forces = options.get("forces")
@@ -200,16 +201,13 @@ def simulate(
         rigid = as_mechanism(model)
         applied = loads_on_segments(rigid, applied)
         model = _cut_elsewhere(segments(rigid), options.get("branch"), named_joints)
-    robot = _robot(model, solver, plain, events)
+    robot = _robot(model, solver, plain)
     loads = Loads.of(robot, torques or {}, forces, applied, slip)
     drives = Drives.of(robot, motions)
     q, v = _start(robot, drives, q, v, rates or {})
     if stepped:
         motion = guest("contact.motion").stepped_motion
         return motion(loads, (q, v), duration, times, options)  # type: ignore[no-any-return]
-    if events:
-        motion = guest("contact.motion").motion_of_events
-        return motion(loads, (q, v), recorded, (rtol, solver), options)  # type: ignore[no-any-return]
     first: Simulation | RegularizeError | None = None
     while True:
         try:
@@ -233,7 +231,12 @@ def simulate(
 
 
 def _check(options: Mapping[str, Any]) -> None:
-    """Refuse options that there are not, saying what was meant, and values that make no sense."""
+    """Refuse unknown options, saying what was meant, and values that make no sense."""
+    if isinstance(limits := options.get("limits"), str) and limits == "events":
+        raise ModelError(
+            "simulate has no limits='events': say limits=True, which stops joints at their bounds "
+            "in steps of fixed length; shorter steps (h=) find the time of a stop more exactly"
+        )
     for name, value in options.items():
         if name in OPTIONS:
             if value is not None:
@@ -247,32 +250,22 @@ def _check(options: Mapping[str, Any]) -> None:
 
 
 def _check_stepped(options: Mapping[str, Any], solver: Solver | MuJoCo) -> None:
-    """Refuse what steps of fixed length do not know, by its name."""
-    what, events = None, options.get("limits") == "events"
-    if events:
-        raise ModelError(
-            "limits='events' is gone; say limits=True, which stops joints at their bounds in steps "
-            "of fixed length (h=)"
-        )
+    """Refuse by its name what steps of fixed length do not know."""
     if isinstance(solver, MuJoCo) or solver.coordinates == "minimal" or solver.style == "legacy":
         what = "go with all coordinates and exact rows; leave solver= out, or choose only its style"
     elif options.get("drive"):
         what = "know no prescribed motions; hold the joints by springs or forces=, or leave drive="
     elif options.get("slip") is not None:
         what = "have dry friction as it is, which sticks; leave slip= out"
-    if what is not None:
-        asked = "limits='events'" if events else "steps of fixed length (contacts=, limits=, h=)"
-        raise ModelError(f"{asked} {what}")
+    else:
+        return
+    raise ModelError(f"steps of fixed length (contacts=, limits=, h=) {what}")
 
 
 def _motions(
     drive: Mapping[str, Drive], rates: Mapping[str, float], duration: float, solver: Solver | MuJoCo
-) -> dict[str, Callable[[float], tuple[float, float, float]]]:
-    """Prescribed motions by the names of the joints.
-
-    Raises:
-        ModelError: The engine knows none, or a joint has a rate besides.
-    """
+) -> dict[str, PrescribedMotion]:
+    """Return prescribed motions by the names of the joints."""
     if drive and isinstance(solver, MuJoCo):
         raise ModelError(
             "prescribed motions are simulated in all coordinates or in minimal ones, not by the "
@@ -284,7 +277,7 @@ def _motions(
 
 
 def _cut_elsewhere(mechanism: Mechanism, branch: int | None, named_joints: set[str]) -> Mechanism:
-    """A mechanism whose loops are not cut at the named joints if that can be avoided."""
+    """Mark named joints as actuated, so that loops are not cut there if that can be avoided."""
     if branch is not None:
         mechanism = on_branch(mechanism, branch)
     for name in named_joints:
@@ -293,20 +286,15 @@ def _cut_elsewhere(mechanism: Mechanism, branch: int | None, named_joints: set[s
     return replace(mechanism, joints=tuple(joints))
 
 
-def _robot(
-    model: Mechanism | Reduction | Robot, solver: Solver | MuJoCo, plain: bool, events: bool
-) -> Robot:
-    """The robot in the solver's style, loops closed; for ``events`` their joints need coordinates.
-
-    Where it is ``plain``, nothing else is said of coordinates: another style may stand in.
-    """
+def _robot(model: Mechanism | Reduction | Robot, solver: Solver | MuJoCo, plain: bool) -> Robot:
+    """Return the robot in the solver's style; where ``plain``, anchors may stand in for rows."""
     style = "legacy" if isinstance(solver, MuJoCo) else solver.style
     if isinstance(model, Robot):
         robot = model if model.style == style else to_pinocchio(model.reduction, style)
     else:
         reduction = reduce_mechanism(model) if isinstance(model, Mechanism) else model
         robot = to_pinocchio(with_rigid_coordinates_fixed(reduction), style)
-        if plain and style == "rows" and (better := style_with_rotors(robot, events)) != style:
+        if plain and style == "rows" and (better := style_with_rotors(robot)) != style:
             robot = to_pinocchio(robot.reduction, better)
     if robot.nv == 0:
         raise ModelError("the mechanism has no joint that could move")
@@ -320,7 +308,7 @@ def _robot(
 def _start(
     robot: Robot, drives: Drives, q: Array | None, v: Array | None, rates: Mapping[str, float]
 ) -> tuple[Array, Array]:
-    """Configuration and velocity to begin with, on closed loops."""
+    """Return the configuration and the velocity to begin with, on closed loops."""
     q = robot.q0 if q is None else state(robot, "q", q)
     q = close_loops(robot, q) if robot.rows else np.array(q)
     if drives:
@@ -341,7 +329,7 @@ def _engine(
     rtol: float,
     solver: Solver | MuJoCo,
 ) -> Engine:
-    """What integrates the motion from a state."""
+    """Return what integrates the motion from a state."""
     if isinstance(solver, MuJoCo):
         from regularize.dynamics.simulation.mujoco_ import MujocoEngine
 
@@ -349,9 +337,9 @@ def _engine(
             require_mass(robot.states.terms(q, v).M, robot.split(q).free)
         return MujocoEngine(robot, loads, q, v, solver.step)
     if solver.coordinates == "minimal":
-        from regularize.dynamics.simulation.independent import independent_coordinates
+        from regularize.dynamics.simulation.minimal_dynamics import IndependentCoordinates
 
-        equations: AllCoordinates = independent_coordinates(
+        equations: AllCoordinates = IndependentCoordinates(
             robot, solver.independent, loads, drives, q
         )
     else:
@@ -362,6 +350,7 @@ def _engine(
     if atol is None:
         # Where dry friction turns over, small rates count.
         atol = 1e-2 * rtol if np.any(robot.passive.joints.friction) else rtol
+    start, most = Sample(0.0, q, v, 0.0), solver.max_step
     return Integrator(
-        equations, rtol, atol, 0.0, q, v, max_step=solver.max_step, conserve=solver.conserve
+        equations, start, rtol=rtol, atol=atol, max_step=most, conserve=solver.conserve
     )

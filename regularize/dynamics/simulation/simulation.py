@@ -224,20 +224,12 @@ class Simulation(ShortRepr, NamedColumns):
 
 
 def motion_file(path: str | Path) -> Path:
-    """A file to which a motion can be written.
-
-    Raises:
-        UnsupportedExport: The file name ends otherwise.
-    """
+    """A file to which a motion can be written."""
     return _file(path, "motions", (".csv", ".npz"))
 
 
 def plot_file(path: str | Path) -> Path:
-    """A file to which a plot can be written.
-
-    Raises:
-        UnsupportedExport: The file name ends otherwise.
-    """
+    """A file to which a plot can be written."""
     return _file(path, "plots", (".svg", ".png"))
 
 
@@ -249,11 +241,7 @@ def _file(path: str | Path, what: str, suffixes: tuple[str, str]) -> Path:
 
 
 def recorded_times(times: Array | None, duration: float) -> Array:
-    """Times at which a motion is recorded, by default 100 per second.
-
-    Raises:
-        ModelError: They do not increase from 0 or later up to the duration at most.
-    """
+    """Times at which a motion is recorded, by default 100 per second."""
     if times is None:
         return np.linspace(0.0, duration, max(2, round(100 * duration) + 1))
     times = numbers(times).reshape(-1)

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize import validation
-from regularize.dynamics.pinocchio.constraints import STEPS
+from regularize.dynamics.pinocchio.constraints import CHANGED, STEPS
 from regularize.dynamics.pinocchio.exporting import to_pinocchio
-from regularize.dynamics.pinocchio.following import CHANGED
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.errors import ModelError
 from regularize.guests.actuation.chart import limits_of, stored_configuration
