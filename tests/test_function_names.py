@@ -16,10 +16,11 @@ import screws
 from closed_form_cases import CASES
 
 import regularize as rg
+from regularize.dynamics.tape.languages import ARRAYS, C99, NUMPY, PYTHON, Language
+from regularize.dynamics.tape.program import needed
 from regularize.guests.modes.closed_form.codegen import C_KEYWORDS, C_RESERVED, c_name, python_name
-from regularize.guests.modes.closed_form.elementary import ARRAYS, C99, PYTHON
 from regularize.guests.modes.closed_form.operations import Lowering
-from regularize.guests.modes.closed_form.program import _ON_ARRAYS, _ON_NUMBERS
+from regularize.guests.modes.closed_form.program import ON_NUMBERS
 
 NO_NAMES = ["", "2a", "a b", "a-b", "solve\n", None, 3, "a.b"]
 FUNCTIONS = {
@@ -109,17 +110,17 @@ def test_joints_may_have_any_name(tmp_path):
     assert namespace["solve"]([0.1], 0) == pytest.approx(solution.solve(0.1, 0).q[0])
 
 
-def written(name: str, slack: float, language: dict[str, str], lowering: Lowering) -> tuple:
+def written(name: str, slack: float, language: Language, lowering: Lowering) -> tuple:
     """Arguments, assignments and results of one function of a tape."""
     arguments = [f"a{i}" for i in range(FUNCTIONS[name])]
     given = [lowering.code.variable(a) for a in arguments]
     results = lowering._functions[name](given, slack)
-    lines = [x.assignment(language) for x in lowering.code.needed(results)]
-    return arguments, [line for line in lines if line is not None], [r.name for r in results]
+    lines = language.assignments(needed(results))
+    return arguments, lines, [language.name(r) for r in results]
 
 
 def in_python(
-    name: str, slack: float, language: dict[str, str], names: dict[str, Any], **options: Any
+    name: str, slack: float, language: Language, names: dict[str, Any], **options: Any
 ) -> Any:
     arguments, lines, results = written(name, slack, language, Lowering(**options))
     body = "".join(f"    {line}\n" for line in [*lines, f"return ({', '.join(results)},)"])
@@ -199,13 +200,13 @@ def test_functions_are_the_same_in_python_on_arrays_and_in_c(name, slack, tmp_pa
         slack = 1e-13
     given = arguments_of(name, np.random.default_rng(1))
     with np.errstate(all="ignore"):
-        on_arrays = in_python(name, slack, ARRAYS, _ON_ARRAYS)(*given.T)
-        plain = in_python(name, slack, ARRAYS, _ON_ARRAYS, careful=False)(*given.T)
+        on_arrays = in_python(name, slack, ARRAYS, NUMPY)(*given.T)
+        plain = in_python(name, slack, ARRAYS, NUMPY, careful=False)(*given.T)
         found, plain = (np.array(np.broadcast_arrays(*x), dtype=float) for x in (on_arrays, plain))
     assert fulfilled(name, given, found, slack).all()
     generic = np.abs(plain - found).max(axis=0) < 1e-9
     assert generic[:10].any() and generic.sum() > 20
-    scalar = in_python(name, slack, PYTHON, _ON_NUMBERS)
+    scalar = in_python(name, slack, PYTHON, ON_NUMBERS)
     arguments, lines, results = written(name, slack, C99, Lowering())
     parameters = ", ".join([*(f"double {a}" for a in arguments), "double *r"])
     body = [*(f"const double {line};" for line in lines)]

@@ -221,8 +221,8 @@ def test_a_number_of_configurations_is_not_negative():
 def test_choices_beyond_the_axes_of_probes_are_drawn():
     tape = Tape()
     signs = [tape.sign() for _ in range(AXES + 1)]
-    assert signs[AXES - 1].probe.ravel().tolist() == [1.0, -1.0]
-    drawn = signs[AXES].probe
+    assert signs[AXES - 1].value.ravel().tolist() == [1.0, -1.0]
+    drawn = signs[AXES].value
     assert drawn.ndim == 1 and set(drawn.real.tolist()) <= {-1.0, 1.0}
 
 

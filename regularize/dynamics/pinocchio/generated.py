@@ -108,7 +108,7 @@ class GeneratedTree(ActuatedTree):
 
     def to_casadi(self) -> Any:
         """The acceleration as a ``casadi.Function`` (q, v, tau) -> a."""
-        from regularize.dynamics.tape.printers import to_casadi
+        from regularize.dynamics.tape.languages import to_casadi
 
         parts = {"q": self.nq, "v": self.nv, "tau": self.nv}
         return to_casadi(self.programs.dynamics, parts, "a", "forward_dynamics")
@@ -137,7 +137,7 @@ class GeneratedTree(ActuatedTree):
         """
         import sympy  # an extra
 
-        from regularize.dynamics.tape.printers import to_sympy
+        from regularize.dynamics.tape.languages import to_sympy
 
         lengths = {"q": self.nq, "v": self.nv, "tau": self.nv}
         symbols = [sympy.Symbol(f"{x}{i}", real=True) for x, n in lengths.items() for i in range(n)]

@@ -16,15 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.dynamics.tape.graph import StraightLine
+from regularize.dynamics.tape.languages import WARP, array_functions
 from regularize.dynamics.tape.libraries import kept
-from regularize.dynamics.tape.printers import statements
+from regularize.dynamics.tape.program import ARITHMETIC, Number, Program
 
 Places = NDArray[np.int32]
 #: How many lines are made at once.
 WIDTH = 16
-#: Which lines are made at once: sums and differences by their signs are one kind.
-_KINDS = {"add": "sum", "subtract": "sum", "negative": "sum"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,17 +69,16 @@ class GroupedLines:
     outputs: Places
 
     @classmethod
-    def of(cls, program: StraightLine) -> GroupedLines:
+    def of(cls, program: Program) -> GroupedLines:
         """Group a program: of the kinds of which some lines are ready, that with most of them."""
-        lines, place = program.lines, dict[int, int]()
-        values = [0.0]
-        for k, line in enumerate(lines):
-            if line.name == "input":
-                place[k] = int(line.data)
-            elif line.name == "constant":
-                place[k] = program.inputs + len(values)
-                values.append(line.data)
-        waits = {k: {i for i in line.arguments if i not in place} for k, line in enumerate(lines)}
+        lines = {x.index: x for x in program.lines}
+        place = {x.index: i for i, x in enumerate(program.variables)}
+        zero, values = len(place), [0.0]
+        for k, x in lines.items():
+            if x.constant is not None:
+                place[k] = zero + len(values)
+                values.append(x.constant)
+        waits = {k: {i for i in x.arguments if i not in place} for k, x in lines.items()}
         users: dict[int, list[int]] = {}
         for k, needed in waits.items():
             for i in needed:
@@ -89,8 +86,8 @@ class GroupedLines:
         ready: dict[str, list[int]] = {}
         for k, needed in waits.items():
             if not needed and k not in place:
-                ready.setdefault(_KINDS.get(lines[k].name, lines[k].name), []).append(k)
-        zero, groups, end = program.inputs, list[LineGroup](), program.inputs + len(values)
+                ready.setdefault(_kind(lines[k]), []).append(k)
+        groups, end = list[LineGroup](), zero + len(values)
         while ready:
             kind = max(ready, key=lambda name: (len(ready[name]), name))
             chosen = ready.pop(kind)
@@ -98,9 +95,9 @@ class GroupedLines:
             signs = np.ones((2, len(chosen)))
             for n, k in enumerate(chosen):
                 place[k] = end + n
-                if lines[k].name == "subtract":
+                if lines[k].operation == "subtract":
                     signs[1, n] = -1.0
-                elif lines[k].name == "negative":
+                elif lines[k].operation == "negative":
                     signs[0, n] = -1.0
                     pairs[n].append(zero)
             end += len(chosen)
@@ -111,35 +108,34 @@ class GroupedLines:
                 for user in users.get(k, ()):
                     waits[user].discard(k)
                     if not waits[user]:
-                        name = _KINDS.get(lines[user].name, lines[user].name)
-                        ready.setdefault(name, []).append(user)
-        outputs = np.array([place[k] for k in program.outputs], dtype=np.int32)
+                        ready.setdefault(_kind(lines[user]), []).append(user)
+        outputs = np.array([place[x.index] for x in program.results], dtype=np.int32)
         return cls(np.array(values), tuple(groups), outputs)
 
 
-def to_jax(program: StraightLine, parts: Sequence[int]) -> Callable[..., Any]:
+def _kind(x: Number) -> str:
+    """Return which lines are made at once: sums and differences by their signs are one kind."""
+    return "sum" if x.operation in ("add", "subtract", "negative") else x.operation
+
+
+def to_jax(program: Program, parts: Sequence[int]) -> Callable[..., Any]:
     """A pure function of arrays of so many inputs each, one behind the other."""
     import jax.numpy as jnp  # an extra
     from jax import lax
 
-    def added(a: Any, b: Any, signs: Any) -> Any:
-        return signs[0] * a + signs[1] * b
-
-    def of_one(function: Callable[[Any], Any]) -> Callable[..., Any]:
-        return lambda a, b, signs: function(a)
-
-    def of_two(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def applied(name: str) -> Callable[..., Any]:
+        if name == "sum":
+            return lambda a, b, signs: signs[0] * a + signs[1] * b
+        function = functions[name]
+        if name in ("sin", "cos", "root", "absolute"):
+            return lambda a, b, signs: function(a)
         return lambda a, b, signs: function(a, b)
 
-    functions = {
-        "sum": added, "multiply": of_two(jnp.multiply), "divide": of_two(jnp.divide),
-        "minimum": of_two(jnp.minimum), "maximum": of_two(jnp.maximum),
-        "atan2": of_two(jnp.arctan2), "sin": of_one(jnp.sin), "cos": of_one(jnp.cos),
-        "sqrt": of_one(jnp.sqrt), "absolute": of_one(jnp.abs),
-    }  # fmt: skip
+    functions = {**ARITHMETIC, **array_functions(jnp)}
     grouped = GroupedLines.of(program)
     kinds = sorted({group.kind for group in grouped.groups})
-    constants, behind = grouped.constants, program.inputs + len(grouped.constants)
+    constants = grouped.constants
+    behind = len(program.variables) + len(constants)
     strips = [strip for group in grouped.groups for strip in group.strips(kinds.index(group.kind))]
     lengths = np.array([length for _, length, *_ in strips], dtype=np.int32)
     begins = behind + np.cumsum([0, *lengths[:-1]], dtype=np.int32)
@@ -161,7 +157,7 @@ def to_jax(program: StraightLine, parts: Sequence[int]) -> Callable[..., Any]:
             made = lax.switch(of, ops, found[first], found[second], signs.astype(kind))
             return lax.dynamic_update_slice(found, made, (begin,)), None
 
-        ops = [functions[name] for name in kinds]
+        ops = [applied(name) for name in kinds]
         begun = jnp.zeros(end, kind).at[:behind].set(known)
         strips = tuple(jnp.asarray(x) for x in (begins, *numbers))
         return lax.scan(compute, begun, strips)[0][grouped.outputs]
@@ -169,15 +165,6 @@ def to_jax(program: StraightLine, parts: Sequence[int]) -> Callable[..., Any]:
     return function
 
 
-_FUNCTIONS = {
-    "sin": "wp.sin",
-    "cos": "wp.cos",
-    "sqrt": "wp.sqrt",
-    "absolute": "wp.abs",
-    "minimum": "wp.min",
-    "maximum": "wp.max",
-    "atan2": "wp.atan2",
-}
 _HEAD = """\
 import warp as wp
 
@@ -195,24 +182,19 @@ def forward_dynamics(
 """
 
 
-def warp_source(program: StraightLine, nq: int, nv: int, *, backward: bool) -> str:
-    """Source of a kernel of the acceleration."""
-
-    def place(i: int) -> str:
-        if i < nq:
-            return f"q[n, {i}]"
-        i -= nq
-        return f"v[n, {i}]" if i < nv else f"tau[n, {i - nv}]"
-
-    def constant(value: float) -> str:
-        return f"wp.float64({value!r})"
-
-    lines, found = statements(program, place, constant, _FUNCTIONS, "    x{} = {}")
-    lines += [f"    a[n, {k}] = {x}" for k, x in enumerate(found)]
-    return _HEAD.format(backward=backward) + "\n".join(lines) + "\n"
+def warp_source(program: Program, nq: int, nv: int, *, backward: bool) -> str:
+    """Return the source of a kernel of the acceleration."""
+    places = [
+        f"{name}[n, {k}]" for name, n in (("q", nq), ("v", nv), ("tau", nv)) for k in range(n)
+    ]
+    given = zip(program.variables, places, strict=True)
+    lines = [f"{WARP.name(x)} = {place}" for x, place in given]
+    lines += WARP.assignments(program.lines)
+    lines += [f"a[n, {k}] = {WARP.name(x)}" for k, x in enumerate(program.results)]
+    return _HEAD.format(backward=backward) + "".join(f"    {line}\n" for line in lines)
 
 
-def to_warp(program: StraightLine, nq: int, nv: int, *, backward: bool) -> Callable[..., Any]:
+def to_warp(program: Program, nq: int, nv: int, *, backward: bool) -> Callable[..., Any]:
     """A function of arrays (N, nq), (N, nv) and (N, nv) with values (N, nv), where these lie."""
     import warp as wp  # an extra
 

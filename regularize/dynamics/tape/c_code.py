@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from regularize.dynamics.step.multibody import MultibodyTree
-from regularize.dynamics.tape.graph import Number, Recording, StraightLine
+from regularize.dynamics.tape.languages import LANES
 from regularize.dynamics.tape.motion_equations import Accelerated
-from regularize.dynamics.tape.printers import statements
+from regularize.dynamics.tape.program import Number, Program, Recording
 from regularize.dynamics.tape.statement import PlacedLinks, TracedTree, require_known
 from regularize.dynamics.tape.stepping import step
 from regularize.dynamics.tape.vectors import Vector
@@ -22,15 +22,6 @@ from regularize.errors import UnsupportedExport
 from regularize.lie.arrays import Array
 
 _LANES = Path(__file__).with_name("lanes.c")
-_FUNCTIONS = {
-    "sin": "sin",
-    "cos": "cos",
-    "minimum": "minimum",
-    "maximum": "maximum",
-    "absolute": "absolute",
-    "sqrt": "root",
-    "atan2": "turn_of",
-}
 #: Angle beyond which the reduction of ``lanes.c`` loses digits.
 _FAR = 1e5
 
@@ -119,8 +110,8 @@ class GeneratedC:
     name: str
     nq: int
     nv: int
-    dynamics: StraightLine
-    step: StraightLine | None = None
+    dynamics: Program
+    step: Program | None = None
 
     def source(self, lanes: int, head: str = "") -> str:
         """The source for so many states side by side; 1 needs no extension of C99."""
@@ -136,23 +127,18 @@ class GeneratedC:
             ]
         return "\n".join(parts)
 
-    def _function(
-        self, name: str, results: str, program: StraightLine, outputs: dict[str, int]
-    ) -> str:
+    def _function(self, name: str, results: str, program: Program, outputs: dict[str, int]) -> str:
         """A function of states side by side; sound becomes positive where all margins are."""
-        nq, nv = self.nq, self.nv
         kind = "" if "q" in outputs else "const "
-
-        def place(i: int) -> str:
-            if i < nq:
-                return f"q[{i}]"
-            i -= nq
-            return f"v[{i}]" if i < nv else f"tau[{i - nv}]" if i < 2 * nv else "h"
-
-        words = (lambda value: f"K({value.hex()})", _FUNCTIONS, "    const V x{} = {};")
-        lines, found = statements(program, place, *words)
-        body = _with_turns(program, lines)
+        sizes = {"q": self.nq, "v": self.nv, "tau": self.nv}
+        places = [f"{key}[{k}]" for key, length in sizes.items() for k in range(length)]
+        body = [
+            f"    const V {LANES.name(x)} = {place};"
+            for x, place in zip(program.variables, places, strict=False)
+        ]
+        body += _with_turns(program)
         named = [f"{key}[{k}]" for key, length in outputs.items() for k in range(length)]
+        found = [LANES.name(x) for x in program.results]
         body += [f"    {to} = {x};" for to, x in zip(named, found, strict=False)]
         margins = found[len(named) :]
         body += [f"    least = minimum(least, {x});" for x in margins]
@@ -166,25 +152,23 @@ class GeneratedC:
         return "\n".join([head, *body, tail])
 
 
-def _with_turns(program: StraightLine, lines: list[str]) -> list[str]:
-    """Lines in which sine and cosine of an angle are found together."""
+def _with_turns(program: Program) -> list[str]:
+    """Return declarations in which sine and cosine of an angle are found together."""
     result: list[str] = []
-    known: set[int] = set()
-    each = iter(lines)
-    for k, line in enumerate(program.lines):
-        if line.name == "constant":
-            continue
-        text = next(each)
-        if line.name in ("sin", "cos"):
-            (angle,) = line.arguments
-            if angle not in known:
-                known.add(angle)
-                of = text[text.index("(") + 1 : text.rindex(")")]
+    angles: set[int] = set()
+    for x in program.lines:
+        text = LANES.assignment(x)
+        if x.operation in ("sin", "cos"):
+            (angle,) = x.arguments
+            if angle not in angles:
+                angles.add(angle)
+                of = LANES.name(x.recording.numbers[angle])
                 result.append(
                     f"    V s{angle}, c{angle};\n    sine_cosine({of}, &s{angle}, &c{angle}, &far);"
                 )
-            text = f"    const V x{k} = {line.name[0]}{angle};"
-        result.append(text)
+            text = f"{LANES.name(x)} = {x.operation[0]}{angle}"
+        if text is not None:
+            result.append(f"    const V {text};")
     return result
 
 
@@ -210,10 +194,12 @@ class RobotPrograms:
     def _given(self) -> tuple[TracedTree, list[Vector]]:
         require_known(self.tree)
         recording = Recording()
-        return TracedTree(recording, self.tree), [recording.inputs(x) for x in self.sample]
+        names = ("q", "v", "tau")
+        inputs = [recording.variables(*x) for x in zip(names, self.sample, strict=True)]
+        return TracedTree(recording, self.tree), inputs
 
     @cached_property
-    def acceleration(self) -> StraightLine:
+    def acceleration(self) -> Program:
         """From q, v and tau the acceleration, shape (nv,), and its margins behind it.
 
         Raises:
@@ -222,20 +208,20 @@ class RobotPrograms:
         """
         of, (q, v, tau) = self._given()
         found = Accelerated(PlacedLinks(of, q), v, tau)
-        return _checked(of.tape.program([*found.a, *found.margins()]))
+        return _checked(Program((*q, *v, *tau), (*found.a, *found.margins())))
 
     @cached_property
-    def dynamics(self) -> StraightLine:
+    def dynamics(self) -> Program:
         """The same without margins."""
         return self.acceleration.first(self.tree.nv)
 
     @cached_property
-    def step(self) -> StraightLine:
+    def step(self) -> Program:
         """From q, v, tau and h the next q and v, the error left, and margins; errors as above."""
         of, (q, v, tau) = self._given()
-        (h,) = of.tape.inputs([1e-3])
+        h = of.tape.variable("h", 1e-3)
         found, margins = step(of, q, v, self._with_joints(of, q, v, tau), h)
-        return _checked(of.tape.program([*found, *margins]))
+        return _checked(Program((*q, *v, *tau, h), (*found, *margins)))
 
     def _with_joints(self, of: TracedTree, q: Vector, v: Vector, tau: Vector) -> Vector:
         """Joint forces with those of damping and springs."""
@@ -260,7 +246,7 @@ class RobotPrograms:
         return GeneratedC(name, self.tree.nq, self.tree.nv, self.acceleration, made)
 
 
-def _checked(program: StraightLine) -> StraightLine:
+def _checked(program: Program) -> Program:
     if program.work > MOST:
         raise UnsupportedExport(
             f"straight-line code would have {program.work} operations, and compilers take minutes "

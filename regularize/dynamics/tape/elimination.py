@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.dynamics.step.pattern import least_degree
-from regularize.dynamics.tape.graph import Number, Recording
+from regularize.dynamics.tape.program import Number, Recording
 from regularize.lie.arrays import Array
 
 #: An unknown: a column's index, or -1 - r of row r.
@@ -196,6 +196,6 @@ class Factors:
                 weight = self.weights[x]
                 borne = min(least, max(USUAL * part.value / weight.value, LEAST * least))
                 found.append((part - weight * borne) * sign)
-            if not tests and not pivot.constant:
+            if not tests and pivot.constant is None:
                 found.append(pivot * sign)
         return found

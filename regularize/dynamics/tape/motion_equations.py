@@ -8,7 +8,7 @@ import numpy as np
 
 from regularize.dynamics.step.clusters import Cluster, unknowns_of
 from regularize.dynamics.tape.elimination import Entries, Factors
-from regularize.dynamics.tape.graph import Number
+from regularize.dynamics.tape.program import Number
 from regularize.dynamics.tape.statement import PlacedLinks
 from regularize.dynamics.tape.vectors import (
     Vector,
@@ -103,7 +103,7 @@ class Accelerated:
         moving = cluster.parent != 0
 
         def put(one: int, two: int, value: Number) -> None:
-            if not value.is_number(0.0):
+            if value.constant != 0.0:
                 entries[one, two] = value
 
         for b in reversed(cluster.links):
@@ -158,7 +158,7 @@ class Accelerated:
                 sides[-1 - r] = -dot(w, rate)
             for k, values in self.at.row_entries(i).items():
                 for r, value in enumerate(values, start=of.row[i]):
-                    if not value.is_number(0.0):
+                    if value.constant != 0.0:
                         entries[k, -1 - r] = value
         for r in cluster.rows:
             row = of.rows[r]

@@ -14,7 +14,7 @@ import numpy as np
 
 from regularize.dynamics.step.clusters import Cluster, Row, clusters_of, rows_of
 from regularize.dynamics.step.multibody import Link, MultibodyTree, frame_about
-from regularize.dynamics.tape.graph import Number, Recording
+from regularize.dynamics.tape.program import Number, Recording
 from regularize.dynamics.tape.vectors import (
     Vector,
     cross,
@@ -162,7 +162,7 @@ class PlacedLinks:
                 if _turns_about_z(of.rotation[b]) and link.kind == "revolute":
                     placed = self.R[parent]
                     more = float(np.arctan2(of.rotation[b][1, 0], of.rotation[b][0, 0]))
-                    c, s = (of.tape.unary(name, value + more) for name in ("cos", "sin"))
+                    c, s = (of.tape.function(name, value + more) for name in ("cos", "sin"))
                 R = turned(placed, c, s)
                 axis = R[2::3]
                 along = times(link.pitch, axis)
@@ -203,10 +203,10 @@ class PlacedLinks:
         if link.kind == "continuous":
             if scaling == 1.0 and offset == 0.0 and not link.pitch:
                 return self.of.zero, at[0], at[1]
-            value = tape.binary("atan2", at[1], at[0]) * scaling + offset
+            value = tape.function("atan2", at[1], at[0]) * scaling + offset
         else:
             value = at[0] * scaling + offset
-        return value, tape.unary("cos", value), tape.unary("sin", value)
+        return value, tape.function("cos", value), tape.function("sin", value)
 
     def point(self, b: int, place: Array) -> Vector:
         """Where a point of a link is."""
@@ -242,7 +242,7 @@ class PlacedLinks:
         for i in range(len(of.tree.loops)):
             for k, entries in self.row_entries(i).items():
                 for r, entry in enumerate(entries, start=of.row[i]):
-                    if not entry.is_number(0.0):
+                    if entry.constant != 0.0:
                         known = rows[r].get(of.rate[k], of.zero)
                         rows[r][of.rate[k]] = known + entry * of.ratio[k]
         for r, coupling in enumerate(of.tree.couplings, start=of.row[-1]):
@@ -260,7 +260,7 @@ class PlacedLinks:
             link = links[velocity]
             x = self.q[link.coordinate]
             if link.kind == "continuous":
-                x = of.tape.binary("atan2", self.q[link.coordinate + 1], x)
+                x = of.tape.function("atan2", self.q[link.coordinate + 1], x)
             found[of.row[-1] + row, velocity] = [_derivative(of, curve, x, k) for k in range(3)]
         return found
 
@@ -274,7 +274,7 @@ def _derivative(of: TracedTree, curve: Curve, x: Number, order: int) -> Number:
     for k, (origin, piece) in enumerate(parts):
         d = x - origin
         if k:
-            d = of.tape.binary("maximum", d, of.zero)
+            d = of.tape.function("maximum", d, of.zero)
         value = of.zero
         for power in range(TERMS - 1, order - 1, -1):
             value = value * d + piece[power] * factorial(power) / factorial(power - order)
@@ -283,7 +283,7 @@ def _derivative(of: TracedTree, curve: Curve, x: Number, order: int) -> Number:
 
 
 def _moves(a: Sequence[Number]) -> bool:
-    return not all(x.is_number(0.0) for x in a)
+    return not all(x.constant == 0.0 for x in a)
 
 
 def _way(of: TracedTree, b: int) -> list[int]:

@@ -12,8 +12,8 @@ import numpy as np
 
 from regularize.dynamics.step.multibody import closing_of
 from regularize.dynamics.tape.elimination import Entries, Factors
-from regularize.dynamics.tape.graph import Number
 from regularize.dynamics.tape.motion_equations import Accelerated
+from regularize.dynamics.tape.program import Number
 from regularize.dynamics.tape.statement import PlacedLinks, TracedTree
 from regularize.dynamics.tape.vectors import (
     Vector,
@@ -50,7 +50,7 @@ def step(
         raise UnsupportedExport(
             f"no straight-line code closes loops by {', '.join(unknown)} joints"
         )
-    tape, nv = of.tape, of.tree.nv
+    nv = of.tree.nv
     at = PlacedLinks(of, q)
     dynamics = Accelerated(at, v, tau)
     margins = dynamics.margins()
@@ -68,11 +68,11 @@ def step(
         at = PlacedLinks(of, q)
     left = of.zero
     for error in errors(at, q, margins):
-        left = tape.binary("maximum", left, tape.unary("absolute", error))
+        left = of.tape.function("maximum", left, abs(error))
     margins.append(CLOSED - left)
     rows = at.rows_on_velocities()
     for _ in range(2):
-        speeds = [tape.sum([entry * v[j] for j, entry in row.items()]) for row in rows]
+        speeds = [of.tape.sum([entry * v[j] for j, entry in row.items()]) for row in rows]
         v = plus(v, _shortest(of, factors, rows, speeds))
     return [*q, *v, left], margins
 
@@ -104,7 +104,7 @@ def integrated(
     of: TracedTree, q: Sequence[Number], change: Sequence[Number], margins: list[Number]
 ) -> Vector:
     """The configuration after a tangent step; turns that are too wide spoil the margins."""
-    tape, result = of.tape, list(q)
+    result = list(q)
     for link in of.tree.links:
         if link.follows:
             continue
@@ -129,14 +129,14 @@ def integrated(
                 i, u = i + 3, u[3:]
             square = dot(u, u)
             margins.append(TURN - square)
-            result[i : i + 4] = _turned_quaternion(tape.unary, q[i : i + 4], u, square)
+            result[i : i + 4] = _turned_quaternion(q[i : i + 4], u, square)
     return result
 
 
 def _turned_pair(of: TracedTree, pair: Sequence[Number], angle: Number) -> Vector:
-    c, s = of.tape.unary("cos", angle), of.tape.unary("sin", angle)
+    c, s = of.tape.function("cos", angle), of.tape.function("sin", angle)
     x, y = pair[0] * c - pair[1] * s, pair[0] * s + pair[1] * c
-    length = of.tape.unary("sqrt", x * x + y * y)
+    length = (x * x + y * y).root()
     return [x / length, y / length]
 
 
@@ -156,9 +156,7 @@ def _screwed(v: Vector, o: Vector) -> Vector:
     return plus(plus(v, times(_series(square, 2), once)), times(_series(square, 3), cross(o, once)))
 
 
-def _turned_quaternion(
-    unary: object, q: Sequence[Number], u: Sequence[Number], square: Number
-) -> Vector:
+def _turned_quaternion(q: Sequence[Number], u: Sequence[Number], square: Number) -> Vector:
     """A quaternion times that of a rotation vector, of length one again."""
     quarter = square * 0.25
     r = times(_series(quarter, 1) * 0.5, u)
@@ -166,8 +164,7 @@ def _turned_quaternion(
     x, w = list(q[:3]), q[3]
     turned = [a + cosine * b + w * c for a, b, c in zip(cross(x, r), x, r, strict=True)]
     turned.append(cosine * w - dot(x, r))
-    length = unary("sqrt", dot(turned, turned))  # type: ignore[operator]
-    inverse = 1.0 / length
+    inverse = 1.0 / dot(turned, turned).root()
     return [a * inverse for a in turned]
 
 
@@ -198,7 +195,7 @@ def errors(at: PlacedLinks, q: Sequence[Number], margins: list[Number]) -> Vecto
                 raise UnsupportedExport("a coupling of joints without single coordinates")
             value = q[link.coordinate]
             if link.kind == "continuous":
-                value = of.tape.binary("atan2", q[link.coordinate + 1], q[link.coordinate])
+                value = of.tape.function("atan2", q[link.coordinate + 1], q[link.coordinate])
             total = total + value * float(coupling[j])
         found.append(total)
     return found
@@ -226,7 +223,7 @@ def _hinge_error(at: PlacedLinks, i: int, margins: list[Number]) -> Vector:
     seen = rotate_back(at.R[loop.first], theirs)
     turn = cross(axis, seen)
     square = dot(turn, turn)
-    if not square.constant:
+    if square.constant is None:
         margins += [NEAR - square, dot(axis, seen)]
     factor = 1.0 + square * (1.0 / 6.0 + square * (3.0 / 40.0 + square * (5.0 / 112.0)))
     rest = 1.0 / 12.0 + square * (1.0 / 720.0 + square * (1.0 / 30240.0)) * factor * factor
@@ -254,7 +251,7 @@ def _frame_error(at: PlacedLinks, i: int, kind: str, margins: list[Number]) -> V
     F = of.numbers(mine[:3])
     R = product(product(_transposed(F), between), of.numbers(other[:3]))
     trace = R[0] + R[4] + R[8]
-    root = of.tape.unary("sqrt", trace + 1.0)
+    root = (trace + 1.0).root()
     scale = 0.5 / root
     v = [(R[7] - R[5]) * scale, (R[2] - R[6]) * scale, (R[3] - R[1]) * scale]
     sine = dot(v, v)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from regularize.dynamics.tape.graph import Number
+from regularize.dynamics.tape.program import Number
 
 Vector: TypeAlias = "list[Number]"
 

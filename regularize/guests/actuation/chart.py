@@ -20,16 +20,11 @@ from itertools import combinations, islice
 import numpy as np
 from scipy.linalg import null_space, qr
 
+from regularize.dynamics.tape.derivatives import copied, derivatives
+from regularize.dynamics.tape.languages import Compiled, compiled
+from regularize.dynamics.tape.program import Number, Recording
 from regularize.errors import ModelError
-from regularize.guests.actuation.formulas import (
-    Program,
-    compiled,
-    copied,
-    derivatives,
-    total,
-)
 from regularize.guests.modes.closed_form.branches import WORDS, Branches
-from regularize.guests.modes.closed_form.elementary import Code, Line
 from regularize.guests.modes.closed_form.operations import Lowering
 from regularize.guests.modes.closed_form.plan import Plan
 from regularize.guests.modes.closed_form.planner import Planner
@@ -75,51 +70,51 @@ class Chart:
     """
 
     names: tuple[str, ...]
-    code: Code
-    parameters: tuple[Line, ...]
-    motors: tuple[Line, ...]
-    joints: tuple[Line, ...]
-    closures: tuple[Line, ...]
-    bounded: tuple[Line, ...]
+    code: Recording
+    parameters: tuple[Number, ...]
+    motors: tuple[Number, ...]
+    joints: tuple[Number, ...]
+    closures: tuple[Number, ...]
+    bounded: tuple[Number, ...]
     bounds: Array
-    margins: tuple[Line, ...]
+    margins: tuple[Number, ...]
     start: Array
 
     @cached_property
     def given(self) -> list[str]:
         """Names of the variables."""
-        return [line.name for line in self.parameters]
+        return [str(x.data) for x in self.parameters]
 
-    def first(self, lines: Sequence[Line]) -> list[list[Line]]:
+    def first(self, lines: Sequence[Number]) -> list[list[Number]]:
         """Formulas of derivatives by the parameters."""
         return derivatives(lines, self.parameters)
 
-    def side(self, back: bool) -> list[Line]:
+    def side(self, back: bool) -> list[Number]:
         """Motors, or joints, and closures, (n,)."""
         return [*(self.joints if back else self.motors), *self.closures]
 
     @cached_property
-    def values(self) -> Program:
+    def values(self) -> Compiled:
         """Motors and closures, joints and closures, and margins."""
         return self.program([*self.side(False), *self.side(True), *self.margins])
 
     @cached_property
-    def slopes(self) -> Program:
+    def slopes(self) -> Compiled:
         """Derivatives of both sides by the parameters, row by row."""
         rows = self.first([*self.side(False), *self.side(True)])
         return self.program([x for row in rows for x in row])
 
     @cached_property
-    def curvatures(self) -> Program:
+    def curvatures(self) -> Compiled:
         """Second derivatives of both sides by the parameters."""
         rows = self.first([*self.side(False), *self.side(True)])
         return self.program([y for row in rows for each in self.first(row) for y in each])
 
-    def program(self, lines: Sequence[Line]) -> Program:
+    def program(self, lines: Sequence[Number]) -> Compiled:
         """A function of the parameters that gives some formulas."""
         return compiled(lines, self.given)
 
-    def arrays(self, program: Program, z: Array) -> Array:
+    def arrays(self, program: Compiled, z: Array) -> Array:
         """What a program gives at parameters (N, k), shape (N, results)."""
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             found = program(*np.ascontiguousarray(z.T))
@@ -260,18 +255,17 @@ def _chart(
         signs = np.array(every[index_of(branch, len(every), "branch")].signs, dtype=float)
     if signs is None:
         return None
-    code = Code()
+    code = Recording()
     parameters = [code.variable(f"z{i}") for i in range(len(z))]
     values = {f"x{i}": line for i, line in enumerate(parameters)}
-    values |= {f"s{i}": code.scalar(float(s)) for i, s in enumerate(signs)}
+    values |= {f"s{i}": code.number(float(s)) for i, s in enumerate(signs)}
     lines = copied([*raw[: len(raw) - len(alone)], *discriminants, *gaps], code, values)
     turning = turning_of(graph)
     for place, c in enumerate([*wanted, *limited]):
         if turning[c] and lines[place].operation not in ("variable", "constant"):
             middle = np.mean(limits[c]) if np.isfinite(limits[c]).all() else q[c]
-            away = total(lines[place], code.scalar(float(middle)), -1.0)
-            turned = code.enter("remainder", away, code.scalar(TURN))
-            lines[place] = total(turned, code.scalar(float(middle)))
+            away = lines[place] - float(middle)
+            lines[place] = code.function("remainder", away, code.number(TURN)) + float(middle)
     k, n = len(wanted) // 2, len(wanted) + len(limited)
     last = n + len(discriminants)
     closures = _independent(lines[last:], parameters, z, more)
@@ -292,15 +286,15 @@ def _chart(
 
 
 def _independent(
-    gaps: Sequence[Line], parameters: Sequence[Line], z: Array, count: int
-) -> tuple[Line, ...] | None:
+    gaps: Sequence[Number], parameters: Sequence[Number], z: Array, count: int
+) -> tuple[Number, ...] | None:
     """So many gaps that decide all of them about a pose; None where there are not so many.
 
     What vanishes there with some of them does all over the branch, as they are analytic.
     """
     if not count:
         return ()
-    names = [line.name for line in parameters]
+    names = [str(x.data) for x in parameters]
     rows = derivatives(gaps, parameters)
     program = compiled([*gaps, *(x for row in rows for x in row)], names)
 
@@ -330,7 +324,7 @@ def _independent(
     return tuple(gaps[i] for i in chosen)
 
 
-def _stored_signs(plan: Plan, lines: Sequence[Line], q: Array, z: Array) -> Array | None:
+def _stored_signs(plan: Plan, lines: Sequence[Number], q: Array, z: Array) -> Array | None:
     """Signs of the branch on which coordinates are those stored; None where they are on none."""
     count = plan.tape.signs
     bits = np.arange(2**count)[:, None] >> np.arange(count)[::-1] & 1

@@ -18,13 +18,13 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.dynamics.tape.derivatives import copied, derivatives
+from regularize.dynamics.tape.program import Number
 from regularize.errors import ModelError
 from regularize.guests.actuation.affine_forms import bounds_of
 from regularize.guests.actuation.drive import Drive
-from regularize.guests.actuation.formulas import copied, derivatives, total
 from regularize.guests.actuation.prover import Grown
 from regularize.guests.actuation.ways import Fit
-from regularize.guests.modes.closed_form.elementary import Line
 from regularize.lie.arrays import Array
 from regularize.tolerances import NEGLIGIBLE
 
@@ -291,7 +291,7 @@ def _bound(drive: Drive, fit: Fit, tolerance: float, own: NDArray[np.bool_]) -> 
     chart, leaves = drive.chart, drive.grown.leaves
     k, names = len(chart.parameters), dict(zip(chart.given, chart.parameters, strict=True))
     approximate = copied(fit.lines(chart.motors), chart.code, names)
-    errors = [total(a, b, -1.0) for a, b in zip(approximate, chart.joints, strict=True)]
+    errors = [a - b for a, b in zip(approximate, chart.joints, strict=True)]
     slopes = [x for row in derivatives(errors, chart.parameters) for x in row]
     low, high = leaves.low[own], leaves.high[own]
     z, r = 0.5 * (low + high), 0.5 * (high - low) * (1.0 + NEGLIGIBLE)
@@ -315,7 +315,7 @@ def _bound(drive: Drive, fit: Fit, tolerance: float, own: NDArray[np.bool_]) -> 
 
 
 def _at(
-    errors: Sequence[Line], slopes: Sequence[Line], names: Sequence[str], z: Array, r: Array
+    errors: Sequence[Number], slopes: Sequence[Number], names: Sequence[str], z: Array, r: Array
 ) -> Array:
     """Bounds of errors over boxes, the largest of each, shape (N,)."""
     middle = np.abs(bounds_of(errors, names, z, np.zeros_like(z))).max(axis=0)

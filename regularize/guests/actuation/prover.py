@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from regularize.dynamics.tape.languages import Compiled
+from regularize.dynamics.tape.program import Number, needed
 from regularize.guests.actuation.affine_forms import bounds_of, contracted, inverses, regular
 from regularize.guests.actuation.chart import Chart
 from regularize.guests.actuation.domain import Domain, Leaves, arrays_of, joined, merged, taken
-from regularize.guests.actuation.formulas import Program
-from regularize.guests.modes.closed_form.elementary import Line
 from regularize.lie.arrays import Array, read_only
 from regularize.tolerances import NEGLIGIBLE
 
@@ -70,10 +70,7 @@ class Prover:
         )
         self._lines = [x for rows in (self._motors, self._joints, bounded) for r in rows for x in r]
         self._lines += [*chart.margins, *chart.joints]  # joints are not defined where turns begin
-        code = chart.code
-        self._turning = [
-            any(x.operation == "remainder" for x in code.needed([q])) for q in chart.joints
-        ]
+        self._turning = [any(x.operation == "remainder" for x in needed([q])) for q in chart.joints]
         self._slices = np.cumsum([0, n * n, n * n, n * len(bounded)])
 
     # Numbers -------------------------------------------------------------------------------------
@@ -169,15 +166,15 @@ class Prover:
         return gain if np.isfinite(gain) and gain > 0.0 else np.inf
 
     @cached_property
-    def _program(self) -> Program:
+    def _program(self) -> Compiled:
         return self.chart.program(self._lines)
 
     @cached_property
-    def _middle(self) -> Program:
+    def _middle(self) -> Compiled:
         return self.chart.program([*self.chart.side(False), *self.chart.bounded])
 
     def _corners(
-        self, _: Sequence[Line], __: Sequence[str], z: Array, radius: Array
+        self, _: Sequence[Number], __: Sequence[str], z: Array, radius: Array
     ) -> tuple[Array, Array]:
         """Least and largest of the formulas in the middles of boxes and at their corners."""
         n = self.parameters

@@ -14,18 +14,11 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
+from regularize.dynamics.tape.derivatives import copied, derivatives, solved
+from regularize.dynamics.tape.languages import Compiled, compiled
+from regularize.dynamics.tape.program import Number, Recording
 from regularize.errors import ModelError
 from regularize.guests.actuation.chart import Chart
-from regularize.guests.actuation.formulas import (
-    Program,
-    compiled,
-    copied,
-    derivatives,
-    product,
-    solved,
-    total,
-)
-from regularize.guests.modes.closed_form.elementary import Code, Line
 from regularize.lie.arrays import Array
 
 #: Degrees of the polynomials that steps begin with, by the number of variables.
@@ -79,27 +72,24 @@ class Fit:
         """Results at (N, k), shape (N, r)."""
         return np.asarray(monomials((x - self.center) / self.scale, self.powers) @ self.weights)
 
-    def lines(self, x: Sequence[Line]) -> list[Line]:
+    def lines(self, x: Sequence[Number]) -> list[Number]:
         """The same as lines, by Horner's rule."""
-        code = x[0].code
-        u = [
-            product(total(v, code.scalar(float(c)), -1.0), code.scalar(1.0 / float(s)))
-            for v, c, s in zip(x, self.center, self.scale, strict=True)
-        ]
+        numbers = zip(x, self.center.tolist(), self.scale.tolist(), strict=True)
+        u = [(v - c) / s for v, c, s in numbers]
         tables = [dict(zip(self.powers, column, strict=True)) for column in self.weights.T]
         return [_horner(u, table, 0) for table in tables]
 
 
-def _horner(u: Sequence[Line], table: dict[tuple[int, ...], float], axis: int) -> Line:
+def _horner(u: Sequence[Number], table: dict[tuple[int, ...], float], axis: int) -> Number:
     """A polynomial in the variables from an axis on."""
-    code = u[0].code
+    code = u[0].recording
     if axis == len(u):
         (value,) = table.values()
-        return code.scalar(float(value))
-    result = code.scalar(0.0)
+        return code.number(float(value))
+    result = code.number(0.0)
     for power in range(max(p[axis] for p in table), -1, -1):
         part = {p: w for p, w in table.items() if p[axis] == power}
-        result = total(product(result, u[axis]), _horner(u, part, axis + 1))
+        result = result * u[axis] + _horner(u, part, axis + 1)
     return result
 
 
@@ -122,10 +112,10 @@ class Way:
         steps: Lengths of the last step: nearly zero where it has arrived.
     """
 
-    given: tuple[Line, ...]
-    found: tuple[Line, ...]
-    parameters: tuple[Line, ...]
-    steps: tuple[Line, ...]
+    given: tuple[Number, ...]
+    found: tuple[Number, ...]
+    parameters: tuple[Number, ...]
+    steps: tuple[Number, ...]
 
     @classmethod
     def of(cls, chart: Chart, back: bool, x: Array, z: Array) -> Way:
@@ -137,7 +127,7 @@ class Way:
         for way in cls._tried(chart, back, x, z):
             if not way.steps:
                 return way
-            check = compiled([*way.parameters, *way.steps], [line.name for line in way.given])
+            check = compiled([*way.parameters, *way.steps], [str(x.data) for x in way.given])
             with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
                 values = np.stack([np.broadcast_to(v, len(x)) for v in check(*x.T)], axis=-1)
             n = z.shape[1]
@@ -151,9 +141,9 @@ class Way:
     def _tried(cls, chart: Chart, back: bool, x: Array, z: Array) -> Iterator[Way]:
         """Ways of more and more steps."""
         known, wanted = chart.side(back), chart.motors if back else chart.joints
-        k, n, code = len(wanted), len(chart.parameters), Code()
+        k, n, code = len(wanted), len(chart.parameters), Recording()
         given = tuple(code.variable(f"x{i}") for i in range(k))
-        goal = [*given, *(code.scalar(0.0) for _ in chart.closures)]
+        goal = [*given, *(code.number(0.0) for _ in chart.closures)]
         if known == list(chart.parameters):
             names = dict(zip(chart.given, given, strict=True))
             yield cls(given, tuple(copied(wanted, code, names)), given, ())
@@ -164,7 +154,7 @@ class Way:
         least = DEGREES.get(k, 3)
         fits = [Fit.of(x, z, degree) for degree in (least, 2 * least)]
         for fit, full, chord in ((f, s, c) for f in fits for s in range(1, MOST) for c in (0, 1)):
-            now, matrix, step = fit.lines(given), [], list[Line]()
+            now, matrix, step = fit.lines(given), [], list[Number]()
             for i in range(full + chord):
                 names = dict(zip(chart.given, now, strict=True))
                 if i < full:
@@ -172,9 +162,9 @@ class Way:
                     values, matrix = flat[:n], [flat[n + n * r : 2 * n + n * r] for r in range(n)]
                 else:
                     values = copied(known, code, names)
-                error = [total(a, b, -1.0) for a, b in zip(values, goal, strict=True)]
+                error = [a - b for a, b in zip(values, goal, strict=True)]
                 step = solved(matrix, error, inverse)
-                now = [total(a, b, -1.0) for a, b in zip(now, step, strict=True)]
+                now = [a - b for a, b in zip(now, step, strict=True)]
             names = dict(zip(chart.given, now, strict=True))
             yield cls(given, tuple(copied(wanted, code, names)), tuple(now), tuple(step))
 
@@ -191,7 +181,7 @@ class Way:
         more = np.minimum(BEYOND * (high - low), 0.5 * (2.0 * np.pi - (high - low)))
         more = np.maximum(more, 0.02 * (high - low)) + 1e-6
         beyond = [
-            ((v < a) | (v.code.scalar(b) < v)).where(1.0, 0.0)
+            ((v < a) | (v.recording.number(b) < v)).where(1.0, 0.0)
             for v, a, b in zip(
                 self.given, (low - more).tolist(), (high + more).tolist(), strict=True
             )
@@ -199,7 +189,7 @@ class Way:
         return replace(self, steps=(*self.steps, *beyond))
 
     @cached_property
-    def program(self) -> Program:
+    def program(self) -> Compiled:
         """What is found, the parameters, and the last step, on arrays."""
         results = [*self.found, *self.parameters, *self.steps]
-        return compiled(results, [line.name for line in self.given])
+        return compiled(results, [str(x.data) for x in self.given])

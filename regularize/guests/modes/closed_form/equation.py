@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from regularize.dynamics.tape.program import Number
 from regularize.guests.modes.closed_form import motions, operations
 from regularize.guests.modes.closed_form.motions import (
     Known,
@@ -21,13 +22,13 @@ from regularize.guests.modes.closed_form.motions import (
     direction_of,
     position_of,
 )
-from regularize.guests.modes.closed_form.tape import Scalar
+from regularize.guests.modes.closed_form.tape import Tape
 from regularize.guests.modes.invariance import Element, LoopProjection
 from regularize.guests.modes.loop_chain import ElementaryMotion, LoopChain
 from regularize.lie.arrays import Array
 from regularize.tolerances import ROUNDING, VANISHING
 
-Coefficients: TypeAlias = tuple[Scalar, Scalar, Scalar]
+Coefficients: TypeAlias = tuple[Number, Number, Number]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +49,8 @@ class UnivariateEquation:
         """Whether the unknown drops out at generic inputs; ``least`` as of ``vanishes``."""
         return vanishes(self.coefficients[:2], self.size, least)
 
-    def solved(self) -> tuple[Scalar, ...]:
+    def solved(self, tape: Tape) -> tuple[Number, ...]:
         """Both solutions, by a new choice: cosine and sine or translation; then discriminant."""
-        tape = self.coefficients[2].tape
         solve = operations.circle if self.turning else operations.quadratic
         return solve(tape, *self.coefficients, tape.sign(), ROUNDING * self.size)
 
@@ -108,11 +108,11 @@ def equation(chain: LoopChain, known: Known, p: LoopProjection) -> UnivariateEqu
 
 def rotated(known: Known, item: ElementaryMotion, e: Element) -> Element:
     """An element carried through the part of a prismatic motion that does not change."""
-    c, s = (known.tape.scalar(x) for x in cosine_sine(item.angle))
-    return motions.about_z(c, s, known.tape.scalar(item.shift)).element(e)
+    c, s = (known.tape.number(x) for x in cosine_sine(item.angle))
+    return motions.about_z(c, s, known.tape.number(item.shift)).element(e)
 
 
-def _measure(a: Element, b: Element, across: bool) -> Scalar:
+def _measure(a: Element, b: Element, across: bool) -> Number:
     """The value of the projection; ``across`` takes the distance of two lines, not their moment."""
     if a.position is None or b.position is None:
         return _scalar(direction_of(a) @ direction_of(b))
@@ -128,9 +128,9 @@ def _measure(a: Element, b: Element, across: bool) -> Scalar:
     return _scalar(gap @ gap) - along * along
 
 
-def _scalar(product: Any) -> Scalar:
+def _scalar(product: Any) -> Number:
     """The product of two vectors, for which numpy knows no type."""
-    assert isinstance(product, Scalar)
+    assert isinstance(product, Number)
     return product
 
 
@@ -138,10 +138,10 @@ def _along_z(e: Element) -> bool:
     return e.direction is not None and all(x.constant == 0.0 for x in e.direction[:2])
 
 
-def _turned(left: Element, right: Element, shift: float, value: Scalar) -> Coefficients | None:
+def _turned(left: Element, right: Element, shift: float, value: Number) -> Coefficients | None:
     """Left and right measured with right turned by the unknown angle about z, minus the value."""
 
-    def bilinear(a: motions.Vector, b: motions.Vector) -> tuple[Scalar, Scalar, Scalar]:
+    def bilinear(a: motions.Vector, b: motions.Vector) -> tuple[Number, Number, Number]:
         """Factors of cosine, sine and one in a . R b."""
         return a[0] * b[0] + a[1] * b[1], a[1] * b[0] - a[0] * b[1], a[2] * b[2]
 
@@ -170,20 +170,20 @@ def _turned(left: Element, right: Element, shift: float, value: Scalar) -> Coeff
     return None
 
 
-def _slid(left: Element, right: Element, value: Scalar) -> Coefficients:
+def _slid(left: Element, right: Element, value: Number) -> Coefficients:
     """Coefficients in the translation of right along z; the first is zero where it is linear."""
-    tape, u, w = value.tape, left.direction, right.direction
+    tape, u, w = value.recording, left.direction, right.direction
     gap = position_of(right) - position_of(left)
     if u is None and w is None:
-        return tape.scalar(1.0), gap[2], gap @ gap - value
+        return tape.number(1.0), gap[2], gap @ gap - value
     direction = u if u is not None else direction_of(right)
     if "plane" in (left.kind, right.kind) or (u is not None and w is not None):
         normal = direction if u is not None else -direction
         if u is not None and w is not None:
             normal = motions.cross(u, w)
-        return tape.scalar(0.0), normal[2] * 0.5, gap @ normal - value
+        return tape.number(0.0), normal[2] * 0.5, gap @ normal - value
     along = _scalar(gap @ direction)
-    A = tape.scalar(1.0) - direction[2] * direction[2]
+    A = tape.number(1.0) - direction[2] * direction[2]
     return A, gap[2] - along * direction[2], gap @ gap - along * along - value
 
 
@@ -196,12 +196,12 @@ def size_of(chain: LoopChain, p: LoopProjection) -> float:
 
 
 def vanishes(
-    values: Sequence[Scalar], size: float, least: Callable[[Array], float] = np.min
+    values: Sequence[Number], size: float, least: Callable[[Array], float] = np.min
 ) -> bool:
     """Whether quantities with terms of a size are all zero at generic inputs.
 
     Their smallest value at all inputs tells whether they vanish on any branch of what came before,
     the largest, as ``least``, whether they do on all.
     """
-    largest = reduce(np.maximum, [np.abs(v.probe) for v in values])
+    largest = reduce(np.maximum, [np.abs(v.value) for v in values])
     return not float(least(largest)) > VANISHING * size

@@ -9,8 +9,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.dynamics.tape.program import Number
 from regularize.guests.modes.closed_form import operations
-from regularize.guests.modes.closed_form.tape import Scalar, Tape
+from regularize.guests.modes.closed_form.tape import Tape
 from regularize.guests.modes.invariance import AXES, Element
 from regularize.guests.modes.loop_chain import ElementaryMotion, LoopChain
 from regularize.lie import screw
@@ -26,10 +27,10 @@ Matrix: TypeAlias = NDArray[np.object_]
 
 def constants(tape: Tape, values: Array) -> NDArray[np.object_]:
     """Numbers as quantities, any shape."""
-    return array([tape.scalar(float(value)) for value in values.flat]).reshape(values.shape)
+    return array([tape.number(float(value)) for value in values.flat]).reshape(values.shape)
 
 
-def array(quantities: Sequence[Scalar] | Sequence[Sequence[Scalar]]) -> NDArray[np.object_]:
+def array(quantities: Sequence[Number] | Sequence[Sequence[Number]]) -> NDArray[np.object_]:
     """Quantities as a vector, or rows of them as a matrix."""
     return np.array(quantities, dtype=object)
 
@@ -81,9 +82,9 @@ def constant_motion(tape: Tape, T: Array) -> SymbolicMotion:
     return SymbolicMotion(constants(tape, T[:3, :3]), constants(tape, T[:3, 3]))
 
 
-def about_z(c: Scalar, s: Scalar, d: Scalar) -> SymbolicMotion:
+def about_z(c: Number, s: Number, d: Number) -> SymbolicMotion:
     """Rotation about z by an angle and translation along z."""
-    zero, one = c.tape.scalar(0.0), c.tape.scalar(1.0)
+    zero, one = c.recording.number(0.0), c.recording.number(1.0)
     rows = [[c, -s, zero], [s, c, zero], [zero, zero, one]]
     return SymbolicMotion(array(rows), array([zero, zero, d]))
 
@@ -100,8 +101,8 @@ class Known:
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
-        self.coordinates: dict[int, Scalar] = {}
-        self.rotations: dict[int, tuple[Scalar, Scalar, float]] = {}
+        self.coordinates: dict[int, Number] = {}
+        self.rotations: dict[int, tuple[Number, Number, float]] = {}
         self.groups: dict[int, SymbolicMotion] = {}
         self._links: dict[tuple[LoopChain, int], SymbolicMotion] = {}
         self._carried: dict[tuple[LoopChain, Element, int, int], Element] = {}
@@ -110,20 +111,20 @@ class Known:
         """Whether all coordinates of a motion are known."""
         return all(column in self.coordinates for column in item.columns)
 
-    def give_angle(self, item: ElementaryMotion, c: Scalar, s: Scalar) -> None:
+    def give_angle(self, item: ElementaryMotion, c: Number, s: Number) -> None:
         """Set the angle between the two frames of a revolute motion."""
         (column,) = item.columns
         self.coordinates[column] = operations.angle(self.tape, c, s, item.angle)
         self.rotations[column] = c, s, item.angle
 
     def give_group(
-        self, columns: Sequence[int], motion: SymbolicMotion, q: Sequence[Scalar]
+        self, columns: Sequence[int], motion: SymbolicMotion, q: Sequence[Number]
     ) -> None:
         """Set the motion of a spherical or free joint from parent to child and its coordinates."""
         self.groups[columns[0]] = motion
         self.coordinates.update(zip(columns, q, strict=True))
 
-    def give_group_input(self, edge: Edge, q: Sequence[Scalar]) -> None:
+    def give_group_input(self, edge: Edge, q: Sequence[Number]) -> None:
         """Set a spherical or free joint from its exponential coordinates."""
         self.give_group(edge.columns, _exponential(self.tape, edge.screws, q), q)
 
@@ -140,12 +141,12 @@ class Known:
             return SymbolicMotion(back, -(back @ motion.translation))
         coordinate = self.coordinates[item.columns[0]] * item.scale
         if item.kind == "P":
-            c, s = (tape.scalar(v) for v in cosine_sine(item.angle))
+            c, s = (tape.number(v) for v in cosine_sine(item.angle))
             return about_z(c, s, coordinate + item.shift)
         c, s = self._turned(item)
         return about_z(c, s, coordinate * item.pitch + item.shift)
 
-    def _turned(self, item: ElementaryMotion) -> tuple[Scalar, Scalar]:
+    def _turned(self, item: ElementaryMotion) -> tuple[Number, Number]:
         """Cosine and sine of the angle between the frames of a known revolute motion."""
         (column,) = item.columns
         if column not in self.rotations:
@@ -159,8 +160,8 @@ class Known:
     def rotation(self, item: ElementaryMotion) -> SymbolicMotion | None:
         """Motion of an item as directions see it: translations need not be known."""
         if item.kind == "P":
-            c, s = (self.tape.scalar(v) for v in cosine_sine(item.angle))
-            return about_z(c, s, self.tape.scalar(0.0))
+            c, s = (self.tape.number(v) for v in cosine_sine(item.angle))
+            return about_z(c, s, self.tape.number(0.0))
         return self.motion(item)
 
     def carried(self, chain: LoopChain, place: Element, start: int, end: int) -> Element:
@@ -211,7 +212,7 @@ def cosine_sine(angle: float) -> tuple[float, float]:
     return float(np.cos(angle)), float(np.sin(angle))
 
 
-def _exponential(tape: Tape, screws: Array, q: Sequence[Scalar]) -> SymbolicMotion:
+def _exponential(tape: Tape, screws: Array, q: Sequence[Number]) -> SymbolicMotion:
     """Exponential of a twist with the given coordinates."""
     held = [x.constant for x in q]
     if None not in held:

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from regularize.dynamics.tape.program import Number
 from regularize.guests.modes.closed_form import motions, operations
 from regularize.guests.modes.closed_form.equation import (
     UnivariateEquation,
@@ -23,7 +24,6 @@ from regularize.guests.modes.closed_form.equation import (
     views,
 )
 from regularize.guests.modes.closed_form.motions import Known, Matrix, Vector, position_of
-from regularize.guests.modes.closed_form.tape import Scalar
 from regularize.guests.modes.invariance import CENTER, Invariance, LoopProjection, UnmovedSegment
 from regularize.guests.modes.loop_chain import LoopChain
 
@@ -57,7 +57,7 @@ def rod(chain: LoopChain, known: Known) -> Orientation | None:
     # The turn from v to the goal about their common normal: two reflections. Where they are
     # opposite to each other, any normal will do.
     middle = motions.array([*operations.across(tape, v + goal, v - goal)])
-    first = v * (tape.scalar(-2.0) / length)
+    first = v * (tape.number(-2.0) / length)
     second = middle * -2.0
     x, y, z = (
         _reflected(_reflected(e, v, first), middle, second)
@@ -92,7 +92,7 @@ class PassiveRotation:
     turn: Matrix
     axis: Vector
 
-    def turned(self, c: Scalar, s: Scalar) -> Matrix:
+    def turned(self, c: Number, s: Number) -> Matrix:
         """Rotation from the child's to the parent's frame with the turn."""
         return np.asarray(self.turn @ _rotation(self.axis, c, s))
 
@@ -166,8 +166,8 @@ def _equation(
     return UnivariateEquation(True, coefficients, size_of(chain, p))
 
 
-def _rotation(axis: Vector, c: Scalar, s: Scalar) -> Matrix:
+def _rotation(axis: Vector, c: Number, s: Number) -> Matrix:
     """Rotation about a unit vector (Rodrigues)."""
     x, y, z = axis
     around = motions.array([[c, -z * s, y * s], [z * s, c, -x * s], [-y * s, x * s, c]])
-    return np.asarray(np.outer(axis, axis) * (c.tape.scalar(1.0) - c) + around)
+    return np.asarray(np.outer(axis, axis) * (c.recording.number(1.0) - c) + around)

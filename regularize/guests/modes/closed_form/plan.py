@@ -8,10 +8,11 @@ from functools import reduce
 
 import numpy as np
 
+from regularize.dynamics.tape.program import Number
 from regularize.guests.modes.closed_form import motions
 from regularize.guests.modes.closed_form.equation import size_of
 from regularize.guests.modes.closed_form.motions import Known
-from regularize.guests.modes.closed_form.tape import Scalar, Tape
+from regularize.guests.modes.closed_form.tape import Tape
 from regularize.guests.modes.invariance import AXES, CENTER, LoopProjection
 from regularize.guests.modes.loop_chain import LoopChain, linear_terms
 from regularize.mechanism.cycles import Cycle
@@ -41,13 +42,13 @@ class Step:
     solutions: int
     cycle: Cycle | None
     columns: tuple[int, ...]
-    discriminant: Scalar | None = None
+    discriminant: Number | None = None
     size: float = 1.0
     role: str = ""
 
 
 def step_of(
-    chain: LoopChain, p: LoopProjection, solutions: int, discriminant: Scalar | None = None
+    chain: LoopChain, p: LoopProjection, solutions: int, discriminant: Number | None = None
 ) -> Step:
     """The step that a projection gives."""
     item = chain.items[p.unknown]
@@ -98,9 +99,9 @@ class Plan:
     known: Known
     steps: list[Step]
     chains: tuple[LoopChain, ...]
-    divisors: tuple[Scalar, ...]
-    squares: tuple[Scalar, ...]
-    gaps: list[Scalar]
+    divisors: tuple[Number, ...]
+    squares: tuple[Number, ...]
+    gaps: list[Number]
     inconsistent: bool
 
     @property
@@ -111,7 +112,7 @@ class Plan:
 
 def closure_gaps(
     known: Known, chains: Iterable[LoopChain], couplings: Iterable[CouplingRow], plain: Set[int]
-) -> tuple[list[Scalar], bool]:
+) -> tuple[list[Number], bool]:
     """Errors that do not vanish for all choices of branches, and whether they do for none.
 
     Couplings are those that gave no coordinate, plain columns no angles up to whole turns.
@@ -123,15 +124,15 @@ def closure_gaps(
             gap = _coupling_gap(known, row, plain)
             if not set(row.columns) <= plain:
                 turned.append(gap)
-            elif not float(np.max(np.abs(gap.probe))) <= EXACT.singular:
+            elif not float(np.max(np.abs(gap.value))) <= EXACT.singular:
                 gaps.append(gap)
-    worst = reduce(np.maximum, [np.abs(gap.probe) for gap in gaps], np.zeros(1))
+    worst = reduce(np.maximum, [np.abs(gap.value) for gap in gaps], np.zeros(1))
     return [*gaps, *turned], bool(np.all(worst > EXACT.singular))
 
 
-def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Scalar:
+def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Number:
     """Error of a coupling of known coordinates; angles that were found count up to whole turns."""
-    total = known.tape.scalar(-coupling.offset)
+    total = known.tape.number(-coupling.offset)
     turns = []
     if coupling.curve is not None:
         total = total + coupling.curve.of(known.coordinates[coupling.columns[-1]])
@@ -146,7 +147,7 @@ def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Scala
     return known.tape.cosine_sine(total * (0.5 / turn))[1] * (2.0 * turn)
 
 
-def _gaps(known: Known, chain: LoopChain) -> Iterator[Scalar]:
+def _gaps(known: Known, chain: LoopChain) -> Iterator[Number]:
     """Closure errors of a solved loop, relative to its size, that are more than rounding."""
     if not all(known.has(item) for item in chain.items):
         return
@@ -155,5 +156,5 @@ def _gaps(known: Known, chain: LoopChain) -> Iterator[Scalar]:
         start, end = (known.carried(chain, place, 0, frame) for frame in (0, 2 * len(chain)))
         of = motions.direction_of if place.kind == "direction" else motions.position_of
         for x in of(end) - of(start):
-            if not float(np.max(np.abs(x.probe))) <= EXACT.singular * size:
+            if not float(np.max(np.abs(x.value))) <= EXACT.singular * size:
                 yield x * (1.0 / size)

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from regularize.dynamics.tape.program import Number
 from regularize.errors import ModelError
 from regularize.guests.modes.closed_form import motions, operations
 from regularize.guests.modes.closed_form.equation import (
@@ -29,7 +30,7 @@ from regularize.guests.modes.closed_form.plan import (
     closure_gaps,
     step_of,
 )
-from regularize.guests.modes.closed_form.tape import Scalar, Tape
+from regularize.guests.modes.closed_form.tape import Tape
 from regularize.guests.modes.invariance import (
     Invariance,
     LoopProjection,
@@ -62,9 +63,9 @@ class Planner:
         self.tape = Tape()
         self.known = Known(self.tape)
         self.steps: list[Step] = []
-        self._divisors: list[Scalar] = []
-        self._squares: list[Scalar] = []
-        given: dict[int, Scalar] = {}
+        self._divisors: list[Number] = []
+        self._squares: list[Number] = []
+        given: dict[int, Number] = {}
         sizes = {
             column: loop.chain.size
             for loop in self.loops
@@ -76,7 +77,7 @@ class Planner:
             given[column] = self.tape.input(sizes.get(column, 1.0))
         in_loops = {c for cell in graph.cells for c in graph.columns(cell)}
         for column in set(range(graph.freedoms)) - in_loops - set(inputs):
-            given[column] = self.tape.scalar(float(graph.position[column]))
+            given[column] = self.tape.number(float(graph.position[column]))
         self._plain = set(given)
         self._used: set[str] = set()
         self._ways: dict[Invariance, dict[int, list[LoopProjection]]] = {}
@@ -124,7 +125,7 @@ class Planner:
         if found is None:
             return False
         coupling, column = found
-        values[column] = coupled(coupling, column, values, self.tape.scalar(0.0))
+        values[column] = coupled(coupling, column, values, self.tape.number(0.0))
         self._plain.add(column)
         self._used.add(coupling.name)
         joint = next(e.joint.name for e in self.graph.edges if column in e.columns)
@@ -192,7 +193,7 @@ class Planner:
         """A spherical joint of a body that turns about the line to another one."""
         for passive, found, chain, p in passive_rotations(self.all_loops, self.known):
             if not found.vanishes():
-                c, s, discriminant = found.solved()
+                c, s, discriminant = found.solved(self.tape)
                 self._give_rotation(passive.columns, passive.turned(c, s))
                 self.steps.append(step_of(chain, p, 2, discriminant))
                 return True
@@ -244,11 +245,11 @@ class Planner:
             across, size = False, 1.0
             v = motions.constants(tape, np.eye(3)[0])
             w = self.known.axis_around(chain, p.unknown, 0)
-            square = tape.scalar(1.0)
+            square = tape.number(1.0)
         x, y = v[0] * w[0] + v[1] * w[1], v[0] * w[1] - v[1] * w[0]
         if square.constant is None:
             self._squares.append(square * (1.0 / size**2))
-        c, s = operations.unit(tape, x, y, square.probe, (10 * ROUNDING * size) ** 2)
+        c, s = operations.unit(tape, x, y, square.value, (10 * ROUNDING * size) ** 2)
         self.known.give_angle(item, c, s)
         self.steps.append(step_of(chain, p, 1))
         return True
@@ -265,7 +266,7 @@ class Planner:
             self.known.coordinates[item.columns[0]] = self._quotient(-C, B * 2.0)
             self.steps.append(step_of(chain, p, 1))
             return True
-        *solution, discriminant = found.solved()
+        *solution, discriminant = found.solved(self.tape)
         if found.turning:
             self.known.give_angle(item, *solution)
         else:
@@ -273,7 +274,7 @@ class Planner:
         self.steps.append(step_of(chain, p, 2, discriminant))
         return True
 
-    def _quotient(self, a: Scalar, b: Scalar) -> Scalar:
+    def _quotient(self, a: Number, b: Number) -> Number:
         """A slide as a quotient, whose divisor may vanish at special inputs."""
         if b.constant is None:
             self._divisors.append(b)

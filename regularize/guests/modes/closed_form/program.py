@@ -7,21 +7,20 @@ again by careful ones, on arrays alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.dynamics.tape.languages import PYTHON, Compiled, compiled, executed
+from regularize.dynamics.tape.program import needed
 from regularize.guests.modes.closed_form.branches import Branch
-from regularize.guests.modes.closed_form.elementary import ARRAYS, PYTHON, Line
 from regularize.guests.modes.closed_form.operations import Lowering
 from regularize.guests.modes.closed_form.plan import Plan
 from regularize.lie.arrays import Array
 from regularize.tolerances import EXACT
-
-Function: TypeAlias = Callable[..., Any]
 
 #: Closure errors of solutions that are checked: roots near zero leave half the digits.
 CLOSED = 1e-9
@@ -29,11 +28,10 @@ CLOSED = 1e-9
 LOST = 1e-4
 
 
-_ON_NUMBERS = {name: getattr(math, name) for name in ("atan2", "cos", "isfinite", "nan", "sin")}
-_ON_NUMBERS |= {"sqrt": math.sqrt, "remainder": math.remainder}
-_ON_ARRAYS = {
-    **{"atan2": np.arctan2, "abs": np.abs, "cos": np.cos, "sin": np.sin, "sqrt": np.sqrt},
-    **{"where": np.where, "remainder": lambda x, turn: x - turn * np.round(x / turn)},
+#: What compiled lines on numbers call.
+ON_NUMBERS = {
+    name: getattr(math, name)
+    for name in ("atan2", "cos", "isfinite", "nan", "remainder", "sin", "sqrt")
 }
 
 
@@ -63,7 +61,7 @@ class Programs:
         return {k: value for k, value in vars(self).items() if k not in compiled}
 
     @cached_property
-    def nested(self) -> Function:
+    def nested(self) -> Compiled:
         """One input: all branches in loops within each other, on numbers.
 
         A function of the inputs and the signs to try for every choice. What an earlier choice
@@ -78,12 +76,12 @@ class Programs:
         )
         text: list[list[str]] = [[] for _ in range(signs + 1)]
         levels: dict[int, int] = {}
-        for line in lowering.code.needed([*results, *margins, *gaps, *pivots]):
-            levels[line.index] = max((levels[a] for a in line.arguments), default=0)
-            if line.name.startswith("s"):
-                levels[line.index] = int(line.name[1:]) + 1
-            if (assignment := line.assignment(PYTHON)) is not None:
-                text[levels[line.index]].append(assignment)
+        for x in needed([*results, *margins, *gaps, *pivots]):
+            levels[x.index] = max((levels[a] for a in x.arguments), default=0)
+            if (name := PYTHON.name(x)).startswith("s"):
+                levels[x.index] = int(name[1:]) + 1
+            if (assignment := PYTHON.assignment(x)) is not None:
+                text[levels[x.index]].append(assignment)
         head = ", ".join([*self._inputs, *(f"signs{i}" for i in range(signs))])
         source = [f"def program({head}):", "    rows, assembled, near = [], [], False"]
         for level, lines in enumerate(text):
@@ -91,37 +89,35 @@ class Programs:
                 source.append("    " * level + f"for s{level - 1} in signs{level - 1}:")
             source += ["    " * (level + 1) + line for line in lines]
         # A sum is finite where all its terms are.
-        total = " + ".join(line.name for line in results)
-        closed = [f"-{CLOSED} <= {line.name} <= {CLOSED}" for line in gaps]
+        total = " + ".join(map(PYTHON.name, results))
+        closed = [f"-{CLOSED} <= {PYTHON.name(line)} <= {CLOSED}" for line in gaps]
         limits = [*((m, EXACT.same) for m in margins), *((p, LOST) for p in pivots)]
-        close = [f"-{limit} < {line.name} < {limit}" for line, limit in limits]
+        close = [f"-{limit} < {PYTHON.name(line)} < {limit}" for line, limit in limits]
         inner = "    " * (signs + 1)
         source += [
-            f"{inner}rows.append(({_listed([*results, *margins])}))",
+            f"{inner}rows.append(({PYTHON.listed([*results, *margins])}))",
             f"{inner}assembled.append({' and '.join([f'isfinite({total})', *closed])})",
             f"{inner}near = near or {' or '.join(close) or False}",
             "    return rows, assembled, near",
         ]
-        return _compiled(source, _ON_NUMBERS)
+        return executed(source, ON_NUMBERS)
 
     @cached_property
-    def plain(self) -> Function:
+    def plain(self) -> Compiled:
         """Many inputs: a function of inputs and signs that returns all results, on arrays."""
         return self._on_arrays(Lowering(careful=False), [])
 
     @cached_property
-    def careful(self) -> Function:
+    def careful(self) -> Compiled:
         """The same where solutions meet; cosine and sine of an angle that is free come first."""
         free = ("free_cosine", "free_sine")
         return self._on_arrays(Lowering(free=free), [*free])
 
-    def _on_arrays(self, lowering: Lowering, first: Sequence[str]) -> Function:
+    def _on_arrays(self, lowering: Lowering, first: Sequence[str]) -> Compiled:
         tape = self._plan.tape
         found = [*self._coordinates, *self._margins, *self._plan.gaps, *self.pivots]
-        results = lowering.lines(tape, found)
-        head = ", ".join([*first, *self._inputs, *(f"s{i}" for i in range(tape.signs))])
-        lines = [f"    {line}" for line in lowering.code.statements(results, ARRAYS)]
-        return _compiled([f"def program({head}):", *lines], _ON_ARRAYS)
+        names = [*first, *self._inputs, *(f"s{i}" for i in range(tape.signs))]
+        return compiled(lowering.lines(tape, found), names)
 
     def evaluate(self, inputs: Array, branch: Branch | None, results: Array) -> None:
         """Enter results of plain formulas at inputs (N, inputs), (results, branches, N)."""
@@ -148,14 +144,3 @@ class Programs:
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             found = self.careful(math.cos(free), math.sin(free), *inputs.T, *signs)
             return np.stack([np.broadcast_to(result, len(inputs)) for result in found])
-
-
-def _listed(results: Sequence[Line]) -> str:
-    return "".join(f"{line.name}, " for line in results)
-
-
-def _compiled(source: Sequence[str], functions: dict[str, Any]) -> Function:
-    namespace = dict(functions)
-    exec(compile("\n".join([*source, ""]), "<closed form>", "exec"), namespace)
-    program: Function = namespace["program"]
-    return program

@@ -22,8 +22,7 @@ from regularize.guests.modes.closed_form.branches import (
     Track,
     spread,
 )
-from regularize.guests.modes.closed_form.codegen import Listing
-from regularize.guests.modes.closed_form.elementary import Operations
+from regularize.guests.modes.closed_form.codegen import Listing, Operations
 from regularize.guests.modes.closed_form.evaluation import Evaluation, unclosed_branch
 from regularize.guests.modes.closed_form.plan import Plan
 from regularize.guests.modes.closed_form.planner import Planner
