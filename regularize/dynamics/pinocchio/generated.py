@@ -146,12 +146,7 @@ class GeneratedTree(ActuatedTree):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GeneratedCode:
-    """A robot's acceleration in generated code; what is in doubt goes to the table kernel.
-
-    Attributes:
-        robot: The robot.
-        lanes: States side by side.
-    """
+    """A robot's acceleration in generated code; what is in doubt goes to the table kernel."""
 
     robot: GeneratedTree
     lanes: int
@@ -239,11 +234,7 @@ def _in_threads(run: Callable[[Any], Any], arrays: Sequence[Any], threads: int) 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GeneratedEnvironments(Environments):
-    """Steps in generated code; those in doubt are the table kernel's.
-
-    Attributes:
-        code: The code; None where there is none for these steps.
-    """
+    """Steps in generated code; those in doubt are the table kernel's."""
 
     robot: GeneratedTree
     code: GeneratedCode | None = None

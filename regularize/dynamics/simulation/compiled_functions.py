@@ -33,10 +33,7 @@ _NAMES = {each: ctypes.create_string_buffer(each.encode()) for each in (TORQUE, 
 
 
 def _owned(place: int | None, data: int | None, signature: str, owner: object) -> tuple[Any, Any]:
-    """A function as the kernel takes it: a capsule named by the signature, with its data.
-
-    Beside it is what the function lives in: a capsule alone would outlive it.
-    """
+    """A function as the kernel takes it: a capsule named by the signature, with its data."""
     api = ctypes.pythonapi
     api.PyCapsule_New.restype, api.PyCapsule_New.argtypes = ctypes.py_object, [_DATA] * 3
     api.PyCapsule_SetContext.argtypes = [ctypes.py_object, _DATA]
@@ -84,20 +81,12 @@ class CompiledTorque(_Compiled):
 
 
 class CompiledForces(_Compiled):
-    """Compiled joint forces.
-
-    The function ``int forces(double t, const double *q, const double *v, double *tau, void *data)``
-    adds to ``tau`` and returns 0; any other number ends the motion.
-    """
+    """Compiled joint forces."""
 
     _signature, _prototype = FORCES, _FORCES
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
-        """Joint forces, shape (nv,).
-
-        Raises:
-            ModelError: The function does not return 0.
-        """
+        """Joint forces, shape (nv,)."""
         q, v, tau = (np.array(x, dtype=np.float64) for x in (q, v, np.zeros(len(v))))
         found = self._call(t, q.ctypes.data, v.ctypes.data, tau.ctypes.data, self._data)
         if found != 0:
@@ -106,20 +95,12 @@ class CompiledForces(_Compiled):
 
 
 class CompiledMotion(_Compiled):
-    """A compiled motion over time.
-
-    The function ``int motion(double t, double *motion, void *data)`` writes position, rate and
-    acceleration and returns 0; any other number ends the motion.
-    """
+    """A compiled motion over time."""
 
     _signature, _prototype = MOTION, _MOTION
 
     def __call__(self, t: float) -> tuple[float, float, float]:
-        """Position, rate and acceleration at a time.
-
-        Raises:
-            ModelError: The function does not return 0.
-        """
+        """Position, rate and acceleration at a time."""
         values = _THREE()
         found = self._call(t, ctypes.addressof(values), self._data)
         if found != 0:
@@ -129,15 +110,7 @@ class CompiledMotion(_Compiled):
 
 
 class MotionCalledBack:
-    """A Python function of a motion that C code calls.
-
-    Args:
-        function: Position, rate and acceleration by time.
-
-    Attributes:
-        owned: It, for the kernel.
-        error: What the function raised, which ended the motion, or None.
-    """
+    """A Python function of a motion that C code calls."""
 
     def __init__(self, function: Callable[[float], tuple[float, float, float]]) -> None:
         self.error: BaseException | None = None
@@ -155,17 +128,7 @@ class MotionCalledBack:
 
 
 class CalledBack:
-    """A Python function of joint forces that C code calls.
-
-    Args:
-        function: Joint forces by time, configuration and velocity, shape (nv,).
-        nq: Length of configurations.
-        nv: Length of velocities.
-
-    Attributes:
-        owned: It, for the kernel.
-        error: What the function raised, which ended the motion, or None.
-    """
+    """A Python function of joint forces that C code calls."""
 
     def __init__(self, function: Callable[[float, Array, Array], Array], nq: int, nv: int) -> None:
         self.error: BaseException | None = None
@@ -197,11 +160,7 @@ def _is_compiled(function: object) -> TypeGuard[LowLevelCallable]:
 
 
 def compiled_or_own(function: Any, what: str, make: Callable[[LowLevelCallable], Any]) -> Any:
-    """A function, or what is made of a ``LowLevelCallable``.
-
-    Raises:
-        ModelError: It is a function of ctypes, which does not know Python's arrays.
-    """
+    """A function, or what is made of a ``LowLevelCallable``."""
     if _is_compiled(function):
         return make(function)
     if isinstance(function, _TORQUE.__bases__):

@@ -63,11 +63,7 @@ class Expression:
         return cls(text, Program((time,), tuple(results)))
 
     def __call__(self, t: float) -> tuple[float, float, float]:
-        """Return value, rate and acceleration at a time.
-
-        Raises:
-            ModelError: There are none.
-        """
+        """Return value, rate and acceleration at a time."""
         functions = {**ON_NUMBERS, "root": math.sqrt}
         try:
             values = evaluate(self.program.lines, {"t": float(t)}, functions)
@@ -79,10 +75,7 @@ class Expression:
         return value, rate, acceleration
 
     def numbers(self) -> list[float] | None:
-        """Return lengths of the stack programs, and behind them codes, constants behind theirs.
-
-        None where they need a deeper stack than ``drives.c`` has.
-        """
+        """Return lengths of the stack programs, and behind them codes, constants behind theirs."""
         lengths: list[float] = []
         codes: list[float] = []
         for result in self.program.results:
@@ -127,11 +120,7 @@ def constant(value: float) -> Expression:
 
 
 def parse(text: str) -> Expression:
-    """Return an expression of the time from numbers, ``t``, ``pi``, ``e``, operators and functions.
-
-    Raises:
-        ModelError: Saying which part of it is none of these.
-    """
+    """Return an expression of the time from numbers, ``t``, ``pi``, ``e``, operators and functions."""
     time = Recording().variable("t")
     return Expression.of(text, time, _term(_body(text), text, time))
 

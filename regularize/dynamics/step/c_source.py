@@ -60,11 +60,7 @@ int {name}_{function}({arguments}) {{
 
 
 def identifier(name: str) -> str:
-    """The name, where C can have it.
-
-    Raises:
-        UnsupportedExport: It is no C identifier.
-    """
+    """The name, where C can have it."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise UnsupportedExport(f"{name!r} is no C identifier; use letters, digits and underscores")
     return name
@@ -78,17 +74,7 @@ def numbers(array: np.ndarray[Any, Any]) -> Iterable[str]:
 
 
 def c_source(tables: Tables, name: str, title: str, joints: Sequence[str]) -> tuple[str, str]:
-    """Source and header of a tree's functions, called ``name_forward_dynamics`` and so on.
-
-    Args:
-        tables: The tree.
-        name: What all names of functions begin with.
-        title: First line of the source.
-        joints: Names of the joints with velocities, in the order of v, with their indices.
-
-    Raises:
-        UnsupportedExport: The name is no C identifier.
-    """
+    """Source and header of a tree's functions, called ``name_forward_dynamics`` and so on."""
     identifier(name)
     kernel = _joined("kernel.c", set())
     calls, prototypes = [], []
@@ -180,11 +166,7 @@ def _header_of(name: str, head: str, prototypes: Sequence[str]) -> str:
 
 
 def write_c(tables: Tables, path: Path, title: str, joints: Sequence[str]) -> Path:
-    """Write ``path`` and its header; functions begin with the name of the file.
-
-    Raises:
-        UnsupportedExport: The file does not end in ``.c``, or its name is no C identifier.
-    """
+    """Write ``path`` and its header; functions begin with the name of the file."""
     _require_c(path)
     source, header = c_source(tables, path.stem, title, joints)
     path.with_suffix(".h").write_text(header, encoding="utf-8")

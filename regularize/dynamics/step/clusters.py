@@ -16,13 +16,7 @@ from regularize.dynamics.step.multibody import MultibodyTree
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Row:
-    """A row of the loops, a coupling, or what a link follows another one by.
-
-    Attributes:
-        columns: Columns that it acts on, in the order in which the kernel meets them.
-        coefficients: Its constant entries there; None where it belongs to a loop.
-        loop: The loop, or -1.
-    """
+    """A row of the loops, a coupling, or what a link follows another one by."""
 
     columns: tuple[int, ...]
     coefficients: tuple[float, ...] | None
@@ -31,14 +25,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cluster:
-    """Parts that are solved as one.
-
-    Attributes:
-        parent: Part that they move against; 0 is the ground.
-        links: Its links, increasing.
-        loops: Loops within it.
-        rows: Its rows, by their place among all.
-    """
+    """Parts that are solved as one."""
 
     parent: int
     links: tuple[int, ...]
@@ -123,17 +110,7 @@ def clusters_of(tree: MultibodyTree, rows: Sequence[Row]) -> list[Cluster]:
 
 @dataclass(eq=False, repr=False)
 class Program:
-    """What the kernel does to a cluster, one operation behind the other.
-
-    Attributes:
-        code: The operations.
-        starts: Where each operation begins in the code.
-        cells: Where the next number is stored.
-        bodies: Cell of each link's inertia, in the order of the links; then that of their parent,
-            -1 where that is the ground.
-        rows: For each row of a loop, cells of its covector on the first and the second link.
-        entries: Cells of the constant rows' entries, row by row.
-    """
+    """What the kernel does to a cluster, one operation behind the other."""
 
     code: list[int] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
@@ -152,13 +129,7 @@ def unknowns_of(tree: MultibodyTree, cluster: Cluster) -> list[int]:
 
 @dataclass(eq=False, repr=False)
 class BodyPrograms:
-    """The programs of all clusters; those without are eliminated in joint coordinates.
-
-    Attributes:
-        cells: Where the cells of each cluster begin, and their number.
-        operations: Where the operations of each begin in ``starts``, and their number.
-        bodies: Cells of the inertias, cluster by cluster.
-    """
+    """The programs of all clusters; those without are eliminated in joint coordinates."""
 
     cells: list[int] = field(default_factory=lambda: [0])
     operations: list[int] = field(default_factory=lambda: [0])

@@ -37,13 +37,7 @@ def _header() -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tables:
-    """Tables of a tree, as the C code reads them.
-
-    Attributes:
-        integers: Where each section starts, and the sections of whole numbers, int32.
-        reals: The sections of real numbers.
-        sizes: What lengths are multiples of, by name.
-    """
+    """Tables of a tree, as the C code reads them."""
 
     integers: NDArray[np.int32]
     reals: Array
@@ -51,11 +45,7 @@ class Tables:
 
     @classmethod
     def of(cls, sizes: Mapping[str, int], sections: Mapping[str, ArrayLike]) -> Tables:
-        """Tables from all sections by name; those that are not given are empty.
-
-        Raises:
-            KeyError: The header does not name a section or a size.
-        """
+        """Tables from all sections by name; those that are not given are empty."""
         known = {*names("INTEGERS"), *names("REALS")}
         if not {*sections} <= known or not {*sizes} <= {*names("SIZES")}:
             wrong = ({*sections} - known) | ({*sizes} - {*names("SIZES")})

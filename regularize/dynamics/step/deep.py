@@ -41,20 +41,7 @@ class _Cell:
 
 
 class Front:
-    """The elimination of a cluster, at a sample.
-
-    Args:
-        tree: The tree.
-        cluster: The cluster.
-        rows: All rows.
-        posed: The sample.
-        rank: Place of each unknown among all: of columns k, and of -1 - r for rows.
-        cells: Where numbers may be stored.
-
-    Attributes:
-        limit: How many times what it has a body's inertia may grow by the elimination of a row.
-        armature: Inertia of every column beside that of the bodies.
-    """
+    """The elimination of a cluster, at a sample."""
 
     limit = 1e3
     armature = 0.0
@@ -305,17 +292,7 @@ def deep_program(
     programs: BodyPrograms,
     front: type[Front] = Front,
 ) -> Program | None:
-    """The program of a cluster; None where rows depend on each other at the sample.
-
-    Args:
-        tree: The tree.
-        cluster: The cluster.
-        rows: All rows.
-        posed: The sample.
-        first: Place of the cluster's first unknown among all.
-        programs: Those of the clusters before.
-        front: How it is eliminated.
-    """
+    """The program of a cluster; None where rows depend on each other at the sample."""
     rank = {unknown: first + n for n, unknown in enumerate(unknowns_of(tree, cluster))}
     try:
         return front(tree, cluster, rows, posed, rank, programs.cells[-1]).run()

@@ -62,11 +62,7 @@ def tables_of(tree: MultibodyTree) -> Tables:
 
 
 def step_sections(tree: MultibodyTree) -> tuple[dict[str, int], dict[str, Any]]:
-    """Sizes and sections of the step.
-
-    Where rows depend on each other or the tree's mass matrix is singular, and for a few large
-    clusters, there are no factors: dense elimination solves.
-    """
+    """Sizes and sections of the step."""
     rows = rows_of(tree)
     constants = [index for index, row in enumerate(rows) if row.loop < 0]
     curves, entries = curve_sections(tree, [rows[i] for i in constants])
@@ -86,12 +82,7 @@ def step_sections(tree: MultibodyTree) -> tuple[dict[str, int], dict[str, Any]]:
 
 
 def curve_sections(tree: MultibodyTree, rows: Sequence[Row]) -> tuple[dict[str, Any], int]:
-    """Sections of couplings' curves, and how many entries the constant rows have.
-
-    Args:
-        tree: The tree.
-        rows: The constant rows, those of couplings first.
-    """
+    """Sections of couplings' curves, and how many entries the constant rows have."""
     own, loops = tree.own_columns(), sum(len(loop.covectors) for loop in tree.loops)
     start = np.cumsum([0, *(len(row.columns) for row in rows)]).tolist()
     pieces = [
@@ -121,25 +112,7 @@ def _cluster_sections(
     clear: float = 1e-4,
     most: int = 500,
 ) -> tuple[dict[str, int], dict[str, Any]] | None:
-    """Clusters, factors, and where their entries come from.
-
-    Args:
-        tree: The tree.
-        rows: Its rows.
-        constants: Which of them are constant.
-        words: Words of a program of body coordinates that take as long as a multiplication in joint
-            coordinates.
-        dense: Multiplications for entries in joint coordinates beyond which dense algebra is as
-            quick.
-        longest: Multiplications beyond which their list takes too much room.
-        saving: Part of the multiplications with which rows that come before some of their columns
-            are worth what they risk: another way to solve where their pivots are small.
-        clear: Least part of the largest pivot of such rows that others must have at a sample.
-        most: Unknowns of a cluster beyond which such an order is not looked for.
-
-    Returns:
-        None where rows of large, deep clusters may be dependent.
-    """
+    """Clusters, factors, and where their entries come from."""
     clusters = clusters_of(tree, rows)
     pattern, programs, posed = Pattern(), BodyPrograms(), posed_anyhow(tree)
     lists: dict[str, list[int]] = {name: [] for name in ("link", "loop", "constant", "unknown")}
@@ -268,17 +241,7 @@ def _graph(
 
 
 def plane_sections(tree: MultibodyTree, *, rounding: float = 1e-13) -> dict[str, Any] | None:
-    """Sections of a tree whose links turn about parallel axes or slide across them.
-
-    What its rows say of other motions does not matter: there are none.
-
-    Args:
-        tree: The tree.
-        rounding: Largest component of a unit twist out of the plane that is none.
-
-    Returns:
-        None where it moves otherwise, or does not turn.
-    """
+    """Sections of a tree whose links turn about parallel axes or slide across them."""
     poses, turns = [np.eye(4)], []
     for link in tree.links:
         poses.append(poses[link.parent] @ link.placement)

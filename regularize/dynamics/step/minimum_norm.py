@@ -81,10 +81,7 @@ def loop_sections(tree: MultibodyTree) -> tuple[dict[str, int], dict[str, Any]]:
 
 
 def _joined(touched: Sequence[set[int]], independent: bool) -> list[tuple[set[int], set[int]]]:
-    """Rows that share no velocity with others, and their velocities.
-
-    Where rows depend on each other one set holds all: which of the sets lack rank is not known.
-    """
+    """Rows that share no velocity with others, and their velocities."""
     sets: list[tuple[set[int], set[int]]] = []
     for r, velocities in enumerate(touched):
         rows, mine = {r}, set(velocities)
@@ -107,13 +104,7 @@ def _products(cluster: Cluster, rows: Sequence[Row]) -> int:
 def _deep_programs(
     tree: MultibodyTree, deep: Sequence[bool], words: float = 0.4
 ) -> tuple[BodyPrograms, set[int]]:
-    """Programs of the clusters that are eliminated in body coordinates, and the rows of these.
-
-    Args:
-        tree: The tree.
-        deep: Clusters that may be.
-        words: Words of a program that take as long as the product of two entries.
-    """
+    """Programs of the clusters that are eliminated in body coordinates, and the rows of these."""
     rows, programs, place, done = rows_of(tree), BodyPrograms(), 0, set[int]()
     posed = posed_anyhow(tree)
     posed = replace(posed, inertias=np.zeros_like(posed.inertias))
@@ -133,14 +124,7 @@ def _deep_programs(
 def minimum_norm_sections(
     tree: MultibodyTree, deep: Sequence[bool]
 ) -> tuple[dict[str, int], dict[str, Any]]:
-    """Sizes and sections of the shortest steps onto the closed loops; see ``tables.h``.
-
-    Where rows depend on each other there are no factors, and other ways to solve.
-
-    Args:
-        tree: The tree.
-        deep: Whether the step eliminates each cluster in body coordinates.
-    """
+    """Sizes and sections of the shortest steps onto the closed loops; see ``tables.h``."""
     programs, done = _deep_programs(tree, deep) if any(deep) else (BodyPrograms(), set[int]())
     rate = [link.rate + k for link in tree.links for k in range(link.freedoms)]
     velocities: list[list[int]] = []

@@ -32,21 +32,7 @@ _COORDINATES = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Link:
-    """One elementary motion of the tree, and the body behind it.
-
-    Attributes:
-        parent: Link that it moves against; 0 is the ground, the first link is 1.
-        kind: One of ``KINDS``.
-        placement: Pose at zero in the parent's frame, shape (4, 4).
-        axis: Unit vector of the kinds in ``AXIAL``, in its own frame, shape (3,).
-        pitch: Metres per radian of ``revolute``.
-        coordinate: Index of its first coordinate in q.
-        rate: Index of its first velocity in v.
-        scaling: Its value is ``scaling * q + offset``.
-        offset: See ``scaling``.
-        follows: Whether it has no coordinate of its own, but that of another link.
-        inertia: Spatial inertia about its origin, linear part first, shape (6, 6).
-    """
+    """One elementary motion of the tree, and the body behind it."""
 
     parent: int
     kind: str
@@ -73,19 +59,7 @@ class Link:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Loop:
-    """A closure between two links.
-
-    Attributes:
-        first: Link that carries the row frame.
-        second: Link on the other side.
-        row_frame: Its pose in the first link, shape (4, 4).
-        first_frame: Frame of the closing joint in the first link, shape (4, 4).
-        second_frame: The same in the second link.
-        closing: How the closing joint moves, one of ``CLOSINGS``.
-        screws: Its freedoms in its own frame, shape (6, f).
-        sign: 1 where the second link is the child of the closing joint, else -1.
-        covectors: Rows in the row frame, linear parts in units of 1/length, shape (m, 6).
-    """
+    """A closure between two links."""
 
     first: int
     second: int
@@ -100,22 +74,7 @@ class Loop:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MultibodyTree:
-    """A tree of links with closed loops.
-
-    Attributes:
-        nq: Length of configurations.
-        nv: Length of velocities.
-        links: All but the ground.
-        loops: The closures.
-        couplings: Constant rows on velocities, shape (C, nv); 1 where there is a curve.
-        targets: Their right-hand sides, shape (C,): ``couplings @ coordinates - targets = 0``,
-            where a curve takes the place of its coordinate.
-        armature: Inertia of rotors, shape (nv,).
-        gravity: Acceleration of free fall, shape (3,).
-        rank: Number of independent rows.
-        massive: Whether the mass matrix of the tree is regular.
-        curves: Entries of couplings that change with the configuration.
-    """
+    """A tree of links with closed loops."""
 
     nq: int
     nv: int

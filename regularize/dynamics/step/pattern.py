@@ -20,15 +20,7 @@ from regularize.dynamics.step.posing import Posed
 
 
 class PivotEligibility:
-    """The equations of a cluster at a sample, as they are while unknowns are eliminated.
-
-    Args:
-        tree: The tree.
-        cluster: The cluster; what hangs on it counts as if it were rigid.
-        rows: All rows.
-        posed: The sample.
-        share: Part of what all columns make of a row's pivot that is enough of it.
-    """
+    """The equations of a cluster at a sample, as they are while unknowns are eliminated."""
 
     def __init__(
         self,
@@ -100,21 +92,7 @@ class PivotEligibility:
 
 @dataclass(eq=False, repr=False)
 class Pattern:
-    """Where the entries of factors are, and where they go.
-
-    Unknowns have any numbers; a column k of a cluster is k, and a row r of it -1 - r.
-
-    Attributes:
-        order: Unknowns in the order of their elimination.
-        start: Where the entries of each begin: its pivot, then those below, and their number.
-        below: For each entry the place in ``order`` of the unknown that it belongs to.
-        block: How each pivot changes what is below it. Where the entries are, for each unknown
-            there, its first ones, no list of them is needed; and where the next unknown is the
-            first below and has all others below, both are of a block: -n for an unknown before n
-            more of its block, n for the last one of n. 0 where a list is needed.
-        update: Entries that pivots with such a list change, in turn.
-        widest: Most unknowns of a block, as in ``factors.c``.
-    """
+    """Where the entries of factors are, and where they go."""
 
     order: list[int] = field(default_factory=list)
     start: list[int] = field(default_factory=lambda: [0])
@@ -180,13 +158,7 @@ def least_degree(
     waiting: dict[int, set[int]],
     ready: PivotEligibility | None = None,
 ) -> dict[int, set[int]]:
-    """Unknowns in an order of least degree, each with the neighbours that are left then.
-
-    Args:
-        adjacent: Neighbours of each unknown; it is used up.
-        waiting: Columns that each row comes behind; they are used up.
-        ready: Where some of these are enough: which rows need not wait any longer.
-    """
+    """Unknowns in an order of least degree, each with the neighbours that are left then."""
 
     def waits(x: int) -> bool:
         return bool(waiting.get(x)) and (ready is None or not ready.of(x))

@@ -24,13 +24,7 @@ GROUPS = {"spherical": np.eye(6)[:, 3:], "free": np.eye(6), "planar": np.eye(6)[
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Posed:
-    """Parts, columns and rows about the origin of the ground, linear parts first.
-
-    Attributes:
-        inertias: Spatial inertia of each link, the ground included, shape (links, 6, 6).
-        columns: Twist of each column, shape (columns, 6).
-        covectors: Rows of each loop, shape (m, 6).
-    """
+    """Parts, columns and rows about the origin of the ground, linear parts first."""
 
     inertias: Array
     columns: Array
@@ -104,13 +98,7 @@ _ONE = {"continuous": 0, "spherical": 3, "free": 6, "planar": 2}
 
 
 class ConfigurationSpace:
-    """The configurations of a tree.
-
-    Args:
-        links: Its elementary motions.
-        nq: Length of configurations.
-        nv: Length of velocities.
-    """
+    """The configurations of a tree."""
 
     def __init__(self, links: Sequence[Link], nq: int, nv: int) -> None:
         self._nq, self._nv = nq, nv
@@ -152,12 +140,7 @@ class ConfigurationSpace:
         return result
 
     def difference(self, start: Array, end: Array) -> Array:
-        """The tangent steps that lead from a configuration to others, shape (..., nv).
-
-        Args:
-            start: Shape (nq,).
-            end: Shape (..., nq).
-        """
+        """The tangent steps that lead from a configuration to others, shape (..., nv)."""
         result = np.zeros((*end.shape[:-1], self._nv))
         result[..., self._rates] = end[..., self._places] - start[self._places]
         for kind, places, rates in self._others:
@@ -167,12 +150,7 @@ class ConfigurationSpace:
         return result
 
     def velocity_by_step(self, step: Array) -> Array:
-        r"""Velocities by rates of a tangent step at its end, shape (nv, nv).
-
-        Source: of a twist x, :math:`J(x) = \sum_k (-\mathrm{ad}_x)^k / (k + 1)!` (Iserles and
-        others, Lie-group methods, Acta Numerica 2000, section 2), found by halves:
-        :math:`J(2 x) = (I + \exp(-\mathrm{ad}_x)) \, J(x) / 2`.
-        """
+        r"""Velocities by rates of a tangent step at its end, shape (nv, nv)."""
         result = np.eye(self._nv)
         for kind, _, rates in self._others:
             group = _FREEDOMS[kind]
@@ -202,11 +180,7 @@ def _pose(kind: str, q: Array) -> Array:
 
 
 def _coordinates(kind: str, q: Array, poses: Array, twists: Array) -> Array:
-    """Coordinates (G, c) of poses that twists have led to from others.
-
-    Of both quaternions of a rotation a free body takes the nearer one, and a ball that which its
-    own quaternion is turned to.
-    """
+    """Coordinates (G, c) of poses that twists have led to from others."""
     places = poses[:, : _PLACES[kind], 3]
     if kind in ("continuous", "planar"):
         turned = poses[:, :2, 0]

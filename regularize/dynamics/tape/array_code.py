@@ -27,14 +27,7 @@ WIDTH = 16
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LineGroup:
-    """Lines of one kind that do not need each other.
-
-    Attributes:
-        kind: ``sum`` or the name of an operation.
-        first: Places of their first arguments.
-        second: Places of their second arguments; none of functions of one argument.
-        signs: What the arguments of sums are multiplied by, shape (2, n).
-    """
+    """Lines of one kind that do not need each other."""
 
     kind: str
     first: Places
@@ -42,11 +35,7 @@ class LineGroup:
     signs: NDArray[np.float64]
 
     def strips(self, kind: int) -> Iterator[tuple[Any, ...]]:
-        """Of some lines at a time: a kind, how many there are, arguments and signs, all alike long.
-
-        What is too long repeats the last line, so that it has numbers and derivatives where that
-        has; the next strip overwrites it.
-        """
+        """Of some lines at a time: a kind, how many there are, arguments and signs, all alike long."""
         second = self.second if len(self.second) else self.first
         for begin in range(0, len(self.first), WIDTH):
             length = min(WIDTH, len(self.first) - begin)
@@ -56,13 +45,7 @@ class LineGroup:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupedLines:
-    """A program in groups.
-
-    Attributes:
-        constants: What stands behind the inputs: the constants, the first of which is zero.
-        groups: The groups, in order.
-        outputs: Places of the results.
-    """
+    """A program in groups."""
 
     constants: NDArray[np.float64]
     groups: tuple[LineGroup, ...]

@@ -97,15 +97,7 @@ void {name}_rollout(long n, long steps, double h, const double *tau, long tau_st
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GeneratedC:
-    """C code of a tree.
-
-    Attributes:
-        name: What functions begin with.
-        nq: Length of configurations.
-        nv: Length of velocities.
-        dynamics: From q, v and tau the acceleration, then the margins.
-        step: From q, v, tau and h the next q and v, the error left, then the margins; or None.
-    """
+    """C code of a tree."""
 
     name: str
     nq: int
@@ -178,14 +170,7 @@ MOST = 30_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RobotPrograms:
-    """RobotPrograms of a tree with closed loops.
-
-    Attributes:
-        tree: The tree.
-        sample: A closed configuration, velocity and joint forces, as good as any, by which orders
-            of elimination are chosen.
-        joints: Damping, stiffness and rest of springs of the velocities in steps, shape (3, nv).
-    """
+    """RobotPrograms of a tree with closed loops."""
 
     tree: MultibodyTree
     sample: tuple[Array, Array, Array]
@@ -200,12 +185,7 @@ class RobotPrograms:
 
     @cached_property
     def acceleration(self) -> Program:
-        """From q, v and tau the acceleration, shape (nv,), and its margins behind it.
-
-        Raises:
-            UnsupportedExport: Its equations have no factors by one order, or there are too many
-                operations.
-        """
+        """From q, v and tau the acceleration, shape (nv,), and its margins behind it."""
         of, (q, v, tau) = self._given()
         found = Accelerated(PlacedLinks(of, q), v, tau)
         return _checked(Program((*q, *v, *tau), (*found.a, *found.margins())))
@@ -257,17 +237,7 @@ def _checked(program: Program) -> Program:
 
 
 def joints_of(laws: Array, closing: Array, tree: MultibodyTree) -> Array:
-    """Damping, stiffness and rest of springs of the velocities, shape (3, nv).
-
-    Args:
-        laws: What acts within the joints, as ``PassiveForces.laws`` has it, shape (7, nv).
-        closing: The same of joints that close loops, shape (4, f).
-        tree: The tree.
-
-    Raises:
-        UnsupportedExport: Dry friction acts, something in a joint that closes a loop, or in one
-            whose coordinates are no single numbers.
-    """
+    """Damping, stiffness and rest of springs of the velocities, shape (3, nv)."""
     single = np.zeros(tree.nv, dtype=bool)
     for link in tree.links:
         single[link.rate] |= link.kind in ("revolute", "prismatic") and not link.follows

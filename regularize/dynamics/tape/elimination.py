@@ -26,13 +26,7 @@ Entries = dict[tuple[int, int], Number]
 
 
 class SampledRows:
-    """Which rows have a sound pivot, by the equations at the sample.
-
-    Args:
-        values: The equations, shape (n, n).
-        places: Where each unknown is in them.
-        share: Part of what all columns make of a row's pivot that is enough of it.
-    """
+    """Which rows have a sound pivot, by the equations at the sample."""
 
     def __init__(self, values: Array, places: Mapping[int, int], share: float = 0.05) -> None:
         self._matrix, self._places, self.pivots = values.copy(), places, list[float]()
@@ -79,14 +73,7 @@ def _graph(
 def order_of(
     entries: Entries, unknowns: Sequence[int], *, saving: float = 0.8, clear: float = 1e-3
 ) -> dict[int, list[int]]:
-    """The unknowns in the order of elimination, each with those coupled to it that come later.
-
-    Args:
-        entries: What is not always zero of the equations.
-        unknowns: All unknowns.
-        saving: Part of the work with which rows come before some of their columns.
-        clear: Least part of the largest pivot that such rows must have at the sample.
-    """
+    """The unknowns in the order of elimination, each with those coupled to it that come later."""
     structs = least_degree(*_graph(entries, unknowns))
     places = {x: i for i, x in enumerate(unknowns)}
     if any(x < 0 for x in unknowns):
@@ -111,17 +98,7 @@ USUAL, LEAST = 0.1, 3e-3
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Factors:
-    """Factors of some equations.
-
-    Attributes:
-        order: Unknowns with those that are coupled to them and come later.
-        inverse: One over each pivot.
-        lower: Entries of L: of an unknown and one before it.
-        pivots: The pivots.
-        own: What stood in their places at first.
-        weights: What pivots would be without what takes from them: rows from those of rows, and
-            from those of columns behind rows columns do.
-    """
+    """Factors of some equations."""
 
     order: Mapping[int, Sequence[int]]
     inverse: Mapping[int, Number]
@@ -166,12 +143,7 @@ class Factors:
         return sides
 
     def back(self, sides: Mapping[int, Number], known: Mapping[int, Number]) -> dict[int, Number]:
-        """The second half: what is solved for.
-
-        Args:
-            sides: What ``forth`` gave.
-            known: What is taken from each unknown besides.
-        """
+        """The second half: what is solved for."""
         found: dict[int, Number] = {}
         for x in reversed(list(self.order)):
             value = (sides[x] - known[x] if x in known else sides[x]) * self.inverse[x]
@@ -181,11 +153,7 @@ class Factors:
         return found
 
     def margins(self, clear: float) -> list[Number]:
-        """Numbers that are all positive where pivots leave enough digits.
-
-        None is less than a part of its weight, and no column that comes behind rows weighs far
-        more than by itself: else it has forgotten that. More is borne of what is so at the sample.
-        """
+        """Numbers that are all positive where pivots leave enough digits."""
         found = []
         for x, pivot in self.pivots.items():
             sign = -1.0 if x < 0 else 1.0

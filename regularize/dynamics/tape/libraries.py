@@ -28,11 +28,7 @@ FLAGS = (
 
 @cache
 def compiler() -> list[str]:
-    """The command of the C compiler: that of the variable CC, or gcc, clang or cc.
-
-    Raises:
-        UnsupportedExport: There is none.
-    """
+    """The command of the C compiler: that of the variable CC, or gcc, clang or cc."""
     given = shlex.split(os.environ.get("CC", ""))
     for command in (given, ["gcc"], ["clang"], ["cc"]):
         if command and which(command[0]):
@@ -97,11 +93,7 @@ def kept(text: str, suffix: str) -> Path:
 
 
 def library(source: str) -> ctypes.CDLL:
-    """The source as a library, from those that are kept where it is among them.
-
-    Raises:
-        UnsupportedExport: There is no compiler, or it fails.
-    """
+    """The source as a library, from those that are kept where it is among them."""
     path = _place("\0".join([source, *FLAGS, *compiler(), _macros(), sys.platform]), ".so")
     if not path.exists():
         _build(source, path)

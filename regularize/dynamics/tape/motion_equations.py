@@ -34,13 +34,7 @@ _UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
 class Accelerated:
-    """The equations of motion at a state, factorised cluster by cluster; see ``step.c``.
-
-    Args:
-        at: Where the links are.
-        v: The velocity.
-        tau: Joint forces.
-    """
+    """The equations of motion at a state, factorised cluster by cluster; see ``step.c``."""
 
     def __init__(self, at: PlacedLinks, v: Sequence[Number], tau: Sequence[Number]) -> None:
         self.at, self.of, self.v, of = at, at.of, v, at.of

@@ -42,12 +42,7 @@ def whole(values: Array) -> Array:
 
 
 class TracedTree:
-    """A tree's tables as constants of a program.
-
-    Args:
-        tape: The program.
-        tree: The tree.
-    """
+    """A tree's tables as constants of a program."""
 
     def __init__(self, tape: Recording, tree: MultibodyTree) -> None:
         self.tape, self.tree = tape, tree
@@ -131,18 +126,7 @@ def _onto_z(axis: Array) -> Array:
 
 
 class PlacedLinks:
-    """Where all links are.
-
-    Attributes:
-        R: Rotations of the links.
-        p: Their origins.
-        arm: From the origins of their parents.
-        motion: Twist of each column about its link's origin.
-
-    Args:
-        of: The tree.
-        q: The configuration.
-    """
+    """Where all links are."""
 
     def __init__(self, of: TracedTree, q: Sequence[Number]) -> None:
         self.of, self.q = of, q
@@ -301,11 +285,7 @@ def _turns_about_z(R: Array) -> bool:
 
 
 def require_known(tree: MultibodyTree) -> None:
-    """Refuse a tree whose equations have no factors by an order that is found once.
-
-    Raises:
-        UnsupportedExport: Its rows depend on each other, or its mass matrix is singular.
-    """
+    """Refuse a tree whose equations have no factors by an order that is found once."""
     if not tree.massive or tree.rank != tree.rows:
         raise UnsupportedExport(
             "straight-line code needs independent rows and a tree in which every joint moves mass; "

@@ -40,11 +40,7 @@ _SUPPORTED = ("fixed", "revolute", "spherical", "free")
 def step(
     of: TracedTree, q: Sequence[Number], v: Sequence[Number], tau: Sequence[Number], h: Number
 ) -> tuple[Vector, list[Number]]:
-    """The next q and v and the largest error of rows left; what is positive where that holds.
-
-    Raises:
-        UnsupportedExport: A loop is closed by a joint whose errors take a search.
-    """
+    """The next q and v and the largest error of rows left; what is positive where that holds."""
     unknown = sorted({closing_of(loop) for loop in of.tree.loops} - {*_SUPPORTED})
     if unknown:
         raise UnsupportedExport(

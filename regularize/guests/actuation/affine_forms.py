@@ -27,13 +27,7 @@ TURN = 2.0 * np.pi
 
 @dataclass(frozen=True, eq=False)
 class AffineForm:
-    """Values over boxes.
-
-    Attributes:
-        center: Values in the middle, shape (N,).
-        slopes: Changes with each of the variables, shape (k, N).
-        error: How much they may be off, shape (N,).
-    """
+    """Values over boxes."""
 
     center: Array
     slopes: Array

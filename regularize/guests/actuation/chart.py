@@ -53,21 +53,7 @@ NUDGE = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Formulas of a subsystem.
-
-    Attributes:
-        names: The coordinates that all is a formula of.
-        code: The formulas' code; its variables are ``z0``, ``z1`` …
-        parameters: These variables.
-        motors: Formulas of the motors.
-        joints: Formulas of the joints.
-        closures: Formulas of what vanishes where loops are closed, scaled; k of each of the motors
-            and joints, and c of these, make n = k + c parameters.
-        bounded: Formulas of coordinates that have limits.
-        bounds: Their lower and upper limits, shape (bounded, 2).
-        margins: Scaled discriminants: positive where the branch exists.
-        start: Parameters at the stored pose, shape (n,).
-    """
+    """Formulas of a subsystem."""
 
     names: tuple[str, ...]
     code: Recording
@@ -122,11 +108,7 @@ class Chart:
 
 
 def stored_configuration(graph: Graph) -> Array:
-    """The closed configuration nearest to the stored one, shape (n,).
-
-    Raises:
-        ModelError: The loops do not close there.
-    """
+    """The closed configuration nearest to the stored one, shape (n,)."""
     found = project(sized_loops(graph, graph.position), graph.position[None], damped=True)
     if not found.error[0] <= 1e3 * EXACT.closed:
         raise ModelError("the loops do not close near the stored pose; see regularize check")
@@ -136,15 +118,7 @@ def stored_configuration(graph: Graph) -> Array:
 def chart_of(
     graph: Graph, motors: Sequence[str], joints: Sequence[str], branch: int | None = None
 ) -> Chart | None:
-    """Formulas of motors and joints by as many coordinates as there are of each.
-
-    Args:
-        graph: The subsystem alone.
-        motors: Coordinates of the motors.
-        joints: Coordinates of the joints, as many.
-        branch: Index of the branch of ``rg.closed_form`` of the motors, or of the joints where
-            motors have none; by default the one on which the mechanism stands as stored.
-    """
+    """Formulas of motors and joints by as many coordinates as there are of each."""
     known = stored_configuration(graph)
     closed = _charts(graph, motors, joints, _candidates(graph, motors, joints), branch, known)
     found = next(closed, None)
@@ -288,10 +262,7 @@ def _chart(
 def _independent(
     gaps: Sequence[Number], parameters: Sequence[Number], z: Array, count: int
 ) -> tuple[Number, ...] | None:
-    """So many gaps that decide all of them about a pose; None where there are not so many.
-
-    What vanishes there with some of them does all over the branch, as they are analytic.
-    """
+    """So many gaps that decide all of them about a pose; None where there are not so many."""
     if not count:
         return ()
     names = [str(x.data) for x in parameters]

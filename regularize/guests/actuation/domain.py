@@ -97,16 +97,7 @@ def merged(inside: NDArray[np.bool_], bounds: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """Proved boxes as they were found.
-
-    Attributes:
-        corner: First cell of each on the finest grid, shape (L, k).
-        size: How many cells it is wide, shape (L,).
-        z: Parameters in its middle, shape (L, n).
-        rates: Derivatives of the parameters by the motors there, shape (L, n, k).
-        low: Lower corner of its box of parameters, shape (L, n).
-        high: Upper corner.
-    """
+    """Proved boxes as they were found."""
 
     corner: NDArray[np.intp]
     size: NDArray[np.intp]

@@ -36,16 +36,7 @@ CORNERS = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """The map of one subsystem.
-
-    Attributes:
-        motors: Which of the map's motors it has.
-        joints: Which of its joints.
-        chart: Formulas of both.
-        grown: Where it holds.
-        forward: The way from motors to joints.
-        backward: The way from joints to motors.
-    """
+    """The map of one subsystem."""
 
     motors: tuple[int, ...]
     joints: tuple[int, ...]
@@ -67,11 +58,7 @@ class Drive:
         grown: Grown,
         mirror: Chart | None,
     ) -> Drive:
-        """With ways that arrive at all samples of the domain.
-
-        Where motors are formulas of the joints as well, on the same branch (``mirror``), that is
-        the way back.
-        """
+        """With ways that arrive at all samples of the domain."""
         theta, z = grown.samples(SAMPLES, np.random.default_rng(0))
         k, n = theta.shape[1], z.shape[1]
         q = chart.arrays(chart.values, z)[:, n : n + k]
@@ -154,13 +141,7 @@ class Drive:
 
 @dataclass(frozen=True, eq=False)
 class Subsystems:
-    """Subsystems together.
-
-    Attributes:
-        motor_names: Names of the motors' coordinates, the order of theta.
-        joint_names: Names of the joints' coordinates, the order of q.
-        drives: The subsystems, each a map of its own.
-    """
+    """Subsystems together."""
 
     motor_names: tuple[str, ...]
     joint_names: tuple[str, ...]

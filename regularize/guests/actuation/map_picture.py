@@ -201,11 +201,7 @@ def _about(found: Grown, count: int) -> Array:
 
 
 def _singular(found: Grown) -> list[Array]:
-    """Pieces of where derivatives of either side vanish, or a branch ends, as motor values (k, k).
-
-    Seen on a grid of the chart's parameters: where a sign differs along an edge of a triangle, of
-    which a corner is connected to the stored pose without any such change.
-    """
+    """Pieces of where derivatives of either side vanish, or a branch ends, as motor values (k, k)."""
     chart, bounds = found.prover.chart, found.domain.bounds
     k = len(bounds)
     shape = (POINTS if k == 1 else PLACES,) * k

@@ -33,11 +33,7 @@ QUARTIC = 4
 
 
 def single(fit: Fit, joint: int, names: tuple[str, str]) -> Array:
-    """Coefficients of a joint by powers of its only motor, at most five, the constant one first.
-
-    Raises:
-        ModelError: The polynomial is of a higher degree.
-    """
+    """Coefficients of a joint by powers of its only motor, at most five, the constant one first."""
     weights = fit.weights[:, joint]
     found = np.polynomial.Polynomial(weights)(
         np.polynomial.Polynomial([-fit.center[0] / fit.scale[0], 1.0 / fit.scale[0]])
@@ -52,11 +48,7 @@ def single(fit: Fit, joint: int, names: tuple[str, str]) -> Array:
 
 
 def linear(fit: Fit, joint: int, motors: Sequence[str], name: str) -> tuple[float, Array]:
-    """Offset and multipliers of a joint by its motors.
-
-    Raises:
-        ModelError: The polynomial is not linear.
-    """
+    """Offset and multipliers of a joint by its motors."""
     degree = max(sum(p) for p in fit.powers)
     if degree > 1:
         raise ModelError(
@@ -129,16 +121,7 @@ BOXES, CHUNK = 60_000, 2000
 
 @dataclass(frozen=True, eq=False)
 class DrivePolynomial:
-    """Polynomials of one subsystem.
-
-    Attributes:
-        motors: Which of the map's motors it has.
-        joints: Which of its joints.
-        fits: The polynomials of each piece of the domain, in scaled motor values.
-        error: Bound of their error, rad or m.
-        grown: The domain.
-        pieces: Which piece each of its leaves is part of.
-    """
+    """Polynomials of one subsystem."""
 
     motors: tuple[int, ...]
     joints: tuple[int, ...]
@@ -159,11 +142,7 @@ class DrivePolynomial:
 
     @property
     def fit(self) -> Fit:
-        """The only piece.
-
-        Raises:
-            ModelError: There are several, which no form of a robot description holds.
-        """
+        """The only piece."""
         if len(self.fits) > 1:
             raise ModelError(
                 f"the polynomials have {len(self.fits)} pieces, and MJCF and URDF hold one: ask "
@@ -231,14 +210,7 @@ class MapPolynomial:
 
 
 def polynomial_of(drive: Drive, tolerance: float) -> DrivePolynomial:
-    """The polynomial of least degree whose error can be shown to be within a tolerance.
-
-    Where there is none, the domain is halved along all axes, again and again, and each piece has
-    its own.
-
-    Raises:
-        ModelError: None can.
-    """
+    """The polynomial of least degree whose error can be shown to be within a tolerance."""
     if not tolerance > 0.0:
         raise ModelError(f"a tolerance is a positive number, in rad or m; got {tolerance!r}")
     known, best = drive.grown, np.inf

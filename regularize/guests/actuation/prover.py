@@ -50,13 +50,7 @@ LEAST = 0.02
 
 
 class Prover:
-    """Grows the domain of a chart.
-
-    Args:
-        chart: The formulas.
-        bounds: Lower and upper motor values, shape (k, 2).
-        sampled: Whether corners of boxes count for all of them: no proof, where that goes too far.
-    """
+    """Grows the domain of a chart."""
 
     def __init__(self, chart: Chart, bounds: Array, *, sampled: bool = False) -> None:
         self.chart, self.bounds, self.k, self.sampled = chart, bounds, len(bounds), sampled
@@ -82,10 +76,7 @@ class Prover:
         return found[:, 0], found[:, 1]
 
     def solved(self, theta: Array, z: Array, back: bool = False) -> tuple[Array, Array]:
-        """Parameters for values of motors, or joints, by Newton's method, and inverse derivatives.
-
-        Both may be NaN.
-        """
+        """Parameters for values of motors, or joints, by Newton's method, and inverse derivatives."""
         goal, at = self._closed(theta), self.parameters * back
         for _ in range(NEWTON):
             error = self.chart.arrays(self.chart.values, z)[:, at : at + self.parameters] - goal
@@ -337,13 +328,7 @@ class Prover:
 
 @dataclass(frozen=True, eq=False)
 class Grown:
-    """What a prover found.
-
-    Attributes:
-        prover: The prover.
-        owner: Which leaf each cell of the finest grid is part of, or -1.
-        leaves: The boxes.
-    """
+    """What a prover found."""
 
     prover: Prover
     owner: NDArray[np.intp]

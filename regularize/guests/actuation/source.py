@@ -27,11 +27,7 @@ from regularize.guests.modes.closed_form.codegen import c_name
 
 @dataclass(frozen=True, eq=False)
 class Formulas:
-    """All subsystems in one recording: one side of the map from the other.
-
-    ``program`` goes from ``x0``, ``x1`` ... to the other side, or to the rows of dq/dtheta, and to
-    the last steps of Newton's method, which are nearly zero where they have arrived.
-    """
+    """All subsystems in one recording: one side of the map from the other."""
 
     program: Program
     count: int
@@ -79,10 +75,7 @@ class Formulas:
 def _jacobian_rows(
     drive: Drive, recording: Recording, parameters: Sequence[Number]
 ) -> list[list[Number]]:
-    """Return rows of the derivatives of joints by motors and closures.
-
-    They are G with G M = Q, for derivatives M and Q of motors and joints by the parameters.
-    """
+    """Return rows of the derivatives of joints by motors and closures."""
     chart, n = drive.chart, len(parameters)
     variables = dict(zip(chart.given, parameters, strict=True))
     M, Q = (

@@ -167,11 +167,7 @@ class _Grower:
 
 
 class _CompiledGrower(_Grower):
-    """The same by the compiled kernel, on configurations of the model.
-
-    A step counts where the projection goes back by a part of it, and where the rows at its end,
-    taken across the tangents of its beginning, differ by less than they are: as in ``following``.
-    """
+    """The same by the compiled kernel, on configurations of the model."""
 
     @staticmethod
     def takes(robot: Robot) -> bool:

@@ -39,16 +39,7 @@ BALL = joint_screws("spherical")
 def subsystems(
     graph: Graph, motors: Sequence[int], joints: Sequence[int]
 ) -> Iterator[tuple[Graph, tuple[list[int], list[int]]]]:
-    """Subsystems as graphs of their own, and which of the motors and joints each has.
-
-    Args:
-        graph: The whole.
-        motors: Columns of the motors.
-        joints: Columns of the joints.
-
-    Raises:
-        ModelError: Motors and joints of one are not as many.
-    """
+    """Subsystems as graphs of their own, and which of the motors and joints each has."""
     names = coordinate_names(graph.mechanism)
     edge_of = {c: edge.index for edge in graph.edges for c in edge.columns}
     cells = {e: cell for cell in graph.cells for e in cell}
@@ -71,13 +62,7 @@ def subsystems(
 
 
 def motor_range(graph: Graph, motors: Sequence[str], stored: Array) -> Array:
-    """Lower and upper values of motors: their limits, else a turn, or the subsystem's size, (k, 2).
-
-    Args:
-        graph: The subsystem.
-        motors: Coordinates of the motors.
-        stored: Their values at the stored pose, shape (k,).
-    """
+    """Lower and upper values of motors: their limits, else a turn, or the subsystem's size, (k, 2)."""
     turning, rows = turning_of(graph), []
     size = max(float(np.max(graph.extents, initial=0.0)), 1e-3)
     for value, column in zip(stored, inputs_of(graph, motors).columns, strict=True):
@@ -97,12 +82,7 @@ def motor_range(graph: Graph, motors: Sequence[str], stored: Array) -> Array:
 
 
 def with_balls(graph: Graph, kept: Collection[int]) -> Graph:
-    """The graph with one ball for each three hinges that stand for it and have no limits.
-
-    Args:
-        graph: The whole.
-        kept: Columns of hinges that are asked for.
-    """
+    """The graph with one ball for each three hinges that stand for it and have no limits."""
     loops, mechanism = sized_loops(graph, graph.position), graph.mechanism
     screws, T = loops.state(graph.position).screws[0], loops.node_poses(graph.position)
     edges = [edge for cell in graph.cells for edge in (graph.edges[e] for e in cell)]
@@ -141,11 +121,7 @@ def with_balls(graph: Graph, kept: Collection[int]) -> Graph:
 
 
 def motors_of(graph: Graph) -> list[str]:
-    """Coordinates of motors that are part of loops or couplings.
-
-    Raises:
-        ModelError: The model names none.
-    """
+    """Coordinates of motors that are part of loops or couplings."""
     names = coordinate_names(graph.mechanism)
     driven = {*actuated_coordinates(graph.mechanism)}
     found = [names[c] for c in sorted(c for cell in graph.cells for c in graph.columns(cell))]
@@ -156,11 +132,7 @@ def motors_of(graph: Graph) -> list[str]:
 
 
 def driven_joints(graph: Graph, motors: Sequence[str]) -> list[str]:
-    """The joints that motors are there for: chains from the base of each subsystem to its output.
-
-    Of all chains with as many freedoms as the subsystem has motors, the one with fewest motors of
-    its own, to a body that carries further joints, and to the heaviest.
-    """
+    """The joints that motors are there for: chains from the base of each subsystem to its output."""
     names, columns = coordinate_names(graph.mechanism), inputs_of(graph, motors).columns
     found: list[str] = []
     for cell in graph.cells:

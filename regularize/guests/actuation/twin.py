@@ -308,11 +308,7 @@ def _compared(
 
 
 def _constant(values: Array, sizes: Array) -> float:
-    """The number that is nearest to all values in parts of their sizes, not negative.
-
-    Near singularities motors weigh a thousand times what they do elsewhere: the middle of what is
-    lacking would be far too much wherever the joint is used.
-    """
+    """The number that is nearest to all values in parts of their sizes, not negative."""
     none, every = 0.0, float(np.max(np.abs(values) / sizes))
     for _ in range(50):
         part = 0.5 * (none + every)

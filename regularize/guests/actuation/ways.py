@@ -43,14 +43,7 @@ def exponents(k: int, degree: int) -> list[tuple[int, ...]]:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Polynomials in u = (x - center) / scale.
-
-    Attributes:
-        center: Shape (k,).
-        scale: Shape (k,).
-        powers: Exponents of each monomial.
-        weights: Their coefficients, shape (monomials, results).
-    """
+    """Polynomials in u = (x - center) / scale."""
 
     center: Array
     scale: Array
@@ -103,14 +96,7 @@ def monomials(u: Array, powers: Sequence[tuple[int, ...]]) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """From one side of a chart to the parameters and the other side.
-
-    Attributes:
-        given: Variables of the given side, ``x0``, ``x1`` …
-        found: The other side.
-        parameters: The chart's parameters.
-        steps: Lengths of the last step: nearly zero where it has arrived.
-    """
+    """From one side of a chart to the parameters and the other side."""
 
     given: tuple[Number, ...]
     found: tuple[Number, ...]
@@ -119,11 +105,7 @@ class Way:
 
     @classmethod
     def of(cls, chart: Chart, back: bool, x: Array, z: Array) -> Way:
-        """The way from motors to joints, or back, from samples of what is given and parameters.
-
-        Raises:
-            ModelError: Newton's steps do not arrive.
-        """
+        """The way from motors to joints, or back, from samples of what is given and parameters."""
         for way in cls._tried(chart, back, x, z):
             if not way.steps:
                 return way

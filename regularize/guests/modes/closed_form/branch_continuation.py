@@ -34,15 +34,7 @@ DEEP = 0.5
 def lowest(
     margin: Array, lengths: Array, tolerance: float, after: float, borders: tuple[bool, bool]
 ) -> list[tuple[int, int]]:
-    """Samples and steps with discriminants that may touch zero nearby, in order.
-
-    Args:
-        margin: Scaled discriminants, shape (K, steps).
-        lengths: Distances between the inputs at these samples, shape (K - 1,).
-        tolerance: Discriminants that count as zero.
-        after: Where the branches met before; samples up to there are on other branches.
-        borders: Whether the path begins, and ends, with these samples.
-    """
+    """Samples and steps with discriminants that may touch zero nearby, in order."""
     value = np.where(np.isfinite(margin), margin, np.inf)
     value[: max(0, int(np.ceil(after)))] = np.inf
     nothing = np.full((1, margin.shape[1]), np.inf)
@@ -81,16 +73,7 @@ NEAR = 0.25
 
 
 class BranchContinuation:
-    """Follows a branch.
-
-    Args:
-        evaluation: The solution, with its branches.
-        branches: All of them.
-        joints: The joint of every step with two solutions.
-        turns: Coordinates that repeat after whole turns.
-        path: Inputs at successive samples, shape (N, inputs).
-        tolerance: Scaled discriminants below this count as branches that meet.
-    """
+    """Follows a branch."""
 
     def __init__(
         self,
@@ -152,11 +135,7 @@ class BranchContinuation:
     def _bifurcations(
         self, branch: Branch, margin: Array, low: int, last: float
     ) -> tuple[list[tuple[float, int]], list[tuple[float, int]]]:
-        """Position and step of the first discriminants that touch zero, all at one place.
-
-        Then of those that are negative between two samples before them. Margins are those of
-        samples from ``low`` on, shape (K, steps); ``last`` is the position of the meeting before.
-        """
+        """Position and step of the first discriminants that touch zero, all at one place."""
         found: list[tuple[float, int]] = []
         slivers: list[tuple[float, int]] = []
         end = len(self._path) - 1.0

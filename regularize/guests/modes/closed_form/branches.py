@@ -53,15 +53,7 @@ class Branch:
 
 
 class Branches(Sequence[Branch]):
-    """All combinations of both solutions of steps, each made when it is asked for.
-
-    Args:
-        steps: The steps with two solutions, the first of which changes last.
-        words: What their positive and negative ones are called.
-
-    Raises:
-        ModelError: There are more of them than can be numbered.
-    """
+    """All combinations of both solutions of steps, each made when it is asked for."""
 
     def __init__(self, steps: Sequence[Step], words: Sequence[tuple[str, str]]) -> None:
         if len(steps) > MOST_STEPS:

@@ -72,13 +72,7 @@ class Operations:
 
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """The solution of a plan.
-
-    Attributes:
-        plan: The plan, which finds every coordinate.
-        inputs: Names of the inputs.
-        names: Names of the coordinates.
-    """
+    """The solution of a plan."""
 
     plan: Plan
     inputs: Sequence[str]
@@ -120,11 +114,7 @@ class Listing:
         return [(symbol, value) for symbol, value in every if symbol in used]
 
     def python(self, name: str) -> str:
-        """A Python module with one function, which needs only ``math``.
-
-        Raises:
-            ModelError: The language does not allow the name, or the source uses it itself.
-        """
+        """A Python module with one function, which needs only ``math``."""
         name = python_name(name, [*re.findall(r"\w+", HEAD), "abs", "all", "map"])
         every, given = (in_docstring(", ".join(names)) for names in (self.names, self.inputs))
         holds = ["all(map(isfinite, q))"]
@@ -227,11 +217,7 @@ C_RESERVED = _words(
 
 
 def python_name(name: str, used: Iterable[str]) -> str:
-    """The name, if it may be that of a Python function, and the source does not use it itself.
-
-    Raises:
-        ModelError: It may not.
-    """
+    """The name, if it may be that of a Python function, and the source does not use it itself."""
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise ModelError(f"{name!r} cannot be the name of a Python function; choose another")
     if name in set(used):

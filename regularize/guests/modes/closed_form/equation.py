@@ -33,13 +33,7 @@ Coefficients: TypeAlias = tuple[Number, Number, Number]
 
 @dataclass(frozen=True, eq=False)
 class UnivariateEquation:
-    """An equation for one unknown.
-
-    Attributes:
-        turning: Whether the unknown is an angle.
-        coefficients: A, B and C.
-        size: Size of the terms, for what counts as rounding.
-    """
+    """An equation for one unknown."""
 
     turning: bool
     coefficients: Coefficients
@@ -74,10 +68,7 @@ def _turns(frame: int, least: int, m: int) -> int:
 def views(
     chain: LoopChain, known: Known, p: LoopProjection
 ) -> tuple[Element, Element, Element, Element]:
-    """The elements of two segments, seen from in front of and behind the unknown motion.
-
-    Then those that they meet around the rest of the loop, seen from in front of the first segment.
-    """
+    """The elements of two segments, seen from in front of and behind the unknown motion."""
     m, frame = len(chain), 2 * p.unknown
     a, b = p.segments
     to_b = b.first + _turns(b.first, a.last, m)
@@ -198,10 +189,6 @@ def size_of(chain: LoopChain, p: LoopProjection) -> float:
 def vanishes(
     values: Sequence[Number], size: float, least: Callable[[Array], float] = np.min
 ) -> bool:
-    """Whether quantities with terms of a size are all zero at generic inputs.
-
-    Their smallest value at all inputs tells whether they vanish on any branch of what came before,
-    the largest, as ``least``, whether they do on all.
-    """
+    """Whether quantities with terms of a size are all zero at generic inputs."""
     largest = reduce(np.maximum, [np.abs(v.value) for v in values])
     return not float(least(largest)) > VANISHING * size

@@ -49,11 +49,7 @@ class Evaluation:
         return LoopSystem(self._graph, unknown, length=length)
 
     def refined(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Configurations without what rounding adds where branches meet, and which are closed.
-
-        There the discriminant of an equation vanishes, and its square root turns errors of 1e-16
-        into 1e-8. What a projection leaves in the direction that is singular is of second order.
-        """
+        """Configurations without what rounding adds where branches meet, and which are closed."""
         return self.closure.projected(q, steps=40, until=ROUNDING, within=EXACT.same)
 
     def one(self, x: Sequence[float], branch: Branch | None) -> Solutions:
@@ -79,11 +75,7 @@ class Evaluation:
         return Solutions(self._graph, results[:, :n], known, results[:, n:])
 
     def many(self, x: Array, branch: Branch | None) -> Solutions:
-        """All branches, or one, at many inputs of shape (N, inputs).
-
-        Raises:
-            ModelError: There are too many branches.
-        """
+        """All branches, or one, at many inputs of shape (N, inputs)."""
         self._refuse_too_many(branch)
         branches = 1 if branch is not None else 2**self._steps
         results = np.empty((self._rows, branches, len(x)))
@@ -167,11 +159,7 @@ class Evaluation:
         assembled: NDArray[np.bool_],
         lost: NDArray[np.bool_],
     ) -> None:
-        """Solutions near divisions by zero, by projection from those there or a little aside.
-
-        Results (results, branches, N), from a first branch on, and which are assembled (branches,
-        N) are corrected where digits are lost.
-        """
+        """Solutions near divisions by zero, by projection from those there or a little aside."""
         n, columns, units = self._n, list(self.columns), self.closure.loops.units
         error = np.full(lost.shape, np.inf)
         b, s = np.nonzero(lost & assembled)
@@ -209,11 +197,7 @@ class Evaluation:
             assembled[b[found], s[found]] = True
 
     def derivatives(self, arrays: list[Array], branch: Branch | None) -> Array:
-        """Velocities, or accelerations, of all branches or one, shape (N, branches, n).
-
-        NaN where branches meet: there they have none. The arrays are inputs, their rates, and for
-        accelerations the rates of these, (N, inputs) each.
-        """
+        """Velocities, or accelerations, of all branches or one, shape (N, branches, n)."""
         x, branches = arrays[0], 1 if branch is not None else 2**self._steps
         derivatives = np.full((self._n, branches, len(x)), np.nan)
         for part in _parts(len(x), branches):
@@ -246,12 +230,7 @@ def unclosed_branch(
     samples: int = 8,
     most: int = 64,
 ) -> Branch | None:
-    """A branch on which some solution does not close the loops, or None.
-
-    Samples are tried at some distances of the inputs from the stored ones, shape (s,), in
-    ``units``: one radian, or the size of the loops, shape (s,). Up to ``most`` branches all of them
-    are tried at once, beyond as many at random.
-    """
+    """A branch on which some solution does not close the loops, or None."""
     rng = np.random.default_rng(0)
     reach = np.repeat(reaches, samples)[:, None]
     x = stored + reach * rng.uniform(-1.0, 1.0, size=(len(reach), len(stored))) * units

@@ -59,10 +59,7 @@ class Indeterminate:
                 yield start + i + 1, 0.5 * (before[i] + behind[i])
 
     def near(self, i: int, expected: Array, branch: Branch) -> Array | None:
-        """What closes the loops near an expected configuration (n,) of a sample on a branch.
-
-        None where no branches meet.
-        """
+        """What closes the loops near an expected configuration (n,) of a sample on a branch."""
         found = self._evaluation.many(self._path[[i]], branch)
         if not np.any(np.abs(found.margin) <= self._tolerance):
             return None

@@ -54,12 +54,7 @@ def direction_of(element: Element) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class SymbolicMotion:
-    """Rotation and translation: x in frame b becomes R x + p in frame a.
-
-    Attributes:
-        rotation: R.
-        translation: p.
-    """
+    """Rotation and translation: x in frame b becomes R x + p in frame a."""
 
     rotation: Matrix
     translation: Vector
@@ -90,14 +85,7 @@ def about_z(c: Number, s: Number, d: Number) -> SymbolicMotion:
 
 
 class Known:
-    """Coordinates known so far and what moves by them.
-
-    Attributes:
-        tape: The program that computes them.
-        coordinates: By column of the mechanism.
-        rotations: Cosine and sine of coordinates plus an offset, and this in radians, by column.
-        groups: Motion of each spherical and free joint, by its first column.
-    """
+    """Coordinates known so far and what moves by them."""
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
@@ -165,11 +153,7 @@ class Known:
         return self.motion(item)
 
     def carried(self, chain: LoopChain, place: Element, start: int, end: int) -> Element:
-        """An element of numbers in frame ``start`` seen from frame ``end`` of the loop.
-
-        The frames are counted around the loop, without reducing them to one turn. What was carried
-        once is kept.
-        """
+        """An element of numbers in frame ``start`` seen from frame ``end`` of the loop."""
         key = (chain, place, start, end)
         if key not in self._carried:
             if start == end:

@@ -27,11 +27,7 @@ FREE = 1e5
 def circle(
     tape: Tape, A: Number, B: Number, C: Number, sign: Number, slack: float
 ) -> tuple[Number, Number, Number]:
-    """Cosine, sine and discriminant of the solutions of A cos + B sin + C = 0.
-
-    A discriminant that is negative by rounding (``slack`` in units of C) counts as zero; where all
-    coefficients do, zero is the angle.
-    """
+    """Cosine, sine and discriminant of the solutions of A cos + B sin + C = 0."""
     free = np.maximum(np.abs(A.value), np.abs(B.value)) <= FREE * slack
     square = np.where(free, 1.0, A.value**2 + B.value**2)
     discriminant = np.where(free, 0.0, square - C.value**2)
@@ -56,10 +52,7 @@ def quadratic(
 
 
 def unit(tape: Tape, x: Number, y: Number, size: Probe, slack: float) -> tuple[Number, Number]:
-    """(x, y) scaled to length one; (1, 0) where both vanish (below ``slack``).
-
-    The size is about the length at the probes, to tell which complex square root is meant.
-    """
+    """(x, y) scaled to length one; (1, 0) where both vanish (below ``slack``)."""
     for a, b in ((x, y), (y, x)):
         if a.constant == 0.0 and b.constant is not None:
             one = float(np.sign(b.constant))
@@ -138,15 +131,7 @@ NOTHING = 1e-28
 
 
 class Lowering:
-    """Elementary operations for those of a tape.
-
-    Args:
-        careful: Whether equations are solved where their solutions meet, too.
-        free: Cosine and sine of the angle that is taken where any solves an equation.
-
-    Attributes:
-        code: What has been written so far.
-    """
+    """Elementary operations for those of a tape."""
 
     def __init__(self, *, careful: bool = True, free: tuple[str, str] | None = None) -> None:
         self.code, self._careful = Recording(), careful
@@ -195,11 +180,7 @@ class Lowering:
         return special.where(there, else_) if self._careful else else_
 
     def _circle(self, given: Numbers, slack: float) -> Numbers:
-        """Cosine, sine and discriminant of a solution of A cos x + B sin x + C = 0.
-
-        A discriminant that is negative by rounding (``slack`` in units of C) counts as zero; any
-        angle solves 0 = 0 (all three below ``slack``).
-        """
+        """Cosine, sine and discriminant of a solution of A cos x + B sin x + C = 0."""
         A, B, C, sign = given
         square = A * A + B * B
         discriminant = square - C * C
@@ -239,11 +220,7 @@ class Lowering:
         return self._if(nothing, 1.0, cosine), self._if(nothing, 0.0, sine)
 
     def _across(self, given: Numbers, _: float) -> Numbers:
-        """Unit vector along (x, y, z), exactly perpendicular to (u, v, w); any where it vanishes.
-
-        The vectors are sum and difference of two of equal length, hence perpendicular but for
-        rounding, which matters where the sum is the shorter one.
-        """
+        """Unit vector along (x, y, z), exactly perpendicular to (u, v, w); any where it vanishes."""
         x, y, z, u, v, w = given
         square, other = x * x + y * y + z * z, u * u + v * v + w * w
         shorter = square < other
@@ -281,10 +258,7 @@ class Lowering:
         return _exponential(given, t, a, b, c)
 
     def _rotation_vector(self, given: Numbers, _: float) -> Numbers:
-        """Rotation vector of the rotation matrix with the rows (a, b, c), (d, e, f), (g, h, i).
-
-        By the quaternion, whose largest entry is taken from the diagonal.
-        """
+        """Rotation vector of the rotation matrix with the rows (a, b, c), (d, e, f), (g, h, i)."""
         a, b, c, d, e, f, g, h, i = given
         t = a + e + i
         plain = (a < t) & (e < t) & (i < t)

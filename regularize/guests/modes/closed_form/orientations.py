@@ -40,10 +40,7 @@ def last_rotation(chain: LoopChain, known: Known) -> Orientation | None:
 
 
 def rod(chain: LoopChain, known: Known) -> Orientation | None:
-    """That of the first of two spherical joints that are left in a loop.
-
-    The body between them does not rotate about their line.
-    """
+    """That of the first of two spherical joints that are left in a loop."""
     left = [i for i, item in enumerate(chain.items) if not known.has(item)]
     if len(left) != 2 or any(chain.items[i].kind != "S" for i in left):
         return None
@@ -80,13 +77,7 @@ ORIENTATIONS: dict[str, Callable[[LoopChain, Known], Orientation | None]] = {
 
 @dataclass(frozen=True, eq=False)
 class PassiveRotation:
-    """A spherical joint known up to a turn.
-
-    Attributes:
-        columns: Coordinates of the joint.
-        turn: Rotation from the child's to the parent's frame without the turn.
-        axis: Unit vector of the turn in the child's frame.
-    """
+    """A spherical joint known up to a turn."""
 
     columns: tuple[int, ...]
     turn: Matrix

@@ -22,19 +22,7 @@ from regularize.tolerances import EXACT
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One unknown found.
-
-    Attributes:
-        joint: Name of the joint.
-        kind: ``R``, ``P`` or ``S``; the letter of the motion.
-        reason: What it follows from, in words.
-        solutions: 1 or 2.
-        cycle: The loop that was used.
-        discriminant: Positive where two solutions are real; None where there is one.
-        size: Size of the discriminant's terms.
-        columns: Coordinates that it gives.
-        role: What the choice means: ``elbow``, ``shoulder``, ``wrist``, ``stroke`` or empty.
-    """
+    """One unknown found."""
 
     joint: str
     kind: str
@@ -82,18 +70,7 @@ def step_of(
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Program and order of the solution.
-
-    Attributes:
-        tape: The program.
-        known: What it computes.
-        steps: One per unknown found, in order.
-        chains: The loops that were looked at.
-        divisors: Scaled quantities that unique slides are divided by.
-        squares: Squares of scaled vectors that unique angles are seen by.
-        gaps: Closure errors of solutions that are not solutions of all equations, if there are.
-        inconsistent: Whether no choice of branches closes all loops.
-    """
+    """Program and order of the solution."""
 
     tape: Tape
     known: Known
@@ -113,10 +90,7 @@ class Plan:
 def closure_gaps(
     known: Known, chains: Iterable[LoopChain], couplings: Iterable[CouplingRow], plain: Set[int]
 ) -> tuple[list[Number], bool]:
-    """Errors that do not vanish for all choices of branches, and whether they do for none.
-
-    Couplings are those that gave no coordinate, plain columns no angles up to whole turns.
-    """
+    """Errors that do not vanish for all choices of branches, and whether they do for none."""
     gaps = [gap for chain in chains for gap in _gaps(known, chain)]
     turned = []
     for row in couplings:

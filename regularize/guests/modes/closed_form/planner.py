@@ -44,11 +44,7 @@ from regularize.tolerances import ROUNDING
 
 
 class Planner:
-    """Looks for one unknown after the other.
-
-    Joints outside all loops that are no inputs keep their stored coordinates. Angles, and distances
-    relative to the size of a loop, below ``rtol`` count as none.
-    """
+    """Looks for one unknown after the other."""
 
     def __init__(self, graph: Graph, inputs: Sequence[int], rtol: float) -> None:
         self.graph, self._rtol = graph, rtol
@@ -96,10 +92,7 @@ class Planner:
         return self.loops + [Invariance(chain_of(self.graph, c), self._rtol) for c in self._sums]
 
     def plan(self, *, folding: bool = True) -> Plan:
-        """Find as many unknowns as possible.
-
-        With folding, equations may be used that leave an angle free on some branches.
-        """
+        """Find as many unknowns as possible."""
         while self._plainly():
             pass
         while folding and self._folded():
@@ -133,10 +126,7 @@ class Planner:
         return True
 
     def _projected(self) -> bool:
-        """The cheapest projection that determines an unknown, unique ones first.
-
-        Sums of loops are looked at where independent ones determine nothing uniquely.
-        """
+        """The cheapest projection that determines an unknown, unique ones first."""
         return (
             self._any(self.loops, 1) or self._any(self.all_loops, 1) or self._any(self.all_loops, 2)
         )

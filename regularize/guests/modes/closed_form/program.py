@@ -36,13 +36,7 @@ ON_NUMBERS = {
 
 
 class Programs:
-    """The compiled programs of a plan that finds every coordinate.
-
-    Their results are coordinates, margins (scaled discriminants), closure errors, and pivots.
-
-    Attributes:
-        pivots: Divisors and squares of lengths that lose digits where they are small.
-    """
+    """The compiled programs of a plan that finds every coordinate."""
 
     def __init__(self, plan: Plan, coordinates: int, inputs: int) -> None:
         self._plan, self._steps = plan, len(plan.choices)
@@ -62,13 +56,7 @@ class Programs:
 
     @cached_property
     def nested(self) -> Compiled:
-        """One input: all branches in loops within each other, on numbers.
-
-        A function of the inputs and the signs to try for every choice. What an earlier choice
-        settles is not computed again for a later one; the last choice runs fastest. It returns
-        coordinates and margins of each branch, whether it is assembled, and whether any needs a
-        closer look.
-        """
+        """One input: all branches in loops within each other, on numbers."""
         lowering, tape, signs = Lowering(careful=False), self._plan.tape, self._plan.tape.signs
         results, gaps, margins, pivots = (
             lowering.lines(tape, each)
@@ -135,10 +123,7 @@ class Programs:
                 each[i] = result
 
     def at(self, inputs: Array, branches: NDArray[np.intp], free: float = 0.0) -> Array:
-        """Results of careful formulas at inputs (N, inputs), shape (results, N).
-
-        Each has its branch, shape (N,); the free angle is taken where any solves an equation.
-        """
+        """Results of careful formulas at inputs (N, inputs), shape (results, N)."""
         k = self._steps
         signs = [1.0 - 2.0 * (branches >> (k - 1 - i) & 1) for i in range(k)]
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):

@@ -30,10 +30,7 @@ EQUAL = 1e-13
 
 
 class Tape(Recording):
-    """A program whose numbers know their values at random inputs.
-
-    Solutions of equations are entered by the functions of ``operations``.
-    """
+    """A program whose numbers know their values at random inputs."""
 
     def __init__(self, seed: int = 0) -> None:
         super().__init__()
